@@ -12,6 +12,9 @@ type Allocation struct {
 	ended *Stamp
 }
 
+// Fence is the token of the grant.
+func (a *Allocation) Fence() uint64 { return a.fence }
+
 // placedClaim is a claim at the node where it is counted.
 type placedClaim struct {
 	at *node

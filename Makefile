@@ -1,0 +1,102 @@
+# The workshop. `make help` lists what it does; `make` alone checks and builds everything.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+MAKEFLAGS += --warn-undefined-variables --no-builtin-rules --no-print-directory
+
+BIN := $(CURDIR)/.bin
+export PATH := $(BIN):$(PATH)
+
+BUF_VERSION := v1.73.0
+PROTOC_GEN_GO_VERSION := v1.36.12
+PROTOC_GEN_CONNECT_GO_VERSION := v1.21.1
+GOLANGCI_LINT_VERSION := v2.12.2
+TOOLS := $(addprefix $(BIN)/,buf protoc-gen-go protoc-gen-connect-go golangci-lint)
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+FUZZTIME ?= 30s
+BENCHCOUNT ?= 10
+SIMCOUNT ?= 20
+# What the protocol must stay compatible with: the main branch, if this clone knows one.
+GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
+BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
+
+.PHONY: all help build test short lint fmt generate check-generated golden fuzz bench sim e2e demo chaos tools clean
+
+all: generate lint test build ## generate, lint, test and build
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
+
+build: ## build .bin/quorate
+	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/quorate ./cmd/quorate
+
+test: ## all tests, with the race detector and full invariant checks
+	go test -race -tags invariants -timeout 10m ./...
+
+short: ## quick tests only, no race detector
+	go test -short ./...
+
+lint: $(TOOLS) ## rules for code, protocol and architecture
+	golangci-lint run
+	buf lint
+	@if [ -n "$(BASE)" ]; then \
+	  echo "buf breaking --against '$(GIT_DIR)#ref=$(BASE)'"; buf breaking --against '$(GIT_DIR)#ref=$(BASE)'; \
+	else echo "buf breaking: skipped, this clone has no main branch to compare with"; fi
+	go test -count=1 ./internal/arch
+
+fmt: $(TOOLS) ## format everything
+	golangci-lint fmt
+	buf format -w proto
+
+generate: $(TOOLS) ## write gen/ anew from proto/
+	buf generate
+
+check-generated: generate ## fail if gen/ or go.mod is not what its sources say
+	@test -z "$$(git status --porcelain -- gen | tee /dev/stderr)"
+	go mod tidy -diff
+
+golden: ## rewrite golden files; read the diff before you commit it
+	go test $$(grep -rlE --include='*_test.go' 'flag\.Bool\("rewrite"' . | xargs -n1 dirname | sort -u) -args -rewrite
+
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | while IFS=: read -r file func; do \
+	  echo "== $${func#func } in $$(dirname "$$file")"; \
+	  go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME); done
+
+bench: ## benchmarks, BENCHCOUNT (10) runs each, into bench.txt for benchstat
+	go test -run '^$$' -bench . -benchmem -count $(BENCHCOUNT) ./... | tee bench.txt
+
+sim: ## clusters in virtual time, SIMCOUNT (20) runs
+	go test -count $(SIMCOUNT) ./cluster/...
+
+e2e: build ## the scripts that drive the real binary, verbosely
+	go test -count=1 -v -run 'Script' ./cmd/...
+
+demo: build ## three real servers play the CERN script and lose their leader
+	$(BIN)/quorate demo
+
+chaos: build ## faults against real processes; takes minutes
+	go test -tags chaos -count=1 -timeout 30m -v ./chaos/...
+
+tools: $(TOOLS) ## install the pinned tools into .bin
+
+# install makes sure that a tool has its pinned version: $(call install,package,version). A tool that has it already is
+# left alone, so editing this file does not cost four minutes of building linters.
+define install
+@if go version -m $@ 2>/dev/null | grep -qE "^	mod	[^	]+	$(2)	"; then touch $@; \
+else echo "go install $(1)@$(2)"; GOBIN=$(BIN) go install $(1)@$(2); fi
+endef
+
+$(BIN)/buf: Makefile
+	$(call install,github.com/bufbuild/buf/cmd/buf,$(BUF_VERSION))
+$(BIN)/protoc-gen-go: Makefile
+	$(call install,google.golang.org/protobuf/cmd/protoc-gen-go,$(PROTOC_GEN_GO_VERSION))
+$(BIN)/protoc-gen-connect-go: Makefile
+	$(call install,connectrpc.com/connect/cmd/protoc-gen-connect-go,$(PROTOC_GEN_CONNECT_GO_VERSION))
+$(BIN)/golangci-lint: Makefile
+	$(call install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
+
+clean: ## remove what was built; the tools stay
+	rm -rf $(BIN)/quorate bench.txt
