@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -35,8 +34,8 @@ func fromUnit(unit quota.Unit) quoratev1.Unit {
 }
 
 // toTreeSpec reads a tree: resources by name, the root first, every parent before its children.
-func toTreeSpec(t *quoratev1.Tree, field string) (quota.TreeSpec, error) {
-	resources, err := toResources(t.GetResources(), field)
+func toTreeSpec(t *quoratev1.Tree, field string, moved moves) (quota.TreeSpec, error) {
+	resources, err := toResources(t.GetResources(), field, moved)
 	if err != nil {
 		return quota.TreeSpec{}, err
 	}
@@ -47,27 +46,28 @@ func toTreeSpec(t *quoratev1.Tree, field string) (quota.TreeSpec, error) {
 	}
 	spec := quota.TreeSpec{Name: t.GetName(), Resources: resources, Nodes: make([]quota.NodeSpec, 0, 1+len(t.GetNodes()))}
 	spec.Nodes = append(spec.Nodes, first)
-	for i, n := range t.GetNodes() {
-		node, err := toNodeSpec(n, fmt.Sprintf("%s.nodes[%d]", field, i))
+	order := sorted(t.GetNodes(), func(a, b *quoratev1.Node) int { return comparePaths(a.GetPath(), b.GetPath()) })
+	for _, from := range moved.note(field+".nodes", order) {
+		node, err := toNodeSpec(t.GetNodes()[from], fmt.Sprintf("%s.nodes[%d]", field, from))
 		if err != nil {
 			return quota.TreeSpec{}, err
 		}
 		spec.Nodes = append(spec.Nodes, node)
 	}
-	slices.SortStableFunc(spec.Nodes, func(a, b quota.NodeSpec) int { return comparePaths(a.Path, b.Path) })
 	return spec, nil
 }
 
-func toResources(resources []*quoratev1.Resource, field string) ([]quota.Resource, error) {
+func toResources(resources []*quoratev1.Resource, field string, moved moves) ([]quota.Resource, error) {
 	list := make([]quota.Resource, len(resources))
-	for i, r := range resources {
+	order := sorted(resources, func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
+	for i, from := range moved.note(field+".resources", order) {
+		r := resources[from]
 		unit, known := units[r.GetUnit()]
 		if !known {
-			return nil, invalid(fmt.Sprintf("%s.resources[%d].unit", field, i), "there is no unit number %d", r.GetUnit())
+			return nil, invalid(fmt.Sprintf("%s.resources[%d].unit", field, from), "there is no unit number %d", r.GetUnit())
 		}
 		list[i] = quota.Resource{Name: r.GetName(), Unit: unit}
 	}
-	slices.SortStableFunc(list, func(a, b quota.Resource) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 

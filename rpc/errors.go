@@ -34,11 +34,15 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.ShuttingDown:   connect.CodeUnavailable,
 	cluster.Overloaded:     connect.CodeUnavailable,
 	cluster.Deadline:       connect.CodeDeadlineExceeded,
+	cluster.TooLarge:       connect.CodeInvalidArgument,
 }
 
 // notLeaderHeader marks answers of a node that was taken for the leader and is not: the relaying node may ask the right
 // one, because nothing was done.
 const notLeaderHeader = "Quorate-Not-Leader"
+
+// internal is the reason of what can only be a bug.
+const internal = "INTERNAL"
 
 // noLeaderText says what a person can do about a cluster without a leader.
 const noLeaderText = "no leader with a majority behind it can be found now, so the cluster takes no writes and serves no linearizable reads; " +
@@ -117,7 +121,7 @@ func toError(err error) *connect.Error {
 	case errors.Is(err, context.Canceled):
 		return connect.NewError(connect.CodeCanceled, err)
 	}
-	return connect.NewError(connect.CodeInternal, err)
+	return problem(connect.CodeInternal, err.Error(), &quoratev1.Problem{Reason: internal})
 }
 
 // toFailure is an error as an element of a batch.

@@ -89,7 +89,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				panic(cause) // net/http's own way to cut a connection
 			}
 			s.log.Error("a call panicked", "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
-			s.fail(w, r, problem(connect.CodeInternal, "this is a bug of the server; its log has the details", &quoratev1.Problem{Reason: "INTERNAL"}))
+			s.fail(w, r, problem(connect.CodeInternal, "this is a bug of the server; its log has the details", &quoratev1.Problem{Reason: internal}))
 		}()
 		next.ServeHTTP(w, r)
 	})

@@ -57,7 +57,7 @@ func openAllocationToken(token string) (uint64, error) {
 		return 0, err
 	}
 	after, n := binary.Uvarint(content)
-	if n != len(content) {
+	if n <= 0 || n != len(content) {
 		return 0, invalid("page_token", "%q is not a page token of this list; begin again without one", token)
 	}
 	return after, nil

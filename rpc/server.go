@@ -44,11 +44,9 @@ type Server struct {
 	peers      peers
 
 	draining atomic.Bool
-	// streams ends when shutting down begins, calls when it must end.
-	streams    context.Context
-	endStreams context.CancelFunc
-	endCalls   context.CancelFunc
-	http       *http.Server
+	// endStreams is called when shutting down begins, endCalls when it must be over.
+	endStreams, endCalls context.CancelFunc
+	http                 *http.Server
 }
 
 // New makes a server that does not listen yet.
@@ -68,16 +66,16 @@ func New(c Config) (*Server, error) {
 		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(),
 	}
 	s.peers = peers{self: s.id, transport: s.transport}
-	s.streams, s.endStreams = context.WithCancel(context.Background())
-	var calls context.Context
-	calls, s.endCalls = context.WithCancel(context.Background())
-	base := core{id: s.id, node: c.Node, validator: validator}
-	s.http = newHTTPServer(s.routes(base, c, options), s.stdlog, calls)
+	streams, endStreams := context.WithCancel(context.Background())
+	calls, endCalls := context.WithCancel(context.Background())
+	s.endStreams, s.endCalls = endStreams, endCalls
+	api := s.api(core{id: s.id, node: c.Node, validator: validator}, c.ClusterName, options)
+	s.http = newHTTPServer(calls, s.routes(streams, api, c.Metrics), s.stdlog)
 	return s, nil
 }
 
 // newHTTPServer speaks HTTP/1.1 and unencrypted HTTP/2. It has no write timeout, which would cut streams.
-func newHTTPServer(handler http.Handler, stdlog *log.Logger, calls context.Context) *http.Server {
+func newHTTPServer(calls context.Context, handler http.Handler, stdlog *log.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
@@ -89,23 +87,28 @@ func newHTTPServer(handler http.Handler, stdlog *log.Logger, calls context.Conte
 	}
 }
 
-func (s *Server) routes(base core, c Config, options []connect.HandlerOption) http.Handler {
+// api is all services, of ours and of the gRPC world.
+func (s *Server) api(base core, clusterName string, options []connect.HandlerOption) http.Handler {
 	api := http.NewServeMux()
 	api.Handle(quoratev1connect.NewAllocationServiceHandler(allocationService{base}, options...))
 	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{base}, options...))
-	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: c.ClusterName, peers: s.peers}, options...))
+	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: clusterName, peers: s.peers}, options...))
 	api.Handle(peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...))
 	bounded := connect.WithReadMaxBytes(MaxBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
 	api.Handle(grpcreflect.NewHandlerV1(reflector, bounded))
 	api.Handle(grpcreflect.NewHandlerV1Alpha(reflector, bounded))
 	api.Handle(grpchealth.NewHandler(healthChecker{s}, bounded))
+	return api
+}
 
+// routes puts the services behind what every call passes, beside what machines ask by plain HTTP.
+func (s *Server) routes(streams context.Context, api, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", c.Metrics)
-	mux.Handle("/", s.observe(s.guard(s.limitLife(s.limitTime(s.limitBody(s.forward(fresh(api))))))))
+	mux.Handle("GET /metrics", metrics)
+	mux.Handle("/", s.observe(s.guard(s.limitLife(streams, s.limitTime(s.limitBody(s.forward(fresh(api))))))))
 	return mux
 }
 
@@ -118,7 +121,7 @@ func fresh(next http.Handler) http.Handler {
 }
 
 // limitLife ends streams when the server begins to shut down: they would never end by themselves.
-func (s *Server) limitLife(next http.Handler) http.Handler {
+func (s *Server) limitLife(streams context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.procedures.unary(r.URL.Path) {
 			next.ServeHTTP(w, r)
@@ -126,7 +129,18 @@ func (s *Server) limitLife(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		defer context.AfterFunc(s.streams, cancel)()
+		ended := make(chan struct{})
+		stop := context.AfterFunc(streams, func() {
+			defer close(ended)
+			cancel()
+			// A handler that waits for the caller's next message does not look at its context.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		})
+		defer func() {
+			if !stop() {
+				<-ended // w must not be touched once this function returns
+			}
+		}()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

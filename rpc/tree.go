@@ -12,7 +12,7 @@ import (
 type treeService struct{ core }
 
 // configure carries out a change of configuration, or only tries it.
-func (s treeService) configure(ctx context.Context, command quota.Command, dry bool) (*quoratev1.ConfigurationResult, error) {
+func (s treeService) configure(ctx context.Context, command quota.Command, dry bool, moved moves) (*quoratev1.ConfigurationResult, error) {
 	decide := s.proposeAll
 	if dry {
 		decide = s.try
@@ -24,7 +24,7 @@ func (s treeService) configure(ctx context.Context, command quota.Command, dry b
 	outcome := outcomes[0]
 	switch {
 	case outcome.Refused != nil:
-		return nil, refusal(outcome.Refused)
+		return nil, refusal(moved.back(outcome.Refused))
 	case outcome.Configuration == nil:
 		return nil, toError(errors.New("the ledger answered no configuration; this is a bug of the server"))
 	}
@@ -33,29 +33,31 @@ func (s treeService) configure(ctx context.Context, command quota.Command, dry b
 
 // ApplyTrees makes each named tree exactly as written, all or nothing.
 func (s treeService) ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
-	command, err := toApplyTrees(r)
+	command, moved, err := toApplyTrees(r)
 	if err != nil {
 		return nil, toError(err)
 	}
-	result, err := s.configure(ctx, command, r.GetDryRun())
+	result, err := s.configure(ctx, command, r.GetDryRun(), moved)
 	if err != nil {
 		return nil, err
 	}
 	return &quoratev1.ApplyTreesResponse{Result: result}, nil
 }
 
-func toApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, error) {
+// toApplyTrees also tells where the lists of the request were put in order.
+func toApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, moves, error) {
+	moved := moves{}
 	meta, err := toMeta(r, r.ExpectedRevision)
 	if err != nil {
-		return quota.ApplyTrees{}, err
+		return quota.ApplyTrees{}, nil, err
 	}
 	command := quota.ApplyTrees{Meta: meta, Trees: make([]quota.TreeSpec, len(r.GetTrees()))}
 	for i, t := range r.GetTrees() {
-		if command.Trees[i], err = toTreeSpec(t, fmt.Sprintf("trees[%d]", i)); err != nil {
-			return quota.ApplyTrees{}, err
+		if command.Trees[i], err = toTreeSpec(t, fmt.Sprintf("trees[%d]", i), moved); err != nil {
+			return quota.ApplyTrees{}, nil, err
 		}
 	}
-	return command, nil
+	return command, moved, nil
 }
 
 // SetLimits changes limits of one node.
@@ -68,7 +70,7 @@ func (s treeService) SetLimits(ctx context.Context, r *quoratev1.SetLimitsReques
 	if err != nil {
 		return nil, toError(err)
 	}
-	result, err := s.configure(ctx, quota.SetLimits{Meta: meta, Tree: r.GetTree(), Node: r.GetNode(), Limits: limits}, r.GetDryRun())
+	result, err := s.configure(ctx, quota.SetLimits{Meta: meta, Tree: r.GetTree(), Node: r.GetNode(), Limits: limits}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func (s treeService) DeleteTree(ctx context.Context, r *quoratev1.DeleteTreeRequ
 	if err != nil {
 		return nil, toError(err)
 	}
-	result, err := s.configure(ctx, quota.DeleteTree{Meta: meta, Tree: r.GetName()}, r.GetDryRun())
+	result, err := s.configure(ctx, quota.DeleteTree{Meta: meta, Tree: r.GetName()}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +131,7 @@ func (s treeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 	var page quota.UsagePage
 	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
 		var unknown *quota.Error
-		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), after, pageSize(r.GetPageSize(), defaultUsagePage))
+		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after, pageSize(r.GetPageSize(), defaultUsagePage))
 		return refused(unknown)
 	})
 	if err != nil {
