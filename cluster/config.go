@@ -43,7 +43,7 @@ type Config struct {
 	// default 16384.
 	TrailingLogs uint64
 	// Bounds are the declared bounds of the ledger, the same on all nodes. Default quota.DefaultBounds.
-	Bounds *quota.Bounds
+	Bounds quota.Bounds
 	// Version is this software's version, as peers and operators see it; at most 40 bytes. Default "dev".
 	Version string
 	// Logger receives what happens. Default: nothing.
@@ -75,10 +75,7 @@ func (c Config) WithDefaults() Config {
 	fill(&c.SnapshotInterval, defaultInterval)
 	fill(&c.TrailingLogs, defaultTrailing)
 	fill(&c.Version, defaultVersion)
-	if c.Bounds == nil {
-		bounds := quota.DefaultBounds()
-		c.Bounds = &bounds
-	}
+	fill(&c.Bounds, quota.DefaultBounds())
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
 	}

@@ -73,7 +73,7 @@ func open(ctx context.Context, config Config, parts Parts) (*Node, error) {
 	// raft blocks when this channel is full; watchLeadership always drains it, so the room only absorbs bursts.
 	n.notify = make(chan bool, 16)
 	n.asks = &rounds{ask: n.askLeader, spawn: n.tasks.start}
-	n.ledger = fsm.New(fsm.Options{Bounds: *config.Bounds, OnHalt: func(err error) { go n.fail(err) }})
+	n.ledger = fsm.New(fsm.Options{Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }})
 	state, err := n.startRaft()
 	if err != nil {
 		n.cancel()

@@ -60,8 +60,8 @@ func divide(commands []quota.Command) ([]*proposal, error) {
 			return []*proposal{{commands: commands, bytes: len(data), done: make(chan result, 1)}}, nil
 		}
 		if len(commands) == 1 {
-			return nil, failure(TooLarge, true, err, "one command takes %d bytes in the log, allowed are %d; divide it",
-				len(data), fsm.MaxEntryBytes-entryOverhead)
+			return nil, failure(TooLarge, true, err, "one command takes more than the %d bytes of a log entry; divide it",
+				fsm.MaxEntryBytes-entryOverhead)
 		}
 	}
 	left, err := divide(commands[:len(commands)/2])

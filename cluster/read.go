@@ -18,7 +18,8 @@ type ReadOptions struct {
 
 // ReadInfo says how fresh a read was.
 type ReadInfo struct {
-	// Index was applied when the state was read. As MinIndex of a later read on any node it never leads back in time.
+	// Index is the last entry in the state that was read. As MinIndex of a later read on any node it never leads back in
+	// time.
 	Index uint64
 	// Now is the ledger's time.
 	Now   quota.Instant
@@ -57,15 +58,14 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(quota.View)) (Re
 	if o.Stale {
 		info.Age = n.age()
 	}
-	err := n.ledger.View(func(v quota.View) {
+	var err error
+	info.Index, err = n.ledger.View(func(v quota.View) {
 		info.Now = v.Now()
 		fn(v)
 	})
 	if err != nil {
 		return ReadInfo{}, failure(Halted, true, err, "node %s has stopped serving", n.config.ID)
 	}
-	// Taken afterwards it is at least the index of what was read.
-	info.Index = n.ledger.Applied()
 	return info, nil
 }
 

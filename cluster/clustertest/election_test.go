@@ -1,0 +1,74 @@
+package clustertest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+)
+
+// Whoever asks for a different number of nodes gets the same answers.
+func TestClustersOfEverySizeElectOneLeaderAndWrite(t *testing.T) {
+	for _, size := range []int{1, 3, 5, 7} {
+		synctest.Test(t, func(t *testing.T) {
+			c := clustertest.Start(t, size)
+			c.PlantTree()
+			c.Must(clustertest.Take("a", 7))
+			for _, n := range c.Nodes() {
+				if got := len(n.Members()); got != size {
+					t.Errorf("%s knows %d members, want %d", n.Standing().ID, got, size)
+				}
+				used, info, err := clustertest.Used(n, cluster.ReadOptions{})
+				if err != nil || used != 7 || info.Stale {
+					t.Errorf("%s reads %d, %+v, %v; want 7, linearizable", n.Standing().ID, used, info, err)
+				}
+			}
+			c.CheckEqual()
+		})
+	}
+}
+
+func TestAnIdleLeaderStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		leader, term := c.Leader(), c.Leader().Standing().Term
+		time.Sleep(time.Hour)
+		if c.Leader() != leader || leader.Standing().Term != term {
+			t.Error("the leader changed in an idle hour")
+		}
+	})
+}
+
+func TestAnOrderlyStopHandsTheLeadershipOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		before := time.Now()
+		c.Stop(c.Leader().Standing().ID)
+		if _, err := clustertest.Propose(c.Leader(), clustertest.Take("a", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(before); took > time.Second {
+			t.Errorf("writes stood still for %v, as long as an election needs", took)
+		}
+	})
+}
+
+func TestOneNodeMayJoinLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		c.Run("n1")
+		c.Run("n2")
+		time.Sleep(time.Minute)
+		for _, n := range c.Nodes() {
+			if n.Standing().LastIndex != 0 {
+				t.Fatal("two of three expected nodes formed a cluster")
+			}
+		}
+		c.Run("n3")
+		c.Leader()
+		c.Settle()
+	})
+}
