@@ -81,11 +81,17 @@ func New(t testing.TB, size int, options ...Option) *Cluster {
 		c.ids = append(c.ids, id)
 		c.disks[id] = simnet.NewDisk(snapshotsKept)
 	}
+	c.net.SetDelay(nearby)
 	for _, o := range options {
 		o(c)
 	}
 	t.Cleanup(c.close)
 	return c
+}
+
+// nearby is a delay as in one building. Without any, nothing would ever be under way when a fault strikes.
+func nearby(from, to raft.ServerID) time.Duration {
+	return time.Millisecond + time.Duration(len(from)+3*int(from[1]-'0')+5*int(to[1]-'0'))*50*time.Microsecond
 }
 
 func (c *Cluster) inMemory(id string) cluster.Parts {
