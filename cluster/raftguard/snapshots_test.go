@@ -58,30 +58,29 @@ func checkState(state io.Reader) error {
 }
 
 // damages are the ways in which the newest snapshot may have suffered.
-var damages = map[string]func(t *testing.T, folder string){
-	"flipped bit in the state": func(t *testing.T, folder string) {
-		path := filepath.Join(folder, "state.bin")
-		content, err := os.ReadFile(path)
-		must(t, err)
-		content[2] ^= 1
-		must(t, os.WriteFile(path, content, 0o600))
+var damages = map[string]func(folder string) error{
+	"flipped bit in the state": func(folder string) error {
+		return edit(filepath.Join(folder, "state.bin"), "good", "goof")
 	},
-	"truncated state": func(t *testing.T, folder string) {
-		must(t, os.Truncate(filepath.Join(folder, "state.bin"), 4))
-	},
-	"missing state":   func(t *testing.T, folder string) { must(t, os.Remove(filepath.Join(folder, "state.bin"))) },
-	"missing meta":    func(t *testing.T, folder string) { must(t, os.Remove(filepath.Join(folder, "meta.json"))) },
-	"unreadable meta": func(t *testing.T, folder string) { writeMeta(t, folder, "{") },
-	"meta of another": func(t *testing.T, folder string) {
-		other, err := os.ReadFile(filepath.Join(folder, "meta.json"))
-		must(t, err)
-		writeMeta(t, folder, strings.Replace(string(other), `"Index":9`, `"Index":8`, 1))
+	"truncated state": func(folder string) error { return os.Truncate(filepath.Join(folder, "state.bin"), 4) },
+	"missing state":   func(folder string) error { return os.Remove(filepath.Join(folder, "state.bin")) },
+	"missing meta":    func(folder string) error { return os.Remove(filepath.Join(folder, "meta.json")) },
+	"unreadable meta": func(folder string) error { return edit(filepath.Join(folder, "meta.json"), "{", "") },
+	"meta of another": func(folder string) error {
+		return edit(filepath.Join(folder, "meta.json"), `"Index":9`, `"Index":8`)
 	},
 }
 
-func writeMeta(t *testing.T, folder, content string) {
-	t.Helper()
-	must(t, os.WriteFile(filepath.Join(folder, "meta.json"), []byte(content), 0o600))
+// edit replaces the first occurrence of old, which must be there, in the file.
+func edit(path, old, replacement string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(content), old) {
+		return fmt.Errorf("%s does not contain %q", path, old)
+	}
+	return os.WriteFile(path, []byte(strings.Replace(string(content), old, replacement, 1)), 0o600)
 }
 
 func TestIntactSnapshotsPass(t *testing.T) {
@@ -100,7 +99,7 @@ func TestCorruptSnapshotIsSetAsideWhenTheLogReplacesIt(t *testing.T) {
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
 			f := newSnapshotFolder(t)
-			damage(t, f.newer)
+			must(t, damage(f.newer))
 			must(t, f.verify(logOf(t, span(6, 12), 1)))
 			if _, err := os.Stat(filepath.Join(f.base, "snapshots-corrupt", filepath.Base(f.newer))); err != nil {
 				t.Errorf("the corrupt snapshot is gone for good: %v", err)
@@ -132,7 +131,7 @@ func TestCorruptSnapshotIsAnErrorWhenNothingReplacesIt(t *testing.T) {
 	for name, log := range logs {
 		t.Run(name, func(t *testing.T) {
 			f := newSnapshotFolder(t)
-			damages["truncated state"](t, f.newer)
+			must(t, damages["truncated state"](f.newer))
 			err := f.verify(log)
 			var corrupt *raftguard.CorruptSnapshotError
 			if !errors.As(err, &corrupt) || corrupt.Path != f.newer || corrupt.Gap == "" {
@@ -147,8 +146,8 @@ func TestCorruptSnapshotIsAnErrorWhenNothingReplacesIt(t *testing.T) {
 
 func TestCorruptSnapshotsAreReplacedByALogFromItsBeginning(t *testing.T) {
 	f := newSnapshotFolder(t)
-	damages["truncated state"](t, f.newer)
-	damages["missing meta"](t, f.older)
+	must(t, damages["truncated state"](f.newer))
+	must(t, damages["missing meta"](f.older))
 	must(t, f.verify(logOf(t, span(1, 12), 1)))
 	if list, err := f.store.List(); err != nil || len(list) != 0 {
 		t.Errorf("raft would start from %v, %v", list, err)
@@ -188,7 +187,7 @@ func TestPrepareLeavesAFolderThatRaftCanStartOn(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(f.base, "snapshots", "1-10-1.tmp"), 0o755))
 	log := logOf(t, span(6, 9), 1)
 	must(t, log.StoreLog(&raft.Log{Index: 10, Term: 2}))
-	damages["truncated state"](t, f.newer) // the log replaces it
+	must(t, damages["truncated state"](f.newer)) // the log replaces it
 	for range 2 {
 		must(t, raftguard.Prepare(f.base, f.store, log, checkState, hclog.NewNullLogger()))
 		if n := count(log); n != 5 {
