@@ -68,6 +68,7 @@ func TestControl697WatchdogAndRepairLetItCatchUp(t *testing.T) {
 // stuckCluster plays the schedule and returns when the network has healed and "after" is written. It counts the
 // snapshots that reach node a; the watchdog there, after the third, calls onStuck.
 func stuckCluster(t *testing.T, onStuck func()) (*cluster, *atomic.Int64) {
+	t.Helper()
 	installs := new(atomic.Int64)
 	c := newCluster(t, 1, func(c *cluster) {
 		c.wrap = func(n *node) (raft.LogStore, raft.SnapshotStore) {
