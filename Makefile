@@ -63,7 +63,8 @@ golden: ## rewrite golden files; read the diff before you commit it
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | while IFS=: read -r file func; do \
 	  echo "== $${func#func } in $$(dirname "$$file")"; \
-	  go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME); done
+	  go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) \
+	    -fuzzminimizetime 20x; done
 
 bench: ## benchmarks, BENCHCOUNT (10) runs each, into bench.txt for benchstat
 	go test -run '^$$' -bench . -benchmem -count $(BENCHCOUNT) ./... | tee bench.txt

@@ -1,0 +1,245 @@
+package manifest
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"pgregory.net/rapid"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func TestFormat(t *testing.T) {
+	trees := []*quoratev1.Tree{
+		{
+			Name:      "yes",
+			Resources: []*quoratev1.Resource{{Name: "mem", Unit: octet}, {Name: "cpu", Unit: milli}},
+			Limits:    map[string]*quoratev1.Limit{"mem": amount(16 << 30), "cpu": amount(2500)},
+		},
+		{
+			Name:      "cern",
+			Policy:    "strict",
+			Resources: []*quoratev1.Resource{{Name: "cores"}},
+			Limits:    map[string]*quoratev1.Limit{"cores": unlimited()},
+			Labels:    map[string]string{"owner": "no", "note": "a: b\n", "link": strings.Repeat("x", 80)},
+			Nodes: []*quoratev1.Node{
+				{Path: "atlas/physics", Limits: map[string]*quoratev1.Limit{"cores": amount(0)}},
+				{Path: "atlas-old"},
+				{Path: "atlas", Policy: "open"},
+				{Path: "007"},
+			},
+		},
+	}
+	want := `trees:
+  cern:
+    resources:
+      cores: {unit: count}
+    policy: strict
+    labels:
+      link: ` + strings.Repeat("x", 80) + `
+      note: "a: b\n"
+      owner: "no"
+    limits: {cores: unlimited}
+    nodes:
+      "007": {}
+      atlas:
+        policy: open
+        nodes:
+          physics:
+            limits: {cores: 0}
+      atlas-old: {}
+  "yes":
+    resources:
+      cpu: {unit: milli}
+      mem: {unit: bytes}
+    limits: {cpu: 2500m, mem: 16Gi}
+`
+	got, err := Format(trees)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+func TestFormatOfNothing(t *testing.T) {
+	got, err := Format(nil)
+	if err != nil || string(got) != "trees: {}\n" {
+		t.Errorf("Format(nil) = %q, %v", got, err)
+	}
+}
+
+func TestFormatRefuses(t *testing.T) {
+	cores := []*quoratev1.Resource{{Name: "cores", Unit: count}}
+	unset := &quoratev1.Limit{Value: &quoratev1.Limit_Unset{Unset: true}}
+	nodes := func(paths ...string) *quoratev1.Tree {
+		t := &quoratev1.Tree{Name: "t", Resources: cores}
+		for _, p := range paths {
+			t.Nodes = append(t.Nodes, &quoratev1.Node{Path: p})
+		}
+		return t
+	}
+	tests := map[string]struct {
+		tree *quoratev1.Tree
+		want string
+	}{
+		"no parent":           {nodes("a/b"), `node "a/b" has no parent: "a" is not listed`},
+		"a node twice":        {nodes("a", "a"), `node "a" is listed twice`},
+		"a leading slash":     {nodes("/a"), "has no parent"},
+		"a trailing slash":    {nodes("a", "a/"), "is no name for a node"},
+		"an empty path":       {nodes(""), "listed twice"},
+		"no name":             {&quoratev1.Tree{Resources: cores}, `"" is no name for a tree`},
+		"no resource":         {&quoratev1.Tree{Name: "t"}, "registers no resource"},
+		"a resource twice":    {&quoratev1.Tree{Name: "t", Resources: append(cores, cores...)}, "registered twice"},
+		"an unknown resource": {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"x": amount(1)}}, `limits "x", which is not registered`},
+		"a negative limit":    {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": amount(-1)}}, "negative"},
+		"an unset limit":      {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": unset}}, "what is not written is unset"},
+		"not UTF-8":           {&quoratev1.Tree{Name: "t", Resources: cores, Labels: map[string]string{"x": "\xff"}}, "not UTF-8"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			text, err := Format([]*quoratev1.Tree{test.tree})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Format answers %q, %v; want an error that says %q", text, err, test.want)
+			}
+		})
+	}
+}
+
+// TestFormatIsStable: what is written comes back, and is written the same again.
+func TestFormatIsStable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		assertRoundTrip(t, rapid.SliceOfNDistinct(trees(), 0, 3, (*quoratev1.Tree).GetName).Draw(t, "trees"))
+	})
+	for _, file := range []string{"../examples/cern.yaml", "../examples/zuul.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trees, err := Parse(file, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertRoundTrip(t, trees)
+	}
+}
+
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func assertRoundTrip(t failer, trees []*quoratev1.Tree) {
+	t.Helper()
+	text, err := Format(trees)
+	if err != nil {
+		t.Fatalf("Format: %v", err)
+	}
+	again, err := Parse("again", text)
+	if err != nil {
+		t.Fatalf("Parse: %v\n%s", err, text)
+	}
+	second, err := Format(again)
+	if err != nil {
+		t.Fatalf("Format again: %v", err)
+	}
+	if diff := cmp.Diff(string(text), string(second)); diff != "" {
+		t.Fatalf("first (-), second (+):\n%s", diff)
+	}
+	for _, tree := range trees {
+		found := false
+		for _, other := range again {
+			found = found || proto.Equal(sorted(tree), sorted(other))
+		}
+		if !found {
+			t.Fatalf("%v is not among what came back:\n%s", tree, cmp.Diff(trees, again, protocmp.Transform()))
+		}
+	}
+}
+
+// sorted is the same tree in the order of Parse.
+func sorted(t *quoratev1.Tree) *quoratev1.Tree {
+	c := proto.CloneOf(t)
+	slices.SortFunc(c.GetNodes(), func(a, b *quoratev1.Node) int { return strings.Compare(a.GetPath(), b.GetPath()) })
+	slices.SortFunc(c.GetResources(), func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return c
+}
+
+// trees draws trees of every shape that the API allows, in any order.
+func trees() *rapid.Generator[*quoratev1.Tree] {
+	return rapid.Custom(func(t *rapid.T) *quoratev1.Tree {
+		tree := &quoratev1.Tree{
+			Name:   nodeNames().Draw(t, "name"),
+			Policy: rapid.SampledFrom([]string{"", "open", "strict", "no", "a policy: new"}).Draw(t, "policy"),
+			Labels: labels().Draw(t, "labels"),
+		}
+		units := map[string]quoratev1.Unit{}
+		for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}`), 1, 4, rapid.ID).Draw(t, "resources") {
+			units[name] = rapid.SampledFrom([]quoratev1.Unit{count, milli, octet}).Draw(t, "unit")
+			tree.Resources = append(tree.Resources, &quoratev1.Resource{Name: name, Unit: units[name]})
+		}
+		tree.Limits = limits(units).Draw(t, "limits")
+		paths := []string{""}
+		for _, name := range rapid.SliceOfNDistinct(nodeNames(), 0, 12, rapid.ID).Draw(t, "nodes") {
+			parent := rapid.SampledFrom(paths).Draw(t, "parent")
+			path := strings.TrimPrefix(parent+"/"+name, "/")
+			paths = append(paths, path)
+			tree.Nodes = append(tree.Nodes, &quoratev1.Node{
+				Path:   path,
+				Policy: rapid.SampledFrom([]string{"", "open", "strict"}).Draw(t, "policy"),
+				Limits: limits(units).Draw(t, "limits"),
+				Labels: labels().Draw(t, "labels"),
+			})
+		}
+		tree.Nodes = rapid.Permutation(tree.GetNodes()).Draw(t, "order")
+		return tree
+	})
+}
+
+func nodeNames() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}`),
+		rapid.SampledFrom([]string{"no", "on", "null", "true", "1e3", "0x10", "007", "1_000", "y", "inf"}),
+	)
+}
+
+func labels() *rapid.Generator[map[string]string] {
+	text := func(most int) *rapid.Generator[string] {
+		return rapid.OneOf(
+			rapid.StringN(0, most/4, most),
+			rapid.SampledFrom([]string{"", "null", "- a", "a: b", "#", "{}", "'", "\"", "\n", "a\r\n b", "\u2028", "\ufeff", "&x", "|"}),
+		)
+	}
+	return rapid.Custom(func(t *rapid.T) map[string]string {
+		drawn := rapid.MapOfN(text(maxLabelKey).Filter(func(s string) bool { return s != "" }), text(maxLabelValue), 0, 4).Draw(t, "labels")
+		if len(drawn) == 0 {
+			return nil
+		}
+		return drawn
+	})
+}
+
+func limits(units map[string]quoratev1.Unit) *rapid.Generator[map[string]*quoratev1.Limit] {
+	return rapid.Custom(func(t *rapid.T) map[string]*quoratev1.Limit {
+		var drawn map[string]*quoratev1.Limit
+		for name := range units {
+			limit := rapid.SampledFrom([]*quoratev1.Limit{
+				nil, unlimited(), amount(0), amount(rapid.Int64Min(0).Draw(t, "amount")),
+			}).Draw(t, "limit")
+			if limit == nil {
+				continue
+			}
+			if drawn == nil {
+				drawn = map[string]*quoratev1.Limit{}
+			}
+			drawn[name] = limit
+		}
+		return drawn
+	})
+}

@@ -1,0 +1,73 @@
+// Package manifest turns trees into text that people keep in files, and back.
+//
+// A manifest is one YAML document made of maps and single-line values, nothing else of YAML: no lists, anchors, tags or
+// further documents. Every value is read as it is written, so a tenant named no stays "no". An example:
+//
+//	trees:
+//	  cern:
+//	    policy: strict
+//	    resources:
+//	      cores: {unit: count} # or milli, or bytes
+//	    limits: {cores: unlimited}
+//	    nodes:
+//	      atlas:
+//	        limits: {cores: 100}
+//	        nodes:
+//	          physics: {limits: {cores: 20}}
+//
+// A limit is a quantity, or the word unlimited; a resource that is not named is unset, and the node's policy says what
+// that means. A key with nothing after it is an error, since that is what a file looks like that was cut off.
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+// Bounds of a manifest; those of single values are the same as the API's.
+const (
+	// MaxSize is the most bytes that Parse reads.
+	MaxSize = 4 << 20
+	// MaxTrees is the most trees in one manifest, since they are applied together.
+	MaxTrees = 100
+
+	maxNodes      = 20_000
+	maxDepth      = 16
+	maxResources  = 64
+	maxLabels     = 32
+	maxLabelKey   = 63
+	maxLabelValue = 256
+	maxPolicy     = 63
+)
+
+// reportedProblems is how many problems Parse names before it only counts the rest.
+const reportedProblems = 10
+
+var (
+	nodeName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
+	resourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
+)
+
+// Error is one thing that is wrong in a manifest, with its place.
+type Error struct {
+	// File is the name that was given to Parse.
+	File string
+	// Line and Column count from 1, columns in characters.
+	Line, Column int
+	// Message says what is wrong and what is allowed.
+	Message string
+}
+
+// Error puts the place first, as compilers do, so that editors can jump to it.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+// joined reports the first problems, one a line, and how many more there are.
+func joined(problems []error) error {
+	if more := len(problems) - reportedProblems; more > 0 {
+		problems = append(problems[:reportedProblems:reportedProblems], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(problems...)
+}

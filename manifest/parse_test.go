@@ -1,0 +1,391 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	library "github.com/goccy/go-yaml/parser"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func amount(n int64) *quoratev1.Limit {
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: n}}
+}
+
+func unlimited() *quoratev1.Limit {
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Unlimited{Unlimited: true}}
+}
+
+func TestParse(t *testing.T) {
+	text := `---
+# comments may stand anywhere
+trees:
+  two:   # here too
+    resources: {cpu: {unit: milli}, "disk/fast": {unit: bytes}, cores: {unit: count}}
+    nodes:
+      no: {}        # a name, not a boolean
+      "on": {limits: {cpu: 500m}}
+      1.50:
+        policy: open
+        labels: {owner: "a, b: c", note: 'it''s', number: 010, nothing: "", truth: yes}
+        nodes:
+          null: {}
+      007: {limits: {"disk/fast": 1.5Gi, cores: unlimited}}
+  one:
+    policy: strict
+    labels:
+      "a key": "zeile\nzwei \u00e9"
+    limits:
+      cores: 0
+    resources:
+      cores:
+        unit: count
+`
+	got, err := Parse("x.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*quoratev1.Tree{
+		{
+			Name:      "one",
+			Policy:    "strict",
+			Labels:    map[string]string{"a key": "zeile\nzwei é"},
+			Limits:    map[string]*quoratev1.Limit{"cores": amount(0)},
+			Resources: []*quoratev1.Resource{{Name: "cores", Unit: count}},
+		},
+		{
+			Name: "two",
+			Resources: []*quoratev1.Resource{
+				{Name: "cores", Unit: count}, {Name: "cpu", Unit: milli}, {Name: "disk/fast", Unit: octet},
+			},
+			Nodes: []*quoratev1.Node{
+				{Path: "007", Limits: map[string]*quoratev1.Limit{"disk/fast": amount(3 << 29), "cores": unlimited()}},
+				{Path: "1.50", Policy: "open", Labels: map[string]string{
+					"owner": "a, b: c", "note": "it's", "number": "010", "nothing": "", "truth": "yes",
+				}},
+				{Path: "1.50/null"},
+				{Path: "no"},
+				{Path: "on", Limits: map[string]*quoratev1.Limit{"cpu": amount(500)}},
+			},
+		},
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+// tree puts nodes into a small tree that registers cores.
+func tree(nodes string) string {
+	return "trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes:\n" + nodes
+}
+
+func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
+	deep := strings.Builder{}
+	for i := range 17 {
+		fmt.Fprintf(&deep, "%sn:\n%snodes:\n", strings.Repeat(" ", 6+4*i), strings.Repeat(" ", 8+4*i))
+	}
+	deep.WriteString(strings.Repeat(" ", 80) + "n: {}\n")
+
+	tests := map[string]struct {
+		text string
+		want string
+	}{
+		"nothing":               {"", "f:1:1: the manifest is empty"},
+		"only comments":         {"# trees:\n", "f:1:1: the manifest is empty"},
+		"no map":                {"trees\n", `f:1:1: "trees" has no value`},
+		"no trees":              {"{}", `f:1:1: there is no "trees" here`},
+		"another key":           {"trees: {}\ntree: {}\n", `f:2:1: the manifest has no key "tree"; allowed are trees`},
+		"a second document":     {"trees: {}\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
+		"an ended document":     {"trees: {}\n...\n", "f:2:1: a file holds one document"},
+		"two headers":           {"---\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
+		"a directive":           {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
+		"a tree is a number":    {"trees: {t: 5}", `f:1:12: tree "t" is a map of labels, limits, nodes, policy, resources, not "5"`},
+		"trees is a text":       {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
+		"an unknown key":        {"trees: {t: {resources: {c: {unit: count}}, nods: {}}}", `f:1:44: tree "t" has no key "nods"; allowed are labels, limits, nodes, policy, resources`},
+		"a node's unknown key":  {tree("      a: {resources: {}}\n"), `f:5:11: node "a" has no key "resources"; allowed are labels, limits, nodes, policy`},
+		"a duplicate tree":      {"trees:\n  t: {}\n  t: {}\n", `f:3:3: "t" is here twice: it is already in line 2`},
+		"a duplicate node":      {tree("      a: {}\n      b: {}\n      a: {}\n"), `f:7:7: "a" is here twice: it is already in line 5`},
+		"twice, once in quotes": {tree("      a: {}\n      'a': {}\n"), `f:6:7: "a" is here twice`},
+		"twice in braces":       {tree("      a: {limits: {cores: 1, cores: 2}}\n"), `f:5:30: "cores" is here twice`},
+		"no resource":           {"trees: {t: {}}", `f:1:9: tree "t" registers no resource`},
+		"no resource either":    {"trees: {t: {resources: {}}}", `tree "t" registers no resource`},
+		"a resource's short":    {"trees: {t: {resources: {c: count}}}", `f:1:28: resource "c" is a map of unit, not "count"`},
+		"no unit":               {"trees: {t: {resources: {c: {}}}}", `f:1:25: resource "c" has no unit`},
+		"another unit":          {"trees: {t: {resources: {c: {unit: GB}}}}", `f:1:35: the unit of "c" is one of count, milli, bytes`},
+		"a unit of units":       {"trees: {t: {resources: {c: {unit: {count: 1}}}}}", `f:1:35: the unit of "c" is one of`},
+		"a resource's name":     {"trees: {t: {resources: {'c d': {unit: count}}}}", `f:1:25: "c d" is no name for a resource`},
+		"a tree's name":         {"trees: {a/b: {}}", `f:1:9: "a/b" is no name for a tree`},
+		"a node's path":         {tree("      a/b: {}\n"), `f:5:7: "a/b" is no name for a node: 1 to 63 of letters`},
+		"an empty name":         {tree("      \"\": {}\n"), `f:5:7: "" is no name for a node`},
+		"a long name":           {tree("      " + strings.Repeat("n", 64) + ": {}\n"), "is no name for a node"},
+		"a name that is a map":  {tree("      {a: b}: {}\n"), "f:5:13: "},
+		"too deep":              {tree(deep.String()), `f:37:71: "n/n/n/n/n/n/n/n/n/n/n/n/n/n/n/n/n" is too deep: a node may be 16 deep`},
+		"a policy map":          {"trees: {t: {policy: {}, resources: {c: {unit: count}}}}", `f:1:21: the policy of tree "t" is a name`},
+		"an empty policy":       {tree("      a: {policy: ''}\n"), `f:5:19: the policy of node "a" is a name`},
+		"an unknown resource":   {tree("      a: {limits: {core: 1}}\n"), `f:5:20: node "a" limits "core", which its tree does not register; it has cores`},
+		"a negative limit":      {tree("      a: {limits: {cores: -1}}\n"), `f:5:27: node "a", limit of "cores": "-1" is negative`},
+		"an overflowing limit":  {tree("      a: {limits: {cores: 9223372036854775808}}\n"), `"9223372036854775808" is too large: an amount is at most 9223372036854775807`},
+		"half a core":           {tree("      a: {limits: {cores: 0.5}}\n"), `"0.5" is not a whole number of things`},
+		"an octal limit":        {tree("      a: {limits: {cores: 010}}\n"), `"010" is no amount`},
+		"an unset limit":        {tree("      a: {limits: {cores: unset}}\n"), "leave the line out"},
+		"a map for a limit":     {tree("      a: {limits: {cores: {max: 1}}}\n"), "it is a quantity or the word unlimited"},
+		"limits without names":  {tree("      a: {limits: 100}\n"), `f:5:19: limits is a map of names, not "100"`},
+		"a list of nodes":       {tree("      - a\n"), "f:5:7: lists are not used here"},
+		"a list in brackets":    {tree("      a: {nodes: [b]}\n"), "f:5:18: lists are not used here"},
+		"an anchor":             {tree("      a: &x {}\n"), "f:5:10: anchors (&) and aliases (*) are not used here"},
+		"an anchor in itself":   {tree("      a: &x {nodes: {b: *x}}\n"), "f:5:10: anchors (&)"},
+		"an alias":              {tree("      a: *x\n"), "f:5:10: anchors (&)"},
+		"a merge":               {tree("      a: {<<: {}}\n"), "f:5:11: merging (<<) is not used here"},
+		"a tag":                 {tree("      a: !!map {}\n"), "f:5:10: tags (!) are not used here"},
+		"a complex key":         {tree("      ? a\n      : {}\n"), "f:5:7: keys with ?"},
+		"a block text":          {tree("      a: {}\n      b:\n        labels:\n          x: |\n            y\n"), "f:8:14: texts over several lines"},
+		"a folded text":         {tree("      a:\n        labels:\n          x: >-\n            y\n"), "f:7:14: texts over several lines"},
+		"a long label":          {tree("      a: {labels: {x: '" + strings.Repeat("y", 257) + "'}}\n"), `label "x" of node "a" is a text of up to 256 bytes`},
+		"a long label name":     {tree("      a: {labels: {" + strings.Repeat("y", 64) + ": x}}\n"), "has 1 to 63 bytes, this one 64"},
+		"an empty label name":   {tree("      a: {labels: {\"\": x}}\n"), "has 1 to 63 bytes, this one 0"},
+		"a label map":           {tree("      a: {labels: {x: {}}}\n"), `label "x" of node "a" is a text`},
+		"cut off after a colon": {tree("      a:\n"), `f:5:7: "a" has nothing after it: write {}`},
+		"cut off after nodes":   {"trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes:", `f:4:5: "nodes" has nothing after it`},
+		"cut off in a name":     {tree("      a: {}\n      b"), `f:6:7: "b" has no value`},
+		"cut off in braces":     {tree("      a: {limits: {cores: 1"), "f:5:19: this { is never closed"},
+		"cut off in a value":    {tree("      a: {limits: {cores:"), `f:5:20: "cores" has nothing after it`},
+		"cut off after a brace": {tree("      a: {"), "f:5:10: this { is never closed"},
+		"cut off in quotes":     {tree("      a: {labels: {x: \"y"), "f:5:23: could not find end character"},
+		"nothing in the middle": {tree("      a:\n      b: {}\n"), `f:5:7: "a" has nothing after it`},
+		"null":                  {tree("      a: null\n"), `f:5:7: "a" has nothing after it`},
+		"a tilde":               {tree("      a: ~\n"), `f:5:7: "a" has nothing after it`},
+		"nothing in braces":     {tree("      a: {limits: , labels: {}}\n"), `f:5:11: "limits" has nothing after it`},
+		"a name in braces":      {tree("      a: {limits}\n"), `f:5:11: "limits" has no value`},
+		"no comma":              {tree("      a: {limits: {} labels: {}}\n"), `f:5:22: a comma must stand between "limits" and "labels"`},
+		"only commas":           {tree("      a: {,}\n"), `f:5:11: "," cannot begin a key`},
+		"one brace too many":    {"{trees: {}}}\n", "f:1:12: nothing may follow the closing }"},
+		"text after braces":     {tree("      a: {} b\n"), `f:5:13: "b" is too much on this line`},
+		"text after quotes":     {tree("      a: {}\n      b:\n        policy: \"x\" y\n"), `f:7:21: "y" is too much on this line`},
+		"two keys on a line":    {tree("      a: limits: {}\n"), `f:5:10: one key on a line: put "limits" on the next one`},
+		"indented too deep":     {tree("      a: {}\n        b: {}\n"), "f:6:9: the indentation fits no line above"},
+		"indented between":      {tree("        a: {}\n      b: {}\n"), "f:6:7: the indentation fits no line above"},
+		"indented too little":   {"  trees: {}\ntrees: {}\n", "f:2:1: the indentation fits no line above"},
+		"deeper after a value":  {tree("      a:\n        policy: strict\n          limits: {}\n"), "f:6:17: a value ends on its line"},
+		"a tab":                 {"trees:\n\tt: {}\n", "f:2:1: found character"},
+		"a colon for a value":   {tree("      a: :\n"), `f:5:10: ":" cannot begin a value`},
+		"not UTF-8":             {"trees:\n  \xff: {}\n", "f:2:1: the line is not UTF-8"},
+		"a zero byte":           {"trees:\n  a\x00: {}\n", "f:2:4: a zero byte"},
+		"braces within braces":  {"trees: " + strings.Repeat("{a: ", 100), "nested deeper than 64 levels"},
+		"lines deeper and deeper": {func() string {
+			var text strings.Builder
+			for i := range 100 {
+				text.WriteString(strings.Repeat(" ", i) + "a:\n")
+			}
+			return text.String()
+		}(), "f:65:65: nested deeper than 64 levels"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse("f", []byte(test.text))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Parse answers %v, %v; want an error that says %q\n%s", got, err, test.want, test.text)
+			}
+			if place := (*Error)(nil); got != nil || !errors.As(err, &place) {
+				t.Errorf("want nothing and an Error with its place, got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestParseNamesManyProblemsAtOnce(t *testing.T) {
+	var nodes strings.Builder
+	for i := range 13 {
+		fmt.Fprintf(&nodes, "      n%d: {limits: {cores: many}}\n", i)
+	}
+	_, err := Parse("f", []byte(tree(nodes.String())))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 11 || !strings.HasPrefix(lines[9], "f:14:28: ") || lines[10] != "and 3 more" {
+		t.Errorf("want ten problems and a count, got:\n%v", err)
+	}
+}
+
+func TestParseBounds(t *testing.T) {
+	many := func(n int, line string) string {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, line+"\n", i)
+		}
+		return text.String()
+	}
+	spread := func(parents, children int) string {
+		var text strings.Builder
+		for i := range parents {
+			fmt.Fprintf(&text, "      p%d:\n        nodes:\n%s", i, many(children, "          c%d: {}"))
+		}
+		return text.String()
+	}
+	tests := map[string]struct {
+		text string
+		want string
+	}{
+		"trees":         {"trees:\n" + many(101, "  t%d: {resources: {c: {unit: count}}}"), "trees has 101 entries; 100 are allowed"},
+		"trees fit":     {"trees:\n" + many(100, "  t%d: {resources: {c: {unit: count}}}"), ""},
+		"siblings":      {tree(many(20_001, "      n%d: {}")), "nodes has 20001 entries; 20000 are allowed"},
+		"siblings fit":  {tree(many(20_000, "      n%d: {}")), ""},
+		"nodes":         {tree(spread(10, 2000)), `tree "t" has 20010 nodes; a tree may have 20000`},
+		"resources":     {"trees:\n  t:\n    resources:\n" + many(65, "      r%d: {unit: count}"), "resources has 65 entries; 64 are allowed"},
+		"resources fit": {"trees:\n  t:\n    resources:\n" + many(64, "      r%d: {unit: count}"), ""},
+		"labels":        {tree("      a:\n        labels:\n" + many(33, "          l%d: x")), "labels has 33 entries; 32 are allowed"},
+		"labels fit":    {tree("      a:\n        labels:\n" + many(32, "          l%d: x")), ""},
+		"size":          {tree("      a: {}\n" + strings.Repeat("#", MaxSize)), "a manifest may have 4194304 bytes"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("f", []byte(test.text))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Parse says %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestParseIsQuick holds texts that were made to keep a parser busy against a generous bound: each takes a second at most,
+// where quadratic work would take minutes.
+func TestParseIsQuick(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads megabytes")
+	}
+	keys := strings.Builder{}
+	for i := range 100_000 {
+		fmt.Fprintf(&keys, "k%d: v\n", i)
+	}
+	for name, text := range map[string]string{
+		"keys":     keys.String(),
+		"braces":   strings.Repeat("{a: ", 1<<17),
+		"brackets": strings.Repeat("[", 1<<17),
+		"quotes":   strings.Repeat("\"", 1<<17),
+		"commas":   "{" + strings.Repeat("a, ", 1<<17) + "}",
+		"colons":   strings.Repeat("a: ", 1<<17),
+		"dashes":   strings.Repeat("- ", 1<<17),
+		"comments": strings.Repeat("#\n", 1<<17),
+	} {
+		began := time.Now()
+		if _, err := Parse("f", []byte(text)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		}
+	}
+}
+
+// TestExamples reads what the documentation shows, and holds the CERN example against the script that it is for.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Parse(file, text); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestCERNExampleIsTheStartOfTheScript(t *testing.T) {
+	text, err := os.ReadFile("../examples/cern.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trees, err := Parse("cern.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := func(path string, cores int64) *quoratev1.Node {
+		return &quoratev1.Node{Path: path, Limits: map[string]*quoratev1.Limit{"cores": amount(cores)}}
+	}
+	want := []*quoratev1.Tree{{
+		Name:      "cern",
+		Policy:    "strict",
+		Resources: []*quoratev1.Resource{{Name: "cores", Unit: count}},
+		Limits:    map[string]*quoratev1.Limit{"cores": unlimited()},
+		Nodes: []*quoratev1.Node{
+			node("atlas", 100),
+			node("atlas/operations", 80), node("atlas/operations/web", 30), node("atlas/operations/workflow", 50),
+			node("atlas/physics", 20), node("atlas/physics/higgs", 0), node("atlas/physics/simulation", 10),
+		},
+	}}
+	if diff := cmp.Diff(want, trees, protocmp.Transform()); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+// FuzzParseManifest looks for texts that crash the reader, that another reader of YAML understands otherwise, or that do
+// not survive being written and read again.
+func FuzzParseManifest(f *testing.F) {
+	for _, file := range []string{"../examples/cern.yaml", "../examples/zuul.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Add(tree("      a: {labels: {x: \"\\u00e9\", 'y''s': z}}\n      b: {}\n"))
+	f.Add("{\"trees\": {\"t\": {\"resources\": {\"cores\": {\"unit\": \"count\"}}}}}")
+	f.Fuzz(func(t *testing.T, text string) {
+		root, err := read("f", []byte(text))
+		if err != nil {
+			return
+		}
+		if file, err := library.ParseBytes([]byte(text), 0); err == nil {
+			if diff := cmp.Diff(shapeOfNode(t, file.Docs[0].Body), shapeOf(root)); diff != "" {
+				t.Fatalf("the library reads (-), we read (+):\n%s", diff)
+			}
+		}
+		trees, err := Parse("f", []byte(text))
+		if err != nil {
+			return
+		}
+		assertRoundTrip(t, trees)
+	})
+}
+
+// shapeOf gives the maps and texts of a value without their places.
+func shapeOf(v value) any {
+	if !v.isMap {
+		return v.text
+	}
+	shape := map[string]any{}
+	for _, e := range v.entries {
+		shape[e.key] = shapeOf(e.value)
+	}
+	return shape
+}
+
+func shapeOfNode(t *testing.T, node ast.Node) any {
+	t.Helper()
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		shape := map[string]any{}
+		for _, v := range n.Values {
+			shape[v.Key.GetToken().Value] = shapeOfNode(t, v.Value)
+		}
+		return shape
+	case ast.ScalarNode:
+		return n.GetToken().Value
+	default:
+		t.Fatalf("a manifest has maps and texts, not %T", node)
+		return nil
+	}
+}

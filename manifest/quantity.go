@@ -1,0 +1,190 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// Words for the limits that are not quantities.
+const (
+	unlimitedWord = "unlimited"
+	unsetWord     = "unset"
+)
+
+var unitNames = map[quoratev1.Unit]string{
+	quoratev1.Unit_UNIT_COUNT: "count",
+	quoratev1.Unit_UNIT_MILLI: "milli",
+	quoratev1.Unit_UNIT_BYTES: "bytes",
+}
+
+// suffixes are powers of thousand and of 1024, in the order in which FormatQuantity prefers them.
+var suffixes = []struct {
+	name   string
+	factor int64
+}{
+	{"k", 1e3},
+	{"M", 1e6},
+	{"G", 1e9},
+	{"T", 1e12},
+	{"P", 1e15},
+	{"E", 1e18},
+	{"Ki", 1 << 10},
+	{"Mi", 1 << 20},
+	{"Gi", 1 << 30},
+	{"Ti", 1 << 40},
+	{"Pi", 1 << 50},
+	{"Ei", 1 << 60},
+}
+
+const (
+	// milliSuffix stands for a thousandth, and only the unit of thousandths has it.
+	milliSuffix = "m"
+	// maxQuantity is the most bytes of text of an amount: enough for every amount, with room for decimals.
+	maxQuantity = 64
+)
+
+var quantity = regexp.MustCompile(`^((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)([A-Za-z]*)$`)
+
+// UnitName is the word for a unit in manifests: count, milli or bytes. An unspecified unit is count.
+func UnitName(unit quoratev1.Unit) string {
+	if name, found := unitNames[unit]; found {
+		return name
+	}
+	return unitNames[quoratev1.Unit_UNIT_COUNT]
+}
+
+// ParseQuantity reads an amount as people write it and answers base units: a decimal number and one of the suffixes
+// k M G T P E (thousands), Ki Mi Gi Ti Pi Ei (powers of 1024), or, for the unit milli only, m (thousandths). For milli,
+// the plain number counts whole things: "2" is 2,000 base units, "500m" is 500.
+//
+// It is an error if the amount is negative, does not come out in whole base units, or exceeds 63 bits.
+func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
+	if text == "" || len(text) > maxQuantity {
+		return 0, fmt.Errorf("%.64q is no amount: it has 1 to %d characters, such as 25 or 1.5Gi", text, maxQuantity)
+	}
+	if text[0] == '-' {
+		return 0, fmt.Errorf("%q is negative: an amount is at least 0", text)
+	}
+	parts := quantity.FindStringSubmatch(text)
+	if parts == nil {
+		return 0, fmt.Errorf("%q is no amount: write a number and perhaps a suffix, such as 25, 250G or 1.5Gi", text)
+	}
+	factor, err := factorOf(parts[2], unit)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no amount: %w", text, err)
+	}
+	amount, valid := new(big.Rat).SetString(parts[1])
+	if !valid {
+		return 0, fmt.Errorf("%q is no amount: %q is not a decimal number", text, parts[1])
+	}
+	amount.Mul(amount, factor)
+	if !amount.IsInt() {
+		return 0, fmt.Errorf("%q is not a whole number of %s", text, baseUnits(unit))
+	}
+	if !amount.Num().IsInt64() {
+		return 0, fmt.Errorf("%q is too large: an amount is at most %s", text, FormatQuantity(1<<63-1, unit))
+	}
+	return amount.Num().Int64(), nil
+}
+
+// factorOf is how many base units one of the suffix is.
+func factorOf(suffix string, unit quoratev1.Unit) (*big.Rat, error) {
+	one := big.NewRat(1, 1)
+	if unit == quoratev1.Unit_UNIT_MILLI {
+		one.SetInt64(1000)
+	}
+	if suffix == "" {
+		return one, nil
+	}
+	if suffix == milliSuffix {
+		if unit != quoratev1.Unit_UNIT_MILLI {
+			return nil, fmt.Errorf("m means thousandths, and the unit is %s", UnitName(unit))
+		}
+		return big.NewRat(1, 1), nil
+	}
+	for _, s := range suffixes {
+		if s.name == suffix {
+			return one.Mul(one, new(big.Rat).SetInt64(s.factor)), nil
+		}
+	}
+	return nil, errors.New("suffixes are k M G T P E and Ki Mi Gi Ti Pi Ei, and m for the unit milli")
+}
+
+func baseUnits(unit quoratev1.Unit) string {
+	switch unit {
+	case quoratev1.Unit_UNIT_BYTES:
+		return "bytes"
+	case quoratev1.Unit_UNIT_MILLI:
+		return "thousandths"
+	case quoratev1.Unit_UNIT_COUNT, quoratev1.Unit_UNIT_UNSPECIFIED:
+		return "things"
+	}
+	return "things"
+}
+
+// FormatQuantity writes an amount exactly and as short as it can: bytes with the suffix that leaves the fewest digits,
+// milli as whole things or with m, counts as they are. ParseQuantity reads every result that is not negative back as the
+// same amount.
+func FormatQuantity(amount int64, unit quoratev1.Unit) string {
+	plain := strconv.FormatInt(amount, 10)
+	switch unit {
+	case quoratev1.Unit_UNIT_MILLI:
+		if amount%1000 == 0 {
+			return strconv.FormatInt(amount/1000, 10)
+		}
+		return plain + milliSuffix
+	case quoratev1.Unit_UNIT_BYTES:
+		return shortest(amount, plain)
+	case quoratev1.Unit_UNIT_COUNT, quoratev1.Unit_UNIT_UNSPECIFIED:
+		return plain
+	}
+	return plain
+}
+
+func shortest(amount int64, best string) string {
+	if amount == 0 {
+		return best
+	}
+	for _, s := range suffixes {
+		if amount%s.factor != 0 {
+			continue
+		}
+		if text := strconv.FormatInt(amount/s.factor, 10) + s.name; len(text) < len(best) {
+			best = text
+		}
+	}
+	return best
+}
+
+// ParseLimit reads a limit: a quantity, or one of the words unlimited and unset.
+func ParseLimit(text string, unit quoratev1.Unit) (*quoratev1.Limit, error) {
+	switch text {
+	case unlimitedWord:
+		return &quoratev1.Limit{Value: &quoratev1.Limit_Unlimited{Unlimited: true}}, nil
+	case unsetWord:
+		return &quoratev1.Limit{Value: &quoratev1.Limit_Unset{Unset: true}}, nil
+	}
+	amount, err := ParseQuantity(text, unit)
+	if err != nil {
+		return nil, fmt.Errorf("%w; or write %s", err, unlimitedWord)
+	}
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}, nil
+}
+
+// FormatLimit writes a limit as ParseLimit reads it; no limit at all is unset.
+func FormatLimit(limit *quoratev1.Limit, unit quoratev1.Unit) string {
+	switch v := limit.GetValue().(type) {
+	case *quoratev1.Limit_Amount:
+		return FormatQuantity(v.Amount, unit)
+	case *quoratev1.Limit_Unlimited:
+		return unlimitedWord
+	case *quoratev1.Limit_Unset:
+		return unsetWord
+	}
+	return unsetWord
+}
