@@ -263,10 +263,10 @@ func TestAnyFlippedBitIsFoundOrHarmless(t *testing.T) {
 			t.Errorf("a flipped bit at %d changed what is read: %s", offset, diff)
 		}
 	}
-	for range 80 {
+	for range 40 {
 		flip(random.IntN(len(raw)))
 	}
-	for range 80 { // in the heads of pages, where the structure is
+	for range 40 { // in the heads of pages, where the structure is
 		flip(random.IntN(len(raw)/4096)*4096 + random.IntN(64))
 	}
 	t.Logf("%d refused, %d harmless", refused, harmless)
