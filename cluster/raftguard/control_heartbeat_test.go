@@ -39,6 +39,7 @@ func TestControl695GuardedHeartbeatsDoNot(t *testing.T) {
 }
 
 func divergedRounds(t *testing.T, options ...raftguard.TransportOption) int {
+	t.Helper()
 	count := 0
 	for round := range uint64(heartbeatRounds) {
 		synctest.Test(t, func(t *testing.T) {
@@ -53,6 +54,7 @@ func divergedRounds(t *testing.T, options ...raftguard.TransportOption) int {
 
 // healWhileAWriteArrives plays one round and reports whether the replicas differ at its end.
 func healWhileAWriteArrives(t *testing.T, seed uint64, options []raftguard.TransportOption) bool {
+	t.Helper()
 	c := newCluster(t, seed, func(c *cluster) { c.transport = options })
 	defer c.close()
 

@@ -41,6 +41,7 @@ func TestControlVerifyLeaderIsStaleAndAckedSinceRefuses(t *testing.T) {
 
 // readAtDeposedLeader plays one round. It reports whether VerifyLeader passed the stale read and whether AckedSince did.
 func readAtDeposedLeader(t *testing.T, seed uint64) (passed, acked bool) {
+	t.Helper()
 	c := newCluster(t, seed)
 	defer c.close()
 	c.net.SetDelay(func(_, to raft.ServerID) time.Duration {

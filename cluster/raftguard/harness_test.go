@@ -2,6 +2,7 @@ package raftguard_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -50,9 +51,8 @@ func (h *history) holds(command string) bool {
 func (h *history) Snapshot() (raft.FSMSnapshot, error) { return image(h.content()), nil }
 
 func (h *history) Restore(state io.ReadCloser) error {
-	defer state.Close()
 	applied := map[uint64]string{}
-	if err := json.NewDecoder(state).Decode(&applied); err != nil {
+	if err := errors.Join(json.NewDecoder(state).Decode(&applied), state.Close()); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -97,6 +97,7 @@ type cluster struct {
 const patience = time.Minute
 
 func newCluster(t *testing.T, seed uint64, change ...func(*cluster)) *cluster {
+	t.Helper()
 	c := &cluster{t: t, net: simnet.New(seed)}
 	c.wrap = func(n *node) (raft.LogStore, raft.SnapshotStore) { return n.disk, n.disk.Snapshots }
 	for _, apply := range change {
