@@ -37,9 +37,9 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.TooLarge:       connect.CodeInvalidArgument,
 }
 
-// notLeaderHeader marks answers of a node that was taken for the leader and is not: the relaying node may ask the right
-// one, because nothing was done.
-const notLeaderHeader = "Quorate-Not-Leader"
+// askAnotherHeader marks answers of a node that was taken for the leader and is not, or not for long: the relaying node
+// may ask the right one, because nothing was done.
+const askAnotherHeader = "Quorate-Ask-Another"
 
 // internal is the reason of what can only be a bug.
 const internal = "INTERNAL"
@@ -93,8 +93,8 @@ func accident(e *cluster.Error) *connect.Error {
 		code = connect.CodeInternal
 	}
 	err := problem(code, e.Error(), &quoratev1.Problem{Reason: e.Reason.String(), NotApplied: e.NotApplied})
-	if e.Reason == cluster.NotLeader && e.NotApplied {
-		err.Meta().Set(notLeaderHeader, "true")
+	if e.NotApplied && (e.Reason == cluster.NotLeader || e.Reason == cluster.ShuttingDown) {
+		err.Meta().Set(askAnotherHeader, e.Reason.String())
 	}
 	return err
 }

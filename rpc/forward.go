@@ -22,7 +22,7 @@ const relayedByHeader = "Quorate-Relayed-By"
 // not noticed yet.
 const relayPause = 50 * time.Millisecond
 
-// errNotLeader: the node that was taken for the leader says that it is not, and has done nothing.
+// errNotLeader: the node that was taken for the leader says that another should be asked, and has done nothing.
 var errNotLeader = errors.New("it does not lead any more")
 
 // errNoAddress: the leader is known, and gossip has not told yet where its API is.
@@ -117,7 +117,7 @@ func receiveWhole(answer *http.Response) error {
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
 		return fmt.Errorf("the answer broke off: %w", err)
 	}
-	if answer.Header.Get(notLeaderHeader) != "" || answer.Trailer.Get(notLeaderHeader) != "" {
+	if answer.Header.Get(askAnotherHeader) != "" || answer.Trailer.Get(askAnotherHeader) != "" {
 		return errNotLeader
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))
