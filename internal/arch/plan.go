@@ -25,7 +25,8 @@ var plan = map[string]string{
 	"manifest": "gen",
 	"compat":   "gen",
 	"chaos":    "client gen quota",
-	"cmd":      "rpc cluster fsm quota gen client manifest compat web",
+	"examples": "",
+	"cmd":      "rpc cluster fsm quota gen client manifest compat web examples",
 }
 
 // workshop is the room of tests about the code itself. It ships nowhere, so it may look at everything, and nobody may

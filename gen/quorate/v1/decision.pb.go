@@ -249,6 +249,162 @@ func (x *Violation) GetMissing() int64 {
 	return 0
 }
 
+// Problem is the typed detail of every error other than a denial.
+type Problem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Stable code: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL, NO_LEADER,
+	// LEADERSHIP_LOST, HALTED, SHUTTING_DOWN.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The offending field of the request, if one can be named.
+	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
+	// Every policy rule that a configuration would break.
+	Breaches []*Breach `protobuf:"bytes,3,rep,name=breaches,proto3" json:"breaches,omitempty"`
+	// For unavailable: true if the request was certainly not carried out. If false, repeat it under the same id.
+	NotApplied    bool `protobuf:"varint,4,opt,name=not_applied,json=notApplied,proto3" json:"not_applied,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Problem) Reset() {
+	*x = Problem{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Problem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Problem) ProtoMessage() {}
+
+func (x *Problem) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Problem.ProtoReflect.Descriptor instead.
+func (*Problem) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Problem) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Problem) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *Problem) GetBreaches() []*Breach {
+	if x != nil {
+		return x.Breaches
+	}
+	return nil
+}
+
+func (x *Problem) GetNotApplied() bool {
+	if x != nil {
+		return x.NotApplied
+	}
+	return false
+}
+
+// Breach is one policy rule that a configuration would break.
+type Breach struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node whose rule is broken; empty for the root.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The policy in force there.
+	Policy string `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
+	// The resource.
+	Resource string `protobuf:"bytes,4,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The rule with its numbers.
+	Text          string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Breach) Reset() {
+	*x = Breach{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Breach) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Breach) ProtoMessage() {}
+
+func (x *Breach) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Breach.ProtoReflect.Descriptor instead.
+func (*Breach) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Breach) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *Breach) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Breach) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *Breach) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Breach) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_quorate_v1_decision_proto protoreflect.FileDescriptor
 
 const file_quorate_v1_decision_proto_rawDesc = "" +
@@ -270,7 +426,19 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
 	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x1c\n" +
 	"\trequested\x18\x06 \x01(\x03R\trequested\x12\x18\n" +
-	"\amissing\x18\a \x01(\x03R\amissing*K\n" +
+	"\amissing\x18\a \x01(\x03R\amissing\"\x88\x01\n" +
+	"\aProblem\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
+	"\bbreaches\x18\x03 \x03(\v2\x12.quorate.v1.BreachR\bbreaches\x12\x1f\n" +
+	"\vnot_applied\x18\x04 \x01(\bR\n" +
+	"notApplied\"x\n" +
+	"\x06Breach\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
+	"\x06policy\x18\x03 \x01(\tR\x06policy\x12\x1a\n" +
+	"\bresource\x18\x04 \x01(\tR\bresource\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text*K\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fOUTCOME_GRANTED\x10\x01\x12\x12\n" +
@@ -292,20 +460,23 @@ func file_quorate_v1_decision_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_quorate_v1_decision_proto_goTypes = []any{
 	(Outcome)(0),      // 0: quorate.v1.Outcome
 	(*Decision)(nil),  // 1: quorate.v1.Decision
 	(*Violation)(nil), // 2: quorate.v1.Violation
+	(*Problem)(nil),   // 3: quorate.v1.Problem
+	(*Breach)(nil),    // 4: quorate.v1.Breach
 }
 var file_quorate_v1_decision_proto_depIdxs = []int32{
 	0, // 0: quorate.v1.Decision.outcome:type_name -> quorate.v1.Outcome
 	2, // 1: quorate.v1.Decision.violations:type_name -> quorate.v1.Violation
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 2: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_decision_proto_init() }
@@ -319,7 +490,7 @@ func file_quorate_v1_decision_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_decision_proto_rawDesc), len(file_quorate_v1_decision_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,64 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// Set stores value under key, with a CRC-32C over both: a vote that changes by itself is a vote cast twice.
+func (s *Store) Set(key, value []byte) error {
+	return s.BoltStore.Set(key, seal(key, value))
+}
+
+// Get returns the value under key. It returns raftboltdb.ErrKeyNotFound, as raft expects, when there is none, and a
+// *CorruptError when it is not what was stored.
+func (s *Store) Get(key []byte) ([]byte, error) {
+	stored, err := s.BoltStore.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	value, err := unseal(key, stored)
+	if err != nil {
+		return nil, &CorruptError{Path: s.path, Reason: err.Error()}
+	}
+	return value, nil
+}
+
+// SetUint64 stores a number under key.
+func (s *Store) SetUint64(key []byte, value uint64) error {
+	return s.Set(key, binary.BigEndian.AppendUint64(nil, value))
+}
+
+// GetUint64 returns the number under key, with the errors of Get.
+func (s *Store) GetUint64(key []byte) (uint64, error) {
+	value, err := s.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, &CorruptError{Path: s.path, Reason: fmt.Sprintf("the stored value %q is not a number", key)}
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+func seal(key, value []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, sumOf(key, value)), value...)
+}
+
+func unseal(key, stored []byte) ([]byte, error) {
+	if len(stored) < crc32.Size {
+		return nil, fmt.Errorf("the stored value %q has no checksum", key)
+	}
+	value := stored[crc32.Size:]
+	if sumOf(key, value) != binary.BigEndian.Uint32(stored) {
+		return nil, fmt.Errorf("the checksum of the stored value %q does not match", key)
+	}
+	return value, nil
+}
+
+func sumOf(key, value []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli) // made once by the standard library
+	sum := crc32.Update(0, table, binary.BigEndian.AppendUint32(nil, uint32(len(key))))
+	return crc32.Update(crc32.Update(sum, table, key), table, value)
+}

@@ -1,0 +1,151 @@
+// Package boltstore keeps raft's log and votes in one bbolt file and refuses to open a file that is in use, truncated
+// or damaged, where bbolt itself would wait, crash or start in the past.
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
+)
+
+// DefaultLockTimeout is how long Open waits for another process to let go of the file.
+const DefaultLockTimeout = 2 * time.Second
+
+// InUseError says that another process has the file open.
+type InUseError struct {
+	// Path is the file.
+	Path string
+}
+
+// Error names the file and the way out.
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("the data folder %s is in use by another server (%s is locked); stop that one, or give this one a "+
+		"folder of its own", filepath.Dir(e.Path), filepath.Base(e.Path))
+}
+
+// CorruptError says that the file is not what bbolt wrote.
+type CorruptError struct {
+	// Path is the file.
+	Path string
+	// Reason says what does not match.
+	Reason string
+}
+
+// Error names the file and the way out.
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s is damaged: %s; remove the data folder %s and let this server join again as a new one, or "+
+		"restore the cluster from a backup when no other server is intact", e.Path, e.Reason, filepath.Dir(e.Path))
+}
+
+// Store is raft's log store and stable store in one file. It is safe for concurrent use.
+type Store struct {
+	*raftboltdb.BoltStore
+	path string
+}
+
+// Open opens the file at path, or creates it when there is none, and waits up to lockTimeout (0 means
+// DefaultLockTimeout) for another process to let go of it.
+//
+// It returns an *InUseError when the file is in use, and a *CorruptError when the file was truncated or any page that
+// is in use is damaged: an empty file too, for what was lost with it may be a vote. Open reads the whole file once,
+// about as long as bbolt itself takes to find its free pages. Bytes within a log entry are not its concern, see
+// raftguard.VerifyLog.
+func Open(path string, lockTimeout time.Duration) (*Store, error) {
+	if lockTimeout <= 0 {
+		lockTimeout = DefaultLockTimeout
+	}
+	_, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		err = create(path, lockTimeout)
+	} else if err == nil {
+		err = verifyLocked(path, lockTimeout)
+	}
+	if err != nil {
+		return nil, err
+	}
+	inner, err := open(path, lockTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{BoltStore: inner, path: path}, nil
+}
+
+func open(path string, lockTimeout time.Duration) (*raftboltdb.BoltStore, error) {
+	store, err := raftboltdb.New(raftboltdb.Options{
+		Path: path,
+		BoltOptions: &bbolt.Options{
+			Timeout:        lockTimeout,
+			NoFreelistSync: true, // the list of free pages would be written with every entry; it is rebuilt at Open
+			FreelistType:   bbolt.FreelistMapType,
+		},
+		MsgpackUseNewTimeFormat: true,
+	})
+	return store, explain(path, err)
+}
+
+// create makes the file under another name first: when there is a file at path, it is whole.
+func create(path string, lockTimeout time.Duration) error {
+	draft := path + ".new"
+	if err := os.Remove(draft); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	store, err := open(draft, lockTimeout)
+	if err != nil {
+		return err
+	}
+	if err := store.Close(); err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	if err := os.Rename(draft, path); err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(folder string) error {
+	handle, err := os.Open(folder)
+	if err != nil {
+		return fmt.Errorf("sync the data folder: %w", err)
+	}
+	defer func() { _ = handle.Close() }() // opened for reading: nothing can be lost
+	if err := handle.Sync(); err != nil {
+		return fmt.Errorf("sync the data folder: %w", err)
+	}
+	return nil
+}
+
+// verifyLocked verifies the file while nobody can write to it. Opening for reading takes bbolt's lock and looks at
+// nothing but the meta pages.
+func verifyLocked(path string, lockTimeout time.Duration) error {
+	lock, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
+	if err == nil {
+		return errors.Join(verifyFile(path), lock.Close())
+	}
+	err = explain(path, err)
+	var inUse *InUseError
+	if errors.As(err, &inUse) {
+		return err
+	}
+	if damage := verifyFile(path); damage != nil { // says more than bbolt does
+		return damage
+	}
+	return err
+}
+
+// explain makes a lock that was not to be had into our own error. Other errors of bbolt (a full disk, no permission)
+// say nothing about what is in the file.
+func explain(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, bbolterrors.ErrTimeout) {
+		return &InUseError{Path: path}
+	}
+	return fmt.Errorf("open %s: %w", path, err)
+}

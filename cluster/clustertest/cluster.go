@@ -1,0 +1,302 @@
+// Package clustertest runs real nodes in virtual time: the network and the disks are in memory, everything else is what
+// ships. Use it inside a testing/synctest bubble.
+//
+//	synctest.Test(t, func(t *testing.T) {
+//		c := clustertest.Start(t, 3)
+//		c.Leader().Propose(...)
+//		c.Isolate(c.Leader())
+//		c.Heal()
+//	})
+package clustertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/simnet"
+)
+
+// snapshotsKept is how many snapshots a test disk retains, as a real one does.
+const snapshotsKept = 3
+
+// electionBound is by when a healthy majority must have a leader.
+const electionBound = 30 * time.Second
+
+// Cluster is a set of nodes on one network. It stops by itself at the end of the test.
+type Cluster struct {
+	t      testing.TB
+	net    *simnet.Network
+	board  *board
+	disks  map[string]*simnet.Disk
+	change func(*cluster.Config)
+	ids    []string
+	parts  func(id string) cluster.Parts
+
+	mu     sync.Mutex
+	nodes  map[string]*cluster.Node
+	cutOff map[string]bool
+}
+
+// Option changes a cluster before it starts.
+type Option func(*Cluster)
+
+// WithConfig changes the configuration of every node.
+func WithConfig(change func(*cluster.Config)) Option { return func(c *Cluster) { c.change = change } }
+
+// WithParts gives the nodes other stores than disks in memory; Transport and Discovery are filled in if they are nil.
+func WithParts(parts func(id string) cluster.Parts) Option {
+	return func(c *Cluster) { c.parts = parts }
+}
+
+// Start runs size nodes n1, n2, … and waits for a leader that all of them know.
+func Start(t testing.TB, size int, options ...Option) *Cluster {
+	t.Helper()
+	c := New(t, size, options...)
+	for _, id := range c.ids {
+		c.Run(id)
+	}
+	c.Leader()
+	c.Settle()
+	return c
+}
+
+// New prepares size nodes and runs none.
+func New(t testing.TB, size int, options ...Option) *Cluster {
+	t.Helper()
+	c := &Cluster{
+		t: t, net: simnet.New(1), board: newBoard(), disks: map[string]*simnet.Disk{},
+		nodes: map[string]*cluster.Node{}, cutOff: map[string]bool{}, change: func(*cluster.Config) {},
+	}
+	c.parts = c.inMemory
+	for i := range size {
+		id := fmt.Sprintf("n%d", i+1)
+		c.ids = append(c.ids, id)
+		c.disks[id] = simnet.NewDisk(snapshotsKept)
+	}
+	c.net.SetDelay(nearby)
+	for _, o := range options {
+		o(c)
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
+// nearby is a delay as in one building. Without any, nothing would ever be under way when a fault strikes.
+func nearby(from, to raft.ServerID) time.Duration {
+	return time.Millisecond + time.Duration(len(from)+3*int(from[1]-'0')+5*int(to[1]-'0'))*50*time.Microsecond
+}
+
+func (c *Cluster) inMemory(id string) cluster.Parts {
+	disk := c.disks[id]
+	return cluster.Parts{Logs: disk, Stable: disk, Snapshots: disk.Snapshots}
+}
+
+func address(id string) string { return id + ":1" }
+
+// Run starts one node on its disk.
+func (c *Cluster) Run(id string) *cluster.Node {
+	c.t.Helper()
+	config := cluster.Config{
+		ID: id, RaftAddr: address(id), HTTPAdvertise: id + ":2", BootstrapExpect: len(c.ids), ClusterName: "test",
+		Version: "test",
+	}
+	c.change(&config)
+	parts := c.parts(id)
+	if parts.Transport == nil {
+		parts.Transport = c.net.Transport(raft.ServerID(address(id)))
+	}
+	if parts.Discovery == nil {
+		parts.Discovery = c.board.notice()
+	}
+	n, err := cluster.Open(c.t.Context(), config, parts)
+	if err != nil {
+		c.t.Fatalf("open %s: %v", id, err)
+	}
+	n.SetRemoteReadIndex(func(ctx context.Context, leader cluster.Member) (uint64, error) {
+		peer := c.reach(id, leader.ID)
+		if peer == nil {
+			return 0, errors.New("no route to " + leader.HTTPAddr)
+		}
+		return peer.ReadIndex(ctx)
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes[id] = n
+	return n
+}
+
+// reach returns a node if another one can send it requests.
+func (c *Cluster) reach(from, to string) *cluster.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cutOff[from] || c.cutOff[to] {
+		return nil
+	}
+	return c.nodes[to]
+}
+
+// Node returns one running node.
+func (c *Cluster) Node(id string) *cluster.Node {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.nodes[id]
+	if n == nil {
+		c.t.Fatalf("%s does not run", id)
+	}
+	return n
+}
+
+// RunMissing starts every node that does not run.
+func (c *Cluster) RunMissing() {
+	c.t.Helper()
+	for _, id := range c.ids {
+		if !slices.ContainsFunc(c.Nodes(), func(n *cluster.Node) bool { return n.Standing().ID == id }) {
+			c.Run(id)
+		}
+	}
+}
+
+// Nodes returns the running nodes by id.
+func (c *Cluster) Nodes() []*cluster.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var running []*cluster.Node
+	for _, id := range c.ids {
+		if n := c.nodes[id]; n != nil {
+			running = append(running, n)
+		}
+	}
+	return running
+}
+
+// Disk returns what a node has stored.
+func (c *Cluster) Disk(id string) *simnet.Disk { return c.disks[id] }
+
+// Stop shuts one node down in an orderly way.
+func (c *Cluster) Stop(id string) {
+	c.t.Helper()
+	n := c.Node(id)
+	c.mu.Lock()
+	delete(c.nodes, id)
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := n.Shutdown(ctx); err != nil {
+		c.t.Errorf("stop %s: %v", id, err)
+	}
+}
+
+// Crash ends one node without a word to the others: it is cut off first, so that nothing of its shutdown is heard.
+func (c *Cluster) Crash(id string) {
+	c.t.Helper()
+	c.Isolate(id)
+	c.Stop(id)
+	c.reconnect(id)
+}
+
+// Isolate cuts nodes off from all others and from each other.
+func (c *Cluster) Isolate(ids ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		c.cutOff[id] = true
+		c.net.Isolate(raft.ServerID(address(id)))
+		c.board.silence(id, true)
+	}
+}
+
+// Heal undoes every Isolate.
+func (c *Cluster) Heal() {
+	for _, id := range c.ids {
+		c.reconnect(id)
+	}
+}
+
+func (c *Cluster) reconnect(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.cutOff, id)
+	c.board.silence(id, false)
+	c.net.Heal()
+	for other := range c.cutOff {
+		c.net.Isolate(raft.ServerID(address(other)))
+	}
+}
+
+// Network is the raft network, for faults that Cluster has no verb for.
+func (c *Cluster) Network() *simnet.Network { return c.net }
+
+// Leader waits until a node that is not cut off has established itself as leader, and that one only.
+func (c *Cluster) Leader() *cluster.Node {
+	c.t.Helper()
+	var found *cluster.Node
+	c.Eventually("one leader", func() bool {
+		found = nil
+		for _, id := range c.ids {
+			n := c.reach(id, id)
+			if n == nil || !n.IsLeader() {
+				continue
+			}
+			if found != nil {
+				return false
+			}
+			found = n
+		}
+		return found != nil
+	})
+	return found
+}
+
+// Followers returns the running nodes that do not lead.
+func (c *Cluster) Followers() []*cluster.Node {
+	c.t.Helper()
+	leader := c.Leader()
+	return slices.DeleteFunc(c.Nodes(), func(n *cluster.Node) bool { return n == leader })
+}
+
+// Eventually waits until a condition holds, at most as long as an election may take.
+func (c *Cluster) Eventually(what string, holds func() bool) {
+	c.t.Helper()
+	for deadline := time.Now().Add(electionBound); ; {
+		if holds() {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("not within %v: %s", electionBound, what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Settle waits until all running nodes are ready and have applied the same.
+func (c *Cluster) Settle() {
+	c.t.Helper()
+	c.Eventually("all nodes ready and at one index", func() bool {
+		nodes := c.Nodes()
+		last := nodes[0].Standing().LastIndex
+		for _, n := range nodes {
+			s := n.Standing()
+			first, _ := nodes[0].Digest()
+			if index, _ := n.Digest(); n.Ready() != nil || s.LastIndex != last || s.CommitIndex != last || index != first {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (c *Cluster) close() {
+	for _, n := range c.Nodes() {
+		c.Stop(n.Standing().ID)
+	}
+	c.net.Close()
+}

@@ -1,0 +1,117 @@
+package clustertest
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+)
+
+// Load is a set of callers that take one unit after the other, and retry each under the same id until it is
+// acknowledged.
+type Load struct {
+	c    *Cluster
+	stop chan struct{}
+	once sync.Once
+	busy sync.WaitGroup
+
+	mu           sync.Mutex
+	acknowledged map[string]bool
+	unknown      int
+	refused      int
+}
+
+// StartLoad starts callers; Stop ends them, at the latest at the end of the test.
+func (c *Cluster) StartLoad(callers int) *Load {
+	l := &Load{c: c, stop: make(chan struct{}), acknowledged: map[string]bool{}}
+	for caller := range callers {
+		l.busy.Go(func() { l.call(caller) })
+	}
+	c.t.Cleanup(func() { l.Stop() })
+	return l
+}
+
+func (l *Load) call(caller int) {
+	for i := 0; ; i++ {
+		id := fmt.Sprintf("load-%d-%d", caller, i)
+		if !l.insist(Take(id, 1)) {
+			return
+		}
+	}
+}
+
+// insist retries one request until it is acknowledged; false if the load was stopped before.
+func (l *Load) insist(request quota.Allocate) bool {
+	for {
+		select {
+		case <-l.stop:
+			return false
+		case <-time.After(10 * time.Millisecond):
+		}
+		for _, n := range l.c.Nodes() {
+			if n.IsLeader() && l.try(n, request) {
+				return true
+			}
+		}
+	}
+}
+
+func (l *Load) try(n *cluster.Node, request quota.Allocate) bool {
+	outcome, err := Propose(n, request)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && outcome.Decision != nil && outcome.Decision.Granted {
+		l.acknowledged[request.ID] = true
+		return true
+	}
+	if e, ok := err.(*cluster.Error); ok && !e.NotApplied {
+		l.unknown++
+		return false
+	}
+	l.refused++
+	return false
+}
+
+// Acknowledged is how many requests have been acknowledged so far.
+func (l *Load) Acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acknowledged)
+}
+
+// Stop ends the load and returns how many requests were acknowledged, and how many tries had an unknown outcome.
+func (l *Load) Stop() (acknowledged, unknown int) {
+	l.once.Do(func() { close(l.stop) })
+	l.busy.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acknowledged), l.unknown
+}
+
+// Check verifies that the ledger holds everything that was acknowledged, once, and that what else it holds can only be
+// tries with an unknown outcome.
+func (l *Load) Check() {
+	l.c.t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	used, _, err := Used(l.c.Leader(), cluster.ReadOptions{})
+	if err != nil {
+		l.c.t.Fatal(err)
+	}
+	if lo, hi := len(l.acknowledged), len(l.acknowledged)+l.unknown; int(used) < lo || int(used) > hi {
+		l.c.t.Errorf("the ledger holds %d, want %d to %d", used, lo, hi)
+	}
+	ctx := l.c.t.Context()
+	_, err = l.c.Leader().Read(ctx, cluster.ReadOptions{}, func(v quota.View) {
+		for id := range l.acknowledged {
+			if _, missing := v.Allocation(id); missing != nil {
+				l.c.t.Errorf("%s was acknowledged and is lost: %v", id, missing)
+			}
+		}
+	})
+	if err != nil {
+		l.c.t.Fatal(err)
+	}
+}

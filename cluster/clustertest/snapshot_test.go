@@ -1,0 +1,86 @@
+package clustertest_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/quota"
+)
+
+func shortLogs(c *cluster.Config) {
+	c.SnapshotThreshold, c.SnapshotInterval, c.TrailingLogs = 20, 5*time.Second, 5
+}
+
+func TestALaggingFollowerReceivesASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
+		c.PlantTree()
+		late := c.Followers()[0].Standing().ID
+		c.Isolate(late)
+		for i := range 300 {
+			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+		}
+		time.Sleep(time.Minute) // snapshots are taken, the log is shortened
+		leader := c.Disk(c.Leader().Standing().ID)
+		if first, _ := leader.FirstIndex(); first < 100 {
+			t.Fatalf("the leader's log still starts at %d", first)
+		}
+		c.Heal()
+		c.Settle()
+		if list, _ := c.Disk(late).Snapshots.List(); len(list) == 0 || list[0].Index < 100 {
+			t.Error("the late node caught up without a snapshot")
+		}
+		if used, _, err := clustertest.Used(c.Node(late), cluster.ReadOptions{}); err != nil || used != 300 {
+			t.Errorf("the late node reads %d, %v; want 300", used, err)
+		}
+		c.CheckEqual()
+	})
+}
+
+func TestAllNodesComeBackFromTheirDisks(t *testing.T) {
+	for name, change := range map[string]func(*cluster.Config){
+		"from the log": func(*cluster.Config) {}, "from snapshots": shortLogs,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := clustertest.Start(t, 3, clustertest.WithConfig(change))
+				c.PlantTree()
+				for i := range 100 {
+					c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+				}
+				c.Must(quota.Release{ID: "a7"})
+				time.Sleep(time.Minute)
+				before := c.CheckEqual()
+				at := c.Must(clustertest.Take("last", 1)).Allocation.Info()
+				for _, id := range []string{"n1", "n2", "n3"} {
+					c.Stop(id)
+				}
+				time.Sleep(time.Hour)
+				for _, id := range []string{"n1", "n2", "n3"} {
+					c.Run(id)
+				}
+				again := c.Must(clustertest.Take("last", 1))
+				if !again.Repeated || again.Allocation.Info().Fence != at.Fence {
+					t.Errorf("after the restart the retry got %+v, want the first answer again", again)
+				}
+				next := c.Must(clustertest.Take("next", 1)).Allocation.Info()
+				if next.Fence <= at.Fence || next.GrantedAt < at.GrantedAt ||
+					next.GrantedAt > at.GrantedAt+quota.Instant(time.Minute.Milliseconds()) {
+					t.Errorf("after the restart a grant has fence %d at %d, before it %d at %d",
+						next.Fence, next.GrantedAt, at.Fence, at.GrantedAt)
+				}
+				if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used != 101 {
+					t.Errorf("used %d, %v; want 101", used, err)
+				}
+				if bytes.Equal(before, c.CheckEqual()) {
+					t.Error("the comparison cannot fail: two more grants changed nothing")
+				}
+			})
+		})
+	}
+}

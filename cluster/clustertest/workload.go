@@ -1,0 +1,119 @@
+package clustertest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+)
+
+// Tree, Resource and Room describe the one limit that the workload runs against.
+const (
+	Tree     = "test"
+	Resource = "cores"
+	Room     = 1_000_000
+)
+
+// askTime is how long a write or a read of a test may take.
+const askTime = 20 * time.Second
+
+// PlantTree makes the tree of the workload.
+func (c *Cluster) PlantTree() {
+	c.t.Helper()
+	c.Must(quota.ApplyTrees{
+		Meta: quota.ChangeMeta{Actor: "test", Reason: "workload"},
+		Trees: []quota.TreeSpec{{
+			Name: Tree, Resources: []quota.Resource{{Name: Resource, Unit: quota.Count}},
+			Nodes: []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: Resource, Limit: quota.AtMost(Room)}}}},
+		}},
+	})
+}
+
+// Take asks to hold an amount under an id.
+func Take(id string, amount quota.Amount) quota.Allocate {
+	return quota.Allocate{ID: id, Claims: []quota.Claim{
+		{Tree: Tree, Amounts: quota.Vector{{Resource: Resource, Amount: amount}}},
+	}}
+}
+
+// Must carries one command out on the leader and fails the test if it is not acknowledged.
+func (c *Cluster) Must(command quota.Command) quota.Outcome {
+	c.t.Helper()
+	outcome, err := Propose(c.Leader(), command)
+	if err != nil {
+		c.t.Fatalf("propose %T: %v", command, err)
+	}
+	if outcome.Refused != nil {
+		c.t.Fatalf("propose %T: refused: %v", command, outcome.Refused)
+	}
+	return outcome
+}
+
+// Propose carries one command out on one node.
+func Propose(n *cluster.Node, command quota.Command) (quota.Outcome, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	outcomes, _, err := n.Propose(ctx, command)
+	if err != nil {
+		return quota.Outcome{}, err
+	}
+	return outcomes[0], nil
+}
+
+// Used reads from one node how much of the tree is held.
+func Used(n *cluster.Node, o cluster.ReadOptions) (quota.Amount, cluster.ReadInfo, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	var used quota.Amount
+	info, err := n.Read(ctx, o, func(v quota.View) {
+		page, refused := v.Usage(Tree, "", false, false, "", 1)
+		if refused == nil && len(page.Nodes) > 0 {
+			used = page.Nodes[0].Resources[0].Subtree
+		}
+	})
+	return used, info, err
+}
+
+// CheckEqual waits until all running nodes stand at one index and compares what each would write as a snapshot, byte by
+// byte. It returns that snapshot.
+func (c *Cluster) CheckEqual() []byte {
+	c.t.Helper()
+	c.Settle()
+	var first []byte
+	for i, n := range c.Nodes() {
+		id := n.Standing().ID
+		state := c.state(n, id)
+		if i == 0 {
+			first = state
+		}
+		if !bytes.Equal(state, first) {
+			c.t.Fatalf("%s holds other bytes than %s", id, c.Nodes()[0].Standing().ID)
+		}
+	}
+	return first
+}
+
+// state is the newest snapshot of a node after it was asked for one.
+func (c *Cluster) state(n *cluster.Node, id string) []byte {
+	c.t.Helper()
+	if err := n.Snapshot(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	list, err := c.disks[id].Snapshots.List()
+	if err != nil || len(list) == 0 {
+		c.t.Fatalf("%s has no snapshot: %v", id, err)
+	}
+	_, source, err := c.disks[id].Snapshots.Open(list[0].ID)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer source.Close() // in memory
+	state, err := io.ReadAll(source)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return state
+}

@@ -1,0 +1,166 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// Config says what one node is and how it behaves. Fill it, then call WithDefaults and Validate; Open does both.
+type Config struct {
+	// ID names the node for as long as its data folder lives: 1 to 64 letters, digits, '.', '_' or '-'.
+	ID string
+	// ClusterName keeps clusters apart that can reach each other, same form as ID. Default "quorate".
+	ClusterName string
+	// DataDir is where a node on a machine keeps its log, its snapshots and its identity.
+	DataDir string
+	// RaftAddr is what raft listens on, as host:port; RaftAdvertise is what peers dial, by default the same.
+	RaftAddr, RaftAdvertise string
+	// GossipAddr is what gossip listens on, TCP and UDP; GossipAdvertise is what peers dial, by default the same.
+	GossipAddr, GossipAdvertise string
+	// HTTPAdvertise is where peers and clients reach this node's API, as host:port.
+	HTTPAdvertise string
+	// BootstrapExpect is how many nodes form a new cluster together: 1, 3, 5 or 7, the same on all of them. 0 never
+	// forms one and waits to be added.
+	BootstrapExpect int
+	// Join lists gossip addresses of peers, this node's own may be among them.
+	Join []string
+	// TimeoutScale multiplies raft's timeouts (2 s heartbeat and election, 1 s leader lease): 1 to 10, default 1.
+	TimeoutScale int
+	// SnapshotThreshold is how many new entries make a snapshot worth while; default 16384.
+	SnapshotThreshold uint64
+	// SnapshotInterval is how often that is looked at; default 60 s.
+	SnapshotInterval time.Duration
+	// TrailingLogs is how many entries stay after a snapshot, so that a follower that is a little behind needs none;
+	// default 16384.
+	TrailingLogs uint64
+	// Bounds are the declared bounds of the ledger, the same on all nodes. Default quota.DefaultBounds.
+	Bounds quota.Bounds
+	// Version is this software's version, as peers and operators see it; at most 40 bytes. Default "dev".
+	Version string
+	// Logger receives what happens. Default: nothing.
+	Logger hclog.Logger
+}
+
+const (
+	heartbeatTimeout   = 2 * time.Second
+	electionTimeout    = 2 * time.Second
+	leaderLeaseTimeout = time.Second
+
+	maxTimeoutScale  = 10
+	maxAddressBytes  = 100
+	maxVersionBytes  = 40
+	defaultCluster   = "quorate"
+	defaultVersion   = "dev"
+	defaultThreshold = 16384
+	defaultTrailing  = 16384
+	defaultInterval  = time.Minute
+)
+
+// WithDefaults returns the configuration with every unset field that has a default filled in.
+func (c Config) WithDefaults() Config {
+	fill(&c.ClusterName, defaultCluster)
+	fill(&c.RaftAdvertise, c.RaftAddr)
+	fill(&c.GossipAdvertise, c.GossipAddr)
+	fill(&c.TimeoutScale, 1)
+	fill(&c.SnapshotThreshold, defaultThreshold)
+	fill(&c.SnapshotInterval, defaultInterval)
+	fill(&c.TrailingLogs, defaultTrailing)
+	fill(&c.Version, defaultVersion)
+	fill(&c.Bounds, quota.DefaultBounds())
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+	return c
+}
+
+func fill[T comparable](field *T, value T) {
+	var unset T
+	if *field == unset {
+		*field = value
+	}
+}
+
+// Validate returns every fault of a configuration with its defaults, each naming the field and the allowed values.
+func (c Config) Validate() error {
+	faults := []error{
+		checkName("ID", c.ID),
+		checkName("ClusterName", c.ClusterName),
+		checkAdvertised("RaftAdvertise", c.RaftAdvertise),
+		checkAdvertised("HTTPAdvertise", c.HTTPAdvertise),
+		c.checkExpect(),
+		c.checkJoin(),
+	}
+	if c.TimeoutScale < 1 || c.TimeoutScale > maxTimeoutScale {
+		faults = append(faults, fmt.Errorf("TimeoutScale is %d: allowed are 1 to %d", c.TimeoutScale, maxTimeoutScale))
+	}
+	if len(c.Version) > maxVersionBytes {
+		faults = append(faults, fmt.Errorf("Version has %d bytes: allowed are at most %d", len(c.Version), maxVersionBytes))
+	}
+	if c.SnapshotInterval < time.Millisecond {
+		faults = append(faults, fmt.Errorf("SnapshotInterval is %v: allowed is 1ms or more", c.SnapshotInterval))
+	}
+	return errors.Join(faults...)
+}
+
+func checkName(field, value string) error {
+	if regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`).MatchString(value) {
+		return nil
+	}
+	return fmt.Errorf("%s is %q: allowed are 1 to 64 letters, digits, '.', '_' or '-'", field, value)
+}
+
+// checkAdvertised wants an address that another machine could dial: a port that is known and a host that is not "any".
+func checkAdvertised(field, value string) error {
+	host, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return fmt.Errorf("%s is %q: allowed is host:port that peers can dial (%w)", field, value, err)
+	}
+	if len(value) > maxAddressBytes {
+		return fmt.Errorf("%s has %d bytes: allowed are at most %d", field, len(value), maxAddressBytes)
+	}
+	if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65535 {
+		return fmt.Errorf("%s is %q: allowed are ports 1 to 65535", field, value)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("%s is %q: peers cannot dial that host; advertise the address that they reach this node at", field, value)
+	}
+	return nil
+}
+
+func (c Config) checkExpect() error {
+	if slices.Contains([]int{0, 1, 3, 5, 7}, c.BootstrapExpect) {
+		return nil
+	}
+	return fmt.Errorf("BootstrapExpect is %d: allowed are 1, 3, 5 or 7 (an even number of nodes survives no more losses "+
+		"than one less), or 0 to wait to be added", c.BootstrapExpect)
+}
+
+// checkJoin refuses a node that would form a cluster alone although it was told of others: most likely it belongs to
+// theirs, and two clusters with one name would each grant the same quota.
+func (c Config) checkJoin() error {
+	for _, address := range c.Join {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fmt.Errorf("Join has %q: allowed is host:port of a peer's gossip (%w)", address, err)
+		}
+		if c.BootstrapExpect == 1 && address != c.GossipAddr && address != c.GossipAdvertise {
+			return fmt.Errorf("Join names %s but BootstrapExpect is 1: a node that forms a cluster alone joins nobody; "+
+				"set BootstrapExpect to the number of nodes, or to 0 to be added to theirs", address)
+		}
+	}
+	return nil
+}
+
+func (c Config) scaled(d time.Duration) time.Duration { return d * time.Duration(c.TimeoutScale) }
+
+// patience is how long an operation of this node waits for a leader to appear: elections are over by then, or will not
+// succeed.
+func (c Config) patience() time.Duration { return 3 * c.scaled(electionTimeout) }

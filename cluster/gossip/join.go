@@ -1,0 +1,84 @@
+package gossip
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// aloneRetry is how often a node that has found nobody tries to join.
+	aloneRetry = time.Second
+	// missingRetry is how often a node that has company looks for those who are missing: after a partition memberlist
+	// forgets the other side, and each side would go on without it for ever.
+	missingRetry = 15 * time.Second
+)
+
+// keepJoined dials the join list, and everybody whom it ever met, until each of them is there.
+func (g *Gossip) keepJoined() {
+	for {
+		missing := g.missing()
+		found := g.join(missing)
+		if found > 0 {
+			g.log.Debug("joined", "addresses", found)
+		}
+		pause := missingRetry
+		if len(missing) > 0 && g.alone() {
+			pause = aloneRetry
+		}
+		// A little disorder keeps nodes that started together from dialling in step.
+		timer := time.NewTimer(pause + rand.N(pause/4))
+		select {
+		case <-timer.C:
+		case <-g.ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+func (g *Gossip) join(addresses []string) (found int) {
+	for _, address := range addresses {
+		if g.ctx.Err() != nil {
+			return found
+		}
+		n, err := g.list.Join([]string{address})
+		if err != nil {
+			g.log.Debug("cannot join a peer", "address", address, "error", err)
+		}
+		found += n
+	}
+	return found
+}
+
+func (g *Gossip) alone() bool {
+	for _, p := range g.Peers() {
+		if p.Alive {
+			return false
+		}
+	}
+	return true
+}
+
+// missing returns the addresses at which nobody is alive that this node knows of.
+func (g *Gossip) missing() []string {
+	here := map[string]bool{g.list.LocalNode().Address(): true, g.config.Advertise: true, g.config.Bind: true}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var wanted []string
+	for _, p := range g.peers {
+		if p.Alive {
+			here[p.address] = true
+			continue
+		}
+		wanted = append(wanted, p.address)
+	}
+	wanted = append(wanted, g.config.Join...)
+	var missing []string
+	for _, address := range wanted {
+		if !here[address] {
+			missing = append(missing, address)
+			here[address] = true
+		}
+	}
+	return missing
+}

@@ -1,0 +1,54 @@
+package gossip
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/quorate/quorate/cluster"
+)
+
+// meta is what a node tells of itself with every sign of life. Its names are short because all of it must fit into
+// memberlist.MetaMaxSize bytes. A reader ignores fields that it does not know, so later versions may add some.
+type meta struct {
+	Cluster  string `json:"c"`
+	RaftAddr string `json:"r"`
+	HTTPAddr string `json:"h"`
+	Version  string `json:"v"`
+	Level    uint32 `json:"l"`
+	Expect   int    `json:"e,omitempty"`
+	HasState bool   `json:"s,omitempty"`
+	Intent   string `json:"i,omitempty"`
+}
+
+func encode(clusterName string, p cluster.Peer) ([]byte, error) {
+	data, err := json.Marshal(meta{
+		Cluster: clusterName, RaftAddr: p.RaftAddr, HTTPAddr: p.HTTPAddr, Version: p.Version, Level: p.FeatureLevel,
+		Expect: p.Expect, HasState: p.HasState, Intent: p.Intent,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode what node %s says of itself: %w", p.ID, err)
+	}
+	if len(data) > memberlist.MetaMaxSize {
+		return nil, fmt.Errorf("node %s has %d bytes to say of itself, gossip carries %d: use a shorter cluster name, "+
+			"shorter addresses or a shorter version", p.ID, len(data), memberlist.MetaMaxSize)
+	}
+	return data, nil
+}
+
+// decode reads what a node says of itself; an error if it is not of this cluster, or no node of Quorate.
+func decode(clusterName, id string, data []byte) (cluster.Peer, error) {
+	var m meta
+	if err := json.Unmarshal(data, &m); err != nil {
+		return cluster.Peer{}, fmt.Errorf("%s is no node of Quorate: %w", id, err)
+	}
+	if m.Cluster != clusterName {
+		return cluster.Peer{}, fmt.Errorf("%s is of cluster %q, not of %q; check its join list and its cluster name",
+			id, m.Cluster, clusterName)
+	}
+	return cluster.Peer{
+		ID: id, RaftAddr: m.RaftAddr, HTTPAddr: m.HTTPAddr, Version: m.Version, FeatureLevel: m.Level,
+		Expect: m.Expect, HasState: m.HasState, Intent: m.Intent,
+	}, nil
+}

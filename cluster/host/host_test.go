@@ -1,0 +1,311 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/cluster/host"
+	"github.com/quorate/quorate/quota"
+)
+
+// patience is how long something may take on a busy machine.
+const patience = time.Minute
+
+// freeAddress picks a port of loopback that is free for TCP and for UDP.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range 20 {
+		tcp, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := tcp.Addr().String()
+		udp, err := net.ListenPacket("udp", address)
+		if closed := tcp.Close(); closed != nil {
+			t.Fatal(closed)
+		}
+		if err == nil {
+			if err := udp.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return address
+		}
+	}
+	t.Fatal("no port is free for both TCP and UDP")
+	return ""
+}
+
+// site is a cluster of nodes on this machine.
+type site struct {
+	t       *testing.T
+	configs []cluster.Config
+	nodes   []*cluster.Node
+	log     lines
+}
+
+// lines collects what nodes log.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func newSite(t *testing.T, size int) *site {
+	s := &site{t: t}
+	var join []string
+	for i := range size {
+		c := cluster.Config{
+			ID: fmt.Sprintf("n%d", i+1), ClusterName: "site", DataDir: filepath.Join(t.TempDir(), "data"),
+			RaftAddr: freeAddress(t), GossipAddr: freeAddress(t), HTTPAdvertise: "127.0.0.1:1", BootstrapExpect: size,
+			Logger: hclog.New(&hclog.LoggerOptions{Output: &s.log, Level: hclog.Info}), Version: "test",
+		}
+		join = append(join, c.GossipAddr)
+		s.configs = append(s.configs, c)
+	}
+	for i := range s.configs {
+		s.configs[i].Join = join
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *site) start() {
+	s.t.Helper()
+	for _, c := range s.configs {
+		n, err := host.Open(s.t.Context(), c)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		n.SetRemoteReadIndex(func(ctx context.Context, leader cluster.Member) (uint64, error) {
+			for _, peer := range s.nodes {
+				if peer.IsLeader() {
+					return peer.ReadIndex(ctx)
+				}
+			}
+			return 0, errors.New("nobody leads")
+		})
+		s.nodes = append(s.nodes, n)
+	}
+}
+
+func (s *site) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, n := range s.nodes {
+		if err := n.Shutdown(ctx); err != nil {
+			s.t.Error(err)
+		}
+	}
+	s.nodes = nil
+	if s.t.Failed() {
+		s.t.Log(s.log.String())
+	}
+}
+
+func (s *site) ready() {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		var missing error
+		for _, n := range s.nodes {
+			missing = errors.Join(missing, n.Ready())
+		}
+		if missing == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("not ready within %v: %v", patience, missing)
+		}
+	}
+}
+
+func (s *site) write(command quota.Command) quota.Outcome {
+	s.t.Helper()
+	for _, n := range s.nodes {
+		if !n.IsLeader() {
+			continue
+		}
+		outcome, err := clustertest.Propose(n, command)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return outcome
+	}
+	s.t.Fatal("nobody leads")
+	return quota.Outcome{}
+}
+
+func (s *site) read() {
+	s.t.Helper()
+	for _, n := range s.nodes {
+		if used, _, err := clustertest.Used(n, cluster.ReadOptions{}); err != nil || used != 3 {
+			s.t.Errorf("%s reads %d, %v; want 3", n.Standing().ID, used, err)
+		}
+		for _, m := range n.Members() {
+			if !m.Voter || !m.Alive || m.HTTPAddr == "" || m.Version != "test" || m.FeatureLevel == 0 {
+				s.t.Errorf("%s knows %+v", n.Standing().ID, m)
+			}
+		}
+		if got := len(n.Members()); got != len(s.configs) {
+			s.t.Errorf("%s knows %d members, want %d", n.Standing().ID, got, len(s.configs))
+		}
+	}
+}
+
+func TestNodesFormAClusterByGossipAndComeBackFromDisk(t *testing.T) {
+	for _, size := range []int{1, 3, 5} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, size)
+			s.start()
+			s.ready()
+			s.write(quota.ApplyTrees{Trees: []quota.TreeSpec{{
+				Name: clustertest.Tree, Resources: []quota.Resource{{Name: clustertest.Resource, Unit: quota.Count}},
+				Nodes: []quota.NodeSpec{{}},
+			}}})
+			first := s.write(clustertest.Take("a", 3))
+			s.read()
+			s.stop()
+			s.start()
+			s.ready()
+			if again := s.write(clustertest.Take("a", 3)); !again.Repeated ||
+				again.Allocation.Info().Fence != first.Allocation.Info().Fence {
+				t.Errorf("after the restart the retry got %+v, want the first answer again", again)
+			}
+			s.read()
+		})
+	}
+}
+
+func TestANodeThatReturnsUnderAnotherAddressIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 3)
+	s.start()
+	s.ready()
+	s.stop()
+	s.configs[1].RaftAddr = freeAddress(t)
+	s.start()
+	s.ready()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		if m := s.nodes[0].Members()[1]; m.RaftAddr == s.configs[1].RaftAddr {
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatalf("n1 still knows n2 as %+v", m)
+		}
+	}
+}
+
+func TestARefusedStartSaysTheWayOutAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.start()
+	s.ready()
+	mine := s.configs[0]
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	cases := []struct {
+		name   string
+		change func(*cluster.Config)
+		refuse string
+	}{
+		{"a second server on the same folder", func(*cluster.Config) {}, "is in use by another server"},
+		{"an id that changed", func(c *cluster.Config) { c.ID = "n2" }, `belongs to node "n1"`},
+		{"another cluster", func(c *cluster.Config) { c.ClusterName = "other" }, `belongs to cluster "site"`},
+		{"a raft port in use", func(c *cluster.Config) {
+			c.DataDir, c.RaftAddr = t.TempDir(), busy.Addr().String()
+		}, "another process may be using the port"},
+		{"a gossip port in use", func(c *cluster.Config) {
+			c.DataDir, c.RaftAddr, c.GossipAddr = t.TempDir(), freeAddress(t), busy.Addr().String()
+			c.Join = nil
+		}, "another process may be using the port"},
+		{"no data folder", func(c *cluster.Config) { c.DataDir = "" }, "DataDir is empty"},
+		{"a wrong number of nodes", func(c *cluster.Config) { c.BootstrapExpect = 2 }, "allowed are 1, 3, 5 or 7"},
+	}
+	for _, tc := range cases {
+		c := mine
+		tc.change(&c)
+		n, err := host.Open(t.Context(), c)
+		if err == nil || !strings.Contains(err.Error(), tc.refuse) {
+			t.Errorf("%s: got %v, want an error with %q", tc.name, err, tc.refuse)
+		}
+		if n != nil {
+			t.Errorf("%s: a node was opened", tc.name)
+		}
+	}
+	s.ready()
+}
+
+func TestDamageIsFoundAtTheStart(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name   string
+		damage func(t *testing.T, folder string)
+		refuse string
+	}{
+		{"a truncated log", func(t *testing.T, folder string) {
+			path := filepath.Join(folder, "raft.db")
+			info, err := os.Stat(path)
+			if err == nil {
+				err = os.Truncate(path, info.Size()/2)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, "damaged"},
+		{"a flipped bit in an entry", func(t *testing.T, folder string) {
+			path := filepath.Join(folder, "raft.db")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := bytes.Index(data, []byte("needle"))
+			for ; at >= 0; at = bytes.Index(data, []byte("needle")) {
+				data[at] ^= 1
+			}
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "corrupt"},
+	}
+	for _, tc := range cases {
+		s := newSite(t, 1)
+		s.start()
+		s.ready()
+		s.write(quota.Release{ID: "needle"})
+		s.stop()
+		tc.damage(t, s.configs[0].DataDir)
+		n, err := host.Open(t.Context(), s.configs[0])
+		if err == nil || !strings.Contains(err.Error(), tc.refuse) {
+			t.Errorf("%s: got %v, want an error with %q", tc.name, err, tc.refuse)
+		}
+		if n != nil {
+			s.nodes = append(s.nodes, n)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/boltstore"
+	"github.com/quorate/quorate/cluster/gossip"
+	"github.com/quorate/quorate/cluster/raftguard"
+	"github.com/quorate/quorate/fsm"
+)
+
+const (
+	storeFile     = "raft.db"
+	snapshotsKept = 3
+	// raftPool is how many connections to a peer stay open.
+	raftPool = 3
+	// raftTimeout bounds one message to a peer; a snapshot gets it for every 256 KiB.
+	raftTimeout = 10 * time.Second
+)
+
+// Open starts a node on this machine: cluster.Open with the parts of OpenParts.
+func Open(ctx context.Context, c cluster.Config) (*cluster.Node, error) {
+	parts, err := OpenParts(c)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Open(ctx, c, parts)
+}
+
+// OpenParts opens the data folder of a node and its raft port, and prepares its gossip. It refuses, with the way out, a
+// folder that another server uses or that belongs to another node or cluster, and a store or snapshot that is damaged
+// and cannot be repaired from this disk. The parts are closed by the node that is opened with them.
+func OpenParts(c cluster.Config) (cluster.Parts, error) {
+	c = c.WithDefaults()
+	if err := c.Validate(); err != nil {
+		return cluster.Parts{}, fmt.Errorf("configuration of node %s: %w", c.ID, err)
+	}
+	if c.DataDir == "" {
+		return cluster.Parts{}, errors.New("DataDir is empty: a node on a machine needs a data folder of its own")
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return cluster.Parts{}, fmt.Errorf("make the data folder: %w", err)
+	}
+	if err := (identity{ID: c.ID, Cluster: c.ClusterName}).claim(c.DataDir); err != nil {
+		return cluster.Parts{}, err
+	}
+	store, err := boltstore.Open(filepath.Join(c.DataDir, storeFile), 0)
+	if err != nil {
+		return cluster.Parts{}, err
+	}
+	parts, err := assemble(c, store)
+	if err != nil {
+		return cluster.Parts{}, errors.Join(err, store.Close())
+	}
+	return parts, nil
+}
+
+func assemble(c cluster.Config, store *boltstore.Store) (cluster.Parts, error) {
+	snapshots, err := openSnapshots(c, store)
+	if err != nil {
+		return cluster.Parts{}, err
+	}
+	transport, err := openTransport(c)
+	if err != nil {
+		return cluster.Parts{}, err
+	}
+	return cluster.Parts{
+		Logs: store, Stable: store, Snapshots: snapshots,
+		Transport: transport,
+		Discovery: gossip.New(gossip.Config{
+			ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger,
+		}),
+		Close: store.Close,
+	}, nil
+}
+
+// openSnapshots verifies what is there before raft can start from it: raft itself would skip a damaged snapshot.
+func openSnapshots(c cluster.Config, store *boltstore.Store) (raft.SnapshotStore, error) {
+	swept, err := raftguard.SweepSnapshots(c.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	log := c.Logger.Named("host")
+	if len(swept) > 0 {
+		log.Info("removed unfinished snapshots", "names", swept)
+	}
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(c.DataDir, snapshotsKept, c.Logger.Named("snapshots"))
+	if err != nil {
+		return nil, fmt.Errorf("open the snapshots in %s: %w", c.DataDir, err)
+	}
+	checked := raftguard.NewChecksum(store)
+	if err := raftguard.VerifySnapshots(c.DataDir, snapshots, checked, fsm.CheckSnapshot, log); err != nil {
+		return nil, err
+	}
+	return snapshots, nil
+}

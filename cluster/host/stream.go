@@ -1,0 +1,43 @@
+package host
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// stream carries raft's messages over TCP. Unlike raft's own it is known by the address that was advertised, which may
+// be a name: the address that a name stands for may change while the node keeps its place in the configuration.
+type stream struct {
+	net.Listener
+	advertised advertised
+}
+
+// advertised is an address as it was written.
+type advertised string
+
+// Network is always "tcp".
+func (advertised) Network() string { return "tcp" }
+
+// String is the address.
+func (a advertised) String() string { return string(a) }
+
+var _ raft.StreamLayer = (*stream)(nil)
+
+func listen(bind, advertise string) (*stream, error) {
+	listener, err := net.Listen("tcp", bind)
+	if err != nil {
+		return nil, fmt.Errorf("listen for raft on %s: %w; another process may be using the port", bind, err)
+	}
+	return &stream{Listener: listener, advertised: advertised(advertise)}, nil
+}
+
+// Addr is the advertised address.
+func (s *stream) Addr() net.Addr { return s.advertised }
+
+// Dial connects to a peer.
+func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return net.DialTimeout("tcp", string(address), timeout)
+}

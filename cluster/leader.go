@@ -1,0 +1,152 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// leaderRetry is the pause before another try to establish a leadership, or to correct an address.
+const leaderRetry = time.Second
+
+// life is one leadership, from the election to its loss, under one context.
+type life struct {
+	node   *Node
+	ctx    context.Context
+	cancel context.CancelFunc
+	tasks  tasks
+
+	term  uint64
+	clock clock
+	queue *queue
+	reads *rounds
+}
+
+// watchLeadership lives one life after the other. raft tells every gain and every loss, in order, so a leadership that
+// was lost and regained in one breath is two lives.
+func (n *Node) watchLeadership() {
+	var current *life
+	defer func() { n.end(current) }()
+	for {
+		select {
+		case leading := <-n.notify:
+			n.end(current)
+			current = nil
+			if leading && n.fault() == nil {
+				current = n.begin()
+			}
+		case <-n.ctx.Done():
+			return
+		}
+	}
+}
+
+func (n *Node) begin() *life {
+	l := &life{node: n, term: n.raft.CurrentTerm(), queue: newQueue()}
+	l.ctx, l.cancel = context.WithCancel(n.ctx)
+	l.reads = &rounds{ask: l.confirm, spawn: l.tasks.start}
+	l.tasks.start(l.run)
+	return l
+}
+
+// end makes the node refuse what only a leader may do, then waits until everything of that life has ended. raft answers
+// all futures of a leader that stepped down, so that takes no longer than the leader lease.
+func (n *Node) end(l *life) {
+	if l == nil {
+		return
+	}
+	n.life.CompareAndSwap(l, nil)
+	l.cancel()
+	l.queue.close()
+	if err := l.tasks.wait(context.Background()); err != nil {
+		n.log.Error("a leadership did not end", "error", err)
+	}
+	n.changed.wake()
+	n.log.Info("leadership ended", "term", l.term)
+}
+
+func (l *life) run() {
+	if !l.establish() {
+		return
+	}
+	n := l.node
+	n.life.Store(l)
+	if l.ctx.Err() != nil {
+		n.life.CompareAndSwap(l, nil)
+		return
+	}
+	n.changed.wake()
+	n.log.Info("leadership established", "term", l.term, "ledger-time", l.clock.base)
+	l.tasks.start(l.correctAddresses)
+	l.gather()
+}
+
+// establish waits until the ledger holds everything that earlier leaders committed, and takes its time from there. A
+// leader that cannot do that hands the leadership on.
+func (l *life) establish() bool {
+	for {
+		err := l.node.raft.Barrier(0).Error()
+		if l.ctx.Err() != nil {
+			return false
+		}
+		if err == nil {
+			l.clock = startClock(l.node.ledger.Now())
+			return true
+		}
+		l.node.log.Warn("cannot establish the leadership, handing it on", "term", l.term, "error", err)
+		if err := l.node.raft.LeadershipTransfer().Error(); err != nil {
+			l.node.log.Warn("cannot hand the leadership on", "error", err)
+		}
+		if !after(l.ctx, leaderRetry) {
+			return false
+		}
+	}
+}
+
+// correctAddresses follows servers of raft's configuration that came back under another raft address. The id is who
+// they are, so the configuration keeps them and only learns the address.
+func (l *life) correctAddresses() {
+	for {
+		changed := l.node.changed.next()
+		pause := 10 * leaderRetry
+		if !l.correctOne() {
+			pause = leaderRetry
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-l.ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// correctOne corrects at most one address, because raft changes one server at a time; false if that failed.
+func (l *life) correctOne() bool {
+	n := l.node
+	for _, s := range n.servers() {
+		p, known := n.directory.find(string(s.ID))
+		if !known || !p.Alive || p.RaftAddr == string(s.Address) || p.RaftAddr == "" {
+			continue
+		}
+		n.log.Info("a server has another raft address", "server", p.ID, "old", s.Address, "new", p.RaftAddr)
+		if err := n.readdress(s, raft.ServerAddress(p.RaftAddr)); err != nil {
+			n.log.Warn("cannot correct a server's address", "server", p.ID, "error", err)
+			return false
+		}
+		return true
+	}
+	return true
+}
+
+func (n *Node) readdress(s raft.Server, address raft.ServerAddress) error {
+	timeout := n.config.scaled(electionTimeout)
+	if s.Suffrage == raft.Nonvoter {
+		return n.raft.AddNonvoter(s.ID, address, 0, timeout).Error()
+	}
+	return n.raft.AddVoter(s.ID, address, 0, timeout).Error()
+}

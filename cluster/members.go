@@ -1,0 +1,171 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// Member is one node of the cluster as this node knows it.
+type Member struct {
+	ID string
+	// RaftAddr is from raft's configuration if the node is in it, from gossip otherwise.
+	RaftAddr string
+	// HTTPAddr, Version and FeatureLevel are from gossip; empty until it has spoken of the node.
+	HTTPAddr, Version string
+	FeatureLevel      uint32
+	// Voter is true for a voter of raft's configuration.
+	Voter bool
+	// Alive is what gossip believes; this node itself is alive.
+	Alive bool
+}
+
+// directory remembers what peers last said of themselves, also while gossip has lost them: raft may still reach them.
+type directory struct {
+	discovery Discovery
+
+	mu    sync.Mutex
+	self  Peer
+	peers map[string]Peer
+}
+
+func newDirectory(discovery Discovery, self Peer) *directory {
+	return &directory{discovery: discovery, self: self, peers: map[string]Peer{}}
+}
+
+// refresh takes in what gossip says now.
+func (d *directory) refresh() {
+	heard := d.discovery.Peers()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, p := range d.peers {
+		p.Alive = false
+		d.peers[id] = p
+	}
+	for _, p := range heard {
+		if p.ID != d.self.ID {
+			d.peers[p.ID] = p
+		}
+	}
+}
+
+// alive returns the peers that answer gossip now, by id.
+func (d *directory) alive() []Peer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var alive []Peer
+	for _, p := range d.peers {
+		if p.Alive {
+			alive = append(alive, p)
+		}
+	}
+	slices.SortFunc(alive, func(a, b Peer) int { return cmp.Compare(a.ID, b.ID) })
+	return alive
+}
+
+func (d *directory) find(id string) (Peer, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if id == d.self.ID {
+		return d.self, true
+	}
+	p, found := d.peers[id]
+	return p, found
+}
+
+func (d *directory) me() Peer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.self
+}
+
+// announce changes what this node says of itself.
+func (d *directory) announce(change func(*Peer)) error {
+	d.mu.Lock()
+	change(&d.self)
+	self := d.self
+	d.mu.Unlock()
+	return d.discovery.Update(self)
+}
+
+// Members returns the nodes by id: those of raft's configuration, and living peers that gossip knows and raft does not
+// (no voters; they wait to be added).
+func (n *Node) Members() []Member {
+	var members []Member
+	servers := n.servers()
+	for _, s := range servers {
+		members = append(members, n.member(s))
+	}
+	for _, p := range append(n.directory.alive(), n.directory.me()) {
+		known := slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == p.ID })
+		if !known {
+			members = append(members, n.member(raft.Server{ID: raft.ServerID(p.ID), Suffrage: raft.Nonvoter}))
+		}
+	}
+	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	return members
+}
+
+// member joins what raft and gossip know of one server.
+func (n *Node) member(s raft.Server) Member {
+	p, _ := n.directory.find(string(s.ID))
+	return Member{
+		ID: string(s.ID), RaftAddr: cmp.Or(string(s.Address), p.RaftAddr), HTTPAddr: p.HTTPAddr, Version: p.Version,
+		FeatureLevel: p.FeatureLevel, Voter: s.Suffrage == raft.Voter, Alive: p.Alive,
+	}
+}
+
+// servers is raft's latest configuration, perhaps not yet committed.
+func (n *Node) servers() []raft.Server {
+	return n.raft.GetConfiguration().Configuration().Servers
+}
+
+// Leader returns the leader as this node knows it, false if it knows none. A node that was elected is not its own
+// leader before it has established itself, so the leader that this returns may be asked.
+func (n *Node) Leader() (Member, bool) {
+	address, id := n.raft.LeaderWithID()
+	if id == "" || n.fault() != nil {
+		return Member{}, false
+	}
+	if string(id) == n.config.ID && n.life.Load() == nil {
+		return Member{}, false
+	}
+	for _, s := range n.servers() {
+		if s.ID == id {
+			return n.member(s), true
+		}
+	}
+	return n.member(raft.Server{ID: id, Address: address, Suffrage: raft.Nonvoter}), true
+}
+
+// leaderHint is the leader's id for an error; empty if unknown.
+func (n *Node) leaderHint() string {
+	leader, _ := n.Leader()
+	return leader.ID
+}
+
+// IsLeader is true while this node leads and has established itself: then Propose and ReadIndex work here.
+func (n *Node) IsLeader() bool { return n.life.Load() != nil }
+
+// WaitLeader waits until this node knows a leader, at most until ctx ends (Deadline) or the node stops.
+func (n *Node) WaitLeader(ctx context.Context) (Member, error) {
+	for {
+		changed := n.changed.next()
+		if err := n.serving(); err != nil {
+			return Member{}, err
+		}
+		if leader, known := n.Leader(); known {
+			return leader, nil
+		}
+		select {
+		case <-changed:
+		case <-n.ctx.Done():
+		case <-ctx.Done():
+			return Member{}, failure(NoLeader, true, ctx.Err(),
+				"no leader is known to node %s; a majority of the voters must be up and reach each other", n.config.ID)
+		}
+	}
+}

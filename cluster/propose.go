@@ -1,0 +1,198 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/fsm"
+	"github.com/quorate/quorate/quota"
+)
+
+// entriesInFlight is how many entries may be on their way to a majority at once. While they are, callers gather into
+// the next one, which is what makes entries large exactly when there is much to do.
+const entriesInFlight = 4
+
+// Propose carries commands out through the log, in order, and returns an outcome for each, with the index of the entry
+// that holds the last of them. Commands of one call share one entry if they fit; a call that does not fit is spread
+// over several, each applied as a whole. Only the established leader proposes; others answer NotLeader or NoLeader.
+//
+// A refusal of the ledger is an outcome. An error is an *Error: unless it says NotApplied, any part of the commands may
+// have taken effect or may still; the caller retries with the same ids.
+func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+	if err := n.serving(); err != nil {
+		return nil, 0, err
+	}
+	l := n.life.Load()
+	if l == nil {
+		return nil, 0, n.refuseToLead()
+	}
+	proposals, err := divide(commands)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := l.queue.put(proposals); err != nil {
+		return nil, 0, err
+	}
+	return l.collect(ctx, proposals)
+}
+
+func (n *Node) refuseToLead() *Error {
+	leader, known := n.Leader()
+	if !known {
+		return failure(NoLeader, true, nil, "no leader is established that node %s knows of; try again", n.config.ID)
+	}
+	e := failure(NotLeader, true, nil, "node %s does not lead; ask %s", n.config.ID, leader.ID)
+	e.Leader = leader.ID
+	return e
+}
+
+// divide cuts commands into proposals that fit into an entry each, as few as possible. It encodes them once to know
+// their size, on the caller's goroutine.
+func divide(commands []quota.Command) ([]*proposal, error) {
+	if len(commands) == 0 {
+		return nil, failure(TooLarge, true, nil, "a proposal needs at least one command")
+	}
+	if len(commands) <= fsm.MaxEntryCommands {
+		data, err := fsm.EncodeEntry(quota.Stamp{}, commands)
+		if err == nil && len(data)+entryOverhead <= fsm.MaxEntryBytes {
+			return []*proposal{{commands: commands, bytes: len(data), done: make(chan result, 1)}}, nil
+		}
+		if len(commands) == 1 {
+			return nil, failure(TooLarge, true, err, "one command takes more than the %d bytes of a log entry; divide it",
+				fsm.MaxEntryBytes-entryOverhead)
+		}
+	}
+	left, err := divide(commands[:len(commands)/2])
+	if err != nil {
+		return nil, err
+	}
+	right, err := divide(commands[len(commands)/2:])
+	return append(left, right...), err
+}
+
+// collect waits for all proposals of one call.
+func (l *life) collect(ctx context.Context, proposals []*proposal) ([]quota.Outcome, uint64, error) {
+	var outcomes []quota.Outcome
+	var index uint64
+	for i, p := range proposals {
+		r := l.await(ctx, p)
+		if r.err != nil {
+			return nil, 0, l.abandon(proposals, i, r.err)
+		}
+		outcomes = append(outcomes, r.outcomes...)
+		index = r.index
+	}
+	return outcomes, index, nil
+}
+
+func (l *life) await(ctx context.Context, p *proposal) result {
+	select {
+	case r := <-p.done:
+		return r
+	case <-ctx.Done():
+	}
+	if l.queue.withdraw(p) {
+		return result{err: failure(Deadline, true, ctx.Err(), "the commands were not written in time")}
+	}
+	return result{err: failure(Deadline, false, ctx.Err(),
+		"the commands were written but not confirmed in time; they may still take effect: retry with the same id")}
+}
+
+// abandon withdraws what waits behind a failed proposal. The whole call is certainly not applied only if that holds for
+// its first part: then the later parts were not taken either, or are withdrawn here.
+func (l *life) abandon(proposals []*proposal, failed int, err error) error {
+	certain := failed == 0
+	for _, p := range proposals[failed+1:] {
+		if !l.queue.withdraw(p) {
+			certain = false
+		}
+	}
+	var e *Error
+	if errors.As(err, &e) && e.NotApplied && !certain {
+		unknown := *e
+		unknown.NotApplied = false
+		return &unknown
+	}
+	return err
+}
+
+// gather puts what waits into one entry after the other until the leadership ends.
+func (l *life) gather() {
+	slots := make(chan struct{}, entriesInFlight)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-l.ctx.Done():
+			return
+		}
+		batch := l.next()
+		if batch == nil {
+			return
+		}
+		l.send(batch, func() { <-slots })
+	}
+}
+
+// next waits for something to propose; nil when the leadership ended.
+func (l *life) next() []*proposal {
+	for {
+		if batch := l.queue.take(); len(batch) > 0 {
+			return batch
+		}
+		select {
+		case <-l.queue.filled:
+		case <-l.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// send hands one entry to raft. Entries go in one by one, so their stamps are in the order of the log.
+func (l *life) send(batch []*proposal, release func()) {
+	var commands []quota.Command
+	for _, p := range batch {
+		commands = append(commands, p.commands...)
+	}
+	data, err := fsm.EncodeEntry(l.clock.stamp(), commands)
+	if err != nil {
+		refuse(batch, failure(TooLarge, true, err, "the commands cannot be written as a log entry"))
+		release()
+		return
+	}
+	future := l.node.raft.Apply(data, l.node.config.scaled(electionTimeout))
+	started := l.tasks.start(func() {
+		defer release()
+		l.deliver(batch, future)
+	})
+	if !started {
+		l.deliver(batch, future)
+	}
+}
+
+// deliver waits for raft's answer to one entry and gives every caller its part.
+func (l *life) deliver(batch []*proposal, future raft.ApplyFuture) {
+	if err := future.Error(); err != nil {
+		refuse(batch, l.node.fromRaft(err))
+		return
+	}
+	outcomes, ok := future.Response().(fsm.Outcomes)
+	if !ok {
+		cause, _ := future.Response().(error)
+		refuse(batch, failure(Halted, false, cause, "node %s stopped while it applied the entry", l.node.config.ID))
+		return
+	}
+	index := future.Index()
+	for _, p := range batch {
+		own := len(p.commands)
+		p.done <- result{outcomes: outcomes[:own:own], index: index}
+		outcomes = outcomes[own:]
+	}
+}
+
+func refuse(batch []*proposal, err *Error) {
+	for _, p := range batch {
+		p.done <- result{err: err}
+	}
+}

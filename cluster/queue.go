@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"sync"
+
+	"github.com/quorate/quorate/fsm"
+	"github.com/quorate/quorate/quota"
+)
+
+const (
+	// maxQueuedCommands and maxQueuedBytes bound what waits for a log entry: about a second of work. Beyond it a
+	// caller hears at once that the node is overloaded, instead of waiting for its deadline.
+	maxQueuedCommands = 16 * fsm.MaxEntryCommands
+	maxQueuedBytes    = 16 * fsm.MaxEntryBytes
+	// entryOverhead is room for the stamp and the format of an entry.
+	entryOverhead = 64
+)
+
+// proposal is one caller's commands on their way into one log entry.
+type proposal struct {
+	commands []quota.Command
+	bytes    int
+	// done receives exactly one result, unless the proposal was withdrawn.
+	done chan result
+}
+
+type result struct {
+	outcomes []quota.Outcome
+	index    uint64
+	err      error
+}
+
+// queue holds proposals in the order of their arrival until there is room in the log.
+type queue struct {
+	mu       sync.Mutex
+	waiting  []*proposal
+	commands int
+	bytes    int
+	closed   bool
+	// filled has a value whenever there may be something to take.
+	filled chan struct{}
+}
+
+func newQueue() *queue { return &queue{filled: make(chan struct{}, 1)} }
+
+// put appends proposals together, or none of them: an error says why.
+func (q *queue) put(proposals []*proposal) *Error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return failure(NotLeader, true, nil, "this node has just lost the leadership; ask the new leader")
+	}
+	commands, bytes := q.commands, q.bytes
+	for _, p := range proposals {
+		commands += len(p.commands)
+		bytes += p.bytes
+	}
+	if q.commands > 0 && (commands > maxQueuedCommands || bytes > maxQueuedBytes) {
+		return failure(Overloaded, true, nil, "%d commands wait already; try again later, with fewer at once", q.commands)
+	}
+	q.waiting = append(q.waiting, proposals...)
+	q.commands, q.bytes = commands, bytes
+	q.signal()
+	return nil
+}
+
+// take removes the longest run of proposals, oldest first, that fits into one entry; nil if there is none.
+func (q *queue) take() []*proposal {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	count, commands, bytes := 0, 0, entryOverhead
+	for _, p := range q.waiting {
+		if count > 0 && (commands+len(p.commands) > fsm.MaxEntryCommands || bytes+p.bytes > fsm.MaxEntryBytes) {
+			break
+		}
+		commands += len(p.commands)
+		bytes += p.bytes
+		count++
+	}
+	batch := q.waiting[:count:count]
+	q.waiting = q.waiting[count:]
+	q.commands -= commands
+	q.bytes -= bytes - entryOverhead
+	if len(q.waiting) > 0 {
+		q.signal()
+	} else {
+		q.waiting = nil
+	}
+	return batch
+}
+
+// withdraw removes a proposal; false if it was taken already.
+func (q *queue) withdraw(p *proposal) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, other := range q.waiting {
+		if other == p {
+			q.waiting = append(q.waiting[:i:i], q.waiting[i+1:]...)
+			q.commands -= len(p.commands)
+			q.bytes -= p.bytes
+			return true
+		}
+	}
+	return false
+}
+
+// close refuses everything that waits and everything that comes.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for _, p := range q.waiting {
+		p.done <- result{err: failure(NotLeader, true, nil,
+			"this node lost the leadership before the entry was written; ask the new leader")}
+	}
+	q.waiting, q.commands, q.bytes = nil, 0, 0
+}
+
+// signal must be called with mu held.
+func (q *queue) signal() {
+	select {
+	case q.filled <- struct{}{}:
+	default:
+	}
+}

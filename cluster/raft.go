@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/raftguard"
+)
+
+const (
+	// logCacheEntries keeps the newest entries in memory, for followers that are a little behind and for reads.
+	logCacheEntries = 512
+	// maxAppendEntries bounds one message to a follower.
+	maxAppendEntries = 512
+	// futileInstalls is how many snapshots in a row may bring no progress before raft must be started again.
+	futileInstalls = 3
+)
+
+// startRaft repairs and verifies the stores, then starts raft on the guarded parts. It reports whether there was state.
+func (n *Node) startRaft() (hasState bool, err error) {
+	p := n.parts
+	checked := raftguard.NewChecksum(p.Logs)
+	if err := n.verify(checked); err != nil {
+		return false, err
+	}
+	latch := raftguard.NewLatch(checked, p.Stable, n.fail)
+	if n.logs, err = raft.NewLogCache(logCacheEntries, latch); err != nil {
+		return false, fmt.Errorf("make the log cache: %w", err)
+	}
+	n.guard = raftguard.NewTransport(p.Transport)
+	snapshots := raftguard.NewWatchdog(p.Snapshots, n.logs, futileInstalls, n.stuck, n.log)
+	if hasState, err = raft.HasExistingState(n.logs, latch, p.Snapshots); err != nil {
+		return false, fmt.Errorf("look for raft state: %w", err)
+	}
+	n.raft, err = raft.NewRaft(n.raftConfig(), n.ledger, n.logs, latch, snapshots, n.guard)
+	return hasState, err
+}
+
+// verify repairs what a deposed leader left (raft#697) and reads the log once, so that raft starts from intact history.
+func (n *Node) verify(logs raft.LogStore) error {
+	if _, err := raftguard.RepairTail(logs, n.parts.Snapshots, n.log); err != nil {
+		return err
+	}
+	list, err := n.parts.Snapshots.List()
+	if err != nil {
+		return fmt.Errorf("list the snapshots: %w", err)
+	}
+	var newest uint64
+	if len(list) > 0 {
+		newest = list[0].Index
+	}
+	return raftguard.VerifyLog(logs, newest)
+}
+
+func (n *Node) raftConfig() *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = raft.ServerID(n.config.ID)
+	c.Logger = n.config.Logger.Named("raft")
+	c.NotifyCh = n.notify
+	c.HeartbeatTimeout = n.config.scaled(heartbeatTimeout)
+	c.ElectionTimeout = n.config.scaled(electionTimeout)
+	c.LeaderLeaseTimeout = n.config.scaled(leaderLeaseTimeout)
+	c.MaxAppendEntries = maxAppendEntries
+	c.BatchApplyCh = true
+	c.SnapshotThreshold = n.config.SnapshotThreshold
+	c.SnapshotInterval = n.config.SnapshotInterval
+	c.TrailingLogs = n.config.TrailingLogs
+	c.NoLegacyTelemetry = true
+	// A removed leader becomes a follower like every other removed node, instead of a process without raft.
+	c.ShutdownOnRemove = false
+	return c
+}
+
+func (n *Node) stuck() {
+	n.fail(fmt.Errorf("node %s receives snapshots again and again without progress, because its log contradicts them; "+
+		"start it again: the start drops that log", n.config.ID))
+}
+
+func closeTransport(t raft.Transport) {
+	if closer, ok := t.(raft.WithClose); ok {
+		_ = closer.Close() // the caller has a better error to report
+	}
+}

@@ -1,0 +1,81 @@
+package raftguard
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// RepairTail drops the log when it contradicts the newest snapshot (raft#697), and reports whether it did.
+// Call it before raft starts, after VerifySnapshots and before VerifyLog.
+//
+// A snapshot holds only committed history. A log whose entry at the snapshot's index has another term is a tail that a
+// deposed leader left here; nothing in it from there on can be committed, and the snapshot replaces all before. Stock
+// raft keeps such a tail when it installs the snapshot, then refuses every entry after it, for ever.
+//
+// A log that agrees with the snapshot, or ends before it, or has a hole where the snapshot is, stays as it is: its
+// entries above the snapshot may be committed, and only here and on one other server.
+func RepairTail(logs raft.LogStore, snapshots raft.SnapshotStore, logger hclog.Logger) (bool, error) {
+	newest, err := newestSnapshot(snapshots)
+	if err != nil || newest == nil {
+		return false, err
+	}
+	contradicts, err := contradicted(logs, newest.Index, newest.Term)
+	if err != nil || !contradicts {
+		return false, err
+	}
+	first, last, err := bounds(logs)
+	if err != nil {
+		return false, err
+	}
+	if err := logs.DeleteRange(first, last); err != nil {
+		return false, fmt.Errorf("drop the log entries %d to %d, which contradict snapshot %s: %w", first, last, newest.ID, err)
+	}
+	logger.Warn("dropped a log that contradicts the newest snapshot; the leader will send what is missing",
+		"snapshot", newest.ID, "snapshot-index", newest.Index, "snapshot-term", newest.Term, "first", first, "last", last)
+	return true, nil
+}
+
+func newestSnapshot(snapshots raft.SnapshotStore) (*raft.SnapshotMeta, error) {
+	list, err := snapshots.List()
+	if err != nil {
+		return nil, fmt.Errorf("list the snapshots: %w", err)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list[0], nil
+}
+
+// contradicted reports whether the log certainly belongs to another history than a snapshot of index and term.
+func contradicted(logs raft.LogStore, index, term uint64) (bool, error) {
+	_, last, err := bounds(logs)
+	if err != nil || last < index {
+		return false, err
+	}
+	var entry raft.Log
+	err = logs.GetLog(index, &entry)
+	if err == nil {
+		return entry.Term != term, nil
+	}
+	if !errors.Is(err, raft.ErrLogNotFound) {
+		return false, fmt.Errorf("compare log entry %d with the snapshot: %w", index, err)
+	}
+	return precedes(logs, index+1, term)
+}
+
+// precedes reports whether the entry at index is of an earlier term. Terms never fall along one history, so the entry
+// after a snapshot, when it is of an earlier term than the snapshot, is of another history.
+func precedes(logs raft.LogStore, index, term uint64) (bool, error) {
+	var entry raft.Log
+	err := logs.GetLog(index, &entry)
+	if errors.Is(err, raft.ErrLogNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("compare log entry %d with the snapshot: %w", index, err)
+	}
+	return entry.Term < term, nil
+}

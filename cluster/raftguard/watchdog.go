@@ -1,0 +1,76 @@
+package raftguard
+
+import (
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// Watchdog is a raft.SnapshotStore that notices when installed snapshots bring no progress because the log contradicts
+// them (raft#697), and asks for a restart of raft with RepairTail, which no running raft can do.
+type Watchdog struct {
+	raft.SnapshotStore
+	logs    raft.LogStore
+	limit   int
+	onStuck func()
+	logger  hclog.Logger
+
+	mu       sync.Mutex
+	installs int // in a row, each of which found the log in contradiction
+}
+
+// NewWatchdog watches the snapshots that reach inner and compares each with logs. onStuck runs in a goroutine of its
+// own when limit snapshots in a row contradict the log, at most once per such row. One alone is no fault: raft cleans
+// up by itself when the tail is shorter than the snapshot.
+func NewWatchdog(
+	inner raft.SnapshotStore, logs raft.LogStore, limit int, onStuck func(), logger hclog.Logger,
+) *Watchdog {
+	return &Watchdog{SnapshotStore: inner, logs: logs, limit: limit, onStuck: onStuck, logger: logger}
+}
+
+// Create opens a snapshot that is compared with the log when it is complete.
+func (w *Watchdog) Create(version raft.SnapshotVersion, index, term uint64,
+	configuration raft.Configuration, configurationIndex uint64, transport raft.Transport,
+) (raft.SnapshotSink, error) {
+	sink, err := w.SnapshotStore.Create(version, index, term, configuration, configurationIndex, transport)
+	if err != nil {
+		return nil, err
+	}
+	return &watchedSink{SnapshotSink: sink, complete: sync.OnceFunc(func() { w.compare(index, term) })}, nil
+}
+
+type watchedSink struct {
+	raft.SnapshotSink
+	complete func()
+}
+
+// Close completes the snapshot. raft and its FSMs both call it, so only the first call counts.
+func (s *watchedSink) Close() error {
+	if err := s.SnapshotSink.Close(); err != nil {
+		return err
+	}
+	s.complete()
+	return nil
+}
+
+func (w *Watchdog) compare(index, term uint64) {
+	stuck, err := contradicted(w.logs, index, term)
+	if err != nil {
+		w.logger.Error("cannot compare a snapshot with the log", "index", index, "error", err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !stuck {
+		w.installs = 0
+		return
+	}
+	w.installs++
+	if w.installs != w.limit {
+		return
+	}
+	w.logger.Warn("snapshots are installed again and again without progress; raft must restart to drop its log",
+		"index", index, "term", term, "installs", w.installs)
+	go w.onStuck()
+}

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+)
+
+// rounds answers many callers with few questions. A caller never shares a question that was asked before it came: it
+// joins the next one, together with all who came meanwhile.
+type rounds struct {
+	// ask runs on a goroutine of spawn, one at a time.
+	ask func() (uint64, error)
+	// spawn runs a function on a goroutine, or answers false if it is too late for that.
+	spawn func(func()) bool
+
+	mu      sync.Mutex
+	next    *round
+	running bool
+}
+
+type round struct {
+	done  chan struct{}
+	index uint64
+	err   error
+}
+
+// join waits for the answer to the next question, at most until ctx ends.
+func (r *rounds) join(ctx context.Context) (uint64, error) {
+	mine, err := r.enter()
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-mine.done:
+		return mine.index, mine.err
+	case <-ctx.Done():
+		return 0, failure(Deadline, true, ctx.Err(), "the read was not confirmed in time")
+	}
+}
+
+func (r *rounds) enter() (*round, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		r.next = &round{done: make(chan struct{})}
+	}
+	mine := r.next
+	if r.running {
+		return mine, nil
+	}
+	if !r.spawn(r.run) {
+		r.next = nil
+		return nil, failure(ShuttingDown, true, nil, "this node is shutting down; ask another one")
+	}
+	r.running = true
+	return mine, nil
+}
+
+func (r *rounds) run() {
+	for current := r.take(); current != nil; current = r.take() {
+		current.index, current.err = r.ask()
+		close(current.done)
+	}
+}
+
+func (r *rounds) take() *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	current := r.next
+	r.next = nil
+	r.running = current != nil
+	return current
+}

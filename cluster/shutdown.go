@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// leaveTimeout bounds how long a node says goodbye to gossip.
+const leaveTimeout = 2 * time.Second
+
+// Shutdown stops the node: it hands the leadership over, ends its loops, leaves gossip, shuts raft down and closes the
+// stores, in that order. It tries all of it and returns what failed. ctx bounds the waiting, not the order. Every call
+// waits for the first one and returns the same.
+func (n *Node) Shutdown(ctx context.Context) error {
+	n.stopOnce.Do(func() {
+		n.stopErr = n.shutdown(ctx)
+		n.halted.Do(func() { close(n.done) })
+	})
+	return n.stopErr
+}
+
+func (n *Node) shutdown(ctx context.Context) error {
+	n.stopping.Store(true)
+	n.changed.wake()
+	if err := n.handOver(ctx); err != nil {
+		// Not a failure of the shutdown: the others will elect a leader after a timeout.
+		n.log.Warn("could not hand the leadership over", "error", err)
+	}
+	n.cancel()
+	errs := []error{wrap("end the loops", n.tasks.wait(ctx)), n.leave(ctx)}
+	errs = append(errs, wrap("shut raft down", n.stopRaft(ctx)), wrap("close the stores", n.parts.close()))
+	return errors.Join(errs...)
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// handOver gives the leadership away: to the most advanced voter, or if that one is down to any that lives. It takes at
+// most two election timeouts.
+func (n *Node) handOver(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*n.config.scaled(electionTimeout))
+	defer cancel()
+	if n.raft.State() != raft.Leader || len(n.voters()) < 2 {
+		return nil
+	}
+	err := await(ctx, n.raft.LeadershipTransfer())
+	for _, s := range n.servers() {
+		if err == nil || ctx.Err() != nil || n.raft.State() != raft.Leader {
+			return err
+		}
+		p, known := n.directory.find(string(s.ID))
+		if known && p.Alive && s.Suffrage == raft.Voter && p.ID != n.config.ID {
+			err = await(ctx, n.raft.LeadershipTransferToServer(s.ID, s.Address))
+		}
+	}
+	return err
+}
+
+func (n *Node) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	if err := n.parts.Discovery.Leave(ctx); err != nil {
+		n.log.Debug("could not say goodbye to all peers", "error", err)
+	}
+	return wrap("close gossip", n.parts.Discovery.Close())
+}
+
+func (n *Node) stopRaft(ctx context.Context) error {
+	return await(ctx, n.raft.Shutdown())
+}
+
+// await waits for one of raft's futures, which know no context.
+func await(ctx context.Context, future raft.Future) error {
+	var err error
+	if late := finish(ctx, func() { err = future.Error() }); late != nil {
+		return late
+	}
+	return err
+}
+
+// fail stops the node for good because of a fault in itself: it serves nothing any more, gives the leadership away,
+// leaves raft, and closes Done. The stores stay open until Shutdown, since raft may hold them.
+func (n *Node) fail(fault error) {
+	n.faultOnce.Do(func() {
+		n.fatal.Store(&fault)
+		n.log.Error("this node stops serving", "reason", fault)
+		n.changed.wake()
+		go n.stepAside()
+	})
+}
+
+func (n *Node) stepAside() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaled(electionTimeout))
+	defer cancel()
+	if err := n.handOver(ctx); err != nil {
+		n.log.Warn("could not hand the leadership over", "error", err)
+	}
+	n.cancel()
+	if err := n.stopRaft(ctx); err != nil {
+		n.log.Error("raft does not stop", "error", err)
+	}
+	n.halted.Do(func() { close(n.done) })
+}

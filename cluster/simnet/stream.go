@@ -1,0 +1,69 @@
+package simnet
+
+import (
+	"io"
+	"sync"
+)
+
+// chunk is how much of a snapshot travels at once.
+const chunk = 64 << 10
+
+// stream carries the body of a snapshot over one link, chunk by chunk, each of which can be lost.
+type stream struct {
+	net    *Network
+	way    link
+	source io.Reader
+	reader *io.PipeReader
+	writer *io.PipeWriter
+
+	mu      sync.Mutex
+	stopped bool
+	copied  chan struct{} // closed when source is not read any more; nil before start
+}
+
+func newStream(n *Network, way link, source io.Reader) *stream {
+	reader, writer := io.Pipe()
+	return &stream{net: n, way: way, source: source, reader: reader, writer: writer}
+}
+
+// start begins to copy and returns the receiver's end.
+func (s *stream) start() io.Reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		s.writer.CloseWithError(errLost)
+		return s.reader
+	}
+	s.copied = make(chan struct{})
+	if !s.net.spawn(s.copy) {
+		close(s.copied)
+		s.writer.CloseWithError(errClosed)
+	}
+	return s.reader
+}
+
+func (s *stream) copy() {
+	defer close(s.copied)
+	for {
+		if err := s.net.arrive(s.way); err != nil {
+			s.writer.CloseWithError(err)
+			return
+		}
+		if _, err := io.CopyN(s.writer, s.source, chunk); err != nil {
+			s.writer.CloseWithError(err) // io.EOF at the end, which ends the reader as it should
+			return
+		}
+	}
+}
+
+// stop ends the stream and returns when source is not read any more: the caller is about to close it.
+func (s *stream) stop() {
+	s.mu.Lock()
+	s.stopped = true
+	copied := s.copied
+	s.mu.Unlock()
+	s.reader.CloseWithError(errLost)
+	if copied != nil {
+		<-copied
+	}
+}

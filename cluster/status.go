@@ -1,0 +1,91 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/fsm"
+)
+
+// Standing is how one node stands, as it sees itself.
+type Standing struct {
+	ID string
+	// State is raft's: "Follower", "Candidate", "Leader" or "Shutdown".
+	State string
+	// Leader is the id of the leader that this node knows; empty if it knows none.
+	Leader string
+	Term   uint64
+	// AppliedIndex is in the ledger, CommitIndex is known to be on a majority, LastIndex is on this node's disk.
+	AppliedIndex, CommitIndex, LastIndex uint64
+	// LastContact is the time since a leader was last heard, since the start if none was; 0 on a leader.
+	LastContact time.Duration
+	Version     string
+	// FeatureLevel is the newest format of log entries that the node understands.
+	FeatureLevel uint32
+	// Problem is empty if all is well, or a sentence.
+	Problem string
+}
+
+// Standing describes this node. It works in every state, also after a fault.
+func (n *Node) Standing() Standing {
+	s := Standing{
+		ID: n.config.ID, State: n.raft.State().String(), Leader: n.leaderHint(), Term: n.raft.CurrentTerm(),
+		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
+		LastContact: n.age(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
+	}
+	if err := n.Ready(); err != nil {
+		s.Problem = err.Error()
+	}
+	return s
+}
+
+// Ready is nil while the node serves, knows a leader that it heard of lately, and has caught up with it since the
+// leader last changed. Otherwise it is an *Error that says what is missing.
+func (n *Node) Ready() error {
+	if err := n.serving(); err != nil {
+		return err
+	}
+	leader, known := n.Leader()
+	if !known {
+		return failure(NoLeader, true, nil, "node %s knows no leader; a majority of the voters must be up and reach each other",
+			n.config.ID)
+	}
+	if silent := n.age(); silent > n.config.scaled(heartbeatTimeout) {
+		return failure(NoLeader, true, nil, "node %s has not heard from leader %s for %v", n.config.ID, leader.ID,
+			silent.Round(time.Millisecond))
+	}
+	if n.raft.State() != raft.Leader && !n.caught.Load() {
+		return failure(NoLeader, true, nil, "node %s is catching up with leader %s", n.config.ID, leader.ID)
+	}
+	return nil
+}
+
+// watchReadiness catches up once after every change of leader: it reads as a client would.
+func (n *Node) watchReadiness() {
+	following := ""
+	for n.ctx.Err() == nil {
+		changed := n.changed.next()
+		leader := n.leaderHint()
+		if leader != following {
+			n.caught.Store(false)
+			following = leader
+		}
+		if leader != "" && !n.caught.Load() {
+			n.caught.Store(n.catchUp())
+		}
+		if leader != "" && !n.caught.Load() {
+			after(n.ctx, readRetry)
+			continue
+		}
+		select {
+		case <-changed:
+		case <-n.ctx.Done():
+		}
+	}
+}
+
+func (n *Node) catchUp() bool {
+	index, err := n.confirmedIndex(n.ctx)
+	return err == nil && n.awaitApplied(n.ctx, index) == nil
+}

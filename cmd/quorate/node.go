@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/host"
+	"github.com/quorate/quorate/rpc"
+)
+
+// stopTimeout bounds how long a node may take to stop in an orderly way.
+const stopTimeout = 15 * time.Second
+
+// runningNode is a node with its API.
+type runningNode struct {
+	node   *cluster.Node
+	api    *rpc.Server
+	url    string
+	served chan error
+}
+
+// startNode opens a node and serves its API. It returns before the node knows a leader.
+func startNode(ctx context.Context, s settings, page http.Handler, registerer prometheus.Registerer, logger hclog.Logger) (*runningNode, error) {
+	// The API's port first: if it is in use, nothing else has happened yet.
+	listener, err := listenHTTP(ctx, s.HTTPAddr)
+	if err != nil {
+		return nil, err
+	}
+	node, err := host.Open(ctx, s.config(logger))
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	r, err := serveNode(node, listener, s, page, registerer, logger)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close(), node.Shutdown(ctx))
+	}
+	return r, nil
+}
+
+func listenHTTP(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot serve the API on %s: %w; another process may be using the port: stop it, or choose another with --http-addr", address, err)
+	}
+	return listener, nil
+}
+
+func serveNode(
+	node *cluster.Node, listener net.Listener, s settings, page http.Handler, registerer prometheus.Registerer, logger hclog.Logger,
+) (*runningNode, error) {
+	if err := watch(registerer, node); err != nil {
+		return nil, err
+	}
+	api, err := rpc.New(rpc.Config{
+		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: page, Registerer: registerer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	node.SetRemoteReadIndex(api.RemoteReadIndex)
+	r := &runningNode{node: node, api: api, url: "http://" + listener.Addr().String(), served: make(chan error, 1)}
+	go func() { r.served <- api.Serve(listener) }()
+	return r, nil
+}
+
+// wait returns nil when ctx ends, and otherwise why the node cannot go on.
+func (r *runningNode) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-r.node.Done():
+		return r.node.Err()
+	case err := <-r.served:
+		r.served <- nil
+		return err
+	}
+}
+
+// stop takes the node out of service: health first, then the leadership goes to another node, and the API last, so that
+// callers are told where to go until the end.
+func (r *runningNode) stop(ctx context.Context) error {
+	r.api.Drain()
+	err := r.node.Shutdown(ctx)
+	err = errors.Join(err, r.api.Shutdown(ctx))
+	return errors.Join(err, <-r.served)
+}
+
+// ready waits until the node knows a leader and has caught up with it.
+func (r *runningNode) ready(ctx context.Context) error {
+	for {
+		err := r.node.Ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-r.node.Done():
+			return r.node.Err()
+		case <-ctx.Done():
+			return fmt.Errorf("the node is not ready: %w", err)
+		}
+	}
+}

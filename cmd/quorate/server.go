@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+)
+
+func newServerCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "server",
+		Short: "Run one node of a cluster",
+		Long: `Run one node of a cluster until SIGTERM or SIGINT, which hand the leadership over and stop it cleanly.
+
+Settings come from flags, from QUORATE_… environment variables (--data-dir is QUORATE_DATA_DIR) and from the YAML file
+that --config names, whose keys are the names of the flags; the first of them that names a setting wins.`,
+		Example: `  quorate server --id n1 --data-dir /var/lib/quorate
+  quorate server --id n1 --data-dir d1 --http-addr 127.0.0.1:7101 --raft-addr 127.0.0.1:7201 --gossip-addr 127.0.0.1:7301 \
+    --bootstrap-expect 3 --join 127.0.0.1:7301,127.0.0.1:7302,127.0.0.1:7303`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := loadSettings(c.Flags(), os.Environ())
+			if err != nil {
+				return err
+			}
+			return runServer(c.Context(), s, newLogger(c.ErrOrStderr(), s))
+		},
+	}
+	addServerFlags(command.Flags())
+	return command
+}
+
+func newLogger(to io.Writer, s settings) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Name: s.ID, Level: hclog.LevelFromString(s.LogLevel), Output: to, JSONFormat: s.LogJSON,
+	})
+}
+
+// runServer runs one node until ctx ends or the node finds that it cannot go on.
+func runServer(ctx context.Context, s settings, logger hclog.Logger) error {
+	measured, err := newTelemetry()
+	if err != nil {
+		return err
+	}
+	stopProfiles, err := serveProfiles(ctx, s.PprofAddr, logger)
+	if err != nil {
+		return err
+	}
+	defer stopProfiles()
+	running, err := startNode(ctx, s, measured.page(), measured.registry, logger)
+	if err != nil {
+		return err
+	}
+	logger.Info("serving", "api", running.url, "data", s.DataDir, "version", version)
+	fault := running.wait(ctx)
+	if fault == nil {
+		logger.Info("stopping")
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	err = running.stop(bounded)
+	if fault != nil {
+		return fmt.Errorf("node %s had to stop: %w", s.ID, fault)
+	}
+	return err
+}
+
+// serveProfiles serves pprof on an address of its own, because profiles tell more than clients should know.
+func serveProfiles(ctx context.Context, address string, logger hclog.Logger) (stop func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	listener, err := listenHTTP(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error("profiles are not served any more", "error", err)
+		}
+	}()
+	return func() { _ = server.Close() }, nil // nothing is lost with a profile that was cut
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+
+	// raft and memberlist of these versions report to this module; see ADR on the pins before changing it.
+	gometrics "github.com/armon/go-metrics"
+	sink "github.com/armon/go-metrics/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/quorate/quorate/cluster"
+)
+
+// telemetry is what this process measures. There is one in a process, because raft reports to one global place.
+type telemetry struct{ registry *prometheus.Registry }
+
+func newTelemetry() (*telemetry, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	// Expiration 0 keeps series that are idle.
+	raft, err := sink.NewPrometheusSinkFrom(sink.PrometheusOpts{Registerer: registry, Expiration: 0})
+	if err != nil {
+		return nil, fmt.Errorf("registering the metrics of raft: %w", err)
+	}
+	config := gometrics.DefaultConfig("")
+	config.EnableHostname, config.EnableRuntimeMetrics, config.EnableServiceLabel = false, false, false
+	if _, err := gometrics.NewGlobal(config, raft); err != nil {
+		return nil, fmt.Errorf("collecting the metrics of raft: %w", err)
+	}
+	return &telemetry{registry: registry}, nil
+}
+
+// page answers /metrics.
+func (t *telemetry) page() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.registry})
+}
+
+// watch shows how a node stands.
+func watch(to prometheus.Registerer, node *cluster.Node) error {
+	gauges := map[string]struct {
+		help  string
+		value func() float64
+	}{
+		"quorate_leader":               {"1 while this node leads.", func() float64 { return number(node.IsLeader()) }},
+		"quorate_ready":                {"1 while this node knows a leader and has caught up with it.", func() float64 { return number(node.Ready() == nil) }},
+		"quorate_term":                 {"The present term.", func() float64 { return float64(node.Standing().Term) }},
+		"quorate_commit_index":         {"The last log index known to be on a majority.", func() float64 { return float64(node.Standing().CommitIndex) }},
+		"quorate_applied_index":        {"The last log index in this node's ledger.", func() float64 { return float64(node.Standing().AppliedIndex) }},
+		"quorate_last_contact_seconds": {"Seconds since this node last heard from a leader; 0 on the leader.", func() float64 { return node.Standing().LastContact.Seconds() }},
+	}
+	for name, gauge := range gauges {
+		if err := to.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: gauge.help}, gauge.value)); err != nil {
+			return fmt.Errorf("registering the metric %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,41 @@
+package fsm
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+)
+
+// link extends the chain by an entry and a summary of what it did. Two replicas that applied different entries, or the
+// same entries with different effect, have different chains from then on.
+func (f *FSM) link(entry []byte, outcomes Outcomes) {
+	h := sha256.New()
+	h.Write(f.chain[:])
+	h.Write(entry)
+	for _, o := range outcomes {
+		var fence, revision uint64
+		verdict := uint64(1)
+		switch {
+		case o.Refused != nil:
+			verdict = 2 + uint64(o.Refused.Kind)
+		case o.Decision != nil && !o.Decision.Granted:
+			verdict = 0
+		}
+		if o.Allocation != nil {
+			fence = o.Allocation.Fence()
+		}
+		if o.Configuration != nil {
+			revision = o.Configuration.Revision
+		}
+		writeNumbers(h, verdict, fence, revision)
+	}
+	h.Sum(f.chain[:0])
+}
+
+func writeNumbers(h hash.Hash, numbers ...uint64) {
+	var buffer [8]byte
+	for _, n := range numbers {
+		binary.BigEndian.PutUint64(buffer[:], n)
+		h.Write(buffer[:])
+	}
+}

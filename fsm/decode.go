@@ -1,0 +1,126 @@
+package fsm
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// decodeEntry reads the data of a log entry. Any error means that this node must not go on.
+func decodeEntry(data []byte) (quota.Stamp, []quota.Command, error) {
+	var entry logv1.Entry
+	if err := proto.Unmarshal(data, &entry); err != nil {
+		return quota.Stamp{}, nil, fmt.Errorf("it cannot be decoded: %w", err)
+	}
+	switch {
+	case entry.GetFormat() < 1 || entry.GetFormat() > EntryFormat:
+		return quota.Stamp{}, nil, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", entry.GetFormat(), EntryFormat)
+	case len(entry.GetCommands()) == 0:
+		return quota.Stamp{}, nil, errors.New("it carries no command")
+	case hasUnknown(entry.ProtoReflect()):
+		return quota.Stamp{}, nil, errors.New("it has fields that this version does not know; run a newer version")
+	}
+	commands := make([]quota.Command, len(entry.GetCommands()))
+	for i, c := range entry.GetCommands() {
+		command, err := decodeCommand(c)
+		if err != nil {
+			return quota.Stamp{}, nil, fmt.Errorf("command %d: %w", i, err)
+		}
+		commands[i] = command
+	}
+	return quota.Stamp{At: quota.Instant(entry.GetTimeMs()), Wall: entry.GetWallMs()}, commands, nil
+}
+
+// hasUnknown tells whether a message or any part of it has fields of a newer version: ignoring them could mean to apply
+// something else than the others do.
+func hasUnknown(m protoreflect.Message) bool {
+	if len(m.GetUnknown()) > 0 {
+		return true
+	}
+	found := false
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil:
+		case field.IsList():
+			for i := range v.List().Len() {
+				found = found || hasUnknown(v.List().Get(i).Message())
+			}
+		default:
+			found = hasUnknown(v.Message())
+		}
+		return !found
+	})
+	return found
+}
+
+func decodeCommand(c *logv1.Command) (quota.Command, error) {
+	switch c := c.GetCommand().(type) {
+	case *logv1.Command_Allocate:
+		return decodeAllocate(c.Allocate), nil
+	case *logv1.Command_Release:
+		return quota.Release{ID: c.Release.GetId()}, nil
+	case *logv1.Command_ApplyTrees:
+		return quota.ApplyTrees{Meta: decodeMeta(c.ApplyTrees.GetMeta()), Trees: each(c.ApplyTrees.GetTrees(), decodeTree)}, nil
+	case *logv1.Command_SetLimits:
+		s := c.SetLimits
+		return quota.SetLimits{Meta: decodeMeta(s.GetMeta()), Tree: s.GetTree(), Node: s.GetNode(), Limits: each(s.GetLimits(), decodeLimit)}, nil
+	case *logv1.Command_DeleteTree:
+		return quota.DeleteTree{Meta: decodeMeta(c.DeleteTree.GetMeta()), Tree: c.DeleteTree.GetTree()}, nil
+	}
+	return nil, errors.New("this version does not know it; run a newer version")
+}
+
+func decodeAllocate(c *logv1.Allocate) quota.Allocate {
+	return quota.Allocate{ID: c.GetId(), Claims: each(c.GetClaims(), decodeClaim), Labels: each(c.GetLabels(), decodeLabel)}
+}
+
+func decodeClaim(c *logv1.Claim) quota.Claim {
+	return quota.Claim{Tree: c.GetTree(), Node: c.GetNode(), Amounts: each(c.GetAmounts(), decodeAmount)}
+}
+
+func decodeAmount(a *logv1.Amount) quota.Component {
+	return quota.Component{Resource: a.GetResource(), Amount: quota.Amount(a.GetAmount())}
+}
+
+func decodeLabel(l *logv1.Label) quota.Label {
+	return quota.Label{Key: l.GetKey(), Value: l.GetValue()}
+}
+
+func decodeMeta(m *logv1.ChangeMeta) quota.ChangeMeta {
+	meta := quota.ChangeMeta{Actor: m.GetActor(), Reason: m.GetReason(), RequestID: m.GetRequestId(), Fingerprint: string(m.GetFingerprint())}
+	if m != nil {
+		meta.ExpectedRevision = m.ExpectedRevision
+	}
+	return meta
+}
+
+func decodeTree(t *logv1.Tree) quota.TreeSpec {
+	return quota.TreeSpec{Name: t.GetName(), Resources: each(t.GetResources(), decodeResource), Nodes: each(t.GetNodes(), decodeNode)}
+}
+
+func decodeResource(r *logv1.Resource) quota.Resource {
+	return quota.Resource{Name: r.GetName(), Unit: quota.Unit(min(r.GetUnit(), 255))}
+}
+
+func decodeNode(n *logv1.Node) quota.NodeSpec {
+	return quota.NodeSpec{Path: n.GetPath(), Policy: n.GetPolicy(), Limits: each(n.GetLimits(), decodeLimit), Labels: each(n.GetLabels(), decodeLabel)}
+}
+
+// decodeLimit reads the numbers of entry.proto; an unknown one becomes a kind that the ledger refuses.
+func decodeLimit(l *logv1.Limit) quota.ResourceLimit {
+	kind := quota.LimitKind(255)
+	switch l.GetKind() {
+	case 1:
+		kind = quota.Limited
+	case 2:
+		kind = quota.Unlimited
+	case 3:
+		kind = quota.Unset
+	}
+	return quota.ResourceLimit{Resource: l.GetResource(), Limit: quota.Limit{Kind: kind, Amount: quota.Amount(l.GetAmount())}}
+}

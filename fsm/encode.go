@@ -1,0 +1,111 @@
+package fsm
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// EntryFormat is the newest format of entries that this version writes and understands: the node's feature level.
+const EntryFormat uint32 = 1
+
+// Sizes of one log entry.
+const (
+	MaxEntryBytes    = 4 << 20
+	MaxEntryCommands = 1024
+)
+
+// EncodeEntry writes commands that share one stamp as the data of a log entry. It fails for an empty list, or one that
+// is over MaxEntryCommands or MaxEntryBytes.
+func EncodeEntry(s quota.Stamp, commands []quota.Command) ([]byte, error) {
+	if n := len(commands); n < 1 || n > MaxEntryCommands {
+		return nil, fmt.Errorf("an entry carries 1 to %d commands, not %d", MaxEntryCommands, n)
+	}
+	entry := &logv1.Entry{Format: EntryFormat, TimeMs: int64(s.At), WallMs: s.Wall}
+	for _, c := range commands {
+		entry.Commands = append(entry.Commands, encodeCommand(c))
+	}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(entry)
+	if err != nil {
+		return nil, fmt.Errorf("encode log entry: %w", err)
+	}
+	if len(data) > MaxEntryBytes {
+		return nil, fmt.Errorf("the log entry would have %d bytes; at most %d are allowed", len(data), MaxEntryBytes)
+	}
+	return data, nil
+}
+
+func encodeCommand(c quota.Command) *logv1.Command {
+	switch c := c.(type) {
+	case quota.Allocate:
+		return &logv1.Command{Command: &logv1.Command_Allocate{Allocate: encodeAllocate(c)}}
+	case quota.Release:
+		return &logv1.Command{Command: &logv1.Command_Release{Release: &logv1.Release{Id: c.ID}}}
+	case quota.ApplyTrees:
+		return &logv1.Command{Command: &logv1.Command_ApplyTrees{ApplyTrees: &logv1.ApplyTrees{
+			Meta: encodeMeta(c.Meta), Trees: each(c.Trees, encodeTree),
+		}}}
+	case quota.SetLimits:
+		return &logv1.Command{Command: &logv1.Command_SetLimits{SetLimits: &logv1.SetLimits{
+			Meta: encodeMeta(c.Meta), Tree: c.Tree, Node: c.Node, Limits: each(c.Limits, encodeLimit),
+		}}}
+	case quota.DeleteTree:
+		return &logv1.Command{Command: &logv1.Command_DeleteTree{DeleteTree: &logv1.DeleteTree{
+			Meta: encodeMeta(c.Meta), Tree: c.Tree,
+		}}}
+	}
+	panic("fsm: a command outside the closed list")
+}
+
+// each converts a list; an empty one stays nil, so that encoding and decoding give back what there was.
+func each[From, To any](list []From, convert func(From) To) []To {
+	if len(list) == 0 {
+		return nil
+	}
+	converted := make([]To, len(list))
+	for i, item := range list {
+		converted[i] = convert(item)
+	}
+	return converted
+}
+
+func encodeAllocate(c quota.Allocate) *logv1.Allocate {
+	return &logv1.Allocate{Id: c.ID, Claims: each(c.Claims, encodeClaim), Labels: each(c.Labels, encodeLabel)}
+}
+
+func encodeClaim(c quota.Claim) *logv1.Claim {
+	return &logv1.Claim{Tree: c.Tree, Node: c.Node, Amounts: each(c.Amounts, encodeAmount)}
+}
+
+func encodeAmount(c quota.Component) *logv1.Amount {
+	return &logv1.Amount{Resource: c.Resource, Amount: int64(c.Amount)}
+}
+
+func encodeLabel(l quota.Label) *logv1.Label { return &logv1.Label{Key: l.Key, Value: l.Value} }
+
+func encodeMeta(m quota.ChangeMeta) *logv1.ChangeMeta {
+	return &logv1.ChangeMeta{
+		Actor: m.Actor, Reason: m.Reason, RequestId: m.RequestID, Fingerprint: []byte(m.Fingerprint), ExpectedRevision: m.ExpectedRevision,
+	}
+}
+
+func encodeTree(t quota.TreeSpec) *logv1.Tree {
+	return &logv1.Tree{Name: t.Name, Resources: each(t.Resources, encodeResource), Nodes: each(t.Nodes, encodeNode)}
+}
+
+func encodeResource(r quota.Resource) *logv1.Resource {
+	return &logv1.Resource{Name: r.Name, Unit: uint32(r.Unit)}
+}
+
+func encodeNode(n quota.NodeSpec) *logv1.Node {
+	return &logv1.Node{Path: n.Path, Policy: n.Policy, Limits: each(n.Limits, encodeLimit), Labels: each(n.Labels, encodeLabel)}
+}
+
+// encodeLimit writes the numbers of entry.proto, where 0 stands for nothing.
+func encodeLimit(l quota.ResourceLimit) *logv1.Limit {
+	kinds := [...]uint32{quota.Unset: 3, quota.Limited: 1, quota.Unlimited: 2}
+	return &logv1.Limit{Resource: l.Resource, Kind: kinds[l.Limit.Kind], Amount: int64(l.Limit.Amount)}
+}

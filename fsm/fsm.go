@@ -1,0 +1,100 @@
+package fsm
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// ErrHalted is answered by everything once the state machine has met an entry that it must not skip.
+var ErrHalted = errors.New("the state machine has halted")
+
+// Options configure an FSM.
+type Options struct {
+	// Bounds of the ledger; the zero value means quota.DefaultBounds.
+	Bounds quota.Bounds
+	// OnHalt is told once why the state machine has halted, on raft's goroutine; it must not block. The node must then
+	// stop serving: its state ends before the entry that it could not apply.
+	OnHalt func(error)
+}
+
+// Outcomes is raft's response for a command entry: one outcome for each command, in order.
+type Outcomes []quota.Outcome
+
+// FSM is the state machine of one node. Raft calls Apply, ApplyBatch, Snapshot and Restore from one goroutine; everything
+// else may be called from any.
+type FSM struct {
+	options Options
+
+	mu sync.RWMutex // protects the fields below
+	// ledger is replaced as a whole by Restore.
+	ledger  *quota.Ledger
+	applied uint64
+	// chain is a digest over all applied entries and their outcomes: equal on replicas that agree (P9).
+	chain  [sha256.Size]byte
+	halted error
+	// moved is closed and replaced whenever applied grows.
+	moved chan struct{}
+}
+
+var _ raft.BatchingFSM = (*FSM)(nil)
+
+// New returns a state machine with an empty ledger.
+func New(o Options) *FSM {
+	if o.Bounds == (quota.Bounds{}) {
+		o.Bounds = quota.DefaultBounds()
+	}
+	return &FSM{options: o, ledger: quota.New(o.Bounds), moved: make(chan struct{})}
+}
+
+// Apply applies one entry; see ApplyBatch.
+func (f *FSM) Apply(entry *raft.Log) any { return f.ApplyBatch([]*raft.Log{entry})[0] }
+
+// ApplyBatch applies committed entries in order. The response of a command entry is Outcomes, or an error wrapping
+// ErrHalted; that of any other entry is nil.
+func (f *FSM) ApplyBatch(entries []*raft.Log) []any {
+	responses := make([]any, len(entries))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, entry := range entries {
+		responses[i] = f.apply(entry)
+	}
+	close(f.moved)
+	f.moved = make(chan struct{})
+	return responses
+}
+
+func (f *FSM) apply(entry *raft.Log) any {
+	if f.halted != nil {
+		return f.halted
+	}
+	if entry.Type != raft.LogCommand {
+		f.applied = entry.Index
+		return nil
+	}
+	stamp, commands, err := decodeEntry(entry.Data)
+	if err != nil {
+		return f.halt(fmt.Errorf("%w: log entry %d: %w", ErrHalted, entry.Index, err))
+	}
+	outcomes := make(Outcomes, len(commands))
+	for i, c := range commands {
+		outcomes[i] = f.ledger.Apply(stamp, c)
+	}
+	f.link(entry.Data, outcomes)
+	f.applied = entry.Index
+	return outcomes
+}
+
+// halt stops the state machine for good. A node that skipped an entry would lie from then on.
+func (f *FSM) halt(err error) error {
+	f.halted = err
+	if f.options.OnHalt != nil {
+		f.options.OnHalt(err)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package fsm
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// View lends the ledger to fn for reading and answers the log index that fn saw. Writers wait meanwhile: fn must be
+// short and must not keep the view. It fails with ErrHalted once the state machine has halted.
+func (f *FSM) View(fn func(quota.View)) (uint64, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.halted != nil {
+		return 0, f.halted
+	}
+	fn(f.ledger.View())
+	return f.applied, nil
+}
+
+// Applied is the index of the last entry that reached the state machine. Raft does not hand it its own no-op and
+// barrier entries.
+func (f *FSM) Applied() uint64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.applied
+}
+
+// Now is ledger time.
+func (f *FSM) Now() quota.Instant {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.ledger.View().Now()
+}
+
+// Halted is the reason why the state machine has halted, or nil.
+func (f *FSM) Halted() error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.halted
+}
+
+// Chain is the digest over everything applied, and the index of its last entry. Replicas at the same index must have
+// the same digest.
+func (f *FSM) Chain() (index uint64, digest [32]byte) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.applied, f.chain
+}
+
+// WaitApplied waits until an entry at or after index has reached the state machine. It fails when ctx ends or the state
+// machine halts. See Applied for entries that never reach it.
+func (f *FSM) WaitApplied(ctx context.Context, index uint64) error {
+	for {
+		f.mu.RLock()
+		applied, halted, moved := f.applied, f.halted, f.moved
+		f.mu.RUnlock()
+		switch {
+		case halted != nil:
+			return halted
+		case applied >= index:
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package fsm
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// maxRecord bounds one record, so that a broken length cannot ask for all memory. A tree of the most nodes fits.
+const maxRecord = 256 << 20
+
+// Restore replaces the ledger by that of a snapshot, after the whole snapshot was read and verified: a broken one
+// changes nothing.
+func (f *FSM) Restore(source io.ReadCloser) error {
+	defer source.Close() //nolint:errcheck // reading only: everything was verified by then
+	ledger, header, err := load(source, f.options.Bounds)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ledger, f.applied, f.halted = ledger, header.GetIndex(), nil
+	copy(f.chain[:], header.GetChain())
+	close(f.moved)
+	f.moved = make(chan struct{})
+	return nil
+}
+
+// CheckSnapshot verifies a snapshot without keeping it: format, records, digest, and every invariant of the ledger.
+func CheckSnapshot(source io.Reader) error {
+	_, _, err := load(source, quota.DefaultBounds())
+	return err
+}
+
+func load(source io.Reader, bounds quota.Bounds) (*quota.Ledger, *logv1.Header, error) {
+	r := &recordReader{in: bufio.NewReaderSize(source, 1<<20), digest: sha256.New()}
+	header, err := r.header()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	loader := quota.NewLoader(bounds, quota.Header{
+		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
+		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
+	})
+	if err := r.body(loader); err != nil {
+		return nil, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
+	}
+	ledger, err := loader.Finish()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read snapshot: the state in it is broken: %w", err)
+	}
+	return ledger, header, nil
+}
+
+// recordReader reads records with their length in front and sums them up.
+type recordReader struct {
+	in      *bufio.Reader
+	digest  hash.Hash
+	buffer  []byte
+	records uint64
+}
+
+func (r *recordReader) header() (*logv1.Header, error) {
+	record, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+	r.count()
+	header := record.GetHeader()
+	switch {
+	case header == nil:
+		return nil, errors.New("it does not begin with a header")
+	case header.GetFormat() < 1 || header.GetFormat() > SnapshotFormat:
+		return nil, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", header.GetFormat(), SnapshotFormat)
+	case len(header.GetChain()) != sha256.Size:
+		return nil, errors.New("its header has no digest of the log")
+	}
+	return header, nil
+}
+
+// body reads everything up to the trailer.
+func (r *recordReader) body(loader *quota.Loader) error {
+	for {
+		record, err := r.next()
+		if err != nil {
+			return err
+		}
+		if hasUnknown(record.ProtoReflect()) {
+			return errors.New("it has fields that this version does not know; run a newer version")
+		}
+		if trailer := record.GetTrailer(); trailer != nil {
+			return r.end(trailer)
+		}
+		if err := add(loader, record); err != nil {
+			return err
+		}
+		r.count()
+	}
+}
+
+func add(loader *quota.Loader, record *logv1.Record) error {
+	switch part := record.GetRecord().(type) {
+	case *logv1.Record_Tree:
+		return loader.AddTree(decodeTreeImage(part.Tree))
+	case *logv1.Record_Revision:
+		return loader.AddRevision(decodeRevision(part.Revision))
+	case *logv1.Record_Held:
+		return loader.AddHeld(decodeAllocation(part.Held, false))
+	case *logv1.Record_Ended:
+		return loader.AddEnded(decodeAllocation(part.Ended, true))
+	}
+	return errors.New("this version does not know this record; run a newer version")
+}
+
+func (r *recordReader) end(trailer *logv1.Trailer) error {
+	switch {
+	case trailer.GetRecords() != r.records:
+		return fmt.Errorf("%d records were written but %d read", trailer.GetRecords(), r.records)
+	case !bytes.Equal(trailer.GetDigest(), r.digest.Sum(nil)):
+		return errors.New("the digest does not match: the snapshot was damaged")
+	}
+	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the end of the snapshot")
+	}
+	return nil
+}
+
+// next reads one record into the buffer.
+func (r *recordReader) next() (*logv1.Record, error) {
+	length, err := binary.ReadUvarint(r.in)
+	if err != nil {
+		return nil, fmt.Errorf("the snapshot ends early: %w", err)
+	}
+	if length > maxRecord {
+		return nil, fmt.Errorf("a record of %d bytes is larger than any can be (%d): the snapshot was damaged", length, maxRecord)
+	}
+	r.buffer = appendLength(r.buffer[:0], int(length))
+	from := len(r.buffer)
+	if r.buffer, err = readMore(r.in, r.buffer, int(length)); err != nil {
+		return nil, fmt.Errorf("the snapshot ends early: %w", err)
+	}
+	record := &logv1.Record{}
+	if err := proto.Unmarshal(r.buffer[from:], record); err != nil {
+		return nil, fmt.Errorf("the snapshot was damaged: %w", err)
+	}
+	return record, nil
+}
+
+// count adds the record in the buffer to the digest.
+func (r *recordReader) count() {
+	r.digest.Write(r.buffer)
+	r.records++
+}
+
+// readMore appends n bytes, growing as they come, so that a broken length fails before it costs memory.
+func readMore(in io.Reader, buffer []byte, n int) ([]byte, error) {
+	for n > 0 {
+		step := min(n, 1<<20)
+		at := len(buffer)
+		buffer = slices.Grow(buffer, step)[:at+step]
+		if _, err := io.ReadFull(in, buffer[at:]); err != nil {
+			return buffer, err
+		}
+		n -= step
+	}
+	return buffer, nil
+}

@@ -1,0 +1,110 @@
+package fsm
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/encoding/protodelim"
+	"google.golang.org/protobuf/proto"
+
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// SnapshotFormat is the newest format of snapshots that this version writes and understands.
+const SnapshotFormat uint32 = 1
+
+// snapshot is a frozen ledger on its way to disk.
+type snapshot struct {
+	image  *quota.Image
+	header *logv1.Header
+}
+
+// Snapshot freezes the ledger; writers wait only for that. It is written by Persist, beside them.
+func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.halted != nil {
+		return nil, f.halted
+	}
+	image := f.ledger.Freeze()
+	return &snapshot{image: image, header: &logv1.Header{
+		Format: SnapshotFormat, Index: f.applied, Chain: f.chain[:],
+		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
+		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
+	}}, nil
+}
+
+// Release has nothing to give back.
+func (s *snapshot) Release() {}
+
+// Persist writes the snapshot and closes the sink, or cancels it.
+func (s *snapshot) Persist(sink raft.SnapshotSink) error {
+	if err := s.write(sink); err != nil {
+		if cancelled := sink.Cancel(); cancelled != nil {
+			return fmt.Errorf("write snapshot: %w (and cancel it: %w)", err, cancelled)
+		}
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return sink.Close()
+}
+
+// recordWriter writes records with their length in front and sums them up.
+type recordWriter struct {
+	out     io.Writer
+	digest  hash.Hash
+	buffer  []byte
+	records uint64
+}
+
+func (w *recordWriter) put(r *logv1.Record) error {
+	var err error
+	w.buffer, err = appendDelimited(w.buffer[:0], r)
+	if err != nil {
+		return err
+	}
+	w.digest.Write(w.buffer)
+	w.records++
+	_, err = w.out.Write(w.buffer)
+	return err
+}
+
+func appendDelimited(buffer []byte, m proto.Message) ([]byte, error) {
+	options := proto.MarshalOptions{Deterministic: true}
+	buffer = appendLength(buffer, options.Size(m))
+	return options.MarshalAppend(buffer, m)
+}
+
+// write streams the image: its memory does not grow with the ledger.
+func (s *snapshot) write(out io.Writer) error {
+	w := &recordWriter{out: out, digest: sha256.New()}
+	if err := w.put(&logv1.Record{Record: &logv1.Record_Header{Header: s.header}}); err != nil {
+		return err
+	}
+	for _, t := range s.image.Trees() {
+		if err := w.put(&logv1.Record{Record: &logv1.Record_Tree{Tree: encodeTreeImage(t)}}); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.image.Revisions() {
+		if err := w.put(&logv1.Record{Record: &logv1.Record_Revision{Revision: encodeRevision(r)}}); err != nil {
+			return err
+		}
+	}
+	for a := range s.image.Held() {
+		if err := w.put(&logv1.Record{Record: &logv1.Record_Held{Held: encodeAllocation(a)}}); err != nil {
+			return err
+		}
+	}
+	for a := range s.image.Ended() {
+		if err := w.put(&logv1.Record{Record: &logv1.Record_Ended{Ended: encodeAllocation(a)}}); err != nil {
+			return err
+		}
+	}
+	trailer := &logv1.Trailer{Records: w.records, Digest: w.digest.Sum(nil)}
+	_, err := protodelim.MarshalTo(out, &logv1.Record{Record: &logv1.Record_Trailer{Trailer: trailer}})
+	return err
+}

@@ -1,0 +1,41 @@
+package quota
+
+// Bounds are the declared sizes of a ledger. All replicas must use the same: they decide what is refused.
+type Bounds struct {
+	Trees          int // trees in the ledger
+	Nodes          int // nodes in the ledger, roots included
+	NodesPerTree   int // nodes in one tree, the root included
+	Depth          int // levels below the root
+	Resources      int // registered resources of a tree
+	Claims         int // claims of a request
+	Labels         int // labels of a node or an allocation
+	Held           int // allocations held at once
+	Ended          int // ended allocations remembered; beyond it the oldest is forgotten early
+	Revisions      int // configuration changes remembered
+	TreesPerChange int // trees in one ApplyTrees
+	// TombstoneSpan is how long an ended allocation keeps its id, so that a late retry learns that it has ended.
+	TombstoneSpan Span
+}
+
+// DefaultBounds are the bounds of every released version; changing one needs a new feature level.
+func DefaultBounds() Bounds {
+	return Bounds{
+		Trees: 1_000, Nodes: 100_000, NodesPerTree: 20_000, Depth: 16, Resources: 64,
+		Claims: 32, Labels: 32,
+		Held: 20_000_000, Ended: 1_000_000, Revisions: 1_000, TreesPerChange: 100,
+		TombstoneSpan: 10 * 60 * 1000,
+	}
+}
+
+// Lengths of texts, in bytes.
+const (
+	MaxName       = 63
+	MaxPath       = 1024
+	MaxID         = 128
+	MaxLabelKey   = 63
+	MaxLabelValue = 256
+	MaxActor      = 128
+	MaxReason     = 1024
+	// MaxRevisionChanges is how many changes of one revision the history keeps.
+	MaxRevisionChanges = 200
+)

@@ -1,0 +1,96 @@
+package quota
+
+// decide checks every limit on every path from the claimed nodes up to the roots, and collects all violations. Its cost
+// is the depth of the tree times the amounts of the request, whatever else is held.
+func (l *Ledger) decide(claims []placedClaim) Decision {
+	if sharesNoNode(claims) {
+		return decideApart(claims)
+	}
+	return decideTogether(claims)
+}
+
+// sharesNoNode is true if no node is on the way of two claims; surely so if every claim is in a tree of its own.
+func sharesNoNode(claims []placedClaim) bool {
+	for i, c := range claims {
+		for _, other := range claims[:i] {
+			if c.at.tree == other.at.tree {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// decideApart checks claims whose paths share no node.
+func decideApart(claims []placedClaim) Decision {
+	var violations []Violation
+	for _, c := range claims {
+		for n := c.at; n != nil; n = n.parent {
+			for _, p := range c.amounts {
+				violations = n.fits(violations, p.resource, p.amount)
+			}
+		}
+	}
+	return Decision{Granted: len(violations) == 0, Violations: violations}
+}
+
+// fits appends a violation if the node's subtree has no room for amount more.
+func (n *node) fits(violations []Violation, r *resource, amount Amount) []Violation {
+	used, limit := n.subtree[r.index], n.ceilings[r.index]
+	if used+amount <= limit && amount <= MaxAmount {
+		return violations
+	}
+	return append(violations, Violation{
+		Tree: n.treeName, Node: n.path, Resource: r.Name, Limit: limit, Used: used, Requested: amount,
+	})
+}
+
+// demand is what a whole request asks of one node: by resource index, only what is asked.
+type demand struct {
+	node    *node
+	amounts []placedAmount // by resource index
+}
+
+// decideTogether first adds up what the claims ask of every node on their paths, so that a common ancestor is asked
+// once, for the sum.
+func decideTogether(claims []placedClaim) Decision {
+	var demands []demand
+	place := map[*node]int{}
+	for _, c := range claims {
+		for n := c.at; n != nil; n = n.parent {
+			i, known := place[n]
+			if !known {
+				i = len(demands)
+				place[n] = i
+				demands = append(demands, demand{node: n})
+			}
+			for _, p := range c.amounts {
+				demands[i].add(p)
+			}
+		}
+	}
+	var violations []Violation
+	for _, d := range demands {
+		for _, p := range d.amounts {
+			violations = d.node.fits(violations, p.resource, p.amount)
+		}
+	}
+	return Decision{Granted: len(violations) == 0, Violations: violations}
+}
+
+// add joins an amount, keeping the resources in their order.
+func (d *demand) add(p placedAmount) {
+	for i, have := range d.amounts {
+		switch {
+		case have.resource == p.resource:
+			d.amounts[i].amount = have.amount.plus(p.amount)
+			return
+		case have.resource.index > p.resource.index:
+			d.amounts = append(d.amounts, placedAmount{})
+			copy(d.amounts[i+1:], d.amounts[i:])
+			d.amounts[i] = p
+			return
+		}
+	}
+	d.amounts = append(d.amounts, p)
+}

@@ -1,0 +1,67 @@
+package quota
+
+import "fmt"
+
+// Kind says why a command was refused. The list is closed; rpc maps each kind to one code.
+type Kind uint8
+
+// The closed list of kinds.
+const (
+	// Invalid: the command itself is wrong, whatever the state.
+	Invalid Kind = iota + 1
+	// NotFound: it names a tree, node, resource or allocation that does not exist.
+	NotFound
+	// IDTaken: the id stands for another request.
+	IDTaken
+	// Ended: the allocation of that id has ended.
+	Ended
+	// RevisionMismatch: the configuration is not the one that the caller expected.
+	RevisionMismatch
+	// PolicyBreach: a policy forbids the result.
+	PolicyBreach
+	// InUse: what should be removed is still held.
+	InUse
+	// Full: a declared bound of the ledger is reached.
+	Full
+)
+
+// String is the kind's stable reason code in API errors.
+func (k Kind) String() string {
+	names := [...]string{"", "INVALID", "NOT_FOUND", "ID_TAKEN", "ENDED", "REVISION_MISMATCH", "POLICY_BREACH", "IN_USE", "FULL"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "UNKNOWN"
+}
+
+// Error is a refusal other than a denial: a value, equal on all replicas, never an accident.
+type Error struct {
+	Kind Kind
+	// Field is the path of the offending field in the command, for example "claims[1].amounts[cpu]"; may be empty.
+	Field string
+	// Text names the thing, the rule and the way out.
+	Text string
+	// Breaches lists every broken rule if Kind is PolicyBreach.
+	Breaches []Breach
+}
+
+// Error is the text, with the field in front if there is one.
+func (e *Error) Error() string {
+	if e.Field == "" {
+		return e.Text
+	}
+	return e.Field + ": " + e.Text
+}
+
+// Breach is one policy rule that a configuration would break.
+type Breach struct {
+	// Tree and Node name the node whose rule is broken; Policy is the policy in force there.
+	Tree, Node, Policy string
+	Resource           string
+	// Text says the rule with its numbers.
+	Text string
+}
+
+func refuse(kind Kind, field, format string, args ...any) *Error {
+	return &Error{Kind: kind, Field: field, Text: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,69 @@
+package quota
+
+import "github.com/quorate/quorate/quota/ordmap"
+
+// Ledger is the whole replicated state. It is not safe for concurrent use: fsm owns the lock.
+type Ledger struct {
+	bounds Bounds
+	now    Stamp
+
+	trees  map[string]*tree
+	nodes  int    // in all trees
+	nodeID uint64 // last given
+
+	revision  uint64      // of the configuration; counts changes
+	revisions []*Revision // oldest first
+	requests  map[string]*Revision
+
+	byID  map[string]*Allocation  // held and ended
+	held  ordmap.Map[*Allocation] // by fence
+	ended ordmap.Map[*Allocation] // in the order of their ends
+	// endings counts ends; it orders the ended allocations and is not part of the state.
+	endings uint64
+	fence   uint64 // last given
+}
+
+// New returns an empty ledger.
+func New(b Bounds) *Ledger {
+	return &Ledger{
+		bounds:   b,
+		trees:    map[string]*tree{},
+		requests: map[string]*Revision{},
+		byID:     map[string]*Allocation{},
+	}
+}
+
+// Apply carries out one command at a point of ledger time and says what it did. A command is carried out whole or not
+// at all. The outcome depends on nothing but the ledger, the stamp and the command.
+func (l *Ledger) Apply(s Stamp, c Command) Outcome {
+	l.advance(s)
+	out := l.dispatch(c)
+	l.selfCheck()
+	return out
+}
+
+func (l *Ledger) dispatch(c Command) Outcome {
+	switch c := c.(type) {
+	case Allocate:
+		return l.allocate(c)
+	case Release:
+		return l.release(c)
+	case ApplyTrees:
+		return l.configure(c.Meta, l.planTrees(c))
+	case SetLimits:
+		return l.configure(c.Meta, l.planLimits(c))
+	case DeleteTree:
+		return l.configure(c.Meta, l.planDelete(c))
+	}
+	panic("quota: a command outside the closed list")
+}
+
+// advance moves ledger time, never back, and forgets a few tombstones whose span is over. It depends on the command
+// sequence only, not on how commands were gathered into entries (I10).
+func (l *Ledger) advance(s Stamp) {
+	l.now.At = max(l.now.At, s.At)
+	l.now.Wall = s.Wall
+	for range 2 {
+		l.forgetOldest()
+	}
+}

@@ -1,0 +1,55 @@
+package quota
+
+import "strconv"
+
+// LimitKind tells the three values of a limit apart. The numbers are part of the log format.
+type LimitKind uint8
+
+// The closed list of kinds.
+const (
+	// Unset leaves the limit to the node's policy.
+	Unset LimitKind = 0
+	// Limited allows at most an amount; zero is an amount.
+	Limited LimitKind = 1
+	// Unlimited sets no bound at this node.
+	Unlimited LimitKind = 2
+)
+
+// Limit is the most that a node's subtree may hold of one resource. Its zero value is unset.
+type Limit struct {
+	Kind LimitKind
+	// Amount is meaningful only if Kind is Limited.
+	Amount Amount
+}
+
+// AtMost is a limit of an amount.
+func AtMost(a Amount) Limit { return Limit{Kind: Limited, Amount: a} }
+
+// NoLimit is the unlimited limit.
+func NoLimit() Limit { return Limit{Kind: Unlimited} }
+
+// String is the limit in words: a number, "unlimited" or "unset".
+func (l Limit) String() string {
+	switch l.Kind {
+	case Limited:
+		return strconv.FormatInt(int64(l.Amount), 10)
+	case Unlimited:
+		return "unlimited"
+	case Unset:
+	}
+	return "unset"
+}
+
+// ceiling is the largest usage that the limit allows; MaxAmount if it is unlimited. Policies resolve unset before.
+func (l Limit) ceiling() Amount {
+	if l.Kind == Limited {
+		return l.Amount
+	}
+	return MaxAmount
+}
+
+// ResourceLimit is the limit of one resource.
+type ResourceLimit struct {
+	Resource string
+	Limit    Limit
+}

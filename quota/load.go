@@ -1,0 +1,151 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Loader builds a ledger from the parts of an image: trees, then revisions, held and ended allocations, each in the
+// order that the image gives them. After any error the loader is useless and the image must not be served.
+type Loader struct {
+	ledger *Ledger
+	nodes  map[uint64]*node
+}
+
+// NewLoader begins with the header of an image.
+func NewLoader(b Bounds, h Header) *Loader {
+	l := New(b)
+	l.now, l.revision, l.fence, l.nodeID = h.Now, h.Revision, h.Fence, h.NodeID
+	return &Loader{ledger: l, nodes: map[uint64]*node{}}
+}
+
+// AddTree takes one tree with all its nodes.
+func (ld *Loader) AddTree(image TreeImage) error {
+	spec := TreeSpec{Name: image.Name, Resources: image.Resources, Nodes: make([]NodeSpec, len(image.Nodes))}
+	for i, n := range image.Nodes {
+		spec.Nodes[i] = *n.Spec
+	}
+	t, refused := ld.ledger.draft(spec, "tree")
+	if refused != nil {
+		return refused
+	}
+	if ld.ledger.trees[t.name] != nil {
+		return fmt.Errorf("tree %s is there twice", t.name)
+	}
+	for _, n := range image.Nodes {
+		at := t.byPath[n.Spec.Path]
+		if n.ID == 0 || n.ID > ld.ledger.nodeID || ld.nodes[n.ID] != nil {
+			return fmt.Errorf("node identity %d of %s is not unique, or was never given", n.ID, at.place())
+		}
+		at.enter(n.ID, len(t.resources))
+		ld.nodes[n.ID] = at
+	}
+	ld.ledger.trees[t.name] = t
+	ld.ledger.nodes += len(t.byPath)
+	return nil
+}
+
+// AddRevision takes one remembered change.
+func (ld *Loader) AddRevision(r *Revision) error {
+	if r.Number == 0 || r.Number > ld.ledger.revision {
+		return fmt.Errorf("revision %d is in the history, but the configuration is at %d", r.Number, ld.ledger.revision)
+	}
+	ld.ledger.addRevision(r)
+	return nil
+}
+
+// AddHeld takes one held allocation and books it.
+func (ld *Loader) AddHeld(image AllocationImage) error {
+	if len(image.Placed) != len(image.Request.Claims) {
+		return fmt.Errorf("allocation %q has %d claims at %d nodes", image.Request.ID, len(image.Request.Claims), len(image.Placed))
+	}
+	a, err := ld.allocation(image, func(i int) *node { return ld.nodes[image.Placed[i]] })
+	if err != nil {
+		return err
+	}
+	if ld.ledger.byID[a.id] != nil {
+		return fmt.Errorf("allocation %q is there twice", a.id)
+	}
+	if _, taken := ld.ledger.held.Get(a.fence); taken || a.fence == 0 || a.fence > ld.ledger.fence {
+		return fmt.Errorf("I8: fence %d of allocation %q is not unique, or was never given", a.fence, a.id)
+	}
+	ld.ledger.hold(a)
+	return nil
+}
+
+// AddEnded takes one tombstone.
+func (ld *Loader) AddEnded(image AllocationImage) error {
+	if len(image.PlacedPaths) != len(image.Request.Claims) || image.Ended == nil {
+		return fmt.Errorf("ended allocation %q has %d claims at %d paths, or no end", image.Request.ID, len(image.Request.Claims), len(image.PlacedPaths))
+	}
+	a, err := ld.allocation(image, func(i int) *node {
+		return &node{treeName: image.Request.Claims[i].Tree, path: image.PlacedPaths[i]}
+	})
+	if err != nil {
+		return err
+	}
+	l := ld.ledger
+	younger := l.byID[a.id]
+	l.bury(a)
+	if younger != nil && younger.ended == nil {
+		l.byID[a.id] = younger // the id was used again after the tombstone's span
+	}
+	return nil
+}
+
+// allocation rebuilds a record whose claims stand at the nodes that at answers.
+func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allocation, error) {
+	if err := checkID(image.Request.ID); err != nil {
+		return nil, err
+	}
+	a := &Allocation{
+		id: image.Request.ID, labels: image.Request.Labels, fence: image.Fence, granted: image.Granted, ended: image.Ended,
+		claims: make([]placedClaim, len(image.Request.Claims)),
+	}
+	for i, c := range image.Request.Claims {
+		n := at(i)
+		if n == nil {
+			return nil, fmt.Errorf("allocation %q is placed at a node that does not exist", a.id)
+		}
+		a.claims[i] = placedClaim{at: n, amounts: make([]placedAmount, len(c.Amounts))}
+		if n.path != c.Node {
+			asked := c.Node
+			a.claims[i].asked = &asked
+		}
+		for j, component := range c.Amounts {
+			r, err := n.loadResource(component)
+			if err != nil {
+				return nil, fmt.Errorf("allocation %q: %w", a.id, err)
+			}
+			a.claims[i].amounts[j] = placedAmount{resource: r, amount: component.Amount}
+		}
+	}
+	return a, nil
+}
+
+// loadResource finds the resource of a claim; the node of a tombstone has no tree and takes any name.
+func (n *node) loadResource(c Component) (*resource, error) {
+	if c.Amount < 0 || c.Amount > MaxAmount {
+		return nil, fmt.Errorf("it holds %d %s", c.Amount, c.Resource)
+	}
+	if n.tree == nil {
+		return &resource{Resource: Resource{Name: c.Resource}}, nil
+	}
+	if r := n.tree.resource(c.Resource); r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("tree %s has no resource %s", n.treeName, c.Resource)
+}
+
+// Finish verifies every invariant and answers the ledger.
+func (ld *Loader) Finish() (*Ledger, error) {
+	if ld.ledger == nil {
+		return nil, errors.New("this loader is finished")
+	}
+	l := ld.ledger
+	ld.ledger = nil
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}

@@ -1,0 +1,35 @@
+package ordmap
+
+import "iter"
+
+// From yields keys and values in ascending order, beginning with the first key that is not below the given one. The map
+// must not be changed during the loop.
+func (m *Map[V]) From(key uint64) iter.Seq2[uint64, V] {
+	return func(yield func(uint64, V) bool) {
+		if m.root != nil {
+			m.root.ascend(key, yield)
+		}
+	}
+}
+
+// All yields all keys and values in ascending order.
+func (m *Map[V]) All() iter.Seq2[uint64, V] { return m.From(0) }
+
+// ascend yields what is not below key and reports whether to go on.
+func (p *page[V]) ascend(key uint64, yield func(uint64, V) bool) bool {
+	if p.leaf() {
+		first, _ := p.search(key)
+		for i := first; i < len(p.keys); i++ {
+			if !yield(p.keys[i], p.values[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := p.childFor(key); i < len(p.children); i++ {
+		if !p.children[i].ascend(key, yield) {
+			return false
+		}
+	}
+	return true
+}

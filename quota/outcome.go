@@ -1,0 +1,57 @@
+package quota
+
+// Outcome is what one command did. Refused is nil unless the command changed nothing for a reason other than a denial.
+type Outcome struct {
+	// Refused says why nothing was done.
+	Refused *Error
+	// Decision is set for an Allocate that was decided (granted or denied).
+	Decision *Decision
+	// Allocation is set for a granted Allocate and for a Release. A dry run grants nothing, so there it is nil unless the
+	// allocation exists already.
+	Allocation *Allocation
+	// Configuration is set for a change of configuration.
+	Configuration *Configuration
+	// Repeated is true if the command had been carried out before and changed nothing now.
+	Repeated bool
+}
+
+// Configuration is the result of a change of configuration.
+type Configuration struct {
+	// Revision after the change.
+	Revision uint64
+	// Changes tree by tree: resources, then nodes parents before children, removed nodes last. Empty if everything was so
+	// already.
+	Changes []Change
+	// Over lists the nodes above a limit, at most MaxOver: of the trees that ApplyTrees named, or the node of SetLimits.
+	// A repeat does not list them again.
+	Over []Overuse
+}
+
+// MaxOver bounds the list of nodes over a limit in a Configuration.
+const MaxOver = 100
+
+// Overuse is a node that holds more than its limit: nothing is evicted, it only cannot grow.
+type Overuse struct {
+	Tree, Node, Resource string
+	Limit, Used          Amount
+}
+
+// ChangeKind says what happened to a piece of configuration. The numbers are part of the snapshot format.
+type ChangeKind uint8
+
+// The closed list of change kinds.
+const (
+	Added   ChangeKind = 1
+	Changed ChangeKind = 2
+	Removed ChangeKind = 3
+)
+
+// Change is one difference between two configurations.
+type Change struct {
+	Kind       ChangeKind
+	Tree, Node string
+	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME" or "unit RESOURCE".
+	Field string
+	// Before and After are texts; empty for what was or is not there.
+	Before, After string
+}

@@ -1,0 +1,129 @@
+package quota
+
+import (
+	"fmt"
+	"strings"
+)
+
+// place checks the shape of a request and finds the node where each claim is counted.
+func (l *Ledger) place(request Allocate) ([]placedClaim, *Error) {
+	if err := l.checkRequest(request); err != nil {
+		return nil, err
+	}
+	claims := make([]placedClaim, len(request.Claims))
+	for i, c := range request.Claims {
+		placed, err := l.placeClaim(c, i)
+		if err != nil {
+			return nil, err
+		}
+		for j, other := range request.Claims[:i] {
+			if other.Tree == c.Tree && other.Node == c.Node {
+				return nil, refuse(Invalid, claimField(i, ".node"), "%s is claimed twice in one request, by claims[%d] too; join the amounts in one claim", Place(c.Tree, c.Node), j)
+			}
+		}
+		claims[i] = placed
+	}
+	return claims, nil
+}
+
+func (l *Ledger) checkRequest(request Allocate) *Error {
+	if err := checkID(request.ID); err != nil {
+		return err
+	}
+	if n := len(request.Claims); n < 1 || n > l.bounds.Claims {
+		return refuse(Invalid, "claims", "the request has %d claims; 1 to %d are allowed", n, l.bounds.Claims)
+	}
+	return l.checkLabels(request.Labels, "labels")
+}
+
+func checkID(id string) *Error {
+	if id == "" || !validVisible(id, MaxID) {
+		return refuse(Invalid, "id", "an id is 1 to %d visible ASCII characters without spaces, got %q", MaxID, clip(id))
+	}
+	return nil
+}
+
+// clip keeps quoted input short in messages.
+func clip(s string) string {
+	if len(s) > 2*MaxID {
+		return s[:2*MaxID] + "..."
+	}
+	return s
+}
+
+func (l *Ledger) checkLabels(labels []Label, field string) *Error {
+	if len(labels) > l.bounds.Labels {
+		return refuse(Invalid, field, "there are %d labels; at most %d are allowed", len(labels), l.bounds.Labels)
+	}
+	for i, label := range labels {
+		switch {
+		case label.Key == "" || len(label.Key) > MaxLabelKey:
+			return refuse(Invalid, field, "label key %q has %d bytes; 1 to %d are allowed", clip(label.Key), len(label.Key), MaxLabelKey)
+		case len(label.Value) > MaxLabelValue:
+			return refuse(Invalid, field, "the value of label %q has %d bytes; at most %d are allowed", label.Key, len(label.Value), MaxLabelValue)
+		case i > 0 && labels[i-1].Key >= label.Key:
+			return refuse(Invalid, field, "label %q is not in order, or there twice", label.Key)
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) placeClaim(c Claim, i int) (placedClaim, *Error) {
+	t := l.trees[c.Tree]
+	if t == nil {
+		return placedClaim{}, refuse(NotFound, claimField(i, ".tree"), "there is no tree %q", clip(c.Tree))
+	}
+	at, err := t.placeAt(c.Node, i, l.bounds.Depth)
+	if err != nil {
+		return placedClaim{}, err
+	}
+	placed := placedClaim{at: at}
+	if at.path != c.Node {
+		asked := strings.Clone(c.Node)
+		placed.asked = &asked
+	}
+	placed.amounts, err = t.amounts(c.Amounts, i)
+	return placed, err
+}
+
+// placeAt finds the node of a claim. For an unknown one, the nearest known ancestor's policy decides.
+func (t *tree) placeAt(path string, i, depth int) (*node, *Error) {
+	if n := t.byPath[path]; n != nil {
+		return n, nil
+	}
+	if err := checkPath(path, claimField(i, ".node"), depth); err != nil {
+		return nil, err
+	}
+	n := t.nearest(path)
+	if n.policy.AdmitsUnknown() {
+		return n, nil
+	}
+	return nil, refuse(NotFound, claimField(i, ".node"), "tree %s has no node %q; the nearest that exists is %s, whose policy %s refuses unknown nodes",
+		t.name, path, n.place(), n.policy.Name())
+}
+
+func (t *tree) amounts(v Vector, i int) ([]placedAmount, *Error) {
+	if len(v) == 0 {
+		return nil, refuse(Invalid, claimField(i, ".amounts"), "a claim names at least one resource; tree %s has %s", t.name, t.resourceNames())
+	}
+	amounts := make([]placedAmount, len(v))
+	for j, c := range v {
+		r := t.resource(c.Resource)
+		switch {
+		case r == nil:
+			return nil, refuse(NotFound, amountField(i, c), "tree %s has no resource %q; it has %s", t.name, clip(c.Resource), t.resourceNames())
+		case c.Amount < 0:
+			return nil, refuse(Invalid, amountField(i, c), "%d %s is negative", c.Amount, c.Resource)
+		case c.Amount > MaxAmount:
+			return nil, refuse(Invalid, amountField(i, c), "%d %s is more than any request may name (%d)", c.Amount, c.Resource, MaxAmount)
+		case j > 0 && v[j-1].Resource >= c.Resource:
+			return nil, refuse(Invalid, amountField(i, c), "resource %s is not in order, or there twice", c.Resource)
+		}
+		amounts[j] = placedAmount{resource: r, amount: c.Amount}
+	}
+	return amounts, nil
+}
+
+func claimField(i int, rest string) string { return fmt.Sprintf("claims[%d]%s", i, rest) }
+
+func amountField(i int, c Component) string { return claimField(i, ".amounts["+clip(c.Resource)+"]") }

@@ -1,0 +1,79 @@
+package quota
+
+import "fmt"
+
+// Switches is a policy put together from independent choices. The presets are values of it.
+type Switches struct {
+	PolicyName string
+	// UnsetIs is what an unset limit means: NoLimit(), or AtMost(0) (CERN: a new child starts at zero).
+	UnsetIs Limit
+	// Sum bounds the sum of the children's limits.
+	Sum SumRule
+	// ChildWithinParent bounds each child's limit by its parent's.
+	ChildWithinParent bool
+	// UnknownToAncestor admits claims at unknown nodes at the nearest known ancestor.
+	UnknownToAncestor bool
+}
+
+// SumRule says how the children's limits add up against their parent's.
+type SumRule uint8
+
+// The closed list of rules. The sources differ on whether a node's own use counts; see docs/adr/0013.
+const (
+	// SumFree allows overbooking.
+	SumFree SumRule = iota
+	// SumWithinLimit: at most the parent's limit (CERN).
+	SumWithinLimit
+	// SumWithinLimitLessOwn: at most the parent's limit less what the parent holds itself (Nova's nested quota).
+	SumWithinLimitLessOwn
+)
+
+// Name is the policy's name.
+func (s Switches) Name() string { return s.PolicyName }
+
+// AdmitsUnknown is the UnknownToAncestor switch.
+func (s Switches) AdmitsUnknown() bool { return s.UnknownToAncestor }
+
+// Effective puts UnsetIs for unset.
+func (s Switches) Effective(set Limit) Limit {
+	if set.Kind == Unset {
+		return s.UnsetIs
+	}
+	return set
+}
+
+// CheckFamily applies ChildWithinParent and Sum. Under a node without limit, children are free.
+func (s Switches) CheckFamily(f Family) string {
+	if f.Limit.Kind == Unlimited {
+		return ""
+	}
+	if s.ChildWithinParent {
+		for _, c := range f.Children {
+			if c.Limit.ceiling() > f.Limit.Amount {
+				return fmt.Sprintf("the limit of its child %s is %s, above its own %s", c.Name, c.Limit, f.Limit)
+			}
+		}
+	}
+	return s.checkSum(f)
+}
+
+func (s Switches) checkSum(f Family) string {
+	if s.Sum == SumFree {
+		return ""
+	}
+	room, words := f.Limit.Amount, fmt.Sprintf("its limit of %s", f.Limit)
+	if s.Sum == SumWithinLimitLessOwn {
+		room, words = max(0, room-f.Own), fmt.Sprintf("its limit of %s less its own use of %d", f.Limit, f.Own)
+	}
+	var sum Amount
+	for _, c := range f.Children {
+		if c.Limit.Kind == Unlimited {
+			return fmt.Sprintf("its child %s is unlimited, but the children's limits must add up to at most %s", c.Name, words)
+		}
+		sum = sum.plus(c.Limit.Amount)
+	}
+	if sum > room {
+		return fmt.Sprintf("the limits of its children add up to %d, more than %s", sum, words)
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package quota
+
+// Usage shows the standing of a node, or with subtree of all nodes from it down, at most max at a time: parents before
+// children, siblings by name. It continues after the path that the page before gave as Next; pass "" and more=false
+// to begin. NotFound names what does not exist.
+func (v View) Usage(treeName, path string, subtree, more bool, after string, max int) (UsagePage, *Error) {
+	t := v.ledger.trees[treeName]
+	if t == nil {
+		return UsagePage{}, refuse(NotFound, "tree", "there is no tree %q", clip(treeName))
+	}
+	top := t.byPath[path]
+	if top == nil {
+		return UsagePage{}, refuse(NotFound, "node", "tree %s has no node %q; the nearest that exists is %s", treeName, clip(path), t.nearest(clip(path)).place())
+	}
+	if !subtree {
+		return UsagePage{Nodes: []NodeUsage{top.usage()}}, nil
+	}
+	var page UsagePage
+	top.walk(func(n *node) bool {
+		switch {
+		case more && comparePaths(n.path, after) <= 0:
+		case len(page.Nodes) == max:
+			page.More = true
+		default:
+			page.Nodes = append(page.Nodes, n.usage())
+			page.Next = n.path
+		}
+		return !page.More
+	})
+	return page, nil
+}
+
+// comparePaths orders paths as a walk visits them: by name at each level, which is byte order with the slash first.
+func comparePaths(a, b string) int {
+	for i := 0; i < len(a) && i < len(b); i++ {
+		if a[i] != b[i] {
+			return rank(a[i]) - rank(b[i])
+		}
+	}
+	return len(a) - len(b)
+}
+
+func rank(c byte) int {
+	if c == '/' {
+		return 0
+	}
+	return int(c)
+}
+
+func (n *node) usage() NodeUsage {
+	u := NodeUsage{Path: n.path, Policy: n.policy.Name(), Resources: make([]ResourceUsage, len(n.tree.resources))}
+	for i, r := range n.tree.resources {
+		headroom, bounded := n.headroom(i)
+		u.Resources[i] = ResourceUsage{
+			Resource: r.Resource, Set: n.limits[i], Effective: n.effective(i), Own: n.own[i], Subtree: n.subtree[i],
+			Headroom: headroom, Bounded: bounded, Over: max(0, n.subtree[i]-n.ceilings[i]),
+		}
+	}
+	return u
+}
+
+// headroom is the least room from the node up to the root, and whether anything limits it.
+func (n *node) headroom(r int) (Amount, bool) {
+	least, bounded := MaxAmount, false
+	for at := n; at != nil; at = at.parent {
+		least = min(least, at.ceilings[r]-at.subtree[r])
+		bounded = bounded || at.effective(r).Kind == Limited
+	}
+	return max(0, least), bounded
+}

@@ -1,0 +1,120 @@
+package quota
+
+import (
+	"maps"
+	"slices"
+)
+
+// View is the read-only face of a ledger. It is valid only as long as whoever lent it says; everything that it answers
+// is the reader's own copy, but for specifications and histories, which are never changed in place.
+type View struct{ ledger *Ledger }
+
+// View lends the ledger for reading.
+func (l *Ledger) View() View { return View{l} }
+
+// Now is ledger time.
+func (v View) Now() Instant { return v.ledger.now.At }
+
+// Revision is the number of the present configuration.
+func (v View) Revision() uint64 { return v.ledger.revision }
+
+// TombstoneSpan is how long an ended allocation keeps its id.
+func (v View) TombstoneSpan() Span { return v.ledger.bounds.TombstoneSpan }
+
+// Counts are the sizes of the ledger.
+func (v View) Counts() Counts {
+	l := v.ledger
+	return Counts{Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len()}
+}
+
+// Trees lists all trees by name.
+func (v View) Trees() []TreeSummary {
+	names := slices.Sorted(maps.Keys(v.ledger.trees))
+	list := make([]TreeSummary, len(names))
+	for i, name := range names {
+		t := v.ledger.trees[name]
+		list[i] = TreeSummary{Name: name, Policy: t.root.policy.Name(), Resources: t.registered(), Nodes: len(t.byPath), Claims: t.claims}
+	}
+	return list
+}
+
+func (t *tree) registered() []Resource {
+	list := make([]Resource, len(t.resources))
+	for i, r := range t.resources {
+		list[i] = r.Resource
+	}
+	return list
+}
+
+// Tree is the configuration of one tree, parents before children, siblings by name. NotFound if there is none.
+func (v View) Tree(name string) (TreeSpec, *Error) {
+	t := v.ledger.trees[name]
+	if t == nil {
+		return TreeSpec{}, refuse(NotFound, "name", "there is no tree %q", clip(name))
+	}
+	spec := TreeSpec{Name: t.name, Resources: t.registered(), Nodes: make([]NodeSpec, 0, len(t.byPath))}
+	t.root.walk(func(n *node) bool {
+		spec.Nodes = append(spec.Nodes, *n.spec)
+		return true
+	})
+	return spec, nil
+}
+
+// Allocation is one allocation, held or ended and not yet forgotten.
+func (v View) Allocation(id string) (AllocationInfo, *Error) {
+	a := v.ledger.lookup(id)
+	if a == nil {
+		return AllocationInfo{}, refuse(NotFound, "id", "no allocation %q is held or has ended lately", clip(id))
+	}
+	return a.Info(), nil
+}
+
+// Revisions lists up to max remembered changes before a revision (0: from the newest), newest first.
+func (v View) Revisions(before uint64, max int) []Revision {
+	var list []Revision
+	for _, r := range slices.Backward(v.ledger.revisions) {
+		if len(list) == max {
+			break
+		}
+		if before == 0 || r.Number < before {
+			list = append(list, *r)
+		}
+	}
+	return list
+}
+
+// DryRun decides a command on the present state and changes nothing. A Release is answered with what is there.
+func (v View) DryRun(c Command) Outcome {
+	switch c := c.(type) {
+	case Allocate:
+		return v.dryAllocate(c)
+	case Release:
+		return v.ledger.releasable(c)
+	case ApplyTrees:
+		return v.dryConfigure(c.Meta, v.ledger.planTrees(c))
+	case SetLimits:
+		return v.dryConfigure(c.Meta, v.ledger.planLimits(c))
+	case DeleteTree:
+		return v.dryConfigure(c.Meta, v.ledger.planDelete(c))
+	}
+	panic("quota: a command outside the closed list")
+}
+
+func (v View) dryAllocate(c Allocate) Outcome {
+	if out, known := v.ledger.repeatOf(c); known {
+		return out
+	}
+	out, _ := v.ledger.judge(c)
+	return out
+}
+
+// dryConfigure answers the present revision: the change would make the next one.
+func (v View) dryConfigure(meta ChangeMeta, p plan) Outcome {
+	if out, known := v.ledger.checkMeta(meta); known {
+		return out
+	}
+	if p.refused != nil {
+		return Outcome{Refused: p.refused}
+	}
+	return Outcome{Configuration: &Configuration{Revision: v.ledger.revision, Changes: p.changes, Over: p.over}}
+}

@@ -1,0 +1,177 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"buf.build/go/protovalidate"
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+type allocationService struct{ core }
+
+// Allocate decides one request and holds all of it, or nothing.
+func (s allocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+	decide := s.propose
+	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
+		decide = s.tryOne
+	}
+	outcome, index, err := decide(ctx, toAllocate(r))
+	if err != nil {
+		return nil, err
+	}
+	return fromAllocateOutcome(outcome, index)
+}
+
+func (s allocationService) tryOne(ctx context.Context, command quota.Command) (quota.Outcome, uint64, error) {
+	outcomes, index, err := s.try(ctx, command)
+	return outcomes[0], index, err
+}
+
+// fromAllocateOutcome is a grant, or the error that says why there is none.
+func fromAllocateOutcome(o quota.Outcome, index uint64) (*quoratev1.AllocateResponse, error) {
+	switch {
+	case o.Refused != nil:
+		return nil, refusal(o.Refused)
+	case o.Decision == nil:
+		return nil, toError(errors.New("the ledger made no decision; this is a bug of the server"))
+	case !o.Decision.Granted:
+		return nil, denial(*o.Decision)
+	}
+	answer := &quoratev1.AllocateResponse{Decision: fromDecision(*o.Decision), Repeated: o.Repeated, Index: index}
+	if o.Allocation != nil {
+		answer.Allocation = fromAllocation(o.Allocation.Info())
+		answer.Fence = answer.Allocation.GetFence()
+	}
+	return answer, nil
+}
+
+// BatchAllocate decides each request on its own. Those that are meant travel together; the dry runs among them are decided on
+// the state that the others leave behind.
+func (s allocationService) BatchAllocate(ctx context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
+	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
+	firm, dry := s.sortOut(r.GetRequests(), answer.Outcomes)
+	if err := firm.decide(ctx, s.proposeAll, answer.Outcomes); err != nil {
+		return nil, err
+	}
+	if err := dry.decide(ctx, s.try, answer.Outcomes); err != nil && len(firm.commands) == 0 {
+		return nil, err
+	} else if err != nil {
+		dry.failAll(toError(err), answer.Outcomes)
+	}
+	return answer, nil
+}
+
+// share is a part of a batch that is decided together, with the places of its requests in the batch.
+type share struct {
+	commands []quota.Command
+	places   []int
+}
+
+// sortOut checks each request and fails the invalid ones on the spot.
+func (s allocationService) sortOut(requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome) (firm, dry share) {
+	for i, r := range requests {
+		if err := s.validator.Validate(r); err != nil {
+			outcomes[i] = failed(invalidRequest(err))
+			continue
+		}
+		part := &firm
+		if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
+			part = &dry
+		}
+		part.commands, part.places = append(part.commands, toAllocate(r)), append(part.places, i)
+	}
+	return firm, dry
+}
+
+func (p share) decide(
+	ctx context.Context, by func(context.Context, ...quota.Command) ([]quota.Outcome, uint64, error), outcomes []*quoratev1.AllocateOutcome,
+) error {
+	if len(p.commands) == 0 {
+		return nil
+	}
+	decided, index, err := by(ctx, p.commands...)
+	if err != nil {
+		return err
+	}
+	for i, place := range p.places {
+		granted, err := fromAllocateOutcome(decided[i], index)
+		outcomes[place] = &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Granted{Granted: granted}}
+		if err != nil {
+			outcomes[place] = failed(toError(err))
+		}
+	}
+	return nil
+}
+
+func (p share) failAll(err *connect.Error, outcomes []*quoratev1.AllocateOutcome) {
+	for _, place := range p.places {
+		outcomes[place] = failed(err)
+	}
+}
+
+func failed(err *connect.Error) *quoratev1.AllocateOutcome {
+	return &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Failure{Failure: toFailure(err)}}
+}
+
+// invalidRequest is what the interceptor would have answered to the request alone.
+func invalidRequest(err error) *connect.Error {
+	answer := connect.NewError(connect.CodeInvalidArgument, err)
+	var broken *protovalidate.ValidationError
+	if errors.As(err, &broken) {
+		answer = withDetail(answer, schemaProblem(broken.ToProto()))
+	}
+	return answer
+}
+
+// Release ends an allocation.
+func (s allocationService) Release(ctx context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
+	outcome, index, err := s.propose(ctx, quota.Release{ID: r.GetId()})
+	switch {
+	case err != nil:
+		return nil, err
+	case outcome.Refused != nil:
+		return nil, refusal(outcome.Refused)
+	}
+	return &quoratev1.ReleaseResponse{Allocation: fromAllocation(outcome.Allocation.Info()), Index: index}, nil
+}
+
+// GetAllocation shows one allocation.
+func (s allocationService) GetAllocation(ctx context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
+	var found quota.AllocationInfo
+	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
+		var unknown *quota.Error
+		found, unknown = v.Allocation(r.GetId())
+		return refused(unknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.GetAllocationResponse{Allocation: fromAllocation(found), Read: read}, nil
+}
+
+// ListAllocations pages through held allocations.
+func (s allocationService) ListAllocations(ctx context.Context, r *quoratev1.ListAllocationsRequest) (*quoratev1.ListAllocationsResponse, error) {
+	after, err := openAllocationToken(r.GetPageToken())
+	if err != nil {
+		return nil, toError(err)
+	}
+	filter := quota.AllocationFilter{Tree: r.GetTree(), Node: r.GetNode(), Labels: toLabels(r.GetLabels())}
+	var page quota.AllocationPage
+	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
+		var unknown *quota.Error
+		page, unknown = v.Allocations(filter, after, pageSize(r.GetPageSize(), defaultAllocationPage))
+		return refused(unknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.ListAllocationsResponse{NextPageToken: allocationPageToken(page.Next), Read: read}
+	for _, a := range page.Allocations {
+		answer.Allocations = append(answer.Allocations, fromAllocation(a))
+	}
+	return answer, nil
+}

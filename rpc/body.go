@@ -1,0 +1,78 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// MaxBody is the largest request body in bytes, packed and unpacked.
+const MaxBody = 4 << 20
+
+// bodyPatience is how long a caller may take to send a body.
+const bodyPatience = 30 * time.Second
+
+// tooLarge is invalid_argument and not resource_exhausted, as elsewhere: here that word means quota.
+func tooLarge(what string) *connect.Error {
+	return problem(connect.CodeInvalidArgument,
+		fmt.Sprintf("the %s is larger than %d bytes; split it into several calls", what, MaxBody),
+		&quoratev1.Problem{Reason: quota.Invalid.String(), NotApplied: true})
+}
+
+// limitBody reads the body of a call with one request before anything else happens: too large a body is refused in the
+// caller's protocol, and a relayed call can be sent again. Streams pass untouched; their messages are bounded one by one.
+func (s *Server) limitBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.procedures.unary(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, err := readBody(w, r)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		r.ContentLength = int64(len(body))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > MaxBody+envelope {
+		return nil, tooLarge("request")
+	}
+	// Not every connection has deadlines (a recorded one in a test has none); the body is bounded anyway.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyPatience))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody+envelope))
+	_ = control.SetReadDeadline(time.Time{})
+	var beyond *http.MaxBytesError
+	switch {
+	case errors.As(err, &beyond), err == nil && claimsTooMuch(r, body):
+		return nil, tooLarge("request")
+	case err != nil:
+		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("the request body could not be read: %w", err))
+	}
+	return body, nil
+}
+
+// envelope is the length of what gRPC puts before a message: a flag and the message's length.
+const envelope = 5
+
+// claimsTooMuch tells whether a gRPC envelope announces more than may follow.
+func claimsTooMuch(r *http.Request, body []byte) bool {
+	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") && len(body) >= envelope &&
+		binary.BigEndian.Uint32(body[1:envelope]) > MaxBody
+}

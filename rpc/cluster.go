@@ -1,0 +1,108 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/quorate/quorate/cluster"
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// standingPatience is how long the other members may take to say how they stand.
+const standingPatience = time.Second
+
+type clusterService struct {
+	core
+
+	clusterName string
+	peers       peers
+}
+
+// GetStatus shows what this node knows, and what the others answer within a second.
+func (s clusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusRequest) (*quoratev1.GetStatusResponse, error) {
+	own := s.node.Standing()
+	answer := &quoratev1.GetStatusResponse{
+		ServedBy: own.ID, Term: own.Term, CommitIndex: own.CommitIndex, AppliedIndex: own.AppliedIndex,
+		ClusterName: s.clusterName, Members: s.members(ctx, own, r.GetLocal()), Problem: s.problem(own),
+	}
+	if leader, known := s.node.Leader(); known {
+		answer.LeaderId = leader.ID
+	}
+	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v quota.View) {
+		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(v.Counts().Held)
+		answer.TombstoneSpan = durationpb.New(time.Duration(v.TombstoneSpan()) * time.Millisecond)
+	})
+	if err != nil && answer.Problem == "" {
+		answer.Problem = err.Error()
+	}
+	return answer, nil
+}
+
+// problem is the reason why this node cannot serve now, or empty.
+func (s clusterService) problem(own cluster.Standing) string {
+	if own.Problem != "" {
+		return own.Problem
+	}
+	if _, known := s.node.Leader(); !known {
+		return noLeaderText
+	}
+	if err := s.node.Ready(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// members asks all members at once.
+func (s clusterService) members(ctx context.Context, own cluster.Standing, local bool) []*quoratev1.Member {
+	ctx, cancel := context.WithTimeout(ctx, standingPatience)
+	defer cancel()
+	var list []*quoratev1.Member
+	var asked sync.WaitGroup
+	for _, m := range s.node.Members() {
+		if local && m.ID != own.ID {
+			continue
+		}
+		wire := &quoratev1.Member{
+			Id: m.ID, Voter: m.Voter, RaftAddress: m.RaftAddr, HttpAddress: m.HTTPAddr, Version: m.Version, FeatureLevel: m.FeatureLevel,
+		}
+		list = append(list, wire)
+		asked.Go(func() { s.ask(ctx, m, own, wire) })
+	}
+	asked.Wait()
+	return list
+}
+
+// ask fills in what only the member itself can tell.
+func (s clusterService) ask(ctx context.Context, m cluster.Member, own cluster.Standing, wire *quoratev1.Member) {
+	if m.ID == own.ID {
+		standing, _ := peerService{s.node}.GetStanding(ctx, nil)
+		fill(wire, standing)
+		return
+	}
+	standing, err := s.peers.standing(ctx, m)
+	switch {
+	case err != nil:
+		wire.Problem = fmt.Sprintf("%s does not answer at %q: %v", m.ID, m.HTTPAddr, err)
+	case standing.GetId() != m.ID:
+		wire.Problem = fmt.Sprintf("%s answers at %q, which is the address of %s", standing.GetId(), m.HTTPAddr, m.ID)
+	default:
+		fill(wire, standing)
+	}
+}
+
+// roles is the one table from raft's states.
+var roles = map[string]quoratev1.Role{
+	"Follower": quoratev1.Role_ROLE_FOLLOWER, "Candidate": quoratev1.Role_ROLE_CANDIDATE, "Leader": quoratev1.Role_ROLE_LEADER,
+}
+
+func fill(wire *quoratev1.Member, standing *peerv1.GetStandingResponse) {
+	wire.Reachable, wire.Role, wire.Problem = true, roles[standing.GetState()], standing.GetProblem()
+	wire.AppliedIndex, wire.LastIndex = standing.GetAppliedIndex(), standing.GetLastIndex()
+	wire.Version, wire.FeatureLevel = standing.GetVersion(), standing.GetFeatureLevel()
+}

@@ -1,0 +1,70 @@
+package rpc
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// jsonCodec reads and writes JSON for people: a field that does not exist is an error that names it, so that a typo is
+// never silently ignored, and answers show fields that are zero.
+type jsonCodec struct{ name string }
+
+func (c jsonCodec) Name() string { return c.name }
+
+// Marshal writes without the random space that protojson adds on purpose, so that equal answers are equal bytes.
+func (c jsonCodec) Marshal(message any) ([]byte, error) {
+	typed, ok := message.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a protobuf message", message)
+	}
+	spaced, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(typed)
+	if err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer
+	err = json.Compact(&compact, spaced)
+	return compact.Bytes(), err
+}
+
+func (c jsonCodec) Unmarshal(data []byte, message any) error {
+	typed, ok := message.(proto.Message)
+	if !ok {
+		return fmt.Errorf("%T is not a protobuf message", message)
+	}
+	if len(data) == 0 {
+		return errors.New("the body is empty; an empty request is {}")
+	}
+	return protojson.Unmarshal(data, typed)
+}
+
+// boundedGzip unpacks at most MaxBody bytes, so that a small body cannot become a large message.
+type boundedGzip struct {
+	gzip.Reader
+
+	left int64
+}
+
+func (b *boundedGzip) Reset(source io.Reader) error {
+	b.left = MaxBody
+	return b.Reader.Reset(source)
+}
+
+func (b *boundedGzip) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n, tooLarge("unpacked request")
+	}
+	return n, err
+}
+
+func newDecompressor() connect.Decompressor { return &boundedGzip{} }
+
+func newCompressor() connect.Compressor { return gzip.NewWriter(io.Discard) }

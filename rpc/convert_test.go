@@ -1,0 +1,173 @@
+package rpc
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+func TestAllocateIsCanonical(t *testing.T) {
+	got := toAllocate(&quoratev1.AllocateRequest{
+		Id: "a", Labels: map[string]string{"z": "1", "a": "2"},
+		Claims: []*quoratev1.Claim{{Tree: "t", Node: "x/y", Amounts: map[string]int64{"mem": 3, "cpu": 0, "gpu": 7}}, {Tree: "s"}},
+	})
+	want := quota.Allocate{
+		ID: "a", Labels: []quota.Label{{Key: "a", Value: "2"}, {Key: "z", Value: "1"}},
+		Claims: []quota.Claim{
+			{Tree: "t", Node: "x/y", Amounts: quota.Vector{{Resource: "cpu"}, {Resource: "gpu", Amount: 7}, {Resource: "mem", Amount: 3}}},
+			{Tree: "s", Amounts: quota.Vector{}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLimitsHaveThreeValues(t *testing.T) {
+	wire := map[string]*quoratev1.Limit{
+		"zero": {Value: &quoratev1.Limit_Amount{}}, "some": {Value: &quoratev1.Limit_Amount{Amount: 5}},
+		"all": {Value: &quoratev1.Limit_Unlimited{Unlimited: true}}, "none": {Value: &quoratev1.Limit_Unset{Unset: true}},
+	}
+	got, err := toLimits(wire, "limits", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []quota.ResourceLimit{
+		{Resource: "all", Limit: quota.NoLimit()}, {Resource: "none"}, {Resource: "some", Limit: quota.AtMost(5)}, {Resource: "zero", Limit: quota.AtMost(0)},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	delete(wire, "none") // what is unset is absent on the way back
+	if diff := cmp.Diff(wire, fromLimits(got), protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnsetIsOnlyForSetLimits(t *testing.T) {
+	tree := cern()
+	tree.Nodes[1].Limits = map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Unset{Unset: true}}}
+	_, _, err := toApplyTrees(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
+	if err == nil || !strings.HasPrefix(err.Error(), `trees[0].nodes[1].limits["cores"]: unset is only for SetLimits`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTreesSurviveTheWayThereAndBack(t *testing.T) {
+	tree := cern()
+	tree.Labels = map[string]string{"site": "meyrin"}
+	tree.Nodes[0].Policy = "open"
+	tree.Nodes[2].Labels = map[string]string{"lead": "ada", "cost": "7"}
+	tree.Resources = []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}, {Name: "ram", Unit: quoratev1.Unit_UNIT_BYTES}}
+	spec, err := toTreeSpec(tree, "trees[0]", moves{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := proto.CloneOf(tree)
+	want.Nodes = []*quoratev1.Node{tree.Nodes[2], tree.Nodes[1], tree.Nodes[0]} // as a walk meets them
+	options := []cmp.Option{protocmp.Transform(), protocmp.IgnoreEmptyMessages()}
+	if diff := cmp.Diff(want, fromTreeSpec(spec), options...); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParentsComeBeforeChildren(t *testing.T) {
+	// In the order of a walk, although '-' and '.' are smaller bytes than '/'.
+	walk := []string{"", "a", "a/b", "a/b/c", "a/c", "a-b", "a.b", "b"}
+	for i := range walk {
+		for j := range walk {
+			if got := comparePaths(walk[i], walk[j]); got < 0 != (i < j) || got > 0 != (i > j) {
+				t.Errorf("comparePaths(%q, %q) = %d", walk[i], walk[j], got)
+			}
+		}
+	}
+}
+
+func TestRefusalsNameThePlaceThatTheCallerWrote(t *testing.T) {
+	ledger := quota.New(quota.DefaultBounds())
+	tree := cern()
+	tree.Nodes = append([]*quoratev1.Node{{Path: "zeta/bad name"}, {Path: "zeta"}}, tree.Nodes...)
+	command, moved, err := toApplyTrees(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome := ledger.Apply(quota.Stamp{}, command)
+	if outcome.Refused == nil {
+		t.Fatal("a bad name was accepted")
+	}
+	if got := moved.back(outcome.Refused); got.Field != "trees[0].nodes[0].path" {
+		t.Errorf("the ledger says %q, the caller reads %q", outcome.Refused.Field, got.Field)
+	}
+	for _, untouched := range []string{"", "trees", "trees[0].name", "id", "claims[1].node", "trees[0].nodes", "trees[0].limits[cores]"} {
+		if got := moved.back(&quota.Error{Field: untouched}); got.Field != untouched {
+			t.Errorf("%q became %q", untouched, got.Field)
+		}
+	}
+}
+
+func TestFingerprintIsOfTheContent(t *testing.T) {
+	base := &quoratev1.SetLimitsRequest{Tree: "cern", Node: "atlas", Limits: cores(5), RequestId: "r1", Actor: "ada", Reason: "because"}
+	digest := func(change func(*quoratev1.SetLimitsRequest)) string {
+		r := proto.CloneOf(base)
+		change(r)
+		got, err := fingerprint(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	first := digest(func(*quoratev1.SetLimitsRequest) {})
+	for name, same := range map[string]func(*quoratev1.SetLimitsRequest){
+		"id": func(r *quoratev1.SetLimitsRequest) { r.RequestId = "r2" }, "actor": func(r *quoratev1.SetLimitsRequest) { r.Actor = "bob" },
+		"reason": func(r *quoratev1.SetLimitsRequest) { r.Reason = "" }, "expected": func(r *quoratev1.SetLimitsRequest) { r.ExpectedRevision = proto.Uint64(1) },
+	} {
+		if digest(same) != first {
+			t.Errorf("another %s makes another fingerprint", name)
+		}
+	}
+	for name, other := range map[string]func(*quoratev1.SetLimitsRequest){
+		"node": func(r *quoratev1.SetLimitsRequest) { r.Node = "cms" }, "limit": func(r *quoratev1.SetLimitsRequest) { r.Limits = cores(6) },
+	} {
+		if digest(other) == first {
+			t.Errorf("another %s makes the same fingerprint", name)
+		}
+	}
+	if digest(func(r *quoratev1.SetLimitsRequest) { r.RequestId = "" }) != "" {
+		t.Error("a fingerprint without a request id")
+	}
+	if deleting, err := fingerprint(&quoratev1.DeleteTreeRequest{Name: "cern", RequestId: "r1"}); err != nil || deleting == first || deleting == "" {
+		t.Errorf("got %q, %v", deleting, err)
+	}
+}
+
+func TestPageTokens(t *testing.T) {
+	for _, fence := range []uint64{1, 127, 128, 1 << 63} {
+		if got, err := openAllocationToken(allocationPageToken(fence)); err != nil || got != fence {
+			t.Errorf("%d became %d, %v", fence, got, err)
+		}
+	}
+	for _, path := range []string{"", "a", strings.Repeat("a/", 511) + "b"} {
+		token := usagePageToken(quota.UsagePage{More: true, Next: path})
+		if got, err := openUsageToken(token); err != nil || got != path || token == "" || len(token) > 2048 {
+			t.Errorf("%q became %q, %v", path, got, err)
+		}
+	}
+	if allocationPageToken(0) != "" || usagePageToken(quota.UsagePage{Next: "a"}) != "" {
+		t.Error("the last page has a token")
+	}
+	bad := []string{"x", "!!", "AAAA", usagePageToken(quota.UsagePage{More: true, Next: "a"}), makeToken(allocationToken, nil), makeToken(allocationToken, []byte{1, 2})}
+	for _, token := range bad {
+		if _, err := openAllocationToken(token); err == nil {
+			t.Errorf("token %q was taken for one of allocations", token)
+		}
+	}
+	if _, err := openUsageToken(allocationPageToken(5)); err == nil {
+		t.Error("a token of allocations was taken for one of usage")
+	}
+}

@@ -1,0 +1,137 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// refusalCodes is the one table from the ledger's refusals to codes. A denial is not in it: see denial.
+var refusalCodes = map[quota.Kind]connect.Code{
+	quota.Invalid:          connect.CodeInvalidArgument,
+	quota.NotFound:         connect.CodeNotFound,
+	quota.IDTaken:          connect.CodeAlreadyExists,
+	quota.Ended:            connect.CodeFailedPrecondition,
+	quota.RevisionMismatch: connect.CodeAborted,
+	quota.PolicyBreach:     connect.CodeFailedPrecondition,
+	quota.InUse:            connect.CodeFailedPrecondition,
+	quota.Full:             connect.CodeResourceExhausted,
+}
+
+// accidentCodes is the same for what keeps a node from serving.
+var accidentCodes = map[cluster.Reason]connect.Code{
+	cluster.NoLeader:       connect.CodeUnavailable,
+	cluster.NotLeader:      connect.CodeUnavailable,
+	cluster.LeadershipLost: connect.CodeUnavailable,
+	cluster.Halted:         connect.CodeUnavailable,
+	cluster.ShuttingDown:   connect.CodeUnavailable,
+	cluster.Overloaded:     connect.CodeUnavailable,
+	cluster.Deadline:       connect.CodeDeadlineExceeded,
+	cluster.TooLarge:       connect.CodeInvalidArgument,
+}
+
+// askAnotherHeader marks answers of a node that was taken for the leader and is not, or not for long: the relaying node
+// may ask the right one, because nothing was done.
+const askAnotherHeader = "Quorate-Ask-Another"
+
+// internal is the reason of what can only be a bug.
+const internal = "INTERNAL"
+
+// noLeaderText says what a person can do about a cluster without a leader.
+const noLeaderText = "no leader with a majority behind it can be found now, so the cluster takes no writes and serves no linearizable reads; " +
+	"check with `quorate status` that a majority of the members is up and that they reach each other, " +
+	"or read with consistency stale"
+
+// problem makes an error with the typed detail that every error other than a denial carries.
+func problem(code connect.Code, text string, detail *quoratev1.Problem) *connect.Error {
+	return withDetail(connect.NewError(code, errors.New(text)), detail)
+}
+
+func withDetail(err *connect.Error, message proto.Message) *connect.Error {
+	detail, failed := connect.NewErrorDetail(message)
+	if failed != nil {
+		return connect.NewError(connect.CodeInternal, fmt.Errorf("%s; and its detail cannot be encoded: %w", err.Message(), failed))
+	}
+	err.AddDetail(detail)
+	return err
+}
+
+// invalid refuses a request that is wrong whatever the state.
+func invalid(field, format string, args ...any) error {
+	return &quota.Error{Kind: quota.Invalid, Field: field, Text: fmt.Sprintf(format, args...)}
+}
+
+// denial answers a request that does not fit, with every violated limit.
+func denial(d quota.Decision) *connect.Error {
+	return withDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), fromDecision(d))
+}
+
+// refusal answers what the ledger refused for another reason.
+func refusal(e *quota.Error) *connect.Error {
+	code, known := refusalCodes[e.Kind]
+	if !known {
+		code = connect.CodeInternal
+	}
+	detail := &quoratev1.Problem{Reason: e.Kind.String(), Field: e.Field, NotApplied: true}
+	for _, b := range e.Breaches {
+		detail.Breaches = append(detail.Breaches, &quoratev1.Breach{Tree: b.Tree, Node: b.Node, Policy: b.Policy, Resource: b.Resource, Text: b.Text})
+	}
+	return problem(code, e.Error(), detail)
+}
+
+// accident answers what kept the node from serving.
+func accident(e *cluster.Error) *connect.Error {
+	code, known := accidentCodes[e.Reason]
+	if !known {
+		code = connect.CodeInternal
+	}
+	err := problem(code, e.Error(), &quoratev1.Problem{Reason: e.Reason.String(), NotApplied: e.NotApplied})
+	if e.NotApplied && (e.Reason == cluster.NotLeader || e.Reason == cluster.ShuttingDown) {
+		err.Meta().Set(askAnotherHeader, e.Reason.String())
+	}
+	return err
+}
+
+// noLeader is the accident of a call that waited for a leader in vain; nothing was done.
+func noLeader() *cluster.Error {
+	return &cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: noLeaderText}
+}
+
+// toError turns any error of the floors below into an answer.
+func toError(err error) *connect.Error {
+	var refused *quota.Error
+	var failed *cluster.Error
+	var answer *connect.Error
+	switch {
+	case errors.As(err, &refused):
+		return refusal(refused)
+	case errors.As(err, &failed):
+		return accident(failed)
+	case errors.As(err, &answer):
+		return answer
+	case errors.Is(err, context.DeadlineExceeded):
+		return accident(&cluster.Error{Reason: cluster.Deadline, Text: "the deadline of this call passed before the answer was there"})
+	case errors.Is(err, context.Canceled):
+		return connect.NewError(connect.CodeCanceled, err)
+	}
+	return problem(connect.CodeInternal, err.Error(), &quoratev1.Problem{Reason: internal})
+}
+
+// toFailure is an error as an element of a batch.
+func toFailure(err *connect.Error) *quoratev1.Failure {
+	failure := &quoratev1.Failure{Code: err.Code().String(), Message: err.Message()}
+	for _, detail := range err.Details() {
+		value, broken := detail.Value()
+		if decision, ok := value.(*quoratev1.Decision); broken == nil && ok {
+			failure.Decision = decision
+		}
+	}
+	return failure
+}

@@ -1,0 +1,118 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite golden files")
+
+// TestErrorsGolden writes down, for every kind of refusal and every reason of an accident, what a caller gets.
+func TestErrorsGolden(t *testing.T) {
+	var lines strings.Builder
+	for kind := quota.Invalid; kind.String() != "UNKNOWN"; kind++ {
+		refused := &quota.Error{Kind: kind, Field: "limits", Text: "the text"}
+		if kind == quota.PolicyBreach {
+			refused.Breaches = []quota.Breach{{Tree: "cern", Node: "atlas", Policy: "strict", Resource: "cores", Text: "101 > 100"}}
+		}
+		writeLine(t, &lines, kind.String(), toError(refused))
+	}
+	for reason := cluster.NoLeader; reason.String() != "UNKNOWN"; reason++ {
+		for _, certain := range []bool{true, false} {
+			name := fmt.Sprintf("%s applied=%s", reason, map[bool]string{true: "no", false: "perhaps"}[certain])
+			writeLine(t, &lines, name, toError(&cluster.Error{Reason: reason, NotApplied: certain, Text: "the text"}))
+		}
+	}
+	denied := quota.Decision{Violations: []quota.Violation{{Tree: "cern", Node: "atlas", Resource: "cores", Limit: 5, Used: 3, Requested: 4}}}
+	writeLine(t, &lines, "denied", denial(denied))
+	writeLine(t, &lines, "deadline of the context", toError(fmt.Errorf("reading: %w", context.DeadlineExceeded)))
+	writeLine(t, &lines, "cancelled context", toError(context.Canceled))
+	writeLine(t, &lines, "anything else", toError(errors.New("disk on fire")))
+	compareGolden(t, "errors.txt", lines.String())
+}
+
+func writeLine(t *testing.T, to *strings.Builder, name string, err *connect.Error) {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequestWithContext(t.Context(), "POST", "/x", nil)
+	request.Header.Set("Content-Type", "application/json")
+	if err := connect.NewErrorWriter().Write(answer, request, err); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(to, "%-32s %-20s %d  %q", name, err.Code(), answer.Code, err.Message())
+	for _, d := range err.Details() {
+		value, err := d.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(to, "\n%32s %s %s", "", d.Type(), text(t, value))
+	}
+	to.WriteString("\n")
+}
+
+// text is a message as JSON with sorted spaces.
+func text(t *testing.T, m proto.Message) string {
+	t.Helper()
+	encoded, err := jsonCodec{}.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(encoded)
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; if that is wanted, rewrite it with -args -rewrite.\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+func TestEveryKindHasACode(t *testing.T) {
+	for kind := quota.Invalid; kind.String() != "UNKNOWN"; kind++ {
+		if _, ok := refusalCodes[kind]; !ok {
+			t.Errorf("no code for %s", kind)
+		}
+	}
+	for reason := cluster.NoLeader; reason.String() != "UNKNOWN"; reason++ {
+		if _, ok := accidentCodes[reason]; !ok {
+			t.Errorf("no code for %s", reason)
+		}
+	}
+}
+
+func TestFailureKeepsTheDecision(t *testing.T) {
+	decision := quota.Decision{Violations: []quota.Violation{{Tree: "cern", Resource: "cores", Limit: 5, Used: 5, Requested: 1}}}
+	failure := toFailure(denial(decision))
+	if failure.GetCode() != "resource_exhausted" || failure.GetMessage() != decision.Explain() {
+		t.Errorf("got %v", failure)
+	}
+	if !proto.Equal(failure.GetDecision(), fromDecision(decision)) {
+		t.Errorf("got decision %v", failure.GetDecision())
+	}
+	if other := toFailure(refusal(&quota.Error{Kind: quota.NotFound, Text: "no"})); other.GetDecision() != nil || other.GetCode() != "not_found" {
+		t.Errorf("got %v", other)
+	}
+}

@@ -1,0 +1,286 @@
+package rpc
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/quota"
+)
+
+// fakeCluster is a cluster without a log: all its nodes share one real ledger, and the test says who leads.
+type fakeCluster struct {
+	mu      sync.Mutex
+	ledger  *quota.Ledger
+	index   uint64
+	leader  string
+	members []cluster.Member
+	changed chan struct{}
+	// hangUp closes connections that nobody uses. Without it every server waits a second for them in its shutdown.
+	hangUp []func()
+}
+
+func newFakeCluster() *fakeCluster {
+	return &fakeCluster{ledger: quota.New(quota.DefaultBounds()), changed: make(chan struct{})}
+}
+
+// lead makes a node the leader; an empty id is a cluster without one.
+func (c *fakeCluster) lead(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leader = id
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *fakeCluster) apply(commands ...quota.Command) ([]quota.Outcome, uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.index++
+	outcomes := make([]quota.Outcome, len(commands))
+	for i, command := range commands {
+		outcomes[i] = c.ledger.Apply(quota.Stamp{At: quota.Instant(c.index), Wall: 1_700_000_000_000}, command)
+	}
+	return outcomes, c.index
+}
+
+// fakeNode is one node of a fakeCluster.
+type fakeNode struct {
+	*fakeCluster
+
+	id string
+	// proposing, if set, is called before a command is applied and may refuse it.
+	proposing func(ctx context.Context) error
+	reading   func(ctx context.Context) error
+	unready   error
+}
+
+func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+	if n.proposing != nil {
+		if err := n.proposing(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	if !n.IsLeader() {
+		return nil, 0, &cluster.Error{Reason: cluster.NotLeader, NotApplied: true, Text: n.id + " does not lead"}
+	}
+	outcomes, index := n.apply(commands...)
+	return outcomes, index, nil
+}
+
+func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error) {
+	if n.reading != nil {
+		if err := n.reading(ctx); err != nil {
+			return cluster.ReadInfo{}, err
+		}
+	}
+	if !o.Stale {
+		if _, err := n.WaitLeader(ctx); err != nil {
+			return cluster.ReadInfo{}, err
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if o.MinIndex > n.index {
+		return cluster.ReadInfo{}, &cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: "not applied yet"}
+	}
+	fn(n.ledger.View())
+	return cluster.ReadInfo{Index: n.index, Now: n.ledger.View().Now(), Stale: o.Stale, Age: 7 * time.Millisecond}, nil
+}
+
+func (n *fakeNode) ReadIndex(context.Context) (uint64, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.leader != n.id {
+		return 0, &cluster.Error{Reason: cluster.NotLeader, NotApplied: true, Text: n.id + " does not lead"}
+	}
+	return n.index, nil
+}
+
+func (n *fakeNode) Leader() (cluster.Member, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.find(n.leader)
+}
+
+func (n *fakeNode) find(id string) (cluster.Member, bool) {
+	i := slices.IndexFunc(n.members, func(m cluster.Member) bool { return m.ID == id })
+	if i < 0 {
+		return cluster.Member{}, false
+	}
+	return n.members[i], true
+}
+
+func (n *fakeNode) IsLeader() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.leader == n.id
+}
+
+func (n *fakeNode) WaitLeader(ctx context.Context) (cluster.Member, error) {
+	for {
+		n.mu.Lock()
+		leader, known := n.find(n.leader)
+		changed := n.changed
+		n.mu.Unlock()
+		if known {
+			return leader, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return cluster.Member{}, &cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: "no leader is known", Cause: ctx.Err()}
+		}
+	}
+}
+
+func (n *fakeNode) Members() []cluster.Member {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.members)
+}
+
+func (n *fakeNode) Standing() cluster.Standing {
+	state := "Follower"
+	if n.IsLeader() {
+		state = "Leader"
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return cluster.Standing{ID: n.id, State: state, Term: 3, AppliedIndex: n.index, CommitIndex: n.index, LastIndex: n.index, Version: "test", FeatureLevel: 1}
+}
+
+func (n *fakeNode) Ready() error { return n.unready }
+
+// door is one running server with its fake node.
+type door struct {
+	*Server
+
+	node *fakeNode
+	url  string
+}
+
+// open starts a server for one more node of the cluster; it ends with the test.
+func open(t *testing.T, c *fakeCluster, id string) *door {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.members = append(c.members, cluster.Member{ID: id, HTTPAddr: listener.Addr().String(), RaftAddr: "raft:" + id, Voter: true, Alive: true})
+	registry := prometheus.NewRegistry()
+	node := &fakeNode{fakeCluster: c, id: id}
+	server, err := New(Config{
+		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.hangUp = append(c.hangUp, server.transport.CloseIdleConnections)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		for _, hangUp := range append(c.hangUp, overHTTP2.CloseIdleConnections) {
+			hangUp()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Errorf("shutting down %s: %v", id, err)
+		}
+		if err := <-served; err != nil {
+			t.Errorf("serving %s: %v", id, err)
+		}
+	})
+	return &door{Server: server, node: node, url: "http://" + listener.Addr().String()}
+}
+
+// one starts a cluster of one node that leads, with the CERN tree in it.
+func one(t *testing.T) *door {
+	t.Helper()
+	c := newFakeCluster()
+	d := open(t, c, "n1")
+	c.lead("n1")
+	d.applyCERN(t)
+	return d
+}
+
+func (d *door) allocations(options ...connect.ClientOption) quoratev1connect.AllocationServiceClient {
+	return quoratev1connect.NewAllocationServiceClient(overHTTP2, d.url, options...)
+}
+
+func (d *door) trees(options ...connect.ClientOption) quoratev1connect.TreeServiceClient {
+	return quoratev1connect.NewTreeServiceClient(overHTTP2, d.url, options...)
+}
+
+// overHTTP2 is a client as gRPC needs it.
+var overHTTP2 = &http.Client{Transport: newPeerTransport()}
+
+func (d *door) applyCERN(t *testing.T) {
+	t.Helper()
+	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{cern()}, Actor: "test"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cern is a small strict tree: 100 cores, of which physics has 20 and operations 80.
+func cern() *quoratev1.Tree {
+	return &quoratev1.Tree{
+		Name: "cern", Policy: "strict", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
+		Limits: cores(100),
+		Nodes: []*quoratev1.Node{
+			{Path: "physics/higgs", Limits: cores(10)},
+			{Path: "physics", Limits: cores(20)},
+			{Path: "operations", Limits: cores(80)},
+		},
+	}
+}
+
+func cores(n int64) map[string]*quoratev1.Limit {
+	return map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: n}}}
+}
+
+func request(id, place string, n int64) *quoratev1.AllocateRequest {
+	tree, node, _ := strings.Cut(place, ":")
+	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: tree, Node: node, Amounts: map[string]int64{"cores": n}}}}
+}
+
+// problemOf finds the typed detail of an error.
+func problemOf(t *testing.T, err error) *quoratev1.Problem {
+	t.Helper()
+	detail, ok := detailOf[*quoratev1.Problem](err)
+	if !ok {
+		t.Fatalf("error without a Problem: %v", err)
+	}
+	return detail
+}
+
+func detailOf[T any](err error) (T, bool) {
+	var none T
+	failed, ok := err.(*connect.Error) //nolint:errorlint // clients return it as it is
+	if !ok {
+		return none, false
+	}
+	for _, d := range failed.Details() {
+		if value, err := d.Value(); err == nil {
+			if typed, ok := value.(T); ok {
+				return typed, true
+			}
+		}
+	}
+	return none, false
+}

@@ -1,0 +1,161 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+)
+
+// relayedByHeader names the node that relayed a call. A call that has it is never relayed again.
+const relayedByHeader = "Quorate-Relayed-By"
+
+// relayPause is kept between two attempts to reach a leader that refuses connections: it has died, and the others have
+// not noticed yet.
+const relayPause = 50 * time.Millisecond
+
+// errNotLeader: the node that was taken for the leader says that another should be asked, and has done nothing.
+var errNotLeader = errors.New("it does not lead any more")
+
+// errNoAddress: the leader is known, and gossip has not told yet where its API is.
+var errNoAddress = errors.New("its address is not known yet")
+
+// forward relays calls that only the leader can serve; all others go on. It relays the HTTP exchange, not the message,
+// so every protocol and every method passes alike. One hop at most.
+func (s *Server) forward(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.procedures.changes(r) || s.node.IsLeader() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if by := r.Header.Get(relayedByHeader); by != "" {
+			s.fail(w, r, accident(&cluster.Error{
+				Reason: cluster.NotLeader, NotApplied: true,
+				Text: fmt.Sprintf("%s relayed this call to %s, which does not lead; nothing was done, repeat it", by, s.id),
+			}))
+			return
+		}
+		s.toLeader(w, r, next)
+	})
+}
+
+// toLeader holds a call until there is a leader that can be reached, within its deadline, and relays it once. What was
+// certainly not carried out is tried again; anything else is the caller's to repeat.
+func (s *Server) toLeader(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	ctx, cancel := context.WithTimeout(r.Context(), leaderPatience)
+	defer cancel()
+	for {
+		leader, err := s.node.WaitLeader(ctx)
+		switch {
+		case err != nil:
+			s.fail(w, r, waitFailure(err))
+			return
+		case leader.ID == s.id:
+			next.ServeHTTP(w, r)
+			return
+		}
+		if err = s.relay(w, r, leader); err == nil {
+			return
+		}
+		if !notSent(err) || !pause(ctx, relayPause) {
+			s.fail(w, r, relayFailure(s.id, leader, err))
+			return
+		}
+	}
+}
+
+// waitFailure says why there was no leader to relay to: either this node is about to end, or nobody leads.
+func waitFailure(err error) error {
+	var failed *cluster.Error
+	if errors.As(err, &failed) && (failed.Reason == cluster.ShuttingDown || failed.Reason == cluster.Halted) {
+		return accident(failed)
+	}
+	return accident(noLeader())
+}
+
+// relay sends the call to the leader and copies the answer. It writes nothing if it fails.
+func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Member) (failed error) {
+	if leader.HTTPAddr == "" {
+		return errNoAddress
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return err
+	}
+	r.Body = body
+	proxy := httputil.ReverseProxy{
+		Transport: s.transport,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(&url.URL{Scheme: "http", Host: leader.HTTPAddr})
+			p.SetXForwarded()
+			p.Out.Header.Set(relayedByHeader, s.id)
+		},
+		ModifyResponse: receiveWhole,
+		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+		ErrorLog:       s.stdlog,
+	}
+	proxy.ServeHTTP(w, r)
+	if failed == nil {
+		s.metrics.relayed.Inc()
+		note(r.Context()).relayedTo = leader.ID
+	}
+	return failed
+}
+
+// receiveWhole waits for the end of the answer before the first byte goes to the caller, so that a leader that dies in
+// the middle of it becomes an error in the caller's protocol and not a torn answer.
+func receiveWhole(answer *http.Response) error {
+	content, err := io.ReadAll(answer.Body)
+	if err = errors.Join(err, answer.Body.Close()); err != nil {
+		return fmt.Errorf("the answer broke off: %w", err)
+	}
+	if answer.Header.Get(askAnotherHeader) != "" || answer.Trailer.Get(askAnotherHeader) != "" {
+		return errNotLeader
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(content))
+	return nil
+}
+
+// notSent tells whether the call was certainly not carried out.
+func notSent(err error) bool {
+	var failed *net.OpError
+	return errors.Is(err, errNotLeader) || errors.Is(err, errNoAddress) || errors.As(err, &failed) && failed.Op == "dial"
+}
+
+// relayFailure says what became of a call that did not come back from the leader.
+func relayFailure(self string, leader cluster.Member, err error) error {
+	if notSent(err) {
+		return accident(&cluster.Error{
+			Reason: cluster.NoLeader, NotApplied: true, Leader: leader.ID,
+			Text: fmt.Sprintf("%s cannot reach the leader %s at %q (%v); nothing was done; %s", self, leader.ID, leader.HTTPAddr, err, noLeaderText),
+		})
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return toError(err)
+	}
+	return accident(&cluster.Error{
+		Reason: cluster.LeadershipLost, Leader: leader.ID,
+		Text: fmt.Sprintf("%s relayed this call to the leader %s, and the answer was lost (%v); it may have been carried out: repeat it under the same id",
+			self, leader.ID, err),
+	})
+}
+
+// pause waits, and is false if the context ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,313 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// two starts a cluster of two nodes of which the second leads.
+func two(t *testing.T) (follower, leader *door) {
+	t.Helper()
+	c := newFakeCluster()
+	follower, leader = open(t, c, "n1"), open(t, c, "n2")
+	c.lead("n2")
+	leader.applyCERN(t)
+	return follower, leader
+}
+
+func TestFollowerRelaysWritesInEveryProtocol(t *testing.T) {
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			follower, leader := two(t)
+			client := follower.allocations(options...)
+			granted, err := client.Allocate(t.Context(), request("a", "cern:physics", 20))
+			if err != nil || granted.GetFence() != 1 {
+				t.Fatalf("granted %v, %v", granted, err)
+			}
+			_, err = client.Allocate(t.Context(), request("b", "cern:physics", 1))
+			decision, ok := detailOf[*quoratev1.Decision](err)
+			if connect.CodeOf(err) != connect.CodeResourceExhausted || !ok || decision.GetViolations()[0].GetNode() != "physics" {
+				t.Errorf("denied %v", err)
+			}
+			bad := request("c d", "cern", 1)
+			if _, err = client.Allocate(t.Context(), bad); connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "id" {
+				t.Errorf("invalid %v", err)
+			}
+			for _, asked := range []*door{follower, leader} {
+				read, err := asked.allocations(options...).GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
+				if err != nil || read.GetRead().GetServedBy() != asked.id {
+					t.Errorf("a read on %s: %v, %v", asked.id, read, err)
+				}
+			}
+		})
+	}
+}
+
+func TestCurlIsRelayed(t *testing.T) {
+	follower, _ := two(t)
+	body := `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"21"}}]}`
+	if got := send(t, "POST", follower.url+allocatePath, body); got.status != 429 || !strings.Contains(got.body, `"missing":"1"`) {
+		t.Errorf("got %v", got)
+	}
+	if got := send(t, "GET", follower.url+"/metrics", ""); !strings.Contains(got.body, "quorate_rpc_relayed_total 1") {
+		t.Errorf("the relay was not counted")
+	}
+}
+
+func TestNobodyRelaysTwice(t *testing.T) {
+	follower, leader := two(t)
+	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}} {
+		marked := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+			return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+				r.Header().Set(relayedByHeader, "n9")
+				return next(ctx, r)
+			}
+		}))
+		_, err := follower.allocations(append(options, marked)...).Allocate(t.Context(), request("a", "cern", 1))
+		if p := problemOf(t, err); connect.CodeOf(err) != connect.CodeUnavailable || p.GetReason() != "NOT_LEADER" || !p.GetNotApplied() {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if leader.node.index != 1 {
+		t.Error("the call went on to the leader")
+	}
+}
+
+func TestCallWaitsForALeader(t *testing.T) {
+	follower, leader := two(t)
+	leader.node.lead("")
+	answered := make(chan error, 1)
+	go func() {
+		_, err := follower.allocations().Allocate(t.Context(), request("a", "cern", 1))
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		t.Fatalf("answered without a leader: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	leader.node.lead("n2")
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaitingNodeBecomesTheLeader(t *testing.T) {
+	follower, leader := two(t)
+	leader.node.lead("")
+	answered := make(chan error, 1)
+	go func() {
+		_, err := follower.allocations().Allocate(t.Context(), request("a", "cern", 1))
+		answered <- err
+	}()
+	leader.node.lead("n1")
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoLeaderIsUnavailableWithinTheCallersDeadline(t *testing.T) {
+	follower, leader := two(t)
+	leader.node.lead("")
+	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}} {
+		for kind, call := range map[string]func(context.Context) error{
+			"write": func(ctx context.Context) error {
+				_, err := follower.allocations(options...).Allocate(ctx, request("a", "cern", 1))
+				return err
+			},
+			"read": func(ctx context.Context) error {
+				_, err := follower.allocations(options...).GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: "a"})
+				return err
+			},
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				defer cancel()
+				err := call(ctx)
+				if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no leader") || ctx.Err() != nil {
+					t.Fatalf("got %v, with the context %v", err, ctx.Err())
+				}
+				if p := problemOf(t, err); p.GetReason() != "NO_LEADER" || !p.GetNotApplied() {
+					t.Errorf("got %v", p)
+				}
+			})
+		}
+	}
+}
+
+func TestDeadLeaderIsGivenUpForTheNextOne(t *testing.T) {
+	c := newFakeCluster()
+	follower, next := open(t, c, "n1"), open(t, c, "n3")
+	c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: closedPort(t)})
+	c.lead("n3")
+	next.applyCERN(t)
+	c.lead("n2") // dead, and nobody has noticed
+	answered := make(chan error, 1)
+	go func() {
+		_, err := follower.allocations(connect.WithGRPC()).Allocate(t.Context(), request("a", "cern", 1))
+		answered <- err
+	}()
+	time.Sleep(3 * relayPause)
+	c.lead("n3")
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLeaderThatCannotBeReached(t *testing.T) {
+	c := newFakeCluster()
+	follower := open(t, c, "n1")
+	c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: closedPort(t)}, cluster.Member{ID: "n3"})
+	for id, says := range map[string]string{"n2": "refused", "n3": "not known yet"} {
+		c.lead(id)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_, err := follower.allocations().Allocate(ctx, request("a", "cern", 1))
+		cancel()
+		if p := problemOf(t, err); connect.CodeOf(err) != connect.CodeUnavailable || !p.GetNotApplied() || !strings.Contains(err.Error(), says) {
+			t.Errorf("leader %s: got %v", id, err)
+		}
+	}
+}
+
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// TestLeaderDiesMidCall: the connection breaks after the request was sent, so nobody knows whether it was carried out.
+func TestLeaderDiesMidCall(t *testing.T) {
+	for name, die := range map[string]http.HandlerFunc{
+		"before it answers": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"in the middle of its answer": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/proto")
+			w.WriteHeader(http.StatusOK)
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		for protocol, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
+			t.Run(name+" "+protocol, func(t *testing.T) {
+				c := newFakeCluster()
+				follower := open(t, c, "n1")
+				c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: serveHTTP2(t, die)})
+				c.lead("n2")
+				_, err := follower.allocations(options...).Allocate(t.Context(), request("a", "cern", 1))
+				p := problemOf(t, err)
+				if connect.CodeOf(err) != connect.CodeUnavailable || p.GetNotApplied() || p.GetReason() != "LEADERSHIP_LOST" {
+					t.Fatalf("got %v, %v", err, p)
+				}
+				if !strings.Contains(err.Error(), "repeat it under the same id") {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+	}
+}
+
+// serveHTTP2 starts a server that is not ours.
+func serveHTTP2(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{Handler: handler, Protocols: protocols, ReadHeaderTimeout: time.Second}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { _ = server.Close() })
+	return listener.Addr().String()
+}
+
+// TestDeposedLeaderIsAskedOnce: the node that gossip names does not lead any more and says so before it does anything.
+func TestDeposedLeaderIsAskedOnce(t *testing.T) {
+	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
+		t.Run(name, func(t *testing.T) {
+			follower, leader := two(t)
+			refused := 0
+			leader.node.proposing = func(context.Context) error {
+				if refused++; refused < 3 {
+					return &cluster.Error{Reason: cluster.NotLeader, NotApplied: true, Text: "n2 was deposed"}
+				}
+				return nil
+			}
+			if _, err := follower.allocations(options...).Allocate(t.Context(), request("a", "cern", 1)); err != nil {
+				t.Error(err)
+			}
+			if leader.node.index != 2 || refused != 3 {
+				t.Errorf("carried out %d times after %d attempts", leader.node.index-1, refused)
+			}
+		})
+	}
+}
+
+func TestLostLeadershipIsTheCallersToRepeat(t *testing.T) {
+	follower, leader := two(t)
+	attempts := 0
+	leader.node.proposing = func(context.Context) error {
+		attempts++
+		return &cluster.Error{Reason: cluster.LeadershipLost, Text: "n2 lost the leadership"}
+	}
+	_, err := follower.allocations().Allocate(t.Context(), request("a", "cern", 1))
+	if connect.CodeOf(err) != connect.CodeUnavailable || problemOf(t, err).GetNotApplied() || attempts != 1 {
+		t.Errorf("after %d attempts: %v", attempts, err)
+	}
+}
+
+func TestPeersAskTheLeaderForAnIndex(t *testing.T) {
+	follower, leader := two(t)
+	member, _ := follower.node.Leader()
+	index, err := follower.RemoteReadIndex(t.Context(), member)
+	if err != nil || index != leader.node.index {
+		t.Errorf("got %d, %v", index, err)
+	}
+	own, _ := leader.node.find("n1")
+	var failed *cluster.Error
+	if _, err = leader.RemoteReadIndex(t.Context(), own); !errors.As(err, &failed) || failed.Reason != cluster.NotLeader {
+		t.Errorf("a follower confirmed: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = follower.RemoteReadIndex(ctx, member); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProceduresAreLearnt(t *testing.T) {
+	known := learnProcedures()
+	for path, changes := range map[string]bool{
+		"/quorate.v1.AllocationService/Allocate": true, "/quorate.v1.AllocationService/BatchAllocate": true, "/quorate.v1.AllocationService/Release": true,
+		"/quorate.v1.TreeService/ApplyTrees": true, "/quorate.v1.TreeService/SetLimits": true, "/quorate.v1.TreeService/DeleteTree": true,
+		"/quorate.v1.TreeService/GetUsage": false, "/quorate.v1.AllocationService/GetAllocation": false, "/quorate.v1.ClusterService/GetStatus": false,
+		"/quorate.peer.v1.PeerService/ReadIndex": false, "/nothing": false,
+	} {
+		if known[path].changes != changes {
+			t.Errorf("%s changes: %v", path, !changes)
+		}
+	}
+	if len(known) != 15 {
+		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
+	}
+}

@@ -1,0 +1,64 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpchealth"
+)
+
+// ready is nil if this node should get calls.
+func (s *Server) ready() error {
+	if s.draining.Load() {
+		return errors.New("this node is shutting down")
+	}
+	return s.node.Ready()
+}
+
+// livez answers as long as the process does.
+func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
+
+// readyz answers 200 if this node knows a leader and has caught up with it, and otherwise 503 and the reason.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if err := s.ready(); err != nil {
+		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
+		return
+	}
+	writeText(w, http.StatusOK, "ok\n")
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // who asked has gone; nobody is left to tell
+}
+
+// healthChecker answers the health protocol of gRPC.
+type healthChecker struct{ server *Server }
+
+// Check answers for the whole process and for each of its public services.
+func (c healthChecker) Check(_ context.Context, r *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
+	if r.Service != "" && !slices.Contains(publicServices(), r.Service) {
+		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no service %q here", r.Service))
+	}
+	if c.server.ready() != nil {
+		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
+	}
+	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
+}
+
+// publicServices are the full names of the services for clients.
+func publicServices() []string {
+	var names []string
+	for _, file := range publicFiles() {
+		for i := range file.Services().Len() {
+			names = append(names, string(file.Services().Get(i).FullName()))
+		}
+	}
+	return names
+}

@@ -1,0 +1,335 @@
+package rpc
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpcreflect"
+)
+
+const (
+	allocatePath = "/quorate.v1.AllocationService/Allocate"
+	usagePath    = "/quorate.v1.TreeService/GetUsage"
+	statusPath   = "/quorate.v1.ClusterService/GetStatus"
+)
+
+// answer is what plain HTTP gave.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send is curl: no library between the test and the wire.
+func send(t *testing.T, method, url, body string, header ...string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(content)}
+}
+
+// TestCurl is what people get who type a call by hand.
+func TestCurl(t *testing.T) {
+	const higgs = `{"id":"a","claims":[{"tree":"cern","node":"physics/higgs","amounts":{"cores":"8"}}]}`
+	for name, c := range map[string]struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		"a grant shows zeroes, and numbers as strings": {"POST", allocatePath, higgs, 200, `"amounts":{"cores":"8"},"placed":"physics/higgs"`},
+		"amounts may be numbers":                       {"POST", allocatePath, strings.Replace(higgs, `"8"`, "8", 1), 200, `"fence":"1","repeated":false`},
+		"a denial":                                     {"POST", allocatePath, strings.Replace(higgs, `"8"`, `"11"`, 1), 429, `"requested":"11","missing":"1"`},
+		"an unknown field":                             {"POST", allocatePath, `{"nmae":"a"}`, 400, `unknown field \"nmae\"`},
+		"an unknown field of a claim":                  {"POST", allocatePath, `{"id":"a","claims":[{"pool":"cern"}]}`, 400, `unknown field \"pool\"`},
+		"a fraction":                                   {"POST", allocatePath, strings.Replace(higgs, `"8"`, "1.5", 1), 400, "invalid value for int64"},
+		"an amount beyond 64 bits":                     {"POST", allocatePath, strings.Replace(higgs, `"8"`, `"9223372036854775808"`, 1), 400, "invalid value for int64"},
+		"a word for an amount":                         {"POST", allocatePath, strings.Replace(higgs, `"8"`, `"many"`, 1), 400, "invalid value for int64"},
+		"half a body":                                  {"POST", allocatePath, higgs[:20], 400, "unexpected"},
+		"no body":                                      {"POST", allocatePath, "", 400, "an empty request is {}"},
+		"a write by GET":                               {"GET", allocatePath, "", 405, ""},
+		"an unknown method":                            {"POST", "/quorate.v1.AllocationService/Alocate", "{}", 404, ""},
+		"a read by GET":                                {"GET", usagePath + "?encoding=json&message=" + url.QueryEscape(`{"tree":"cern","node":"physics"}`), "", 200, `"headroom":"20"`},
+		"a read by POST":                               {"POST", usagePath, `{"tree":"cern"}`, 200, `"effective":{"amount":"100"}`},
+		"status":                                       {"POST", statusPath, "{}", 200, `"leaderId":"n1"`},
+		"health":                                       {"POST", "/grpc.health.v1.Health/Check", `{}`, 200, "SERVING"},
+		"health of nobody":                             {"POST", "/grpc.health.v1.Health/Check", `{"service":"x"}`, 404, "not_found"},
+		"live":                                         {"GET", "/livez", "", 200, "ok"},
+		"ready":                                        {"GET", "/readyz", "", 200, "ok"},
+		"metrics":                                      {"GET", "/metrics", "", 200, `quorate_rpc_calls_total{code="ok",procedure="/quorate.v1.TreeService/ApplyTrees"} 1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := send(t, c.method, one(t).url+c.path, c.body)
+			if got.status != c.status || !strings.Contains(got.body, c.says) {
+				t.Errorf("got %d %s, want %d saying %q", got.status, got.body, c.status, c.says)
+			}
+		})
+	}
+}
+
+func TestAnswersAreNotCached(t *testing.T) {
+	d := one(t)
+	got := send(t, "GET", d.url+usagePath+"?encoding=json&message="+url.QueryEscape(`{"tree":"cern"}`), "")
+	if got.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("got %v", got.header)
+	}
+}
+
+func TestEqualAnswersAreEqualBytes(t *testing.T) {
+	d := one(t)
+	first := send(t, "POST", d.url+usagePath, `{"tree":"cern","subtree":true}`)
+	for range 5 {
+		if again := send(t, "POST", d.url+usagePath, `{"tree":"cern","subtree":true}`); again.body != first.body {
+			t.Fatalf("%s and %s", first.body, again.body)
+		}
+	}
+}
+
+func TestNotReady(t *testing.T) {
+	d := one(t)
+	d.node.unready = noLeader()
+	if got := send(t, "GET", d.url+"/readyz", ""); got.status != 503 || !strings.Contains(got.body, "no leader") {
+		t.Errorf("got %v", got)
+	}
+	if got := send(t, "POST", d.url+"/grpc.health.v1.Health/Check", "{}"); !strings.Contains(got.body, "NOT_SERVING") {
+		t.Errorf("got %v", got)
+	}
+	d.node.unready = nil
+	d.Drain()
+	if got := send(t, "GET", d.url+"/readyz", ""); got.status != 503 || !strings.Contains(got.body, "shutting down") {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestOversizedBodies(t *testing.T) {
+	large := `{"id":"` + strings.Repeat("x", MaxBody+100) + `"}`
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write([]byte(large)); err != nil || writer.Close() != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		body   io.Reader
+		header []string
+	}{
+		"declared":  {strings.NewReader(large), nil},
+		"streamed":  {io.MultiReader(strings.NewReader(large)), nil},
+		"gzip bomb": {&packed, []string{"Content-Encoding", "gzip"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := one(t)
+			request, err := http.NewRequestWithContext(t.Context(), "POST", d.url+allocatePath, c.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", "application/json")
+			if c.header != nil {
+				request.Header.Set(c.header[0], c.header[1])
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			var body struct{ Code, Message string }
+			if err := json.NewDecoder(response.Body).Decode(&body); err != nil {
+				t.Fatal(err)
+			}
+			if response.StatusCode != 400 || body.Code != "invalid_argument" || !strings.Contains(body.Message, "larger than 4194304 bytes") {
+				t.Errorf("got %d %v", response.StatusCode, body)
+			}
+		})
+	}
+}
+
+func TestOversizedMessagesOfTypedClients(t *testing.T) {
+	d := one(t)
+	large := request("a", "cern", 1)
+	large.Labels = map[string]string{"x": strings.Repeat("x", MaxBody)}
+	for name, options := range map[string][]connect.ClientOption{
+		"grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}, "grpc gzip": {connect.WithGRPC(), connect.WithSendGzip()},
+	} {
+		if _, err := d.allocations(options...).Allocate(t.Context(), large); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "larger than") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestEnvelopeThatPromisesTooMuch(t *testing.T) {
+	d := one(t)
+	envelope := binary.BigEndian.AppendUint32([]byte{0}, 5<<20)
+	got := send(t, "POST", d.url+allocatePath, string(envelope)+"short", "Content-Type", "application/grpc-web+proto")
+	if got.header.Get("Grpc-Status") != "3" || !strings.Contains(got.header.Get("Grpc-Message"), "larger than") {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestReflection(t *testing.T) {
+	d := one(t)
+	stream := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context())
+	names, err := stream.ListServices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"quorate.v1.AllocationService", "quorate.v1.TreeService", "quorate.v1.ClusterService", "grpc.health.v1.Health"} {
+		found := false
+		for _, name := range names {
+			found = found || string(name) == want
+		}
+		if !found {
+			t.Errorf("reflection does not know %s, only %v", want, names)
+		}
+	}
+	files, err := stream.FileContainingSymbol("quorate.v1.AllocateRequest")
+	if err != nil || len(files) == 0 {
+		t.Errorf("got %v, %v", files, err)
+	}
+	if _, err = stream.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShutdownEndsStreamsAtOnce(t *testing.T) {
+	d := one(t)
+	stream := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context())
+	if _, err := stream.ListServices(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := d.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("an open stream held the shutdown for %v", took)
+	}
+	if _, err := stream.ListServices(); err == nil {
+		t.Error("the stream goes on")
+	}
+}
+
+func TestShutdownLetsCallsFinish(t *testing.T) {
+	d := one(t)
+	began, finish := make(chan struct{}), make(chan struct{})
+	d.node.proposing = func(context.Context) error {
+		close(began)
+		<-finish
+		return nil
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics", 1))
+		answered <- err
+	}()
+	<-began
+	down := make(chan error, 1)
+	go func() { down <- d.Shutdown(context.Background()) }()
+	close(finish)
+	if err := <-answered; err != nil {
+		t.Errorf("a call that was under way: %v", err)
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShutdownCancelsWhatDoesNotFinish(t *testing.T) {
+	d := one(t)
+	began := make(chan struct{})
+	d.node.proposing = func(ctx context.Context) error {
+		close(began)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics", 1))
+		answered <- err
+	}()
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Shutdown(ctx); err == nil {
+		t.Error("a shutdown that had to cut a call says nothing")
+	}
+	if err := <-answered; err == nil {
+		t.Error("the call was answered")
+	}
+}
+
+func TestPanicIsAnswered(t *testing.T) {
+	d := one(t)
+	d.node.proposing = func(context.Context) error { panic("boom") }
+	for name, options := range protocols {
+		if _, err := d.allocations(options...).Allocate(t.Context(), request("a", "cern:physics", 1)); connect.CodeOf(err) != connect.CodeInternal {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	d.node.proposing = nil
+	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
+		t.Errorf("after the panic: %v", err)
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"1S": time.Second, "250m": 250 * time.Millisecond, "99999999H": time.Hour, "5M": 5 * time.Minute, "7u": 7 * time.Microsecond, "0n": 0,
+	} {
+		if got, ok := callerTimeout(http.Header{"Grpc-Timeout": {text}}); !ok || got != want {
+			t.Errorf("%s: got %v, %v", text, got, ok)
+		}
+	}
+	for _, bad := range []string{"", "1", "S", "1x", "-1S", "123456789S", "1.5S"} {
+		if got, ok := callerTimeout(http.Header{"Grpc-Timeout": {bad}}); ok {
+			t.Errorf("%q: got %v", bad, got)
+		}
+	}
+	if got, ok := callerTimeout(http.Header{"Connect-Timeout-Ms": {"1500"}}); !ok || got != 1500*time.Millisecond {
+		t.Errorf("got %v, %v", got, ok)
+	}
+}
+
+func TestCallersDeadlineReachesTheNode(t *testing.T) {
+	d := one(t)
+	var left time.Duration
+	d.node.proposing = func(ctx context.Context) error {
+		deadline, _ := ctx.Deadline()
+		left = time.Until(deadline)
+		return nil
+	}
+	for asked, most := range map[string]time.Duration{"": defaultDeadline, "1000": 900 * time.Millisecond, "999999999": longestDeadline} {
+		header := []string{"X-Nothing", ""}
+		if asked != "" {
+			header = []string{"Connect-Timeout-Ms", asked}
+		}
+		send(t, "POST", d.url+allocatePath, `{"id":"a","claims":[{"tree":"cern","amounts":{"cores":"1"}}]}`, header...)
+		if left > most || left < most-time.Second/2 {
+			t.Errorf("asked for %q: the node had %v, want about %v", asked, left, most)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package rpc
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+)
+
+// Node is what this room needs of the node below it; [cluster.Node] is one. All methods may be called concurrently.
+// Errors are of type [*cluster.Error] wherever the node knows a reason.
+type Node interface {
+	// Propose carries out commands in order and answers an outcome each, and the log index that reflects them all. Only
+	// the leader can.
+	Propose(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error)
+	// Read lends the state to a function, as fresh as the options ask. Any node can.
+	Read(ctx context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error)
+	// ReadIndex confirms that this node leads, and answers the index that a linearizable read must wait for.
+	ReadIndex(ctx context.Context) (uint64, error)
+	// Leader is the member that leads as far as this node knows; false if it knows none.
+	Leader() (cluster.Member, bool)
+	// IsLeader tells whether this node leads.
+	IsLeader() bool
+	// WaitLeader waits until a leader is known.
+	WaitLeader(ctx context.Context) (cluster.Member, error)
+	// Members are the members by id.
+	Members() []cluster.Member
+	// Standing is how this node stands.
+	Standing() cluster.Standing
+	// Ready is nil if this node knows a leader and has caught up with it, and otherwise says what is missing.
+	Ready() error
+}

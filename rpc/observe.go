@@ -1,0 +1,151 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// call is what the floors below note about one call for the log and the metrics.
+type call struct {
+	// code is the answer's code: "ok" or a Connect code; empty if nobody decoded the request.
+	code string
+	// relayedTo is the id of the member that served it, if it was not this one.
+	relayedTo string
+}
+
+type callKey struct{}
+
+// note finds the notes of a call; never nil.
+func note(ctx context.Context) *call {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c
+	}
+	return &call{}
+}
+
+// metrics count calls.
+type metrics struct {
+	calls    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	relayed  prometheus.Counter
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quorate_rpc_calls_total", Help: "Calls by procedure and code.",
+		}, []string{"procedure", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "quorate_rpc_duration_seconds", Help: "Time from the request's headers to the end of the answer.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
+		}, []string{"procedure"}),
+		relayed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quorate_rpc_relayed_total", Help: "Calls that this node relayed to the leader.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.calls, m.duration, m.relayed} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of the API: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// observe logs every call at debug and counts it.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began, notes, recorded := time.Now(), &call{}, &recorder{ResponseWriter: w, status: http.StatusOK}
+		defer func() {
+			took, procedure, code := time.Since(began), s.procedures.name(r.URL.Path), recorded.code(notes)
+			s.metrics.calls.WithLabelValues(procedure, code).Inc()
+			s.metrics.duration.WithLabelValues(procedure).Observe(took.Seconds())
+			s.log.Debug("call", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "protocol", r.Proto,
+				"type", r.Header.Get("Content-Type"), "status", recorded.status, "code", code, "bytes", recorded.bytes, "took", took,
+				"relayed_to", notes.relayedTo)
+		}()
+		next.ServeHTTP(recorded, r.WithContext(context.WithValue(r.Context(), callKey{}, notes)))
+	})
+}
+
+// guard answers a panic as internal and goes on serving.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(cause) // net/http's own way to cut a connection
+			}
+			s.log.Error("a call panicked", "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
+			s.fail(w, r, problem(connect.CodeInternal, "this is a bug of the server; its log has the details", &quoratev1.Problem{Reason: internal}))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// fail answers an error in the caller's protocol.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	note(r.Context()).code = connect.CodeOf(err).String()
+	if failed := s.errors.Write(w, r, err); failed != nil {
+		s.log.Debug("an answer did not reach its caller", "path", r.URL.Path, "error", failed)
+	}
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+
+	status int
+	bytes  int64
+}
+
+// WriteHeader remembers the status.
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts.
+func (r *recorder) Write(p []byte) (int, error) {
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Flush sends what is there; streams need it.
+func (r *recorder) Flush() {
+	if flusher, ok := r.ResponseWriter.(http.Flusher); ok {
+		flusher.Flush()
+	}
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// code is what was noted, or what the answer says if it failed before anybody could note anything.
+func (r *recorder) code(notes *call) string {
+	if notes.code != "" {
+		return notes.code
+	}
+	for _, name := range []string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
+		if number, err := strconv.ParseUint(r.Header().Get(name), 10, 8); err == nil && number != 0 {
+			return connect.Code(number).String()
+		}
+	}
+	if r.status >= http.StatusBadRequest {
+		return "http_" + strconv.Itoa(r.status)
+	}
+	return "ok"
+}

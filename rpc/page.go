@@ -1,0 +1,80 @@
+package rpc
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// Page tokens are opaque to callers. The first byte names the list, so that a token of one list is not taken for another.
+const (
+	allocationToken = 'a'
+	usageToken      = 'u'
+)
+
+// Page sizes when the caller names none.
+const (
+	defaultAllocationPage = 100
+	defaultUsagePage      = 1000
+	defaultRevisionPage   = 20
+)
+
+func pageSize(asked int32, byDefault int) int {
+	if asked <= 0 {
+		return byDefault
+	}
+	return int(asked)
+}
+
+func makeToken(kind byte, content []byte) string {
+	return base64.RawURLEncoding.EncodeToString(append([]byte{kind}, content...))
+}
+
+// openToken answers what a token holds.
+func openToken(kind byte, token string) ([]byte, error) {
+	content, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(content) == 0 || content[0] != kind {
+		return nil, invalid("page_token", "%q is not a page token of this list; begin again without one", token)
+	}
+	return content[1:], nil
+}
+
+// allocationPageToken continues after a fence; 0 is the last page.
+func allocationPageToken(after uint64) string {
+	if after == 0 {
+		return ""
+	}
+	return makeToken(allocationToken, binary.AppendUvarint(nil, after))
+}
+
+func openAllocationToken(token string) (uint64, error) {
+	if token == "" {
+		return 0, nil
+	}
+	content, err := openToken(allocationToken, token)
+	if err != nil {
+		return 0, err
+	}
+	after, n := binary.Uvarint(content)
+	if n <= 0 || n != len(content) {
+		return 0, invalid("page_token", "%q is not a page token of this list; begin again without one", token)
+	}
+	return after, nil
+}
+
+// usagePageToken continues after a path.
+func usagePageToken(page quota.UsagePage) string {
+	if !page.More {
+		return ""
+	}
+	return makeToken(usageToken, []byte(page.Next))
+}
+
+func openUsageToken(token string) (string, error) {
+	if token == "" {
+		return "", nil
+	}
+	content, err := openToken(usageToken, token)
+	return string(content), err
+}

@@ -1,0 +1,79 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+)
+
+// peerService answers the other nodes of the cluster.
+type peerService struct{ node Node }
+
+// ReadIndex confirms that this node leads.
+func (s peerService) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*peerv1.ReadIndexResponse, error) {
+	index, err := s.node.ReadIndex(ctx)
+	if err != nil {
+		return nil, toError(err)
+	}
+	return &peerv1.ReadIndexResponse{Index: index}, nil
+}
+
+// GetStanding shows this node.
+func (s peerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*peerv1.GetStandingResponse, error) {
+	own := s.node.Standing()
+	return &peerv1.GetStandingResponse{
+		Id: own.ID, State: own.State, Term: own.Term, AppliedIndex: own.AppliedIndex, LastIndex: own.LastIndex,
+		Version: own.Version, FeatureLevel: own.FeatureLevel, Problem: own.Problem,
+	}, nil
+}
+
+// peers asks the other nodes.
+type peers struct {
+	self      string
+	transport http.RoundTripper
+}
+
+func (p peers) client(m cluster.Member) peerv1connect.PeerServiceClient {
+	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.transport}, "http://"+m.HTTPAddr, connect.WithReadMaxBytes(MaxBody))
+}
+
+// readIndex asks the leader for the index that a linearizable read must wait for.
+func (p peers) readIndex(ctx context.Context, leader cluster.Member) (uint64, error) {
+	answer, err := p.client(leader).ReadIndex(ctx, &peerv1.ReadIndexRequest{NodeId: p.self})
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil:
+		return 0, &cluster.Error{
+			Reason: cluster.NotLeader, NotApplied: true, Leader: leader.ID,
+			Text: fmt.Sprintf("%s at %q, which should lead, did not confirm it: %v", leader.ID, leader.HTTPAddr, err),
+		}
+	}
+	return answer.GetIndex(), nil
+}
+
+func (p peers) standing(ctx context.Context, m cluster.Member) (*peerv1.GetStandingResponse, error) {
+	return p.client(m).GetStanding(ctx, &peerv1.GetStandingRequest{})
+}
+
+// newPeerTransport carries relayed calls and questions between nodes: unencrypted HTTP/2 over few connections that are
+// kept alive and given up soon when the other side falls silent.
+func newPeerTransport() *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Transport{
+		Protocols:          protocols,
+		DialContext:        (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		IdleConnTimeout:    90 * time.Second,
+		DisableCompression: true,
+		HTTP2:              &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second, WriteByteTimeout: 5 * time.Second},
+	}
+}

@@ -1,0 +1,72 @@
+package rpc
+
+import (
+	"net/http"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// procedures is what the descriptors say about each method, by its path ("/quorate.v1.TreeService/GetTree"). A new
+// method is known here on the day it is born.
+type procedures map[string]procedure
+
+type procedure struct {
+	// changes is true unless the method is declared without side effects: then only the leader can serve it.
+	changes bool
+	// streams is true if either side sends more than one message.
+	streams bool
+}
+
+// publicFiles hold the services for clients. Peers ask one certain node, so their calls are never relayed.
+func publicFiles() []protoreflect.FileDescriptor {
+	return []protoreflect.FileDescriptor{
+		quoratev1.File_quorate_v1_allocation_proto, quoratev1.File_quorate_v1_tree_proto, quoratev1.File_quorate_v1_cluster_proto,
+	}
+}
+
+func learnProcedures() procedures {
+	known := procedures{}
+	for _, file := range publicFiles() {
+		known.learn(file, true)
+	}
+	known.learn(peerv1.File_quorate_peer_v1_peer_proto, false)
+	return known
+}
+
+func (p procedures) learn(file protoreflect.FileDescriptor, public bool) {
+	services := file.Services()
+	for i := range services.Len() {
+		methods := services.Get(i).Methods()
+		for j := range methods.Len() {
+			m := methods.Get(j)
+			options, _ := m.Options().(*descriptorpb.MethodOptions)
+			harmless := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
+			p["/"+string(services.Get(i).FullName())+"/"+string(m.Name())] = procedure{
+				changes: public && !harmless, streams: m.IsStreamingClient() || m.IsStreamingServer(),
+			}
+		}
+	}
+}
+
+// unary tells whether the path is a known method with one request and one answer.
+func (p procedures) unary(path string) bool {
+	known, found := p[path]
+	return found && !known.streams
+}
+
+// changes tells whether only the leader can serve a request.
+func (p procedures) changes(r *http.Request) bool {
+	return r.Method == http.MethodPost && p[r.URL.Path].changes
+}
+
+// name is the path of a known method, and otherwise one word, so that metrics stay few whatever callers ask for.
+func (p procedures) name(path string) string {
+	if _, found := p[path]; found {
+		return path
+	}
+	return "other"
+}

@@ -1,0 +1,180 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpchealth"
+	"connectrpc.com/grpcreflect"
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// Config is what a Server needs. All fields are required.
+type Config struct {
+	Node        Node
+	ClusterName string
+	Logger      hclog.Logger
+	// Metrics answers /metrics; Registerer takes the server's own metrics.
+	Metrics    http.Handler
+	Registerer prometheus.Registerer
+}
+
+// Server serves the API of one node on one port.
+type Server struct {
+	id         string
+	node       Node
+	log        hclog.Logger
+	stdlog     *log.Logger
+	metrics    *metrics
+	errors     *connect.ErrorWriter
+	procedures procedures
+	transport  *http.Transport
+	peers      peers
+
+	draining atomic.Bool
+	// endStreams is called when shutting down begins, endCalls when it must be over.
+	endStreams, endCalls context.CancelFunc
+	http                 *http.Server
+}
+
+// New makes a server that does not listen yet.
+func New(c Config) (*Server, error) {
+	counters, err := newMetrics(c.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	validator, err := newValidator()
+	if err != nil {
+		return nil, fmt.Errorf("compiling the rules of the API: %w", err)
+	}
+	options := handlerOptions(validator)
+	s := &Server{
+		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
+		stdlog: c.Logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(),
+	}
+	s.peers = peers{self: s.id, transport: s.transport}
+	streams, endStreams := context.WithCancel(context.Background())
+	calls, endCalls := context.WithCancel(context.Background())
+	s.endStreams, s.endCalls = endStreams, endCalls
+	api := s.api(core{id: s.id, node: c.Node, validator: validator}, c.ClusterName, options)
+	s.http = newHTTPServer(calls, s.routes(streams, api, c.Metrics), s.stdlog)
+	return s, nil
+}
+
+// newHTTPServer speaks HTTP/1.1 and unencrypted HTTP/2. It has no write timeout, which would cut streams.
+func newHTTPServer(calls context.Context, handler http.Handler, stdlog *log.Logger) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler: handler, Protocols: protocols, ErrorLog: stdlog,
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: 1000},
+		BaseContext: func(net.Listener) context.Context { return calls },
+	}
+}
+
+// api is all services, of ours and of the gRPC world.
+func (s *Server) api(base core, clusterName string, options []connect.HandlerOption) http.Handler {
+	api := http.NewServeMux()
+	api.Handle(quoratev1connect.NewAllocationServiceHandler(allocationService{base}, options...))
+	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{base}, options...))
+	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: clusterName, peers: s.peers}, options...))
+	api.Handle(peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...))
+	bounded := connect.WithReadMaxBytes(MaxBody)
+	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
+	api.Handle(grpcreflect.NewHandlerV1(reflector, bounded))
+	api.Handle(grpcreflect.NewHandlerV1Alpha(reflector, bounded))
+	api.Handle(grpchealth.NewHandler(healthChecker{s}, bounded))
+	return api
+}
+
+// routes puts the services behind what every call passes, beside what machines ask by plain HTTP.
+func (s *Server) routes(streams context.Context, api, metrics http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", livez)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", metrics)
+	mux.Handle("/", s.observe(s.guard(s.limitLife(streams, s.limitTime(s.limitBody(s.forward(fresh(api))))))))
+	return mux
+}
+
+// fresh forbids anybody on the way to keep an answer.
+func fresh(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limitLife ends streams when the server begins to shut down: they would never end by themselves.
+func (s *Server) limitLife(streams context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.procedures.unary(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		ended := make(chan struct{})
+		stop := context.AfterFunc(streams, func() {
+			defer close(ended)
+			cancel()
+			// A handler that waits for the caller's next message does not look at its context.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		})
+		defer func() {
+			if !stop() {
+				<-ended // w must not be touched once this function returns
+			}
+		}()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// Handler answers everything that the port serves.
+func (s *Server) Handler() http.Handler { return s.http.Handler }
+
+// Serve answers calls on l until Shutdown, and then returns nil.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving the API on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// Drain makes the node tell whoever asks for its health that it is about to go; it still serves.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// Shutdown takes no more calls, ends streams at once and waits for the other calls; those that are still there when ctx
+// ends are cancelled. Always leaves nothing behind.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.Drain()
+	s.endStreams()
+	err := s.http.Shutdown(ctx)
+	s.endCalls()
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	s.transport.CloseIdleConnections()
+	return err
+}
+
+// RemoteReadIndex asks the leader for the log index that a linearizable read on this node must wait for. It is what
+// [cluster.Node.SetRemoteReadIndex] wants.
+func (s *Server) RemoteReadIndex(ctx context.Context, leader cluster.Member) (uint64, error) {
+	return s.peers.readIndex(ctx, leader)
+}
