@@ -80,8 +80,11 @@ func (u units) change(c *quoratev1.Change) string {
 	return "~ " + at + ": " + before + " -> " + after
 }
 
-// value writes the amount of a limit with its unit, and all else as it is.
+// value writes the amount of a limit with its unit, and all else as it is. The name of a tree or node is known already.
 func (u units) value(c *quoratev1.Change, text string) string {
+	if c.GetField() == "tree" || c.GetField() == "node" {
+		return ""
+	}
 	resource, isLimit := strings.CutPrefix(c.GetField(), "limit ")
 	amount, err := strconv.ParseInt(text, 10, 64)
 	if !isLimit || err != nil {
@@ -99,7 +102,7 @@ func (c *cli) sayResult(result *quoratev1.ConfigurationResult, dryRun bool) {
 	case result.GetRepeated():
 		c.say("this change was made before; it is revision %d", result.GetRevision())
 	case dryRun:
-		c.say("dry run: %s would make revision %d", counted(count, "change"), result.GetRevision())
+		c.say("dry run: this would make %s; nothing was changed", counted(count, "change"))
 	default:
 		c.say("%s made revision %d", counted(count, "change"), result.GetRevision())
 	}

@@ -10,10 +10,11 @@ import (
 // claims gathers --at and --amount in the order in which they stand on the command line: each amount belongs to the place
 // before it.
 type claims struct {
-	list []claim
+	list []typedClaim
 }
 
-type claim struct {
+// typedClaim is one claim as it stands on the command line.
+type typedClaim struct {
 	at      place
 	amounts map[string]string // as written, by resource: units come later, from the server
 }
@@ -29,7 +30,7 @@ func (f atFlag) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	f.claims.list = append(f.claims.list, claim{at: at, amounts: map[string]string{}})
+	f.claims.list = append(f.claims.list, typedClaim{at: at, amounts: map[string]string{}})
 	return nil
 }
 

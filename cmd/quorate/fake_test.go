@@ -131,10 +131,10 @@ func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*q
 	result, err := f.change(r.ExpectedRevision)
 	if err == nil {
 		result.Changes = []*quoratev1.Change{
-			{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "cern", Field: "tree"},
+			{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "cern", Field: "tree", After: "cern"},
 			{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "cern", Node: "atlas", Field: "limit cores", After: "100"},
 			{Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "cern", Node: "atlas/physics", Field: "policy", Before: "open", After: "strict"},
-			{Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Tree: "cern", Node: "atlas/old", Field: "node"},
+			{Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Tree: "cern", Node: "atlas/old", Field: "node", Before: "atlas/old"},
 		}
 	}
 	return &quoratev1.ApplyTreesResponse{Result: result}, err

@@ -64,6 +64,8 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	complete(root, "output", outputFormats...)
 
 	root.AddCommand(
+		newServerCommand(),
+		newDemoCommand(),
 		newApplyCmd(c),
 		newUsageCmd(c),
 		newLimitsCmd(c),

@@ -28,7 +28,9 @@ func newUsageCmd(c *cli) *cobra.Command {
   OWN       held at the node itself
   SUBTREE   held at the node and everywhere below it
   HEADROOM  what a claim at this node could get now, by the least room on the path to the root
-  OVER      how far the subtree is above its limit, after the limit was lowered`,
+  OVER      how far the subtree is above its limit, after the limit was lowered
+
+Long amounts of bytes are rounded down and begin with ~; -o json has them exactly.`,
 		Example: `  quorate usage cern
   quorate usage cern:atlas/physics --subtree=false -o json`,
 		Args:              cobra.ExactArgs(1),
@@ -100,7 +102,7 @@ func indented(top, path string) string {
 }
 
 func usageColumns(r *quoratev1.ResourceUsage) []string {
-	amount := func(n int64) string { return manifest.FormatQuantity(n, r.GetUnit()) }
+	amount := func(n int64) string { return manifest.RoundQuantity(n, r.GetUnit()) }
 	limit := manifest.FormatLimit(r.GetLimit(), r.GetUnit())
 	if r.GetLimit() == nil && r.GetEffective() != nil {
 		limit += " (" + manifest.FormatLimit(r.GetEffective(), r.GetUnit()) + ")"
