@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	// raft and memberlist of these versions report to this module; see ADR on the pins before changing it.
+	// raft and memberlist of the pinned versions report to this module, not to its successor.
 	gometrics "github.com/armon/go-metrics"
 	sink "github.com/armon/go-metrics/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
