@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -59,6 +60,7 @@ func Start(binary, dir string, size int) (*Cluster, error) {
 
 // freePorts finds ports on loopback that nobody listens on, for TCP and UDP both.
 func freePorts(n int) ([]string, error) {
+	ctx, listen := context.Background(), net.ListenConfig{}
 	var addresses []string
 	var open []interface{ Close() error }
 	defer func() {
@@ -67,12 +69,12 @@ func freePorts(n int) ([]string, error) {
 		}
 	}()
 	for len(addresses) < n {
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
+		tcp, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
 		open = append(open, tcp)
-		udp, err := net.ListenPacket("udp", tcp.Addr().String())
+		udp, err := listen.ListenPacket(ctx, "udp", tcp.Addr().String())
 		if err != nil {
 			continue
 		}
@@ -107,7 +109,7 @@ func (c *Cluster) Index(id string) int {
 // Restart starts a node that does not run, on its old data.
 func (c *Cluster) Restart(i int) error {
 	p := c.nodes[i]
-	cmd := exec.Command(c.binary, "server", "--id", p.id, "--data-dir", p.dir, "--http-addr", p.http, "--raft-addr", p.raft,
+	cmd := exec.CommandContext(context.Background(), c.binary, "server", "--id", p.id, "--data-dir", p.dir, "--http-addr", p.http, "--raft-addr", p.raft,
 		"--gossip-addr", p.gossip, "--bootstrap-expect", fmt.Sprint(p.size), "--join", p.join, "--log-level", "warn")
 	log, err := os.OpenFile(p.dir+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -99,7 +99,9 @@ func (n *Node) startTasks(hasState bool) {
 	n.tasks.start(n.watchLeadership)
 	n.tasks.start(n.watchChanges)
 	n.tasks.start(n.watchReadiness)
-	if !hasState {
+	if hasState {
+		n.tasks.start(n.hasten)
+	} else {
 		n.tasks.start(n.bootstrap)
 	}
 }

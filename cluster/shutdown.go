@@ -43,18 +43,22 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// handOver gives the leadership to the most advanced voter. raft bounds each try by the election timeout; one retry
-// helps when the first chosen voter was the one that is down.
+// handOver gives the leadership away: to the most advanced voter, or if that one is down to any that lives. It takes at
+// most two election timeouts.
 func (n *Node) handOver(ctx context.Context) error {
-	const tries = 2
-	var err error
-	for range tries {
-		if n.raft.State() != raft.Leader || len(n.voters()) < 2 || ctx.Err() != nil {
+	ctx, cancel := context.WithTimeout(ctx, 2*n.config.scaled(electionTimeout))
+	defer cancel()
+	if n.raft.State() != raft.Leader || len(n.voters()) < 2 {
+		return nil
+	}
+	err := await(ctx, n.raft.LeadershipTransfer())
+	for _, s := range n.servers() {
+		if err == nil || ctx.Err() != nil || n.raft.State() != raft.Leader {
 			return err
 		}
-		err = await(ctx, n.raft.LeadershipTransfer())
-		if err == nil {
-			return nil
+		p, known := n.directory.find(string(s.ID))
+		if known && p.Alive && s.Suffrage == raft.Voter && p.ID != n.config.ID {
+			err = await(ctx, n.raft.LeadershipTransferToServer(s.ID, s.Address))
 		}
 	}
 	return err

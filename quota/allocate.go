@@ -5,21 +5,27 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	if out, known := l.repeatOf(request); known {
 		return out
 	}
-	claims, refused := l.place(request)
-	if refused != nil {
-		return Outcome{Refused: refused}
-	}
-	decision := l.decide(claims)
-	if !decision.Granted {
-		return Outcome{Decision: &decision}
-	}
-	if l.held.Len() >= l.bounds.Held {
-		return Outcome{Refused: refuse(Full, "", "the ledger holds %d allocations, as many as it may; release some", l.bounds.Held)}
+	out, claims := l.judge(request)
+	if out.Refused != nil || !out.Decision.Granted {
+		return out
 	}
 	l.fence++
-	a := &Allocation{id: request.ID, claims: claims, labels: request.Labels, fence: l.fence, granted: l.now}
-	l.hold(a)
-	return Outcome{Decision: &decision, Allocation: a}
+	out.Allocation = &Allocation{id: request.ID, claims: claims, labels: request.Labels, fence: l.fence, granted: l.now}
+	l.hold(out.Allocation)
+	return out
+}
+
+// judge says what would become of a new request, and where its claims would stand; it changes nothing.
+func (l *Ledger) judge(request Allocate) (Outcome, []placedClaim) {
+	claims, refused := l.place(request)
+	if refused != nil {
+		return Outcome{Refused: refused}, nil
+	}
+	decision := l.decide(claims)
+	if decision.Granted && l.held.Len() >= l.bounds.Held {
+		return Outcome{Refused: refuse(Full, "", "the ledger holds %d allocations, as many as it may; release some", l.bounds.Held)}, nil
+	}
+	return Outcome{Decision: &decision}, claims
 }
 
 // repeatOf answers a request whose id is known: the first grant again, or a refusal.

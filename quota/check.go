@@ -5,7 +5,7 @@ import "fmt"
 // Check recomputes everything that the ledger keeps incrementally and reports the first invariant that does not hold.
 // It costs the whole ledger: for tests, for loading, and for builds with the tag "invariants".
 func (l *Ledger) Check() error {
-	sums := map[*node]*tally{}
+	sums := tallies{nodes: map[*node]*tally{}, holds: map[*resource]int{}}
 	if err := l.checkHeld(sums); err != nil {
 		return err
 	}
@@ -31,7 +31,13 @@ type tally struct {
 	claims int
 }
 
-func (l *Ledger) checkHeld(sums map[*node]*tally) error {
+// tallies are what all nodes and resources should hold.
+type tallies struct {
+	nodes map[*node]*tally
+	holds map[*resource]int
+}
+
+func (l *Ledger) checkHeld(sums tallies) error {
 	for fence, a := range l.held.All() {
 		switch {
 		case a.fence != fence || fence > l.fence:
@@ -42,27 +48,37 @@ func (l *Ledger) checkHeld(sums map[*node]*tally) error {
 			return fmt.Errorf("I9: allocation %q was granted at %d, and it is %d now", a.id, a.granted.At, l.now.At)
 		}
 		for _, c := range a.claims {
-			sum := sums[c.at]
-			if sum == nil {
-				sum = &tally{own: map[*resource]Amount{}}
-				sums[c.at] = sum
-			}
-			sum.claims++
-			for _, p := range c.amounts {
-				sum.own[p.resource] += p.amount
-			}
+			sums.add(c)
 		}
 	}
 	return nil
 }
 
-func (t *tree) check(sums map[*node]*tally) error {
+func (s tallies) add(c placedClaim) {
+	sum := s.nodes[c.at]
+	if sum == nil {
+		sum = &tally{own: map[*resource]Amount{}}
+		s.nodes[c.at] = sum
+	}
+	sum.claims++
+	for _, p := range c.amounts {
+		sum.own[p.resource] += p.amount
+		s.holds[p.resource]++
+	}
+}
+
+func (t *tree) check(sums tallies) error {
+	for i, r := range t.resources {
+		if r.index != i || r.holds != sums.holds[r] {
+			return fmt.Errorf("resource %s of tree %s is not in its place, or counts %d holds but has %d", r.Name, t.name, r.holds, sums.holds[r])
+		}
+	}
 	var err error
 	claims, nodes := 0, 0
 	t.root.walk(func(n *node) bool {
 		nodes++
 		claims += n.claims
-		sum := sums[n]
+		sum := sums.nodes[n]
 		if sum == nil {
 			sum = &tally{}
 		}
@@ -89,11 +105,13 @@ func (n *node) check(t *tree, sum *tally) error {
 			return fmt.Errorf("I2: %s says it holds %d %s itself, but its claims add up to %d", n.place(), n.own[i], r.Name, sum.own[r])
 		case n.subtree[i] != below:
 			return fmt.Errorf("I1: %s says its subtree holds %d %s, but own use and children add up to %d", n.place(), n.subtree[i], r.Name, below)
-		case n.own[i] < 0:
-			return fmt.Errorf("%s holds %d %s, less than nothing", n.place(), n.own[i], r.Name)
+		case n.own[i] < 0 || n.subtree[i] < 0 || n.subtree[i] > MaxAmount:
+			return fmt.Errorf("%s holds %d %s itself and %d in its subtree, less than nothing or more than can be", n.place(), n.own[i], r.Name, n.subtree[i])
+		case n.ceilings[i] != n.effective(i).ceiling():
+			return fmt.Errorf("%s is admitted up to %d %s, but its limit is %s", n.place(), n.ceilings[i], r.Name, n.effective(i))
 		}
 		if s, ok := n.policy.(Switches); ok && s.Sum == SumWithinLimit {
-			if text := s.checkSum(n.family(i, n.own[i], nil)); text != "" {
+			if text := s.CheckFamily(n.family(i, n.own[i], nil)); text != "" {
 				return fmt.Errorf("I6: %s for %s: %s", n.place(), r.Name, text)
 			}
 		}
@@ -102,15 +120,24 @@ func (n *node) check(t *tree, sum *tally) error {
 }
 
 func (l *Ledger) checkEnded() error {
-	last := Instant(0)
+	last, youngest := Instant(0), map[string]*Allocation{}
 	for _, a := range l.ended.All() {
-		if a.ended == nil || a.ended.At < last {
-			return fmt.Errorf("ended allocations are out of order at %q", a.id)
+		if a.ended == nil || a.ended.At < last || a.ended.At > l.now.At {
+			return fmt.Errorf("I9: ended allocations are out of order at %q, or it ended in the future", a.id)
 		}
-		last = a.ended.At
+		last, youngest[a.id] = a.ended.At, a
 	}
-	if known, most := len(l.byID), l.held.Len()+l.ended.Len(); known > most {
-		return fmt.Errorf("%d ids are known, but only %d allocations are held or ended", known, most)
+	ids := l.held.Len()
+	for id, a := range youngest {
+		switch known := l.byID[id]; {
+		case known == a:
+			ids++
+		case known == nil || known.ended != nil:
+			return fmt.Errorf("ended allocation %q cannot be found by its id", id)
+		}
+	}
+	if ids != len(l.byID) {
+		return fmt.Errorf("%d ids are known, but %d allocations are held or ended", len(l.byID), ids)
 	}
 	return nil
 }

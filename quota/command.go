@@ -17,7 +17,7 @@ type Claim struct {
 // Allocate asks to hold all claims under an id that the caller chose, or nothing. Idempotent by id.
 type Allocate struct {
 	ID string
-	// Claims name each node at most once.
+	// Claims name each node at most once. Several unknown nodes may all be counted at the same ancestor.
 	Claims []Claim
 	// Labels are sorted by key.
 	Labels []Label

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,15 +25,11 @@ type Violation struct {
 // Missing is how much room lacks.
 func (v Violation) Missing() Amount { return v.Used.plus(v.Requested) - v.Limit }
 
+// hopeless is true if the request alone is larger than the limit, whatever is released.
+func (v Violation) hopeless() bool { return v.Requested > v.Limit }
+
 // NeverFits is true if the request alone is larger than some limit, whatever is released.
-func (d Decision) NeverFits() bool {
-	for _, v := range d.Violations {
-		if v.Requested > v.Limit {
-			return true
-		}
-	}
-	return false
-}
+func (d Decision) NeverFits() bool { return slices.ContainsFunc(d.Violations, Violation.hopeless) }
 
 // Explain says the decision in one sentence for a person, naming every violated level.
 func (d Decision) Explain() string {
@@ -43,12 +40,11 @@ func (d Decision) Explain() string {
 	for i, v := range d.Violations {
 		parts[i] = fmt.Sprintf("%s holds %d of %d %s, %d requested, %d missing",
 			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
+		if v.hopeless() {
+			parts[i] += " (more than the whole limit: it cannot fit until that is raised)"
+		}
 	}
-	text := "denied: " + strings.Join(parts, "; ")
-	if d.NeverFits() {
-		text += "; larger than the limit itself, so it cannot fit until the limit is raised"
-	}
-	return text
+	return "denied: " + strings.Join(parts, "; ")
 }
 
 // Place writes a node as people do: "tree:path/of/node", or "tree" for its root.

@@ -56,7 +56,7 @@ func (l *Ledger) draftResources(t *tree, resources []Resource, field string) *Er
 
 func (l *Ledger) draftNode(t *tree, spec NodeSpec, i int, field string) *Error {
 	if (i == 0) != (spec.Path == "") {
-		return refuse(Invalid, field+".path", "the first node of tree %s is its root with an empty path, and no other is; got %q", t.name, spec.Path)
+		return refuse(Invalid, field+".path", "the first node of tree %s is its root with an empty path, and no other is; got %q", t.name, clip(spec.Path))
 	}
 	if err := checkPath(spec.Path, field+".path", l.bounds.Depth); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (t *tree) limits(set []ResourceLimit, field string) ([]Limit, *Error) {
 		if i > 0 && set[i-1].Resource >= s.Resource {
 			return nil, refuse(Invalid, field, "resource %s is not in order, or limited twice", s.Resource)
 		}
-		r, err := t.checkLimit(s, field)
+		r, err := t.checkLimit(s, field, Invalid)
 		if err != nil {
 			return nil, err
 		}
@@ -97,13 +97,16 @@ func (t *tree) limits(set []ResourceLimit, field string) ([]Limit, *Error) {
 	return limits, nil
 }
 
-func (t *tree) checkLimit(s ResourceLimit, field string) (*resource, *Error) {
+// checkLimit refuses a limit that cannot be; unknown is the kind of refusal for a resource that the tree does not have.
+func (t *tree) checkLimit(s ResourceLimit, field string, unknown Kind) (*resource, *Error) {
 	r := t.resource(s.Resource)
 	switch {
 	case r == nil:
-		return nil, refuse(Invalid, field, "tree %s registers no resource %q; it has %s", t.name, clip(s.Resource), t.resourceNames())
+		return nil, refuse(unknown, field, "tree %s registers no resource %q; it has %s", t.name, clip(s.Resource), t.resourceNames())
 	case s.Limit.Kind > Unlimited:
 		return nil, refuse(Invalid, field, "the limit of %s is neither an amount nor unlimited nor unset", s.Resource)
+	case s.Limit.Kind != Limited && s.Limit.Amount != 0:
+		return nil, refuse(Invalid, field, "the limit of %s is %s and still names the amount %d; it is one or the other", s.Resource, s.Limit, s.Limit.Amount)
 	case s.Limit.Kind == Limited && (s.Limit.Amount < 0 || s.Limit.Amount > MaxAmount):
 		return nil, refuse(Invalid, field, "the limit of %s is %d; 0 to %d are allowed", s.Resource, s.Limit.Amount, MaxAmount)
 	}

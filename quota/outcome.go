@@ -6,7 +6,8 @@ type Outcome struct {
 	Refused *Error
 	// Decision is set for an Allocate that was decided (granted or denied).
 	Decision *Decision
-	// Allocation is set for a granted Allocate and for a Release; nil in a dry run.
+	// Allocation is set for a granted Allocate and for a Release. A dry run grants nothing, so there it is nil unless the
+	// allocation exists already.
 	Allocation *Allocation
 	// Configuration is set for a change of configuration.
 	Configuration *Configuration
@@ -18,9 +19,11 @@ type Outcome struct {
 type Configuration struct {
 	// Revision after the change.
 	Revision uint64
-	// Changes by tree and path; empty if everything was so already.
+	// Changes tree by tree: resources, then nodes parents before children, removed nodes last. Empty if everything was so
+	// already.
 	Changes []Change
-	// Over lists nodes of the changed trees above a limit, at most MaxOver.
+	// Over lists the nodes above a limit, at most MaxOver: of the trees that ApplyTrees named, or the node of SetLimits.
+	// A repeat does not list them again.
 	Over []Overuse
 }
 

@@ -16,9 +16,9 @@ func (l *Ledger) place(request Allocate) ([]placedClaim, *Error) {
 		if err != nil {
 			return nil, err
 		}
-		for j := range i {
-			if claims[j].at == placed.at {
-				return nil, refuse(Invalid, claimField(i, ".node"), "%s is claimed twice in one request, by claims[%d] too; join the amounts in one claim", placed.at.place(), j)
+		for j, other := range request.Claims[:i] {
+			if other.Tree == c.Tree && other.Node == c.Node {
+				return nil, refuse(Invalid, claimField(i, ".node"), "%s is claimed twice in one request, by claims[%d] too; join the amounts in one claim", Place(c.Tree, c.Node), j)
 			}
 		}
 		claims[i] = placed
@@ -109,16 +109,15 @@ func (t *tree) amounts(v Vector, i int) ([]placedAmount, *Error) {
 	amounts := make([]placedAmount, len(v))
 	for j, c := range v {
 		r := t.resource(c.Resource)
-		field := claimField(i, ".amounts")
 		switch {
 		case r == nil:
-			return nil, refuse(NotFound, field, "tree %s has no resource %q; it has %s", t.name, clip(c.Resource), t.resourceNames())
+			return nil, refuse(NotFound, amountField(i, c), "tree %s has no resource %q; it has %s", t.name, clip(c.Resource), t.resourceNames())
 		case c.Amount < 0:
-			return nil, refuse(Invalid, field, "%d %s is negative", c.Amount, c.Resource)
+			return nil, refuse(Invalid, amountField(i, c), "%d %s is negative", c.Amount, c.Resource)
 		case c.Amount > MaxAmount:
-			return nil, refuse(Invalid, field, "%d %s is more than any request may name (%d)", c.Amount, c.Resource, MaxAmount)
+			return nil, refuse(Invalid, amountField(i, c), "%d %s is more than any request may name (%d)", c.Amount, c.Resource, MaxAmount)
 		case j > 0 && v[j-1].Resource >= c.Resource:
-			return nil, refuse(Invalid, field, "resource %s is not in order, or there twice", c.Resource)
+			return nil, refuse(Invalid, amountField(i, c), "resource %s is not in order, or there twice", c.Resource)
 		}
 		amounts[j] = placedAmount{resource: r, amount: c.Amount}
 	}
@@ -126,3 +125,5 @@ func (t *tree) amounts(v Vector, i int) ([]placedAmount, *Error) {
 }
 
 func claimField(i int, rest string) string { return fmt.Sprintf("claims[%d]%s", i, rest) }
+
+func amountField(i int, c Component) string { return claimField(i, ".amounts["+clip(c.Resource)+"]") }

@@ -120,7 +120,7 @@ func (n *node) withLimits(set []ResourceLimit) (*node, *Error) {
 	swap := *n
 	swap.limits = append([]Limit(nil), n.limits...)
 	for i, s := range set {
-		r, err := n.tree.checkLimit(s, "limits")
+		r, err := n.tree.checkLimit(s, "limits", NotFound)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,21 @@ package quota
 
 // release ends an allocation and gives everything back.
 func (l *Ledger) release(c Release) Outcome {
+	out := l.releasable(c)
+	if out.Refused != nil || out.Repeated {
+		return out
+	}
+	a := out.Allocation
+	l.giveBack(a)
+	tombstone := *a
+	at := l.now
+	tombstone.ended = &at
+	l.bury(&tombstone)
+	return Outcome{Allocation: &tombstone}
+}
+
+// releasable says what a release would end, or has ended before; it changes nothing.
+func (l *Ledger) releasable(c Release) Outcome {
 	if err := checkID(c.ID); err != nil {
 		return Outcome{Refused: err}
 	}
@@ -9,15 +24,7 @@ func (l *Ledger) release(c Release) Outcome {
 	if a == nil {
 		return Outcome{Refused: refuse(NotFound, "id", "no allocation %q is held or has ended lately; list what is held to find its id", c.ID)}
 	}
-	if a.ended != nil {
-		return Outcome{Allocation: a, Repeated: true}
-	}
-	l.giveBack(a)
-	tombstone := *a
-	at := l.now
-	tombstone.ended = &at
-	l.bury(&tombstone)
-	return Outcome{Allocation: &tombstone}
+	return Outcome{Allocation: a, Repeated: a.ended != nil}
 }
 
 func (l *Ledger) giveBack(a *Allocation) {

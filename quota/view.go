@@ -89,11 +89,7 @@ func (v View) DryRun(c Command) Outcome {
 	case Allocate:
 		return v.dryAllocate(c)
 	case Release:
-		a := v.ledger.lookup(c.ID)
-		if a == nil {
-			return Outcome{Refused: refuse(NotFound, "id", "no allocation %q is held or has ended lately", clip(c.ID))}
-		}
-		return Outcome{Allocation: a}
+		return v.ledger.releasable(c)
 	case ApplyTrees:
 		return v.dryConfigure(c.Meta, v.ledger.planTrees(c))
 	case SetLimits:
@@ -108,12 +104,8 @@ func (v View) dryAllocate(c Allocate) Outcome {
 	if out, known := v.ledger.repeatOf(c); known {
 		return out
 	}
-	claims, refused := v.ledger.place(c)
-	if refused != nil {
-		return Outcome{Refused: refused}
-	}
-	decision := v.ledger.decide(claims)
-	return Outcome{Decision: &decision}
+	out, _ := v.ledger.judge(c)
+	return out
 }
 
 // dryConfigure answers the present revision: the change would make the next one.

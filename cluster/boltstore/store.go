@@ -113,7 +113,7 @@ func syncFolder(folder string) error {
 	if err != nil {
 		return fmt.Errorf("sync the data folder: %w", err)
 	}
-	defer handle.Close() // opened for reading: nothing can be lost
+	defer func() { _ = handle.Close() }() // opened for reading: nothing can be lost
 	if err := handle.Sync(); err != nil {
 		return fmt.Errorf("sync the data folder: %w", err)
 	}

@@ -94,3 +94,6 @@ func (n *notice) Close() error {
 	}
 	return nil
 }
+
+// Alone is the discovery of a node without peers.
+func Alone() cluster.Discovery { return newBoard().notice() }

@@ -155,6 +155,16 @@ func (c *Cluster) Node(id string) *cluster.Node {
 	return n
 }
 
+// RunMissing starts every node that does not run.
+func (c *Cluster) RunMissing() {
+	c.t.Helper()
+	for _, id := range c.ids {
+		if !slices.ContainsFunc(c.Nodes(), func(n *cluster.Node) bool { return n.Standing().ID == id }) {
+			c.Run(id)
+		}
+	}
+}
+
 // Nodes returns the running nodes by id.
 func (c *Cluster) Nodes() []*cluster.Node {
 	c.mu.Lock()

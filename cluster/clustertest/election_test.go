@@ -71,3 +71,38 @@ func TestOneNodeMayJoinLate(t *testing.T) {
 		c.Settle()
 	})
 }
+
+func TestTheOnlyVoterLeadsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 1)
+		for range 2 {
+			begin := time.Now()
+			n := c.Run("n1")
+			if _, err := n.WaitLeader(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begin); took > 200*time.Millisecond {
+				t.Errorf("the only voter waited %v for an election", took)
+			}
+			c.Stop("n1")
+		}
+	})
+}
+
+func TestTheLeadershipIsHandedToWhoeverLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 5)
+		for range 2 {
+			time.Sleep(10 * time.Second)
+			c.Crash(c.Followers()[0].Standing().ID)
+			before := time.Now()
+			c.Stop(c.Leader().Standing().ID)
+			c.Leader()
+			if took := time.Since(before); took > time.Second {
+				t.Errorf("the hand-over took %v, as long as an election needs", took)
+			}
+			c.RunMissing()
+			c.Settle()
+		}
+	})
+}

@@ -183,3 +183,57 @@ func TestAnIndexThatIsNoCommandIsReached(t *testing.T) {
 		}
 	})
 }
+
+// Answers take longer than an election, so a deposed leader goes on hearing what was sent to it before. raft's own
+// verification believes them; a read must not.
+func TestLateAnswersProveNoLeadership(t *testing.T) {
+	tempted := 0
+	for run := 0; run < 200 && tempted < 3; run++ {
+		synctest.Test(t, func(t *testing.T) {
+			if temptWithLateAnswers(t, clustertest.Start(t, 3), time.Duration(run)*70*time.Millisecond) {
+				tempted++
+			}
+		})
+	}
+	if tempted == 0 {
+		t.Error("no run had two leaders: the test proves nothing")
+	}
+}
+
+// temptWithLateAnswers makes a deposed leader that believes to lead while another acknowledges a write, and asks it for
+// a read index; false if that did not come about.
+func temptWithLateAnswers(t *testing.T, c *clustertest.Cluster, jitter time.Duration) bool {
+	const late = 3500 * time.Millisecond
+	c.PlantTree()
+	old, others, begin := c.Leader(), c.Followers(), time.Now()
+	slow := raft.ServerID(old.Standing().ID + ":1")
+	c.Network().SetDelay(func(_, to raft.ServerID) time.Duration {
+		if to != slow {
+			return time.Millisecond
+		}
+		// It grows slowly, so that the leader is never without answers for as long as its lease.
+		return min(late, time.Since(begin)/2)
+	})
+	time.Sleep(10*time.Second + jitter)
+	for _, n := range others {
+		c.Network().CutOneWay(slow, raft.ServerID(n.Standing().ID+":1"))
+	}
+	for cut := time.Now(); time.Since(cut) < late; time.Sleep(5 * time.Millisecond) {
+		for _, n := range others {
+			if !n.IsLeader() || !old.IsLeader() {
+				continue
+			}
+			_, acknowledged, err := n.Propose(t.Context(), clustertest.Take("a", 1))
+			if err != nil || !old.IsLeader() {
+				return false
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), late)
+			defer cancel()
+			if index, err := old.ReadIndex(ctx); err == nil && index < acknowledged {
+				t.Errorf("a deposed leader confirmed a read at %d, below the acknowledged write at %d", index, acknowledged)
+			}
+			return true
+		}
+	}
+	return false
+}

@@ -68,16 +68,13 @@ func assemble(c cluster.Config, store *boltstore.Store) (cluster.Parts, error) {
 	if err != nil {
 		return cluster.Parts{}, err
 	}
-	layer, err := listen(c.RaftAddr, c.RaftAdvertise)
+	transport, err := openTransport(c)
 	if err != nil {
 		return cluster.Parts{}, err
 	}
 	return cluster.Parts{
 		Logs: store, Stable: store, Snapshots: snapshots,
-		Transport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream: layer, MaxPool: raftPool, Timeout: raftTimeout, MsgpackUseNewTimeFormat: true,
-			Logger: c.Logger.Named("raft-net"),
-		}),
+		Transport: transport,
 		Discovery: gossip.New(gossip.Config{
 			ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger,
 		}),

@@ -156,7 +156,7 @@ func verifySnapshot(snapshots raft.SnapshotStore, stored storedSnapshot, check f
 	if err != nil {
 		return fmt.Errorf("open it: %w", err)
 	}
-	defer state.Close() // read only: nothing can be lost
+	defer func() { _ = state.Close() }() // read only: nothing can be lost
 	if meta.Index != stored.index || meta.Term != stored.term || meta.ID != stored.name {
 		return fmt.Errorf("its meta.json says that it is %s, index %d, term %d", meta.ID, meta.Index, meta.Term)
 	}

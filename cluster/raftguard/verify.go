@@ -38,7 +38,7 @@ func VerifyLog(logs raft.LogStore, snapshot uint64) error {
 		err := logs.GetLog(index, &entry)
 		if errors.Is(err, raft.ErrLogNotFound) {
 			if index > snapshot {
-				return &HoleError{First: index, Last: index}
+				return holeFrom(logs, index, last)
 			}
 			continue
 		}
@@ -47,6 +47,15 @@ func VerifyLog(logs raft.LogStore, snapshot uint64) error {
 		}
 	}
 	return nil
+}
+
+// holeFrom finds the end of the hole that begins at first.
+func holeFrom(logs raft.LogStore, first, last uint64) error {
+	hole := &HoleError{First: first, Last: first}
+	for hole.Last < last && errors.Is(logs.GetLog(hole.Last+1, &raft.Log{}), raft.ErrLogNotFound) {
+		hole.Last++
+	}
+	return hole
 }
 
 // bounds returns the first and the last index of the log, 0 and 0 when it is empty.

@@ -2,6 +2,7 @@ package simnet_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -37,8 +38,8 @@ func (r *register) content() string {
 func (r *register) Snapshot() (raft.FSMSnapshot, error) { return image(r.content()), nil }
 
 func (r *register) Restore(state io.ReadCloser) error {
-	defer state.Close()
 	content, err := io.ReadAll(state)
+	err = errors.Join(err, state.Close())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.applied = content
@@ -67,6 +68,7 @@ type cluster struct {
 }
 
 func start(t *testing.T, size int) *cluster {
+	t.Helper()
 	c := &cluster{
 		t: t, net: simnet.New(1), rafts: map[raft.ServerID]*raft.Raft{},
 		fsms: map[raft.ServerID]*register{}, disks: map[raft.ServerID]*simnet.Disk{},

@@ -217,7 +217,7 @@ func (t *Transport) enqueue(rpc raft.RPC) error {
 // fastPath returns the heartbeat handler when request is what raft.NetworkTransport takes for a heartbeat.
 func (t *Transport) fastPath(request any) func(raft.RPC) {
 	a, ok := request.(*raft.AppendEntriesRequest)
-	if !ok || a.Term == 0 || (a.Addr == nil && a.Leader == nil) {
+	if !ok || a.Term == 0 || a.Addr == nil {
 		return nil
 	}
 	if a.PrevLogEntry != 0 || a.PrevLogTerm != 0 || len(a.Entries) != 0 || a.LeaderCommitIndex != 0 {

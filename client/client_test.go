@@ -1,0 +1,415 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// server answers with functions that a test writes; a call that has none is unimplemented.
+type server struct {
+	quoratev1connect.UnimplementedTreeServiceHandler
+	quoratev1connect.UnimplementedAllocationServiceHandler
+	allocate func(context.Context, *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error)
+	batch    func(context.Context, *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error)
+	apply    func(context.Context, *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error)
+	limits   func(context.Context, *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error)
+	remove   func(context.Context, *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error)
+}
+
+func (s *server) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+	return s.allocate(ctx, r)
+}
+
+func (s *server) BatchAllocate(ctx context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
+	return s.batch(ctx, r)
+}
+
+func (s *server) ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
+	return s.apply(ctx, r)
+}
+
+func (s *server) SetLimits(ctx context.Context, r *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error) {
+	return s.limits(ctx, r)
+}
+
+func (s *server) DeleteTree(ctx context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
+	return s.remove(ctx, r)
+}
+
+// start serves on a free port until the test ends.
+func (s *server) start(t *testing.T) string {
+	t.Helper()
+	return serve(t, s.handler())
+}
+
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(quoratev1connect.NewTreeServiceHandler(s))
+	mux.Handle(quoratev1connect.NewAllocationServiceHandler(s))
+	return mux
+}
+
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	listening := httptest.NewServer(handler)
+	t.Cleanup(listening.Close)
+	return listening.URL
+}
+
+func grant(_ context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+	return &quoratev1.AllocateResponse{Allocation: &quoratev1.Allocation{Id: r.GetId()}, Fence: 7}, nil
+}
+
+func refuse(code connect.Code) func(context.Context, *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+	return func(context.Context, *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+		return nil, connect.NewError(code, errors.New("says the test"))
+	}
+}
+
+// hang answers nothing until the caller hangs up, which a server notices only when it has read the request.
+func hang(_ http.ResponseWriter, r *http.Request) {
+	if _, err := io.Copy(io.Discard, r.Body); err == nil {
+		<-r.Context().Done()
+	}
+}
+
+func newClient(t *testing.T, servers []string, options ...client.Option) *client.Client {
+	t.Helper()
+	c, err := client.New(servers, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// closedPort is an address that refuses connections.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
+}
+
+func TestNewRefusesAddresses(t *testing.T) {
+	for _, servers := range [][]string{nil, {""}, {"ftp://x"}, {"http://"}, {"http://x?y"}, {"http://x y"}, {"http://a", "::"}} {
+		if c, err := client.New(servers); err == nil || c != nil {
+			t.Errorf("New(%q) = %v, %v; want an error", servers, c, err)
+		}
+	}
+	for _, servers := range [][]string{{"127.0.0.1:7101"}, {"http://x"}, {"https://x:1/path/"}, {"[::1]:7101", "localhost:1"}} {
+		if _, err := client.New(servers); err != nil {
+			t.Errorf("New(%q): %v", servers, err)
+		}
+	}
+	for _, option := range []client.Option{client.WithPatience(0), client.WithAttemptTimeout(-1)} {
+		if _, err := client.New([]string{"x"}, option); err == nil {
+			t.Error("New takes a time that is not positive")
+		}
+	}
+}
+
+func TestCallsReachTheServer(t *testing.T) {
+	url := (&server{allocate: grant}).start(t)
+	for _, address := range []string{url, strings.TrimPrefix(url, "http://"), url + "/"} {
+		answer, err := newClient(t, []string{address}).Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+		if err != nil || answer.GetAllocation().GetId() != "a" || answer.GetFence() != 7 {
+			t.Errorf("%s: Allocate = %v, %v", address, answer, err)
+		}
+	}
+}
+
+func TestServersMayLiveUnderAPath(t *testing.T) {
+	url := serve(t, http.StripPrefix("/quota/eu", (&server{allocate: grant}).handler()))
+	if _, err := newClient(t, []string{url + "/quota/eu"}).Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnswersAreNotRepeated(t *testing.T) {
+	for _, code := range []connect.Code{
+		connect.CodeResourceExhausted, connect.CodeInvalidArgument, connect.CodeNotFound, connect.CodeAlreadyExists,
+		connect.CodeAborted, connect.CodeFailedPrecondition, connect.CodePermissionDenied, connect.CodeUnauthenticated,
+		connect.CodeInternal, connect.CodeUnimplemented,
+	} {
+		var calls atomic.Int32
+		s := &server{allocate: func(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+			calls.Add(1)
+			return refuse(code)(ctx, r)
+		}}
+		_, err := newClient(t, []string{s.start(t)}).Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+		if connect.CodeOf(err) != code || calls.Load() != 1 {
+			t.Errorf("%v: got %v after %d calls", code, err, calls.Load())
+		}
+	}
+}
+
+func TestFailuresGoToTheNextServer(t *testing.T) {
+	handle := func(answer http.HandlerFunc) string { return serve(t, answer) }
+	code := func(c connect.Code) string { return (&server{allocate: refuse(c)}).start(t) }
+	failing := map[string]string{
+		"refuses connections":         closedPort(t),
+		"has no leader":               code(connect.CodeUnavailable),
+		"shuts down":                  code(connect.CodeCanceled),
+		"is too slow for itself":      code(connect.CodeDeadlineExceeded),
+		"hangs":                       handle(hang),
+		"is a proxy without a server": handle(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }),
+		"hangs up":                    handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
+		"hangs up in the middle of its answer": handle(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/proto")
+			w.Header().Set("Content-Length", "100")
+			if _, err := io.WriteString(w, "half"); err != nil {
+				t.Error(err)
+			}
+			panic(http.ErrAbortHandler)
+		}),
+	}
+	for name, bad := range failing {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int32
+			good := &server{allocate: func(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+				calls.Add(1)
+				return grant(ctx, r)
+			}}
+			c := newClient(t, []string{bad, good.start(t)}, client.WithAttemptTimeout(200*time.Millisecond))
+			for range 3 {
+				answer, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+				if err != nil || answer.GetFence() != 7 {
+					t.Fatalf("Allocate = %v, %v", answer, err)
+				}
+			}
+			if calls.Load() != 3 {
+				t.Errorf("the good server was called %d times, want 3", calls.Load())
+			}
+		})
+	}
+}
+
+func TestOneServerIsAskedAgain(t *testing.T) {
+	var calls atomic.Int32
+	s := &server{allocate: func(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+		if calls.Add(1) < 3 {
+			return refuse(connect.CodeUnavailable)(ctx, r)
+		}
+		return grant(ctx, r)
+	}}
+	answer, err := newClient(t, []string{s.start(t)}).Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+	if err != nil || answer.GetFence() != 7 || calls.Load() != 3 {
+		t.Errorf("Allocate = %v, %v after %d calls", answer, err, calls.Load())
+	}
+}
+
+func TestGivesUpInTimeAndSaysWhy(t *testing.T) {
+	nobody := &server{allocate: refuse(connect.CodeUnavailable)}
+	request := &quoratev1.AllocateRequest{Id: "a"}
+	check := func(t *testing.T, err error) {
+		t.Helper()
+		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "says the test") ||
+			!strings.Contains(err.Error(), "no answer after") {
+			t.Errorf("got %v, want unavailable with the server's own words", err)
+		}
+	}
+	t.Run("at the deadline", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := newClient(t, []string{nobody.start(t)}).Allocations.Allocate(ctx, request)
+		check(t, err)
+	})
+	t.Run("when patience ends", func(t *testing.T) {
+		c := newClient(t, []string{nobody.start(t)}, client.WithPatience(300*time.Millisecond))
+		_, err := c.Allocations.Allocate(t.Context(), request)
+		check(t, err)
+	})
+	t.Run("when cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &server{allocate: func(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+			cancel()
+			return refuse(connect.CodeUnavailable)(ctx, r)
+		}}
+		_, err := newClient(t, []string{s.start(t)}).Allocations.Allocate(ctx, request)
+		if connect.CodeOf(err) != connect.CodeCanceled {
+			t.Errorf("got %v, want canceled", err)
+		}
+	})
+	t.Run("when nobody is there", func(t *testing.T) {
+		c := newClient(t, []string{closedPort(t)}, client.WithPatience(200*time.Millisecond))
+		_, err := c.Allocations.Allocate(t.Context(), request)
+		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("got %v, want unavailable", err)
+		}
+	})
+	t.Run("when it hangs", func(t *testing.T) {
+		c := newClient(t, []string{serve(t, http.HandlerFunc(hang))}, client.WithPatience(200*time.Millisecond))
+		_, err := c.Allocations.Allocate(t.Context(), request)
+		if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !strings.Contains(err.Error(), "127.0.0.1") {
+			t.Errorf("got %v, want deadline_exceeded with the server's address", err)
+		}
+	})
+}
+
+// TestALateAnswerIsNoAccident: an answer that comes after failures is passed on, not covered by them.
+func TestALateAnswerIsNoAccident(t *testing.T) {
+	busy := &server{allocate: refuse(connect.CodeUnavailable)}
+	full := &server{allocate: refuse(connect.CodeResourceExhausted)}
+	c := newClient(t, []string{busy.start(t), full.start(t)})
+	_, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || strings.Contains(err.Error(), "no answer") {
+		t.Errorf("got %v, want the denial itself", err)
+	}
+}
+
+// TestWritesAreNamedOnce: what the caller leaves unnamed gets a name, the same in every attempt, and another in the next
+// call. The caller's message stays as it was.
+func TestWritesAreNamedOnce(t *testing.T) {
+	var names []string
+	fail := func(name string) error {
+		names = append(names, name)
+		if len(names)%2 == 1 {
+			return connect.NewError(connect.CodeUnavailable, errors.New("once"))
+		}
+		return nil
+	}
+	s := &server{
+		allocate: func(_ context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+			return &quoratev1.AllocateResponse{}, fail(r.GetId())
+		},
+		batch: func(_ context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
+			return &quoratev1.BatchAllocateResponse{}, fail(r.GetRequests()[0].GetId())
+		},
+		apply: func(_ context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
+			return &quoratev1.ApplyTreesResponse{}, fail(r.GetRequestId())
+		},
+		limits: func(_ context.Context, r *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error) {
+			return &quoratev1.SetLimitsResponse{}, fail(r.GetRequestId())
+		},
+		remove: func(_ context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
+			return &quoratev1.DeleteTreeResponse{}, fail(r.GetRequestId())
+		},
+	}
+	c := newClient(t, []string{s.start(t)})
+	calls := map[string]func(name string) (string, error){
+		"Allocate": func(name string) (string, error) {
+			r := &quoratev1.AllocateRequest{Id: name}
+			_, err := c.Allocations.Allocate(t.Context(), r)
+			return r.GetId(), err
+		},
+		"BatchAllocate": func(name string) (string, error) {
+			r := &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{{Id: name}}}
+			_, err := c.Allocations.BatchAllocate(t.Context(), r)
+			return r.GetRequests()[0].GetId(), err
+		},
+		"ApplyTrees": func(name string) (string, error) {
+			r := &quoratev1.ApplyTreesRequest{RequestId: name}
+			_, err := c.Trees.ApplyTrees(t.Context(), r)
+			return r.GetRequestId(), err
+		},
+		"SetLimits": func(name string) (string, error) {
+			r := &quoratev1.SetLimitsRequest{RequestId: name}
+			_, err := c.Trees.SetLimits(t.Context(), r)
+			return r.GetRequestId(), err
+		},
+		"DeleteTree": func(name string) (string, error) {
+			r := &quoratev1.DeleteTreeRequest{RequestId: name}
+			_, err := c.Trees.DeleteTree(t.Context(), r)
+			return r.GetRequestId(), err
+		},
+	}
+	for method, call := range calls {
+		names = nil
+		for _, name := range []string{"", "", "mine"} {
+			if left, err := call(name); err != nil || left != name {
+				t.Errorf("%s: the message went in with %q and came back with %q, %v", method, name, left, err)
+			}
+		}
+		if len(names) != 6 || names[0] == "" || names[0] != names[1] || names[2] != names[3] || names[0] == names[2] ||
+			names[4] != "mine" || names[5] != "mine" {
+			t.Errorf("%s was sent with the names %q", method, names)
+		}
+	}
+	for _, method := range methodsWithRequestID() {
+		if calls[method] == nil {
+			t.Errorf("%s has a request id that the client does not fill: wrap it in names.go and test it here", method)
+		}
+	}
+}
+
+// methodsWithRequestID are the methods of the public API whose request has one.
+func methodsWithRequestID() []string {
+	var found []string
+	protoregistry.GlobalFiles.RangeFilesByPackage("quorate.v1", func(file protoreflect.FileDescriptor) bool {
+		for i := range file.Services().Len() {
+			methods := file.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				if methods.Get(j).Input().Fields().ByName("request_id") != nil {
+					found = append(found, string(methods.Get(j).Name()))
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func TestDecisionOf(t *testing.T) {
+	want := &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_DENIED, Explanation: "no room"}
+	s := &server{allocate: func(context.Context, *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+		failure := connect.NewError(connect.CodeResourceExhausted, errors.New("no room"))
+		detail, err := connect.NewErrorDetail(want)
+		if err != nil {
+			return nil, err
+		}
+		failure.AddDetail(detail)
+		return nil, failure
+	}}
+	_, err := newClient(t, []string{s.start(t)}).Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+	got, denied := client.DecisionOf(err)
+	if !denied || got.GetExplanation() != "no room" {
+		t.Errorf("DecisionOf(%v) = %v, %v", err, got, denied)
+	}
+	for _, other := range []error{nil, errors.New("x"), connect.NewError(connect.CodeResourceExhausted, errors.New("x"))} {
+		if got, denied := client.DecisionOf(other); denied {
+			t.Errorf("DecisionOf(%v) = %v", other, got)
+		}
+	}
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	var connections atomic.Int32
+	listening := httptest.NewUnstartedServer((&server{allocate: grant}).handler())
+	listening.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	listening.Start()
+	t.Cleanup(listening.Close)
+	c := newClient(t, []string{listening.URL})
+	for range 10 {
+		if _, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if connections.Load() != 1 {
+		t.Errorf("ten calls made %d connections, want 1", connections.Load())
+	}
+}

@@ -1,0 +1,54 @@
+package client
+
+import (
+	"net"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+)
+
+// Option changes how a Client works.
+type Option func(*settings)
+
+type settings struct {
+	http           connect.HTTPClient
+	attemptTimeout time.Duration
+	patience       time.Duration
+}
+
+func defaults() settings {
+	return settings{http: newHTTPClient(), attemptTimeout: 5 * time.Second, patience: 30 * time.Second}
+}
+
+// WithPatience bounds a call whose context has no deadline, all attempts and pauses together. The default is 30 seconds.
+// A context with a deadline is kept to the deadline instead.
+func WithPatience(d time.Duration) Option {
+	return func(s *settings) { s.patience = d }
+}
+
+// WithAttemptTimeout bounds one attempt at one server, so that a server that neither answers nor refuses does not use up
+// the whole call. The default is 5 seconds.
+func WithAttemptTimeout(d time.Duration) Option {
+	return func(s *settings) { s.attemptTimeout = d }
+}
+
+// WithHTTPClient sends through another HTTP client, for example one with certificates. The default keeps connections open
+// and speaks HTTP/1.1, which is quicker than HTTP/2 for calls with one answer each.
+func WithHTTPClient(c connect.HTTPClient) Option {
+	return func(s *settings) { s.http = c }
+}
+
+func newHTTPClient() *http.Client {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Client{Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		Protocols:           protocols,
+		MaxIdleConns:        1024,
+		MaxIdleConnsPerHost: 256,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: 5 * time.Second,
+	}}
+}

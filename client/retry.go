@@ -1,0 +1,107 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Pauses between attempts grow from the first to the longest, each spread by half, so that the clients of a cluster that
+// elects a leader do not all come back at once.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = time.Second
+)
+
+// retrier repeats calls that did not get through, at the next server.
+type retrier struct {
+	settings settings
+	servers  *servers
+}
+
+// WrapUnary makes attempts until one is answered or the time is up.
+func (r *retrier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		if _, bounded := ctx.Deadline(); !bounded {
+			patient, cancel := context.WithTimeout(ctx, r.settings.patience)
+			defer cancel()
+			ctx = patient
+		}
+		return r.call(ctx, next, request)
+	}
+}
+
+func (r *retrier) call(
+	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
+) (connect.AnyResponse, error) {
+	var failure error // what the attempts met, until one is answered
+	attempts := 0
+	response, err := backoff.Retry(ctx, func() (connect.AnyResponse, error) {
+		attempts++
+		response, err := r.attempt(ctx, next, request)
+		if err != nil && !mayPass(err) {
+			failure = nil
+			return nil, backoff.Permanent(err)
+		}
+		if ctx.Err() == nil || failure == nil { // an attempt that was cut short says less than the one before
+			failure = err
+		}
+		return response, err
+	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0))
+	switch {
+	case err == nil || failure == nil:
+		return response, err
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, connect.NewError(connect.CodeCanceled, ctx.Err())
+	default:
+		return nil, fmt.Errorf("no answer after %d attempts, the last at %w", attempts, failure)
+	}
+}
+
+// attempt asks the present server once and leaves it if it fails.
+func (r *retrier) attempt(
+	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
+) (connect.AnyResponse, error) {
+	index := r.servers.index()
+	limited, cancel := context.WithTimeout(at(ctx, index), r.settings.attemptTimeout)
+	defer cancel()
+	response, err := next(limited, request)
+	if err == nil || !mayPass(err) {
+		return response, err
+	}
+	if ctx.Err() == nil { // it failed by itself and was not cut short
+		r.servers.leave(index)
+	}
+	return nil, fmt.Errorf("%s: %w", r.servers.urls[index].Host, err)
+}
+
+// mayPass tells whether a failure is an accident that another attempt may not meet: no leader, no connection, a server
+// that hangs or shuts down. Everything else is an answer.
+func mayPass(err error) bool {
+	switch connect.CodeOf(err) { //nolint:exhaustive // all other codes are answers
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled:
+		return true
+	default:
+		return false
+	}
+}
+
+func pauses() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = firstPause, longestPause
+	return b
+}
+
+// WrapStreamingClient leaves streams alone.
+func (r *retrier) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// WrapStreamingHandler is for servers.
+func (r *retrier) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}

@@ -1,0 +1,106 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"connectrpc.com/connect"
+)
+
+// placeholder stands in requests until the sender puts the address of a server there.
+const placeholder = "http://quorate.invalid"
+
+// servers are the known addresses and the one that is asked now.
+type servers struct {
+	urls    []*url.URL
+	current atomic.Uint32 // index into urls
+}
+
+func parseServers(addresses []string) (*servers, error) {
+	if len(addresses) == 0 {
+		return nil, errors.New("client: no server given: name at least one, such as http://127.0.0.1:7101")
+	}
+	known := &servers{}
+	for _, address := range addresses {
+		u, err := parseServer(address)
+		if err != nil {
+			return nil, err
+		}
+		known.urls = append(known.urls, u)
+	}
+	return known, nil
+}
+
+func parseServer(address string) (*url.URL, error) {
+	text := address
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("client: server %q is no address: write host:port or http://host:port: %w", address, err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("client: server %q is no address: write host:port, http://host:port or https://host:port", address)
+	}
+	return u, nil
+}
+
+// index is the server to ask now.
+func (s *servers) index() uint32 {
+	return s.current.Load()
+}
+
+// leave goes on to the next server, unless another call has done so already.
+func (s *servers) leave(failed uint32) {
+	s.current.CompareAndSwap(failed, (failed+1)%uint32(len(s.urls))) //nolint:gosec // a list of addresses is short
+}
+
+type serverKey struct{}
+
+// at names the server that a call made with the context goes to.
+func at(ctx context.Context, index uint32) context.Context {
+	return context.WithValue(ctx, serverKey{}, index)
+}
+
+// sender sends a request to the server that its context names.
+type sender struct {
+	http    connect.HTTPClient
+	servers *servers
+}
+
+// Do reads the whole answer before it returns, so that a connection that breaks in the middle of an answer is the same
+// accident as one that cannot be made, and is repeated as such.
+func (s *sender) Do(request *http.Request) (*http.Response, error) {
+	index, named := request.Context().Value(serverKey{}).(uint32)
+	if !named {
+		index = s.servers.index()
+	}
+	// A copy, because connect uses the same headers for the next attempt while this one may still be on its way out.
+	sent := request.Clone(request.Context())
+	server := s.servers.urls[index]
+	sent.URL.Scheme, sent.URL.Host, sent.Host = server.Scheme, server.Host, server.Host
+	sent.URL.User = server.User
+	sent.URL.Path = strings.TrimSuffix(server.Path, "/") + request.URL.Path
+
+	response, err := s.http.Do(sent)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	if closed := response.Body.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the answer of %s broke off: %w", server.Host, err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
+}

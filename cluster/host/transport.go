@@ -1,0 +1,39 @@
+package host
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster"
+)
+
+// openTransport listens for raft.
+func openTransport(c cluster.Config) (raft.Transport, error) {
+	layer, err := listen(c.RaftAddr, c.RaftAdvertise)
+	if err != nil {
+		return nil, err
+	}
+	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: layer, MaxPool: raftPool, Timeout: raftTimeout, MsgpackUseNewTimeFormat: true,
+		Logger: transportLog{c.Logger.Named("raft-net")},
+	}), nil
+}
+
+// transportLog keeps back one complaint: that a transport which is being shut down reads no more.
+type transportLog struct{ hclog.Logger }
+
+// Error logs an error, or mentions it at debug level if it only says that the transport is closed.
+func (l transportLog) Error(message string, args ...any) {
+	closing := slices.ContainsFunc(args, func(arg any) bool {
+		err, ok := arg.(error)
+		return ok && errors.Is(err, raft.ErrTransportShutdown)
+	})
+	if closing {
+		l.Debug(message, args...)
+		return
+	}
+	l.Logger.Error(message, args...)
+}

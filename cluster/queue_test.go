@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/fsm"
+	"github.com/quorate/quorate/quota"
+)
+
+func releases(n, idBytes int) []quota.Command {
+	commands := make([]quota.Command, n)
+	for i := range commands {
+		id := fmt.Sprint(i)
+		commands[i] = quota.Release{ID: id + strings.Repeat("x", max(0, idBytes-len(id)))}
+	}
+	return commands
+}
+
+func proposed(commands, bytes int) *proposal {
+	return &proposal{commands: releases(commands, 1), bytes: bytes, done: make(chan result, 1)}
+}
+
+func TestOneCallStaysInOneEntryIfItFits(t *testing.T) {
+	cases := []struct {
+		commands, idBytes int
+		entries           int
+	}{
+		{1, 10, 1},
+		{1000, 100, 1},
+		{fsm.MaxEntryCommands, 10, 1},
+		{fsm.MaxEntryCommands + 1, 10, 2},
+		{4 * fsm.MaxEntryCommands, 10, 4},
+		{64, fsm.MaxEntryBytes / 60, 2},
+	}
+	for _, c := range cases {
+		commands := releases(c.commands, c.idBytes)
+		proposals, err := divide(commands)
+		if err != nil || len(proposals) != c.entries {
+			t.Errorf("%d commands of %d bytes make %d entries, %v; want %d", c.commands, c.idBytes, len(proposals), err, c.entries)
+		}
+		var joined []quota.Command
+		for _, p := range proposals {
+			joined = append(joined, p.commands...)
+			if _, err := fsm.EncodeEntry(quota.Stamp{At: 1 << 50, Wall: 1 << 50}, p.commands); err != nil {
+				t.Errorf("%d commands of %d bytes: %v", c.commands, c.idBytes, err)
+			}
+		}
+		if fmt.Sprint(joined) != fmt.Sprint(commands) {
+			t.Errorf("%d commands of %d bytes change their order", c.commands, c.idBytes)
+		}
+	}
+}
+
+func TestWhatNeverFitsIsRefused(t *testing.T) {
+	for _, commands := range [][]quota.Command{nil, releases(1, fsm.MaxEntryBytes)} {
+		_, err := divide(commands)
+		if e, ok := err.(*Error); !ok || e.Reason != TooLarge || !e.NotApplied {
+			t.Errorf("%d commands: %v, want TOO_LARGE, not applied", len(commands), err)
+		}
+	}
+}
+
+func TestTheQueueFillsEntriesInOrder(t *testing.T) {
+	q := newQueue()
+	var all []*proposal
+	for _, size := range []int{600, 400, 24, 1, 1024, 1} {
+		all = append(all, proposed(size, 10))
+	}
+	if err := q.put(all); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]*proposal{all[:3], all[3:4], all[4:5], all[5:]} {
+		if got := q.take(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("an entry took %d proposals, want %d", len(got), len(want))
+		}
+	}
+	if got := q.take(); got != nil {
+		t.Errorf("an empty queue gave %d proposals", len(got))
+	}
+}
+
+func TestTheQueueBoundsBytes(t *testing.T) {
+	q := newQueue()
+	for range 3 {
+		if err := q.put([]*proposal{proposed(1, fsm.MaxEntryBytes/2)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(q.take()); got != 1 {
+		t.Errorf("an entry took %d halves with the overhead of an entry, want 1", got)
+	}
+}
+
+func TestAFullQueueSaysOverloaded(t *testing.T) {
+	q := newQueue()
+	var err *Error
+	taken := 0
+	for ; err == nil && taken < 100; taken++ {
+		err = q.put([]*proposal{proposed(fsm.MaxEntryCommands, 10)})
+	}
+	if err == nil || err.Reason != Overloaded || !err.NotApplied {
+		t.Fatalf("after %d full entries: %v, want OVERLOADED, not applied", taken, err)
+	}
+	q.take()
+	if err := q.put([]*proposal{proposed(1, 10)}); err != nil {
+		t.Errorf("after room was made: %v", err)
+	}
+}
+
+func TestWithdrawAndClose(t *testing.T) {
+	q := newQueue()
+	first, second := proposed(1, 10), proposed(1, 10)
+	if err := q.put([]*proposal{first, second}); err != nil {
+		t.Fatal(err)
+	}
+	if !q.withdraw(first) || q.withdraw(first) {
+		t.Error("a waiting proposal can be withdrawn exactly once")
+	}
+	q.close()
+	if r := <-second.done; ReasonOf(r.err) != NotLeader || !r.err.(*Error).NotApplied {
+		t.Errorf("a waiting proposal got %v at the close", r.err)
+	}
+	if err := q.put([]*proposal{first}); err == nil || err.Reason != NotLeader || !err.NotApplied {
+		t.Errorf("a closed queue answers %v", err)
+	}
+	if q.commands != 0 || q.bytes != 0 {
+		t.Errorf("a closed queue counts %d commands, %d bytes", q.commands, q.bytes)
+	}
+}

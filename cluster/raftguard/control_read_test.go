@@ -1,0 +1,96 @@
+package raftguard_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Negative control for reads that trust raft.VerifyLeader: a deposed leader passes it after a newer write was
+// acknowledged elsewhere.
+//
+// The schedule: leader a sends a heartbeat to b and to c, and their answers crawl. Nothing else that a sends gets
+// through from then on. b and c elect a leader, which acknowledges the write "new". Now a client reads at a: a asks
+// VerifyLeader, the old answers arrive, and raft counts them although they say nothing about the time after they were
+// given. The read would miss "new".
+//
+// The guard remembers when a sent what was answered. AckedSince refuses, for nothing that a sent after the read came in
+// has been answered.
+func TestControlVerifyLeaderIsStaleAndAckedSinceRefuses(t *testing.T) {
+	const rounds = 5
+	stale := 0
+	for round := range uint64(rounds) {
+		synctest.Test(t, func(t *testing.T) {
+			passed, acked := readAtDeposedLeader(t, round)
+			if passed {
+				stale++
+			}
+			if acked {
+				t.Error("AckedSince accepted a read at a deposed leader")
+			}
+		})
+	}
+	t.Logf("%d of %d reads at a deposed leader passed VerifyLeader", stale, rounds)
+	if stale == 0 {
+		t.Error("VerifyLeader refused every time: either raft mended it, then AckedSince may go, or this schedule no " +
+			"longer shows it, then mend the schedule")
+	}
+}
+
+// readAtDeposedLeader plays one round. It reports whether VerifyLeader passed the stale read and whether AckedSince did.
+func readAtDeposedLeader(t *testing.T, seed uint64) (passed, acked bool) {
+	t.Helper()
+	c := newCluster(t, seed)
+	defer c.close()
+	c.net.SetDelay(func(_, to raft.ServerID) time.Duration {
+		if to == "a" {
+			return 9 * time.Second
+		}
+		return 0
+	})
+	sent := c.a.raft.VerifyLeader() // makes a send heartbeats now
+	time.Sleep(time.Millisecond)
+	c.net.CutOneWay("a", "b")
+	c.net.CutOneWay("a", "c")
+	c.eventually("b or c takes over", func() bool { return c.leaderOf(c.b, c.c) != nil })
+	c.write(c.leaderOf(c.b, c.c), "new")
+
+	arrived, term := time.Now(), c.a.raft.CurrentTerm()
+	passed = c.a.raft.VerifyLeader().Error() == nil
+	acked = c.acked(c.a, term, arrived)
+	if passed && c.a.fsm.holds("new") {
+		t.Error("the read is not stale, so this round shows nothing")
+	}
+	c.must(sent.Error()) // rightly so: a was the leader when it was asked
+	return passed, acked
+}
+
+// acked asks the guard as the node does: for a majority of a, b and c.
+func (c *cluster) acked(n *node, term uint64, since time.Time) bool {
+	return n.transport.AckedSince(term, since, []raft.ServerID{"a", "b", "c"}, n.id)
+}
+
+func TestAckedSinceAcceptsAHealthyLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		defer c.close()
+		c.net.SetDelay(func(_, _ raft.ServerID) time.Duration { return 10 * time.Millisecond })
+		time.Sleep(10 * time.Second)
+		arrived, term := time.Now(), c.a.raft.CurrentTerm()
+		if c.acked(c.a, term, arrived) {
+			t.Error("accepted before anything was sent")
+		}
+		verifications := 0
+		for ; !c.acked(c.a, term, arrived) && verifications < 10; verifications++ {
+			c.must(c.a.raft.VerifyLeader().Error())
+		}
+		if verifications == 10 {
+			t.Error("a healthy leader is refused after 10 verifications")
+		}
+		if took := time.Since(arrived); took > 100*time.Millisecond {
+			t.Errorf("a read at a healthy leader took %v on a network with round trips of 20 ms", took)
+		}
+	})
+}

@@ -1,0 +1,199 @@
+package raftguard_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/raftguard"
+	"github.com/quorate/quorate/cluster/simnet"
+)
+
+// history is an FSM that remembers which command it applied at which index: two replicas that differ here have
+// diverged.
+type history struct {
+	mu      sync.Mutex
+	applied map[uint64]string
+}
+
+func newHistory() *history { return &history{applied: map[uint64]string{}} }
+
+func (h *history) Apply(entry *raft.Log) any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.applied[entry.Index] = string(entry.Data)
+	return nil
+}
+
+func (h *history) content() map[uint64]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.applied)
+}
+
+func (h *history) holds(command string) bool {
+	for _, applied := range h.content() {
+		if applied == command {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *history) Snapshot() (raft.FSMSnapshot, error) { return image(h.content()), nil }
+
+func (h *history) Restore(state io.ReadCloser) error {
+	applied := map[uint64]string{}
+	if err := errors.Join(json.NewDecoder(state).Decode(&applied), state.Close()); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.applied = applied
+	return nil
+}
+
+type image map[uint64]string
+
+func (i image) Persist(sink raft.SnapshotSink) error {
+	if err := json.NewEncoder(sink).Encode(i); err != nil {
+		return err
+	}
+	return sink.Close()
+}
+
+func (image) Release() {}
+
+// node is one raft with all that a restart keeps.
+type node struct {
+	id        raft.ServerID
+	config    *raft.Config
+	disk      *simnet.Disk
+	raft      *raft.Raft
+	fsm       *history
+	transport *raftguard.Transport
+}
+
+// cluster is three raft nodes a, b and c in virtual time. All but a have raft's default timeouts; a is the leader.
+type cluster struct {
+	t       *testing.T
+	net     *simnet.Network
+	a, b, c *node
+	// transport holds the options of every guard, and wrap what stands between raft and its stores.
+	transport []raftguard.TransportOption
+	wrap      func(*node) (raft.LogStore, raft.SnapshotStore)
+}
+
+// patience is the lease of node a. Such a leader stands for one that was paused, or that hears its followers late: it
+// does not know for a while that it was deposed. raft's safety must not depend on how long that takes.
+const patience = time.Minute
+
+func newCluster(t *testing.T, seed uint64, change ...func(*cluster)) *cluster {
+	t.Helper()
+	c := &cluster{t: t, net: simnet.New(seed)}
+	c.wrap = func(n *node) (raft.LogStore, raft.SnapshotStore) { return n.disk, n.disk.Snapshots }
+	for _, apply := range change {
+		apply(c)
+	}
+	c.a, c.b, c.c = c.newNode("a"), c.newNode("b"), c.newNode("c")
+	c.a.config.HeartbeatTimeout = patience
+	c.a.config.ElectionTimeout = patience
+	c.a.config.LeaderLeaseTimeout = patience
+	var servers raft.Configuration
+	for _, n := range c.nodes() {
+		c.start(n)
+		servers.Servers = append(servers.Servers, raft.Server{ID: n.id, Address: raft.ServerAddress(n.id)})
+	}
+	c.must(c.b.raft.BootstrapCluster(servers).Error())
+	c.eventually("b or c leads", func() bool { return c.leaderOf(c.b, c.c) != nil })
+	c.must(c.leaderOf(c.b, c.c).raft.LeadershipTransferToServer("a", "a").Error())
+	c.eventually("a leads", func() bool { return c.a.raft.State() == raft.Leader })
+	c.write(c.a, "before")
+	return c
+}
+
+func (c *cluster) newNode(id raft.ServerID) *node {
+	config := raft.DefaultConfig()
+	config.LocalID, config.Logger = id, hclog.NewNullLogger()
+	config.TrailingLogs, config.SnapshotThreshold = 4, 1<<20 // snapshots are taken by hand only
+	return &node{id: id, config: config, disk: simnet.NewDisk(2)}
+}
+
+// start boots n on its disk, for the first time or again.
+func (c *cluster) start(n *node) {
+	c.t.Helper()
+	n.fsm = newHistory()
+	n.transport = raftguard.NewTransport(c.net.Transport(n.id), c.transport...)
+	logs, snapshots := c.wrap(n)
+	var err error
+	n.raft, err = raft.NewRaft(n.config, n.fsm, logs, n.disk, snapshots, n.transport)
+	c.must(err)
+}
+
+func (c *cluster) crash(n *node) {
+	c.t.Helper()
+	c.must(n.raft.Shutdown().Error())
+}
+
+func (c *cluster) close() {
+	for _, n := range c.nodes() {
+		c.crash(n)
+	}
+	c.net.Close()
+}
+
+func (c *cluster) nodes() []*node { return []*node{c.a, c.b, c.c} }
+
+// leaderOf returns the first of nodes that leads and has committed something in its term, or nil.
+func (c *cluster) leaderOf(nodes ...*node) *node {
+	for _, n := range nodes {
+		if n.raft.State() == raft.Leader && n.raft.Barrier(time.Second).Error() == nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// write wants the command acknowledged by n.
+func (c *cluster) write(n *node, command string) {
+	c.t.Helper()
+	if err := n.raft.Apply([]byte(command), time.Second).Error(); err != nil {
+		c.t.Fatalf("write %q at %s: %v", command, n.id, err)
+	}
+}
+
+// eventually waits up to a virtual minute.
+func (c *cluster) eventually(what string, holds func() bool) {
+	c.t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	c.t.Fatalf("not within a minute: %s", what)
+}
+
+// diverged reports whether two nodes applied different commands at one index, or one of them nothing at all, once all
+// have had time to catch up.
+func (c *cluster) diverged() bool {
+	return !maps.Equal(c.a.fsm.content(), c.b.fsm.content()) || !maps.Equal(c.b.fsm.content(), c.c.fsm.content())
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) String() string {
+	return fmt.Sprintf("a %v, b %v, c %v", c.a.fsm.content(), c.b.fsm.content(), c.c.fsm.content())
+}

@@ -1,0 +1,62 @@
+package raftguard_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/raftguard"
+)
+
+func TestLatchClosesOnTheFirstErrorOfAnyOperation(t *testing.T) {
+	entry := &raft.Log{Index: 1, Term: 1}
+	operations := map[string]func(*raftguard.Latch) error{
+		"StoreLogs":   func(l *raftguard.Latch) error { return l.StoreLog(entry) },
+		"DeleteRange": func(l *raftguard.Latch) error { return l.DeleteRange(1, 1) },
+		"Set k":       func(l *raftguard.Latch) error { return l.Set([]byte("k"), []byte("v")) },
+		"SetUint64 k": func(l *raftguard.Latch) error { return l.SetUint64([]byte("k"), 1) },
+		"GetLog":      func(l *raftguard.Latch) error { return l.GetLog(1, &raft.Log{}) },
+	}
+	for operation, run := range operations {
+		t.Run(operation, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &faultyDisk{InmemStore: raft.NewInmemStore()}
+				var told []error
+				latch := raftguard.NewLatch(disk, disk, func(err error) { told = append(told, err) })
+				if err := latch.StoreLogs([]*raft.Log{entry}); err != nil || latch.Err() != nil {
+					t.Fatalf("a good write: %v, latch: %v", err, latch.Err())
+				}
+				disk.failNext(operation)
+				if err := run(latch); !errors.Is(err, errDisk) {
+					t.Errorf("the failing call returned %v", err)
+				}
+				for range 3 {
+					if err := latch.SetUint64([]byte("term"), 2); !errors.Is(err, errDisk) {
+						t.Errorf("a later write returned %v", err)
+					}
+				}
+				synctest.Wait()
+				var failed *raftguard.StoreFailedError
+				if len(told) != 1 || !errors.As(told[0], &failed) {
+					t.Fatalf("told %v, want one *StoreFailedError", told)
+				}
+				if n, _ := disk.writesAfterFailure(); n != 0 {
+					t.Errorf("%d writes reached the disk after it failed", n)
+				}
+			})
+		})
+	}
+}
+
+func TestLatchTakesAMissingEntryForAnAnswer(t *testing.T) {
+	disk := raft.NewInmemStore()
+	latch := raftguard.NewLatch(disk, disk, func(err error) { t.Errorf("told %v", err) })
+	if err := latch.GetLog(7, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
+		t.Errorf("got %v", err)
+	}
+	if err := latch.Err(); err != nil {
+		t.Errorf("the latch closed: %v", err)
+	}
+}

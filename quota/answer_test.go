@@ -1,0 +1,223 @@
+package quota_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// outcome says what a command did.
+func (p *player) outcome(c quota.Command, out quota.Outcome) {
+	repeated := ""
+	if out.Repeated {
+		repeated = " (repeated)"
+	}
+	switch {
+	case out.Refused != nil:
+		p.say("refused %s: %s", out.Refused.Kind, out.Refused.Error())
+	case out.Configuration != nil:
+		p.configuration(*out.Configuration, repeated)
+	case out.Decision != nil && out.Allocation == nil:
+		p.say("%s%s", out.Decision.Explain(), repeated)
+	case out.Decision != nil:
+		p.say("%s, fence %d%s", out.Decision.Explain(), out.Allocation.Fence(), repeated)
+		p.placed(out.Allocation.Info())
+	case out.Allocation != nil:
+		p.say("released%s", repeated)
+	default:
+		p.say("%T did nothing at all", c)
+	}
+}
+
+// placed says where claims count, if it is not where they were asked for.
+func (p *player) placed(a quota.AllocationInfo) {
+	for _, c := range a.Claims {
+		if c.Placed != c.Node {
+			p.say("  %s is counted at %s", quota.Place(c.Tree, c.Node), quota.Place(c.Tree, c.Placed))
+		}
+	}
+}
+
+func (p *player) configuration(c quota.Configuration, repeated string) {
+	p.say("revision %d%s", c.Revision, repeated)
+	p.changes(c.Changes)
+	if len(c.Changes) == 0 {
+		p.say("  nothing changed")
+	}
+	for _, o := range c.Over {
+		p.say("  over its limit: %s holds %d of %d %s", quota.Place(o.Tree, o.Node), o.Used, o.Limit, o.Resource)
+	}
+}
+
+func (p *player) changes(changes []quota.Change) {
+	for _, c := range changes {
+		what := quota.Place(c.Tree, c.Node) + " " + c.Field
+		switch c.Kind {
+		case quota.Added:
+			p.say("  added %s: %s", what, c.After)
+		case quota.Removed:
+			p.say("  removed %s: %s", what, c.Before)
+		case quota.Changed:
+			p.say("  changed %s: %s to %s", what, c.Before, c.After)
+		}
+	}
+}
+
+// read answers the questions.
+func (p *player) read(word string, args []string) error {
+	v := p.ledger.View()
+	switch word {
+	case "usage":
+		p.usage(v, args[0])
+	case "tree":
+		p.tree(v, args[0])
+	case "trees":
+		for _, t := range v.Trees() {
+			p.say("%s: policy %s, %d resources, %d nodes, %d claims held", t.Name, t.Policy, len(t.Resources), t.Nodes, t.Claims)
+		}
+	case "list":
+		p.list(v, args)
+	case "get":
+		p.get(v, args[0])
+	case "history":
+		p.history(v)
+	case "counts":
+		c := v.Counts()
+		p.say("%d trees, %d nodes, %d held, %d ended", c.Trees, c.Nodes, c.Held, c.Ended)
+	default:
+		return fmt.Errorf("what is %q?", word)
+	}
+	return nil
+}
+
+func (p *player) usage(v quota.View, place string) {
+	tree, node := at(place)
+	page, refused := v.Usage(tree, node, true, false, "", math.MaxInt)
+	if refused != nil {
+		p.say("refused %s: %s", refused.Kind, refused.Error())
+		return
+	}
+	table := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0)
+	for _, n := range page.Nodes {
+		name := quota.Place(tree, n.Path)
+		for _, r := range n.Resources {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", name, r.Resource.Name, standing(r))
+			name = ""
+		}
+	}
+	_ = table.Flush() // into a strings.Builder
+}
+
+func standing(r quota.ResourceUsage) string {
+	limit := r.Effective.String()
+	if r.Set != r.Effective {
+		limit += " (" + r.Set.String() + ")"
+	}
+	room := "any"
+	if r.Bounded {
+		room = fmt.Sprint(r.Headroom)
+	}
+	text := fmt.Sprintf("limit %s\town %d\tsubtree %d\troom %s", limit, r.Own, r.Subtree, room)
+	if r.Over > 0 {
+		text += fmt.Sprintf("\tover by %d", r.Over)
+	}
+	return text
+}
+
+func (p *player) tree(v quota.View, name string) {
+	spec, refused := v.Tree(name)
+	if refused != nil {
+		p.say("refused %s: %s", refused.Kind, refused.Error())
+		return
+	}
+	for _, r := range spec.Resources {
+		p.say("resource %s counts %s", r.Name, r.Unit)
+	}
+	for _, n := range spec.Nodes {
+		line := quota.Place(name, n.Path)
+		if n.Policy != "" {
+			line += " policy=" + n.Policy
+		}
+		for _, l := range n.Limits {
+			line += fmt.Sprintf(" %s=%s", l.Resource, l.Limit)
+		}
+		p.say("%s%s", line, labelWords(n.Labels))
+	}
+}
+
+func labelWords(labels []quota.Label) string {
+	var text strings.Builder
+	for _, l := range labels {
+		fmt.Fprintf(&text, " label.%s=%s", l.Key, l.Value)
+	}
+	return text.String()
+}
+
+// list pages by two, so that every scenario tries the pages.
+func (p *player) list(v quota.View, args []string) {
+	f := quota.AllocationFilter{Labels: (&parser{}).node(args).Labels}
+	if len(args) > len(f.Labels) {
+		f.Tree, f.Node = at(args[0])
+	}
+	after := uint64(0)
+	for {
+		page, refused := v.Allocations(f, after, 2)
+		if refused != nil {
+			p.say("refused %s: %s", refused.Kind, refused.Error())
+			return
+		}
+		for _, a := range page.Allocations {
+			p.allocation(a)
+		}
+		if after = page.Next; after == 0 {
+			return
+		}
+	}
+}
+
+func (p *player) get(v quota.View, id string) {
+	a, refused := v.Allocation(id)
+	if refused != nil {
+		p.say("refused %s: %s", refused.Kind, refused.Error())
+		return
+	}
+	p.allocation(a)
+}
+
+func (p *player) allocation(a quota.AllocationInfo) {
+	text := fmt.Sprintf("%s, fence %d:", a.ID, a.Fence)
+	for _, c := range a.Claims {
+		text += " " + quota.Place(c.Tree, c.Node)
+		for _, component := range c.Amounts {
+			text += fmt.Sprintf(" %s=%d", component.Resource, component.Amount)
+		}
+	}
+	text += labelWords(a.Labels) + ", granted " + moment(a.GrantedAt, a.GrantedWall)
+	if a.Ended {
+		text += ", ended " + moment(a.EndedAt, a.EndedWall)
+	}
+	p.say("%s", text)
+	p.placed(a)
+}
+
+// moment is ledger time since the beginning, which the wall clock of the scenarios agrees with.
+func moment(at quota.Instant, wall int64) string {
+	if int64(at)+wallBase != wall {
+		return fmt.Sprintf("at %d but wall clock %d", at, wall)
+	}
+	return "at " + (time.Duration(at) * time.Millisecond).String()
+}
+
+func (p *player) history(v quota.View) {
+	for _, r := range v.Revisions(0, math.MaxInt) {
+		p.say("revision %d by %q for %q, %s", r.Number, r.Actor, r.Reason, moment(quota.Instant(r.Wall-wallBase), r.Wall))
+		p.changes(r.Changes)
+		if more := r.ChangeCount - len(r.Changes); more > 0 {
+			p.say("  and %d more", more)
+		}
+	}
+}
