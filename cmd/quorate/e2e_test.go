@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -302,22 +303,27 @@ func (f serverFlags) used(t *testing.T) int64 {
 	return answer.GetNodes()[0].GetResources()[0].GetSubtree()
 }
 
+// nextPort counts up, so that tests that run at once get different ports. They are below those that the binary
+// picks for itself and that systems give to outgoing connections.
+var nextPort atomic.Int32
+
 // freePorts finds addresses on loopback that are free for TCP and UDP both.
 func freePorts(t *testing.T, count int) []string {
 	t.Helper()
 	var addresses []string
 	for len(addresses) < count {
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
+		address := fmt.Sprintf("127.0.0.1:%d", 5_000+nextPort.Add(1)+int32(os.Getpid()%4000)) //nolint:gosec // a small number
+		tcp, err := net.Listen("tcp", address)
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
 		defer tcp.Close()
-		udp, err := net.ListenPacket("udp", tcp.Addr().String())
+		udp, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue
 		}
 		defer udp.Close()
-		addresses = append(addresses, tcp.Addr().String())
+		addresses = append(addresses, address)
 	}
 	return addresses
 }
