@@ -98,6 +98,11 @@ func (n *Node) fail(fault error) {
 }
 
 func (n *Node) stepAside() {
+	select {
+	case <-n.opened:
+	case <-n.ctx.Done(): // it never opened, or is being shut down anyway
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaled(electionTimeout))
 	defer cancel()
 	if err := n.handOver(ctx); err != nil {
