@@ -124,7 +124,8 @@ func (n *Node) servers() []raft.Server {
 }
 
 // Leader returns the leader as this node knows it, false if it knows none. A node that was elected is not its own
-// leader before it has established itself, so the leader that this returns may be asked.
+// leader before it has established itself, so the leader that this returns may be asked. Its HTTPAddr is empty if gossip
+// has not spoken of it yet.
 func (n *Node) Leader() (Member, bool) {
 	address, id := n.raft.LeaderWithID()
 	if id == "" || n.fault() != nil {
@@ -150,7 +151,8 @@ func (n *Node) leaderHint() string {
 // IsLeader is true while this node leads and has established itself: then Propose and ReadIndex work here.
 func (n *Node) IsLeader() bool { return n.life.Load() != nil }
 
-// WaitLeader waits until this node knows a leader, at most until ctx ends (Deadline) or the node stops.
+// WaitLeader waits until this node knows a leader, at most until ctx ends (NoLeader) or the node stops (Halted or
+// ShuttingDown). Errors are *Error.
 func (n *Node) WaitLeader(ctx context.Context) (Member, error) {
 	for {
 		changed := n.changed.next()

@@ -47,6 +47,7 @@ type Node struct {
 	stopOnce  sync.Once
 	stopErr   error
 	halted    sync.Once
+	opened    chan struct{} // closed when Open has succeeded
 	done      chan struct{}
 }
 
@@ -68,24 +69,42 @@ func open(ctx context.Context, config Config, parts Parts) (*Node, error) {
 	if err := errors.Join(config.Validate(), ctx.Err()); err != nil {
 		return nil, fmt.Errorf("start node %s: %w", config.ID, err)
 	}
-	n := &Node{config: config, parts: parts, log: config.Logger.Named("cluster"), done: make(chan struct{}), started: time.Now()}
+	if local := string(parts.Transport.LocalAddr()); local != config.RaftAdvertise {
+		return nil, fmt.Errorf("start node %s: its transport is known as %s, but RaftAdvertise is %s", config.ID, local, config.RaftAdvertise)
+	}
+	n := newNode(config, parts)
+	if err := n.start(); err != nil {
+		n.cancel()
+		return nil, fmt.Errorf("start node %s: %w", config.ID, err)
+	}
+	close(n.opened)
+	return n, nil
+}
+
+func newNode(config Config, parts Parts) *Node {
+	n := &Node{
+		config: config, parts: parts, log: config.Logger.Named("cluster"), started: time.Now(),
+		opened: make(chan struct{}), done: make(chan struct{}),
+	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	// raft blocks when this channel is full; watchLeadership always drains it, so the room only absorbs bursts.
 	n.notify = make(chan bool, 16)
 	n.asks = &rounds{ask: n.askLeader, spawn: n.tasks.start}
 	n.ledger = fsm.New(fsm.Options{Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }})
-	state, err := n.startRaft()
+	return n
+}
+
+func (n *Node) start() error {
+	hasState, err := n.startRaft()
 	if err != nil {
-		n.cancel()
-		return nil, fmt.Errorf("start node %s: %w", config.ID, err)
+		return err
 	}
-	n.directory = newDirectory(parts.Discovery, n.introduce(state))
-	if err := parts.Discovery.Start(n.directory.me()); err != nil {
-		n.cancel()
-		return nil, errors.Join(fmt.Errorf("start the gossip of node %s: %w", config.ID, err), n.raft.Shutdown().Error())
+	n.directory = newDirectory(n.parts.Discovery, n.introduce(hasState))
+	if err := n.parts.Discovery.Start(n.directory.me()); err != nil {
+		return errors.Join(err, n.raft.Shutdown().Error())
 	}
-	n.startTasks(state)
-	return n, nil
+	n.startTasks(hasState)
+	return nil
 }
 
 func (n *Node) introduce(hasState bool) Peer {

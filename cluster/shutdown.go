@@ -98,12 +98,21 @@ func (n *Node) fail(fault error) {
 }
 
 func (n *Node) stepAside() {
+	select {
+	case <-n.opened:
+	case <-n.ctx.Done(): // it never opened, or is being shut down anyway
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaled(electionTimeout))
 	defer cancel()
 	if err := n.handOver(ctx); err != nil {
 		n.log.Warn("could not hand the leadership over", "error", err)
 	}
 	n.cancel()
+	// First, because raft forgets to answer what is asked of it while it shuts down.
+	if err := n.tasks.wait(ctx); err != nil {
+		n.log.Error("the loops of this node do not end", "error", err)
+	}
 	if err := n.stopRaft(ctx); err != nil {
 		n.log.Error("raft does not stop", "error", err)
 	}

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -32,7 +33,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	image := f.ledger.Freeze()
 	return &snapshot{image: image, header: &logv1.Header{
-		Format: SnapshotFormat, Index: f.applied, Chain: f.chain[:],
+		Format: SnapshotFormat, Index: f.applied, Chain: bytes.Clone(f.chain[:]),
 		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
 	}}, nil

@@ -86,9 +86,9 @@ func TestBadInput(t *testing.T) {
 	}{
 		"unknown tree":     {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Tree = "cren" }), connect.CodeNotFound, "claims[0].tree", `no tree "cren"`},
 		"unknown node":     {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Node = "physics/hgigs" }), connect.CodeNotFound, "claims[0].node", `"physics/hgigs"`},
-		"unknown resource": {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts = map[string]int64{"coers": 1} }), connect.CodeNotFound, "claims[0].amounts", `"coers"`},
+		"unknown resource": {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts = map[string]int64{"coers": 1} }), connect.CodeNotFound, "claims[0].amounts[coers]", `"coers"`},
 		"negative amount":  {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts["cores"] = -1 }), connect.CodeInvalidArgument, `claims[0].amounts["cores"]`, `claims[0].amounts["cores"]`},
-		"huge amount":      {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts["cores"] = math.MaxInt64 }), connect.CodeInvalidArgument, "claims[0].amounts", "more than any request may name"},
+		"huge amount":      {allocate(func(r *quoratev1.AllocateRequest) { r.Claims[0].Amounts["cores"] = math.MaxInt64 }), connect.CodeInvalidArgument, "claims[0].amounts[cores]", "more than any request may name"},
 		"no id":            {allocate(func(r *quoratev1.AllocateRequest) { r.Id = "" }), connect.CodeInvalidArgument, "id", "id"},
 		"id with a space":  {allocate(func(r *quoratev1.AllocateRequest) { r.Id = "a b" }), connect.CodeInvalidArgument, "id", "id"},
 		"no claims":        {allocate(func(r *quoratev1.AllocateRequest) { r.Claims = nil }), connect.CodeInvalidArgument, "claims", "claims"},

@@ -3,7 +3,6 @@ package rpc
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +17,9 @@ import (
 
 // MaxBody is the largest request body in bytes, packed and unpacked.
 const MaxBody = 4 << 20
+
+// drained is how much of a body that is too large is read and thrown away, so that its sender gets to see the answer.
+const drained = 16 << 20
 
 // bodyPatience is how long a caller may take to send a body.
 const bodyPatience = 30 * time.Second
@@ -50,17 +52,19 @@ func (s *Server) limitBody(next http.Handler) http.Handler {
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > MaxBody+envelope {
-		return nil, tooLarge("request")
-	}
 	// Not every connection has deadlines (a recorded one in a test has none); the body is bounded anyway.
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyPatience))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody+envelope))
-	_ = control.SetReadDeadline(time.Time{})
-	var beyond *http.MaxBytesError
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	var body []byte
+	var err error
+	if r.ContentLength <= MaxBody+envelope {
+		body, err = io.ReadAll(io.LimitReader(r.Body, MaxBody+envelope+1))
+	}
 	switch {
-	case errors.As(err, &beyond), err == nil && claimsTooMuch(r, body):
+	case r.ContentLength > MaxBody+envelope, len(body) > MaxBody+envelope, claimsTooMuch(r, body):
+		// A caller that still sends does not listen, and would see nothing but a broken connection.
+		_, _ = io.CopyN(io.Discard, r.Body, drained)
 		return nil, tooLarge("request")
 	case err != nil:
 		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("the request body could not be read: %w", err))

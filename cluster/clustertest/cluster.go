@@ -89,11 +89,6 @@ func New(t testing.TB, size int, options ...Option) *Cluster {
 	return c
 }
 
-// nearby is a delay as in one building. Without any, nothing would ever be under way when a fault strikes.
-func nearby(from, to raft.ServerID) time.Duration {
-	return time.Millisecond + time.Duration(len(from)+3*int(from[1]-'0')+5*int(to[1]-'0'))*50*time.Microsecond
-}
-
 func (c *Cluster) inMemory(id string) cluster.Parts {
 	disk := c.disks[id]
 	return cluster.Parts{Logs: disk, Stable: disk, Snapshots: disk.Snapshots}
@@ -131,16 +126,6 @@ func (c *Cluster) Run(id string) *cluster.Node {
 	defer c.mu.Unlock()
 	c.nodes[id] = n
 	return n
-}
-
-// reach returns a node if another one can send it requests.
-func (c *Cluster) reach(from, to string) *cluster.Node {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cutOff[from] || c.cutOff[to] {
-		return nil
-	}
-	return c.nodes[to]
 }
 
 // Node returns one running node.
@@ -194,46 +179,6 @@ func (c *Cluster) Stop(id string) {
 		c.t.Errorf("stop %s: %v", id, err)
 	}
 }
-
-// Crash ends one node without a word to the others: it is cut off first, so that nothing of its shutdown is heard.
-func (c *Cluster) Crash(id string) {
-	c.t.Helper()
-	c.Isolate(id)
-	c.Stop(id)
-	c.reconnect(id)
-}
-
-// Isolate cuts nodes off from all others and from each other.
-func (c *Cluster) Isolate(ids ...string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, id := range ids {
-		c.cutOff[id] = true
-		c.net.Isolate(raft.ServerID(address(id)))
-		c.board.silence(id, true)
-	}
-}
-
-// Heal undoes every Isolate.
-func (c *Cluster) Heal() {
-	for _, id := range c.ids {
-		c.reconnect(id)
-	}
-}
-
-func (c *Cluster) reconnect(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.cutOff, id)
-	c.board.silence(id, false)
-	c.net.Heal()
-	for other := range c.cutOff {
-		c.net.Isolate(raft.ServerID(address(other)))
-	}
-}
-
-// Network is the raft network, for faults that Cluster has no verb for.
-func (c *Cluster) Network() *simnet.Network { return c.net }
 
 // Leader waits until a node that is not cut off has established itself as leader, and that one only.
 func (c *Cluster) Leader() *cluster.Node {

@@ -64,6 +64,10 @@ func (d delegate) NotifyLeave(n *memberlist.Node) { d.note(n, false) }
 
 func (d delegate) note(n *memberlist.Node, alive bool) {
 	if n.Name == d.g.config.ID {
+		// Only here: memberlist changes its own record of this node while others read it.
+		d.g.mu.Lock()
+		d.g.here = n.Address()
+		d.g.mu.Unlock()
 		return
 	}
 	p, err := decode(d.g.config.Cluster, n.Name, n.Meta)

@@ -46,6 +46,7 @@ type Gossip struct {
 	mu    sync.Mutex
 	list  *memberlist.Memberlist // nil before Start
 	own   []byte                 // meta of this node
+	here  string                 // address of this node, as its peers see it
 	peers map[string]neighbour
 }
 

@@ -61,9 +61,9 @@ func (g *Gossip) alone() bool {
 
 // missing returns the addresses at which nobody is alive that this node knows of.
 func (g *Gossip) missing() []string {
-	here := map[string]bool{g.list.LocalNode().Address(): true, g.config.Advertise: true, g.config.Bind: true}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	here := map[string]bool{g.here: true, g.config.Advertise: true, g.config.Bind: true}
 	var wanted []string
 	for _, p := range g.peers {
 		if p.Alive {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/hashicorp/go-hclog"
@@ -22,20 +23,23 @@ import (
 // settings are what a server can be told. A key has the same name everywhere: `data-dir` in the file, QUORATE_DATA_DIR
 // in the environment, --data-dir on the command line; each of them overrides the one before.
 type settings struct {
-	ID              string   `koanf:"id" yaml:"id"`
-	ClusterName     string   `koanf:"cluster-name" yaml:"cluster-name"`
-	DataDir         string   `koanf:"data-dir" yaml:"data-dir"`
-	HTTPAddr        string   `koanf:"http-addr" yaml:"http-addr"`
-	RaftAddr        string   `koanf:"raft-addr" yaml:"raft-addr"`
-	GossipAddr      string   `koanf:"gossip-addr" yaml:"gossip-addr"`
-	AdvertiseHTTP   string   `koanf:"advertise-http-addr" yaml:"advertise-http-addr"`
-	AdvertiseRaft   string   `koanf:"advertise-raft-addr" yaml:"advertise-raft-addr"`
-	AdvertiseGossip string   `koanf:"advertise-gossip-addr" yaml:"advertise-gossip-addr"`
-	BootstrapExpect int      `koanf:"bootstrap-expect" yaml:"bootstrap-expect"`
-	Join            []string `koanf:"join" yaml:"join"`
-	LogLevel        string   `koanf:"log-level" yaml:"log-level"`
-	LogJSON         bool     `koanf:"log-json" yaml:"log-json"`
-	PprofAddr       string   `koanf:"pprof-addr" yaml:"pprof-addr"`
+	ID              string        `koanf:"id" yaml:"id"`
+	ClusterName     string        `koanf:"cluster-name" yaml:"cluster-name"`
+	DataDir         string        `koanf:"data-dir" yaml:"data-dir"`
+	HTTPAddr        string        `koanf:"http-addr" yaml:"http-addr"`
+	RaftAddr        string        `koanf:"raft-addr" yaml:"raft-addr"`
+	GossipAddr      string        `koanf:"gossip-addr" yaml:"gossip-addr"`
+	AdvertiseHTTP   string        `koanf:"advertise-http-addr" yaml:"advertise-http-addr"`
+	AdvertiseRaft   string        `koanf:"advertise-raft-addr" yaml:"advertise-raft-addr"`
+	AdvertiseGossip string        `koanf:"advertise-gossip-addr" yaml:"advertise-gossip-addr"`
+	BootstrapExpect int           `koanf:"bootstrap-expect" yaml:"bootstrap-expect"`
+	Join            []string      `koanf:"join" yaml:"join"`
+	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every"`
+	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check"`
+	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail"`
+	LogLevel        string        `koanf:"log-level" yaml:"log-level"`
+	LogJSON         bool          `koanf:"log-json" yaml:"log-json"`
+	PprofAddr       string        `koanf:"pprof-addr" yaml:"pprof-addr"`
 }
 
 const (
@@ -56,6 +60,9 @@ func addServerFlags(f *pflag.FlagSet) {
 	f.String("advertise-gossip-addr", "", "address at which other nodes reach the gossip, if another")
 	f.Int("bootstrap-expect", 1, "how many nodes form the new cluster together: 1, 3, 5 or 7; 0 waits to be added to one")
 	f.StringSlice("join", nil, "gossip addresses of nodes of the cluster; this node's own may be among them")
+	f.Uint64("snapshot-every", 16384, "how many new log entries make a snapshot worth while")
+	f.Duration("snapshot-check", time.Minute, "how often to look whether a snapshot is worth while")
+	f.Uint64("snapshot-trail", 16384, "how many log entries stay after a snapshot, for nodes that are a little behind")
 	f.String("log-level", "info", "what to log: trace, debug, info, warn, error or off")
 	f.Bool("log-json", false, "log as JSON")
 	f.String("pprof-addr", "", "address for profiles of this process; not served if empty")
@@ -184,5 +191,6 @@ func (s settings) config(logger hclog.Logger) cluster.Config {
 		ID: s.ID, ClusterName: s.ClusterName, DataDir: s.DataDir,
 		RaftAddr: s.RaftAddr, RaftAdvertise: s.AdvertiseRaft, GossipAddr: s.GossipAddr, GossipAdvertise: s.AdvertiseGossip,
 		HTTPAdvertise: advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join, Version: version, Logger: logger,
+		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/manifest"
 )
 
-func newDemoCommand() *cobra.Command {
+func newDemoCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show a cluster at work, losing its leader and nothing else",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -194,28 +193,4 @@ func (n *demoNode) probe(ctx context.Context) (status int, err error) {
 		return 0, err
 	}
 	return answer.StatusCode, answer.Body.Close()
-}
-
-// freePorts finds addresses on loopback that are free for TCP and UDP both.
-func freePorts(count int) (addresses []string, err error) {
-	var held []interface{ Close() error }
-	defer func() {
-		for _, h := range held {
-			err = errors.Join(err, h.Close())
-		}
-	}()
-	for len(addresses) < count {
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
-		}
-		held = append(held, tcp)
-		udp, err := net.ListenPacket("udp", tcp.Addr().String())
-		if err != nil {
-			continue // somebody has this number for UDP; the next one will do
-		}
-		held = append(held, udp)
-		addresses = append(addresses, tcp.Addr().String())
-	}
-	return addresses, nil
 }

@@ -48,7 +48,7 @@ func (s *stage) ask(ctx context.Context, call func(context.Context, *demoNode) e
 		if n == nil {
 			return "", errors.New("no server runs any more")
 		}
-		if err = call(ctx, n); connect.CodeOf(err) != connect.CodeUnavailable || err == nil {
+		if err = call(ctx, n); !mayPass(err) {
 			return n.id, err
 		}
 		select {
@@ -57,6 +57,13 @@ func (s *stage) ask(ctx context.Context, call func(context.Context, *demoNode) e
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// mayPass tells whether another node, or the same one later, may give an answer. Connect calls a connection that broke
+// canceled.
+func mayPass(err error) bool {
+	code := connect.CodeOf(err)
+	return err != nil && (code == connect.CodeUnavailable || code == connect.CodeCanceled)
 }
 
 // next is the node whose turn it is.

@@ -64,8 +64,9 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	complete(root, "output", outputFormats...)
 
 	root.AddCommand(
-		newServerCommand(),
-		newDemoCommand(),
+		newServerCmd(),
+		newDevCmd(),
+		newDemoCmd(),
 		newApplyCmd(c),
 		newUsageCmd(c),
 		newLimitsCmd(c),

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newServerCommand() *cobra.Command {
+func newServerCmd() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run one node of a cluster",

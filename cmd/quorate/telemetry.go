@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"net/http"
 
-	// raft and memberlist of these versions report to this module; see ADR on the pins before changing it.
-	gometrics "github.com/armon/go-metrics"
-	sink "github.com/armon/go-metrics/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/host"
 )
 
 // telemetry is what this process measures. There is one in a process, because raft reports to one global place.
@@ -20,15 +18,8 @@ type telemetry struct{ registry *prometheus.Registry }
 func newTelemetry() (*telemetry, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	// Expiration 0 keeps series that are idle.
-	raft, err := sink.NewPrometheusSinkFrom(sink.PrometheusOpts{Registerer: registry, Expiration: 0})
-	if err != nil {
-		return nil, fmt.Errorf("registering the metrics of raft: %w", err)
-	}
-	config := gometrics.DefaultConfig("")
-	config.EnableHostname, config.EnableRuntimeMetrics, config.EnableServiceLabel = false, false, false
-	if _, err := gometrics.NewGlobal(config, raft); err != nil {
-		return nil, fmt.Errorf("collecting the metrics of raft: %w", err)
+	if err := host.InstallMetrics(registry); err != nil {
+		return nil, err
 	}
 	return &telemetry{registry: registry}, nil
 }

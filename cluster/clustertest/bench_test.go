@@ -1,0 +1,102 @@
+package clustertest_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/boltstore"
+	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/cluster/simnet"
+)
+
+// BenchmarkPropose measures acknowledged writes on three nodes in one process, over a network without delay: with
+// stores in memory what the software costs, with files what three syncing nodes on one disk cost. Each write is an
+// allocation of its own.
+func BenchmarkPropose(b *testing.B) {
+	for _, store := range []string{"memory", "bolt"} {
+		for _, callers := range []int{1, 16, 64, 256} {
+			b.Run(fmt.Sprintf("store=%s/callers=%d", store, callers), func(b *testing.B) {
+				c := clustertest.Start(b, 3, clustertest.WithParts(partsFor(b, store)))
+				c.Network().SetDelay(nil)
+				c.PlantTree()
+				leader := c.Leader()
+				before := leader.Standing().LastIndex
+				b.ResetTimer()
+				callInParallel(b, leader, callers)
+				b.StopTimer()
+				entries := leader.Standing().LastIndex - before
+				b.ReportMetric(float64(b.N)/float64(max(entries, 1)), "writes/entry")
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+			})
+		}
+	}
+}
+
+func callInParallel(b *testing.B, leader *cluster.Node, callers int) {
+	var next atomic.Int64
+	var busy sync.WaitGroup
+	for range callers {
+		busy.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				if _, err := clustertest.Propose(leader, clustertest.Take(fmt.Sprint("a", i), 0)); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	busy.Wait()
+}
+
+func partsFor(b *testing.B, store string) func(id string) cluster.Parts {
+	folder := b.TempDir()
+	return func(id string) cluster.Parts {
+		snapshots := simnet.NewSnapshotStore(1)
+		if store == "memory" {
+			logs := raft.NewInmemStore()
+			return cluster.Parts{Logs: logs, Stable: logs, Snapshots: snapshots}
+		}
+		logs, err := boltstore.Open(filepath.Join(folder, id+".db"), 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return cluster.Parts{Logs: logs, Stable: logs, Snapshots: snapshots, Close: logs.Close}
+	}
+}
+
+// BenchmarkRead measures linearizable reads on the leader and on a follower.
+func BenchmarkRead(b *testing.B) {
+	for _, where := range []string{"leader", "follower"} {
+		for _, callers := range []int{1, 64} {
+			b.Run(fmt.Sprintf("%s/callers=%d", where, callers), func(b *testing.B) {
+				c := clustertest.Start(b, 3)
+				c.Network().SetDelay(nil)
+				c.PlantTree()
+				n := c.Leader()
+				if where == "follower" {
+					n = c.Followers()[0]
+				}
+				var next atomic.Int64
+				var busy sync.WaitGroup
+				b.ResetTimer()
+				for range callers {
+					busy.Go(func() {
+						for next.Add(1) <= int64(b.N) {
+							if _, _, err := clustertest.Used(n, cluster.ReadOptions{}); err != nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
+				}
+				busy.Wait()
+			})
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package clustertest
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/simnet"
+)
+
+// nearby is a delay as in one building, a little different on every way. Without any, nothing would ever be under way
+// when a fault strikes.
+func nearby(from, to raft.ServerID) time.Duration {
+	return time.Millisecond + time.Duration(3*from[1]+5*to[1])*time.Microsecond
+}
+
+// reach returns a node if another one can send it requests.
+func (c *Cluster) reach(from, to string) *cluster.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cutOff[from] || c.cutOff[to] {
+		return nil
+	}
+	return c.nodes[to]
+}
+
+// Crash ends one node without a word to the others: it is cut off first, so that nothing of its shutdown is heard.
+func (c *Cluster) Crash(id string) {
+	c.t.Helper()
+	c.Isolate(id)
+	c.Stop(id)
+	c.reconnect(id)
+}
+
+// Isolate cuts nodes off from all others and from each other.
+func (c *Cluster) Isolate(ids ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		c.cutOff[id] = true
+		c.net.Isolate(raft.ServerID(address(id)))
+		c.board.silence(id, true)
+	}
+}
+
+// Heal undoes every Isolate.
+func (c *Cluster) Heal() {
+	for _, id := range c.ids {
+		c.reconnect(id)
+	}
+}
+
+func (c *Cluster) reconnect(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.cutOff, id)
+	c.board.silence(id, false)
+	c.net.Heal()
+	for other := range c.cutOff {
+		c.net.Isolate(raft.ServerID(address(other)))
+	}
+}
+
+// Network is the raft network, for faults that Cluster has no verb for.
+func (c *Cluster) Network() *simnet.Network { return c.net }

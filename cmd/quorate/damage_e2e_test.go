@@ -1,0 +1,236 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// snapshots make a server write snapshots often and keep little of its log, so that it needs them.
+var snapshots = []string{"--snapshot-every", "20", "--snapshot-check", "50ms", "--snapshot-trail", "5"}
+
+// TestDamagedDataIsNotServed damages what a server left. It must not start, say what is damaged and what to do, in one
+// line, and leave the data as it is.
+func TestDamagedDataIsNotServed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		more   []string
+		damage func(t *testing.T, dir string)
+		says   string
+	}{
+		{"a truncated log", nil, func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "raft.db")
+			info, err := os.Stat(path)
+			if err == nil {
+				err = os.Truncate(path, info.Size()/2)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, "raft.db"},
+		{"a changed byte in the log", nil, func(t *testing.T, dir string) {
+			change(t, filepath.Join(dir, "raft.db"), "needle", "noodle")
+		}, "log entry"},
+		{"an empty log", nil, func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, "raft.db"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "raft.db"},
+		{"a truncated snapshot", snapshots, func(t *testing.T, dir string) {
+			for _, path := range snapshotFiles(t, dir, "state.bin") {
+				info, err := os.Stat(path)
+				if err == nil {
+					err = os.Truncate(path, info.Size()/2)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, "snapshot"},
+		{"a changed byte in the snapshot", snapshots, func(t *testing.T, dir string) {
+			for _, path := range snapshotFiles(t, dir, "state.bin") {
+				change(t, path, "needle", "noodle")
+			}
+		}, "snapshot"},
+		{"the snapshots are gone", snapshots, func(t *testing.T, dir string) {
+			if err := os.RemoveAll(filepath.Join(dir, "snapshots")); err != nil {
+				t.Fatal(err)
+			}
+		}, "snapshot"},
+		{"the identity is gone", nil, func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, "identity.json")); err != nil {
+				t.Fatal(err)
+			}
+		}, "identity.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := alone(t, c.more...)
+			lived(t, f, len(c.more) > 0)
+			c.damage(t, f.dir)
+			end := start(t, f.args()...).wait(t)
+			if end.code != 1 {
+				t.Errorf("exit code %d", end.code)
+			}
+			last := end.stderr[strings.LastIndex(strings.TrimSpace(end.stderr), "\n")+1:] // raft may have logged before
+			for _, says := range []string{"quorate: ", c.says, "server join again"} {
+				if !strings.Contains(last, says) {
+					t.Errorf("%q does not say %q", last, says)
+				}
+			}
+		})
+	}
+}
+
+// lived lets a server live and die in order, with data in its log and perhaps in a snapshot.
+func lived(t *testing.T, f serverFlags, snapshot bool) {
+	t.Helper()
+	server := serve(t, f)
+	f.applyTree(t)
+	for i := range 40 {
+		f.take(t, fmt.Sprint("needle-", i))
+	}
+	if snapshot {
+		for deadline := time.Now().Add(patience); len(snapshotFiles(t, f.dir, "state.bin")) == 0; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("there is no snapshot")
+			}
+		}
+	}
+	server.stop(t)
+}
+
+func snapshotFiles(t *testing.T, dir, name string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole []string
+	for _, file := range files {
+		if !strings.Contains(file, ".tmp/") {
+			whole = append(whole, file)
+		}
+	}
+	return whole
+}
+
+// change replaces text in a file, wherever it is.
+func change(t *testing.T, path, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.ReplaceAll(string(text), from, to)
+	if changed == string(text) {
+		t.Fatalf("there is no %q in %s", from, path)
+	}
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestServerComesBackFromItsSnapshot(t *testing.T) {
+	t.Parallel()
+	f := alone(t, snapshots...)
+	lived(t, f, true)
+	server := serve(t, f)
+	if used := f.used(t); used != 40 {
+		t.Errorf("%d cores are held, want 40", used)
+	}
+	again, err := f.allocations().Allocate(t.Context(), want("needle-0", 1))
+	if err != nil || !again.GetRepeated() {
+		t.Errorf("a retry after the restart: %v, %v", again, err)
+	}
+	server.stop(t)
+}
+
+// TestFullDisk fills the disk under a server. It ends with the reason, and with room again it has all that it had
+// acknowledged.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f).stop(t) // the files are there before the room is short
+	server := startCommand(t, smallDisk(t, &f))
+	awaitReady(t, server, f)
+	f.applyTree(t)
+	acknowledged := 0
+	for i := 0; server.running() && i < 10_000; i++ {
+		if f.fill(t, i) {
+			acknowledged++
+		}
+	}
+	end := server.wait(t)
+	if end.code != 1 || !strings.Contains(end.stderr, "quorate: node n1 had to stop") || acknowledged == 0 {
+		t.Fatalf("after %d grants exit code %d\n%s", acknowledged, end.code, end.stderr)
+	}
+	t.Log(end.stderr)
+	f.moreRoom(t)
+	server = serve(t, f)
+	if used := f.used(t); used < int64(acknowledged) {
+		t.Errorf("%d cores are held, want the %d that were acknowledged", used, acknowledged)
+	}
+	f.take(t, "after")
+	server.stop(t)
+}
+
+// fill takes a core with much text; it answers whether that was acknowledged.
+func (f serverFlags) fill(t *testing.T, i int) bool {
+	t.Helper()
+	r := want(fmt.Sprint("fill-", i), 1)
+	r.Labels = map[string]string{}
+	for l := range 32 {
+		r.Labels[fmt.Sprintf("label-%d", l)] = strings.Repeat("x", 256)
+	}
+	_, err := f.allocations().Allocate(within(t, 5*time.Second), r)
+	if err == nil {
+		return true
+	}
+	// A connection that breaks is unavailable, or in this library canceled.
+	switch connect.CodeOf(err) {
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled:
+	default:
+		t.Errorf("grant %d: %v", i, err)
+	}
+	if p, ok := detail[*quoratev1.Problem](err); ok && p.GetNotApplied() && p.GetReason() == "LEADERSHIP_LOST" {
+		t.Errorf("grant %d: nobody can know that it was not applied: %v", i, err)
+	}
+	return false
+}
+
+// smallDisk is the command of a server that has about 4 MiB: on a disk of its own if this test may mount one, and
+// otherwise under the limit of a file's size, which fails in the same place.
+func smallDisk(t *testing.T, f *serverFlags) *exec.Cmd {
+	t.Helper()
+	disk := t.TempDir()
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk).Run(); err == nil {
+		t.Cleanup(func() {
+			if out, err := exec.Command("umount", disk).CombinedOutput(); err != nil {
+				t.Errorf("unmounting: %v %s", err, out)
+			}
+		})
+		f.dir = filepath.Join(disk, "data")
+		return exec.Command(binary, f.args()...)
+	}
+	t.Log("no disk can be mounted here; the size of files is limited instead")
+	return exec.Command("bash", append([]string{"-c", `ulimit -f 4096; exec "$0" "$@"`, binary}, f.args()...)...)
+}
+
+// moreRoom makes the disk larger, if it is one.
+func (f serverFlags) moreRoom(t *testing.T) {
+	t.Helper()
+	disk := filepath.Dir(f.dir)
+	if out, err := exec.Command("mount", "-o", "remount,size=64m", disk).CombinedOutput(); err != nil {
+		t.Logf("there is no disk to enlarge: %v %s", err, out)
+	}
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+)
+
+// devPatience is how long a new cluster may take to find its leader.
+const devPatience = 30 * time.Second
+
+// Distances of the other ports from the first API port. They are fixed, so that nodes find each other again when the
+// same data folder is used once more.
+const (
+	raftPortOffset   = 100
+	gossipPortOffset = 200
+)
+
+// devOptions are the flags of dev.
+type devOptions struct {
+	dataDir, httpAddr, logLevel string
+	nodes                       int
+}
+
+func newDevCmd() *cobra.Command {
+	var o devOptions
+	command := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a server for trying things, in one command",
+		Long: `Run a single node, or several in this one process, for trying things.
+
+Without --data-dir the data is in a new folder that is removed at the end. The nodes use the port of --http-addr and the
+ones after it, and the ports 100 and 200 above for the traffic between them.`,
+		Example: "  quorate dev\n  quorate dev --nodes 3 --data-dir ./play",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runDev(c.Context(), o, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	command.Flags().StringVar(&o.dataDir, "data-dir", "", "folder that keeps the data; by default a new one that is removed at the end")
+	command.Flags().StringVar(&o.httpAddr, "http-addr", "127.0.0.1:7101", "address of the API of the first node; port 0 picks free ports")
+	command.Flags().IntVar(&o.nodes, "nodes", 1, "how many nodes: 1, 3, 5 or 7")
+	command.Flags().StringVar(&o.logLevel, "log-level", "error", "what to log: trace, debug, info, warn, error or off")
+	return command
+}
+
+// runDev runs until ctx ends.
+func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) {
+	dir, lasting := o.dataDir, o.dataDir != ""
+	if !lasting {
+		if dir, err = os.MkdirTemp("", "quorate-dev-"); err != nil {
+			return fmt.Errorf("making a folder for the data: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	nodes, err := devSettings(o, dir)
+	if err != nil {
+		return err
+	}
+	logger := newLogger(logs, settings{LogLevel: o.logLevel})
+	running, err := startDev(ctx, nodes, logger)
+	defer func() {
+		logger.SetLevel(hclog.Off) // nodes that go one after the other complain about each other
+		err = errors.Join(err, stopDev(ctx, running))
+	}()
+	if err != nil {
+		return err
+	}
+	if err := readyDev(ctx, running); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped before it was ready, as asked
+		}
+		return err
+	}
+	printDev(out, running, dir, lasting)
+	return waitDev(ctx, running)
+}
+
+// devSettings are the settings of all nodes.
+func devSettings(o devOptions, dir string) ([]settings, error) {
+	addresses, err := devAddresses(o.httpAddr, o.nodes)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]settings, o.nodes)
+	for i := range list {
+		id := fmt.Sprintf("n%d", i+1)
+		list[i] = settings{
+			ID: id, ClusterName: "dev", DataDir: filepath.Join(dir, id), BootstrapExpect: o.nodes, LogLevel: o.logLevel,
+			HTTPAddr: addresses[i], RaftAddr: addresses[o.nodes+i], GossipAddr: addresses[2*o.nodes+i],
+			Join: addresses[2*o.nodes:],
+		}
+		if err := list[i].check(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// devAddresses are the API addresses of all nodes, then those for raft, then those for gossip.
+func devAddresses(first string, nodes int) ([]string, error) {
+	if nodes < 1 || nodes > 7 {
+		return nil, fmt.Errorf("nodes is %d: allowed are 1, 3, 5 and 7", nodes)
+	}
+	host, text, err := net.SplitHostPort(first)
+	if err != nil {
+		return nil, fmt.Errorf("http-addr is %q: allowed is host:port", first)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil || port < 0 || port+gossipPortOffset+nodes > 65536 {
+		return nil, fmt.Errorf("http-addr is %q: allowed are ports up to %d, because dev uses the ports above too", first, 65536-gossipPortOffset-nodes)
+	}
+	if port == 0 {
+		return freePorts(3 * nodes)
+	}
+	var addresses []string
+	for _, offset := range []int{0, raftPortOffset, gossipPortOffset} {
+		for i := range nodes {
+			addresses = append(addresses, net.JoinHostPort(host, strconv.Itoa(port+offset+i)))
+		}
+	}
+	return addresses, nil
+}
+
+// startDev starts all nodes; those that run are returned also with an error.
+func startDev(ctx context.Context, nodes []settings, logger hclog.Logger) ([]*runningNode, error) {
+	measured, err := newTelemetry()
+	if err != nil {
+		return nil, err
+	}
+	var running []*runningNode
+	for _, s := range nodes {
+		labelled := prometheus.WrapRegistererWith(prometheus.Labels{"node": s.ID}, measured.registry)
+		r, err := startNode(ctx, s, measured.page(), labelled, logger.Named(s.ID))
+		if err != nil {
+			return running, err
+		}
+		running = append(running, r)
+	}
+	return running, nil
+}
+
+func readyDev(ctx context.Context, running []*runningNode) error {
+	ctx, cancel := context.WithTimeout(ctx, devPatience)
+	defer cancel()
+	for _, r := range running {
+		if err := r.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitDev returns nil when ctx ends, or why one of the nodes cannot go on.
+func waitDev(ctx context.Context, running []*runningNode) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ends := make(chan error, len(running))
+	for _, r := range running {
+		go func() { ends <- r.wait(ctx) }()
+	}
+	return <-ends
+}
+
+func stopDev(ctx context.Context, running []*runningNode) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	var faults []error
+	for _, r := range running {
+		faults = append(faults, r.stop(bounded))
+	}
+	return errors.Join(faults...)
+}
+
+// printDev says where it is and what to try first.
+func printDev(out io.Writer, running []*runningNode, dir string, lasting bool) {
+	urls := make([]string, len(running))
+	for i, r := range running {
+		urls[i] = r.url
+	}
+	fate := "removed at the end"
+	if lasting {
+		fate = "kept"
+	}
+	_, _ = fmt.Fprintf(out, `Quorate serves at %s
+Data: %s (%s). Ctrl-C stops it.
+
+Try, in another terminal:
+  export QUORATE_SERVER=%s
+  quorate apply -f examples/cern.yaml
+  quorate allocate --id first --at cern:atlas/physics/simulation --amount cores=5
+  quorate usage cern
+`, strings.Join(urls, ", "), dir, fate, strings.Join(urls, ",")) // a reader who went away needs no advice
+}

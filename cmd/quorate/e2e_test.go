@@ -1,0 +1,368 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// These tests start what ships: the binary, built once, as processes with files and ports.
+
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "quorate-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans up what is left
+	binary = filepath.Join(dir, "quorate")
+	build := exec.Command("go", append(append([]string{"build", "-o", binary}, buildFlags...), ".")...)
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// patience is how long anything may take on a busy machine.
+const patience = time.Minute
+
+// outcome is how a command ended.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs a command to its end.
+func run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return start(t, args...).wait(t)
+}
+
+// process is a running command.
+type process struct {
+	*exec.Cmd
+
+	stdout, stderr safeBuffer
+	ended          chan struct{}
+}
+
+// safeBuffer can be read while a process writes to it.
+type safeBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// start runs a command; it does not outlive the test.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	return startCommand(t, exec.Command(binary, args...))
+}
+
+func startCommand(t *testing.T, command *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: command, ended: make(chan struct{})}
+	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	p.Env = append(append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER="), p.Env...)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.Wait() // how it ended is in ProcessState
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		if p.running() {
+			_ = p.Process.Kill()
+			<-p.ended
+		}
+		if t.Failed() {
+			t.Logf("%v ended with %v\n%s%s", p.Args[1:], p.ProcessState, p.stdout.String(), p.stderr.String())
+		}
+	})
+	return p
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) wait(t *testing.T) outcome {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		t.Fatalf("%v still runs after %v", p.Args[1:], patience)
+	}
+	return outcome{p.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
+}
+
+func (p *process) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stop asks for an orderly end, which must be one.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	p.signal(t, syscall.SIGTERM)
+	if end := p.wait(t); end.code != 0 {
+		t.Fatalf("stopped with exit code %d\n%s", end.code, end.stderr)
+	}
+}
+
+// serverFlags are what one server is started with.
+type serverFlags struct {
+	id, dir, http, raft, gossip string
+	more                        []string
+}
+
+// alone are the flags of a server that forms a cluster by itself.
+func alone(t *testing.T, more ...string) serverFlags {
+	t.Helper()
+	ports := freePorts(t, 3)
+	return serverFlags{"n1", filepath.Join(t.TempDir(), "data"), ports[0], ports[1], ports[2], more}
+}
+
+// trio are the flags of three servers that form a cluster together.
+func trio(t *testing.T) []serverFlags {
+	t.Helper()
+	dir, ports := t.TempDir(), freePorts(t, 9)
+	together := []string{"--bootstrap-expect", "3", "--join", strings.Join(ports[6:], ",")}
+	var list []serverFlags
+	for i := range 3 {
+		id := fmt.Sprintf("n%d", i+1)
+		list = append(list, serverFlags{id, filepath.Join(dir, id), ports[i], ports[3+i], ports[6+i], together})
+	}
+	return list
+}
+
+func (f serverFlags) args() []string {
+	return append([]string{
+		"server", "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http, "--raft-addr", f.raft, "--gossip-addr", f.gossip, "--log-level", "warn",
+	}, f.more...)
+}
+
+func (f serverFlags) url() string { return "http://" + f.http }
+
+// serve starts a server and waits until it is ready.
+func serve(t *testing.T, f serverFlags) *process {
+	t.Helper()
+	p := start(t, f.args()...)
+	awaitReady(t, p, f)
+	return p
+}
+
+func awaitReady(t *testing.T, p *process, f serverFlags) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if !p.running() {
+			t.Fatalf("%s ended at its start: %s", f.id, p.stderr.String())
+		}
+		if status, _ := get(t, f.url()+"/readyz"); status == http.StatusOK {
+			return
+		}
+	}
+	t.Fatalf("%s is not ready after %v: %s", f.id, patience, p.stderr.String())
+}
+
+// get is curl; status 0 means that nobody answered.
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return do(t, request)
+}
+
+// post is curl -d.
+func post(t *testing.T, url, body string) (status int, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	return do(t, request)
+}
+
+func do(t *testing.T, request *http.Request) (status int, body string) {
+	t.Helper()
+	answer, err := fresh.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(content)
+}
+
+// fresh keeps no connections, because servers come and go; http2 is what gRPC needs.
+var (
+	fresh = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	http2 = &http.Client{Transport: &http.Transport{Protocols: unencryptedHTTP2()}}
+)
+
+func unencryptedHTTP2() *http.Protocols {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	return protocols
+}
+
+func (f serverFlags) allocations() quoratev1connect.AllocationServiceClient {
+	return quoratev1connect.NewAllocationServiceClient(fresh, f.url())
+}
+
+func (f serverFlags) trees() quoratev1connect.TreeServiceClient {
+	return quoratev1connect.NewTreeServiceClient(fresh, f.url())
+}
+
+// applyTree puts a tree "t" with 1000 cores into a cluster.
+func (f serverFlags) applyTree(t *testing.T) {
+	t.Helper()
+	_, err := f.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func smallTree() *quoratev1.Tree {
+	limit := map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: 1000}}}
+	return &quoratev1.Tree{
+		Name: "t", Resources: []*quoratev1.Resource{{Name: "cores"}}, Limits: limit, Policy: "strict",
+		Nodes: []*quoratev1.Node{{Path: "a", Limits: limit}, {Path: "a/b", Limits: limit}},
+	}
+}
+
+func want(id string, amount int64) *quoratev1.AllocateRequest {
+	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "t", Node: "a", Amounts: map[string]int64{"cores": amount}}}}
+}
+
+// take holds one core under each id and fails the test if it cannot.
+func (f serverFlags) take(t *testing.T, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		if _, err := f.allocations().Allocate(t.Context(), want(id, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// used is how many cores are held.
+func (f serverFlags) used(t *testing.T) int64 {
+	t.Helper()
+	answer, err := f.trees().GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.GetNodes()[0].GetResources()[0].GetSubtree()
+}
+
+// nextPort counts up, so that tests that run at once get different ports. They are below those that the binary
+// picks for itself and that systems give to outgoing connections.
+var nextPort atomic.Int32
+
+// freePorts finds addresses on loopback that are free for TCP and UDP both.
+func freePorts(t *testing.T, count int) []string {
+	t.Helper()
+	var addresses []string
+	for len(addresses) < count {
+		address := fmt.Sprintf("127.0.0.1:%d", 5_000+nextPort.Add(1)+int32(os.Getpid()%4000)) //nolint:gosec // a small number
+		tcp, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		defer tcp.Close()
+		udp, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
+		}
+		defer udp.Close()
+		addresses = append(addresses, address)
+	}
+	return addresses
+}
+
+// within bounds one call.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// detail finds a typed error detail.
+func detail[T any](err error) (T, bool) {
+	var none T
+	var failed *connect.Error
+	if !errors.As(err, &failed) {
+		return none, false
+	}
+	for _, d := range failed.Details() {
+		if value, err := d.Value(); err == nil {
+			if typed, ok := value.(T); ok {
+				return typed, true
+			}
+		}
+	}
+	return none, false
+}
+
+// startWithEnv starts a command with more environment.
+func startWithEnv(t *testing.T, environment []string, args ...string) *process {
+	t.Helper()
+	command := exec.Command(binary, args...)
+	command.Env = environment
+	return startCommand(t, command)
+}
+
+// startCommandIn starts a command whose temporary files are in a folder of the test.
+func startCommandIn(t *testing.T, tmp string, args ...string) *process {
+	t.Helper()
+	return startWithEnv(t, []string{"TMPDIR=" + tmp}, args...)
+}
