@@ -213,9 +213,14 @@ func TestOneServerIsAskedAgain(t *testing.T) {
 		}
 		return grant(ctx, r)
 	}}
-	answer, err := newClient(t, []string{s.start(t)}).Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+	var noticed []error
+	c := newClient(t, []string{s.start(t)}, client.WithNotice(func(err error) { noticed = append(noticed, err) }))
+	answer, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
 	if err != nil || answer.GetFence() != 7 || calls.Load() != 3 {
 		t.Errorf("Allocate = %v, %v after %d calls", answer, err, calls.Load())
+	}
+	if len(noticed) != 2 || connect.CodeOf(noticed[0]) != connect.CodeUnavailable {
+		t.Errorf("noticed %v, want both failures", noticed)
 	}
 }
 

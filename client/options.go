@@ -12,13 +12,19 @@ import (
 type Option func(*settings)
 
 type settings struct {
+	notice         func(error)
 	http           connect.HTTPClient
 	attemptTimeout time.Duration
 	patience       time.Duration
 }
 
 func defaults() settings {
-	return settings{http: newHTTPClient(), attemptTimeout: 5 * time.Second, patience: 30 * time.Second}
+	return settings{
+		http:           newHTTPClient(),
+		attemptTimeout: 5 * time.Second,
+		patience:       30 * time.Second,
+		notice:         func(error) {},
+	}
 }
 
 // WithPatience bounds a call whose context has no deadline, all attempts and pauses together. The default is 30 seconds.
@@ -37,6 +43,12 @@ func WithAttemptTimeout(d time.Duration) Option {
 // and speaks HTTP/1.1, which is quicker than HTTP/2 for calls with one answer each.
 func WithHTTPClient(c connect.HTTPClient) Option {
 	return func(s *settings) { s.http = c }
+}
+
+// WithNotice tells of every failed attempt that will be repeated, before the pause. The function is called by the
+// goroutine that makes the call, so several calls may use it at once.
+func WithNotice(notice func(failure error)) Option {
+	return func(s *settings) { s.notice = notice }
 }
 
 func newHTTPClient() *http.Client {

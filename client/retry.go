@@ -51,7 +51,9 @@ func (r *retrier) call(
 			failure = err
 		}
 		return response, err
-	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
+		r.settings.notice(err)
+	}))
 	switch {
 	case err == nil || failure == nil:
 		return response, err

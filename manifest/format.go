@@ -14,8 +14,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// flowWidth is how long a line may grow before a map of texts is written over several lines.
-const flowWidth = 100
+// A map of up to flowLevels levels is written on one line, {limits: {cores: 20}}, if that stays below flowWidth bytes.
+const (
+	flowLevels = 2
+	flowWidth  = 100
+)
 
 // plainText is what every reader of YAML takes for a text without quotes, except for the words that old ones know.
 var (
@@ -68,7 +71,11 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 		unit := value{isMap: true, entries: []entry{{key: "unit", value: value{text: UnitName(units[name])}}}}
 		resources.entries = append(resources.entries, entry{key: name, value: unit})
 	}
-	v.entries = append([]entry{{key: "resources", value: resources}}, v.entries...)
+	rest := slices.IndexFunc(v.entries, func(e entry) bool { return e.key == "limits" || e.key == "nodes" })
+	if rest < 0 {
+		rest = len(v.entries)
+	}
+	v.entries = slices.Insert(v.entries, rest, entry{key: "resources", value: resources})
 	return v, nil
 }
 
@@ -146,12 +153,13 @@ func (v *value) addMap(key string, child value) {
 	}
 }
 
-// write puts each entry on a line of its own, short maps of texts included.
+// write puts each entry on a line of its own, short maps included.
 func write(text *strings.Builder, depth int, entries []entry) {
 	for _, e := range entries {
 		start := strings.Repeat("  ", depth) + quoted(e.key) + ":"
 		text.WriteString(start)
-		if line, fits := flow(e.value, flowWidth-len(start)); fits {
+		line, flows := flow(e.value, flowLevels)
+		if flows && (len(start)+len(line) < flowWidth || len(e.value.entries) == 0) {
 			text.WriteString(" " + line + "\n")
 			continue
 		}
@@ -160,24 +168,25 @@ func write(text *strings.Builder, depth int, entries []entry) {
 	}
 }
 
-// flow writes a text or a map of texts for one line; a map must fit into the width.
-func flow(v value, width int) (string, bool) {
-	if !v.isMap {
-		if v.plain {
-			return v.text, true
-		}
+// flow writes a text, or a map of so many levels, for one line.
+func flow(v value, levels int) (string, bool) {
+	switch {
+	case v.plain:
+		return v.text, true
+	case !v.isMap:
 		return quoted(v.text), true
+	case levels == 0:
+		return "", false
 	}
 	parts := make([]string, len(v.entries))
 	for i, e := range v.entries {
-		if e.value.isMap {
+		inner, flows := flow(e.value, levels-1)
+		if !flows {
 			return "", false
 		}
-		inner, _ := flow(e.value, width)
 		parts[i] = quoted(e.key) + ": " + inner
 	}
-	line := "{" + strings.Join(parts, ", ") + "}"
-	return line, len(parts) == 0 || len(line) < width
+	return "{" + strings.Join(parts, ", ") + "}", true
 }
 
 func quoted(text string) string {

@@ -37,26 +37,22 @@ func TestFormat(t *testing.T) {
 	}
 	want := `trees:
   cern:
-    resources:
-      cores: {unit: count}
     policy: strict
     labels:
       link: ` + strings.Repeat("x", 80) + `
       note: "a: b\n"
       owner: "no"
+    resources: {cores: {unit: count}}
     limits: {cores: unlimited}
     nodes:
       "007": {}
       atlas:
         policy: open
         nodes:
-          physics:
-            limits: {cores: 0}
+          physics: {limits: {cores: 0}}
       atlas-old: {}
   "yes":
-    resources:
-      cpu: {unit: milli}
-      mem: {unit: bytes}
+    resources: {cpu: {unit: milli}, mem: {unit: bytes}}
     limits: {cpu: 2500m, mem: 16Gi}
 `
 	got, err := Format(trees)

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"regexp"
 	"strconv"
+	"strings"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
@@ -159,6 +160,26 @@ func shortest(amount int64, best string) string {
 		}
 	}
 	return best
+}
+
+// RoundQuantity writes an amount for a table: exactly if that is short, and otherwise, which only happens to bytes, rounded
+// down to two decimals and marked with ~.
+func RoundQuantity(amount int64, unit quoratev1.Unit) string {
+	const short = 7
+	exact := FormatQuantity(amount, unit)
+	if unit != quoratev1.Unit_UNIT_BYTES || len(exact) <= short || amount < 0 {
+		return exact
+	}
+	largest := suffixes[0]
+	for _, s := range suffixes {
+		if s.factor <= amount && strings.HasSuffix(s.name, "i") {
+			largest = s
+		}
+	}
+	hundredths := new(big.Int).Mul(big.NewInt(amount), big.NewInt(100))
+	hundredths.Quo(hundredths, big.NewInt(largest.factor))
+	whole, part := new(big.Int).QuoRem(hundredths, big.NewInt(100), new(big.Int))
+	return fmt.Sprintf("~%d.%02d%s", whole, part, largest.name)
 }
 
 // ParseLimit reads a limit: a quantity, or one of the words unlimited and unset.

@@ -127,6 +127,31 @@ func TestFormatQuantity(t *testing.T) {
 	}
 }
 
+func TestRoundQuantity(t *testing.T) {
+	tests := []struct {
+		amount int64
+		unit   quoratev1.Unit
+		want   string
+	}{
+		{0, octet, "0"},
+		{16 << 30, octet, "16Gi"},
+		{250_000_000_000, octet, "250G"},
+		{1234567, octet, "1234567"},
+		{12345678, octet, "~11.77Mi"},
+		{(16 << 30) - 16_000_000_000, octet, "~1.09Gi"},
+		{(2 << 40) - 1, octet, "~1.99Ti"},
+		{math.MaxInt64, octet, "~7.99Ei"},
+		{-12345678, octet, "-12345678"},
+		{123456789, count, "123456789"},
+		{123456789, milli, "123456789m"},
+	}
+	for _, test := range tests {
+		if got := RoundQuantity(test.amount, test.unit); got != test.want {
+			t.Errorf("RoundQuantity(%d, %s) = %q, want %q", test.amount, UnitName(test.unit), got, test.want)
+		}
+	}
+}
+
 func TestQuantitiesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.Int64Range(0, math.MaxInt64).Draw(t, "amount")

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/manifest"
 )
 
-func newDemoCommand() *cobra.Command {
+func newDemoCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show a cluster at work, losing its leader and nothing else",
@@ -114,10 +114,10 @@ func (s *stage) load(ctx context.Context) error {
 
 func (s *stage) showUsage(ctx context.Context) error {
 	nodes, err := s.usageTree(ctx)
-	if err == nil {
-		s.show.usage(nodes)
+	if err != nil {
+		return err
 	}
-	return err
+	return s.show.usage(nodes)
 }
 
 // script plays all steps; any node takes any call.

@@ -33,7 +33,7 @@ type devOptions struct {
 	nodes                       int
 }
 
-func newDevCommand() *cobra.Command {
+func newDevCmd() *cobra.Command {
 	var o devOptions
 	command := &cobra.Command{
 		Use:   "dev",
@@ -66,7 +66,7 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 	}
 	nodes, err := devSettings(o, dir)
 	if err != nil {
-		return err
+		return usagef("%s", oneLine(err))
 	}
 	logger := newLogger(logs, settings{LogLevel: o.logLevel})
 	running, err := startDev(ctx, nodes, logger)

@@ -1,29 +1,13 @@
-// Command quorate grants quotas and leases from a ledger that several servers keep together.
+// Command quorate is the whole of Quorate in one binary: the server, and the commands that talk to it.
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
-
-	"github.com/spf13/cobra"
 )
 
-// version is set by the linker.
+// version is what this binary was built from; the build sets it.
 var version = "devel"
 
-func main() { os.Exit(run()) }
-
-func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	root := &cobra.Command{Use: "quorate", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(newServerCommand(), newDevCommand(), newDemoCommand())
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "quorate:", err)
-		return 1
-	}
-	return 0
+func main() {
+	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -35,7 +35,7 @@ const workshop = "internal"
 
 // owners confines a dependency to the rooms that own it.
 var owners = map[string]string{
-	"connectrpc.com/connect":              "rpc client compat gen cmd",
+	"connectrpc.com/connect":              "rpc client compat gen cmd chaos",
 	"github.com/anishathalye/porcupine":   "chaos",
 	"github.com/hashicorp/memberlist":     "cluster",
 	"github.com/hashicorp/raft":           "fsm cluster cmd",

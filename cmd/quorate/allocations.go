@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type allocationsOptions struct {
+	*cli
+	tree, node string
+	labels     []string
+	limit      int
+}
+
+func newAllocationsCmd(c *cli) *cobra.Command {
+	o := &allocationsOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "allocations",
+		Short: "List what is held, oldest first",
+		Example: `  quorate allocations --tree cern --node atlas/physics
+  quorate allocations --label job=nightly -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.tree, "tree", "", "only allocations with a claim in this tree")
+	flags.StringVar(&o.node, "node", "", "only those counted at this node of the tree or below it")
+	flags.StringArrayVar(&o.labels, "label", nil, "only those that carry this `name=value`; several must all hold")
+	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	return cmd
+}
+
+func (o *allocationsOptions) run(ctx context.Context) error {
+	if o.node != "" && o.tree == "" {
+		return usagef("--node needs --tree: a node is a place in a tree")
+	}
+	if o.limit < 0 {
+		return usagef("--limit must not be negative")
+	}
+	labels, err := labelPairs(o.labels)
+	if err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := o.fetch(ctx, quorate, labels)
+	if err != nil {
+		return err
+	}
+	o.sayAge(all.GetRead())
+	o.learnForTable(ctx, quorate)
+	return o.print(all, func(p *page) error { return p.table(o.units.allocationRows(all.GetAllocations()...)) })
+}
+
+// fetch joins pages into one answer until it has as many as were asked for.
+func (o *allocationsOptions) fetch(
+	ctx context.Context, quorate *client.Client, labels map[string]string,
+) (*quoratev1.ListAllocationsResponse, error) {
+	const pageSize = 1000
+	all := &quoratev1.ListAllocationsResponse{}
+	request := &quoratev1.ListAllocationsRequest{
+		Tree: o.tree, Node: o.node, Labels: labels, PageSize: pageSize, Read: o.read(),
+	}
+	for {
+		if o.limit > 0 {
+			request.PageSize = int32(min(o.limit-len(all.GetAllocations()), pageSize)) //nolint:gosec // at most a page
+		}
+		page, err := quorate.Allocations.ListAllocations(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all.Allocations = append(all.Allocations, page.GetAllocations()...)
+		all.Read = page.GetRead()
+		all.NextPageToken = page.GetNextPageToken()
+		request.PageToken = page.GetNextPageToken()
+		if request.GetPageToken() == "" || len(all.GetAllocations()) == o.limit {
+			return all, nil
+		}
+	}
+}
+
+// allocationRows is the table of allocations, one a row.
+func (u units) allocationRows(allocations ...*quoratev1.Allocation) [][]string {
+	rows := [][]string{{"ID", "STATE", "FENCE", "GRANTED", "HOLDS", "LABELS"}}
+	for _, a := range allocations {
+		var claims []string
+		for _, claim := range a.GetClaims() {
+			claims = append(claims, u.claim(claim))
+		}
+		var labels []string
+		for _, name := range slices.Sorted(maps.Keys(a.GetLabels())) {
+			labels = append(labels, name+"="+a.GetLabels()[name])
+		}
+		state := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
+		rows = append(rows, []string{
+			a.GetId(), state, strconv.FormatUint(a.GetFence(), 10), date(a.GetGrantedAt()),
+			strings.Join(claims, "; "), strings.Join(labels, " "),
+		})
+	}
+	return rows
+}
+
+// claim writes what is held where, and where it is counted if that is another node.
+func (u units) claim(c *quoratev1.HeldClaim) string {
+	text := place{c.GetTree(), c.GetNode()}.String() + " " + u.amounts(c.GetTree(), c.GetAmounts())
+	if c.GetPlaced() != c.GetNode() {
+		text += " (counted at " + place{c.GetTree(), c.GetPlaced()}.String() + ")"
+	}
+	return text
+}

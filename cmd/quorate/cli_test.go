@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// TestRequests holds what is sent against what was typed.
+func TestRequests(t *testing.T) {
+	t.Setenv("USER", "alice")
+	f, server := startFake(t)
+	tests := map[string]proto.Message{
+		"limits set tenants:tenant-1 ram=1.5Gi cores=0 servers=unset --dry-run --expected-revision 7 --reason why": &quoratev1.SetLimitsRequest{
+			Tree: "tenants", Node: "tenant-1", DryRun: true, ExpectedRevision: proto.Uint64(7), Actor: "alice", Reason: "why",
+			Limits: map[string]*quoratev1.Limit{
+				"ram": amount(3 << 29), "cores": amount(0),
+				"servers": {Value: &quoratev1.Limit_Unset{Unset: true}},
+			},
+		},
+		"limits set cern cores=unlimited --actor bob": &quoratev1.SetLimitsRequest{
+			Tree: "cern", Actor: "bob", Limits: map[string]*quoratev1.Limit{"cores": unlimited()},
+		},
+		"tree delete tenants --expected-revision 7": &quoratev1.DeleteTreeRequest{
+			Name: "tenants", ExpectedRevision: proto.Uint64(7), Actor: "alice",
+		},
+		"usage tenants:tenant-1 --stale --subtree=false": &quoratev1.GetUsageRequest{
+			Tree: "tenants", Node: "tenant-1",
+			Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
+		},
+		"history --limit 5 --before 9": &quoratev1.ListRevisionsRequest{PageSize: 5, Before: 9},
+		"allocate --id a --at cern --amount cores=3 --at tenants:tenant-1 --amount ram=1Ki --amount servers=0 --label k=v": &quoratev1.AllocateRequest{
+			Id: "a", Mode: quoratev1.Mode_MODE_REJECT, Labels: map[string]string{"k": "v"},
+			Claims: []*quoratev1.Claim{
+				{Tree: "cern", Amounts: map[string]int64{"cores": 3}},
+				{Tree: "tenants", Node: "tenant-1", Amounts: map[string]int64{"ram": 1024, "servers": 0}},
+			},
+		},
+		"allocate --id a --at cern --amount cores=3 --dry-run": &quoratev1.AllocateRequest{
+			Id: "a", Mode: quoratev1.Mode_MODE_DRY_RUN,
+			Claims: []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
+		},
+		"allocations --tree cern --node atlas --label a=b --label c= --limit 2": &quoratev1.ListAllocationsRequest{
+			Tree: "cern", Node: "atlas", Labels: map[string]string{"a": "b", "c": ""}, PageSize: 2,
+		},
+		"allocations --limit 3": &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
+		"release simulation-1":  &quoratev1.ReleaseRequest{Id: "simulation-1"},
+		"status --local":        &quoratev1.GetStatusRequest{Local: true},
+	}
+	for line, want := range tests {
+		t.Run(line, func(t *testing.T) {
+			if code, _, stderr := quorate(server, "", strings.Fields(line)...); code != exitOK {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			sent := proto.Clone(f.last(t))
+			if name := sent.ProtoReflect().Descriptor().Fields().ByName("request_id"); name != nil {
+				sent.ProtoReflect().Clear(name) // made up by the client
+			}
+			if diff := cmp.Diff(want, sent, protocmp.Transform()); diff != "" {
+				t.Errorf("want (-), sent (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestApplyReadsStandardInput(t *testing.T) {
+	f, server := startFake(t)
+	manifest := "trees: {t: {resources: {ram: {unit: bytes}}, limits: {ram: 1Gi}}}\n"
+	if code, _, stderr := quorate(server, manifest, "apply", "-f", "-"); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	sent, isApply := f.last(t).(*quoratev1.ApplyTreesRequest)
+	if !isApply || len(sent.GetTrees()) != 1 || sent.GetTrees()[0].GetLimits()["ram"].GetAmount() != 1<<30 {
+		t.Errorf("sent %v", sent)
+	}
+	code, _, stderr := quorate(server, "trees:\n  t: {", "apply", "-f", "-")
+	if code != exitUsage || !strings.Contains(stderr, "standard input:2:6: this { is never closed") {
+		t.Errorf("half a manifest: exit code %d, %s", code, stderr)
+	}
+}
+
+func TestAllocateMakesUpAnID(t *testing.T) {
+	f, server := startFake(t)
+	code, stdout, stderr := quorate(server, "", "allocate", "--at", "cern:atlas", "--amount", "cores=1")
+	sent, isAllocate := f.last(t).(*quoratev1.AllocateRequest)
+	if code != exitOK || !isAllocate || uuid.Validate(sent.GetId()) != nil {
+		t.Fatalf("exit code %d, sent %v: %s", code, sent, stderr)
+	}
+	if !strings.Contains(stdout, sent.GetId()) {
+		t.Errorf("the id %s is not printed:\n%s", sent.GetId(), stdout)
+	}
+}
+
+func TestExportedTreesCanBeApplied(t *testing.T) {
+	f, server := startFake(t)
+	_, exported, _ := quorate(server, "", "tree", "export", "cern")
+	if code, _, stderr := quorate(server, exported, "apply", "-f", "-"); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	want, err := fakeTree("cern")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, isApply := f.last(t).(*quoratev1.ApplyTreesRequest)
+	if !isApply {
+		t.Fatalf("sent %v", f.last(t))
+	}
+	if diff := cmp.Diff([]*quoratev1.Tree{want}, sent.GetTrees(), protocmp.Transform()); diff != "" {
+		t.Errorf("want (-), sent (+):\n%s", diff)
+	}
+}
+
+func TestServersComeFromTheEnvironment(t *testing.T) {
+	_, server := startFake(t)
+	t.Setenv("QUORATE_SERVER", "127.0.0.1:1,"+server) // nobody listens on the first
+	var out, talk strings.Builder
+	if code := execute([]string{"trees"}, nil, &out, &talk); code != exitOK || !strings.Contains(out.String(), "cern") {
+		t.Errorf("exit code %d: %s%s", code, out.String(), talk.String())
+	}
+	if !strings.Contains(talk.String(), "trying again") {
+		t.Errorf("nothing says that the first server does not answer: %q", talk.String())
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := quorate(address, "", "status", "--timeout", "300ms")
+	if code != exitUnavailable || stdout != "" || !strings.Contains(stderr, "refused") {
+		t.Errorf("exit code %d, %q, %q; want 6 and a reason", code, stdout, stderr)
+	}
+	if code, _, stderr := quorate("ftp://x", "", "status"); code != exitUsage || !strings.Contains(stderr, "is no address") {
+		t.Errorf("a server that is no address: exit code %d, %q", code, stderr)
+	}
+}
+
+// TestReleaseIsDoneEvenIfUnitsCannotBeRead: what comes after the deed must not make it look undone.
+func TestReleaseIsDoneEvenIfUnitsCannotBeRead(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.Handle(quoratev1connect.NewAllocationServiceHandler(&fake{}))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	code, stdout, stderr := quorate(server.URL, "", "release", "request-1")
+	if code != exitOK || !strings.Contains(stdout, "ram=17179869184") || !strings.Contains(stderr, "base units") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	want := map[connect.Code]int{
+		connect.CodeCanceled:           exitFailure,
+		connect.CodeUnknown:            exitFailure,
+		connect.CodeInvalidArgument:    exitUsage,
+		connect.CodeDeadlineExceeded:   exitUnavailable,
+		connect.CodeNotFound:           exitFailure,
+		connect.CodeAlreadyExists:      exitConflict,
+		connect.CodePermissionDenied:   exitForbidden,
+		connect.CodeResourceExhausted:  exitFailure, // without a decision, it is the server that has no room
+		connect.CodeFailedPrecondition: exitDenied,
+		connect.CodeAborted:            exitConflict,
+		connect.CodeOutOfRange:         exitFailure,
+		connect.CodeUnimplemented:      exitFailure,
+		connect.CodeInternal:           exitFailure,
+		connect.CodeUnavailable:        exitUnavailable,
+		connect.CodeDataLoss:           exitFailure,
+		connect.CodeUnauthenticated:    exitForbidden,
+	}
+	for code := connect.CodeCanceled; code <= connect.CodeUnauthenticated; code++ {
+		err := connect.NewError(code, errors.New("says the test"))
+		for _, err := range []error{err, fmt.Errorf("wrapped: %w", err)} {
+			if got := exitCodeOf(err); got != want[code] {
+				t.Errorf("%v exits with %d, want %d", err, got, want[code])
+			}
+		}
+	}
+	others := map[int]error{
+		exitOK:      nil,
+		exitFailure: errors.New("anything"),
+		exitUsage:   fmt.Errorf("wrapped: %w", usagef("odd")),
+		exitDenied:  fmt.Errorf("wrapped: %w", denial(&quoratev1.Claim{Amounts: map[string]int64{"cores": 21}})),
+	}
+	for want, err := range others {
+		if got := exitCodeOf(err); got != want {
+			t.Errorf("%v exits with %d, want %d", err, got, want)
+		}
+	}
+	for i, exit := range exitCodes {
+		if exit.code != i || exit.name == "" || exit.meaning == "" {
+			t.Errorf("row %d of the table is about %d, %q", i, exit.code, exit.name)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	_, server := startFake(t)
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if code, stdout, stderr := quorate(server, "", "completion", shell); code != exitOK || len(stdout) < 1000 {
+			t.Errorf("completion %s: exit code %d, %d bytes, %s", shell, code, len(stdout), stderr)
+		}
+	}
+	for line, want := range map[string]string{
+		"__complete usage ":      "cern\nproviders\ntenants\n",
+		"__complete limits set ": "cern\n",
+		"__complete -o ":         "table\njson\nyaml\n",
+	} {
+		if _, stdout, _ := quorate(server, "", strings.Split(line, " ")...); !strings.HasPrefix(stdout, want) {
+			t.Errorf("%s offers %q, want %q", line, stdout, want)
+		}
+	}
+}
+
+// TestACancelledCommandEnds: the signal's context reaches the call.
+func TestACancelledCommandEnds(t *testing.T) {
+	called := make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil { // a server notices a caller's end only after that
+			t.Error(err)
+		}
+		called <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hanging.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-called
+		cancel()
+	}()
+	var out, talk strings.Builder
+	c := &cli{out: &out, talk: &talk}
+	root := newRootCmd(c)
+	root.SetArgs([]string{"--server", hanging.URL, "trees"})
+	if code := c.report(root.ExecuteContextC(ctx)); code != exitFailure || !strings.Contains(talk.String(), "canceled") {
+		t.Errorf("exit code %d: %s", code, talk.String())
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// Exit codes. They are a contract with scripts: a number is never given another meaning.
+const (
+	exitOK = iota
+	exitFailure
+	exitUsage
+	exitDenied
+	exitForbidden
+	exitConflict
+	exitUnavailable
+	exitLeaseLost
+)
+
+// exitCodes says what each exit code means, and which answers of a server lead to it.
+var exitCodes = []struct {
+	code    int
+	name    string
+	meaning string
+	answers []connect.Code
+}{
+	{exitOK, "ok", "it was done, or a dry run says that it would be", nil},
+	{exitFailure, "failure", "anything that no other code stands for, such as an unknown tree, node, resource or id", nil},
+	{
+		exitUsage, "usage", "the command line or a file is malformed; nothing was changed",
+		[]connect.Code{connect.CodeInvalidArgument},
+	},
+	{
+		exitDenied, "denied", "a limit or a policy stands in the way; standard error names every one",
+		[]connect.Code{connect.CodeFailedPrecondition},
+	},
+	{
+		exitForbidden, "forbidden", "you are not authenticated, or not permitted to do this",
+		[]connect.Code{connect.CodeUnauthenticated, connect.CodePermissionDenied},
+	},
+	{
+		exitConflict, "conflict", "the id is taken by something else, or the revision is not the expected one",
+		[]connect.Code{connect.CodeAlreadyExists, connect.CodeAborted},
+	},
+	{
+		exitUnavailable, "unavailable", "no server answered in time, or the cluster has no leader; try again",
+		[]connect.Code{connect.CodeUnavailable, connect.CodeDeadlineExceeded},
+	},
+	{exitLeaseLost, "lease lost", "the lease that a command ran under has ended before the command", nil},
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct {
+	message string
+}
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// exitCodeOf gives the exit code for the outcome of a command.
+func exitCodeOf(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
+		return exitUsage
+	}
+	if _, denied := client.DecisionOf(err); denied {
+		return exitDenied
+	}
+	answer := connect.CodeOf(err)
+	for _, exit := range exitCodes {
+		if slices.Contains(exit.answers, answer) {
+			return exit.code
+		}
+	}
+	return exitFailure
+}
+
+// report says what went wrong with a command and answers the exit code.
+func (c *cli) report(cmd *cobra.Command, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	c.say("quorate: %s", sentence(err))
+	if !c.started { // the command line was not even understood
+		c.say("usage: %s", cmd.UseLine())
+		return exitUsage
+	}
+	if decision, denied := client.DecisionOf(err); denied {
+		c.sayViolations(decision)
+	}
+	return exitCodeOf(err)
+}
+
+// sentence is what a server said, followed by its code; everything else is as it is.
+func sentence(err error) string {
+	if answer, direct := err.(*connect.Error); direct { //nolint:errorlint // a wrapped one has more to say than the answer
+		return fmt.Sprintf("%s (%v)", answer.Message(), answer.Code())
+	}
+	return err.Error()
+}
+
+// sayViolations names every limit in the way.
+func (c *cli) sayViolations(decision *quoratev1.Decision) {
+	for _, v := range decision.GetViolations() {
+		at := place{v.GetTree(), v.GetNode()}
+		amount := func(n int64) string { return c.units.amount(v.GetTree(), v.GetResource(), n) }
+		c.say("  %s  %s: limit %s, used %s, requested %s, missing %s", at, v.GetResource(),
+			amount(v.GetLimit()), amount(v.GetUsed()), amount(v.GetRequested()), amount(v.GetMissing()))
+	}
+}
+
+// newExitCodesTopic is "quorate help exit-codes".
+func newExitCodesTopic() *cobra.Command {
+	var text strings.Builder
+	text.WriteString("Quorate ends with one of these exit codes:\n\n")
+	for _, exit := range exitCodes {
+		fmt.Fprintf(&text, "  %d  %-12s %s\n", exit.code, exit.name, exit.meaning)
+	}
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSuffix(text.String(), "\n")}
+}

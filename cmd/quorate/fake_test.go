@@ -1,0 +1,381 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/manifest"
+)
+
+// fake answers as a cluster would, from a fixed state: the tree of examples/cern.yaml at revision 7, in the middle of the
+// CERN script, and two trees of a CI system. It keeps the requests it got.
+type fake struct {
+	quoratev1connect.UnimplementedTreeServiceHandler
+	quoratev1connect.UnimplementedAllocationServiceHandler
+	quoratev1connect.UnimplementedClusterServiceHandler
+
+	mu       sync.Mutex
+	requests []proto.Message
+}
+
+func startFake(t *testing.T) (*fake, string) {
+	t.Helper()
+	f := &fake{}
+	mux := http.NewServeMux()
+	mux.Handle(quoratev1connect.NewTreeServiceHandler(f))
+	mux.Handle(quoratev1connect.NewAllocationServiceHandler(f))
+	mux.Handle(quoratev1connect.NewClusterServiceHandler(f))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return f, server.URL
+}
+
+func (f *fake) keep(request proto.Message) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests = append(f.requests, request)
+}
+
+// last is the latest request.
+func (f *fake) last(t *testing.T) proto.Message {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.requests) == 0 {
+		t.Fatal("the server got no request")
+	}
+	return f.requests[len(f.requests)-1]
+}
+
+// quorate runs a command line against a server and answers what it printed.
+func quorate(server, stdin string, args ...string) (code int, stdout, stderr string) {
+	var out, talk bytes.Buffer
+	code = execute(append([]string{"--server", server}, args...), strings.NewReader(stdin), &out, &talk)
+	return code, out.String(), talk.String()
+}
+
+var someDay = timestamppb.New(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+
+func fail(code connect.Code, format string, args ...any) error {
+	return connect.NewError(code, fmt.Errorf(format, args...))
+}
+
+func readInfo(read *quoratev1.ReadOptions) *quoratev1.ReadInfo {
+	info := &quoratev1.ReadInfo{Index: 17, ServedBy: "n2", Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
+	if read.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE {
+		info.Consistency, info.AgeMs = quoratev1.Consistency_CONSISTENCY_STALE, 120
+	}
+	return info
+}
+
+func fakeTree(name string) (*quoratev1.Tree, error) {
+	for _, file := range []string{"../../examples/cern.yaml", "../../examples/zuul.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		trees, err := manifest.Parse(file, text)
+		if err != nil {
+			return nil, err
+		}
+		for _, tree := range trees {
+			if tree.GetName() == name {
+				return tree, nil
+			}
+		}
+	}
+	return nil, fail(connect.CodeNotFound, "there is no tree %q", name)
+}
+
+func (f *fake) ListTrees(_ context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error) {
+	answer := &quoratev1.ListTreesResponse{Revision: 7, Read: readInfo(r.GetRead())}
+	for _, name := range []string{"cern", "providers", "tenants"} {
+		tree, err := fakeTree(name)
+		if err != nil {
+			return nil, err
+		}
+		answer.Trees = append(answer.Trees, &quoratev1.TreeSummary{
+			Name: name, Policy: tree.GetPolicy(), Resources: tree.GetResources(),
+			NodeCount: int32(len(tree.GetNodes()) + 1), ClaimCount: 3, //nolint:gosec // a small tree
+		})
+	}
+	return answer, nil
+}
+
+func (f *fake) GetTree(_ context.Context, r *quoratev1.GetTreeRequest) (*quoratev1.GetTreeResponse, error) {
+	tree, err := fakeTree(r.GetName())
+	return &quoratev1.GetTreeResponse{Tree: tree, Revision: 7, Read: readInfo(r.GetRead())}, err
+}
+
+func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
+	f.keep(r)
+	if r.GetTrees()[0].GetPolicy() == "unheard-of" {
+		return nil, fail(connect.CodeInvalidArgument, "trees[0].policy: there is no policy %q", "unheard-of")
+	}
+	result, err := f.change(r.ExpectedRevision)
+	if err == nil {
+		result.Changes = []*quoratev1.Change{
+			{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "cern", Field: "tree", After: "cern"},
+			{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "cern", Node: "atlas", Field: "limit cores", After: "100"},
+			{Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "cern", Node: "atlas/physics", Field: "policy", Before: "open", After: "strict"},
+			{Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Tree: "cern", Node: "atlas/old", Field: "node", Before: "atlas/old"},
+		}
+	}
+	return &quoratev1.ApplyTreesResponse{Result: result}, err
+}
+
+func (f *fake) SetLimits(_ context.Context, r *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error) {
+	f.keep(r)
+	if r.GetLimits()["cores"].GetAmount() == 21 {
+		return nil, fail(connect.CodeFailedPrecondition,
+			"cern:atlas/physics cannot have a limit of 21 cores: the children of cern:atlas would have 101, and its limit is 100")
+	}
+	result, err := f.change(r.ExpectedRevision)
+	if err == nil {
+		result.Changes = []*quoratev1.Change{{
+			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetNode(),
+			Field: "limit ram", Before: "unlimited", After: "17179869184",
+		}}
+		result.Over = []*quoratev1.Overuse{{
+			Tree: "cern", Node: "atlas/physics/simulation", Resource: "cores", Limit: 5, Used: 10,
+		}}
+	}
+	return &quoratev1.SetLimitsResponse{Result: result}, err
+}
+
+func (f *fake) DeleteTree(_ context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
+	f.keep(r)
+	result, err := f.change(r.ExpectedRevision)
+	if err == nil && r.GetName() == "cern" {
+		return nil, fail(connect.CodeFailedPrecondition, "tree %q is in use: 3 claims are held in it", "cern")
+	}
+	return &quoratev1.DeleteTreeResponse{Result: result}, err
+}
+
+func (f *fake) change(expected *uint64) (*quoratev1.ConfigurationResult, error) {
+	if expected != nil && *expected != 7 {
+		return nil, fail(connect.CodeAborted, "the configuration is at revision 7, not %d", *expected)
+	}
+	return &quoratev1.ConfigurationResult{Revision: 8, Index: 18}, nil
+}
+
+func (f *fake) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*quoratev1.GetUsageResponse, error) {
+	f.keep(r)
+	answer := &quoratev1.GetUsageResponse{Read: readInfo(r.GetRead())}
+	switch {
+	case r.GetTree() == "tenants":
+		answer.Nodes = []*quoratev1.NodeUsage{{Node: "tenant-1", Policy: "open", Resources: []*quoratev1.ResourceUsage{
+			{Resource: "ram", Unit: quoratev1.Unit_UNIT_BYTES, Limit: amount(16 << 30), Effective: amount(16 << 30), Own: 3 << 29, Subtree: 3 << 29, Headroom: proto.Int64(29 << 29)},
+			{Resource: "servers", Unit: quoratev1.Unit_UNIT_COUNT, Effective: unlimited(), Own: 2, Subtree: 2},
+		}}}
+	case r.GetTree() != "cern":
+		return nil, fail(connect.CodeNotFound, "there is no tree %q", r.GetTree())
+	case !r.GetSubtree():
+		answer.Nodes = []*quoratev1.NodeUsage{cores("", unlimited(), 0, 45, nil)}
+	case r.GetPageToken() == "": // the state of step 8 of the script, in two pages
+		answer.NextPageToken = "more"
+		answer.Nodes = []*quoratev1.NodeUsage{
+			cores("", unlimited(), 0, 45, nil),
+			cores("atlas", amount(100), 0, 45, proto.Int64(55)),
+			cores("atlas/operations", amount(80), 0, 35, proto.Int64(45)),
+			cores("atlas/operations/web", amount(30), 5, 5, proto.Int64(25)),
+			cores("atlas/operations/workflow", amount(50), 30, 30, proto.Int64(20)),
+		}
+	default:
+		answer.Nodes = []*quoratev1.NodeUsage{
+			cores("atlas/physics", amount(20), 0, 10, proto.Int64(10)),
+			cores("atlas/physics/higgs", nil, 0, 0, proto.Int64(0)),
+			cores("atlas/physics/simulation", amount(5), 10, 10, proto.Int64(0)),
+		}
+	}
+	return answer, nil
+}
+
+func amount(n int64) *quoratev1.Limit {
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: n}}
+}
+
+func unlimited() *quoratev1.Limit {
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Unlimited{Unlimited: true}}
+}
+
+func cores(node string, limit *quoratev1.Limit, own, subtree int64, headroom *int64) *quoratev1.NodeUsage {
+	usage := &quoratev1.ResourceUsage{
+		Resource: "cores", Unit: quoratev1.Unit_UNIT_COUNT, Limit: limit, Effective: limit,
+		Own: own, Subtree: subtree, Headroom: headroom,
+	}
+	if limit == nil {
+		usage.Effective = amount(0)
+	}
+	if limit.GetAmount() > 0 {
+		usage.Over = max(0, subtree-limit.GetAmount())
+	}
+	return &quoratev1.NodeUsage{Node: node, Policy: "strict", Resources: []*quoratev1.ResourceUsage{usage}}
+}
+
+func (f *fake) ListRevisions(_ context.Context, r *quoratev1.ListRevisionsRequest) (*quoratev1.ListRevisionsResponse, error) {
+	f.keep(r)
+	return &quoratev1.ListRevisionsResponse{Read: readInfo(r.GetRead()), Revisions: []*quoratev1.Revision{
+		{
+			Revision: 7, Actor: "alice", Reason: "a new rack", At: someDay, ChangeCount: 1,
+			Changes: []*quoratev1.Change{{
+				Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "tenants", Node: "tenant-1",
+				Field: "limit ram", Before: "8589934592", After: "17179869184",
+			}},
+		},
+		{
+			Revision: 6, At: someDay, ChangeCount: 300,
+			Changes: []*quoratev1.Change{{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "tenants", Field: "label owner", After: "ops"}},
+		},
+	}}, nil
+}
+
+func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+	f.keep(r)
+	switch {
+	case r.GetId() == "taken":
+		return nil, fail(connect.CodeAlreadyExists, "the id %q is taken by another request", "taken")
+	case r.GetId() == "ended":
+		return nil, fail(connect.CodeFailedPrecondition, "the allocation %q has ended already", "ended")
+	case r.GetClaims()[0].GetAmounts()["cores"] > 20:
+		return nil, denial(r.GetClaims()[0])
+	}
+	decision := &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED, Explanation: "everything fits"}
+	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
+		return &quoratev1.AllocateResponse{Decision: decision, Index: 17}, nil
+	}
+	held := holding(r.GetId(), 42, r.GetLabels(), r.GetClaims()...)
+	return &quoratev1.AllocateResponse{
+		Allocation: held, Decision: decision, Fence: 42, Repeated: r.GetId() == "again", Index: 18,
+	}, nil
+}
+
+// denial is what step 15 of the script answers: workflow, operations and atlas are in the way.
+func denial(claim *quoratev1.Claim) error {
+	wanted := claim.GetAmounts()["cores"]
+	violation := func(node string, limit, used int64) *quoratev1.Violation {
+		return &quoratev1.Violation{
+			Tree: "cern", Node: node, Resource: "cores", Limit: limit, Used: used, Requested: wanted, Missing: used + wanted - limit,
+		}
+	}
+	decision := &quoratev1.Decision{
+		Outcome: quoratev1.Outcome_OUTCOME_DENIED,
+		Violations: []*quoratev1.Violation{
+			violation("atlas/operations/workflow", 50, 30), violation("atlas/operations", 80, 60), violation("atlas", 100, 80),
+		},
+		Explanation: fmt.Sprintf("%d cores do not fit at cern:atlas/operations/workflow: 3 limits are in the way", wanted),
+	}
+	denied := connect.NewError(connect.CodeResourceExhausted, errors.New(decision.GetExplanation()))
+	if detail, err := connect.NewErrorDetail(decision); err == nil {
+		denied.AddDetail(detail)
+	}
+	return denied
+}
+
+func holding(id string, fence uint64, labels map[string]string, claims ...*quoratev1.Claim) *quoratev1.Allocation {
+	held := &quoratev1.Allocation{
+		Id: id, Fence: fence, Labels: labels, State: quoratev1.AllocationState_ALLOCATION_STATE_HELD, GrantedAt: someDay,
+	}
+	for _, c := range claims {
+		placed := c.GetNode()
+		if placed == "stranger" { // the policy open counts unknown tenants at the root
+			placed = ""
+		}
+		held.Claims = append(held.Claims, &quoratev1.HeldClaim{
+			Tree: c.GetTree(), Node: c.GetNode(), Amounts: c.GetAmounts(), Placed: placed,
+		})
+	}
+	return held
+}
+
+func (f *fake) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
+	f.keep(r)
+	held, err := f.find(r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	held.State, held.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_RELEASED, someDay
+	return &quoratev1.ReleaseResponse{Allocation: held, Index: 19}, nil
+}
+
+func (f *fake) GetAllocation(_ context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
+	held, err := f.find(r.GetId())
+	return &quoratev1.GetAllocationResponse{Allocation: held, Read: readInfo(r.GetRead())}, err
+}
+
+func (f *fake) find(id string) (*quoratev1.Allocation, error) {
+	for _, held := range fakeHoldings() {
+		if held.GetId() == id {
+			return held, nil
+		}
+	}
+	return nil, fail(connect.CodeNotFound, "there is no allocation %q", id)
+}
+
+func fakeHoldings() []*quoratev1.Allocation {
+	return []*quoratev1.Allocation{
+		holding("simulation-1", 3, nil, &quoratev1.Claim{
+			Tree: "cern", Node: "atlas/physics/simulation", Amounts: map[string]int64{"cores": 10},
+		}),
+		holding("request-1", 4, map[string]string{"job": "nightly", "branch": "main"},
+			&quoratev1.Claim{Tree: "tenants", Node: "stranger", Amounts: map[string]int64{"servers": 2, "ram": 16 << 30}},
+			&quoratev1.Claim{Tree: "providers", Node: "cloud-a/main", Amounts: map[string]int64{"servers": 2}},
+		),
+		holding("workflow-1", 5, nil, &quoratev1.Claim{
+			Tree: "cern", Node: "atlas/operations/workflow", Amounts: map[string]int64{"cores": 30},
+		}),
+	}
+}
+
+// ListAllocations gives two a page.
+func (f *fake) ListAllocations(
+	_ context.Context, r *quoratev1.ListAllocationsRequest,
+) (*quoratev1.ListAllocationsResponse, error) {
+	f.keep(r)
+	all := fakeHoldings()
+	answer := &quoratev1.ListAllocationsResponse{Read: readInfo(r.GetRead())}
+	if r.GetPageToken() == "2" {
+		answer.Allocations = all[2:]
+		return answer, nil
+	}
+	answer.Allocations = all[:min(2, int(r.GetPageSize()))]
+	answer.NextPageToken = "2"
+	return answer, nil
+}
+
+func (f *fake) GetStatus(_ context.Context, r *quoratev1.GetStatusRequest) (*quoratev1.GetStatusResponse, error) {
+	f.keep(r)
+	member := func(id string, role quoratev1.Role, port int) *quoratev1.Member {
+		return &quoratev1.Member{
+			Id: id, Role: role, Voter: true, Reachable: true, Version: "v0.1.0", FeatureLevel: 1,
+			HttpAddress: fmt.Sprintf("10.0.0.%d:7101", port), RaftAddress: fmt.Sprintf("10.0.0.%d:7201", port),
+			AppliedIndex: 17, LastIndex: 17,
+		}
+	}
+	lost := member("n3", quoratev1.Role_ROLE_FOLLOWER, 3)
+	lost.Reachable = false
+	return &quoratev1.GetStatusResponse{
+		ServedBy: "n2", LeaderId: "n1", Term: 3, CommitIndex: 17, AppliedIndex: 17, LedgerTimeMs: 3_600_000, Revision: 7,
+		HeldAllocations: 3, TombstoneSpan: durationpb.New(24 * time.Hour), ClusterName: "demo",
+		Problem: "1 of 3 members does not answer; the cluster survives no further loss",
+		Members: []*quoratev1.Member{
+			member("n1", quoratev1.Role_ROLE_LEADER, 1), member("n2", quoratev1.Role_ROLE_FOLLOWER, 2), lost,
+		},
+	}, nil
+}

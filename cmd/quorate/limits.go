@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
+)
+
+func newLimitsCmd(c *cli) *cobra.Command {
+	return newGroup("limits", "Change limits of one node", newLimitsSetCmd(c))
+}
+
+type limitsSetOptions struct {
+	*cli
+	changeOptions
+	at     string
+	limits []string
+}
+
+func newLimitsSetCmd(c *cli) *cobra.Command {
+	o := &limitsSetOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "set TREE[:node/path] RESOURCE=LIMIT...",
+		Short: "Set limits of one node and leave everything else alone",
+		Long: `Set limits of one node and leave everything else alone. A limit is an amount, the word unlimited, or the word
+unset, which removes the limit so that the node's policy says what holds.
+
+A limit may go below present use: nothing is taken away, it only cannot grow.`,
+		Example: `  quorate limits set cern:atlas/physics cores=25 --reason "a new rack"
+  quorate limits set tenants:tenant-1 servers=unlimited ram=16Gi cores=unset`,
+		Args:              cobra.MinimumNArgs(2),
+		ValidArgsFunction: c.completeTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.at, o.limits = args[0], args[1:]
+			return o.run(cmd.Context())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *limitsSetOptions) run(ctx context.Context) error {
+	at, err := parsePlace(o.at)
+	if err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := o.learn(ctx, quorate); err != nil {
+		return err
+	}
+	limits, err := o.parse(at)
+	if err != nil {
+		return err
+	}
+	answer, err := quorate.Trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{
+		Tree:             at.tree,
+		Node:             at.node,
+		Limits:           limits,
+		DryRun:           o.dryRun,
+		ExpectedRevision: o.expected.value,
+		Actor:            o.actor,
+		Reason:           o.reason,
+	})
+	if err != nil {
+		return err
+	}
+	o.sayResult(answer.GetResult(), o.dryRun)
+	return o.print(answer, func(p *page) error {
+		o.units.drawResult(p, answer.GetResult())
+		return nil
+	})
+}
+
+func (o *limitsSetOptions) parse(at place) (map[string]*quoratev1.Limit, error) {
+	limits := map[string]*quoratev1.Limit{}
+	for _, text := range o.limits {
+		resource, value, err := pair(text)
+		if err != nil {
+			return nil, err
+		}
+		if limits[resource] != nil {
+			return nil, usagef("the limit of %q is given twice", resource)
+		}
+		unit, err := o.units.of(at.tree, resource)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		if limits[resource], err = manifest.ParseLimit(value, unit); err != nil {
+			return nil, usagef("limit of %q: %v or unset", resource, err)
+		}
+	}
+	return limits, nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/goccy/go-yaml"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// What -o understands.
+const (
+	outputTable = "table"
+	outputJSON  = "json"
+	outputYAML  = "yaml"
+)
+
+var outputFormats = []string{outputTable, outputJSON, outputYAML}
+
+// page is text for people, in columns.
+type page struct {
+	bytes.Buffer
+}
+
+// line adds a line as it is.
+func (p *page) line(format string, args ...any) {
+	fmt.Fprintf(&p.Buffer, format+"\n", args...)
+}
+
+// table adds rows of columns; the first row is the heading.
+func (p *page) table(rows [][]string) error {
+	columns := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		if _, err := fmt.Fprintln(columns, strings.Join(row, "\t")); err != nil {
+			return err
+		}
+	}
+	return columns.Flush()
+}
+
+// print writes an answer: as JSON or YAML the message itself, as a table what draw puts on a page.
+func (c *cli) print(answer proto.Message, draw func(*page) error) error {
+	var text []byte
+	var err error
+	switch c.output {
+	case outputJSON:
+		text, err = toJSON(answer)
+	case outputYAML:
+		text, err = toYAML(answer)
+	default:
+		p := &page{}
+		err = draw(p)
+		text = trimmed(p.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	return c.write(text)
+}
+
+func (c *cli) write(text []byte) error {
+	if _, err := c.out.Write(text); err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	return nil
+}
+
+// toJSON writes a message as protobuf's JSON, zero values included, the same on every run.
+func toJSON(message proto.Message) ([]byte, error) {
+	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(message)
+	if err != nil {
+		return nil, err
+	}
+	var indented bytes.Buffer // protojson spaces its output differently from build to build, on purpose
+	if err := json.Indent(&indented, text, "", "  "); err != nil {
+		return nil, err
+	}
+	indented.WriteByte('\n')
+	return indented.Bytes(), nil
+}
+
+func toYAML(message proto.Message) ([]byte, error) {
+	text, err := toJSON(message)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML(text)
+}
+
+// trimmed drops the blanks that columns leave at the ends of lines.
+func trimmed(text []byte) []byte {
+	lines := bytes.Split(text, []byte("\n"))
+	for i, line := range lines {
+		lines[i] = bytes.TrimRight(line, " ")
+	}
+	return bytes.Join(lines, []byte("\n"))
+}

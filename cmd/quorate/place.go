@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+)
+
+// place is a node of a tree, written TREE:node/path, or TREE for the root.
+type place struct {
+	tree, node string
+}
+
+func parsePlace(text string) (place, error) {
+	tree, node, _ := strings.Cut(text, ":")
+	if tree == "" {
+		return place{}, usagef("%q is no place: write TREE for the root of a tree, or TREE:node/path", text)
+	}
+	if strings.HasPrefix(node, "/") || strings.HasSuffix(node, "/") {
+		return place{}, usagef("%q is no place: the path of a node has no slash at its ends", text)
+	}
+	return place{tree, node}, nil
+}
+
+// String writes the place as it is parsed.
+func (p place) String() string {
+	if p.node == "" {
+		return p.tree
+	}
+	return p.tree + ":" + p.node
+}
+
+// pair splits name=value.
+func pair(text string) (name, value string, err error) {
+	name, value, found := strings.Cut(text, "=")
+	if !found || name == "" {
+		return "", "", usagef("%q is no pair: write name=value", text)
+	}
+	return name, value, nil
+}

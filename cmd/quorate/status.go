@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type statusOptions struct {
+	*cli
+	local bool
+}
+
+func newStatusCmd(c *cli) *cobra.Command {
+	o := &statusOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the cluster: members, leader, log, health",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().BoolVar(&o.local, "local", false, "only ask the serving node about itself")
+	return cmd
+}
+
+func (o *statusOptions) run(ctx context.Context) error {
+	quorate, ctx, cancel, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: o.local})
+	if err != nil {
+		return err
+	}
+	if answer.GetProblem() != "" {
+		o.say("problem: %s", answer.GetProblem())
+	}
+	return o.print(answer, func(p *page) error {
+		if err := p.table(statusRows(answer)); err != nil {
+			return err
+		}
+		p.line("")
+		return p.table(memberRows(answer.GetMembers()))
+	})
+}
+
+func statusRows(s *quoratev1.GetStatusResponse) [][]string {
+	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	leader := s.GetLeaderId()
+	if leader == "" {
+		leader = "none"
+	}
+	return [][]string{
+		{"cluster", s.GetClusterName()},
+		{"answered by", s.GetServedBy()},
+		{"leader", leader},
+		{"term", number(s.GetTerm())},
+		{"committed", number(s.GetCommitIndex())},
+		{"applied", number(s.GetAppliedIndex())},
+		{"ledger time", (time.Duration(s.GetLedgerTimeMs()) * time.Millisecond).String()},
+		{"revision", number(s.GetRevision())},
+		{"allocations", strconv.FormatInt(s.GetHeldAllocations(), 10)},
+		{"ids kept for", s.GetTombstoneSpan().AsDuration().String()},
+	}
+}
+
+func memberRows(members []*quoratev1.Member) [][]string {
+	rows := [][]string{{"MEMBER", "ROLE", "VOTER", "HTTP", "RAFT", "VERSION", "LEVEL", "APPLIED", "LAST", "PROBLEM"}}
+	for _, m := range members {
+		role := strings.ToLower(strings.TrimPrefix(m.GetRole().String(), "ROLE_"))
+		voter, problem := "no", m.GetProblem()
+		if m.GetVoter() {
+			voter = "yes"
+		}
+		applied, last := strconv.FormatUint(m.GetAppliedIndex(), 10), strconv.FormatUint(m.GetLastIndex(), 10)
+		if !m.GetReachable() {
+			role, applied, last = "unknown", "-", "-"
+			if problem == "" {
+				problem = "does not answer"
+			}
+		}
+		rows = append(rows, []string{
+			m.GetId(), role, voter, m.GetHttpAddress(), m.GetRaftAddress(), m.GetVersion(),
+			strconv.FormatUint(uint64(m.GetFeatureLevel()), 10), applied, last, problem,
+		})
+	}
+	return rows
+}

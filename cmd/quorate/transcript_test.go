@@ -1,0 +1,146 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew; read the diff before you commit it")
+
+// TestTranscripts runs the commands of each session and compares everything that they print with a golden file, which
+// reads like a terminal: 2> marks standard error, and a bracket at the end gives an exit code other than 0.
+func TestTranscripts(t *testing.T) {
+	t.Setenv("USER", "alice")
+	sessions := map[string][]string{
+		"trees": {
+			"apply -f ../../examples/cern.yaml",
+			"apply -f ../../examples/cern.yaml --dry-run --expected-revision 7 --reason test",
+			"apply -f ../../examples/cern.yaml --expected-revision 6",
+			"trees",
+			"trees --stale",
+			"tree export cern",
+			"tree export tenants cern -o yaml",
+			"limits set tenants:tenant-1 ram=16Gi cores=unset servers=unlimited",
+			"limits set cern:atlas/physics cores=21",
+			"tree delete tenants --dry-run",
+			"tree delete cern",
+			"history",
+			"history -o json --limit 1",
+		},
+		"usage": {
+			"usage cern",
+			"usage cern --stale",
+			"usage cern --subtree=false -o json",
+			"usage cern --subtree=false -o yaml",
+			"usage tenants:tenant-1",
+			"usage nowhere",
+		},
+		"allocations": {
+			"allocate --id job-1 --at cern:atlas/physics/simulation --amount cores=5",
+			"allocate --id again --at cern:atlas/physics/simulation --amount cores=5",
+			"allocate --id ci --at tenants:stranger --amount servers=2 --amount ram=1.5Gi --at providers:cloud-a/main --amount servers=2 --label job=nightly --label url=http://x?a=b",
+			"allocate --id what-if --dry-run --at cern:atlas/physics/simulation --amount cores=5",
+			"allocate --id job-2 --at cern:atlas/physics/simulation --amount cores=5 -o json",
+			"allocate --id big --at cern:atlas/operations/workflow --amount cores=21",
+			"allocate --id big --at cern:atlas/operations/workflow --amount cores=21 -o json",
+			"allocate --id taken --at cern:atlas --amount cores=1",
+			"allocate --id ended --at cern:atlas --amount cores=1",
+			"allocations",
+			"allocations --limit 1 -o yaml",
+			"allocation request-1",
+			"allocation nobody",
+			"release simulation-1",
+			"release nobody",
+		},
+		"status": {
+			"status",
+			"status -o json",
+			"help exit-codes",
+		},
+		"mistakes": {
+			"nonsense",
+			"usage",
+			"usage a b",
+			"usage :atlas",
+			"usage cern:/atlas",
+			"usage cern --nonsense",
+			"usage cern -o xml",
+			"status --timeout 0s",
+			"status --timeout soon",
+			"limits",
+			"limits raise",
+			"limits set cern",
+			"limits set cern cores",
+			"limits set cern cores=many",
+			"limits set cern cores=1 cores=2",
+			"limits set cern core=1",
+			"limits set cerm cores=1",
+			"apply",
+			"apply -f nowhere.yaml",
+			"apply -f testdata/broken.yaml",
+			"apply -f testdata/unheard-of.yaml",
+			"apply -f testdata/unheard-of.yaml --expected-revision seven",
+			"allocate",
+			"allocate --at cern",
+			"allocate --amount cores=1 --at cern",
+			"allocate --at cern --amount cores",
+			"allocate --at cern --amount cores=1 --amount cores=2",
+			"allocate --at cern --amount cores=-1",
+			"allocate --at cern --amount cores=1.5",
+			"allocate --at cern --amount cores=9223372036854775808",
+			"allocate --at cern --amount core=1",
+			"allocate --at cerm --amount cores=1",
+			"allocate --at cern --amount cores=1 --label urgent",
+			"allocate --at cern --amount cores=1 --label a=b --label a=c",
+			"allocations --node atlas",
+			"allocations --limit -1",
+			"release",
+		},
+	}
+	for name, lines := range sessions {
+		t.Run(name, func(t *testing.T) {
+			_, server := startFake(t)
+			var transcript strings.Builder
+			for _, line := range lines {
+				record(&transcript, server, line)
+			}
+			compare(t, filepath.Join("testdata", name+".golden"), transcript.String())
+		})
+	}
+}
+
+// record runs a command line and adds what it printed.
+func record(transcript *strings.Builder, server, line string) {
+	fmt.Fprintf(transcript, "$ quorate %s\n", line)
+	code, stdout, stderr := quorate(server, "", strings.Fields(line)...)
+	for talk := range strings.Lines(stderr) {
+		transcript.WriteString("2> " + talk)
+	}
+	transcript.WriteString(stdout)
+	if code != exitOK {
+		fmt.Fprintf(transcript, "[%d]\n", code)
+	}
+	transcript.WriteString("\n")
+}
+
+func compare(t *testing.T, file, got string) {
+	t.Helper()
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s: want (-), got (+):\n%s", file, diff)
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
+)
+
+type usageOptions struct {
+	*cli
+	at      string
+	subtree bool
+}
+
+func newUsageCmd(c *cli) *cobra.Command {
+	o := &usageOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "usage TREE[:node/path]",
+		Short: "Show limits and use as a tree",
+		Long: `Show what a node and all nodes below it may hold and do hold:
+
+  LIMIT     the most that the node and everything below it may hold; (n) is what its policy makes of unset
+  OWN       held at the node itself
+  SUBTREE   held at the node and everywhere below it
+  HEADROOM  what a claim at this node could get now, by the least room on the path to the root
+  OVER      how far the subtree is above its limit, after the limit was lowered
+
+Long amounts of bytes are rounded down and begin with ~; -o json has them exactly.`,
+		Example: `  quorate usage cern
+  quorate usage cern:atlas/physics --subtree=false -o json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.completeTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.at = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&o.subtree, "subtree", true, "also show all nodes below")
+	return cmd
+}
+
+func (o *usageOptions) run(ctx context.Context) error {
+	at, err := parsePlace(o.at)
+	if err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := o.fetch(ctx, quorate, at)
+	if err != nil {
+		return err
+	}
+	o.sayAge(all.GetRead())
+	return o.print(all, func(p *page) error { return p.table(usageRows(at, all.GetNodes())) })
+}
+
+// fetch joins all pages into one answer.
+func (o *usageOptions) fetch(ctx context.Context, quorate *client.Client, at place) (*quoratev1.GetUsageResponse, error) {
+	all := &quoratev1.GetUsageResponse{}
+	request := &quoratev1.GetUsageRequest{Tree: at.tree, Node: at.node, Subtree: o.subtree, Read: o.read()}
+	for {
+		page, err := quorate.Trees.GetUsage(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all.Nodes = append(all.Nodes, page.GetNodes()...)
+		all.Read = page.GetRead()
+		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
+			return all, nil
+		}
+	}
+}
+
+func usageRows(at place, nodes []*quoratev1.NodeUsage) [][]string {
+	rows := [][]string{{"NODE", "RESOURCE", "LIMIT", "OWN", "SUBTREE", "HEADROOM", "OVER"}}
+	for i, node := range nodes {
+		name := at.String()
+		if i > 0 {
+			name = indented(at.node, node.GetNode())
+		}
+		for _, r := range node.GetResources() {
+			rows = append(rows, append([]string{name}, usageColumns(r)...))
+			name = ""
+		}
+	}
+	return rows
+}
+
+// indented is the last name of a path, as deep as it is below another.
+func indented(top, path string) string {
+	below := strings.TrimPrefix(strings.TrimPrefix(path, top), "/")
+	names := strings.Split(below, "/")
+	return strings.Repeat("  ", len(names)) + names[len(names)-1]
+}
+
+func usageColumns(r *quoratev1.ResourceUsage) []string {
+	amount := func(n int64) string { return manifest.RoundQuantity(n, r.GetUnit()) }
+	limit := manifest.FormatLimit(r.GetLimit(), r.GetUnit())
+	if r.GetLimit() == nil && r.GetEffective() != nil {
+		limit += " (" + manifest.FormatLimit(r.GetEffective(), r.GetUnit()) + ")"
+	}
+	headroom, over := "unlimited", ""
+	if r.Headroom != nil {
+		headroom = amount(r.GetHeadroom())
+	}
+	if r.GetOver() > 0 {
+		over = amount(r.GetOver()) + " over"
+	}
+	return []string{r.GetResource(), limit, amount(r.GetOwn()), amount(r.GetSubtree()), headroom, over}
+}
