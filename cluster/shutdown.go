@@ -109,6 +109,10 @@ func (n *Node) stepAside() {
 		n.log.Warn("could not hand the leadership over", "error", err)
 	}
 	n.cancel()
+	// First, because raft forgets to answer what is asked of it while it shuts down.
+	if err := n.tasks.wait(ctx); err != nil {
+		n.log.Error("the loops of this node do not end", "error", err)
+	}
 	if err := n.stopRaft(ctx); err != nil {
 		n.log.Error("raft does not stop", "error", err)
 	}

@@ -84,7 +84,7 @@ func (p *player) read(word string, args []string) error {
 	case "get":
 		p.get(v, args[0])
 	case "history":
-		p.history(v)
+		return p.history(v, args)
 	case "counts":
 		c := v.Counts()
 		p.say("%d trees, %d nodes, %d held, %d ended", c.Trees, c.Nodes, c.Held, c.Ended)
@@ -212,12 +212,22 @@ func moment(at quota.Instant, wall int64) string {
 	return "at " + (time.Duration(at) * time.Millisecond).String()
 }
 
-func (p *player) history(v quota.View) {
-	for _, r := range v.Revisions(0, math.MaxInt) {
+func (p *player) history(v quota.View, args []string) error {
+	before, most := uint64(0), math.MaxInt
+	for _, arg := range args {
+		if _, err := fmt.Sscanf(arg, "before=%d", &before); err == nil {
+			continue
+		}
+		if _, err := fmt.Sscanf(arg, "max=%d", &most); err != nil {
+			return fmt.Errorf("what is %s?", arg)
+		}
+	}
+	for _, r := range v.Revisions(before, most) {
 		p.say("revision %d by %q for %q, %s", r.Number, r.Actor, r.Reason, moment(quota.Instant(r.Wall-wallBase), r.Wall))
 		p.changes(r.Changes)
 		if more := r.ChangeCount - len(r.Changes); more > 0 {
 			p.say("  and %d more", more)
 		}
 	}
+	return nil
 }

@@ -47,8 +47,12 @@ func (ld *Loader) AddTree(image TreeImage) error {
 
 // AddRevision takes one remembered change.
 func (ld *Loader) AddRevision(r *Revision) error {
-	if r.Number == 0 || r.Number > ld.ledger.revision {
-		return fmt.Errorf("revision %d is in the history, but the configuration is at %d", r.Number, ld.ledger.revision)
+	last := uint64(0)
+	if known := ld.ledger.revisions; len(known) > 0 {
+		last = known[len(known)-1].Number
+	}
+	if r.Number <= last || r.Number > ld.ledger.revision {
+		return fmt.Errorf("revision %d follows %d in the history, but the configuration is at %d", r.Number, last, ld.ledger.revision)
 	}
 	ld.ledger.addRevision(r)
 	return nil
@@ -104,8 +108,8 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 	}
 	for i, c := range image.Request.Claims {
 		n := at(i)
-		if n == nil {
-			return nil, fmt.Errorf("allocation %q is placed at a node that does not exist", a.id)
+		if n == nil || n.treeName != c.Tree {
+			return nil, fmt.Errorf("allocation %q is placed at a node that does not exist in tree %s", a.id, c.Tree)
 		}
 		a.claims[i] = placedClaim{at: n, amounts: make([]placedAmount, len(c.Amounts))}
 		if n.path != c.Node {

@@ -24,7 +24,7 @@ import (
 //	tick DURATION                      let ledger time pass
 //	freeze                             go on with a ledger loaded from an image of this one
 //	bounds NAME=NUMBER…                begin anew with other bounds
-//	usage AT | tree NAME | trees | list [AT] [label.KEY=VALUE]… | get ID | history | counts
+//	usage AT | tree NAME | trees | list [AT] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
 //
 // META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION.
 func parseCommand(words, body []string) (quota.Command, error) {

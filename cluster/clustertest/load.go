@@ -9,6 +9,9 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
+// pace is the pause of a caller before each try.
+const pace = 25 * time.Millisecond
+
 // Load is a set of callers that take one unit after the other, and retry each under the same id until it is
 // acknowledged.
 type Load struct {
@@ -48,7 +51,7 @@ func (l *Load) insist(request quota.Allocate) bool {
 		select {
 		case <-l.stop:
 			return false
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(pace):
 		}
 		for _, n := range l.c.Nodes() {
 			if n.IsLeader() && l.try(n, request) {

@@ -39,13 +39,16 @@ func Take(id string, amount quota.Amount) quota.Allocate {
 	}}
 }
 
-// Must carries one command out on the leader and fails the test if it is not acknowledged.
+// Must carries one command out on whoever leads, tries again while leaders change, and fails the test if that takes
+// longer than an election. The command must be idempotent.
 func (c *Cluster) Must(command quota.Command) quota.Outcome {
 	c.t.Helper()
-	outcome, err := Propose(c.Leader(), command)
-	if err != nil {
-		c.t.Fatalf("propose %T: %v", command, err)
-	}
+	var outcome quota.Outcome
+	c.Eventually("an acknowledged write", func() bool {
+		var err error
+		outcome, err = Propose(c.Leader(), command)
+		return err == nil
+	})
 	if outcome.Refused != nil {
 		c.t.Fatalf("propose %T: refused: %v", command, outcome.Refused)
 	}

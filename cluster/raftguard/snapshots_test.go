@@ -209,7 +209,7 @@ func TestPrepareRefusesAHole(t *testing.T) {
 	f := newSnapshotFolder(t)
 	err := raftguard.Prepare(f.base, f.store, logOf(t, span(11, 12), 1), checkState, hclog.NewNullLogger())
 	var hole *raftguard.HoleError
-	if !errors.As(err, &hole) || hole.First != 10 || hole.Last != 10 {
+	if !errors.As(err, &hole) || hole.Missing != 10 {
 		t.Errorf("got %v, want the hole at 10", err)
 	}
 }

@@ -7,17 +7,21 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// HoleError says that the log lacks entries that no snapshot covers.
+// HoleError says that the log lacks an entry that no snapshot covers.
 type HoleError struct {
-	// First and Last are the first and the last missing index.
+	// Missing is the lowest missing index.
+	Missing uint64
+	// First and Last are the ends of the log.
 	First, Last uint64
+	// Snapshot is the index of the newest snapshot, 0 for none.
+	Snapshot uint64
 }
 
-// Error names the missing entries and the way out.
+// Error names the missing entry and the way out.
 func (e *HoleError) Error() string {
-	return fmt.Sprintf("the log in the data folder lacks the entries %d to %d, which no snapshot here covers; remove the "+
-		"data folder and let this server join again as a new one, or restore the cluster from a backup when no other "+
-		"server has them", e.First, e.Last)
+	return fmt.Sprintf("the log in the data folder reaches from entry %d to entry %d but lacks entry %d, and the newest "+
+		"snapshot reaches only to entry %d; remove the data folder and let this server join again as a new one, or restore "+
+		"the cluster from a backup when no other server is intact", e.First, e.Last, e.Missing, e.Snapshot)
 }
 
 // VerifyLog reads every entry of the log and returns the first fault: a *CorruptEntryError (when logs is or wraps a
@@ -31,14 +35,14 @@ func VerifyLog(logs raft.LogStore, snapshot uint64) error {
 		return err
 	}
 	if first > snapshot+1 {
-		return &HoleError{First: snapshot + 1, Last: first - 1}
+		return &HoleError{Missing: snapshot + 1, First: first, Last: last, Snapshot: snapshot}
 	}
 	var entry raft.Log
 	for index := first; index <= last; index++ {
 		err := logs.GetLog(index, &entry)
 		if errors.Is(err, raft.ErrLogNotFound) {
 			if index > snapshot {
-				return holeFrom(logs, index, last)
+				return &HoleError{Missing: index, First: first, Last: last, Snapshot: snapshot}
 			}
 			continue
 		}
@@ -47,15 +51,6 @@ func VerifyLog(logs raft.LogStore, snapshot uint64) error {
 		}
 	}
 	return nil
-}
-
-// holeFrom finds the end of the hole that begins at first.
-func holeFrom(logs raft.LogStore, first, last uint64) error {
-	hole := &HoleError{First: first, Last: first}
-	for hole.Last < last && errors.Is(logs.GetLog(hole.Last+1, &raft.Log{}), raft.ErrLogNotFound) {
-		hole.Last++
-	}
-	return hole
 }
 
 // bounds returns the first and the last index of the log, 0 and 0 when it is empty.

@@ -1,0 +1,300 @@
+package quota_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// configure carries out a change of configuration that plan answers: what it should do, and the trees afterwards.
+func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, map[string]quota.TreeSpec)) verdict {
+	if len(m.Actor) > quota.MaxActor || len(m.Reason) > quota.MaxReason || m.RequestID != "" && !idPattern.MatchString(m.RequestID) {
+		return refusal(quota.Invalid, "")
+	}
+	for _, r := range o.history {
+		switch {
+		case m.RequestID == "" || r.RequestID != m.RequestID:
+		case r.Fingerprint != m.Fingerprint:
+			return refusal(quota.IDTaken, "")
+		default:
+			return verdict{configured: true, repeated: true, revision: r.Number, changes: r.Changes}
+		}
+	}
+	if m.ExpectedRevision != nil && *m.ExpectedRevision != o.revision {
+		return refusal(quota.RevisionMismatch, "")
+	}
+	v, after := plan()
+	if v.refused != 0 {
+		return v
+	}
+	v.configured, v.changes = true, changesOf(o.trees, after)
+	if len(v.changes) > 0 {
+		o.trees = after
+		o.revision++
+		o.history = append(o.history, quota.Revision{
+			Number: o.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
+			Wall: o.now.Wall, Changes: v.changes, ChangeCount: len(v.changes),
+		})
+		o.history = o.history[max(0, len(o.history)-o.bounds.Revisions):]
+	}
+	v.revision = o.revision
+	return v
+}
+
+func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, map[string]quota.TreeSpec) {
+	if len(c.Trees) == 0 || len(c.Trees) > o.bounds.TreesPerChange {
+		return refusal(quota.Invalid, ""), nil
+	}
+	after := maps.Clone(o.trees)
+	seen := map[string]bool{}
+	var v verdict
+	for _, spec := range c.Trees {
+		if seen[spec.Name] || !o.goodTree(spec) {
+			return refusal(quota.Invalid, ""), nil
+		}
+		seen[spec.Name] = true
+		if o.takesWhatIsHeld(spec) {
+			return refusal(quota.InUse, ""), nil
+		}
+		spec.Nodes = slices.Clone(spec.Nodes)
+		slices.SortFunc(spec.Nodes, func(a, b quota.NodeSpec) int { return comparePlaces(a.Path, b.Path) })
+		if breaches := breachesOf(spec); len(breaches) > 0 {
+			return verdict{refused: quota.PolicyBreach, breaches: breaches}, nil
+		}
+		after[spec.Name] = spec
+		for _, n := range spec.Nodes {
+			v.over = append(v.over, o.over(spec, n.Path)...)
+		}
+	}
+	nodes := 0
+	for _, spec := range after {
+		nodes += len(spec.Nodes)
+	}
+	if len(after) > o.bounds.Trees || nodes > o.bounds.Nodes {
+		return refusal(quota.Full, ""), nil
+	}
+	return v, after
+}
+
+// comparePlaces orders parents before children and siblings by name.
+func comparePlaces(a, b string) int {
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}
+
+func (o *oracle) setLimits(c quota.SetLimits) (verdict, map[string]quota.TreeSpec) {
+	spec, known := o.trees[c.Tree]
+	if !known || nodeOf(spec, c.Node) == nil {
+		return refusal(quota.NotFound, ""), nil
+	}
+	if len(c.Limits) == 0 {
+		return refusal(quota.Invalid, ""), nil
+	}
+	spec.Nodes = slices.Clone(spec.Nodes)
+	n := nodeOf(spec, c.Node)
+	for i, l := range c.Limits {
+		switch {
+		case !registers(spec, l.Resource):
+			return refusal(quota.NotFound, ""), nil
+		case !goodLimit(l.Limit), i > 0 && c.Limits[i-1].Resource >= l.Resource:
+			return refusal(quota.Invalid, ""), nil
+		}
+		n.Limits = slices.DeleteFunc(slices.Clone(n.Limits), func(old quota.ResourceLimit) bool { return old.Resource == l.Resource })
+		if l.Limit.Kind != quota.Unset {
+			n.Limits = append(n.Limits, l)
+		}
+	}
+	slices.SortFunc(n.Limits, func(a, b quota.ResourceLimit) int { return cmp.Compare(a.Resource, b.Resource) })
+	if breaches := breachesOf(spec); len(breaches) > 0 {
+		return verdict{refused: quota.PolicyBreach, breaches: breaches}, nil
+	}
+	after := maps.Clone(o.trees)
+	after[c.Tree] = spec
+	return verdict{over: o.over(spec, c.Node)}, after
+}
+
+func (o *oracle) deleteTree(c quota.DeleteTree) (verdict, map[string]quota.TreeSpec) {
+	if _, known := o.trees[c.Tree]; !known {
+		return refusal(quota.NotFound, ""), nil
+	}
+	if o.claimsIn(c.Tree, "") > 0 {
+		return refusal(quota.InUse, ""), nil
+	}
+	after := maps.Clone(o.trees)
+	delete(after, c.Tree)
+	return verdict{}, after
+}
+
+// claimsIn counts the held claims that name a resource in a tree; an empty name counts all.
+func (o *oracle) claimsIn(tree, resource string) int {
+	n := 0
+	for _, g := range o.held() {
+		for _, c := range g.request.Claims {
+			if c.Tree == tree && (resource == "" || slices.ContainsFunc(c.Amounts, func(a quota.Component) bool { return a.Resource == resource })) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// takesWhatIsHeld tells whether a tree would lose a node or a resource on which held claims stand.
+func (o *oracle) takesWhatIsHeld(spec quota.TreeSpec) bool {
+	for _, r := range o.trees[spec.Name].Resources {
+		if o.claimsIn(spec.Name, r.Name) > 0 && !slices.Contains(spec.Resources, r) {
+			return true
+		}
+	}
+	for _, g := range o.held() {
+		for i, c := range g.request.Claims {
+			if c.Tree == spec.Name && nodeOf(spec, g.placed[i]) == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// over lists what a node holds above the limits of spec.
+func (o *oracle) over(spec quota.TreeSpec, path string) []quota.Overuse {
+	var list []quota.Overuse
+	for _, r := range spec.Resources {
+		used := quota.Amount(o.used(spec.Name, path, r.Name).Int64())
+		if l := effective(spec, path, r.Name); l.Kind == quota.Limited && used > l.Amount {
+			list = append(list, quota.Overuse{Tree: spec.Name, Node: path, Resource: r.Name, Limit: l.Amount, Used: used})
+		}
+	}
+	return list
+}
+
+// breachesOf lists every strict node whose children's limits add up to more than its own.
+func breachesOf(spec quota.TreeSpec) []string {
+	var list []string
+	for _, n := range spec.Nodes {
+		for _, r := range spec.Resources {
+			limit := effective(spec, n.Path, r.Name)
+			if !isStrict(spec, n.Path) || limit.Kind == quota.Unlimited {
+				continue
+			}
+			sum, unlimited := new(big.Int), false
+			for _, child := range spec.Nodes {
+				if child.Path == "" || above(child.Path) != n.Path {
+					continue
+				}
+				l := effective(spec, child.Path, r.Name)
+				sum.Add(sum, big.NewInt(int64(l.Amount)))
+				unlimited = unlimited || l.Kind == quota.Unlimited
+			}
+			if unlimited || sum.Cmp(big.NewInt(int64(limit.Amount))) > 0 {
+				list = append(list, quota.Place(spec.Name, n.Path)+" "+r.Name)
+			}
+		}
+	}
+	return list
+}
+
+func goodLimit(l quota.Limit) bool {
+	if l.Kind == quota.Limited {
+		return l.Amount >= 0 && l.Amount <= quota.MaxAmount
+	}
+	return l.Kind <= quota.Unlimited && l.Amount == 0
+}
+
+func (o *oracle) goodPath(path string) bool {
+	names := strings.Split(path, "/")
+	return path == "" || len(path) <= quota.MaxPath && len(names) <= o.bounds.Depth && !slices.ContainsFunc(names, func(name string) bool {
+		return !namePattern.MatchString(name)
+	})
+}
+
+func (o *oracle) goodLabels(labels []quota.Label) bool {
+	for i, l := range labels {
+		if l.Key == "" || len(l.Key) > quota.MaxLabelKey || len(l.Value) > quota.MaxLabelValue || i > 0 && labels[i-1].Key >= l.Key {
+			return false
+		}
+	}
+	return len(labels) <= o.bounds.Labels
+}
+
+func (o *oracle) goodTree(spec quota.TreeSpec) bool {
+	for i, r := range spec.Resources {
+		if !resourcePattern.MatchString(r.Name) || r.Unit < quota.Count || r.Unit > quota.Bytes || i > 0 && spec.Resources[i-1].Name >= r.Name {
+			return false
+		}
+	}
+	for i, n := range spec.Nodes {
+		if !o.goodNode(spec, n) || (n.Path == "") != (i == 0) || nodeOf(spec, n.Path) != &spec.Nodes[i] {
+			return false
+		}
+	}
+	return namePattern.MatchString(spec.Name) &&
+		len(spec.Resources) > 0 && len(spec.Resources) <= o.bounds.Resources &&
+		len(spec.Nodes) > 0 && len(spec.Nodes) <= o.bounds.NodesPerTree
+}
+
+func (o *oracle) goodNode(spec quota.TreeSpec, n quota.NodeSpec) bool {
+	for i, l := range n.Limits {
+		if !registers(spec, l.Resource) || !goodLimit(l.Limit) || l.Limit.Kind == quota.Unset || i > 0 && n.Limits[i-1].Resource >= l.Resource {
+			return false
+		}
+	}
+	return o.goodPath(n.Path) && o.goodLabels(n.Labels) && slices.Contains([]string{"", "open", "strict"}, n.Policy) &&
+		nodeOf(spec, above(n.Path)) != nil
+}
+
+// changesOf compares two configurations as flat lists of facts.
+func changesOf(before, after map[string]quota.TreeSpec) []quota.Change {
+	was, is := facts(before), facts(after)
+	var list []quota.Change
+	for key, text := range is {
+		switch old, known := was[key]; {
+		case !known:
+			list = append(list, quota.Change{Kind: quota.Added, Tree: key.tree, Node: key.node, Field: key.field, After: text})
+		case old != text:
+			field := strings.Replace(key.field, "resource ", "unit ", 1) // a resource that stays can only change its unit
+			list = append(list, quota.Change{Kind: quota.Changed, Tree: key.tree, Node: key.node, Field: field, Before: old, After: text})
+		}
+	}
+	for key, text := range was {
+		// With a tree or a node goes all that is said about it.
+		_, still := is[key]
+		_, tree := is[fact{key.tree, "", "tree"}]
+		_, node := is[fact{key.tree, key.node, "node"}]
+		if !still && (key.field == "tree" || tree && (key.field == "node" || key.node == "" || node)) {
+			list = append(list, quota.Change{Kind: quota.Removed, Tree: key.tree, Node: key.node, Field: key.field, Before: text})
+		}
+	}
+	return list
+}
+
+// fact is one thing that a configuration says.
+type fact struct{ tree, node, field string }
+
+func facts(trees map[string]quota.TreeSpec) map[fact]string {
+	all := map[fact]string{}
+	for name, spec := range trees {
+		all[fact{name, "", "tree"}] = name
+		for _, r := range spec.Resources {
+			all[fact{name, "", "resource " + r.Name}] = r.Unit.String()
+		}
+		for _, n := range spec.Nodes {
+			if n.Path != "" {
+				all[fact{name, n.Path, "node"}] = n.Path
+			}
+			if p := n.Policy; p != "" || n.Path == "" {
+				all[fact{name, n.Path, "policy"}] = cmp.Or(p, "open")
+			}
+			for _, l := range n.Limits {
+				all[fact{name, n.Path, "limit " + l.Resource}] = l.Limit.String()
+			}
+			for _, l := range n.Labels {
+				all[fact{name, n.Path, "label " + l.Key}] = fmt.Sprintf(`"%s"`, l.Value)
+			}
+		}
+	}
+	return all
+}
