@@ -93,9 +93,13 @@ func voters(candidates []Peer) []raft.Server {
 // bootstrap runs on a node that started without state, until it has some: formed here, or received from a leader.
 func (n *Node) bootstrap() {
 	var reminded time.Time
+	var v verdict
 	for n.raft.LastIndex() == 0 {
 		changed := n.changed.next()
-		v := n.consider()
+		// Once a cluster is known to exist this process never forms another, even if nobody of it is heard any more.
+		if !v.never {
+			v = n.consider()
+		}
 		if v.wait != "" && time.Since(reminded) >= bootstrapRemind {
 			n.log.Info("no cluster yet", "waiting", v.wait)
 			reminded = time.Now()

@@ -106,3 +106,27 @@ func TestTheLeadershipIsHandedToWhoeverLives(t *testing.T) {
 		}
 	})
 }
+
+func TestNewcomersNeverFormASecondCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 4, clustertest.WithConfig(func(config *cluster.Config) {
+			config.BootstrapExpect = 3
+			if config.ID == "n4" {
+				config.BootstrapExpect = 1
+			}
+		}))
+		c.Run("n4")
+		c.Leader()
+		for _, id := range []string{"n1", "n2", "n3"} {
+			c.Run(id)
+		}
+		time.Sleep(time.Minute)
+		c.Stop("n4")
+		time.Sleep(time.Hour)
+		for _, n := range c.Nodes() {
+			if s := n.Standing(); s.LastIndex != 0 {
+				t.Errorf("%s belongs to a second cluster: %+v", s.ID, s)
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package clustertest_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/clustertest"
+)
+
+var seeds = flag.Uint64("seeds", 2, "how many random schedules of faults to try")
+
+// Random faults, one after the other and several at a time, while callers write; snapshots are taken all the time. In
+// the end nothing acknowledged is lost, nothing is charged twice, and all nodes hold the same bytes.
+func TestRandomFaults(t *testing.T) {
+	for seed := range *seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := clustertest.Start(t, 3+2*int(seed%2), clustertest.WithConfig(shortLogs))
+				c.PlantTree()
+				load := c.StartLoad(4)
+				faults := &faults{t: t, c: c, random: rand.New(rand.NewPCG(seed, seed))}
+				for range 60 {
+					faults.strike()
+					time.Sleep(time.Duration(faults.random.IntN(3000)) * time.Millisecond)
+				}
+				faults.repair()
+				c.Leader()
+				time.Sleep(10 * time.Second)
+				acknowledged, unknown := load.Stop()
+				if acknowledged < 100 {
+					t.Errorf("only %d writes were acknowledged, %d are unknown", acknowledged, unknown)
+				}
+				load.Check()
+				c.CheckEqual()
+			})
+		})
+	}
+}
+
+type faults struct {
+	t      *testing.T
+	c      *clustertest.Cluster
+	random *rand.Rand
+}
+
+func (f *faults) node() string {
+	nodes := f.c.Nodes()
+	return nodes[f.random.IntN(len(nodes))].Standing().ID
+}
+
+func (f *faults) strike() {
+	switch f.random.IntN(9) {
+	case 0, 1:
+		f.c.Isolate(f.node())
+	case 2:
+		f.c.Network().CutOneWay(raft.ServerID(f.node()+":1"), raft.ServerID(f.node()+":1"))
+	case 3:
+		loss := f.random.Float64() / 5
+		f.c.Network().SetLoss(func(_, _ raft.ServerID) float64 { return loss })
+	case 4:
+		slow := raft.ServerID(f.node() + ":1")
+		f.c.Network().SetDelay(func(_, to raft.ServerID) time.Duration {
+			if to == slow {
+				return 300 * time.Millisecond
+			}
+			return time.Millisecond
+		})
+	case 5:
+		if len(f.c.Nodes()) > 1 {
+			f.c.Crash(f.node())
+		}
+	case 6:
+		f.c.RunMissing()
+	case 7, 8:
+		f.repair()
+	}
+}
+
+func (f *faults) repair() {
+	f.c.Network().SetLoss(nil)
+	f.c.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return time.Millisecond })
+	f.c.Heal()
+	f.c.RunMissing()
+	for _, n := range f.c.Nodes() {
+		if n.Err() != nil {
+			f.t.Errorf("%s stopped by itself: %v", n.Standing().ID, n.Err())
+		}
+	}
+}
