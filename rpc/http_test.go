@@ -322,7 +322,7 @@ func TestCallersDeadlineReachesTheNode(t *testing.T) {
 		left = time.Until(deadline)
 		return nil
 	}
-	for asked, most := range map[string]time.Duration{"": defaultDeadline, "1000": 900 * time.Millisecond, "999999999": longestDeadline} {
+	for asked, most := range map[string]time.Duration{"": defaultDeadline, "1000": 800 * time.Millisecond, "999999999": longestDeadline} {
 		header := []string{"X-Nothing", ""}
 		if asked != "" {
 			header = []string{"Connect-Timeout-Ms", asked}

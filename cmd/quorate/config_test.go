@@ -5,9 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/pflag"
 )
 
@@ -19,31 +17,6 @@ func load(t *testing.T, environ []string, args ...string) (settings, error) {
 		t.Fatal(err)
 	}
 	return loadSettings(flags, environ)
-}
-
-// TestShippedConfiguration: the file that is shipped shows every key, and a server takes it.
-func TestShippedConfiguration(t *testing.T) {
-	const path = "../../deploy/quorate.yaml"
-	s, err := load(t, nil, "--config", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.ID != "n1" || s.BootstrapExpect != 3 || len(s.Join) != 3 || s.SnapshotCheck != time.Minute {
-		t.Errorf("got %+v", s)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := map[string]any{}
-	if err := yaml.Unmarshal(text, &shown); err != nil {
-		t.Fatal(err)
-	}
-	for key := range keys() {
-		if _, found := shown[key]; !found {
-			t.Errorf("%s does not show %s", path, key)
-		}
-	}
 }
 
 // TestEverySettingIsAFlag: a key has the same name everywhere.
