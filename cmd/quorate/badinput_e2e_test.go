@@ -123,7 +123,7 @@ func TestBadStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer busy.Close()
+	defer func() { _ = busy.Close() }()
 	other := func(change func(*serverFlags)) []string {
 		o := alone(t)
 		change(&o)

@@ -36,7 +36,7 @@ func runDemo(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &stage{show: newDemoPrinter(out)}
 	s.show.line(s.show.paint(bold, "Quorate demo: three servers, one ledger, and a laboratory that shares 100 cores"))
-	if s.cluster, err = startDemoCluster(dir, 3); s.cluster != nil {
+	if s.cluster, err = startDemoCluster(ctx, dir, 3); s.cluster != nil {
 		defer s.cluster.killAll()
 	}
 	if err != nil {
