@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -395,6 +396,69 @@ func TestDecisionOf(t *testing.T) {
 		if got, denied := client.DecisionOf(other); denied {
 			t.Errorf("DecisionOf(%v) = %v", other, got)
 		}
+	}
+}
+
+func refuseWith(code connect.Code, problem *quoratev1.Problem) error {
+	failure := connect.NewError(code, errors.New("says the test"))
+	if detail, err := connect.NewErrorDetail(problem); err == nil {
+		failure.AddDetail(detail)
+	}
+	return failure
+}
+
+func TestProblemOf(t *testing.T) {
+	err := fmt.Errorf("wrapped: %w", refuseWith(connect.CodeFailedPrecondition, &quoratev1.Problem{
+		Reason: "POLICY_BREACH", Breaches: []*quoratev1.Breach{{Tree: "cern"}},
+	}))
+	if got, found := client.ProblemOf(err); !found || got.GetReason() != "POLICY_BREACH" || len(got.GetBreaches()) != 1 {
+		t.Errorf("ProblemOf = %v, %v", got, found)
+	}
+	if got, found := client.DecisionOf(err); found {
+		t.Errorf("DecisionOf = %v of an error that is no denial", got)
+	}
+}
+
+func TestMayBeDone(t *testing.T) {
+	problem := func(code connect.Code, notApplied bool) error {
+		return refuseWith(code, &quoratev1.Problem{NotApplied: notApplied})
+	}
+	dial := connect.NewError(connect.CodeUnavailable, &net.OpError{Op: "dial", Err: errors.New("refused")})
+	read := connect.NewError(connect.CodeUnavailable, &net.OpError{Op: "read", Err: errors.New("reset")})
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{problem(connect.CodeUnavailable, false), true},
+		{problem(connect.CodeUnavailable, true), false},
+		{problem(connect.CodeDeadlineExceeded, false), true},
+		{problem(connect.CodeInternal, false), true},
+		{connect.NewError(connect.CodeUnavailable, errors.New("a proxy")), true},
+		{connect.NewError(connect.CodeCanceled, errors.New("gone")), true},
+		{connect.NewError(connect.CodeNotFound, errors.New("an answer")), false},
+		{connect.NewError(connect.CodeResourceExhausted, errors.New("an answer")), false},
+		{dial, false},
+		{fmt.Errorf("wrapped: %w", dial), false},
+		{read, true},
+	} {
+		if got := client.MayBeDone(test.err); got != test.want {
+			t.Errorf("MayBeDone(%v) = %v", test.err, got)
+		}
+	}
+}
+
+// TestDoubtIsNotCovered: if any attempt may have been carried out, the caller learns it, whatever the last one says.
+func TestDoubtIsNotCovered(t *testing.T) {
+	var calls atomic.Int32
+	s := &server{allocate: func(context.Context, *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+		lost := calls.Add(1) == 2 // only the second attempt was lost on the way
+		return nil, refuseWith(connect.CodeUnavailable, &quoratev1.Problem{Reason: "NO_LEADER", NotApplied: !lost})
+	}}
+	c := newClient(t, []string{s.start(t)}, client.WithPatience(time.Second))
+	_, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+	if calls.Load() < 3 || connect.CodeOf(err) != connect.CodeUnavailable || !client.MayBeDone(err) {
+		t.Errorf("after %d calls: %v, MayBeDone %v", calls.Load(), err, client.MayBeDone(err))
 	}
 }
 

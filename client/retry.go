@@ -47,8 +47,8 @@ func (r *retrier) call(
 			failure = nil
 			return nil, backoff.Permanent(err)
 		}
-		if ctx.Err() == nil || failure == nil { // an attempt that was cut short says less than the one before
-			failure = err
+		if err != nil {
+			failure = worse(failure, err, ctx.Err() != nil)
 		}
 		return response, err
 	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
@@ -60,8 +60,24 @@ func (r *retrier) call(
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, connect.NewError(connect.CodeCanceled, ctx.Err())
 	default:
-		return nil, fmt.Errorf("no answer after %d attempts, the last at %w", attempts, failure)
+		return nil, fmt.Errorf("no answer after %d attempts: %w", attempts, failure)
 	}
+}
+
+// worse chooses the failure to report. One after which a write may have been carried out is never covered by one that
+// says it was not; and an attempt that the caller cut short says less than the one before.
+func worse(before, now error, cut bool) error {
+	switch {
+	case before == nil:
+		return now
+	case MayBeDone(before) && (cut || !MayBeDone(now)):
+		return before
+	case cut && MayBeDone(now):
+		return fmt.Errorf("%w (before that: %w)", now, before)
+	case cut:
+		return before
+	}
+	return now
 }
 
 // attempt asks the present server once and leaves it if it fails.

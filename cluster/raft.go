@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// logCacheEntries keeps the newest entries in memory, for followers that are a little behind and for reads.
-	logCacheEntries = 512
-	// maxAppendEntries bounds one message to a follower.
-	maxAppendEntries = 512
+	// logCacheEntries keeps the newest entries in memory, for followers that are a little behind and for reads. An entry
+	// holds many commands: hundreds of kilobytes under load.
+	logCacheEntries = 128
+	// maxAppendEntries bounds one message to a follower, for the same reason.
+	maxAppendEntries = 64
 	// futileInstalls is how many snapshots in a row may bring no progress before raft must be started again.
 	futileInstalls = 3
 )

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
@@ -14,16 +13,16 @@ import (
 // decodeEntry reads the data of a log entry. Any error means that this node must not go on.
 func decodeEntry(data []byte) (quota.Stamp, []quota.Command, error) {
 	var entry logv1.Entry
-	if err := proto.Unmarshal(data, &entry); err != nil {
-		return quota.Stamp{}, nil, fmt.Errorf("it cannot be decoded: %w", err)
-	}
+	exact, err := unmarshal(data, &entry)
 	switch {
+	case err != nil:
+		return quota.Stamp{}, nil, fmt.Errorf("it cannot be decoded: %w", err)
 	case entry.GetFormat() < 1 || entry.GetFormat() > EntryFormat:
 		return quota.Stamp{}, nil, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", entry.GetFormat(), EntryFormat)
+	case !exact:
+		return quota.Stamp{}, nil, errUnknownFields
 	case len(entry.GetCommands()) == 0:
 		return quota.Stamp{}, nil, errors.New("it carries no command")
-	case hasUnknown(entry.ProtoReflect()):
-		return quota.Stamp{}, nil, errors.New("it has fields that this version does not know; run a newer version")
 	}
 	commands := make([]quota.Command, len(entry.GetCommands()))
 	for i, c := range entry.GetCommands() {
@@ -36,26 +35,16 @@ func decodeEntry(data []byte) (quota.Stamp, []quota.Command, error) {
 	return quota.Stamp{At: quota.Instant(entry.GetTimeMs()), Wall: entry.GetWallMs()}, commands, nil
 }
 
-// hasUnknown tells whether a message or any part of it has fields of a newer version: ignoring them could mean to apply
-// something else than the others do.
-func hasUnknown(m protoreflect.Message) bool {
-	if len(m.GetUnknown()) > 0 {
-		return true
+// errUnknownFields: to ignore them could mean to apply something else than the others do.
+var errUnknownFields = errors.New("it has fields that this version does not know; run a newer version")
+
+// unmarshal decodes a message and tells whether the data holds exactly what the message does. A field of a newer version
+// is discarded and then missing from the size, which costs far less than to look for it in every part.
+func unmarshal(data []byte, m proto.Message) (exact bool, err error) {
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, m); err != nil {
+		return false, err
 	}
-	found := false
-	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case field.Message() == nil:
-		case field.IsList():
-			for i := range v.List().Len() {
-				found = found || hasUnknown(v.List().Get(i).Message())
-			}
-		default:
-			found = hasUnknown(v.Message())
-		}
-		return !found
-	})
-	return found
+	return proto.Size(m) == len(data), nil
 }
 
 func decodeCommand(c *logv1.Command) (quota.Command, error) {

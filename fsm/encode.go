@@ -104,8 +104,17 @@ func encodeNode(n quota.NodeSpec) *logv1.Node {
 	return &logv1.Node{Path: n.Path, Policy: n.Policy, Limits: each(n.Limits, encodeLimit), Labels: each(n.Labels, encodeLabel)}
 }
 
-// encodeLimit writes the numbers of entry.proto, where 0 stands for nothing.
+// encodeLimit writes the numbers of entry.proto. A kind that is none becomes 0, which decodes to none again, so that it
+// is the ledger that refuses it.
 func encodeLimit(l quota.ResourceLimit) *logv1.Limit {
-	kinds := [...]uint32{quota.Unset: 3, quota.Limited: 1, quota.Unlimited: 2}
-	return &logv1.Limit{Resource: l.Resource, Kind: kinds[l.Limit.Kind], Amount: int64(l.Limit.Amount)}
+	kind := uint32(0)
+	switch l.Limit.Kind {
+	case quota.Limited:
+		kind = 1
+	case quota.Unlimited:
+		kind = 2
+	case quota.Unset:
+		kind = 3
+	}
+	return &logv1.Limit{Resource: l.Resource, Kind: kind, Amount: int64(l.Limit.Amount)}
 }

@@ -59,6 +59,15 @@ func (f *FSM) Apply(entry *raft.Log) any { return f.ApplyBatch([]*raft.Log{entry
 // ErrHalted; that of any other entry is nil.
 func (f *FSM) ApplyBatch(entries []*raft.Log) []any {
 	responses := make([]any, len(entries))
+	before := f.Halted()
+	f.applyAll(entries, responses)
+	if after := f.Halted(); before == nil && after != nil && f.options.OnHalt != nil {
+		f.options.OnHalt(after)
+	}
+	return responses
+}
+
+func (f *FSM) applyAll(entries []*raft.Log, responses []any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, entry := range entries {
@@ -66,7 +75,6 @@ func (f *FSM) ApplyBatch(entries []*raft.Log) []any {
 	}
 	close(f.moved)
 	f.moved = make(chan struct{})
-	return responses
 }
 
 func (f *FSM) apply(entry *raft.Log) any {
@@ -79,7 +87,9 @@ func (f *FSM) apply(entry *raft.Log) any {
 	}
 	stamp, commands, err := decodeEntry(entry.Data)
 	if err != nil {
-		return f.halt(fmt.Errorf("%w: log entry %d: %w", ErrHalted, entry.Index, err))
+		// A node that skipped an entry would lie from then on.
+		f.halted = fmt.Errorf("%w: log entry %d: %w", ErrHalted, entry.Index, err)
+		return f.halted
 	}
 	outcomes := make(Outcomes, len(commands))
 	for i, c := range commands {
@@ -88,13 +98,4 @@ func (f *FSM) apply(entry *raft.Log) any {
 	f.link(entry.Data, outcomes)
 	f.applied = entry.Index
 	return outcomes
-}
-
-// halt stops the state machine for good. A node that skipped an entry would lie from then on.
-func (f *FSM) halt(err error) error {
-	f.halted = err
-	if f.options.OnHalt != nil {
-		f.options.OnHalt(err)
-	}
-	return err
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // View lends the ledger to fn for reading and answers the log index that fn saw. Writers wait meanwhile: fn must be
-// short and must not keep the view. It fails with ErrHalted once the state machine has halted.
+// short, must not keep the view, and must not call the state machine. It fails with ErrHalted once the state machine has halted.
 func (f *FSM) View(fn func(quota.View)) (uint64, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

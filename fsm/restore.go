@@ -11,7 +11,7 @@ import (
 	"io"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
@@ -21,7 +21,7 @@ import (
 const maxRecord = 256 << 20
 
 // Restore replaces the ledger by that of a snapshot, after the whole snapshot was read and verified: a broken one
-// changes nothing.
+// changes nothing. A state machine that has halted stays so: its node is going down.
 func (f *FSM) Restore(source io.ReadCloser) error {
 	defer source.Close() //nolint:errcheck // reading only: everything was verified by then
 	ledger, header, err := load(source, f.options.Bounds)
@@ -30,7 +30,10 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ledger, f.applied, f.halted = ledger, header.GetIndex(), nil
+	if f.halted != nil {
+		return f.halted
+	}
+	f.ledger, f.applied = ledger, header.GetIndex()
 	copy(f.chain[:], header.GetChain())
 	close(f.moved)
 	f.moved = make(chan struct{})
@@ -68,6 +71,7 @@ type recordReader struct {
 	in      *bufio.Reader
 	digest  hash.Hash
 	buffer  []byte
+	exact   bool // the record in the buffer holds nothing that this version does not know
 	records uint64
 }
 
@@ -83,6 +87,8 @@ func (r *recordReader) header() (*logv1.Header, error) {
 		return nil, errors.New("it does not begin with a header")
 	case header.GetFormat() < 1 || header.GetFormat() > SnapshotFormat:
 		return nil, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", header.GetFormat(), SnapshotFormat)
+	case !r.exact:
+		return nil, errUnknownFields
 	case len(header.GetChain()) != sha256.Size:
 		return nil, errors.New("its header has no digest of the log")
 	}
@@ -96,8 +102,8 @@ func (r *recordReader) body(loader *quota.Loader) error {
 		if err != nil {
 			return err
 		}
-		if hasUnknown(record.ProtoReflect()) {
-			return errors.New("it has fields that this version does not know; run a newer version")
+		if !r.exact {
+			return errUnknownFields
 		}
 		if trailer := record.GetTrailer(); trailer != nil {
 			return r.end(trailer)
@@ -138,23 +144,34 @@ func (r *recordReader) end(trailer *logv1.Trailer) error {
 
 // next reads one record into the buffer.
 func (r *recordReader) next() (*logv1.Record, error) {
-	length, err := binary.ReadUvarint(r.in)
+	length, err := r.length()
 	if err != nil {
-		return nil, fmt.Errorf("the snapshot ends early: %w", err)
+		return nil, err
 	}
-	if length > maxRecord {
-		return nil, fmt.Errorf("a record of %d bytes is larger than any can be (%d): the snapshot was damaged", length, maxRecord)
-	}
-	r.buffer = appendLength(r.buffer[:0], int(length))
+	r.buffer = appendLength(r.buffer[:0], length)
 	from := len(r.buffer)
-	if r.buffer, err = readMore(r.in, r.buffer, int(length)); err != nil {
+	if r.buffer, err = readMore(r.in, r.buffer, length); err != nil {
 		return nil, fmt.Errorf("the snapshot ends early: %w", err)
 	}
 	record := &logv1.Record{}
-	if err := proto.Unmarshal(r.buffer[from:], record); err != nil {
+	if r.exact, err = unmarshal(r.buffer[from:], record); err != nil {
 		return nil, fmt.Errorf("the snapshot was damaged: %w", err)
 	}
 	return record, nil
+}
+
+// length reads the length in front of a record, which must be written in as few bytes as possible, as the digest has it.
+func (r *recordReader) length() (int, error) {
+	head, err := r.in.Peek(binary.MaxVarintLen64)
+	length, n := binary.Uvarint(head)
+	switch {
+	case n == 0 && err != nil:
+		return 0, fmt.Errorf("the snapshot ends early: %w", err)
+	case n <= 0 || length > maxRecord || n != protowire.SizeVarint(length):
+		return 0, fmt.Errorf("the length of a record is not one, or larger than any can be (%d): the snapshot was damaged", maxRecord)
+	}
+	_, err = r.in.Discard(n)
+	return int(length), err
 }
 
 // count adds the record in the buffer to the digest.

@@ -89,6 +89,9 @@ func (ld *Loader) AddEnded(image AllocationImage) error {
 		return err
 	}
 	l := ld.ledger
+	if a.fence == 0 || a.fence > l.fence || a.ended.At < a.granted.At {
+		return fmt.Errorf("I8: ended allocation %q has fence %d, which was never given, or ended before it was granted", a.id, a.fence)
+	}
 	younger := l.byID[a.id]
 	l.bury(a)
 	if younger != nil && younger.ended == nil {

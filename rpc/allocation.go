@@ -130,13 +130,39 @@ func invalidRequest(err error) *connect.Error {
 // Release ends an allocation.
 func (s allocationService) Release(ctx context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
 	outcome, index, err := s.propose(ctx, quota.Release{ID: r.GetId()})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case outcome.Refused != nil:
-		return nil, refusal(outcome.Refused)
 	}
-	return &quoratev1.ReleaseResponse{Allocation: fromAllocation(outcome.Allocation.Info()), Index: index}, nil
+	return fromReleaseOutcome(outcome, index)
+}
+
+func fromReleaseOutcome(o quota.Outcome, index uint64) (*quoratev1.ReleaseResponse, error) {
+	if o.Refused != nil {
+		return nil, refusal(o.Refused)
+	}
+	return &quoratev1.ReleaseResponse{Allocation: fromAllocation(o.Allocation.Info()), Index: index}, nil
+}
+
+// BatchRelease ends allocations, each on its own; the ledger itself refuses what cannot be an id.
+func (s allocationService) BatchRelease(ctx context.Context, r *quoratev1.BatchReleaseRequest) (*quoratev1.BatchReleaseResponse, error) {
+	commands := make([]quota.Command, len(r.GetIds()))
+	for i, id := range r.GetIds() {
+		commands[i] = quota.Release{ID: id}
+	}
+	decided, index, err := s.proposeAll(ctx, commands...)
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.BatchReleaseResponse{Outcomes: make([]*quoratev1.ReleaseOutcome, len(decided))}
+	for i, o := range decided {
+		answer.Outcomes[i] = &quoratev1.ReleaseOutcome{}
+		if released, err := fromReleaseOutcome(o, index); err != nil {
+			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Failure{Failure: toFailure(toError(err))}
+		} else {
+			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Released{Released: released}
+		}
+	}
+	return answer, nil
 }
 
 // GetAllocation shows one allocation.

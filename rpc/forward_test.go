@@ -300,7 +300,8 @@ func TestProceduresAreLearnt(t *testing.T) {
 	known := learnProcedures()
 	for path, changes := range map[string]bool{
 		"/quorate.v1.AllocationService/Allocate": true, "/quorate.v1.AllocationService/BatchAllocate": true, "/quorate.v1.AllocationService/Release": true,
-		"/quorate.v1.TreeService/ApplyTrees": true, "/quorate.v1.TreeService/SetLimits": true, "/quorate.v1.TreeService/DeleteTree": true,
+		"/quorate.v1.AllocationService/BatchRelease": true,
+		"/quorate.v1.TreeService/ApplyTrees":         true, "/quorate.v1.TreeService/SetLimits": true, "/quorate.v1.TreeService/DeleteTree": true,
 		"/quorate.v1.TreeService/GetUsage": false, "/quorate.v1.AllocationService/GetAllocation": false, "/quorate.v1.ClusterService/GetStatus": false,
 		"/quorate.peer.v1.PeerService/ReadIndex": false, "/nothing": false,
 	} {
@@ -308,7 +309,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s changes: %v", path, !changes)
 		}
 	}
-	if len(known) != 15 {
+	if len(known) != 16 {
 		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
 	}
 }

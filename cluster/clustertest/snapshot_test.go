@@ -3,12 +3,18 @@ package clustertest_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/cluster/raftguard"
+	"github.com/quorate/quorate/cluster/simnet"
+	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -82,5 +88,64 @@ func TestAllNodesComeBackFromTheirDisks(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A deposed leader left a long tail that nobody else has (raft#697): stock raft would receive snapshots for ever. The
+// node stops and says so, and its next start heals it.
+func TestATailThatContradictsTheSnapshotIsHealedByARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
+		c.PlantTree()
+		late := c.Followers()[0].Standing().ID
+		c.Stop(late)
+		leaveTail(t, c.Disk(late), 1000)
+		for _, n := range c.Nodes() { // so that the term of the tail is over
+			c.Stop(n.Standing().ID)
+		}
+		for _, id := range []string{"n1", "n2", "n3"} {
+			if id != late {
+				c.Run(id)
+			}
+		}
+		for i := range 300 {
+			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+		}
+		time.Sleep(time.Minute)
+		stuck := c.Run(late)
+		select {
+		case <-stuck.Done():
+		case <-time.After(time.Hour):
+			t.Fatalf("the node neither heals nor stops: %+v", stuck.Standing())
+		}
+		if stuck.Err() == nil || !strings.Contains(stuck.Err().Error(), "start it again") {
+			t.Errorf("the node stopped with %v, without the way out", stuck.Err())
+		}
+		c.Stop(late)
+		c.Run(late)
+		c.CheckEqual()
+	})
+}
+
+// leaveTail appends entries of the last term to a disk, as a leader does that reaches nobody.
+func leaveTail(t *testing.T, disk *simnet.Disk, length uint64) {
+	t.Helper()
+	logs := raftguard.NewChecksum(disk)
+	last, err := disk.LastIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var end raft.Log
+	if err := logs.GetLog(last, &end); err != nil {
+		t.Fatal(err)
+	}
+	for i := uint64(1); i <= length; i++ {
+		data, err := fsm.EncodeEntry(quota.Stamp{}, []quota.Command{quota.Release{ID: "tail"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := logs.StoreLog(&raft.Log{Index: last + i, Term: end.Term, Type: raft.LogCommand, Data: data}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

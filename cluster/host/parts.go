@@ -49,14 +49,20 @@ func OpenParts(c cluster.Config) (cluster.Parts, error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return cluster.Parts{}, fmt.Errorf("make the data folder: %w", err)
 	}
-	if err := (identity{ID: c.ID, Cluster: c.ClusterName}).claim(c.DataDir); err != nil {
+	me := identity{ID: c.ID, Cluster: c.ClusterName}
+	if err := me.claim(c.DataDir); err != nil {
 		return cluster.Parts{}, err
 	}
 	store, err := boltstore.Open(filepath.Join(c.DataDir, storeFile), 0)
 	if err != nil {
 		return cluster.Parts{}, err
 	}
-	parts, err := assemble(c, store)
+	// Again now that the store is ours: two servers may have claimed a new folder at the same moment.
+	err = me.claim(c.DataDir)
+	var parts cluster.Parts
+	if err == nil {
+		parts, err = assemble(c, store)
+	}
 	if err != nil {
 		return cluster.Parts{}, errors.Join(err, store.Close())
 	}

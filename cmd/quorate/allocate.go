@@ -72,6 +72,9 @@ func (o *allocateOptions) run(ctx context.Context) error {
 	}
 	answer, err := quorate.Allocations.Allocate(ctx, request)
 	if err != nil {
+		if client.MayBeDone(err) && !o.dryRun {
+			o.say("it may be held all the same; to know, repeat the command with --id %s", request.GetId())
+		}
 		return o.denied(err)
 	}
 	return o.granted(answer)

@@ -106,6 +106,14 @@ func TestAllocateMakesUpAnID(t *testing.T) {
 	}
 }
 
+func TestAllocateTellsOfDoubt(t *testing.T) {
+	_, server := startFake(t)
+	code, _, stderr := quorate(server, "", "allocate", "--id", "doubtful", "--at", "cern", "--amount", "cores=1", "--timeout", "300ms")
+	if code != exitUnavailable || !strings.Contains(stderr, "it may be held all the same; to know, repeat the command with --id doubtful") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
 func TestExportedTreesCanBeApplied(t *testing.T) {
 	f, server := startFake(t)
 	_, exported, _ := quorate(server, "", "tree", "export", "cern")

@@ -101,6 +101,9 @@ func (c *cli) report(cmd *cobra.Command, err error) int {
 	if decision, denied := client.DecisionOf(err); denied {
 		c.sayViolations(decision)
 	}
+	if problem, found := client.ProblemOf(err); found {
+		c.sayBreaches(problem)
+	}
 	return exitCodeOf(err)
 }
 
@@ -119,6 +122,13 @@ func (c *cli) sayViolations(decision *quoratev1.Decision) {
 		amount := func(n int64) string { return c.units.amount(v.GetTree(), v.GetResource(), n) }
 		c.say("  %s  %s: limit %s, used %s, requested %s, missing %s", at, v.GetResource(),
 			amount(v.GetLimit()), amount(v.GetUsed()), amount(v.GetRequested()), amount(v.GetMissing()))
+	}
+}
+
+// sayBreaches names every rule of a policy that a configuration would break.
+func (c *cli) sayBreaches(problem *quoratev1.Problem) {
+	for _, b := range problem.GetBreaches() {
+		c.say("  %s  %s: %s (policy %s)", place{b.GetTree(), b.GetNode()}, b.GetResource(), b.GetText(), b.GetPolicy())
 	}
 }
 

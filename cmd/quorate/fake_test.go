@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -72,7 +71,7 @@ func quorate(server, stdin string, args ...string) (code int, stdout, stderr str
 
 var someDay = timestamppb.New(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 
-func fail(code connect.Code, format string, args ...any) error {
+func fail(code connect.Code, format string, args ...any) *connect.Error {
 	return connect.NewError(code, fmt.Errorf(format, args...))
 }
 
@@ -143,8 +142,12 @@ func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*q
 func (f *fake) SetLimits(_ context.Context, r *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error) {
 	f.keep(r)
 	if r.GetLimits()["cores"].GetAmount() == 21 {
-		return nil, fail(connect.CodeFailedPrecondition,
-			"cern:atlas/physics cannot have a limit of 21 cores: the children of cern:atlas would have 101, and its limit is 100")
+		return nil, withDetail(fail(connect.CodeFailedPrecondition, "2 rules of policies forbid it"), &quoratev1.Problem{
+			Reason: "POLICY_BREACH", NotApplied: true, Breaches: []*quoratev1.Breach{
+				{Tree: "cern", Node: "atlas", Policy: "strict", Resource: "cores", Text: "the limits of its children add up to 101, more than its limit of 100"},
+				{Tree: "cern", Node: "atlas/physics", Policy: "strict", Resource: "disk", Text: "its child higgs is unlimited"},
+			},
+		})
 	}
 	result, err := f.change(r.ExpectedRevision)
 	if err == nil {
@@ -251,6 +254,8 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	switch {
 	case r.GetId() == "taken":
 		return nil, fail(connect.CodeAlreadyExists, "the id %q is taken by another request", "taken")
+	case r.GetId() == "doubtful":
+		return nil, withDetail(fail(connect.CodeDeadlineExceeded, "the answer did not come in time"), &quoratev1.Problem{Reason: "DEADLINE"})
 	case r.GetId() == "ended":
 		return nil, fail(connect.CodeFailedPrecondition, "the allocation %q has ended already", "ended")
 	case r.GetClaims()[0].GetAmounts()["cores"] > 20:
@@ -281,11 +286,16 @@ func denial(claim *quoratev1.Claim) error {
 		},
 		Explanation: fmt.Sprintf("%d cores do not fit at cern:atlas/operations/workflow: 3 limits are in the way", wanted),
 	}
-	denied := connect.NewError(connect.CodeResourceExhausted, errors.New(decision.GetExplanation()))
-	if detail, err := connect.NewErrorDetail(decision); err == nil {
-		denied.AddDetail(detail)
+	return withDetail(fail(connect.CodeResourceExhausted, "%s", decision.GetExplanation()), decision)
+}
+
+func withDetail(err *connect.Error, message proto.Message) error {
+	detail, failed := connect.NewErrorDetail(message)
+	if failed != nil {
+		return failed
 	}
-	return denied
+	err.AddDetail(detail)
+	return err
 }
 
 func holding(id string, fence uint64, labels map[string]string, claims ...*quoratev1.Claim) *quoratev1.Allocation {

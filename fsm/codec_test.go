@@ -1,0 +1,163 @@
+package fsm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/quotatest"
+)
+
+// asDecoded compares commands as they come out of the codec: empty lists are none, and what is no kind of limit stays
+// none.
+var asDecoded = cmp.Options{
+	cmpopts.EquateEmpty(),
+	cmp.Transformer("kind", func(k quota.LimitKind) int { return int(min(k, quota.Unlimited+1)) }),
+}
+
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		commands := rapid.SliceOfN(quotatest.Commands(), 1, 20).Draw(t, "commands")
+		stamp := quota.Stamp{At: quota.Instant(rapid.Int64().Draw(t, "at")), Wall: rapid.Int64().Draw(t, "wall")}
+		data, err := EncodeEntry(stamp, commands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gotStamp, got, err := decodeEntry(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(commands, got, asDecoded); diff != "" || gotStamp != stamp {
+			t.Fatalf("stamp %v became %v, commands (-before +after):\n%s", stamp, gotStamp, diff)
+		}
+		again, err := EncodeEntry(gotStamp, got)
+		if err != nil || string(again) != string(data) {
+			t.Fatalf("what was decoded encodes otherwise: %v", err)
+		}
+	})
+}
+
+func TestEncodeBounds(t *testing.T) {
+	release := quota.Release{ID: "x"}
+	large := quota.ApplyTrees{Meta: quota.ChangeMeta{Reason: strings.Repeat("x", MaxEntryBytes)}}
+	for name, c := range map[string]struct {
+		commands []quota.Command
+		fails    bool
+	}{
+		"none":          {nil, true},
+		"one":           {[]quota.Command{release}, false},
+		"the most":      {repeat(release, MaxEntryCommands), false},
+		"one too many":  {repeat(release, MaxEntryCommands+1), true},
+		"too long":      {[]quota.Command{large}, true},
+		"no valid text": {[]quota.Command{quota.Release{ID: "\xff"}}, true},
+	} {
+		if _, err := EncodeEntry(quota.Stamp{}, c.commands); (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func repeat(c quota.Command, n int) []quota.Command {
+	list := make([]quota.Command, n)
+	for i := range list {
+		list[i] = c
+	}
+	return list
+}
+
+// sampleEntry has every message of the entry format.
+func sampleEntry() *logv1.Entry {
+	revision := uint64(3)
+	meta := quota.ChangeMeta{Actor: "eva", Reason: "because", RequestID: "r1", Fingerprint: "f1", ExpectedRevision: &revision}
+	limits := []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(7)}, {Resource: "mem", Limit: quota.NoLimit()}, {Resource: "web", Limit: quota.Limit{}}}
+	labels := []quota.Label{{Key: "k", Value: "v"}}
+	tree := quota.TreeSpec{
+		Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "mem", Unit: quota.Bytes}, {Name: "web", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{{Policy: "strict", Limits: limits[:2], Labels: labels}, {Path: "a"}},
+	}
+	entry := &logv1.Entry{Format: 1, TimeMs: 5, WallMs: 6}
+	for _, c := range []quota.Command{
+		quota.Allocate{ID: "i", Claims: []quota.Claim{{Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}}}}, Labels: labels},
+		quota.Release{ID: "i"},
+		quota.ApplyTrees{Meta: meta, Trees: []quota.TreeSpec{tree}},
+		quota.SetLimits{Meta: meta, Tree: "t", Node: "a", Limits: limits},
+		quota.DeleteTree{Meta: meta, Tree: "t"},
+	} {
+		entry.Commands = append(entry.Commands, encodeCommand(c))
+	}
+	return entry
+}
+
+// TestUnknownFieldsAnywhere gives each message of an entry in turn a field of a newer version: none is passed over.
+func TestUnknownFieldsAnywhere(t *testing.T) {
+	count := len(messages(sampleEntry().ProtoReflect()))
+	if count < 25 {
+		t.Fatalf("the sample has only %d messages", count)
+	}
+	for i := range count {
+		entry := sampleEntry()
+		message := messages(entry.ProtoReflect())[i]
+		message.SetUnknown(protoreflect.RawFields{0xf8, 0x07, 0x01}) // field 127 is 1
+		data, err := proto.Marshal(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := decodeEntry(data); err == nil {
+			t.Errorf("an unknown field in %s was passed over", message.Descriptor().FullName())
+		}
+	}
+}
+
+// messages lists a message and everything in it.
+func messages(m protoreflect.Message) []protoreflect.Message {
+	list := []protoreflect.Message{m}
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil:
+		case field.IsList():
+			for i := range v.List().Len() {
+				list = append(list, messages(v.List().Get(i).Message())...)
+			}
+		default:
+			list = append(list, messages(v.Message())...)
+		}
+		return true
+	})
+	return list
+}
+
+// FuzzDecodeEntry: no bytes make the decoder or the ledger panic, and what is understood means the same again.
+func FuzzDecodeEntry(f *testing.F) {
+	for _, data := range goldenEntries(f) {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		stamp, commands, err := decodeEntry(data)
+		machine := New(Options{})
+		applyData(machine, 1, data)
+		if (err == nil) != (machine.Halted() == nil) {
+			t.Fatalf("decoded with %v but halted with %v", err, machine.Halted())
+		}
+		if err != nil || len(commands) > MaxEntryCommands || len(data) > MaxEntryBytes {
+			return
+		}
+		again, err := EncodeEntry(stamp, commands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, decoded, err := decodeEntry(again)
+		if diff := cmp.Diff(commands, decoded, asDecoded); err != nil || diff != "" {
+			t.Fatalf("%v\n%s", err, diff)
+		}
+		if err := machine.ledger.Check(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

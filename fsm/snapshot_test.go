@@ -1,0 +1,277 @@
+package fsm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// snapshotOf is what a snapshot of the state machine writes.
+func snapshotOf(t testing.TB, f *FSM) []byte {
+	t.Helper()
+	s, err := f.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out sink
+	if err := s.Persist(&out); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	return out.Bytes()
+}
+
+func restored(t testing.TB, data []byte) *FSM {
+	t.Helper()
+	f := New(Options{})
+	if err := f.Restore(io.NopCloser(bytes.NewReader(data))); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// sampleFSM holds something of everything that a snapshot has.
+func sampleFSM(t testing.TB) *FSM {
+	t.Helper()
+	f := New(Options{})
+	entry := sampleEntry()
+	for i, c := range entry.GetCommands()[2].GetApplyTrees().GetTrees()[0].GetNodes() {
+		c.Policy = []string{"open", "strict"}[i]
+	}
+	entry.GetCommands()[2].GetApplyTrees().GetMeta().ExpectedRevision = nil
+	unknown := quota.Claim{Tree: "t", Node: "b/c", Amounts: quota.Vector{{Resource: "mem", Amount: 5}, {Resource: "web", Amount: 0}}}
+	for index, data := range [][]byte{
+		mustMarshal(t, &logv1.Entry{Format: 1, TimeMs: 1000, WallMs: 2000, Commands: entry.GetCommands()[2:3]}),
+		mustEncode(t, quota.Allocate{ID: "root", Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}}, unknown}}),
+		mustEncode(t, quota.Allocate{ID: "gone", Claims: []quota.Claim{unknown}, Labels: []quota.Label{{Key: "k", Value: "ü"}}}),
+		mustEncode(t, quota.Release{ID: "gone"}, quota.SetLimits{Tree: "t", Node: "a", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(0)}}}),
+	} {
+		for _, o := range applyData(f, uint64(index+1), data).(Outcomes) {
+			if o.Refused != nil || o.Decision != nil && !o.Decision.Granted {
+				t.Fatalf("entry %d: %+v", index+1, o)
+			}
+		}
+	}
+	return f
+}
+
+func TestSnapshotAndRestore(t *testing.T) {
+	f := sampleFSM(t)
+	data := snapshotOf(t, f)
+	if err := CheckSnapshot(bytes.NewReader(data)); err != nil {
+		t.Error(err)
+	}
+	g := restored(t, data)
+	if !bytes.Equal(snapshotOf(t, g), data) {
+		t.Error("the snapshot of what was restored is another one")
+	}
+	for index := uint64(5); index < 20; index++ {
+		entry := mustEncode(t, benchAllocate(int(index)), benchTree(), quota.Release{ID: "root"})
+		applyData(f, index, entry)
+		applyData(g, index, entry)
+		fAt, fChain := f.Chain()
+		gAt, gChain := g.Chain()
+		if fAt != gAt || fChain != gChain {
+			t.Fatalf("the chains part at %d: %x and %x", index, fChain, gChain)
+		}
+	}
+	if !bytes.Equal(snapshotOf(t, g), snapshotOf(t, f)) {
+		t.Error("what was restored went another way")
+	}
+}
+
+// TestChainTells: replicas that applied something else, or the same with other effect, have other chains.
+func TestChainTells(t *testing.T) {
+	f, g, h := newTestFSM(t, Options{}), newTestFSM(t, Options{}), newTestFSM(t, Options{})
+	h.ledger.Apply(quota.Stamp{}, quota.Release{ID: benchAllocate(0).ID}) // h has gone astray
+	applyData(f, 3, mustEncode(t, benchAllocate(0)))
+	applyData(g, 3, mustEncode(t, benchAllocate(1)))
+	applyData(h, 3, mustEncode(t, benchAllocate(0)))
+	_, one := f.Chain()
+	_, other := g.Chain()
+	_, astray := h.Chain()
+	if one == other || one == astray {
+		t.Errorf("the chains are %x, %x and %x", one, other, astray)
+	}
+}
+
+// TestDamagedSnapshots cuts a snapshot at every place and changes every byte of it: nothing of that is restored, and the
+// state stays what it was.
+func TestDamagedSnapshots(t *testing.T) {
+	data := snapshotOf(t, sampleFSM(t))
+	f := newTestFSM(t, Options{})
+	before := snapshotOf(t, f)
+	refuse := func(what string, at int, damaged []byte) {
+		t.Helper()
+		if err := f.Restore(io.NopCloser(bytes.NewReader(damaged))); err == nil {
+			t.Fatalf("a snapshot %s at %d was restored", what, at)
+		}
+	}
+	for i := range data {
+		refuse("cut", i, data[:i])
+		for _, change := range []byte{1, 2, 0x80, 0xff} {
+			damaged := bytes.Clone(data)
+			damaged[i] ^= change
+			refuse("changed", i, damaged)
+		}
+	}
+	refuse("continued", len(data), append(bytes.Clone(data), 0))
+	refuse("twice", len(data), append(bytes.Clone(data), data...))
+	// The length of the first record in more bytes than it needs.
+	refuse("padded", 0, append([]byte{data[0] | 0x80, 0}, data[1:]...))
+	if !bytes.Equal(snapshotOf(t, f), before) {
+		t.Error("a refused snapshot changed something")
+	}
+}
+
+// TestNewerSnapshots: records and fields that this version does not know are not passed over.
+func TestNewerSnapshots(t *testing.T) {
+	f := sampleFSM(t)
+	for name, spoil := range map[string]func(h *logv1.Header){
+		"format":         func(h *logv1.Header) { h.Format = SnapshotFormat + 1 },
+		"no format":      func(h *logv1.Header) { h.Format = 0 },
+		"field":          func(h *logv1.Header) { h.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 0x01}) },
+		"no chain":       func(h *logv1.Header) { h.Chain = nil },
+		"fence too low":  func(h *logv1.Header) { h.Fence = 1 },
+		"a newer digest": func(h *logv1.Header) { h.Chain = append(h.Chain, 1) },
+	} {
+		s, err := f.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(s.(*snapshot).header)
+		var out sink
+		if err := s.Persist(&out); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckSnapshot(&out); err == nil {
+			t.Errorf("a snapshot with another %s was accepted", name)
+		}
+	}
+}
+
+// TestPersistBesideWriters: a snapshot that is written while writers go on is the same as one that is written at once.
+func TestPersistBesideWriters(t *testing.T) {
+	f := newTestFSM(t, Options{})
+	for i := range 500 {
+		applyData(f, uint64(i+3), mustEncode(t, benchAllocate(i+1)))
+	}
+	want := snapshotOf(t, f)
+	s, err := f.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out sink
+	var writers sync.WaitGroup
+	started := make(chan struct{})
+	writers.Go(func() {
+		for i := range 2000 {
+			tree := benchTree()
+			tree.Trees[0].Resources[1].Unit = quota.Unit(1 + i%3)
+			applyData(f, uint64(i+600), mustEncode(t, quota.Release{ID: benchAllocate(i % 500).ID}, tree, benchAllocate(i+1000)))
+			if i == 10 {
+				close(started)
+			}
+		}
+	})
+	<-started
+	if err := s.Persist(&out); err != nil {
+		t.Fatal(err)
+	}
+	writers.Wait()
+	if !bytes.Equal(out.Bytes(), want) {
+		t.Error("the snapshot shows what came after it")
+	}
+}
+
+// brokenSink fails to write, and to cancel if so told.
+type brokenSink struct {
+	sink
+	cancel error
+}
+
+var errDiskFull = errors.New("the disk is full")
+
+func (s *brokenSink) Write([]byte) (int, error) { return 0, errDiskFull }
+func (s *brokenSink) Cancel() error             { s.cancelled = true; return s.cancel }
+
+func TestPersistCancels(t *testing.T) {
+	for _, cancel := range []error{nil, errors.New("no")} {
+		s, err := newTestFSM(t, Options{}).Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := &brokenSink{cancel: cancel}
+		if err := s.Persist(broken); !errors.Is(err, errDiskFull) || cancel != nil && !errors.Is(err, cancel) || !broken.cancelled {
+			t.Errorf("cancelled: %v, error: %v", broken.cancelled, err)
+		}
+	}
+}
+
+// FuzzRestoreSnapshot: no bytes make a restore panic or change half of the state. With a trailer made to fit, so that
+// more than the digest is tried, what is restored is sound and its own snapshot restores to the same.
+func FuzzRestoreSnapshot(f *testing.F) {
+	seed := readGolden(f, "snapshot-v1.bin")
+	f.Add(seed, false)
+	f.Add(bodyOf(seed), true)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		changed := bodyOf(seed)
+		changed[random.IntN(len(changed))] ^= byte(1 << random.IntN(8))
+		f.Add(changed, true)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
+		if seal {
+			data = sealed(data)
+		}
+		machine := New(Options{})
+		empty := snapshotOf(t, machine)
+		if err := machine.Restore(io.NopCloser(bytes.NewReader(data))); err != nil {
+			if !bytes.Equal(snapshotOf(t, machine), empty) {
+				t.Fatal("a refused snapshot changed something")
+			}
+			return
+		}
+		if err := machine.ledger.Check(); err != nil {
+			t.Fatal(err)
+		}
+		again := snapshotOf(t, machine)
+		if !bytes.Equal(snapshotOf(t, restored(t, again)), again) {
+			t.Fatal("the snapshot of what was restored restores to something else")
+		}
+	})
+}
+
+// bodyOf cuts the trailer off.
+func bodyOf(data []byte) []byte {
+	trailer, _ := appendDelimited(nil, &logv1.Record{Record: &logv1.Record_Trailer{Trailer: &logv1.Trailer{Records: 1, Digest: make([]byte, 32)}}})
+	return bytes.Clone(data[:len(data)-len(trailer)])
+}
+
+// sealed puts a fitting trailer behind records, as far as they can be read.
+func sealed(body []byte) []byte {
+	records := uint64(0)
+	for rest := body; len(rest) > 0; records++ {
+		_, n := protowire.ConsumeBytes(rest)
+		if n < 0 {
+			break
+		}
+		rest = rest[n:]
+	}
+	digest := sha256.Sum256(body)
+	trailer := &logv1.Trailer{Records: records, Digest: digest[:]}
+	data, err := appendDelimited(bytes.Clone(body), &logv1.Record{Record: &logv1.Record_Trailer{Trailer: trailer}})
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

@@ -1,2 +1,0 @@
-// Package deps pins modules until the rooms that need them are built.
-package deps
