@@ -44,7 +44,7 @@ func fromAllocateOutcome(o quota.Outcome, index uint64) (*quoratev1.AllocateResp
 	answer := &quoratev1.AllocateResponse{Decision: fromDecision(*o.Decision), Repeated: o.Repeated, Index: index}
 	if o.Allocation != nil {
 		answer.Allocation = fromAllocation(o.Allocation.Info())
-		answer.Fence = answer.Allocation.GetFence()
+		answer.Fence = answer.GetAllocation().GetFence()
 	}
 	return answer, nil
 }
@@ -53,14 +53,14 @@ func fromAllocateOutcome(o quota.Outcome, index uint64) (*quoratev1.AllocateResp
 // the state that the others leave behind.
 func (s allocationService) BatchAllocate(ctx context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
 	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
-	firm, dry := s.sortOut(r.GetRequests(), answer.Outcomes)
-	if err := firm.decide(ctx, s.proposeAll, answer.Outcomes); err != nil {
+	firm, dry := s.sortOut(r.GetRequests(), answer.GetOutcomes())
+	if err := firm.decide(ctx, s.proposeAll, answer.GetOutcomes()); err != nil {
 		return nil, err
 	}
-	if err := dry.decide(ctx, s.try, answer.Outcomes); err != nil && len(firm.commands) == 0 {
+	if err := dry.decide(ctx, s.try, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
 		return nil, err
 	} else if err != nil {
-		dry.failAll(toError(err), answer.Outcomes)
+		dry.failAll(toError(err), answer.GetOutcomes())
 	}
 	return answer, nil
 }
