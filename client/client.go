@@ -57,6 +57,8 @@ func New(servers []string, options ...Option) (*Client, error) {
 	calls := []connect.ClientOption{
 		connect.WithInterceptors(&retrier{settings: s, servers: known}),
 		connect.WithReadMaxBytes(maxResponse),
+		// Schedulers sit beside their cluster: compressing answers would cost more than it saves.
+		connect.WithAcceptCompression("gzip", nil, nil),
 	}
 	return &Client{
 		Trees:       &namedChanges{quoratev1connect.NewTreeServiceClient(sender, placeholder, calls...)},

@@ -44,7 +44,7 @@ func fromAllocateOutcome(o quota.Outcome, index uint64) (*quoratev1.AllocateResp
 	answer := &quoratev1.AllocateResponse{Decision: fromDecision(*o.Decision), Repeated: o.Repeated, Index: index}
 	if o.Allocation != nil {
 		answer.Allocation = fromAllocation(o.Allocation.Info())
-		answer.Fence = answer.Allocation.GetFence()
+		answer.Fence = answer.GetAllocation().GetFence()
 	}
 	return answer, nil
 }
@@ -53,14 +53,14 @@ func fromAllocateOutcome(o quota.Outcome, index uint64) (*quoratev1.AllocateResp
 // the state that the others leave behind.
 func (s allocationService) BatchAllocate(ctx context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
 	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
-	firm, dry := s.sortOut(r.GetRequests(), answer.Outcomes)
-	if err := firm.decide(ctx, s.proposeAll, answer.Outcomes); err != nil {
+	firm, dry := s.sortOut(r.GetRequests(), answer.GetOutcomes())
+	if err := firm.decide(ctx, s.proposeAll, answer.GetOutcomes()); err != nil {
 		return nil, err
 	}
-	if err := dry.decide(ctx, s.try, answer.Outcomes); err != nil && len(firm.commands) == 0 {
+	if err := dry.decide(ctx, s.try, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
 		return nil, err
 	} else if err != nil {
-		dry.failAll(toError(err), answer.Outcomes)
+		dry.failAll(toError(err), answer.GetOutcomes())
 	}
 	return answer, nil
 }
@@ -130,13 +130,39 @@ func invalidRequest(err error) *connect.Error {
 // Release ends an allocation.
 func (s allocationService) Release(ctx context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
 	outcome, index, err := s.propose(ctx, quota.Release{ID: r.GetId()})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case outcome.Refused != nil:
-		return nil, refusal(outcome.Refused)
 	}
-	return &quoratev1.ReleaseResponse{Allocation: fromAllocation(outcome.Allocation.Info()), Index: index}, nil
+	return fromReleaseOutcome(outcome, index)
+}
+
+func fromReleaseOutcome(o quota.Outcome, index uint64) (*quoratev1.ReleaseResponse, error) {
+	if o.Refused != nil {
+		return nil, refusal(o.Refused)
+	}
+	return &quoratev1.ReleaseResponse{Allocation: fromAllocation(o.Allocation.Info()), Index: index}, nil
+}
+
+// BatchRelease ends allocations, each on its own; the ledger itself refuses what cannot be an id.
+func (s allocationService) BatchRelease(ctx context.Context, r *quoratev1.BatchReleaseRequest) (*quoratev1.BatchReleaseResponse, error) {
+	commands := make([]quota.Command, len(r.GetIds()))
+	for i, id := range r.GetIds() {
+		commands[i] = quota.Release{ID: id}
+	}
+	decided, index, err := s.proposeAll(ctx, commands...)
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.BatchReleaseResponse{Outcomes: make([]*quoratev1.ReleaseOutcome, len(decided))}
+	for i, o := range decided {
+		answer.Outcomes[i] = &quoratev1.ReleaseOutcome{}
+		if released, err := fromReleaseOutcome(o, index); err != nil {
+			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Failure{Failure: toFailure(toError(err))}
+		} else {
+			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Released{Released: released}
+		}
+	}
+	return answer, nil
 }
 
 // GetAllocation shows one allocation.

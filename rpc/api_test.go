@@ -296,6 +296,39 @@ func TestBatchDecidesEachOnItsOwn(t *testing.T) {
 	}
 }
 
+func TestBatchEndsEachOnItsOwn(t *testing.T) {
+	d := one(t)
+	for _, id := range []string{"a", "b"} {
+		if _, err := d.allocations().Allocate(t.Context(), request(id, "cern:physics/higgs", 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := d.node.index
+	answer, err := d.allocations().BatchRelease(t.Context(), &quoratev1.BatchReleaseRequest{Ids: []string{"b", "nobody", "a", "a", "bad id"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range answer.GetOutcomes() {
+		if o.GetFailure() != nil {
+			got = append(got, o.GetFailure().GetCode())
+			continue
+		}
+		got = append(got, o.GetReleased().GetAllocation().GetId()+" "+o.GetReleased().GetAllocation().GetState().String())
+	}
+	const released = " ALLOCATION_STATE_RELEASED"
+	want := "b" + released + "|not_found|a" + released + "|a" + released + "|invalid_argument"
+	if strings.Join(got, "|") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+	}
+	if d.node.index != before+1 {
+		t.Errorf("the batch took %d entries, want one", d.node.index-before)
+	}
+	if _, err = d.allocations().BatchRelease(t.Context(), &quoratev1.BatchReleaseRequest{}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("an empty batch: %v", err)
+	}
+}
+
 func TestReads(t *testing.T) {
 	d := one(t)
 	client := d.trees()

@@ -38,7 +38,7 @@ func (s clusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusReq
 		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(v.Counts().Held)
 		answer.TombstoneSpan = durationpb.New(time.Duration(v.TombstoneSpan()) * time.Millisecond)
 	})
-	if err != nil && answer.Problem == "" {
+	if err != nil && answer.GetProblem() == "" {
 		answer.Problem = err.Error()
 	}
 	return answer, nil

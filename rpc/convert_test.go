@@ -70,7 +70,7 @@ func TestTreesSurviveTheWayThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := proto.CloneOf(tree)
-	want.Nodes = []*quoratev1.Node{tree.Nodes[2], tree.Nodes[1], tree.Nodes[0]} // as a walk meets them
+	want.Nodes = []*quoratev1.Node{tree.GetNodes()[2], tree.GetNodes()[1], tree.GetNodes()[0]} // as a walk meets them
 	options := []cmp.Option{protocmp.Transform(), protocmp.IgnoreEmptyMessages()}
 	if diff := cmp.Diff(want, fromTreeSpec(spec), options...); diff != "" {
 		t.Error(diff)
@@ -92,7 +92,7 @@ func TestParentsComeBeforeChildren(t *testing.T) {
 func TestRefusalsNameThePlaceThatTheCallerWrote(t *testing.T) {
 	ledger := quota.New(quota.DefaultBounds())
 	tree := cern()
-	tree.Nodes = append([]*quoratev1.Node{{Path: "zeta/bad name"}, {Path: "zeta"}}, tree.Nodes...)
+	tree.Nodes = append([]*quoratev1.Node{{Path: "zeta/bad name"}, {Path: "zeta"}}, tree.GetNodes()...)
 	command, moved, err := toApplyTrees(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
 	if err != nil {
 		t.Fatal(err)

@@ -130,7 +130,7 @@ func fromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
 			Own: int64(r.Own), Subtree: int64(r.Subtree), Over: int64(r.Over),
 		}
 		if r.Bounded {
-			usage.Headroom = proto.Int64(int64(r.Headroom))
+			usage.Headroom = new(int64(r.Headroom))
 		}
 		wire.Resources[i] = usage
 	}

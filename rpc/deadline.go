@@ -14,7 +14,7 @@ const (
 	// leaderPatience is how long a call waits for a leader to appear.
 	leaderPatience = 5 * time.Second
 	// answerMargin is kept from the caller's deadline at most, so that the reason still reaches the caller.
-	answerMargin = 100 * time.Millisecond
+	answerMargin = 300 * time.Millisecond
 )
 
 // limitTime gives every call with one request a deadline shortly before the caller's own.
@@ -26,7 +26,7 @@ func (s *Server) limitTime(next http.Handler) http.Handler {
 		}
 		timeout := defaultDeadline
 		if asked, named := callerTimeout(r.Header); named {
-			timeout = min(asked-min(asked/10, answerMargin), longestDeadline)
+			timeout = min(asked-min(asked/5, answerMargin), longestDeadline)
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()

@@ -100,7 +100,7 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 		},
 		ModifyResponse: receiveWhole,
 		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
-		ErrorLog:       s.stdlog,
+		ErrorLog:       s.http.ErrorLog,
 	}
 	proxy.ServeHTTP(w, r)
 	if failed == nil {

@@ -46,10 +46,11 @@ func (c healthChecker) Check(_ context.Context, r *grpchealth.CheckRequest) (*gr
 	if r.Service != "" && !slices.Contains(publicServices(), r.Service) {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no service %q here", r.Service))
 	}
+	status := grpchealth.StatusServing
 	if c.server.ready() != nil {
-		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
+		status = grpchealth.StatusNotServing
 	}
-	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
+	return &grpchealth.CheckResponse{Status: status}, nil
 }
 
 // publicServices are the full names of the services for clients.

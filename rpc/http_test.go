@@ -45,7 +45,7 @@ func send(t *testing.T, method, url, body string, header ...string) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestCurl(t *testing.T) {
 		"a grant shows zeroes, and numbers as strings": {"POST", allocatePath, higgs, 200, `"amounts":{"cores":"8"},"placed":"physics/higgs"`},
 		"amounts may be numbers":                       {"POST", allocatePath, strings.Replace(higgs, `"8"`, "8", 1), 200, `"fence":"1","repeated":false`},
 		"a denial":                                     {"POST", allocatePath, strings.Replace(higgs, `"8"`, `"11"`, 1), 429, `"requested":"11","missing":"1"`},
-		"an unknown field":                             {"POST", allocatePath, `{"nmae":"a"}`, 400, `unknown field \"nmae\"`},
+		"an unknown field":                             {"POST", allocatePath, `{"claimz":"a"}`, 400, `unknown field \"claimz\"`},
 		"an unknown field of a claim":                  {"POST", allocatePath, `{"id":"a","claims":[{"pool":"cern"}]}`, 400, `unknown field \"pool\"`},
 		"a fraction":                                   {"POST", allocatePath, strings.Replace(higgs, `"8"`, "1.5", 1), 400, "invalid value for int64"},
 		"an amount beyond 64 bits":                     {"POST", allocatePath, strings.Replace(higgs, `"8"`, `"9223372036854775808"`, 1), 400, "invalid value for int64"},
@@ -154,7 +154,7 @@ func TestOversizedBodies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer response.Body.Close()
+			defer func() { _ = response.Body.Close() }()
 			var body struct{ Code, Message string }
 			if err := json.NewDecoder(response.Body).Decode(&body); err != nil {
 				t.Fatal(err)
@@ -322,7 +322,7 @@ func TestCallersDeadlineReachesTheNode(t *testing.T) {
 		left = time.Until(deadline)
 		return nil
 	}
-	for asked, most := range map[string]time.Duration{"": defaultDeadline, "1000": 900 * time.Millisecond, "999999999": longestDeadline} {
+	for asked, most := range map[string]time.Duration{"": defaultDeadline, "1000": 800 * time.Millisecond, "999999999": longestDeadline} {
 		header := []string{"X-Nothing", ""}
 		if asked != "" {
 			header = []string{"Connect-Timeout-Ms", asked}

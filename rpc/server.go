@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -36,7 +35,6 @@ type Server struct {
 	id         string
 	node       Node
 	log        hclog.Logger
-	stdlog     *log.Logger
 	metrics    *metrics
 	errors     *connect.ErrorWriter
 	procedures procedures
@@ -62,7 +60,6 @@ func New(c Config) (*Server, error) {
 	options := handlerOptions(validator)
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
-		stdlog: c.Logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(),
 	}
 	s.peers = peers{self: s.id, transport: s.transport}
@@ -70,17 +67,18 @@ func New(c Config) (*Server, error) {
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
 	api := s.api(core{id: s.id, node: c.Node, validator: validator}, c.ClusterName, options)
-	s.http = newHTTPServer(calls, s.routes(streams, api, c.Metrics), s.stdlog)
+	s.http = newHTTPServer(calls, s.routes(streams, api, c.Metrics), c.Logger)
 	return s, nil
 }
 
 // newHTTPServer speaks HTTP/1.1 and unencrypted HTTP/2. It has no write timeout, which would cut streams.
-func newHTTPServer(calls context.Context, handler http.Handler, stdlog *log.Logger) *http.Server {
+func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler: handler, Protocols: protocols, ErrorLog: stdlog,
+		Handler: handler, Protocols: protocols,
+		ErrorLog:          logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: 1000},
 		BaseContext: func(net.Listener) context.Context { return calls },

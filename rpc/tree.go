@@ -47,7 +47,7 @@ func (s treeService) ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequ
 // toApplyTrees also tells where the lists of the request were put in order.
 func toApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, moves, error) {
 	moved := moves{}
-	meta, err := toMeta(r, r.ExpectedRevision)
+	meta, err := toMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
 	if err != nil {
 		return quota.ApplyTrees{}, nil, err
 	}
@@ -66,7 +66,7 @@ func (s treeService) SetLimits(ctx context.Context, r *quoratev1.SetLimitsReques
 	if err != nil {
 		return nil, toError(err)
 	}
-	meta, err := toMeta(r, r.ExpectedRevision)
+	meta, err := toMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
 	if err != nil {
 		return nil, toError(err)
 	}
@@ -79,7 +79,7 @@ func (s treeService) SetLimits(ctx context.Context, r *quoratev1.SetLimitsReques
 
 // DeleteTree removes a tree.
 func (s treeService) DeleteTree(ctx context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
-	meta, err := toMeta(r, r.ExpectedRevision)
+	meta, err := toMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
 	if err != nil {
 		return nil, toError(err)
 	}

@@ -111,7 +111,8 @@ func snapshotOf(t *testing.T, f serverFlags) *quoratev1.ListAllocationsResponse 
 	return held
 }
 
-// TestBadStarts starts servers that must not start. Each says why in one line, and ends with exit code 1.
+// TestBadStarts starts servers that must not start. Each says why in one line and ends with exit code 1, or with 2 if its
+// settings make no sense.
 func TestBadStarts(t *testing.T) {
 	t.Parallel()
 	f := alone(t)
@@ -122,40 +123,42 @@ func TestBadStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer busy.Close()
+	defer func() { _ = busy.Close() }()
 	other := func(change func(*serverFlags)) []string {
 		o := alone(t)
 		change(&o)
 		return o.args()
 	}
+	const failure, usage = 1, 2
 	for _, c := range []struct {
 		name string
 		args []string
+		code int
 		says string
 	}{
-		{"a second server on the same folder", other(func(o *serverFlags) { o.dir = f.dir }), "is in use by another server"},
-		{"another id on the same folder", other(func(o *serverFlags) { o.dir, o.id = f.dir, "n2" }), `belongs to node "n1"`},
-		{"another cluster on the same folder", other(func(o *serverFlags) { o.dir, o.more = f.dir, []string{"--cluster-name", "x"} }), `belongs to cluster "quorate"`},
-		{"the API's port is in use", other(func(o *serverFlags) { o.http = busy.Addr().String() }), "--http-addr"},
-		{"raft's port is in use", other(func(o *serverFlags) { o.raft = busy.Addr().String() }), busy.Addr().String()},
-		{"the port of gossip is in use", other(func(o *serverFlags) { o.gossip = busy.Addr().String() }), busy.Addr().String()},
-		{"the port of profiles is in use", other(func(o *serverFlags) { o.more = []string{"--pprof-addr", busy.Addr().String()} }), busy.Addr().String()},
-		{"no id", other(func(o *serverFlags) { o.id = "" }), "set --id, QUORATE_ID"},
-		{"a bad id", other(func(o *serverFlags) { o.id = "n 1" }), `"n 1"`},
-		{"no folder", other(func(o *serverFlags) { o.dir = "" }), "set --data-dir, QUORATE_DATA_DIR"},
-		{"a folder that is a file", other(func(o *serverFlags) { o.dir = binary }), "not a directory"},
-		{"an even number of nodes", other(func(o *serverFlags) { o.more = []string{"--bootstrap-expect", "2"} }), "allowed are 1, 3, 5 or 7"},
-		{"an address without a port", other(func(o *serverFlags) { o.raft = "127.0.0.1" }), `raft-addr is "127.0.0.1"`},
-		{"an unknown log level", other(func(o *serverFlags) { o.more = []string{"--log-level", "loud"} }), "loud"},
-		{"a file that is not there", []string{"server", "--config", "/nowhere.yaml"}, "/nowhere.yaml"},
-		{"half a file", []string{"server", "--config", write(t, "id: n1\njoin: [\"127.0.0.1:1\"\n")}, ".yaml:2:"},
-		{"a typo in the file", []string{"server", "--config", write(t, "id: n1\ndata_dir: x\n")}, ".yaml:2:1: unknown field \"data_dir\""},
-		{"a wrong type in the file", []string{"server", "--config", write(t, "id: n1\nbootstrap-expect: three\n")}, ".yaml:2:19:"},
+		{"a second server on the same folder", other(func(o *serverFlags) { o.dir = f.dir }), failure, "is in use by another server"},
+		{"another id on the same folder", other(func(o *serverFlags) { o.dir, o.id = f.dir, "n2" }), failure, `belongs to node "n1"`},
+		{"another cluster on the same folder", other(func(o *serverFlags) { o.dir, o.more = f.dir, []string{"--cluster-name", "x"} }), failure, `belongs to cluster "quorate"`},
+		{"the API's port is in use", other(func(o *serverFlags) { o.http = busy.Addr().String() }), failure, "--http-addr"},
+		{"raft's port is in use", other(func(o *serverFlags) { o.raft = busy.Addr().String() }), failure, busy.Addr().String()},
+		{"the port of gossip is in use", other(func(o *serverFlags) { o.gossip = busy.Addr().String() }), failure, busy.Addr().String()},
+		{"the port of profiles is in use", other(func(o *serverFlags) { o.more = []string{"--pprof-addr", busy.Addr().String()} }), failure, busy.Addr().String()},
+		{"no id", other(func(o *serverFlags) { o.id = "" }), usage, "set --id, QUORATE_ID"},
+		{"a bad id", other(func(o *serverFlags) { o.id = "n 1" }), failure, `"n 1"`},
+		{"no folder", other(func(o *serverFlags) { o.dir = "" }), usage, "set --data-dir, QUORATE_DATA_DIR"},
+		{"a folder that is a file", other(func(o *serverFlags) { o.dir = binary }), failure, "not a directory"},
+		{"an even number of nodes", other(func(o *serverFlags) { o.more = []string{"--bootstrap-expect", "2"} }), failure, "allowed are 1, 3, 5 or 7"},
+		{"an address without a port", other(func(o *serverFlags) { o.raft = "127.0.0.1" }), usage, `raft-addr is "127.0.0.1"`},
+		{"an unknown log level", other(func(o *serverFlags) { o.more = []string{"--log-level", "loud"} }), usage, "loud"},
+		{"a file that is not there", []string{"server", "--config", "/nowhere.yaml"}, usage, "/nowhere.yaml"},
+		{"half a file", []string{"server", "--config", write(t, "id: n1\njoin: [\"127.0.0.1:1\"\n")}, usage, ".yaml:2:"},
+		{"a typo in the file", []string{"server", "--config", write(t, "id: n1\ndata_dir: x\n")}, usage, ".yaml:2:1: unknown field \"data_dir\""},
+		{"a wrong type in the file", []string{"server", "--config", write(t, "id: n1\nbootstrap-expect: three\n")}, usage, ".yaml:2:19:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			end := run(t, c.args...)
-			if end.code == 0 || !strings.Contains(end.stderr, c.says) {
-				t.Errorf("exit code %d, %q does not say %q", end.code, end.stderr, c.says)
+			if end.code != c.code || !strings.Contains(end.stderr, c.says) {
+				t.Errorf("exit code %d, %q; want %d and %q", end.code, end.stderr, c.code, c.says)
 			}
 			if lines := strings.Count(strings.TrimSpace(end.stderr), "\n"); lines > 0 {
 				t.Errorf("%d lines instead of one:\n%s", lines+1, end.stderr)

@@ -28,6 +28,7 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 		says   string
 	}{
 		{"a truncated log", nil, func(t *testing.T, dir string) {
+			t.Helper()
 			path := filepath.Join(dir, "raft.db")
 			info, err := os.Stat(path)
 			if err == nil {
@@ -38,14 +39,17 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 			}
 		}, "raft.db"},
 		{"a changed byte in the log", nil, func(t *testing.T, dir string) {
+			t.Helper()
 			change(t, filepath.Join(dir, "raft.db"), "needle", "noodle")
 		}, "log entry"},
 		{"an empty log", nil, func(t *testing.T, dir string) {
+			t.Helper()
 			if err := os.WriteFile(filepath.Join(dir, "raft.db"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, "raft.db"},
 		{"a truncated snapshot", snapshots, func(t *testing.T, dir string) {
+			t.Helper()
 			for _, path := range snapshotFiles(t, dir, "state.bin") {
 				info, err := os.Stat(path)
 				if err == nil {
@@ -57,16 +61,19 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 			}
 		}, "snapshot"},
 		{"a changed byte in the snapshot", snapshots, func(t *testing.T, dir string) {
+			t.Helper()
 			for _, path := range snapshotFiles(t, dir, "state.bin") {
 				change(t, path, "needle", "noodle")
 			}
 		}, "snapshot"},
 		{"the snapshots are gone", snapshots, func(t *testing.T, dir string) {
+			t.Helper()
 			if err := os.RemoveAll(filepath.Join(dir, "snapshots")); err != nil {
 				t.Fatal(err)
 			}
 		}, "snapshot"},
 		{"the identity is gone", nil, func(t *testing.T, dir string) {
+			t.Helper()
 			if err := os.Remove(filepath.Join(dir, "identity.json")); err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +204,7 @@ func (f serverFlags) fill(t *testing.T, i int) bool {
 		return true
 	}
 	// A connection that breaks is unavailable, or in this library canceled.
-	switch connect.CodeOf(err) {
+	switch connect.CodeOf(err) { //nolint:exhaustive // all others are wrong here
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled:
 	default:
 		t.Errorf("grant %d: %v", i, err)

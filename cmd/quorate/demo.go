@@ -36,7 +36,7 @@ func runDemo(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &stage{show: newDemoPrinter(out)}
 	s.show.line(s.show.paint(bold, "Quorate demo: three servers, one ledger, and a laboratory that shares 100 cores"))
-	if s.cluster, err = startDemoCluster(dir, 3); s.cluster != nil {
+	if s.cluster, err = startDemoCluster(ctx, dir, 3); s.cluster != nil {
 		defer s.cluster.killAll()
 	}
 	if err != nil {
@@ -114,10 +114,10 @@ func (s *stage) load(ctx context.Context) error {
 
 func (s *stage) showUsage(ctx context.Context) error {
 	nodes, err := s.usageTree(ctx)
-	if err == nil {
-		s.show.usage(nodes)
+	if err != nil {
+		return err
 	}
-	return err
+	return s.show.usage(nodes)
 }
 
 // script plays all steps; any node takes any call.

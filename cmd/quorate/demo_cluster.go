@@ -38,12 +38,12 @@ type demoCluster struct {
 }
 
 // startDemoCluster starts size processes of this binary with data below dir.
-func startDemoCluster(dir string, size int) (*demoCluster, error) {
+func startDemoCluster(ctx context.Context, dir string, size int) (*demoCluster, error) {
 	binary, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program's own file: %w", err)
 	}
-	ports, err := freePorts(3 * size)
+	ports, err := freePorts(ctx, 3*size)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,8 @@ func (c *demoCluster) start(n *demoNode) error {
 	if err != nil {
 		return fmt.Errorf("opening the log of %s: %w", n.id, err)
 	}
-	defer log.Close() //nolint:errcheck // the process has its own handle
-	process := exec.Command(c.binary, n.args...)
+	defer log.Close()                            //nolint:errcheck // the process has its own handle
+	process := exec.Command(c.binary, n.args...) //nolint:noctx // the demo ends its servers in order, also when it is cancelled
 	process.Stdout, process.Stderr = log, log
 	if err := process.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", n.id, err)

@@ -81,21 +81,14 @@ func (m demoMove) text() string {
 // short leaves out what all nodes have in common.
 func short(node string) string { return strings.TrimPrefix(node, atlas+"/") }
 
-// usage shows a tree with what is used and free.
-func (p *demoPrinter) usage(nodes []*quoratev1.NodeUsage) {
-	for _, n := range nodes {
-		depth, name := 0, demoTree
-		if path := n.GetNode(); path != "" {
-			depth, name = 1+strings.Count(path, "/"), path[strings.LastIndexByte(path, '/')+1:]
-		}
-		r := n.GetResources()[0]
-		limit, free := "unlimited", "unlimited"
-		if amount, bounded := r.GetEffective().GetValue().(*quoratev1.Limit_Amount); bounded {
-			limit = fmt.Sprint(amount.Amount)
-		}
-		if r.Headroom != nil {
-			free = fmt.Sprint(r.GetHeadroom())
-		}
-		p.line(fmt.Sprintf("   %-20s %4d of %-9s %s free", strings.Repeat("  ", depth)+name, r.GetSubtree(), limit, free))
+// usage shows a tree as `quorate usage` does.
+func (p *demoPrinter) usage(nodes []*quoratev1.NodeUsage) error {
+	var columns page
+	if err := columns.table(usageRows(place{tree: demoTree}, nodes)); err != nil {
+		return err
 	}
+	for line := range strings.Lines(string(trimmed(columns.Bytes()))) {
+		p.line("   " + strings.TrimSuffix(line, "\n"))
+	}
+	return nil
 }

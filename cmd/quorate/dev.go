@@ -64,9 +64,9 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	nodes, err := devSettings(o, dir)
+	nodes, err := devSettings(ctx, o, dir)
 	if err != nil {
-		return err
+		return usagef("%s", oneLine(err))
 	}
 	logger := newLogger(logs, settings{LogLevel: o.logLevel})
 	running, err := startDev(ctx, nodes, logger)
@@ -88,8 +88,8 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 }
 
 // devSettings are the settings of all nodes.
-func devSettings(o devOptions, dir string) ([]settings, error) {
-	addresses, err := devAddresses(o.httpAddr, o.nodes)
+func devSettings(ctx context.Context, o devOptions, dir string) ([]settings, error) {
+	addresses, err := devAddresses(ctx, o.httpAddr, o.nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func devSettings(o devOptions, dir string) ([]settings, error) {
 }
 
 // devAddresses are the API addresses of all nodes, then those for raft, then those for gossip.
-func devAddresses(first string, nodes int) ([]string, error) {
+func devAddresses(ctx context.Context, first string, nodes int) ([]string, error) {
 	if nodes < 1 || nodes > 7 {
 		return nil, fmt.Errorf("nodes is %d: allowed are 1, 3, 5 and 7", nodes)
 	}
@@ -122,7 +122,7 @@ func devAddresses(first string, nodes int) ([]string, error) {
 		return nil, fmt.Errorf("http-addr is %q: allowed are ports up to %d, because dev uses the ports above too", first, 65536-gossipPortOffset-nodes)
 	}
 	if port == 0 {
-		return freePorts(3 * nodes)
+		return freePorts(ctx, 3*nodes)
 	}
 	var addresses []string
 	for _, offset := range []int{0, raftPortOffset, gossipPortOffset} {

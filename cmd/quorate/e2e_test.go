@@ -234,7 +234,7 @@ func do(t *testing.T, request *http.Request) (status int, body string) {
 	if err != nil {
 		return 0, err.Error()
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -317,12 +317,12 @@ func freePorts(t *testing.T, count int) []string {
 		if err != nil {
 			continue
 		}
-		defer tcp.Close()
+		defer func() { _ = tcp.Close() }()
 		udp, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue
 		}
-		defer udp.Close()
+		defer func() { _ = udp.Close() }()
 		addresses = append(addresses, address)
 	}
 	return addresses

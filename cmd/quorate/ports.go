@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,7 +17,8 @@ const (
 )
 
 // freePorts finds addresses on loopback that are free for TCP and UDP both.
-func freePorts(count int) (addresses []string, err error) {
+func freePorts(ctx context.Context, count int) (addresses []string, err error) {
+	var listen net.ListenConfig
 	var held []interface{ Close() error }
 	defer func() {
 		for _, h := range held {
@@ -28,12 +30,15 @@ func freePorts(count int) (addresses []string, err error) {
 			return addresses, nil
 		}
 		address := fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(highestPort-lowestPort)) //nolint:gosec // chance is enough
-		tcp, err := net.Listen("tcp", address)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		tcp, err := listen.Listen(ctx, "tcp", address)
 		if err != nil {
 			continue
 		}
 		held = append(held, tcp)
-		udp, err := net.ListenPacket("udp", address)
+		udp, err := listen.ListenPacket(ctx, "udp", address)
 		if err != nil {
 			continue
 		}

@@ -78,6 +78,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 		newAllocationCmd(c),
 		newAllocationsCmd(c),
 		newStatusCmd(c),
+		newBenchCmd(c),
 		newVersionCmd(c),
 		newExitCodesTopic(),
 	)

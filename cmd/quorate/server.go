@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -29,7 +30,7 @@ that --config names, whose keys are the names of the flags; the first of them th
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c.Flags(), os.Environ())
 			if err != nil {
-				return err
+				return usagef("%s", oneLine(err))
 			}
 			return runServer(c.Context(), s, newLogger(c.ErrOrStderr(), s))
 		},
@@ -37,6 +38,9 @@ that --config names, whose keys are the names of the flags; the first of them th
 	addServerFlags(command.Flags())
 	return command
 }
+
+// oneLine joins several faults in one line, as people grep for it.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func newLogger(to io.Writer, s settings) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{

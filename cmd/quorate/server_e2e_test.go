@@ -23,7 +23,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, line := range []string{
 		"18. Simulation is no longer over its limit", "kill -9 n", "nothing is charged twice", "has caught up", "All 18 steps came out as they must",
-		"simulation        5 of 5", "cern:atlas/operations/workflow holds 30 of 50 cores, 21 requested, 1 missing; cern:atlas/operations holds 60 of 80",
+		"simulation  cores     5          5    5        0", "cern:atlas/operations/workflow holds 30 of 50 cores, 21 requested, 1 missing; cern:atlas/operations holds 60 of 80",
 	} {
 		if !strings.Contains(end.stdout, line) {
 			t.Errorf("the demo does not say %q", line)

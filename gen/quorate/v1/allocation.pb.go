@@ -876,6 +876,185 @@ func (x *ReleaseResponse) GetIndex() uint64 {
 	return 0
 }
 
+// BatchReleaseRequest names the allocations to end.
+type BatchReleaseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each is checked and ended on its own.
+	Ids           []string `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchReleaseRequest) Reset() {
+	*x = BatchReleaseRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchReleaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchReleaseRequest) ProtoMessage() {}
+
+func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
+func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BatchReleaseRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+// BatchReleaseResponse has an outcome for each id, in their order.
+type BatchReleaseResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As many as there were ids.
+	Outcomes      []*ReleaseOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchReleaseResponse) Reset() {
+	*x = BatchReleaseResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchReleaseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchReleaseResponse) ProtoMessage() {}
+
+func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
+func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
+// ReleaseOutcome is the answer to one id of a batch.
+type ReleaseOutcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one is set.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*ReleaseOutcome_Released
+	//	*ReleaseOutcome_Failure
+	Outcome       isReleaseOutcome_Outcome `protobuf_oneof:"outcome"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseOutcome) Reset() {
+	*x = ReleaseOutcome{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseOutcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseOutcome) ProtoMessage() {}
+
+func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
+func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *ReleaseOutcome) GetReleased() *ReleaseResponse {
+	if x != nil {
+		if x, ok := x.Outcome.(*ReleaseOutcome_Released); ok {
+			return x.Released
+		}
+	}
+	return nil
+}
+
+func (x *ReleaseOutcome) GetFailure() *Failure {
+	if x != nil {
+		if x, ok := x.Outcome.(*ReleaseOutcome_Failure); ok {
+			return x.Failure
+		}
+	}
+	return nil
+}
+
+type isReleaseOutcome_Outcome interface {
+	isReleaseOutcome_Outcome()
+}
+
+type ReleaseOutcome_Released struct {
+	// The allocation has ended.
+	Released *ReleaseResponse `protobuf:"bytes,1,opt,name=released,proto3,oneof"`
+}
+
+type ReleaseOutcome_Failure struct {
+	// It could not be ended.
+	Failure *Failure `protobuf:"bytes,2,opt,name=failure,proto3,oneof"`
+}
+
+func (*ReleaseOutcome_Released) isReleaseOutcome_Outcome() {}
+
+func (*ReleaseOutcome_Failure) isReleaseOutcome_Outcome() {}
+
 // GetAllocationRequest names an allocation.
 type GetAllocationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -889,7 +1068,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1080,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1093,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -944,7 +1123,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1135,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1148,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -1008,7 +1187,7 @@ type ListAllocationsRequest struct {
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1020,7 +1199,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1033,7 +1212,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -1093,7 +1272,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1284,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1297,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -1213,7 +1392,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"j\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"4\n" +
+	"\x13BatchReleaseRequest\x12\x1d\n" +
+	"\x03ids\x18\x01 \x03(\tB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x03ids\"N\n" +
+	"\x14BatchReleaseResponse\x126\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1a.quorate.v1.ReleaseOutcomeR\boutcomes\"\x87\x01\n" +
+	"\x0eReleaseOutcome\x129\n" +
+	"\breleased\x18\x01 \x01(\v2\x1b.quorate.v1.ReleaseResponseH\x00R\breleased\x12/\n" +
+	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
+	"\aoutcome\"j\n" +
 	"\x14GetAllocationRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12+\n" +
 	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"y\n" +
@@ -1245,11 +1432,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x0fAllocationState\x12 \n" +
 	"\x1cALLOCATION_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15ALLOCATION_STATE_HELD\x10\x01\x12\x1d\n" +
-	"\x19ALLOCATION_STATE_RELEASED\x10\x022\xb0\x03\n" +
+	"\x19ALLOCATION_STATE_RELEASED\x10\x022\x83\x04\n" +
 	"\x11AllocationService\x12E\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\x12T\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\x12B\n" +
-	"\aRelease\x12\x1a.quorate.v1.ReleaseRequest\x1a\x1b.quorate.v1.ReleaseResponse\x12Y\n" +
+	"\aRelease\x12\x1a.quorate.v1.ReleaseRequest\x1a\x1b.quorate.v1.ReleaseResponse\x12Q\n" +
+	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\x12Y\n" +
 	"\rGetAllocation\x12 .quorate.v1.GetAllocationRequest\x1a!.quorate.v1.GetAllocationResponse\"\x03\x90\x02\x01\x12_\n" +
 	"\x0fListAllocations\x12\".quorate.v1.ListAllocationsRequest\x1a#.quorate.v1.ListAllocationsResponse\"\x03\x90\x02\x01B\x9f\x01\n" +
 	"\x0ecom.quorate.v1B\x0fAllocationProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
@@ -1269,7 +1457,7 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quorate_v1_allocation_proto_goTypes = []any{
 	(Mode)(0),                       // 0: quorate.v1.Mode
 	(AllocationState)(0),            // 1: quorate.v1.AllocationState
@@ -1284,61 +1472,69 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*Failure)(nil),                 // 10: quorate.v1.Failure
 	(*ReleaseRequest)(nil),          // 11: quorate.v1.ReleaseRequest
 	(*ReleaseResponse)(nil),         // 12: quorate.v1.ReleaseResponse
-	(*GetAllocationRequest)(nil),    // 13: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),   // 14: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),  // 15: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil), // 16: quorate.v1.ListAllocationsResponse
-	nil,                             // 17: quorate.v1.Claim.AmountsEntry
-	nil,                             // 18: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                             // 19: quorate.v1.Allocation.LabelsEntry
-	nil,                             // 20: quorate.v1.HeldClaim.AmountsEntry
-	nil,                             // 21: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 22: google.protobuf.Timestamp
-	(*Decision)(nil),                // 23: quorate.v1.Decision
-	(*ReadOptions)(nil),             // 24: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                // 25: quorate.v1.ReadInfo
+	(*BatchReleaseRequest)(nil),     // 13: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),    // 14: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),          // 15: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),    // 16: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),   // 17: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),  // 18: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil), // 19: quorate.v1.ListAllocationsResponse
+	nil,                             // 20: quorate.v1.Claim.AmountsEntry
+	nil,                             // 21: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                             // 22: quorate.v1.Allocation.LabelsEntry
+	nil,                             // 23: quorate.v1.HeldClaim.AmountsEntry
+	nil,                             // 24: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 25: google.protobuf.Timestamp
+	(*Decision)(nil),                // 26: quorate.v1.Decision
+	(*ReadOptions)(nil),             // 27: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                // 28: quorate.v1.ReadInfo
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	17, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	20, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
 	2,  // 1: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
 	0,  // 2: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	18, // 3: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	21, // 3: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
 	5,  // 4: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	19, // 5: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	22, // 5: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
 	1,  // 6: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	22, // 7: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	22, // 8: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
-	20, // 9: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	25, // 7: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	25, // 8: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	23, // 9: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
 	4,  // 10: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	23, // 11: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	26, // 11: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
 	3,  // 12: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
 	9,  // 13: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
 	6,  // 14: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
 	10, // 15: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	23, // 16: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	26, // 16: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
 	4,  // 17: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	24, // 18: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	4,  // 19: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	25, // 20: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	21, // 21: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	24, // 22: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	4,  // 23: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	25, // 24: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	3,  // 25: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	7,  // 26: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	11, // 27: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	13, // 28: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	15, // 29: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	6,  // 30: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	8,  // 31: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	12, // 32: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	14, // 33: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	16, // 34: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	30, // [30:35] is the sub-list for method output_type
-	25, // [25:30] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	15, // 18: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	12, // 19: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	10, // 20: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	27, // 21: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	4,  // 22: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	28, // 23: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	24, // 24: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	27, // 25: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	4,  // 26: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	28, // 27: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	3,  // 28: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	7,  // 29: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	11, // 30: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	13, // 31: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	16, // 32: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	18, // 33: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	6,  // 34: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	8,  // 35: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	12, // 36: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	14, // 37: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	17, // 38: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	19, // 39: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	34, // [34:40] is the sub-list for method output_type
+	28, // [28:34] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -1352,13 +1548,17 @@ func file_quorate_v1_allocation_proto_init() {
 		(*AllocateOutcome_Granted)(nil),
 		(*AllocateOutcome_Failure)(nil),
 	}
+	file_quorate_v1_allocation_proto_msgTypes[13].OneofWrappers = []any{
+		(*ReleaseOutcome_Released)(nil),
+		(*ReleaseOutcome_Failure)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   20,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -42,6 +42,9 @@ const (
 	// AllocationServiceReleaseProcedure is the fully-qualified name of the AllocationService's Release
 	// RPC.
 	AllocationServiceReleaseProcedure = "/quorate.v1.AllocationService/Release"
+	// AllocationServiceBatchReleaseProcedure is the fully-qualified name of the AllocationService's
+	// BatchRelease RPC.
+	AllocationServiceBatchReleaseProcedure = "/quorate.v1.AllocationService/BatchRelease"
 	// AllocationServiceGetAllocationProcedure is the fully-qualified name of the AllocationService's
 	// GetAllocation RPC.
 	AllocationServiceGetAllocationProcedure = "/quorate.v1.AllocationService/GetAllocation"
@@ -65,6 +68,8 @@ type AllocationServiceClient interface {
 	// Release ends an allocation and frees everything it held. Never refused for a held allocation; releasing one that
 	// has ended answers the same record again. not_found for an id that is unknown or forgotten.
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
+	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
+	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
 	// GetAllocation shows one allocation, held or ended but not yet forgotten.
 	GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error)
 	// ListAllocations pages through held allocations in the order of their grants (fences).
@@ -100,6 +105,12 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			connect.WithSchema(allocationServiceMethods.ByName("Release")),
 			connect.WithClientOptions(opts...),
 		),
+		batchRelease: connect.NewClient[v1.BatchReleaseRequest, v1.BatchReleaseResponse](
+			httpClient,
+			baseURL+AllocationServiceBatchReleaseProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("BatchRelease")),
+			connect.WithClientOptions(opts...),
+		),
 		getAllocation: connect.NewClient[v1.GetAllocationRequest, v1.GetAllocationResponse](
 			httpClient,
 			baseURL+AllocationServiceGetAllocationProcedure,
@@ -122,6 +133,7 @@ type allocationServiceClient struct {
 	allocate        *connect.Client[v1.AllocateRequest, v1.AllocateResponse]
 	batchAllocate   *connect.Client[v1.BatchAllocateRequest, v1.BatchAllocateResponse]
 	release         *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
+	batchRelease    *connect.Client[v1.BatchReleaseRequest, v1.BatchReleaseResponse]
 	getAllocation   *connect.Client[v1.GetAllocationRequest, v1.GetAllocationResponse]
 	listAllocations *connect.Client[v1.ListAllocationsRequest, v1.ListAllocationsResponse]
 }
@@ -147,6 +159,15 @@ func (c *allocationServiceClient) BatchAllocate(ctx context.Context, req *v1.Bat
 // Release calls quorate.v1.AllocationService.Release.
 func (c *allocationServiceClient) Release(ctx context.Context, req *v1.ReleaseRequest) (*v1.ReleaseResponse, error) {
 	response, err := c.release.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// BatchRelease calls quorate.v1.AllocationService.BatchRelease.
+func (c *allocationServiceClient) BatchRelease(ctx context.Context, req *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error) {
+	response, err := c.batchRelease.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -186,6 +207,8 @@ type AllocationServiceHandler interface {
 	// Release ends an allocation and frees everything it held. Never refused for a held allocation; releasing one that
 	// has ended answers the same record again. not_found for an id that is unknown or forgotten.
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
+	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
+	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
 	// GetAllocation shows one allocation, held or ended but not yet forgotten.
 	GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error)
 	// ListAllocations pages through held allocations in the order of their grants (fences).
@@ -217,6 +240,12 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 		connect.WithSchema(allocationServiceMethods.ByName("Release")),
 		connect.WithHandlerOptions(opts...),
 	)
+	allocationServiceBatchReleaseHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceBatchReleaseProcedure,
+		svc.BatchRelease,
+		connect.WithSchema(allocationServiceMethods.ByName("BatchRelease")),
+		connect.WithHandlerOptions(opts...),
+	)
 	allocationServiceGetAllocationHandler := connect.NewUnaryHandlerSimple(
 		AllocationServiceGetAllocationProcedure,
 		svc.GetAllocation,
@@ -239,6 +268,8 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 			allocationServiceBatchAllocateHandler.ServeHTTP(w, r)
 		case AllocationServiceReleaseProcedure:
 			allocationServiceReleaseHandler.ServeHTTP(w, r)
+		case AllocationServiceBatchReleaseProcedure:
+			allocationServiceBatchReleaseHandler.ServeHTTP(w, r)
 		case AllocationServiceGetAllocationProcedure:
 			allocationServiceGetAllocationHandler.ServeHTTP(w, r)
 		case AllocationServiceListAllocationsProcedure:
@@ -262,6 +293,10 @@ func (UnimplementedAllocationServiceHandler) BatchAllocate(context.Context, *v1.
 
 func (UnimplementedAllocationServiceHandler) Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Release is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.BatchRelease is not implemented"))
 }
 
 func (UnimplementedAllocationServiceHandler) GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error) {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// benchOptions say what to measure.
+type benchOptions struct {
+	callers  []int
+	batch    int
+	leaves   int
+	duration time.Duration
+}
+
+func newBenchCmd(c *cli) *cobra.Command {
+	o := benchOptions{}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure pairs of allocate and release against a cluster",
+		Long: `Measure pairs of allocate and release against a cluster.
+
+A pair allocates one unit of each of two resources on a leaf three levels deep, all of whose limits are checked, and then
+releases it. The command makes a tree of its own with a name that nobody has, and deletes it at the end. With --batch a
+call carries that many allocations, and another as many releases. Figures of different runs do not compare well: measure
+what you want to compare in one run, and take medians of several.`,
+		Example: `  quorate bench --callers 1,16,64 --for 5s
+  quorate bench --callers 4 --batch 512`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return c.bench(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntSliceVar(&o.callers, "callers", []int{1, 16, 64}, "how many callers at once, one measurement for each")
+	flags.IntVar(&o.batch, "batch", 1, "allocations in one call, 1 to 1000")
+	flags.IntVar(&o.leaves, "leaves", 1, "leaves to spread over, 1 to 1000; with one, all callers contend")
+	flags.DurationVar(&o.duration, "for", 3*time.Second, "how long each measurement takes")
+	return cmd
+}
+
+func (o benchOptions) check() error {
+	for _, n := range o.callers {
+		if n < 1 || n > 1024 {
+			return usagef("--callers %d: 1 to 1024 are allowed", n)
+		}
+	}
+	switch {
+	case o.batch < 1 || o.batch > 1000:
+		return usagef("--batch %d: 1 to 1000 are allowed", o.batch)
+	case o.leaves < 1 || o.leaves > 1000:
+		return usagef("--leaves %d: 1 to 1000 are allowed", o.leaves)
+	case o.duration <= 0:
+		return usagef("--for %v: it must be positive", o.duration)
+	}
+	return nil
+}
+
+// bench measures one number of callers after the other. --timeout bounds each call, not the whole.
+func (c *cli) bench(ctx context.Context, o benchOptions) error {
+	quorate, err := client.New(c.servers, client.WithNotice(c.notice()), client.WithPatience(c.timeout))
+	if err != nil {
+		return usagef("%v", err)
+	}
+	load := &benchLoad{quorate: quorate, options: o, tree: "bench-" + uuid.NewString()}
+	if _, err := quorate.Trees.ApplyTrees(ctx, load.manifest()); err != nil {
+		return err
+	}
+	defer load.cleanUp(ctx, c)
+	rows := [][]string{{"CALLERS", "BATCH", "LEAVES", "PAIRS/S", "CALL P50", "CALL P99", "CALLS"}}
+	for _, callers := range o.callers {
+		m, err := load.measure(ctx, callers)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, m.row(o, callers))
+	}
+	p := &page{}
+	if err := p.table(rows); err != nil {
+		return err
+	}
+	return c.write(p.Bytes())
+}
+
+// manifest is a tree of three levels below the root, with room enough for everybody, so that limits are checked and
+// never in the way.
+func (l *benchLoad) manifest() *quoratev1.ApplyTreesRequest {
+	limits := func() map[string]*quoratev1.Limit {
+		plenty := &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 1 << 40}}
+		return map[string]*quoratev1.Limit{"cpu": plenty, "memory": plenty}
+	}
+	tree := &quoratev1.Tree{
+		Name: l.tree, Limits: limits(),
+		Resources: []*quoratev1.Resource{{Name: "cpu", Unit: quoratev1.Unit_UNIT_MILLI}, {Name: "memory", Unit: quoratev1.Unit_UNIT_BYTES}},
+		Nodes:     []*quoratev1.Node{{Path: "a", Limits: limits()}, {Path: "a/b", Limits: limits()}},
+	}
+	for i := range l.options.leaves {
+		tree.Nodes = append(tree.Nodes, &quoratev1.Node{Path: benchLeaf(i), Limits: limits()})
+	}
+	return &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}, Actor: "quorate bench", Reason: "measurement"}
+}
+
+func benchLeaf(i int) string { return fmt.Sprintf("a/b/leaf-%d", i) }

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// benchLoad is the load of one run of bench.
+type benchLoad struct {
+	quorate *client.Client
+	options benchOptions
+	tree    string
+}
+
+// measurement is what one number of callers reached.
+type measurement struct {
+	pairs int
+	took  time.Duration
+	calls []time.Duration
+}
+
+func (m measurement) row(o benchOptions, callers int) []string {
+	slices.Sort(m.calls)
+	return []string{
+		strconv.Itoa(callers), strconv.Itoa(o.batch), strconv.Itoa(o.leaves),
+		fmt.Sprintf("%.0f", float64(m.pairs)/m.took.Seconds()),
+		m.percentile(50).Round(10 * time.Microsecond).String(), m.percentile(99).Round(10 * time.Microsecond).String(),
+		strconv.Itoa(len(m.calls)),
+	}
+}
+
+func (m measurement) percentile(p int) time.Duration {
+	if len(m.calls) == 0 {
+		return 0
+	}
+	return m.calls[min(len(m.calls)*p/100, len(m.calls)-1)]
+}
+
+// measure lets callers work until the time is over; each finishes the pair that it is in.
+func (l *benchLoad) measure(ctx context.Context, callers int) (measurement, error) {
+	results := make([]measurement, callers)
+	group, ctx := errgroup.WithContext(ctx)
+	began := time.Now()
+	for i := range callers {
+		group.Go(func() error {
+			for n := 0; time.Since(began) < l.options.duration; n++ {
+				if err := l.pair(ctx, &results[i], fmt.Sprintf("%s-%d-%d-%d", l.tree, callers, i, n), i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return measurement{}, err
+	}
+	total := measurement{took: time.Since(began)}
+	for _, r := range results {
+		total.pairs += r.pairs
+		total.calls = append(total.calls, r.calls...)
+	}
+	return total, nil
+}
+
+// pair allocates and releases, one or a batch, under ids that begin with name.
+func (l *benchLoad) pair(ctx context.Context, m *measurement, name string, caller int) error {
+	ids := make([]string, l.options.batch)
+	for i := range ids {
+		ids[i] = name + "-" + strconv.Itoa(i)
+	}
+	if err := m.time(func() error { return l.allocate(ctx, ids, caller) }); err != nil {
+		return err
+	}
+	if err := m.time(func() error { return l.release(ctx, ids) }); err != nil {
+		return err
+	}
+	m.pairs += len(ids)
+	return nil
+}
+
+func (m *measurement) time(call func() error) error {
+	began := time.Now()
+	err := call()
+	m.calls = append(m.calls, time.Since(began))
+	return err
+}
+
+func (l *benchLoad) allocate(ctx context.Context, ids []string, caller int) error {
+	requests := make([]*quoratev1.AllocateRequest, len(ids))
+	for i, id := range ids {
+		requests[i] = &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{
+			Tree: l.tree, Node: benchLeaf((caller + i) % l.options.leaves), Amounts: map[string]int64{"cpu": 1, "memory": 1},
+		}}}
+	}
+	if len(requests) == 1 {
+		_, err := l.quorate.Allocations.Allocate(ctx, requests[0])
+		return err
+	}
+	answer, err := l.quorate.Allocations.BatchAllocate(ctx, &quoratev1.BatchAllocateRequest{Requests: requests})
+	for _, o := range answer.GetOutcomes() {
+		err = errors.Join(err, failureOf(o.GetFailure()))
+	}
+	return err
+}
+
+func (l *benchLoad) release(ctx context.Context, ids []string) error {
+	if len(ids) == 1 {
+		_, err := l.quorate.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: ids[0]})
+		return err
+	}
+	answer, err := l.quorate.Allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Ids: ids})
+	for _, o := range answer.GetOutcomes() {
+		err = errors.Join(err, failureOf(o.GetFailure()))
+	}
+	return err
+}
+
+func failureOf(f *quoratev1.Failure) error {
+	if f == nil {
+		return nil
+	}
+	return fmt.Errorf("%s (%s)", f.GetMessage(), f.GetCode())
+}
+
+// cleanUp releases what an interrupted measurement left and deletes the tree, also when ctx has ended.
+func (l *benchLoad) cleanUp(ctx context.Context, c *cli) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	defer cancel()
+	if err := l.releaseAll(ctx); err != nil {
+		c.say("could not release what is left in tree %s: %s", l.tree, sentence(err))
+		return
+	}
+	if _, err := l.quorate.Trees.DeleteTree(ctx, &quoratev1.DeleteTreeRequest{Name: l.tree, Actor: "quorate bench", Reason: "measured"}); err != nil {
+		c.say("could not delete tree %s: %s", l.tree, sentence(err))
+	}
+}
+
+func (l *benchLoad) releaseAll(ctx context.Context) error {
+	for {
+		page, err := l.quorate.Allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{Tree: l.tree, PageSize: 1000})
+		if err != nil {
+			return err
+		}
+		var ids []string
+		for _, a := range page.GetAllocations() {
+			ids = append(ids, a.GetId())
+		}
+		switch {
+		case len(ids) > 0:
+			if err := l.release(ctx, ids); err != nil {
+				return err
+			}
+		case page.GetNextPageToken() == "":
+			return nil
+		default:
+			return fmt.Errorf("tree %s has too much in it", l.tree)
+		}
+	}
+}

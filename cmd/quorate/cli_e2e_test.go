@@ -1,0 +1,78 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCommandsOverTheRealThing is a day of a person at the shell: every command against a real server, with the exit
+// codes that scripts rely on.
+func TestCommandsOverTheRealThing(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	server := serve(t, f)
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"half.yaml":      "trees:\n  cern:\n    resources:\n      cores: {unit: cou",
+		"negative.yaml":  "trees: {t: {resources: {cores: {unit: count}}, limits: {cores: -1}}}\n",
+		"duplicate.yaml": "trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes:\n      a: {}\n      a: {}\n",
+		"cycle.yaml":     "trees:\n  t: &t\n    resources: {cores: {unit: count}}\n    nodes:\n      a: *t\n",
+		"typo.yaml":      "trees: {t: {resource: {cores: {unit: count}}}}\n",
+		"deep.yaml":      "trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes: " + strings.Repeat("{a: {nodes: ", 17) + "{}" + strings.Repeat("}}", 17) + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := func(name string) string { return filepath.Join(folder, name) }
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"apply -f ../../examples/cern.yaml", 0, ""},
+		{"apply -f ../../examples/cern.yaml --dry-run", 0, ""},
+		{"apply -f " + file("half.yaml"), 2, "half.yaml:"},
+		{"apply -f " + file("negative.yaml"), 2, "negative.yaml:"},
+		{"apply -f " + file("duplicate.yaml"), 2, "duplicate.yaml:"},
+		{"apply -f " + file("cycle.yaml"), 2, "cycle.yaml:"},
+		{"apply -f " + file("typo.yaml"), 2, "typo.yaml:"},
+		{"apply -f " + file("deep.yaml"), 2, "too deep"},
+		{"apply -f " + file("nowhere.yaml"), 1, "nowhere.yaml"},
+		{"allocate --id a --at cern:atlas/physics/simulation --amount cores=5", 0, "a"},
+		{"allocate --id a --at cern:atlas/physics/simulation --amount cores=5", 0, "a"},
+		{"allocate --id a --at cern:atlas/physics/simulation --amount cores=6", 5, "other content"},
+		{"allocate --id b --at cern:atlas/physics/simulation --amount cores=6", 3, "cern:atlas/physics/simulation"},
+		{"allocate --id b --at cern:atlas/physics/simulation --amount cores=6 --dry-run", 3, "missing"},
+		{"allocate --id b --at cern:atlas/physics/simulation --amount cores=-6", 2, "-6"},
+		{"allocate --id b --at cern:atlas/physics/simulation --amount cores=1.5", 2, "1.5"},
+		{"allocate --id b --at cern:atlas/physics/simulation --amount cores=9223372036854775808", 2, "9223372036854775808"},
+		{"allocate --id b --at cern:atlas/physics/simulation --amount cpus=1", 1, "cpus"},
+		{"allocate --id b --at cern:atlas/chemistry --amount cores=1", 1, "chemistry"},
+		{"allocate --id b --at bern --amount cores=1", 1, "bern"},
+		{"usage cern", 0, "simulation"},
+		{"usage cern:atlas/physics -o json", 0, `"subtree": "5"`},
+		{"allocations", 0, "a"},
+		{"status", 0, "n1"},
+		{"release a", 0, "a"},
+		{"release a", 0, "a"},
+		{"allocate --id a --at cern:atlas/physics/simulation --amount cores=5", 3, "ended"},
+		{"release nobody", 1, "nobody"},
+		{"version", 0, "quorate"},
+		{"frobnicate", 2, "frobnicate"},
+		{"usage", 2, ""},
+		{"status --server http://127.0.0.1:1 --timeout 1s", 6, "127.0.0.1:1"},
+	} {
+		args := strings.Fields(c.args)
+		if !strings.Contains(c.args, "--server") {
+			args = append(args, "--server", f.url())
+		}
+		end := run(t, args...)
+		if end.code != c.code || !strings.Contains(end.stdout+end.stderr, c.says) {
+			t.Errorf("quorate %s: exit code %d, want %d saying %q\n%s%s", c.args, end.code, c.code, c.says, end.stdout, end.stderr)
+		}
+	}
+	server.stop(t)
+}

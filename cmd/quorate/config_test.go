@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func load(t *testing.T, environ []string, args ...string) (settings, error) {
+	t.Helper()
+	flags := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	addServerFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return loadSettings(flags, environ)
+}
+
+// TestEverySettingIsAFlag: a key has the same name everywhere.
+func TestEverySettingIsAFlag(t *testing.T) {
+	flags := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	addServerFlags(flags)
+	known := keys()
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != configFlag && !known[f.Name] {
+			t.Errorf("--%s is no setting", f.Name)
+		}
+	})
+	for key := range known {
+		if flags.Lookup(key) == nil {
+			t.Errorf("%s is no flag", key)
+		}
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[settings]()) {
+		if field.Tag.Get("koanf") != field.Tag.Get("yaml") {
+			t.Errorf("%s has two names", field.Name)
+		}
+	}
+}
+
+func TestWhichSettingWins(t *testing.T) {
+	file := t.TempDir() + "/quorate.yaml"
+	if err := os.WriteFile(file, []byte("id: file\ndata-dir: file\ncluster-name: file\njoin: [a:1, b:2]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{"QUORATE_DATA_DIR=env", "QUORATE_CLUSTER_NAME=env", "QUORATE_SERVER=http://x", "QUORATE_SNAPSHOT_CHECK=5s", "OTHER=1"}
+	s, err := load(t, environ, "--config", file, "--cluster-name", "flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(append([]string{s.ID, s.DataDir, s.ClusterName, s.HTTPAddr, s.SnapshotCheck.String()}, s.Join...), " ")
+	if got != "file env flag 127.0.0.1:7101 5s a:1 b:2" {
+		t.Errorf("got %s", got)
+	}
+	if s, err = load(t, append(environ, "QUORATE_JOIN=c:3,d:4", "QUORATE_ID=env"), "--config", file); err != nil || strings.Join(s.Join, " ") != "c:3 d:4" || s.ID != "env" {
+		t.Errorf("got %v, %v", s, err)
+	}
+	if _, err = load(t, []string{"QUORATE_BOOTSTRAP_EXPECT=three"}, "--config", file); err == nil || !strings.Contains(err.Error(), "bootstrap-expect") {
+		t.Errorf("a word for a number: %v", err)
+	}
+}
