@@ -192,7 +192,7 @@ func TestFailuresGoToTheNextServer(t *testing.T) {
 				calls.Add(1)
 				return grant(ctx, r)
 			}}
-			c := newClient(t, []string{bad, good.start(t)}, client.WithAttemptTimeout(200*time.Millisecond))
+			c := newClient(t, []string{bad, good.start(t)}, client.WithAttemptTimeout(2*time.Second))
 			for range 3 {
 				answer, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
 				if err != nil || answer.GetFence() != 7 {
@@ -260,7 +260,8 @@ func TestGivesUpInTimeAndSaysWhy(t *testing.T) {
 	t.Run("when nobody is there", func(t *testing.T) {
 		c := newClient(t, []string{closedPort(t)}, client.WithPatience(200*time.Millisecond))
 		_, err := c.Allocations.Allocate(t.Context(), request)
-		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "refused") {
+		code := connect.CodeOf(err) // of the deadline, if that cuts the last attempt
+		if code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded || !strings.Contains(err.Error(), "refused") {
 			t.Errorf("got %v, want unavailable", err)
 		}
 	})
