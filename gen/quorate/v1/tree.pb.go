@@ -670,7 +670,7 @@ func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
 // ConfigurationResult is the answer to every change of configuration.
 type ConfigurationResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The configuration revision after the change.
+	// The configuration revision after the change; the present one in a dry run.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Every difference, by tree and path. Empty if everything was so already.
 	Changes []*Change `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
