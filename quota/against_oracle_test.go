@@ -21,7 +21,8 @@ import (
 // everything that can be read afterwards.
 func TestAgainstOracle(t *testing.T) { rapid.Check(t, agree) }
 
-// FuzzLedger does the same with commands that a fuzzer finds. Its seeds make it a test too.
+// FuzzLedger does the same with commands that a fuzzer finds; its seeds make it a test too. Inputs are long: fuzz with
+// -fuzzminimizetime=1x.
 func FuzzLedger(f *testing.F) {
 	for seed := range uint64(8) {
 		data := make([]byte, 16<<10)

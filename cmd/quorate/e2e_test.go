@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -303,16 +304,19 @@ func (f serverFlags) used(t *testing.T) int64 {
 	return answer.GetNodes()[0].GetResources()[0].GetSubtree()
 }
 
-// nextPort counts up, so that tests that run at once get different ports. They are below those that the binary
-// picks for itself and that systems give to outgoing connections.
-var nextPort atomic.Int32
+// Ports are counted up from a place that differs from run to run, so that tests that run at once get different ones. They
+// are below those that systems give to outgoing connections.
+var (
+	firstPort = 5_000 + rand.Int32N(22_000) //nolint:gosec // chance is enough
+	nextPort  atomic.Int32
+)
 
 // freePorts finds addresses on loopback that are free for TCP and UDP both.
 func freePorts(t *testing.T, count int) []string {
 	t.Helper()
 	var addresses []string
 	for len(addresses) < count {
-		address := fmt.Sprintf("127.0.0.1:%d", 5_000+nextPort.Add(1)+int32(os.Getpid()%4000)) //nolint:gosec // a small number
+		address := fmt.Sprintf("127.0.0.1:%d", firstPort+nextPort.Add(1))
 		tcp, err := net.Listen("tcp", address)
 		if err != nil {
 			continue
