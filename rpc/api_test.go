@@ -287,6 +287,9 @@ func TestBatchDecidesEachOnItsOwn(t *testing.T) {
 	if denied := answer.GetOutcomes()[2].GetFailure().GetDecision(); len(denied.GetViolations()) != 1 {
 		t.Errorf("got decision %v", denied)
 	}
+	if taken := answer.GetOutcomes()[6].GetFailure().GetProblem(); taken.GetReason() != "ID_TAKEN" {
+		t.Errorf("got problem %v", taken)
+	}
 	if d.node.index != 2 {
 		t.Errorf("the batch took %d entries, want one", d.node.index-1)
 	}

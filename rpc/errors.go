@@ -129,8 +129,14 @@ func toFailure(err *connect.Error) *quoratev1.Failure {
 	failure := &quoratev1.Failure{Code: err.Code().String(), Message: err.Message()}
 	for _, detail := range err.Details() {
 		value, broken := detail.Value()
-		if decision, ok := value.(*quoratev1.Decision); broken == nil && ok {
-			failure.Decision = decision
+		if broken != nil {
+			continue
+		}
+		switch value := value.(type) {
+		case *quoratev1.Decision:
+			failure.Decision = value
+		case *quoratev1.Problem:
+			failure.Problem = value
 		}
 	}
 	return failure

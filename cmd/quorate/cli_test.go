@@ -202,11 +202,18 @@ func TestExitCodes(t *testing.T) {
 			}
 		}
 	}
+	ended := connect.NewError(connect.CodeFailedPrecondition, errors.New("says the test"))
+	detail, err := connect.NewErrorDetail(&quoratev1.Problem{Reason: "ENDED"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended.AddDetail(detail)
 	others := map[int]error{
-		exitOK:      nil,
-		exitFailure: errors.New("anything"),
-		exitUsage:   fmt.Errorf("wrapped: %w", usagef("odd")),
-		exitDenied:  fmt.Errorf("wrapped: %w", denial(&quoratev1.Claim{Amounts: map[string]int64{"cores": 21}})),
+		exitConflict: ended,
+		exitOK:       nil,
+		exitFailure:  errors.New("anything"),
+		exitUsage:    fmt.Errorf("wrapped: %w", usagef("odd")),
+		exitDenied:   fmt.Errorf("wrapped: %w", denial(&quoratev1.Claim{Amounts: map[string]int64{"cores": 21}})),
 	}
 	for want, err := range others {
 		if got := exitCodeOf(err); got != want {

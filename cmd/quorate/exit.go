@@ -47,7 +47,7 @@ var exitCodes = []struct {
 		[]connect.Code{connect.CodeUnauthenticated, connect.CodePermissionDenied},
 	},
 	{
-		exitConflict, "conflict", "the id is taken by something else, or the revision is not the expected one",
+		exitConflict, "conflict", "the id is taken by something else or has ended, or the revision is not the expected one",
 		[]connect.Code{connect.CodeAlreadyExists, connect.CodeAborted},
 	},
 	{
@@ -78,6 +78,9 @@ func exitCodeOf(err error) int {
 	}
 	if _, denied := client.DecisionOf(err); denied {
 		return exitDenied
+	}
+	if problem, _ := client.ProblemOf(err); problem.GetReason() == "ENDED" {
+		return exitConflict // the id stands for what has been and gone
 	}
 	answer := connect.CodeOf(err)
 	for _, exit := range exitCodes {

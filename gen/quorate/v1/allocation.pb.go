@@ -718,8 +718,10 @@ type Failure struct {
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The sentence for a person.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// Set for resource_exhausted.
-	Decision      *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Set for a denial.
+	Decision *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Set for everything else.
+	Problem       *Problem `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -771,6 +773,13 @@ func (x *Failure) GetMessage() string {
 func (x *Failure) GetDecision() *Decision {
 	if x != nil {
 		return x.Decision
+	}
+	return nil
+}
+
+func (x *Failure) GetProblem() *Problem {
+	if x != nil {
+		return x.Problem
 	}
 	return nil
 }
@@ -1381,11 +1390,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x0fAllocateOutcome\x128\n" +
 	"\agranted\x18\x01 \x01(\v2\x1c.quorate.v1.AllocateResponseH\x00R\agranted\x12/\n" +
 	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"i\n" +
+	"\aoutcome\"\x98\x01\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x120\n" +
-	"\bdecision\x18\x03 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\"7\n" +
+	"\bdecision\x18\x03 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12-\n" +
+	"\aproblem\x18\x04 \x01(\v2\x13.quorate.v1.ProblemR\aproblem\"7\n" +
 	"\x0eReleaseRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\"_\n" +
 	"\x0fReleaseResponse\x126\n" +
@@ -1486,8 +1496,9 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	nil,                             // 24: quorate.v1.ListAllocationsRequest.LabelsEntry
 	(*timestamppb.Timestamp)(nil),   // 25: google.protobuf.Timestamp
 	(*Decision)(nil),                // 26: quorate.v1.Decision
-	(*ReadOptions)(nil),             // 27: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                // 28: quorate.v1.ReadInfo
+	(*Problem)(nil),                 // 27: quorate.v1.Problem
+	(*ReadOptions)(nil),             // 28: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                // 29: quorate.v1.ReadInfo
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	20, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
@@ -1507,34 +1518,35 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	6,  // 14: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
 	10, // 15: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
 	26, // 16: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	4,  // 17: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	15, // 18: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	12, // 19: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	10, // 20: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	27, // 21: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	4,  // 22: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	28, // 23: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	24, // 24: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	27, // 25: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	4,  // 26: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	28, // 27: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	3,  // 28: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	7,  // 29: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	11, // 30: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	13, // 31: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	16, // 32: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	18, // 33: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	6,  // 34: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	8,  // 35: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	12, // 36: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	14, // 37: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	17, // 38: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	19, // 39: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	34, // [34:40] is the sub-list for method output_type
-	28, // [28:34] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	27, // 17: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	4,  // 18: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	15, // 19: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	12, // 20: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	10, // 21: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	28, // 22: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	4,  // 23: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	29, // 24: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	24, // 25: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	28, // 26: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	4,  // 27: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	29, // 28: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	3,  // 29: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	7,  // 30: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	11, // 31: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	13, // 32: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	16, // 33: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	18, // 34: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	6,  // 35: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	8,  // 36: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	12, // 37: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	14, // 38: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	17, // 39: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	19, // 40: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	35, // [35:41] is the sub-list for method output_type
+	29, // [29:35] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }

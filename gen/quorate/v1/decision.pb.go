@@ -252,8 +252,9 @@ func (x *Violation) GetMissing() int64 {
 // Problem is the typed detail of every error other than a denial.
 type Problem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Stable code: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL, NO_LEADER,
-	// LEADERSHIP_LOST, HALTED, SHUTTING_DOWN.
+	// Stable code. Of the request: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL,
+	// TOO_LARGE. Of the cluster: NO_LEADER, NOT_LEADER, LEADERSHIP_LOST, OVERLOADED, DEADLINE, HALTED, SHUTTING_DOWN.
+	// INTERNAL is a bug.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The offending field of the request, if one can be named.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`

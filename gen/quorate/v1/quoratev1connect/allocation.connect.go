@@ -63,7 +63,8 @@ type AllocationServiceClient interface {
 	// id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
 	Allocate(context.Context, *v1.AllocateRequest) (*v1.AllocateResponse, error)
 	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own.
-	// A request that fails or is denied does not touch the others.
+	// A request that fails or is denied does not touch the others. Dry runs in it are decided on the state that the
+	// others leave behind.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
 	// Release ends an allocation and frees everything it held. Never refused for a held allocation; releasing one that
 	// has ended answers the same record again. not_found for an id that is unknown or forgotten.
@@ -202,7 +203,8 @@ type AllocationServiceHandler interface {
 	// id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
 	Allocate(context.Context, *v1.AllocateRequest) (*v1.AllocateResponse, error)
 	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own.
-	// A request that fails or is denied does not touch the others.
+	// A request that fails or is denied does not touch the others. Dry runs in it are decided on the state that the
+	// others leave behind.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
 	// Release ends an allocation and frees everything it held. Never refused for a held allocation; releasing one that
 	// has ended answers the same record again. not_found for an id that is unknown or forgotten.

@@ -1,0 +1,32 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestBench measures for a moment and leaves nothing behind.
+func TestBench(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	server := serve(t, f)
+	for _, batch := range []string{"1", "10"} {
+		measured := run(t, "bench", "--server", f.url(), "--callers", "1,4", "--batch", batch, "--leaves", "3", "--for", "200ms")
+		if measured.code != 0 {
+			t.Fatalf("batch %s: exit code %d\n%s", batch, measured.code, measured.stderr)
+		}
+		lines := strings.Split(strings.TrimSpace(measured.stdout), "\n")
+		if len(lines) != 3 || !strings.HasPrefix(lines[0], "CALLERS") {
+			t.Errorf("batch %s: want a heading and a line for each number of callers, got\n%s", batch, measured.stdout)
+		}
+	}
+	if trees := run(t, "trees", "--server", f.url()); strings.Contains(trees.stdout, "bench-") {
+		t.Errorf("a tree is left behind:\n%s", trees.stdout)
+	}
+	for _, wrong := range []string{"--callers=0", "--batch=1001", "--leaves=0", "--for=0s"} {
+		if refused := run(t, "bench", wrong); refused.code != 2 {
+			t.Errorf("bench %s: exit code %d, want 2", wrong, refused.code)
+		}
+	}
+	server.stop(t)
+}
