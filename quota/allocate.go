@@ -5,27 +5,28 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	if out, known := l.repeatOf(request); known {
 		return out
 	}
-	out, claims := l.judge(request)
+	out, a := l.judge(request)
 	if out.Refused != nil || !out.Decision.Granted {
 		return out
 	}
 	l.fence++
-	out.Allocation = &Allocation{id: request.ID, claims: claims, labels: request.Labels, fence: l.fence, granted: l.now}
-	l.hold(out.Allocation)
+	a.id, a.labels, a.fence, a.granted = request.ID, request.Labels, l.fence, l.now
+	l.hold(a)
+	out.Allocation = a
 	return out
 }
 
-// judge says what would become of a new request, and where its claims would stand; it changes nothing.
-func (l *Ledger) judge(request Allocate) (Outcome, []placedClaim) {
-	claims, refused := l.place(request)
+// judge says what would become of a new request, with its claims where they would stand; it changes nothing.
+func (l *Ledger) judge(request Allocate) (Outcome, *Allocation) {
+	a, refused := l.place(request)
 	if refused != nil {
 		return Outcome{Refused: refused}, nil
 	}
-	decision := l.decide(claims)
+	decision := l.decide(a.claims)
 	if decision.Granted && l.held.Len() >= l.bounds.Held {
 		return Outcome{Refused: refuse(Full, "", "the ledger holds %d allocations, as many as it may; release some", l.bounds.Held)}, nil
 	}
-	return Outcome{Decision: &decision}, claims
+	return Outcome{Decision: &decision}, a
 }
 
 // repeatOf answers a request whose id is known: the first grant again, or a refusal.

@@ -12,6 +12,29 @@ type Allocation struct {
 	ended *Stamp
 }
 
+// record is an allocation in one piece of memory with what most have: a single claim of one or two amounts. To find and
+// release it then takes fewer steps through memory.
+type record struct {
+	Allocation
+	claim   [1]placedClaim
+	amounts [2]placedAmount
+}
+
+// newAllocation has room for the claims and amounts of a request, and nothing else yet.
+func newAllocation(claims []Claim) *Allocation {
+	if len(claims) == 1 && len(claims[0].Amounts) <= 2 {
+		r := &record{}
+		r.claim[0].amounts = r.amounts[:len(claims[0].Amounts)]
+		r.claims = r.claim[:]
+		return &r.Allocation
+	}
+	a := &Allocation{claims: make([]placedClaim, len(claims))}
+	for i, c := range claims {
+		a.claims[i].amounts = make([]placedAmount, len(c.Amounts))
+	}
+	return a
+}
+
 // Fence is the token of the grant.
 func (a *Allocation) Fence() uint64 { return a.fence }
 

@@ -105,16 +105,14 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 	if err := checkID(image.Request.ID); err != nil {
 		return nil, err
 	}
-	a := &Allocation{
-		id: image.Request.ID, labels: image.Request.Labels, fence: image.Fence, granted: image.Granted, ended: image.Ended,
-		claims: make([]placedClaim, len(image.Request.Claims)),
-	}
+	a := newAllocation(image.Request.Claims)
+	a.id, a.labels, a.fence, a.granted, a.ended = image.Request.ID, image.Request.Labels, image.Fence, image.Granted, image.Ended
 	for i, c := range image.Request.Claims {
 		n := at(i)
 		if n == nil || n.treeName != c.Tree {
 			return nil, fmt.Errorf("allocation %q is placed at a node that does not exist in tree %s", a.id, c.Tree)
 		}
-		a.claims[i] = placedClaim{at: n, amounts: make([]placedAmount, len(c.Amounts))}
+		a.claims[i].at = n
 		if n.path != c.Node {
 			asked := c.Node
 			a.claims[i].asked = &asked

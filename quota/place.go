@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// place checks the shape of a request and finds the node where each claim is counted.
-func (l *Ledger) place(request Allocate) ([]placedClaim, *Error) {
+// place checks the shape of a request and finds the node where each claim is counted. It answers an allocation that has
+// its claims but is not held yet.
+func (l *Ledger) place(request Allocate) (*Allocation, *Error) {
 	if err := l.checkRequest(request); err != nil {
 		return nil, err
 	}
-	claims := make([]placedClaim, len(request.Claims))
+	a := newAllocation(request.Claims)
 	for i, c := range request.Claims {
-		placed, err := l.placeClaim(c, i)
-		if err != nil {
+		if err := l.placeClaim(&a.claims[i], c, i); err != nil {
 			return nil, err
 		}
 		for j, other := range request.Claims[:i] {
@@ -21,9 +21,8 @@ func (l *Ledger) place(request Allocate) ([]placedClaim, *Error) {
 				return nil, refuse(Invalid, claimField(i, ".node"), "%s is claimed twice in one request, by claims[%d] too; join the amounts in one claim", Place(c.Tree, c.Node), j)
 			}
 		}
-		claims[i] = placed
 	}
-	return claims, nil
+	return a, nil
 }
 
 func (l *Ledger) checkRequest(request Allocate) *Error {
@@ -68,22 +67,21 @@ func (l *Ledger) checkLabels(labels []Label, field string) *Error {
 	return nil
 }
 
-func (l *Ledger) placeClaim(c Claim, i int) (placedClaim, *Error) {
+func (l *Ledger) placeClaim(placed *placedClaim, c Claim, i int) *Error {
 	t := l.trees[c.Tree]
 	if t == nil {
-		return placedClaim{}, refuse(NotFound, claimField(i, ".tree"), "there is no tree %q", clip(c.Tree))
+		return refuse(NotFound, claimField(i, ".tree"), "there is no tree %q", clip(c.Tree))
 	}
 	at, err := t.placeAt(c.Node, i, l.bounds.Depth)
 	if err != nil {
-		return placedClaim{}, err
+		return err
 	}
-	placed := placedClaim{at: at}
+	placed.at = at
 	if at.path != c.Node {
 		asked := strings.Clone(c.Node)
 		placed.asked = &asked
 	}
-	placed.amounts, err = t.amounts(c.Amounts, i)
-	return placed, err
+	return t.placeAmounts(placed.amounts, c.Amounts, i)
 }
 
 // placeAt finds the node of a claim. For an unknown one, the nearest known ancestor's policy decides.
@@ -102,26 +100,25 @@ func (t *tree) placeAt(path string, i, depth int) (*node, *Error) {
 		t.name, path, n.place(), n.policy.Name())
 }
 
-func (t *tree) amounts(v Vector, i int) ([]placedAmount, *Error) {
+func (t *tree) placeAmounts(placed []placedAmount, v Vector, i int) *Error {
 	if len(v) == 0 {
-		return nil, refuse(Invalid, claimField(i, ".amounts"), "a claim names at least one resource; tree %s has %s", t.name, t.resourceNames())
+		return refuse(Invalid, claimField(i, ".amounts"), "a claim names at least one resource; tree %s has %s", t.name, t.resourceNames())
 	}
-	amounts := make([]placedAmount, len(v))
 	for j, c := range v {
 		r := t.resource(c.Resource)
 		switch {
 		case r == nil:
-			return nil, refuse(NotFound, amountField(i, c), "tree %s has no resource %q; it has %s", t.name, clip(c.Resource), t.resourceNames())
+			return refuse(NotFound, amountField(i, c), "tree %s has no resource %q; it has %s", t.name, clip(c.Resource), t.resourceNames())
 		case c.Amount < 0:
-			return nil, refuse(Invalid, amountField(i, c), "%d %s is negative", c.Amount, c.Resource)
+			return refuse(Invalid, amountField(i, c), "%d %s is negative", c.Amount, c.Resource)
 		case c.Amount > MaxAmount:
-			return nil, refuse(Invalid, amountField(i, c), "%d %s is more than any request may name (%d)", c.Amount, c.Resource, MaxAmount)
+			return refuse(Invalid, amountField(i, c), "%d %s is more than any request may name (%d)", c.Amount, c.Resource, MaxAmount)
 		case j > 0 && v[j-1].Resource >= c.Resource:
-			return nil, refuse(Invalid, amountField(i, c), "resource %s is not in order, or there twice", c.Resource)
+			return refuse(Invalid, amountField(i, c), "resource %s is not in order, or there twice", c.Resource)
 		}
-		amounts[j] = placedAmount{resource: r, amount: c.Amount}
+		placed[j] = placedAmount{resource: r, amount: c.Amount}
 	}
-	return amounts, nil
+	return nil
 }
 
 func claimField(i int, rest string) string { return fmt.Sprintf("claims[%d]%s", i, rest) }

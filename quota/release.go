@@ -8,11 +8,10 @@ func (l *Ledger) release(c Release) Outcome {
 	}
 	a := out.Allocation
 	l.giveBack(a)
-	tombstone := *a
-	at := l.now
-	tombstone.ended = &at
-	l.bury(&tombstone)
-	return Outcome{Allocation: &tombstone}
+	t := &tombstone{Allocation: *a, end: l.now}
+	t.ended = &t.end
+	l.bury(&t.Allocation)
+	return Outcome{Allocation: &t.Allocation}
 }
 
 // releasable says what a release would end, or has ended before; it changes nothing.

@@ -1,5 +1,11 @@
 package quota
 
+// tombstone is an ended allocation in one piece of memory with its end.
+type tombstone struct {
+	Allocation
+	end Stamp
+}
+
 // bury keeps the record of an ended allocation, so that its id is not used again for a while. Beyond the bound the
 // oldest tombstone goes early.
 func (l *Ledger) bury(a *Allocation) {

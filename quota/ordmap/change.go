@@ -69,11 +69,13 @@ func (p *page[V]) split(o *owner) *page[V] {
 
 // Delete removes a key and reports whether it was there.
 func (m *Map[V]) Delete(key uint64) bool {
-	if _, found := m.Get(key); !found {
+	if m.root == nil {
 		return false
 	}
 	m.root = m.root.own(m.owner)
-	m.root.delete(m.owner, key)
+	if !m.root.delete(m.owner, key) {
+		return false
+	}
 	m.size--
 	for m.root != nil && !m.root.leaf() && len(m.root.children) == 1 {
 		m.root = m.root.children[0]
@@ -84,24 +86,29 @@ func (m *Map[V]) Delete(key uint64) bool {
 	return true
 }
 
-// delete removes a key that is there from below an owned page.
-func (p *page[V]) delete(o *owner, key uint64) {
+// delete removes a key from below an owned page and reports whether it was there.
+func (p *page[V]) delete(o *owner, key uint64) bool {
 	if p.leaf() {
-		i, _ := p.search(key)
-		p.keys = slices.Delete(p.keys, i, i+1)
-		p.values = slices.Delete(p.values, i, i+1)
-		return
+		i, found := p.search(key)
+		if found {
+			p.keys = slices.Delete(p.keys, i, i+1)
+			p.values = slices.Delete(p.values, i, i+1)
+		}
+		return found
 	}
 	i := p.childFor(key)
 	child := p.children[i].own(o)
 	p.children[i] = child
-	child.delete(o, key)
+	if !child.delete(o, key) {
+		return false
+	}
 	switch {
 	case len(child.keys) == 0:
 		p.removeChild(i)
 	case len(child.keys) < fanout/4:
 		p.mergeAround(o, i)
 	}
+	return true
 }
 
 // mergeAround joins child i with a neighbour if both together leave room, so that pages do not stay almost empty.

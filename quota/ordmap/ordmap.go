@@ -27,6 +27,9 @@ type page[V any] struct {
 	keys     []uint64
 	values   []V
 	children []*page[V]
+	// keys and values live here, beside each other: to find one touches few cache lines.
+	keySpace   [fanout]uint64
+	valueSpace [fanout]V
 }
 
 func (p *page[V]) leaf() bool { return p.children == nil }
@@ -100,10 +103,9 @@ func (p *page[V]) own(o *owner) *page[V] {
 }
 
 func newPage[V any](o *owner, leaf bool) *page[V] {
-	p := &page[V]{owner: o, keys: make([]uint64, 0, fanout)}
-	if leaf {
-		p.values = make([]V, 0, fanout)
-	} else {
+	p := &page[V]{owner: o}
+	p.keys, p.values = p.keySpace[:0], p.valueSpace[:0]
+	if !leaf {
 		p.children = make([]*page[V], 0, fanout)
 	}
 	return p
