@@ -87,6 +87,7 @@ func runUnderFaults(ctx context.Context, t *testing.T, cluster *Cluster, c *clie
 
 // breakLeaders kills and pauses leaders in turn until ctx ends, and leaves all nodes running.
 func breakLeaders(ctx context.Context, t *testing.T, cluster *Cluster, c *client.Client) int {
+	t.Helper()
 	broken := 0
 	for pause(ctx, 1500*time.Millisecond) {
 		status, err := c.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: true})

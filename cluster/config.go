@@ -103,7 +103,7 @@ func (c Config) Validate() error {
 		faults = append(faults, fmt.Errorf("TimeoutScale is %d: allowed are 1 to %d", c.TimeoutScale, maxTimeoutScale))
 	}
 	if len(c.Version) > maxVersionBytes {
-		faults = append(faults, fmt.Errorf("Version has %d bytes: allowed are at most %d", len(c.Version), maxVersionBytes))
+		faults = append(faults, fmt.Errorf("the Version has %d bytes: allowed are at most %d", len(c.Version), maxVersionBytes))
 	}
 	if c.SnapshotInterval < time.Millisecond {
 		faults = append(faults, fmt.Errorf("SnapshotInterval is %v: allowed is 1ms or more", c.SnapshotInterval))
@@ -149,10 +149,10 @@ func (c Config) checkExpect() error {
 func (c Config) checkJoin() error {
 	for _, address := range c.Join {
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			return fmt.Errorf("Join has %q: allowed is host:port of a peer's gossip (%w)", address, err)
+			return fmt.Errorf("the Join list has %q: allowed is host:port of a peer's gossip (%w)", address, err)
 		}
 		if c.BootstrapExpect == 1 && address != c.GossipAddr && address != c.GossipAdvertise {
-			return fmt.Errorf("Join names %s but BootstrapExpect is 1: a node that forms a cluster alone joins nobody; "+
+			return fmt.Errorf("the Join list names %s but BootstrapExpect is 1: a node that forms a cluster alone joins nobody; "+
 				"set BootstrapExpect to the number of nodes, or to 0 to be added to theirs", address)
 		}
 	}

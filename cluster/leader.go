@@ -13,7 +13,7 @@ const leaderRetry = time.Second
 // life is one leadership, from the election to its loss, under one context.
 type life struct {
 	node   *Node
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // it is the leadership: one ends with the other
 	cancel context.CancelFunc
 	tasks  tasks
 

@@ -37,7 +37,7 @@ type Node struct {
 	caught  atomic.Bool
 
 	// ctx lives until the node stops serving; tasks are the goroutines under it.
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // it is the life of the node
 	cancel context.CancelFunc
 	tasks  tasks
 

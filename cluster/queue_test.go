@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func TestOneCallStaysInOneEntryIfItFits(t *testing.T) {
 func TestWhatNeverFitsIsRefused(t *testing.T) {
 	for _, commands := range [][]quota.Command{nil, releases(1, fsm.MaxEntryBytes)} {
 		_, err := divide(commands)
-		if e, ok := err.(*Error); !ok || e.Reason != TooLarge || !e.NotApplied {
+		if e := (*Error)(nil); !errors.As(err, &e) || e.Reason != TooLarge || !e.NotApplied {
 			t.Errorf("%d commands: %v, want TOO_LARGE, not applied", len(commands), err)
 		}
 	}
@@ -119,7 +120,8 @@ func TestWithdrawAndClose(t *testing.T) {
 		t.Error("a waiting proposal can be withdrawn exactly once")
 	}
 	q.close()
-	if r := <-second.done; ReasonOf(r.err) != NotLeader || !r.err.(*Error).NotApplied {
+	r, e := <-second.done, (*Error)(nil)
+	if !errors.As(r.err, &e) || e.Reason != NotLeader || !e.NotApplied {
 		t.Errorf("a waiting proposal got %v at the close", r.err)
 	}
 	if err := q.put([]*proposal{first}); err == nil || err.Reason != NotLeader || !err.NotApplied {

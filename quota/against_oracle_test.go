@@ -2,7 +2,6 @@ package quota_test
 
 import (
 	"fmt"
-
 	"math"
 	"math/rand/v2"
 	"slices"

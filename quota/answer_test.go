@@ -105,7 +105,7 @@ func (p *player) usage(v quota.View, place string) {
 	for _, n := range page.Nodes {
 		name := quota.Place(tree, n.Path)
 		for _, r := range n.Resources {
-			fmt.Fprintf(table, "%s\t%s\t%s\n", name, r.Resource.Name, standing(r))
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", name, r.Resource.Name, standing(r))
 			name = ""
 		}
 	}

@@ -118,7 +118,7 @@ func labelText(l *Label) string {
 func merge[T any](before, after []T, key func(T) string, visit func(key string, was, is *T)) {
 	i, j := 0, 0
 	for i < len(before) || j < len(after) {
-		order := 0
+		var order int
 		switch {
 		case i == len(before):
 			order = 1

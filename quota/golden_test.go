@@ -48,9 +48,10 @@ func lines(s string) []string { return strings.Split(s, "\n") }
 // sections, divided by empty lines: comments and commands, then ----, then what the commands answer. Indented lines
 // belong to the command above them.
 func play(t *testing.T, scenario string, freezeAlways bool) string {
+	t.Helper()
 	p := newPlayer(freezeAlways)
 	var out strings.Builder
-	for _, section := range strings.Split(strings.TrimSpace(scenario), "\n\n") {
+	for section := range strings.SplitSeq(strings.TrimSpace(scenario), "\n\n") {
 		said, _, _ := strings.Cut(section+"\n", "----\n")
 		out.WriteString(said)
 		commands := commandsOf(said)

@@ -49,8 +49,13 @@ func soundParts(t *testing.T) parts {
 		{"apply", "tree t policy=strict resources=cores cores=10", "node a cores=6", "node b cores=4"},
 		{"set t cores=11"},
 		{"tick 1s"},
-		{"allocate h1 t:a cores=1"}, {"allocate h2 t:b cores=2"}, {"allocate e1 t:a cores=1"}, {"allocate e2 t:a cores=1"},
-		{"release e1"}, {"tick 1s"}, {"release e2"},
+		{"allocate h1 t:a cores=1"},
+		{"allocate h2 t:b cores=2"},
+		{"allocate e1 t:a cores=1"},
+		{"allocate e2 t:a cores=1"},
+		{"release e1"},
+		{"tick 1s"},
+		{"release e2"},
 	} {
 		if _, err := p.play(command); err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ type Gossip struct {
 	config  Config
 	log     hclog.Logger
 	changed chan struct{}
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // it is the life of the gossip
 	cancel  context.CancelFunc
 	loop    sync.WaitGroup
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"time"
@@ -27,7 +28,7 @@ func (a advertised) String() string { return string(a) }
 var _ raft.StreamLayer = (*stream)(nil)
 
 func listen(bind, advertise string) (*stream, error) {
-	listener, err := net.Listen("tcp", bind)
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", bind)
 	if err != nil {
 		return nil, fmt.Errorf("listen for raft on %s: %w; another process may be using the port", bind, err)
 	}
@@ -39,5 +40,5 @@ func (s *stream) Addr() net.Addr { return s.advertised }
 
 // Dial connects to a peer.
 func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	return net.DialTimeout("tcp", string(address), timeout)
+	return (&net.Dialer{Timeout: timeout}).DialContext(context.Background(), "tcp", string(address))
 }

@@ -159,8 +159,12 @@ func labels(t *rapid.T) []quota.Label {
 
 func badLabels(t *rapid.T) []quota.Label {
 	return pick(t, [][]quota.Label{
-		{{Key: ""}}, {{Key: "k"}, {Key: "k"}}, {{Key: "l"}, {Key: "k"}}, {{Key: string(make([]byte, 64))}},
-		{{Key: "k", Value: string(make([]byte, 257))}}, {{Key: "k"}, {Key: "l"}, {Key: "m"}},
+		{{Key: ""}},
+		{{Key: "k"}, {Key: "k"}},
+		{{Key: "l"}, {Key: "k"}},
+		{{Key: string(make([]byte, 64))}},
+		{{Key: "k", Value: string(make([]byte, 257))}},
+		{{Key: "k"}, {Key: "l"}, {Key: "m"}},
 	}, "bad labels")
 }
 
