@@ -157,18 +157,3 @@ func (n *Node) form(servers []raft.Server) {
 	n.changed.wake()
 	n.hasten()
 }
-
-// hasten starts the election at once on the only voter: it need not wait for a leader that cannot exist.
-func (n *Node) hasten() {
-	self := raft.ServerID(n.config.ID)
-	if voters := n.voters(); len(voters) != 1 || voters[0] != self {
-		return
-	}
-	request := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: []byte(n.config.RaftAdvertise),
-	}}
-	address := raft.ServerAddress(n.config.RaftAdvertise)
-	if err := n.guard.TimeoutNow(self, address, &request, &raft.TimeoutNowResponse{}); err != nil {
-		n.log.Debug("the only voter waits for its own timeout", "error", err)
-	}
-}

@@ -30,7 +30,8 @@ func (n *Node) startRaft() (hasState bool, err error) {
 		return false, fmt.Errorf("make the log cache: %w", err)
 	}
 	n.guard = raftguard.NewTransport(p.Transport)
-	snapshots := raftguard.NewWatchdog(p.Snapshots, n.logs, futileInstalls, n.stuck, n.log)
+	ratchet := raftguard.NewRatchet(p.Snapshots, futileInstalls, n.provoke, n.log)
+	snapshots := raftguard.NewWatchdog(ratchet, n.logs, futileInstalls, n.stuck, n.log)
 	if hasState, err = raft.HasExistingState(n.logs, latch, p.Snapshots); err != nil {
 		return false, fmt.Errorf("look for raft state: %w", err)
 	}

@@ -37,8 +37,8 @@ type RemoteReadIndex func(ctx context.Context, leader Member) (uint64, error)
 func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.remote.Store(&ask) }
 
 // Read lends the state to fn, which must not keep the view. By default the read is linearizable: it sees everything
-// that was acknowledged before Read was called. It waits for a leader up to three election timeouts. Errors are *Error,
-// and fn was not called then.
+// that was acknowledged before Read was called. It waits for a leader up to three election timeouts. Errors are *Error;
+// whatever fn saw then must be thrown away.
 func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(quota.View)) (ReadInfo, error) {
 	if err := n.serving(); err != nil {
 		return ReadInfo{}, err
@@ -65,6 +65,10 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(quota.View)) (Re
 	})
 	if err != nil {
 		return ReadInfo{}, failure(Halted, true, err, "node %s has stopped serving", n.config.ID)
+	}
+	if info.Index < index && n.raft.AppliedIndex() < index {
+		// raft has replaced the state by a snapshot since it was waited for.
+		return ReadInfo{}, failure(NoLeader, true, nil, "node %s is catching up; try again", n.config.ID)
 	}
 	return info, nil
 }

@@ -25,7 +25,7 @@ func TestRandomFaults(t *testing.T) {
 				c.PlantTree()
 				load := c.StartLoad(4)
 				faults := &faults{t: t, c: c, random: rand.New(rand.NewPCG(seed, seed))}
-				for range 60 {
+				for range 40 {
 					faults.strike()
 					time.Sleep(time.Duration(faults.random.IntN(3000)) * time.Millisecond)
 				}

@@ -15,7 +15,7 @@ func TestALostLeaderUnderLoadLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
 		c.PlantTree()
-		load := c.StartLoad(16)
+		load := c.StartLoad(8)
 		for range 3 {
 			time.Sleep(3 * time.Second)
 			id := c.Leader().Standing().ID

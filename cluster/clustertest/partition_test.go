@@ -14,7 +14,7 @@ func TestAMajorityGoesOnWithoutTheCutOffLeader(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := clustertest.Start(t, size)
 			c.PlantTree()
-			load := c.StartLoad(8)
+			load := c.StartLoad(4)
 			time.Sleep(2 * time.Second)
 			old := c.Leader()
 			cut := []string{old.Standing().ID}
@@ -82,7 +82,7 @@ func TestFaultyLinksLoseNothing(t *testing.T) {
 		c := clustertest.Start(t, 5)
 		c.PlantTree()
 		load := c.StartLoad(4)
-		for round := range 12 {
+		for round := range 8 {
 			ids := []string{"n1", "n2", "n3", "n4", "n5"}
 			c.Isolate(ids[round%5], ids[(round*2+1)%5])
 			time.Sleep(time.Duration(round%4) * 1500 * time.Millisecond)

@@ -149,3 +149,43 @@ func leaveTail(t *testing.T, disk *simnet.Disk, length uint64) {
 		}
 	}
 }
+
+// A follower is further than the leader knows, because its answers were lost, and has shortened its log behind itself.
+// The leader's probes fall below the follower's log, and its snapshot is older than the follower's own: stock raft
+// leads the follower back to it, again and again.
+func TestAFollowerThatIsFurtherThanTheLeaderKnowsNeverGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3, clustertest.WithConfig(func(config *cluster.Config) { config.TrailingLogs = 5 }))
+		c.PlantTree()
+		for i := range 50 {
+			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+		}
+		leader, follower := c.Leader(), c.Followers()[0]
+		take := func(n *cluster.Node) {
+			if err := n.Snapshot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take(leader)
+		c.Network().CutOneWay(raft.ServerID(follower.Standing().ID+":1"), raft.ServerID(leader.Standing().ID+":1"))
+		for i := range 50 {
+			c.Must(clustertest.Take(fmt.Sprint("b", i), 1))
+		}
+		time.Sleep(3 * time.Second) // what the follower does not confirm is sent again
+		take(follower)
+		reached, _ := follower.Digest()
+		if all := leader.Standing().LastIndex; reached < all {
+			t.Fatalf("the follower heard %d of %d: the test proves nothing", reached, all)
+		}
+		c.Network().Heal()
+		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			index, _ := follower.Digest()
+			if index < reached {
+				t.Fatalf("the follower went back from %d to %d", reached, index)
+			}
+			reached = index
+		}
+		c.Must(clustertest.Take("after", 1))
+		c.CheckEqual()
+	})
+}
