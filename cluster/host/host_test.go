@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,28 +26,40 @@ import (
 // patience is how long something may take on a busy machine.
 const patience = time.Minute
 
+// ports counts upwards from a random start, so that no two tests get the same port. They are below those that the system
+// gives to outgoing connections, which come and go between the choice and the use.
+var ports atomic.Int32
+
+const (
+	firstPort = 20000
+	portCount = 10000
+)
+
 // freeAddress picks a port of loopback that is free for TCP and for UDP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	for range 20 {
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		address := tcp.Addr().String()
-		udp, err := net.ListenPacket("udp", address)
-		if closed := tcp.Close(); closed != nil {
-			t.Fatal(closed)
-		}
-		if err == nil {
-			if err := udp.Close(); err != nil {
-				t.Fatal(err)
-			}
+	ports.CompareAndSwap(0, 1+rand.Int32N(portCount))
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", firstPort+ports.Add(1)%portCount)
+		if isFree(address) {
 			return address
 		}
 	}
 	t.Fatal("no port is free for both TCP and UDP")
 	return ""
+}
+
+func isFree(address string) bool {
+	tcp, err := net.Listen("tcp", address)
+	if err != nil {
+		return false
+	}
+	udp, err := net.ListenPacket("udp", address)
+	if err != nil {
+		_ = tcp.Close() // not free either way
+		return false
+	}
+	return errors.Join(tcp.Close(), udp.Close()) == nil
 }
 
 // site is a cluster of nodes on this machine.
