@@ -48,16 +48,16 @@ func (n *Node) refuseToLead() *Error {
 	return e
 }
 
-// divide cuts commands into proposals that fit into an entry each, as few as possible. It encodes them once to know
-// their size, on the caller's goroutine.
+// divide cuts commands into proposals that fit into an entry each, as few as possible, and encodes them, on the
+// caller's goroutine.
 func divide(commands []quota.Command) ([]*proposal, error) {
 	if len(commands) == 0 {
 		return nil, failure(TooLarge, true, nil, "a proposal needs at least one command")
 	}
 	if len(commands) <= fsm.MaxEntryCommands {
-		data, err := fsm.EncodeEntry(quota.Stamp{}, commands)
+		data, err := fsm.EncodeCommands(commands)
 		if err == nil && len(data)+entryOverhead <= fsm.MaxEntryBytes {
-			return []*proposal{{commands: commands, bytes: len(data), done: make(chan result, 1)}}, nil
+			return []*proposal{{commands: len(commands), data: data, done: make(chan result, 1)}}, nil
 		}
 		if len(commands) == 1 {
 			return nil, failure(TooLarge, true, err, "one command takes more than the %d bytes of a log entry; divide it",
@@ -151,11 +151,11 @@ func (l *life) next() []*proposal {
 
 // send hands one entry to raft. Entries go in one by one, so their stamps are in the order of the log.
 func (l *life) send(batch []*proposal, release func()) {
-	var commands []quota.Command
-	for _, p := range batch {
-		commands = append(commands, p.commands...)
+	parts := make([][]byte, len(batch))
+	for i, p := range batch {
+		parts[i] = p.data
 	}
-	data, err := fsm.EncodeEntry(l.clock.stamp(), commands)
+	data, err := fsm.JoinEntry(l.clock.stamp(), parts...)
 	if err != nil {
 		refuse(batch, failure(TooLarge, true, err, "the commands cannot be written as a log entry"))
 		release()
@@ -185,7 +185,7 @@ func (l *life) deliver(batch []*proposal, future raft.ApplyFuture) {
 	}
 	index := future.Index()
 	for _, p := range batch {
-		own := len(p.commands)
+		own := p.commands
 		p.done <- result{outcomes: outcomes[:own:own], index: index}
 		outcomes = outcomes[own:]
 	}

@@ -18,8 +18,8 @@ const (
 
 // proposal is one caller's commands on their way into one log entry.
 type proposal struct {
-	commands []quota.Command
-	bytes    int
+	commands int
+	data     []byte // as fsm.EncodeCommands wrote them
 	// done receives exactly one result, unless the proposal was withdrawn.
 	done chan result
 }
@@ -52,8 +52,8 @@ func (q *queue) put(proposals []*proposal) *Error {
 	}
 	commands, bytes := q.commands, q.bytes
 	for _, p := range proposals {
-		commands += len(p.commands)
-		bytes += p.bytes
+		commands += p.commands
+		bytes += len(p.data)
 	}
 	if q.commands > 0 && (commands > maxQueuedCommands || bytes > maxQueuedBytes) {
 		return failure(Overloaded, true, nil, "%d commands wait already; try again later, with fewer at once", q.commands)
@@ -70,11 +70,11 @@ func (q *queue) take() []*proposal {
 	defer q.mu.Unlock()
 	count, commands, bytes := 0, 0, entryOverhead
 	for _, p := range q.waiting {
-		if count > 0 && (commands+len(p.commands) > fsm.MaxEntryCommands || bytes+p.bytes > fsm.MaxEntryBytes) {
+		if count > 0 && (commands+p.commands > fsm.MaxEntryCommands || bytes+len(p.data) > fsm.MaxEntryBytes) {
 			break
 		}
-		commands += len(p.commands)
-		bytes += p.bytes
+		commands += p.commands
+		bytes += len(p.data)
 		count++
 	}
 	batch := q.waiting[:count:count]
@@ -96,8 +96,8 @@ func (q *queue) withdraw(p *proposal) bool {
 	for i, other := range q.waiting {
 		if other == p {
 			q.waiting = append(q.waiting[:i:i], q.waiting[i+1:]...)
-			q.commands -= len(p.commands)
-			q.bytes -= p.bytes
+			q.commands -= p.commands
+			q.bytes -= len(p.data)
 			return true
 		}
 	}

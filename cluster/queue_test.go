@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +21,7 @@ func releases(n, idBytes int) []quota.Command {
 }
 
 func proposed(commands, bytes int) *proposal {
-	return &proposal{commands: releases(commands, 1), bytes: bytes, done: make(chan result, 1)}
+	return &proposal{commands: commands, data: make([]byte, bytes), done: make(chan result, 1)}
 }
 
 func TestOneCallStaysInOneEntryIfItFits(t *testing.T) {
@@ -41,14 +42,21 @@ func TestOneCallStaysInOneEntryIfItFits(t *testing.T) {
 		if err != nil || len(proposals) != c.entries {
 			t.Errorf("%d commands of %d bytes make %d entries, %v; want %d", c.commands, c.idBytes, len(proposals), err, c.entries)
 		}
-		var joined []quota.Command
+		var joined, one []byte
 		for _, p := range proposals {
-			joined = append(joined, p.commands...)
-			if _, err := fsm.EncodeEntry(quota.Stamp{At: 1 << 50, Wall: 1 << 50}, p.commands); err != nil {
+			joined = append(joined, p.data...)
+			if _, err := fsm.JoinEntry(quota.Stamp{At: 1 << 50, Wall: 1 << 50}, p.data); err != nil {
 				t.Errorf("%d commands of %d bytes: %v", c.commands, c.idBytes, err)
 			}
 		}
-		if fmt.Sprint(joined) != fmt.Sprint(commands) {
+		for i := range commands {
+			data, err := fsm.EncodeCommands(commands[i : i+1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			one = append(one, data...)
+		}
+		if !bytes.Equal(joined, one) {
 			t.Errorf("%d commands of %d bytes change their order", c.commands, c.idBytes)
 		}
 	}

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -18,22 +19,43 @@ const (
 	MaxEntryCommands = 1024
 )
 
-// EncodeEntry writes commands that share one stamp as the data of a log entry. It fails for an empty list, or one that
-// is over MaxEntryCommands or MaxEntryBytes.
-func EncodeEntry(s quota.Stamp, commands []quota.Command) ([]byte, error) {
+// EncodeCommands writes commands as a part of a log entry: encoding is most of the work, and whoever wants commands
+// carried out can do it before it is known which entry they will be in. It fails for more than MaxEntryCommands.
+func EncodeCommands(commands []quota.Command) ([]byte, error) {
 	if n := len(commands); n < 1 || n > MaxEntryCommands {
 		return nil, fmt.Errorf("an entry carries 1 to %d commands, not %d", MaxEntryCommands, n)
 	}
-	entry := &logv1.Entry{Format: EntryFormat, TimeMs: int64(s.At), WallMs: s.Wall}
-	for _, c := range commands {
-		entry.Commands = append(entry.Commands, encodeCommand(c))
+	return marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
+}
+
+// JoinEntry makes the data of one log entry from parts that EncodeCommands wrote, in their order. They share the stamp.
+// It fails if the entry would be over MaxEntryBytes; the caller counts commands.
+func JoinEntry(s quota.Stamp, parts ...[]byte) ([]byte, error) {
+	data, err := marshalEntry(&logv1.Entry{Format: EntryFormat, TimeMs: int64(s.At), WallMs: s.Wall})
+	if err != nil {
+		return nil, err
 	}
+	// The encoding of a repeated field is that of its elements, one after the other.
+	data = slices.Concat(append([][]byte{data}, parts...)...)
+	if len(data) > MaxEntryBytes {
+		return nil, fmt.Errorf("the log entry would have %d bytes; at most %d are allowed", len(data), MaxEntryBytes)
+	}
+	return data, nil
+}
+
+// EncodeEntry is both in one: the data of a log entry with these commands.
+func EncodeEntry(s quota.Stamp, commands []quota.Command) ([]byte, error) {
+	part, err := EncodeCommands(commands)
+	if err != nil {
+		return nil, err
+	}
+	return JoinEntry(s, part)
+}
+
+func marshalEntry(entry *logv1.Entry) ([]byte, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(entry)
 	if err != nil {
 		return nil, fmt.Errorf("encode log entry: %w", err)
-	}
-	if len(data) > MaxEntryBytes {
-		return nil, fmt.Errorf("the log entry would have %d bytes; at most %d are allowed", len(data), MaxEntryBytes)
 	}
 	return data, nil
 }
