@@ -73,6 +73,7 @@ func TestHalt(t *testing.T) {
 		"no format":            mustMarshal(t, &logv1.Entry{Commands: sampleEntry().GetCommands()}),
 		"an unknown command":   mustMarshal(t, unknown),
 		"an unknown field":     append(mustMarshal(t, sampleEntry()), 0xf8, 0x07, 0x01),
+		"no valid text":        {8, 1, 34, 5, 18, 3, 10, 1, 0xff},
 		"no command":           mustMarshal(t, &logv1.Entry{Format: 1}),
 		"a truncated entry":    mustMarshal(t, sampleEntry())[:50],
 		"nothing":              nil,
