@@ -22,6 +22,7 @@ var missing = flag.Bool("write-missing", false, "write golden files that do not 
 
 // goldens are the files of format 1, by name.
 func goldens(t testing.TB) map[string][]byte {
+	t.Helper()
 	files := map[string][]byte{"snapshot-v1.bin": snapshotOf(t, sampleFSM(t))}
 	sample := sampleEntry()
 	for i, name := range []string{"allocate", "release", "apply-trees", "set-limits", "delete-tree"} {
@@ -96,6 +97,7 @@ func compareTwin(t *testing.T, name, got string) {
 }
 
 func describeEntry(t testing.TB, stamp quota.Stamp, commands []quota.Command) string {
+	t.Helper()
 	text := indent(t, stamp)
 	for _, c := range commands {
 		text += typeName(c) + " " + indent(t, c)
@@ -120,6 +122,7 @@ func typeName(c quota.Command) string {
 }
 
 func describeImage(t testing.TB, image *quota.Image) string {
+	t.Helper()
 	return indent(t, image.Header) + indent(t, image.Trees()) + indent(t, image.Revisions()) +
 		indent(t, slices.Collect(image.Held())) + indent(t, slices.Collect(image.Ended()))
 }
@@ -134,12 +137,13 @@ func indent(t testing.TB, v any) string {
 }
 
 func writeMissing(t *testing.T) {
+	t.Helper()
 	for name, data := range goldens(t) {
 		path := filepath.Join("testdata", name)
 		if _, err := os.Stat(path); err == nil {
 			continue
 		}
-		text := ""
+		var text string
 		if stamp, commands, err := decodeEntry(data); err == nil {
 			text = describeEntry(t, stamp, commands)
 		} else {

@@ -71,6 +71,7 @@ func filled(b *testing.B, live, depth int, trees ...string) *quota.Ledger {
 // pairs replaces a live allocation, picked at random, by a new one: one op is a release and an allocate. All requests
 // are made beforehand.
 func pairs(b *testing.B, live, depth int, trees ...string) {
+	b.Helper()
 	l := filled(b, live, depth, trees...)
 	ids := make([]string, live+b.N)
 	for i := range ids {

@@ -39,6 +39,7 @@ func BenchmarkPropose(b *testing.B) {
 }
 
 func callInParallel(b *testing.B, leader *cluster.Node, callers int) {
+	b.Helper()
 	var next atomic.Int64
 	var busy sync.WaitGroup
 	for range callers {
@@ -55,6 +56,7 @@ func callInParallel(b *testing.B, leader *cluster.Node, callers int) {
 }
 
 func partsFor(b *testing.B, store string) func(id string) cluster.Parts {
+	b.Helper()
 	folder := b.TempDir()
 	return func(id string) cluster.Parts {
 		snapshots := simnet.NewSnapshotStore(1)

@@ -1,6 +1,7 @@
 package clustertest
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -69,7 +70,7 @@ func (l *Load) try(n *cluster.Node, request quota.Allocate) bool {
 		l.acknowledged[request.ID] = true
 		return true
 	}
-	if e, ok := err.(*cluster.Error); ok && !e.NotApplied {
+	if e := (*cluster.Error)(nil); errors.As(err, &e) && !e.NotApplied {
 		l.unknown++
 		return false
 	}

@@ -1,6 +1,7 @@
 package clustertest_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +65,7 @@ func TestNoWriteIsAcknowledgedWithoutAMajority(t *testing.T) {
 		if err == nil || cluster.ReasonOf(err) != cluster.LeadershipLost {
 			t.Fatalf("got %v, want LEADERSHIP_LOST", err)
 		}
-		if e, _ = err.(*cluster.Error); e.NotApplied {
+		if !errors.As(err, &e) || e.NotApplied {
 			t.Error("the leader claims that a written entry is certainly not applied")
 		}
 		c.Heal()

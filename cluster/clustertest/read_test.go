@@ -203,6 +203,7 @@ func TestLateAnswersProveNoLeadership(t *testing.T) {
 // temptWithLateAnswers makes a deposed leader that believes to lead while another acknowledges a write, and asks it for
 // a read index; false if that did not come about.
 func temptWithLateAnswers(t *testing.T, c *clustertest.Cluster, jitter time.Duration) bool {
+	t.Helper()
 	const late = 3500 * time.Millisecond
 	c.PlantTree()
 	old, others, begin := c.Leader(), c.Followers(), time.Now()

@@ -113,7 +113,7 @@ func (c *Cluster) state(n *cluster.Node, id string) []byte {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	defer source.Close() // in memory
+	defer source.Close() //nolint:errcheck // in memory
 	state, err := io.ReadAll(source)
 	if err != nil {
 		c.t.Fatal(err)

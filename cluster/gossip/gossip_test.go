@@ -24,6 +24,7 @@ type party struct {
 }
 
 func newParty(t *testing.T) *party {
+	t.Helper()
 	p := &party{t: t, wire: newWire(), nodes: map[int]*gossip.Gossip{}}
 	t.Cleanup(func() {
 		for n := range p.nodes {

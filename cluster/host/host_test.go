@@ -89,6 +89,7 @@ func (l *lines) String() string {
 }
 
 func newSite(t *testing.T, size int) *site {
+	t.Helper()
 	s := &site{t: t}
 	var join []string
 	for i := range size {
@@ -242,7 +243,7 @@ func TestARefusedStartSaysTheWayOutAndChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer busy.Close()
+	t.Cleanup(func() { _ = busy.Close() })
 	cases := []struct {
 		name   string
 		change func(*cluster.Config)
@@ -283,6 +284,7 @@ func TestDamageIsFoundAtTheStart(t *testing.T) {
 		refuse string
 	}{
 		{"a truncated log", func(t *testing.T, folder string) {
+			t.Helper()
 			path := filepath.Join(folder, "raft.db")
 			info, err := os.Stat(path)
 			if err == nil {
@@ -293,6 +295,7 @@ func TestDamageIsFoundAtTheStart(t *testing.T) {
 			}
 		}, "damaged"},
 		{"a flipped bit in an entry", func(t *testing.T, folder string) {
+			t.Helper()
 			path := filepath.Join(folder, "raft.db")
 			data, err := os.ReadFile(path)
 			if err != nil {
