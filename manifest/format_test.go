@@ -95,6 +95,7 @@ func TestFormatRefuses(t *testing.T) {
 		"a resource twice":    {&quoratev1.Tree{Name: "t", Resources: append(cores, cores...)}, "registered twice"},
 		"an unknown resource": {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"x": amount(1)}}, `limits "x", which is not registered`},
 		"a negative limit":    {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": amount(-1)}}, "negative"},
+		"too large a limit":   {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": amount(MaxAmount + 1)}}, "too large"},
 		"an unset limit":      {&quoratev1.Tree{Name: "t", Resources: cores, Limits: map[string]*quoratev1.Limit{"cores": unset}}, "what is not written is unset"},
 		"not UTF-8":           {&quoratev1.Tree{Name: "t", Resources: cores, Labels: map[string]string{"x": "\xff"}}, "not UTF-8"},
 	}
@@ -226,7 +227,7 @@ func limits(units map[string]quoratev1.Unit) *rapid.Generator[map[string]*quorat
 		var drawn map[string]*quoratev1.Limit
 		for name := range units {
 			limit := rapid.SampledFrom([]*quoratev1.Limit{
-				nil, unlimited(), amount(0), amount(rapid.Int64Min(0).Draw(t, "amount")),
+				nil, unlimited(), amount(0), amount(rapid.Int64Range(0, MaxAmount).Draw(t, "amount")),
 			}).Draw(t, "limit")
 			if limit == nil {
 				continue

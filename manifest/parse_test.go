@@ -133,7 +133,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"an empty policy":       {tree("      a: {policy: ''}\n"), `f:5:19: the policy of node "a" is a name`},
 		"an unknown resource":   {tree("      a: {limits: {core: 1}}\n"), `f:5:20: node "a" limits "core", which its tree does not register; it has cores`},
 		"a negative limit":      {tree("      a: {limits: {cores: -1}}\n"), `f:5:27: node "a", limit of "cores": "-1" is negative`},
-		"an overflowing limit":  {tree("      a: {limits: {cores: 9223372036854775808}}\n"), `"9223372036854775808" is too large: an amount is at most 9223372036854775807`},
+		"an overflowing limit":  {tree("      a: {limits: {cores: 4611686018427387904}}\n"), `"4611686018427387904" is too large: an amount is at most 4611686018427387903`},
 		"half a core":           {tree("      a: {limits: {cores: 0.5}}\n"), `"0.5" is not a whole number of things`},
 		"an octal limit":        {tree("      a: {limits: {cores: 010}}\n"), `"010" is no amount`},
 		"an unset limit":        {tree("      a: {limits: {cores: unset}}\n"), "leave the line out"},

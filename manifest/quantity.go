@@ -49,6 +49,10 @@ const (
 	maxQuantity = 64
 )
 
+// MaxAmount is the largest amount that ParseQuantity reads: 2^62-1 base units, the most that the ledger takes. It repeats
+// quota.MaxAmount, since this package knows the API only; a test of cmd/quorate holds both against each other.
+const MaxAmount int64 = 1<<62 - 1
+
 var quantity = regexp.MustCompile(`^((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)([A-Za-z]*)$`)
 
 // UnitName is the word for a unit in manifests: count, milli or bytes. An unspecified unit is count.
@@ -63,7 +67,7 @@ func UnitName(unit quoratev1.Unit) string {
 // k M G T P E (thousands), Ki Mi Gi Ti Pi Ei (powers of 1024), or, for the unit milli only, m (thousandths). For milli,
 // the plain number counts whole things: "2" is 2,000 base units, "500m" is 500.
 //
-// It is an error if the amount is negative, does not come out in whole base units, or exceeds 63 bits.
+// It is an error if the amount is negative, does not come out in whole base units, or exceeds MaxAmount.
 func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	if text == "" || len(text) > maxQuantity {
 		return 0, fmt.Errorf("%.64q is no amount: it has 1 to %d characters, such as 25 or 1.5Gi", text, maxQuantity)
@@ -87,8 +91,8 @@ func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	if !amount.IsInt() {
 		return 0, fmt.Errorf("%q is not a whole number of %s", text, baseUnits(unit))
 	}
-	if !amount.Num().IsInt64() {
-		return 0, fmt.Errorf("%q is too large: an amount is at most %s", text, FormatQuantity(1<<63-1, unit))
+	if amount.Num().Cmp(big.NewInt(MaxAmount)) > 0 {
+		return 0, fmt.Errorf("%q is too large: an amount is at most %s", text, FormatQuantity(MaxAmount, unit))
 	}
 	return amount.Num().Int64(), nil
 }
@@ -129,8 +133,8 @@ func baseUnits(unit quoratev1.Unit) string {
 }
 
 // FormatQuantity writes an amount exactly and as short as it can: bytes with the suffix that leaves the fewest digits,
-// milli as whole things or with m, counts as they are. ParseQuantity reads every result that is not negative back as the
-// same amount.
+// milli as whole things or with m, counts as they are. ParseQuantity reads the result back as the same amount, from 0 to
+// MaxAmount.
 func FormatQuantity(amount int64, unit quoratev1.Unit) string {
 	plain := strconv.FormatInt(amount, 10)
 	switch unit {
