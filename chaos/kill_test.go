@@ -23,7 +23,7 @@ func build(t *testing.T) string {
 		return named
 	}
 	binary := filepath.Join(t.TempDir(), "quorate")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/quorate").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", binary, "../cmd/quorate").CombinedOutput()
 	if err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

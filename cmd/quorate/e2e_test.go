@@ -39,7 +39,7 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans up what is left
 	binary = filepath.Join(dir, "quorate")
-	build := exec.Command("go", append(append([]string{"build", "-o", binary}, buildFlags...), ".")...)
+	build := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-o", binary}, buildFlags...), ".")...)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
 		return 1
