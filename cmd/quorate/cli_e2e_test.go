@@ -58,7 +58,7 @@ func TestCommandsOverTheRealThing(t *testing.T) {
 		{"status", 0, "n1"},
 		{"release a", 0, "a"},
 		{"release a", 0, "a"},
-		{"allocate --id a --at cern:atlas/physics/simulation --amount cores=5", 3, "ended"},
+		{"allocate --id a --at cern:atlas/physics/simulation --amount cores=5", 5, "ended"},
 		{"release nobody", 1, "nobody"},
 		{"version", 0, "quorate"},
 		{"frobnicate", 2, "frobnicate"},
