@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/proto"
@@ -93,7 +94,7 @@ func TestHalt(t *testing.T) {
 			responses = append(responses, applyData(f, 5, good), applyData(f, 6, data))
 			for _, r := range responses {
 				if err, ok := r.(error); !ok || !errors.Is(err, ErrHalted) || !strings.Contains(err.Error(), "log entry 3") {
-					t.Errorf("the response is %v", r)
+					t.Fatalf("the response is %v", r)
 				}
 			}
 			if len(told) != 1 {
@@ -133,32 +134,41 @@ func mustMarshal(t testing.TB, m proto.Message) []byte {
 }
 
 func TestWaitApplied(t *testing.T) {
-	f := newTestFSM(t, Options{})
-	if err := f.WaitApplied(context.Background(), 2); err != nil {
-		t.Errorf("it has applied 2 already: %v", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	waiting := make(chan error, 2)
-	go func() { waiting <- f.WaitApplied(context.Background(), 4) }()
-	applyData(f, 3, mustEncode(t, benchAllocate(1)))
-	applyData(f, 4, mustEncode(t, benchAllocate(2)))
-	if err := <-waiting; err != nil {
-		t.Errorf("waited for 4: %v", err)
-	}
-	go func() { waiting <- f.WaitApplied(ctx, 5) }()
-	cancel()
-	if err := <-waiting; !errors.Is(err, context.Canceled) {
-		t.Errorf("waited for 5, which never came: %v", err)
-	}
-	go func() { waiting <- f.WaitApplied(context.Background(), 50) }()
-	other := New(Options{})
-	for index := uint64(1); index < 60; index++ {
-		other.Apply(&raft.Log{Index: index, Type: raft.LogConfiguration})
-	}
-	if err := f.Restore(io.NopCloser(bytes.NewReader(snapshotOf(t, other)))); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-waiting; err != nil {
-		t.Errorf("a restore moved it to 59: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newTestFSM(t, Options{})
+		if err := f.WaitApplied(context.Background(), 2); err != nil {
+			t.Errorf("it has applied 2 already: %v", err)
+		}
+		wait := func(ctx context.Context, index uint64) <-chan error {
+			done := make(chan error, 1)
+			go func() { done <- f.WaitApplied(ctx, index) }()
+			synctest.Wait()
+			return done
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		four, never, fifty := wait(ctx, 4), wait(ctx, 5), wait(context.Background(), 50)
+		applyData(f, 3, mustEncode(t, benchAllocate(1)))
+		synctest.Wait()
+		if len(four) > 0 {
+			t.Error("who waits for 4 was told of 3")
+		}
+		applyData(f, 4, mustEncode(t, benchAllocate(2)))
+		if err := <-four; err != nil {
+			t.Errorf("waited for 4: %v", err)
+		}
+		cancel()
+		if err := <-never; !errors.Is(err, context.Canceled) {
+			t.Errorf("waited for 5, which never came: %v", err)
+		}
+		other := New(Options{})
+		for index := uint64(1); index < 60; index++ {
+			other.Apply(&raft.Log{Index: index, Type: raft.LogConfiguration})
+		}
+		if err := f.Restore(io.NopCloser(bytes.NewReader(snapshotOf(t, other)))); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-fifty; err != nil {
+			t.Errorf("a restore moved it to 59: %v", err)
+		}
+	})
 }
