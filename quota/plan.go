@@ -71,15 +71,15 @@ func checkInUse(draft, old *tree) *Error {
 		switch {
 		case r.holds == 0:
 		case is == nil:
-			return refuse(InUse, "", "resource %s of tree %s is held by %d claims and cannot be removed; release them first", r.Name, old.name, r.holds)
+			return refuse(InUse, "", "resource %s of tree %s cannot be removed while claims hold it (now: %d); release them first", r.Name, old.name, r.holds)
 		case is.Unit != r.Unit:
-			return refuse(InUse, "", "resource %s of tree %s is held by %d claims, so its unit cannot change from %s to %s; release them first", r.Name, old.name, r.holds, r.Unit, is.Unit)
+			return refuse(InUse, "", "the unit of resource %s of tree %s cannot change from %s to %s while claims hold it (now: %d); release them first", r.Name, old.name, r.Unit, is.Unit, r.holds)
 		}
 	}
 	var err *Error
 	old.root.walk(func(n *node) bool {
 		if n.claims > 0 && draft.byPath[n.path] == nil {
-			err = refuse(InUse, "", "%s holds %d claims and cannot be removed; release them first", n.place(), n.claims)
+			err = refuse(InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first", n.place(), n.claims)
 		}
 		return err == nil
 	})
@@ -163,7 +163,7 @@ func (l *Ledger) planDelete(c DeleteTree) plan {
 		return refusedPlan(refuse(NotFound, "name", "there is no tree %q", clip(c.Tree)))
 	}
 	if t.claims > 0 {
-		return refusedPlan(refuse(InUse, "name", "tree %s holds %d claims and cannot be removed; release them first", t.name, t.claims))
+		return refusedPlan(refuse(InUse, "name", "tree %s cannot be removed while claims are held in it (now: %d); release them first", t.name, t.claims))
 	}
 	return plan{changes: diff(t, nil), commit: func() {
 		delete(l.trees, t.name)

@@ -50,7 +50,7 @@ func (s Switches) CheckFamily(f Family) string {
 	if s.ChildWithinParent {
 		for _, c := range f.Children {
 			if c.Limit.ceiling() > f.Limit.Amount {
-				return fmt.Sprintf("the limit of its child %s is %s, above its own %s", c.Name, c.Limit, f.Limit)
+				return fmt.Sprintf("the limit of its child %s is %s, above its own %s: lower the child's, or raise its own first", c.Name, c.Limit, f.Limit)
 			}
 		}
 	}
@@ -68,12 +68,12 @@ func (s Switches) checkSum(f Family) string {
 	var sum Amount
 	for _, c := range f.Children {
 		if c.Limit.Kind == Unlimited {
-			return fmt.Sprintf("its child %s is unlimited, but the children's limits must add up to at most %s", c.Name, words)
+			return fmt.Sprintf("its child %s is unlimited, but the children's limits must add up to at most %s: give the child an amount", c.Name, words)
 		}
 		sum = sum.plus(c.Limit.Amount)
 	}
 	if sum > room {
-		return fmt.Sprintf("the limits of its children add up to %d, more than %s", sum, words)
+		return fmt.Sprintf("the limits of its children add up to %d, more than %s: lower one of them, or raise it first", sum, words)
 	}
 	return ""
 }
