@@ -59,7 +59,7 @@ func checkOrder(operations []Operation) error {
 
 // checkLimits replays grants and releases in the order of the log and never finds more held than allowed (P1). Where it
 // cannot know, it assumes the harmless: what shares an index is released first, a release without verdict took effect
-// when it was called, a grant without verdict did not happen.
+// when it was called, one that was answered only when it was repeated did so too, a grant without verdict did not happen.
 func checkLimits(operations []Operation) error {
 	var steps []Operation
 	doubtful := map[string]bool{}
@@ -72,6 +72,9 @@ func checkLimits(operations []Operation) error {
 	for _, o := range operations {
 		switch {
 		case o.Verdict == Released:
+			if o.Repeated {
+				o.Index = o.After
+			}
 			steps = append(steps, o)
 		case o.Verdict == Granted && !granted[o.ID] && !doubtful[o.ID]:
 			granted[o.ID] = true

@@ -23,6 +23,12 @@ func TestTheCheckerIsNotBlind(t *testing.T) {
 				grant("b", 0, LeafLimit, 2, 7, 4, 5),
 			}, "",
 		},
+		"a release whose first answer was lost": {
+			[]Operation{
+				grant("a", 0, LeafLimit, 1, 5, 0, 1), grant("b", 0, 1, 2, 7, 4, 9),
+				{Worker: 0, Kind: Release, ID: "a", Amount: LeafLimit, After: 5, Index: 8, Repeated: true, Verdict: Released, Called: at(2), Returned: at(9)},
+			}, "",
+		},
 		"a leaf over its limit":   {[]Operation{grant("a", 0, LeafLimit, 1, 5, 0, 1), grant("b", 0, 1, 2, 6, 2, 3)}, "P1"},
 		"one id, two grants":      {[]Operation{grant("a", 0, 1, 1, 5, 0, 1), grant("a", 0, 1, 2, 6, 2, 3)}, "P2"},
 		"one fence, two ids":      {[]Operation{grant("a", 0, 1, 1, 5, 0, 1), grant("b", 0, 1, 1, 6, 0, 3)}, "P5"},

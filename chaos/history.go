@@ -35,9 +35,10 @@ type Operation struct {
 	Amount           int64
 	Called, Returned time.Time
 	Verdict          Verdict
-	// Fence and Index are those of the answer. Repeated says that the grant had been made before the answering attempt.
-	Fence, Index uint64
-	Repeated     bool
+	// Fence and Index are those of the answer. Repeated says that it had taken effect before the answering attempt, at an
+	// index that no answer told; it was after After, the highest index that the worker had seen when it called.
+	Fence, Index, After uint64
+	Repeated            bool
 	// Seen is the usage that a ReadOwn saw, Expected what the worker held then.
 	Seen, Expected int64
 }

@@ -71,6 +71,8 @@ type worker struct {
 	serial  int
 	held    map[string]Operation
 	ids     []string // keys of held in the order of grant
+	// seen is the highest log index of any answer so far.
+	seen uint64
 	// unsure is set once an operation ended without a verdict: from then on the worker does not know what it holds.
 	unsure bool
 }
@@ -97,7 +99,7 @@ func (w *worker) nextSerial() int {
 }
 
 func (w *worker) allocate(ctx context.Context, id string, amount int64) {
-	o := Operation{Worker: w.number, Kind: Allocate, ID: id, Amount: amount, Called: time.Now()}
+	o := Operation{Worker: w.number, Kind: Allocate, ID: id, Amount: amount, After: w.seen, Called: time.Now()}
 	answer, err := w.client.Allocations.Allocate(ctx, &quoratev1.AllocateRequest{
 		Id: id, Claims: []*quoratev1.Claim{{Tree: treeName, Node: leaf(w.number), Amounts: map[string]int64{resource: amount}}},
 	})
@@ -114,19 +116,25 @@ func (w *worker) allocate(ctx context.Context, id string, amount int64) {
 	default:
 		w.unsure = true
 	}
-	w.history.add(o)
+	w.note(o)
 }
 
 func (w *worker) release(ctx context.Context, id string) {
-	o := Operation{Worker: w.number, Kind: Release, ID: id, Amount: w.held[id].Amount, Called: time.Now()}
+	o := Operation{Worker: w.number, Kind: Release, ID: id, Amount: w.held[id].Amount, After: w.seen, Called: time.Now()}
 	answer, err := w.client.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
 	o.Returned = time.Now()
 	if err != nil {
 		w.unsure = true
 	} else {
-		o.Verdict, o.Index = Released, answer.GetIndex()
+		o.Verdict, o.Index, o.Repeated = Released, answer.GetIndex(), answer.GetRepeated()
 		w.forget(id)
 	}
+	w.note(o)
+}
+
+// note records an operation, and how far in the log the worker has seen.
+func (w *worker) note(o Operation) {
+	w.seen = max(w.seen, o.Index)
 	w.history.add(o)
 }
 
@@ -152,5 +160,5 @@ func (w *worker) readOwn(ctx context.Context) {
 		o.Verdict, o.Index = Observed, answer.GetRead().GetIndex()
 		o.Seen = answer.GetNodes()[0].GetResources()[0].GetSubtree()
 	}
-	w.history.add(o)
+	w.note(o)
 }

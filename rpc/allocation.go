@@ -140,7 +140,7 @@ func fromReleaseOutcome(o quota.Outcome, index uint64) (*quoratev1.ReleaseRespon
 	if o.Refused != nil {
 		return nil, refusal(o.Refused)
 	}
-	return &quoratev1.ReleaseResponse{Allocation: fromAllocation(o.Allocation.Info()), Index: index}, nil
+	return &quoratev1.ReleaseResponse{Allocation: fromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated}, nil
 }
 
 // BatchRelease ends allocations, each on its own; the ledger itself refuses what cannot be an id.

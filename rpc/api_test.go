@@ -317,10 +317,10 @@ func TestBatchEndsEachOnItsOwn(t *testing.T) {
 			got = append(got, o.GetFailure().GetCode())
 			continue
 		}
-		got = append(got, o.GetReleased().GetAllocation().GetId()+" "+o.GetReleased().GetAllocation().GetState().String())
+		got = append(got, fmt.Sprint(o.GetReleased().GetAllocation().GetId(), " ", o.GetReleased().GetAllocation().GetState(), " ", o.GetReleased().GetRepeated()))
 	}
 	const released = " ALLOCATION_STATE_RELEASED"
-	want := "b" + released + "|not_found|a" + released + "|a" + released + "|invalid_argument"
+	want := "b" + released + " false|not_found|a" + released + " false|a" + released + " true|invalid_argument"
 	if strings.Join(got, "|") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}

@@ -836,7 +836,9 @@ type ReleaseResponse struct {
 	// The record after its end.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// True when the allocation had ended before and this call changed nothing.
+	Repeated      bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -883,6 +885,13 @@ func (x *ReleaseResponse) GetIndex() uint64 {
 		return x.Index
 	}
 	return 0
+}
+
+func (x *ReleaseResponse) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
 }
 
 // BatchReleaseRequest names the allocations to end.
@@ -1397,12 +1406,13 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bdecision\x18\x03 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12-\n" +
 	"\aproblem\x18\x04 \x01(\v2\x13.quorate.v1.ProblemR\aproblem\"7\n" +
 	"\x0eReleaseRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\"_\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\"{\n" +
 	"\x0fReleaseResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"4\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\"4\n" +
 	"\x13BatchReleaseRequest\x12\x1d\n" +
 	"\x03ids\x18\x01 \x03(\tB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x03ids\"N\n" +
 	"\x14BatchReleaseResponse\x126\n" +
