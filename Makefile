@@ -7,6 +7,8 @@ MAKEFLAGS += --warn-undefined-variables --no-builtin-rules --no-print-directory
 
 BIN := $(CURDIR)/.bin
 export PATH := $(BIN):$(PATH)
+# The linter remembers files by content and reports them under the path of an older checkout: each has its own memory.
+export GOLANGCI_LINT_CACHE := $(CURDIR)/.cache/golangci-lint
 
 BUF_VERSION := v1.73.0
 PROTOC_GEN_GO_VERSION := v1.36.12
