@@ -8,10 +8,14 @@ import (
 	"connectrpc.com/connect"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
 )
 
-type allocationService struct{ core }
+type allocationService struct {
+	quoratev1connect.UnimplementedAllocationServiceHandler
+	core
+}
 
 // Allocate decides one request and holds all of it, or nothing.
 func (s allocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {

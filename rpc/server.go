@@ -88,8 +88,8 @@ func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Log
 // api is all services, of ours and of the gRPC world.
 func (s *Server) api(base core, clusterName string, options []connect.HandlerOption) http.Handler {
 	api := http.NewServeMux()
-	api.Handle(quoratev1connect.NewAllocationServiceHandler(allocationService{base}, options...))
-	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{base}, options...))
+	api.Handle(quoratev1connect.NewAllocationServiceHandler(allocationService{core: base}, options...))
+	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{core: base}, options...))
 	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: clusterName, peers: s.peers}, options...))
 	api.Handle(peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...))
 	bounded := connect.WithReadMaxBytes(MaxBody)

@@ -6,10 +6,14 @@ import (
 	"fmt"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
 )
 
-type treeService struct{ core }
+type treeService struct {
+	quoratev1connect.UnimplementedTreeServiceHandler
+	core
+}
 
 // configure carries out a change of configuration, or only tries it.
 func (s treeService) configure(ctx context.Context, command quota.Command, dry bool, moved moves) (*quoratev1.ConfigurationResult, error) {

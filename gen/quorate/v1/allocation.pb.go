@@ -33,6 +33,12 @@ const (
 	Mode_MODE_REJECT Mode = 1
 	// Decide on the present state and change nothing. A denial is answered like a real one.
 	Mode_MODE_DRY_RUN Mode = 2
+	// Hold the room for a bounded time only: Confirm makes it a held allocation, Cancel ends it, and otherwise it lapses by
+	// itself. Deny at once if it does not fit.
+	Mode_MODE_RESERVE Mode = 3
+	// Hold it at the named nodes whatever the limits say, and flag it: for use that exists already. Every allocation in a
+	// tree in maintenance is decided so.
+	Mode_MODE_FORCE Mode = 4
 )
 
 // Enum value maps for Mode.
@@ -41,11 +47,15 @@ var (
 		0: "MODE_UNSPECIFIED",
 		1: "MODE_REJECT",
 		2: "MODE_DRY_RUN",
+		3: "MODE_RESERVE",
+		4: "MODE_FORCE",
 	}
 	Mode_value = map[string]int32{
 		"MODE_UNSPECIFIED": 0,
 		"MODE_REJECT":      1,
 		"MODE_DRY_RUN":     2,
+		"MODE_RESERVE":     3,
+		"MODE_FORCE":       4,
 	}
 )
 
@@ -86,6 +96,14 @@ const (
 	AllocationState_ALLOCATION_STATE_HELD AllocationState = 1
 	// Ended by Release; kept as a tombstone for a while so that a late retry is not charged again.
 	AllocationState_ALLOCATION_STATE_RELEASED AllocationState = 2
+	// Holds its room until it is confirmed or cancelled, or its time is over.
+	AllocationState_ALLOCATION_STATE_RESERVED AllocationState = 3
+	// A reservation that was not confirmed in time.
+	AllocationState_ALLOCATION_STATE_EXPIRED AllocationState = 4
+	// Ended to make room for another.
+	AllocationState_ALLOCATION_STATE_PREEMPTED AllocationState = 5
+	// A reservation that was cancelled.
+	AllocationState_ALLOCATION_STATE_CANCELLED AllocationState = 6
 )
 
 // Enum value maps for AllocationState.
@@ -94,11 +112,19 @@ var (
 		0: "ALLOCATION_STATE_UNSPECIFIED",
 		1: "ALLOCATION_STATE_HELD",
 		2: "ALLOCATION_STATE_RELEASED",
+		3: "ALLOCATION_STATE_RESERVED",
+		4: "ALLOCATION_STATE_EXPIRED",
+		5: "ALLOCATION_STATE_PREEMPTED",
+		6: "ALLOCATION_STATE_CANCELLED",
 	}
 	AllocationState_value = map[string]int32{
 		"ALLOCATION_STATE_UNSPECIFIED": 0,
 		"ALLOCATION_STATE_HELD":        1,
 		"ALLOCATION_STATE_RELEASED":    2,
+		"ALLOCATION_STATE_RESERVED":    3,
+		"ALLOCATION_STATE_EXPIRED":     4,
+		"ALLOCATION_STATE_PREEMPTED":   5,
+		"ALLOCATION_STATE_CANCELLED":   6,
 	}
 )
 
@@ -129,6 +155,132 @@ func (AllocationState) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{1}
 }
 
+// EventKind says what happened.
+type EventKind int32
+
+const (
+	// In filters: any.
+	EventKind_EVENT_KIND_UNSPECIFIED EventKind = 0
+	// A request was denied.
+	EventKind_EVENT_KIND_DENIED EventKind = 1
+	// An allocation was ended to make room for another.
+	EventKind_EVENT_KIND_PREEMPTED EventKind = 2
+	// A reservation lapsed.
+	EventKind_EVENT_KIND_EXPIRED EventKind = 3
+	// A preempted allocation holds again, because the reservation that preempted it was not confirmed.
+	EventKind_EVENT_KIND_RESTORED EventKind = 4
+)
+
+// Enum value maps for EventKind.
+var (
+	EventKind_name = map[int32]string{
+		0: "EVENT_KIND_UNSPECIFIED",
+		1: "EVENT_KIND_DENIED",
+		2: "EVENT_KIND_PREEMPTED",
+		3: "EVENT_KIND_EXPIRED",
+		4: "EVENT_KIND_RESTORED",
+	}
+	EventKind_value = map[string]int32{
+		"EVENT_KIND_UNSPECIFIED": 0,
+		"EVENT_KIND_DENIED":      1,
+		"EVENT_KIND_PREEMPTED":   2,
+		"EVENT_KIND_EXPIRED":     3,
+		"EVENT_KIND_RESTORED":    4,
+	}
+)
+
+func (x EventKind) Enum() *EventKind {
+	p := new(EventKind)
+	*p = x
+	return p
+}
+
+func (x EventKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EventKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_allocation_proto_enumTypes[2].Descriptor()
+}
+
+func (EventKind) Type() protoreflect.EnumType {
+	return &file_quorate_v1_allocation_proto_enumTypes[2]
+}
+
+func (x EventKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EventKind.Descriptor instead.
+func (EventKind) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
+}
+
+// Principal says who holds.
+type Principal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user; empty if no user is to be counted. Up to 256 bytes.
+	User string `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// The groups that the user is in, as the caller knows them. One of them at most is counted in each tree: the first
+	// that a node's configuration names, from the claimed node up. It is fixed while the application holds anything.
+	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	// The application that the allocation belongs to; empty if none is to be counted. Needs a user.
+	Application   string `protobuf:"bytes,3,opt,name=application,proto3" json:"application,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Principal) Reset() {
+	*x = Principal{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Principal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Principal) ProtoMessage() {}
+
+func (x *Principal) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Principal.ProtoReflect.Descriptor instead.
+func (*Principal) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Principal) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Principal) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Principal) GetApplication() string {
+	if x != nil {
+		return x.Application
+	}
+	return ""
+}
+
 // Claim is what a request asks for at one node of one tree.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -138,14 +290,20 @@ type Claim struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Amounts by resource, in base units, none negative. An amount of zero holds nothing but is still checked: it is
 	// denied while the node is over its limit.
-	Amounts       map[string]int64 `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Amounts map[string]int64 `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Overrides the request's priority in this tree.
+	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	// Overrides the request's type in this tree.
+	Type *int64 `protobuf:"varint,5,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Overrides the request's unpreemptable in this tree.
+	Unpreemptable *bool `protobuf:"varint,6,opt,name=unpreemptable,proto3,oneof" json:"unpreemptable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[0]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -157,7 +315,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[0]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -170,7 +328,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{0}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Claim) GetTree() string {
@@ -194,6 +352,27 @@ func (x *Claim) GetAmounts() map[string]int64 {
 	return nil
 }
 
+func (x *Claim) GetPriority() int64 {
+	if x != nil && x.Priority != nil {
+		return *x.Priority
+	}
+	return 0
+}
+
+func (x *Claim) GetType() int64 {
+	if x != nil && x.Type != nil {
+		return *x.Type
+	}
+	return 0
+}
+
+func (x *Claim) GetUnpreemptable() bool {
+	if x != nil && x.Unpreemptable != nil {
+		return *x.Unpreemptable
+	}
+	return false
+}
+
 // AllocateRequest names an allocation and says what it should hold.
 type AllocateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -204,14 +383,24 @@ type AllocateRequest struct {
 	// What to do if it does not fit.
 	Mode Mode `protobuf:"varint,3,opt,name=mode,proto3,enum=quorate.v1.Mode" json:"mode,omitempty"`
 	// Free text for people and filters; at most 32 pairs, keys up to 63 bytes, values up to 256.
-	Labels        map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Who holds it, for limits of users, groups and applications.
+	Principal *Principal `protobuf:"bytes,5,opt,name=principal,proto3" json:"principal,omitempty"`
+	// The higher, the more important; any integer, 0 by default. Only a higher priority preempts a lower one.
+	Priority int64 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Only allocations of the same type preempt each other.
+	Type int64 `protobuf:"varint,7,opt,name=type,proto3" json:"type,omitempty"`
+	// True if it may not be preempted. It may still be moved between the nodes of a borrowing tree.
+	Unpreemptable bool `protobuf:"varint,8,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
+	// For MODE_RESERVE: how long the reservation stands, in milliseconds of ledger time; 0 means 60,000.
+	ReserveMs     int64 `protobuf:"varint,9,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AllocateRequest) Reset() {
 	*x = AllocateRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[1]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -223,7 +412,7 @@ func (x *AllocateRequest) String() string {
 func (*AllocateRequest) ProtoMessage() {}
 
 func (x *AllocateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[1]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -236,7 +425,7 @@ func (x *AllocateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRequest.ProtoReflect.Descriptor instead.
 func (*AllocateRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{1}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *AllocateRequest) GetId() string {
@@ -267,6 +456,41 @@ func (x *AllocateRequest) GetLabels() map[string]string {
 	return nil
 }
 
+func (x *AllocateRequest) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *AllocateRequest) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *AllocateRequest) GetType() int64 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *AllocateRequest) GetUnpreemptable() bool {
+	if x != nil {
+		return x.Unpreemptable
+	}
+	return false
+}
+
+func (x *AllocateRequest) GetReserveMs() int64 {
+	if x != nil {
+		return x.ReserveMs
+	}
+	return 0
+}
+
 // Allocation is the record of who holds what, where.
 type Allocation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -285,14 +509,24 @@ type Allocation struct {
 	// Wall-clock time of the grant on the leader; for people only.
 	GrantedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=granted_at,json=grantedAt,proto3" json:"granted_at,omitempty"`
 	// Wall-clock time of the end; unset while held. For people only.
-	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	EndedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// Who holds it.
+	Principal *Principal `protobuf:"bytes,9,opt,name=principal,proto3" json:"principal,omitempty"`
+	// True if it was held whatever the limits said.
+	Forced bool `protobuf:"varint,10,opt,name=forced,proto3" json:"forced,omitempty"`
+	// For a reservation: ledger time at which it lapses.
+	ReservedUntilLedgerMs int64 `protobuf:"varint,11,opt,name=reserved_until_ledger_ms,json=reservedUntilLedgerMs,proto3" json:"reserved_until_ledger_ms,omitempty"`
+	// For a preempted one: the id of the allocation that took its place.
+	PreemptedBy string `protobuf:"bytes,12,opt,name=preempted_by,json=preemptedBy,proto3" json:"preempted_by,omitempty"`
+	// Whom its grant preempted.
+	Preempted     []*Preempted `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Allocation) Reset() {
 	*x = Allocation{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[2]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -304,7 +538,7 @@ func (x *Allocation) String() string {
 func (*Allocation) ProtoMessage() {}
 
 func (x *Allocation) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[2]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -317,7 +551,7 @@ func (x *Allocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocation.ProtoReflect.Descriptor instead.
 func (*Allocation) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Allocation) GetId() string {
@@ -376,6 +610,41 @@ func (x *Allocation) GetEndedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Allocation) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *Allocation) GetForced() bool {
+	if x != nil {
+		return x.Forced
+	}
+	return false
+}
+
+func (x *Allocation) GetReservedUntilLedgerMs() int64 {
+	if x != nil {
+		return x.ReservedUntilLedgerMs
+	}
+	return 0
+}
+
+func (x *Allocation) GetPreemptedBy() string {
+	if x != nil {
+		return x.PreemptedBy
+	}
+	return ""
+}
+
+func (x *Allocation) GetPreempted() []*Preempted {
+	if x != nil {
+		return x.Preempted
+	}
+	return nil
+}
+
 // HeldClaim is a claim with the node that it is counted at.
 type HeldClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -386,15 +655,23 @@ type HeldClaim struct {
 	// Amounts by resource in base units.
 	Amounts map[string]int64 `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The path of the node where it is counted. Differs from node when the tree's policy admits unknown nodes at their
-	// nearest known ancestor.
-	Placed        string `protobuf:"bytes,4,opt,name=placed,proto3" json:"placed,omitempty"`
+	// nearest known ancestor, or when it borrows further up.
+	Placed string `protobuf:"bytes,4,opt,name=placed,proto3" json:"placed,omitempty"`
+	// Its priority in this tree.
+	Priority int64 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Its type in this tree.
+	Type int64 `protobuf:"varint,6,opt,name=type,proto3" json:"type,omitempty"`
+	// True if it may not be preempted in this tree.
+	Unpreemptable bool `protobuf:"varint,7,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
+	// The group that is counted for it in this tree; empty if none is.
+	Group         string `protobuf:"bytes,8,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *HeldClaim) Reset() {
 	*x = HeldClaim{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[3]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +683,7 @@ func (x *HeldClaim) String() string {
 func (*HeldClaim) ProtoMessage() {}
 
 func (x *HeldClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[3]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +696,7 @@ func (x *HeldClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldClaim.ProtoReflect.Descriptor instead.
 func (*HeldClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *HeldClaim) GetTree() string {
@@ -450,6 +727,34 @@ func (x *HeldClaim) GetPlaced() string {
 	return ""
 }
 
+func (x *HeldClaim) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *HeldClaim) GetType() int64 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *HeldClaim) GetUnpreemptable() bool {
+	if x != nil {
+		return x.Unpreemptable
+	}
+	return false
+}
+
+func (x *HeldClaim) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
 // AllocateResponse is a grant, or the positive answer of a dry run.
 type AllocateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -469,7 +774,7 @@ type AllocateResponse struct {
 
 func (x *AllocateResponse) Reset() {
 	*x = AllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -481,7 +786,7 @@ func (x *AllocateResponse) String() string {
 func (*AllocateResponse) ProtoMessage() {}
 
 func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -494,7 +799,7 @@ func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateResponse.ProtoReflect.Descriptor instead.
 func (*AllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AllocateResponse) GetAllocation() *Allocation {
@@ -543,7 +848,7 @@ type BatchAllocateRequest struct {
 
 func (x *BatchAllocateRequest) Reset() {
 	*x = BatchAllocateRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +860,7 @@ func (x *BatchAllocateRequest) String() string {
 func (*BatchAllocateRequest) ProtoMessage() {}
 
 func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +873,7 @@ func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateRequest.ProtoReflect.Descriptor instead.
 func (*BatchAllocateRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BatchAllocateRequest) GetRequests() []*AllocateRequest {
@@ -589,7 +894,7 @@ type BatchAllocateResponse struct {
 
 func (x *BatchAllocateResponse) Reset() {
 	*x = BatchAllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +906,7 @@ func (x *BatchAllocateResponse) String() string {
 func (*BatchAllocateResponse) ProtoMessage() {}
 
 func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +919,7 @@ func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateResponse.ProtoReflect.Descriptor instead.
 func (*BatchAllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BatchAllocateResponse) GetOutcomes() []*AllocateOutcome {
@@ -640,7 +945,7 @@ type AllocateOutcome struct {
 
 func (x *AllocateOutcome) Reset() {
 	*x = AllocateOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +957,7 @@ func (x *AllocateOutcome) String() string {
 func (*AllocateOutcome) ProtoMessage() {}
 
 func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +970,7 @@ func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateOutcome.ProtoReflect.Descriptor instead.
 func (*AllocateOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AllocateOutcome) GetOutcome() isAllocateOutcome_Outcome {
@@ -728,7 +1033,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -740,7 +1045,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -753,7 +1058,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Failure) GetCode() string {
@@ -795,7 +1100,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +1112,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +1125,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -845,7 +1150,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +1162,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +1175,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReleaseResponse) GetAllocation() *Allocation {
@@ -905,7 +1210,7 @@ type BatchReleaseRequest struct {
 
 func (x *BatchReleaseRequest) Reset() {
 	*x = BatchReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1222,7 @@ func (x *BatchReleaseRequest) String() string {
 func (*BatchReleaseRequest) ProtoMessage() {}
 
 func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1235,7 @@ func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
 func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BatchReleaseRequest) GetIds() []string {
@@ -951,7 +1256,7 @@ type BatchReleaseResponse struct {
 
 func (x *BatchReleaseResponse) Reset() {
 	*x = BatchReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1268,7 @@ func (x *BatchReleaseResponse) String() string {
 func (*BatchReleaseResponse) ProtoMessage() {}
 
 func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1281,7 @@ func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
 func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
@@ -1002,7 +1307,7 @@ type ReleaseOutcome struct {
 
 func (x *ReleaseOutcome) Reset() {
 	*x = ReleaseOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1319,7 @@ func (x *ReleaseOutcome) String() string {
 func (*ReleaseOutcome) ProtoMessage() {}
 
 func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1332,7 @@ func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
 func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
@@ -1086,7 +1391,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1403,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1416,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -1141,7 +1446,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1458,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1471,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -1205,7 +1510,7 @@ type ListAllocationsRequest struct {
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1522,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1535,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -1290,7 +1595,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1607,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1620,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -1339,28 +1644,688 @@ func (x *ListAllocationsResponse) GetRead() *ReadInfo {
 	return nil
 }
 
+// ConfirmRequest names the reservation to keep.
+type ConfirmRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id given to Allocate.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmRequest) Reset() {
+	*x = ConfirmRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmRequest) ProtoMessage() {}
+
+func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
+func (*ConfirmRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ConfirmRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// ConfirmResponse shows the held allocation.
+type ConfirmResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The record.
+	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// Log index that reflects this answer.
+	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// True when it was held already and this call changed nothing.
+	Repeated      bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmResponse) Reset() {
+	*x = ConfirmResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmResponse) ProtoMessage() {}
+
+func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmResponse.ProtoReflect.Descriptor instead.
+func (*ConfirmResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ConfirmResponse) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *ConfirmResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ConfirmResponse) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
+// CancelRequest names the reservation to end.
+type CancelRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id given to Allocate.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelRequest) Reset() {
+	*x = CancelRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelRequest) ProtoMessage() {}
+
+func (x *CancelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
+func (*CancelRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *CancelRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// CancelResponse shows the ended reservation.
+type CancelResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The record after its end.
+	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// Log index that reflects this answer.
+	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// True when it had been cancelled before and this call changed nothing.
+	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// Ids of the allocations that hold again what the reservation had preempted; none, or all of them.
+	Restored      []string `protobuf:"bytes,4,rep,name=restored,proto3" json:"restored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelResponse) Reset() {
+	*x = CancelResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelResponse) ProtoMessage() {}
+
+func (x *CancelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
+func (*CancelResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *CancelResponse) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *CancelResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *CancelResponse) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
+func (x *CancelResponse) GetRestored() []string {
+	if x != nil {
+		return x.Restored
+	}
+	return nil
+}
+
+// ExplainRequest asks about a hypothetical request or a past one.
+type ExplainRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one is set.
+	//
+	// Types that are valid to be assigned to Question:
+	//
+	//	*ExplainRequest_Request
+	//	*ExplainRequest_Id
+	Question isExplainRequest_Question `protobuf_oneof:"question"`
+	// How fresh the answer must be.
+	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainRequest) Reset() {
+	*x = ExplainRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainRequest) ProtoMessage() {}
+
+func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
+func (*ExplainRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ExplainRequest) GetQuestion() isExplainRequest_Question {
+	if x != nil {
+		return x.Question
+	}
+	return nil
+}
+
+func (x *ExplainRequest) GetRequest() *AllocateRequest {
+	if x != nil {
+		if x, ok := x.Question.(*ExplainRequest_Request); ok {
+			return x.Request
+		}
+	}
+	return nil
+}
+
+func (x *ExplainRequest) GetId() string {
+	if x != nil {
+		if x, ok := x.Question.(*ExplainRequest_Id); ok {
+			return x.Id
+		}
+	}
+	return ""
+}
+
+func (x *ExplainRequest) GetRead() *ReadOptions {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+type isExplainRequest_Question interface {
+	isExplainRequest_Question()
+}
+
+type ExplainRequest_Request struct {
+	// A request to decide now without carrying it out; its mode is not looked at, except for MODE_FORCE.
+	Request *AllocateRequest `protobuf:"bytes,1,opt,name=request,proto3,oneof"`
+}
+
+type ExplainRequest_Id struct {
+	// The id of an allocation that is held or has ended lately, or of a request that was denied lately.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3,oneof"`
+}
+
+func (*ExplainRequest_Request) isExplainRequest_Question() {}
+
+func (*ExplainRequest_Id) isExplainRequest_Question() {}
+
+// ExplainResponse is the decision.
+type ExplainResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision, with the whole remedy if it is a denial.
+	Decision *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	// The allocation, if the question was about one that exists.
+	Allocation *Allocation `protobuf:"bytes,2,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// For a past denial: when it was made, wall-clock time on the leader.
+	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	// Where in the log the answer was taken.
+	Read          *ReadInfo `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainResponse) Reset() {
+	*x = ExplainResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainResponse) ProtoMessage() {}
+
+func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
+func (*ExplainResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ExplainResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetDecidedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DecidedAt
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetRead() *ReadInfo {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// Event is something that happened to one allocation.
+type Event struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts up by one over the whole life of the cluster.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// What happened.
+	Kind EventKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
+	// The id of the allocation or request.
+	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	// The id of the allocation that caused it, if another did.
+	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	// Ledger time.
+	LedgerMs int64 `protobuf:"varint,5,opt,name=ledger_ms,json=ledgerMs,proto3" json:"ledger_ms,omitempty"`
+	// Wall-clock time on the leader; for people only.
+	At *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=at,proto3" json:"at,omitempty"`
+	// For a denial: why.
+	Decision      *Decision `protobuf:"bytes,7,opt,name=decision,proto3" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event) Reset() {
+	*x = Event{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event) ProtoMessage() {}
+
+func (x *Event) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event.ProtoReflect.Descriptor instead.
+func (*Event) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Event) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Event) GetKind() EventKind {
+	if x != nil {
+		return x.Kind
+	}
+	return EventKind_EVENT_KIND_UNSPECIFIED
+}
+
+func (x *Event) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Event) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Event) GetLedgerMs() int64 {
+	if x != nil {
+		return x.LedgerMs
+	}
+	return 0
+}
+
+func (x *Event) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Event) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// ListEventsRequest asks for events in the order in which they happened.
+type ListEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only events after this number; 0 begins with the oldest remembered.
+	After uint64 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"`
+	// At most this many; 0 means 100.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Only events of this kind.
+	Kind EventKind `protobuf:"varint,3,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
+	// Only events of this id.
+	Id string `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`
+	// How fresh the answer must be.
+	Read          *ReadOptions `protobuf:"bytes,5,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListEventsRequest) Reset() {
+	*x = ListEventsRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListEventsRequest) ProtoMessage() {}
+
+func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
+func (*ListEventsRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ListEventsRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *ListEventsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListEventsRequest) GetKind() EventKind {
+	if x != nil {
+		return x.Kind
+	}
+	return EventKind_EVENT_KIND_UNSPECIFIED
+}
+
+func (x *ListEventsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetRead() *ReadOptions {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// ListEventsResponse is one page.
+type ListEventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of their numbers.
+	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// Pass as after to continue; 0 on the last page.
+	Next uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
+	// Where in the log the page was taken.
+	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListEventsResponse) Reset() {
+	*x = ListEventsResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListEventsResponse) ProtoMessage() {}
+
+func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
+func (*ListEventsResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ListEventsResponse) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ListEventsResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *ListEventsResponse) GetRead() *ReadInfo {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
 var File_quorate_v1_allocation_proto protoreflect.FileDescriptor
 
 const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"\x1bquorate/v1/allocation.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\"\xd4\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\"\x81\x01\n" +
+	"\tPrincipal\x12\x1c\n" +
+	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
+	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
+	"\vapplication\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\"\xe1\x02\n" +
 	"\x05Claim\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12R\n" +
-	"\aamounts\x18\x03 \x03(\v2\x1e.quorate.v1.Claim.AmountsEntryB\x18\xbaH\x15\x9a\x01\x12\b\x01\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x00R\aamounts\x1a:\n" +
+	"\aamounts\x18\x03 \x03(\v2\x1e.quorate.v1.Claim.AmountsEntryB\x18\xbaH\x15\x9a\x01\x12\b\x01\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x00R\aamounts\x12\x1f\n" +
+	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12\x17\n" +
+	"\x04type\x18\x05 \x01(\x03H\x01R\x04type\x88\x01\x01\x12)\n" +
+	"\runpreemptable\x18\x06 \x01(\bH\x02R\runpreemptable\x88\x01\x01\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xb4\x02\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\v\n" +
+	"\t_priorityB\a\n" +
+	"\x05_typeB\x10\n" +
+	"\x0e_unpreemptable\"\xec\x03\n" +
 	"\x0fAllocateRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
 	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\x12.\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x10.quorate.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12X\n" +
-	"\x06labels\x18\x04 \x03(\v2'.quorate.v1.AllocateRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10 \"\x06r\x04\x10\x01(?*\x05r\x03(\x80\x02R\x06labels\x1a9\n" +
+	"\x06labels\x18\x04 \x03(\v2'.quorate.v1.AllocateRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10 \"\x06r\x04\x10\x01(?*\x05r\x03(\x80\x02R\x06labels\x123\n" +
+	"\tprincipal\x18\x05 \x01(\v2\x15.quorate.v1.PrincipalR\tprincipal\x12\x1a\n" +
+	"\bpriority\x18\x06 \x01(\x03R\bpriority\x12\x12\n" +
+	"\x04type\x18\a \x01(\x03R\x04type\x12$\n" +
+	"\runpreemptable\x18\b \x01(\bR\runpreemptable\x12+\n" +
+	"\n" +
+	"reserve_ms\x18\t \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\treserveMs\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa9\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x05\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
@@ -1371,15 +2336,25 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x11granted_ledger_ms\x18\x06 \x01(\x03R\x0fgrantedLedgerMs\x129\n" +
 	"\n" +
 	"granted_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tgrantedAt\x125\n" +
-	"\bended_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x1a9\n" +
+	"\bended_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x123\n" +
+	"\tprincipal\x18\t \x01(\v2\x15.quorate.v1.PrincipalR\tprincipal\x12\x16\n" +
+	"\x06forced\x18\n" +
+	" \x01(\bR\x06forced\x127\n" +
+	"\x18reserved_until_ledger_ms\x18\v \x01(\x03R\x15reservedUntilLedgerMs\x12!\n" +
+	"\fpreempted_by\x18\f \x01(\tR\vpreemptedBy\x123\n" +
+	"\tpreempted\x18\r \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc5\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb1\x02\n" +
 	"\tHeldClaim\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12<\n" +
 	"\aamounts\x18\x03 \x03(\v2\".quorate.v1.HeldClaim.AmountsEntryR\aamounts\x12\x16\n" +
-	"\x06placed\x18\x04 \x01(\tR\x06placed\x1a:\n" +
+	"\x06placed\x18\x04 \x01(\tR\x06placed\x12\x1a\n" +
+	"\bpriority\x18\x05 \x01(\x03R\bpriority\x12\x12\n" +
+	"\x04type\x18\x06 \x01(\x03R\x04type\x12$\n" +
+	"\runpreemptable\x18\a \x01(\bR\runpreemptable\x12\x14\n" +
+	"\x05group\x18\b \x01(\tR\x05group\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xc4\x01\n" +
@@ -1444,20 +2419,87 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17ListAllocationsResponse\x128\n" +
 	"\vallocations\x18\x01 \x03(\v2\x16.quorate.v1.AllocationR\vallocations\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*?\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"7\n" +
+	"\x0eConfirmRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\"{\n" +
+	"\x0fConfirmResponse\x126\n" +
+	"\n" +
+	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
+	"allocation\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\"6\n" +
+	"\rCancelRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\"\x96\x01\n" +
+	"\x0eCancelResponse\x126\n" +
+	"\n" +
+	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
+	"allocation\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x1a\n" +
+	"\brestored\x18\x04 \x03(\tR\brestored\"\x9b\x01\n" +
+	"\x0eExplainRequest\x127\n" +
+	"\arequest\x18\x01 \x01(\v2\x1b.quorate.v1.AllocateRequestH\x00R\arequest\x12\x10\n" +
+	"\x02id\x18\x02 \x01(\tH\x00R\x02id\x12+\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04readB\x11\n" +
+	"\bquestion\x12\x05\xbaH\x02\b\x01\"\xe0\x01\n" +
+	"\x0fExplainResponse\x120\n" +
+	"\bdecision\x18\x01 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x126\n" +
+	"\n" +
+	"allocation\x18\x02 \x01(\v2\x16.quorate.v1.AllocationR\n" +
+	"allocation\x129\n" +
+	"\n" +
+	"decided_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12(\n" +
+	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xe5\x01\n" +
+	"\x05Event\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\x12\x1b\n" +
+	"\tledger_ms\x18\x05 \x01(\x03R\bledgerMs\x12*\n" +
+	"\x02at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x120\n" +
+	"\bdecision\x18\a \x01(\v2\x14.quorate.v1.DecisionR\bdecision\"\xce\x01\n" +
+	"\x11ListEventsRequest\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x123\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x15.quorate.v1.EventKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x18\n" +
+	"\x02id\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x02id\x12+\n" +
+	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"}\n" +
+	"\x12ListEventsResponse\x12)\n" +
+	"\x06events\x18\x01 \x03(\v2\x11.quorate.v1.EventR\x06events\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*a\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vMODE_REJECT\x10\x01\x12\x10\n" +
-	"\fMODE_DRY_RUN\x10\x02*m\n" +
+	"\fMODE_DRY_RUN\x10\x02\x12\x10\n" +
+	"\fMODE_RESERVE\x10\x03\x12\x0e\n" +
+	"\n" +
+	"MODE_FORCE\x10\x04*\xea\x01\n" +
 	"\x0fAllocationState\x12 \n" +
 	"\x1cALLOCATION_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15ALLOCATION_STATE_HELD\x10\x01\x12\x1d\n" +
-	"\x19ALLOCATION_STATE_RELEASED\x10\x022\x83\x04\n" +
+	"\x19ALLOCATION_STATE_RELEASED\x10\x02\x12\x1d\n" +
+	"\x19ALLOCATION_STATE_RESERVED\x10\x03\x12\x1c\n" +
+	"\x18ALLOCATION_STATE_EXPIRED\x10\x04\x12\x1e\n" +
+	"\x1aALLOCATION_STATE_PREEMPTED\x10\x05\x12\x1e\n" +
+	"\x1aALLOCATION_STATE_CANCELLED\x10\x06*\x89\x01\n" +
+	"\tEventKind\x12\x1a\n" +
+	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
+	"\x14EVENT_KIND_PREEMPTED\x10\x02\x12\x16\n" +
+	"\x12EVENT_KIND_EXPIRED\x10\x03\x12\x17\n" +
+	"\x13EVENT_KIND_RESTORED\x10\x042\xa3\x06\n" +
 	"\x11AllocationService\x12E\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\x12T\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\x12B\n" +
 	"\aRelease\x12\x1a.quorate.v1.ReleaseRequest\x1a\x1b.quorate.v1.ReleaseResponse\x12Q\n" +
-	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\x12Y\n" +
+	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\x12B\n" +
+	"\aConfirm\x12\x1a.quorate.v1.ConfirmRequest\x1a\x1b.quorate.v1.ConfirmResponse\x12?\n" +
+	"\x06Cancel\x12\x19.quorate.v1.CancelRequest\x1a\x1a.quorate.v1.CancelResponse\x12G\n" +
+	"\aExplain\x12\x1a.quorate.v1.ExplainRequest\x1a\x1b.quorate.v1.ExplainResponse\"\x03\x90\x02\x01\x12P\n" +
+	"\n" +
+	"ListEvents\x12\x1d.quorate.v1.ListEventsRequest\x1a\x1e.quorate.v1.ListEventsResponse\"\x03\x90\x02\x01\x12Y\n" +
 	"\rGetAllocation\x12 .quorate.v1.GetAllocationRequest\x1a!.quorate.v1.GetAllocationResponse\"\x03\x90\x02\x01\x12_\n" +
 	"\x0fListAllocations\x12\".quorate.v1.ListAllocationsRequest\x1a#.quorate.v1.ListAllocationsResponse\"\x03\x90\x02\x01B\x9f\x01\n" +
 	"\x0ecom.quorate.v1B\x0fAllocationProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
@@ -1476,87 +2518,125 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_allocation_proto_rawDescData
 }
 
-var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_quorate_v1_allocation_proto_goTypes = []any{
 	(Mode)(0),                       // 0: quorate.v1.Mode
 	(AllocationState)(0),            // 1: quorate.v1.AllocationState
-	(*Claim)(nil),                   // 2: quorate.v1.Claim
-	(*AllocateRequest)(nil),         // 3: quorate.v1.AllocateRequest
-	(*Allocation)(nil),              // 4: quorate.v1.Allocation
-	(*HeldClaim)(nil),               // 5: quorate.v1.HeldClaim
-	(*AllocateResponse)(nil),        // 6: quorate.v1.AllocateResponse
-	(*BatchAllocateRequest)(nil),    // 7: quorate.v1.BatchAllocateRequest
-	(*BatchAllocateResponse)(nil),   // 8: quorate.v1.BatchAllocateResponse
-	(*AllocateOutcome)(nil),         // 9: quorate.v1.AllocateOutcome
-	(*Failure)(nil),                 // 10: quorate.v1.Failure
-	(*ReleaseRequest)(nil),          // 11: quorate.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),         // 12: quorate.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),     // 13: quorate.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),    // 14: quorate.v1.BatchReleaseResponse
-	(*ReleaseOutcome)(nil),          // 15: quorate.v1.ReleaseOutcome
-	(*GetAllocationRequest)(nil),    // 16: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),   // 17: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),  // 18: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil), // 19: quorate.v1.ListAllocationsResponse
-	nil,                             // 20: quorate.v1.Claim.AmountsEntry
-	nil,                             // 21: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                             // 22: quorate.v1.Allocation.LabelsEntry
-	nil,                             // 23: quorate.v1.HeldClaim.AmountsEntry
-	nil,                             // 24: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 25: google.protobuf.Timestamp
-	(*Decision)(nil),                // 26: quorate.v1.Decision
-	(*Problem)(nil),                 // 27: quorate.v1.Problem
-	(*ReadOptions)(nil),             // 28: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                // 29: quorate.v1.ReadInfo
+	(EventKind)(0),                  // 2: quorate.v1.EventKind
+	(*Principal)(nil),               // 3: quorate.v1.Principal
+	(*Claim)(nil),                   // 4: quorate.v1.Claim
+	(*AllocateRequest)(nil),         // 5: quorate.v1.AllocateRequest
+	(*Allocation)(nil),              // 6: quorate.v1.Allocation
+	(*HeldClaim)(nil),               // 7: quorate.v1.HeldClaim
+	(*AllocateResponse)(nil),        // 8: quorate.v1.AllocateResponse
+	(*BatchAllocateRequest)(nil),    // 9: quorate.v1.BatchAllocateRequest
+	(*BatchAllocateResponse)(nil),   // 10: quorate.v1.BatchAllocateResponse
+	(*AllocateOutcome)(nil),         // 11: quorate.v1.AllocateOutcome
+	(*Failure)(nil),                 // 12: quorate.v1.Failure
+	(*ReleaseRequest)(nil),          // 13: quorate.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),         // 14: quorate.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),     // 15: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),    // 16: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),          // 17: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),    // 18: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),   // 19: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),  // 20: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil), // 21: quorate.v1.ListAllocationsResponse
+	(*ConfirmRequest)(nil),          // 22: quorate.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),         // 23: quorate.v1.ConfirmResponse
+	(*CancelRequest)(nil),           // 24: quorate.v1.CancelRequest
+	(*CancelResponse)(nil),          // 25: quorate.v1.CancelResponse
+	(*ExplainRequest)(nil),          // 26: quorate.v1.ExplainRequest
+	(*ExplainResponse)(nil),         // 27: quorate.v1.ExplainResponse
+	(*Event)(nil),                   // 28: quorate.v1.Event
+	(*ListEventsRequest)(nil),       // 29: quorate.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),      // 30: quorate.v1.ListEventsResponse
+	nil,                             // 31: quorate.v1.Claim.AmountsEntry
+	nil,                             // 32: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                             // 33: quorate.v1.Allocation.LabelsEntry
+	nil,                             // 34: quorate.v1.HeldClaim.AmountsEntry
+	nil,                             // 35: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 36: google.protobuf.Timestamp
+	(*Preempted)(nil),               // 37: quorate.v1.Preempted
+	(*Decision)(nil),                // 38: quorate.v1.Decision
+	(*Problem)(nil),                 // 39: quorate.v1.Problem
+	(*ReadOptions)(nil),             // 40: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                // 41: quorate.v1.ReadInfo
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	20, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
-	2,  // 1: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
+	31, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	4,  // 1: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
 	0,  // 2: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	21, // 3: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
-	5,  // 4: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	22, // 5: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
-	1,  // 6: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	25, // 7: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	25, // 8: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
-	23, // 9: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	4,  // 10: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	26, // 11: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	3,  // 12: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	9,  // 13: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	6,  // 14: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	10, // 15: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	26, // 16: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	27, // 17: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	4,  // 18: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	15, // 19: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	12, // 20: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	10, // 21: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	28, // 22: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	4,  // 23: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	29, // 24: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	24, // 25: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	28, // 26: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	4,  // 27: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	29, // 28: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	3,  // 29: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	7,  // 30: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	11, // 31: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	13, // 32: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	16, // 33: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	18, // 34: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	6,  // 35: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	8,  // 36: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	12, // 37: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	14, // 38: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	17, // 39: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	19, // 40: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	35, // [35:41] is the sub-list for method output_type
-	29, // [29:35] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	32, // 3: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	3,  // 4: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
+	7,  // 5: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
+	33, // 6: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	1,  // 7: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
+	36, // 8: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	36, // 9: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	3,  // 10: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
+	37, // 11: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	34, // 12: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	6,  // 13: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	38, // 14: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	5,  // 15: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	11, // 16: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	8,  // 17: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	12, // 18: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	38, // 19: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	39, // 20: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	6,  // 21: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	17, // 22: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	14, // 23: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	12, // 24: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	40, // 25: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	6,  // 26: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	41, // 27: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	35, // 28: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	40, // 29: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	6,  // 30: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	41, // 31: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	6,  // 32: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	6,  // 33: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	5,  // 34: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	40, // 35: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	38, // 36: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	6,  // 37: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	36, // 38: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	41, // 39: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	2,  // 40: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	36, // 41: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	38, // 42: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	2,  // 43: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	40, // 44: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	28, // 45: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	41, // 46: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	5,  // 47: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	9,  // 48: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	13, // 49: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	15, // 50: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	22, // 51: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	24, // 52: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	26, // 53: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	29, // 54: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	18, // 55: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	20, // 56: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	8,  // 57: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	10, // 58: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	14, // 59: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	16, // 60: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	23, // 61: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	25, // 62: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	27, // 63: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	30, // 64: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	19, // 65: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	21, // 66: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	57, // [57:67] is the sub-list for method output_type
+	47, // [47:57] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -1566,21 +2646,26 @@ func file_quorate_v1_allocation_proto_init() {
 	}
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
-	file_quorate_v1_allocation_proto_msgTypes[7].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
+	file_quorate_v1_allocation_proto_msgTypes[8].OneofWrappers = []any{
 		(*AllocateOutcome_Granted)(nil),
 		(*AllocateOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[13].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[14].OneofWrappers = []any{
 		(*ReleaseOutcome_Released)(nil),
 		(*ReleaseOutcome_Failure)(nil),
+	}
+	file_quorate_v1_allocation_proto_msgTypes[23].OneofWrappers = []any{
+		(*ExplainRequest_Request)(nil),
+		(*ExplainRequest_Id)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   23,
+			NumEnums:      3,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -74,6 +74,112 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{0}
 }
 
+// HolderKind says whose limit a violation is about.
+type HolderKind int32
+
+const (
+	// The node itself: everything held in its subtree.
+	HolderKind_HOLDER_KIND_UNSPECIFIED HolderKind = 0
+	// One user in the node's subtree.
+	HolderKind_HOLDER_KIND_USER HolderKind = 1
+	// One group in the node's subtree.
+	HolderKind_HOLDER_KIND_GROUP HolderKind = 2
+)
+
+// Enum value maps for HolderKind.
+var (
+	HolderKind_name = map[int32]string{
+		0: "HOLDER_KIND_UNSPECIFIED",
+		1: "HOLDER_KIND_USER",
+		2: "HOLDER_KIND_GROUP",
+	}
+	HolderKind_value = map[string]int32{
+		"HOLDER_KIND_UNSPECIFIED": 0,
+		"HOLDER_KIND_USER":        1,
+		"HOLDER_KIND_GROUP":       2,
+	}
+)
+
+func (x HolderKind) Enum() *HolderKind {
+	p := new(HolderKind)
+	*p = x
+	return p
+}
+
+func (x HolderKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HolderKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_decision_proto_enumTypes[1].Descriptor()
+}
+
+func (HolderKind) Type() protoreflect.EnumType {
+	return &file_quorate_v1_decision_proto_enumTypes[1]
+}
+
+func (x HolderKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HolderKind.Descriptor instead.
+func (HolderKind) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{1}
+}
+
+// ViolationKind says what is limited.
+type ViolationKind int32
+
+const (
+	// The amount of a resource.
+	ViolationKind_VIOLATION_KIND_UNSPECIFIED ViolationKind = 0
+	// The number of running applications.
+	ViolationKind_VIOLATION_KIND_APPLICATIONS ViolationKind = 1
+	// How much of a resource a node may borrow beyond its own limit (policy cohort).
+	ViolationKind_VIOLATION_KIND_BORROWING ViolationKind = 2
+)
+
+// Enum value maps for ViolationKind.
+var (
+	ViolationKind_name = map[int32]string{
+		0: "VIOLATION_KIND_UNSPECIFIED",
+		1: "VIOLATION_KIND_APPLICATIONS",
+		2: "VIOLATION_KIND_BORROWING",
+	}
+	ViolationKind_value = map[string]int32{
+		"VIOLATION_KIND_UNSPECIFIED":  0,
+		"VIOLATION_KIND_APPLICATIONS": 1,
+		"VIOLATION_KIND_BORROWING":    2,
+	}
+)
+
+func (x ViolationKind) Enum() *ViolationKind {
+	p := new(ViolationKind)
+	*p = x
+	return p
+}
+
+func (x ViolationKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ViolationKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_decision_proto_enumTypes[2].Descriptor()
+}
+
+func (ViolationKind) Type() protoreflect.EnumType {
+	return &file_quorate_v1_decision_proto_enumTypes[2]
+}
+
+func (x ViolationKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ViolationKind.Descriptor instead.
+func (ViolationKind) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
+}
+
 // Decision is the answer to a request with its reasons. The same type serves grants, denials and dry runs.
 // It travels as a typed error detail with every resource_exhausted answer.
 type Decision struct {
@@ -86,7 +192,13 @@ type Decision struct {
 	// True when the request is larger than some limit on its own, so that it cannot fit until that limit is raised.
 	NeverFits bool `protobuf:"varint,3,opt,name=never_fits,json=neverFits,proto3" json:"never_fits,omitempty"`
 	// One sentence for a person.
-	Explanation   string `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Explanation string `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// Where each claim is counted (or, in a dry run, would be), in the order of the request. Empty when denied.
+	Placements []*Placement `protobuf:"bytes,5,rep,name=placements,proto3" json:"placements,omitempty"`
+	// The allocations that were ended (or, in a dry run, would be) to make room, in the order in which they were chosen.
+	Preempted []*Preempted `protobuf:"bytes,6,rep,name=preempted,proto3" json:"preempted,omitempty"`
+	// For a denial: the smallest change that would admit the request.
+	Remedy        *Remedy `protobuf:"bytes,7,opt,name=remedy,proto3" json:"remedy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -149,6 +261,320 @@ func (x *Decision) GetExplanation() string {
 	return ""
 }
 
+func (x *Decision) GetPlacements() []*Placement {
+	if x != nil {
+		return x.Placements
+	}
+	return nil
+}
+
+func (x *Decision) GetPreempted() []*Preempted {
+	if x != nil {
+		return x.Preempted
+	}
+	return nil
+}
+
+func (x *Decision) GetRemedy() *Remedy {
+	if x != nil {
+		return x.Remedy
+	}
+	return nil
+}
+
+// Placement says where one claim of the request is counted.
+type Placement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The path that the request named.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The path of the node where it is counted.
+	Placed        string `protobuf:"bytes,3,opt,name=placed,proto3" json:"placed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Placement) Reset() {
+	*x = Placement{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Placement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Placement) ProtoMessage() {}
+
+func (x *Placement) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Placement.ProtoReflect.Descriptor instead.
+func (*Placement) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Placement) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *Placement) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Placement) GetPlaced() string {
+	if x != nil {
+		return x.Placed
+	}
+	return ""
+}
+
+// Preempted is an allocation that was ended to make room for another.
+type Preempted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The tree in which it stood in the way.
+	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node of that tree where it was counted.
+	Node          string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Preempted) Reset() {
+	*x = Preempted{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Preempted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Preempted) ProtoMessage() {}
+
+func (x *Preempted) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Preempted.ProtoReflect.Descriptor instead.
+func (*Preempted) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Preempted) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Preempted) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *Preempted) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+// Remedy says what would admit a denied request: either all the raises, or all the releases, suffices on its own.
+type Remedy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Limits to raise, and by how much; the policies allow these raises together.
+	Raises []*Raise `protobuf:"bytes,1,rep,name=raises,proto3" json:"raises,omitempty"`
+	// A small set of held allocations whose end would make room, by fence; empty if none would do, or if the answer did
+	// not look (a denial of Allocate does not, Explain does).
+	Releases      []string `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Remedy) Reset() {
+	*x = Remedy{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Remedy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Remedy) ProtoMessage() {}
+
+func (x *Remedy) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
+func (*Remedy) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Remedy) GetRaises() []*Raise {
+	if x != nil {
+		return x.Raises
+	}
+	return nil
+}
+
+func (x *Remedy) GetReleases() []string {
+	if x != nil {
+		return x.Releases
+	}
+	return nil
+}
+
+// Raise is one limit that would have to be higher.
+type Raise struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The resource; empty if applications are counted.
+	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	// What is limited.
+	Kind ViolationKind `protobuf:"varint,4,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
+	// Whose limit it is: the node's own, or that of a principal there.
+	HolderKind HolderKind `protobuf:"varint,5,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
+	// Name of the user or group; "*" for the common pot of a wildcard group.
+	Holder string `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
+	// The limit in force.
+	From int64 `protobuf:"varint,7,opt,name=from,proto3" json:"from,omitempty"`
+	// The least limit that would do.
+	To            int64 `protobuf:"varint,8,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Raise) Reset() {
+	*x = Raise{}
+	mi := &file_quorate_v1_decision_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Raise) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Raise) ProtoMessage() {}
+
+func (x *Raise) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_decision_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Raise.ProtoReflect.Descriptor instead.
+func (*Raise) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Raise) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *Raise) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Raise) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Raise) GetKind() ViolationKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ViolationKind_VIOLATION_KIND_UNSPECIFIED
+}
+
+func (x *Raise) GetHolderKind() HolderKind {
+	if x != nil {
+		return x.HolderKind
+	}
+	return HolderKind_HOLDER_KIND_UNSPECIFIED
+}
+
+func (x *Raise) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *Raise) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Raise) GetTo() int64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
 // Violation is one limit that a request would break.
 type Violation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -165,14 +591,20 @@ type Violation struct {
 	// What the whole request asks for in this node's subtree.
 	Requested int64 `protobuf:"varint,6,opt,name=requested,proto3" json:"requested,omitempty"`
 	// How much is missing: used + requested - limit.
-	Missing       int64 `protobuf:"varint,7,opt,name=missing,proto3" json:"missing,omitempty"`
+	Missing int64 `protobuf:"varint,7,opt,name=missing,proto3" json:"missing,omitempty"`
+	// What is limited. For applications the resource is empty, and the numbers count applications.
+	Kind ViolationKind `protobuf:"varint,8,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
+	// Whose limit it is.
+	HolderKind HolderKind `protobuf:"varint,9,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
+	// Name of the user or group; "*" for the common pot of a wildcard group. Empty for the node itself.
+	Holder        string `protobuf:"bytes,10,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Violation) Reset() {
 	*x = Violation{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[1]
+	mi := &file_quorate_v1_decision_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -184,7 +616,7 @@ func (x *Violation) String() string {
 func (*Violation) ProtoMessage() {}
 
 func (x *Violation) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[1]
+	mi := &file_quorate_v1_decision_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -197,7 +629,7 @@ func (x *Violation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Violation.ProtoReflect.Descriptor instead.
 func (*Violation) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{1}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Violation) GetTree() string {
@@ -249,10 +681,31 @@ func (x *Violation) GetMissing() int64 {
 	return 0
 }
 
+func (x *Violation) GetKind() ViolationKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ViolationKind_VIOLATION_KIND_UNSPECIFIED
+}
+
+func (x *Violation) GetHolderKind() HolderKind {
+	if x != nil {
+		return x.HolderKind
+	}
+	return HolderKind_HOLDER_KIND_UNSPECIFIED
+}
+
+func (x *Violation) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
 // Problem is the typed detail of every error other than a denial.
 type Problem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Stable code. Of the request: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL,
+	// Stable code. Of the request: INVALID, NOT_FOUND, ID_TAKEN, ENDED, REVISION_MISMATCH, POLICY_BREACH, IN_USE, FULL, FORBIDDEN,
 	// TOO_LARGE. Of the cluster: NO_LEADER, NOT_LEADER, LEADERSHIP_LOST, OVERLOADED, DEADLINE, HALTED, SHUTTING_DOWN.
 	// INTERNAL is a bug.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -268,7 +721,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	mi := &file_quorate_v1_decision_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +733,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[2]
+	mi := &file_quorate_v1_decision_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +746,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Problem) GetReason() string {
@@ -343,7 +796,7 @@ type Breach struct {
 
 func (x *Breach) Reset() {
 	*x = Breach{}
-	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	mi := &file_quorate_v1_decision_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +808,7 @@ func (x *Breach) String() string {
 func (*Breach) ProtoMessage() {}
 
 func (x *Breach) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_decision_proto_msgTypes[3]
+	mi := &file_quorate_v1_decision_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +821,7 @@ func (x *Breach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Breach.ProtoReflect.Descriptor instead.
 func (*Breach) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Breach) GetTree() string {
@@ -411,7 +864,7 @@ var File_quorate_v1_decision_proto protoreflect.FileDescriptor
 const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/decision.proto\x12\n" +
-	"quorate.v1\"\xb1\x01\n" +
+	"quorate.v1\"\xc9\x02\n" +
 	"\bDecision\x12-\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x13.quorate.v1.OutcomeR\aoutcome\x125\n" +
 	"\n" +
@@ -419,7 +872,33 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"violations\x12\x1d\n" +
 	"\n" +
 	"never_fits\x18\x03 \x01(\bR\tneverFits\x12 \n" +
-	"\vexplanation\x18\x04 \x01(\tR\vexplanation\"\xb1\x01\n" +
+	"\vexplanation\x18\x04 \x01(\tR\vexplanation\x125\n" +
+	"\n" +
+	"placements\x18\x05 \x03(\v2\x15.quorate.v1.PlacementR\n" +
+	"placements\x123\n" +
+	"\tpreempted\x18\x06 \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12*\n" +
+	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\"K\n" +
+	"\tPlacement\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
+	"\x06placed\x18\x03 \x01(\tR\x06placed\"C\n" +
+	"\tPreempted\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\"O\n" +
+	"\x06Remedy\x12)\n" +
+	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x12\x1a\n" +
+	"\breleases\x18\x02 \x03(\tR\breleases\"\xef\x01\n" +
+	"\x05Raise\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12-\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
+	"\vholder_kind\x18\x05 \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
+	"holderKind\x12\x16\n" +
+	"\x06holder\x18\x06 \x01(\tR\x06holder\x12\x12\n" +
+	"\x04from\x18\a \x01(\x03R\x04from\x12\x0e\n" +
+	"\x02to\x18\b \x01(\x03R\x02to\"\xb1\x02\n" +
 	"\tViolation\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -427,7 +906,12 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
 	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x1c\n" +
 	"\trequested\x18\x06 \x01(\x03R\trequested\x12\x18\n" +
-	"\amissing\x18\a \x01(\x03R\amissing\"\x88\x01\n" +
+	"\amissing\x18\a \x01(\x03R\amissing\x12-\n" +
+	"\x04kind\x18\b \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
+	"\vholder_kind\x18\t \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
+	"holderKind\x12\x16\n" +
+	"\x06holder\x18\n" +
+	" \x01(\tR\x06holder\"\x88\x01\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
@@ -443,7 +927,16 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fOUTCOME_GRANTED\x10\x01\x12\x12\n" +
-	"\x0eOUTCOME_DENIED\x10\x02B\x9d\x01\n" +
+	"\x0eOUTCOME_DENIED\x10\x02*V\n" +
+	"\n" +
+	"HolderKind\x12\x1b\n" +
+	"\x17HOLDER_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10HOLDER_KIND_USER\x10\x01\x12\x15\n" +
+	"\x11HOLDER_KIND_GROUP\x10\x02*n\n" +
+	"\rViolationKind\x12\x1e\n" +
+	"\x1aVIOLATION_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
+	"\x1bVIOLATION_KIND_APPLICATIONS\x10\x01\x12\x1c\n" +
+	"\x18VIOLATION_KIND_BORROWING\x10\x02B\x9d\x01\n" +
 	"\x0ecom.quorate.v1B\rDecisionProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -460,24 +953,38 @@ func file_quorate_v1_decision_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_decision_proto_rawDescData
 }
 
-var file_quorate_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_quorate_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_quorate_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_quorate_v1_decision_proto_goTypes = []any{
-	(Outcome)(0),      // 0: quorate.v1.Outcome
-	(*Decision)(nil),  // 1: quorate.v1.Decision
-	(*Violation)(nil), // 2: quorate.v1.Violation
-	(*Problem)(nil),   // 3: quorate.v1.Problem
-	(*Breach)(nil),    // 4: quorate.v1.Breach
+	(Outcome)(0),       // 0: quorate.v1.Outcome
+	(HolderKind)(0),    // 1: quorate.v1.HolderKind
+	(ViolationKind)(0), // 2: quorate.v1.ViolationKind
+	(*Decision)(nil),   // 3: quorate.v1.Decision
+	(*Placement)(nil),  // 4: quorate.v1.Placement
+	(*Preempted)(nil),  // 5: quorate.v1.Preempted
+	(*Remedy)(nil),     // 6: quorate.v1.Remedy
+	(*Raise)(nil),      // 7: quorate.v1.Raise
+	(*Violation)(nil),  // 8: quorate.v1.Violation
+	(*Problem)(nil),    // 9: quorate.v1.Problem
+	(*Breach)(nil),     // 10: quorate.v1.Breach
 }
 var file_quorate_v1_decision_proto_depIdxs = []int32{
-	0, // 0: quorate.v1.Decision.outcome:type_name -> quorate.v1.Outcome
-	2, // 1: quorate.v1.Decision.violations:type_name -> quorate.v1.Violation
-	4, // 2: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	0,  // 0: quorate.v1.Decision.outcome:type_name -> quorate.v1.Outcome
+	8,  // 1: quorate.v1.Decision.violations:type_name -> quorate.v1.Violation
+	4,  // 2: quorate.v1.Decision.placements:type_name -> quorate.v1.Placement
+	5,  // 3: quorate.v1.Decision.preempted:type_name -> quorate.v1.Preempted
+	6,  // 4: quorate.v1.Decision.remedy:type_name -> quorate.v1.Remedy
+	7,  // 5: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
+	2,  // 6: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
+	1,  // 7: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
+	2,  // 8: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
+	1,  // 9: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
+	10, // 10: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_decision_proto_init() }
@@ -490,8 +997,8 @@ func file_quorate_v1_decision_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_decision_proto_rawDesc), len(file_quorate_v1_decision_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   4,
+			NumEnums:      3,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -200,10 +200,25 @@ type Node struct {
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// Limits by resource.
 	Limits map[string]*Limit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Policy of this subtree: "open" or "strict"; empty inherits the parent's.
+	// Policy of this subtree: "open", "strict", "nested", "capped", "borrowing" or "cohort"; empty inherits the parent's.
 	Policy string `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Free text for people; at most 32 pairs, keys up to 63 bytes, values up to 256.
-	Labels        map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Under the policy "borrowing": a claim that does not fit here may not borrow further up.
+	Hard bool `protobuf:"varint,5,opt,name=hard,proto3" json:"hard,omitempty"`
+	// Limits of users and groups in this subtree, in the order in which groups are looked for.
+	Principals []*PrincipalLimit `protobuf:"bytes,6,rep,name=principals,proto3" json:"principals,omitempty"`
+	// What an unset limit means for nodes below this one, by resource; the nearest ancestor that says it counts.
+	Defaults map[string]*Limit `protobuf:"bytes,7,rep,name=defaults,proto3" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Under the policy "cohort": how much the subtree may hold beyond its own limit, by resource; unset is unlimited.
+	Borrow map[string]*Limit `protobuf:"bytes,8,rep,name=borrow,proto3" json:"borrow,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Under the policy "cohort": how much of its unused limit others may hold, by resource; unset is all of it.
+	Lend map[string]*Limit `protobuf:"bytes,9,rep,name=lend,proto3" json:"lend,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Most applications that may run in this subtree, all users together; 0 is no limit.
+	Applications int64 `protobuf:"varint,10,opt,name=applications,proto3" json:"applications,omitempty"`
+	// Actors who may set the limits of the nodes below (of the children, under "strict"). If a tree names none at all,
+	// anybody may.
+	Admins        []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -266,6 +281,192 @@ func (x *Node) GetLabels() map[string]string {
 	return nil
 }
 
+func (x *Node) GetHard() bool {
+	if x != nil {
+		return x.Hard
+	}
+	return false
+}
+
+func (x *Node) GetPrincipals() []*PrincipalLimit {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *Node) GetDefaults() map[string]*Limit {
+	if x != nil {
+		return x.Defaults
+	}
+	return nil
+}
+
+func (x *Node) GetBorrow() map[string]*Limit {
+	if x != nil {
+		return x.Borrow
+	}
+	return nil
+}
+
+func (x *Node) GetLend() map[string]*Limit {
+	if x != nil {
+		return x.Lend
+	}
+	return nil
+}
+
+func (x *Node) GetApplications() int64 {
+	if x != nil {
+		return x.Applications
+	}
+	return 0
+}
+
+func (x *Node) GetAdmins() []string {
+	if x != nil {
+		return x.Admins
+	}
+	return nil
+}
+
+// PrincipalLimit limits users and groups in the subtree of a node. Each of them gets the whole amount for itself.
+type PrincipalLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Users; "*" is every user that the node does not name, each for itself.
+	Users []string `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	// Groups; "*" is one common pot for everybody whose group is not found otherwise.
+	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Amounts by resource; what is absent is not limited.
+	Limits map[string]int64 `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Most applications that may run; 0 is no limit.
+	Applications int64 `protobuf:"varint,4,opt,name=applications,proto3" json:"applications,omitempty"`
+	// Free text for people, up to 256 bytes.
+	Description   string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrincipalLimit) Reset() {
+	*x = PrincipalLimit{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrincipalLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrincipalLimit) ProtoMessage() {}
+
+func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
+func (*PrincipalLimit) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PrincipalLimit) GetUsers() []string {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *PrincipalLimit) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *PrincipalLimit) GetLimits() map[string]int64 {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *PrincipalLimit) GetApplications() int64 {
+	if x != nil {
+		return x.Applications
+	}
+	return 0
+}
+
+func (x *PrincipalLimit) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+// Move is a node that has got another path.
+type Move struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The path before.
+	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	// The path after.
+	To            string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Move) Reset() {
+	*x = Move{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Move) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Move) ProtoMessage() {}
+
+func (x *Move) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Move.ProtoReflect.Descriptor instead.
+func (*Move) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Move) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Move) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
 // Tree is a named hierarchy of nodes with its registered resources.
 type Tree struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -280,14 +481,31 @@ type Tree struct {
 	// All nodes below the root.
 	Nodes []*Node `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Labels of the root.
-	Labels        map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The forest that the tree is in; empty if in none. One request may not draw from trees of two forests.
+	Forest string `protobuf:"bytes,7,opt,name=forest,proto3" json:"forest,omitempty"`
+	// True if changes of this tree need a reason.
+	RequireReason bool `protobuf:"varint,8,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
+	// True while the tree is in maintenance: allocations are held at their named nodes whatever the limits say.
+	Maintenance bool `protobuf:"varint,9,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
+	// Limits of users and groups in the whole tree, see Node.
+	Principals []*PrincipalLimit `protobuf:"bytes,10,rep,name=principals,proto3" json:"principals,omitempty"`
+	// What an unset limit means below the root, see Node.
+	Defaults map[string]*Limit `protobuf:"bytes,11,rep,name=defaults,proto3" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Most applications that may run in the tree; 0 is no limit.
+	Applications int64 `protobuf:"varint,12,opt,name=applications,proto3" json:"applications,omitempty"`
+	// Actors who may set limits below the root, the root's own limits, and everything else of the tree.
+	Admins []string `protobuf:"bytes,13,rep,name=admins,proto3" json:"admins,omitempty"`
+	// Only in ApplyTrees: nodes that have got other paths. Each is done before the nodes are compared, if its old path
+	// exists and its new one does not, and passed over otherwise, so that it may stay in the text.
+	Moves         []*Move `protobuf:"bytes,14,rep,name=moves,proto3" json:"moves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[2]
+	mi := &file_quorate_v1_tree_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -299,7 +517,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[2]
+	mi := &file_quorate_v1_tree_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -312,7 +530,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Tree) GetName() string {
@@ -357,6 +575,62 @@ func (x *Tree) GetLabels() map[string]string {
 	return nil
 }
 
+func (x *Tree) GetForest() string {
+	if x != nil {
+		return x.Forest
+	}
+	return ""
+}
+
+func (x *Tree) GetRequireReason() bool {
+	if x != nil {
+		return x.RequireReason
+	}
+	return false
+}
+
+func (x *Tree) GetMaintenance() bool {
+	if x != nil {
+		return x.Maintenance
+	}
+	return false
+}
+
+func (x *Tree) GetPrincipals() []*PrincipalLimit {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *Tree) GetDefaults() map[string]*Limit {
+	if x != nil {
+		return x.Defaults
+	}
+	return nil
+}
+
+func (x *Tree) GetApplications() int64 {
+	if x != nil {
+		return x.Applications
+	}
+	return 0
+}
+
+func (x *Tree) GetAdmins() []string {
+	if x != nil {
+		return x.Admins
+	}
+	return nil
+}
+
+func (x *Tree) GetMoves() []*Move {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
 // Change is one difference between two configurations.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -366,7 +640,9 @@ type Change struct {
 	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node; empty for the root or the tree itself.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// What of it: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME" or "unit RESOURCE".
+	// What of it: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME",
+	// "unit RESOURCE", "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins",
+	// "forest", "maintenance", "require_reason" or "path".
 	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	// The value before, as text; empty if added.
 	Before string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
@@ -378,7 +654,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[3]
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -390,7 +666,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[3]
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -403,7 +679,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Change) GetKind() ChangeKind {
@@ -467,7 +743,7 @@ type Overuse struct {
 
 func (x *Overuse) Reset() {
 	*x = Overuse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +755,7 @@ func (x *Overuse) String() string {
 func (*Overuse) ProtoMessage() {}
 
 func (x *Overuse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +768,7 @@ func (x *Overuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overuse.ProtoReflect.Descriptor instead.
 func (*Overuse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Overuse) GetTree() string {
@@ -544,14 +820,16 @@ type ApplyTreesRequest struct {
 	// Why; kept in the history.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Optional name of this change: repeating it while the history remembers it answers the first result again.
-	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Also remove all trees that are not named; refused if anything is held in them.
+	Prune         bool `protobuf:"varint,7,opt,name=prune,proto3" json:"prune,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyTreesRequest) Reset() {
 	*x = ApplyTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -563,7 +841,7 @@ func (x *ApplyTreesRequest) String() string {
 func (*ApplyTreesRequest) ProtoMessage() {}
 
 func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -576,7 +854,7 @@ func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ApplyTreesRequest) GetTrees() []*Tree {
@@ -621,6 +899,13 @@ func (x *ApplyTreesRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *ApplyTreesRequest) GetPrune() bool {
+	if x != nil {
+		return x.Prune
+	}
+	return false
+}
+
 // ApplyTreesResponse says what changed.
 type ApplyTreesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -632,7 +917,7 @@ type ApplyTreesResponse struct {
 
 func (x *ApplyTreesResponse) Reset() {
 	*x = ApplyTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +929,7 @@ func (x *ApplyTreesResponse) String() string {
 func (*ApplyTreesResponse) ProtoMessage() {}
 
 func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +942,7 @@ func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
@@ -679,14 +964,19 @@ type ConfigurationResult struct {
 	// Log index that reflects this answer.
 	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
 	// True when request_id was seen before and this call changed nothing.
-	Repeated      bool `protobuf:"varint,5,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	Repeated bool `protobuf:"varint,5,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// In a dry run: nodes where a claim would have found room before and would not after, or the other way round; at most
+	// 100.
+	Rooms []*RoomChange `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
+	// In a dry run: requests that were denied lately and would be granted after the change; at most 100.
+	Admitted      []string `protobuf:"bytes,7,rep,name=admitted,proto3" json:"admitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ConfigurationResult) Reset() {
 	*x = ConfigurationResult{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +988,7 @@ func (x *ConfigurationResult) String() string {
 func (*ConfigurationResult) ProtoMessage() {}
 
 func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +1001,7 @@ func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigurationResult.ProtoReflect.Descriptor instead.
 func (*ConfigurationResult) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ConfigurationResult) GetRevision() uint64 {
@@ -749,6 +1039,102 @@ func (x *ConfigurationResult) GetRepeated() bool {
 	return false
 }
 
+func (x *ConfigurationResult) GetRooms() []*RoomChange {
+	if x != nil {
+		return x.Rooms
+	}
+	return nil
+}
+
+func (x *ConfigurationResult) GetAdmitted() []string {
+	if x != nil {
+		return x.Admitted
+	}
+	return nil
+}
+
+// RoomChange is a node whose room for a resource appears or vanishes with a change of configuration.
+type RoomChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The resource.
+	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	// What a claim there could get before; absent if nothing limits it.
+	Before *int64 `protobuf:"varint,4,opt,name=before,proto3,oneof" json:"before,omitempty"`
+	// What a claim there could get after; absent if nothing limits it.
+	After         *int64 `protobuf:"varint,5,opt,name=after,proto3,oneof" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomChange) Reset() {
+	*x = RoomChange{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomChange) ProtoMessage() {}
+
+func (x *RoomChange) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomChange.ProtoReflect.Descriptor instead.
+func (*RoomChange) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RoomChange) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *RoomChange) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RoomChange) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *RoomChange) GetBefore() int64 {
+	if x != nil && x.Before != nil {
+		return *x.Before
+	}
+	return 0
+}
+
+func (x *RoomChange) GetAfter() int64 {
+	if x != nil && x.After != nil {
+		return *x.After
+	}
+	return 0
+}
+
 // SetLimitsRequest changes limits of one node.
 type SetLimitsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -774,7 +1160,7 @@ type SetLimitsRequest struct {
 
 func (x *SetLimitsRequest) Reset() {
 	*x = SetLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +1172,7 @@ func (x *SetLimitsRequest) String() string {
 func (*SetLimitsRequest) ProtoMessage() {}
 
 func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +1185,7 @@ func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
 func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SetLimitsRequest) GetTree() string {
@@ -869,7 +1255,7 @@ type SetLimitsResponse struct {
 
 func (x *SetLimitsResponse) Reset() {
 	*x = SetLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +1267,7 @@ func (x *SetLimitsResponse) String() string {
 func (*SetLimitsResponse) ProtoMessage() {}
 
 func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +1280,7 @@ func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
 func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
@@ -925,7 +1311,7 @@ type DeleteTreeRequest struct {
 
 func (x *DeleteTreeRequest) Reset() {
 	*x = DeleteTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1323,7 @@ func (x *DeleteTreeRequest) String() string {
 func (*DeleteTreeRequest) ProtoMessage() {}
 
 func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1336,7 @@ func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteTreeRequest) GetName() string {
@@ -1006,7 +1392,7 @@ type DeleteTreeResponse struct {
 
 func (x *DeleteTreeResponse) Reset() {
 	*x = DeleteTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1404,7 @@ func (x *DeleteTreeResponse) String() string {
 func (*DeleteTreeResponse) ProtoMessage() {}
 
 func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1417,7 @@ func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
@@ -1054,7 +1440,7 @@ type GetTreeRequest struct {
 
 func (x *GetTreeRequest) Reset() {
 	*x = GetTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1452,7 @@ func (x *GetTreeRequest) String() string {
 func (*GetTreeRequest) ProtoMessage() {}
 
 func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1465,7 @@ func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetTreeRequest) GetName() string {
@@ -1111,7 +1497,7 @@ type GetTreeResponse struct {
 
 func (x *GetTreeResponse) Reset() {
 	*x = GetTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1509,7 @@ func (x *GetTreeResponse) String() string {
 func (*GetTreeResponse) ProtoMessage() {}
 
 func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1522,7 @@ func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetTreeResponse) GetTree() *Tree {
@@ -1171,7 +1557,7 @@ type ListTreesRequest struct {
 
 func (x *ListTreesRequest) Reset() {
 	*x = ListTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1569,7 @@ func (x *ListTreesRequest) String() string {
 func (*ListTreesRequest) ProtoMessage() {}
 
 func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1582,7 @@ func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesRequest.ProtoReflect.Descriptor instead.
 func (*ListTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListTreesRequest) GetRead() *ReadOptions {
@@ -1225,7 +1611,7 @@ type TreeSummary struct {
 
 func (x *TreeSummary) Reset() {
 	*x = TreeSummary{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1623,7 @@ func (x *TreeSummary) String() string {
 func (*TreeSummary) ProtoMessage() {}
 
 func (x *TreeSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1636,7 @@ func (x *TreeSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeSummary.ProtoReflect.Descriptor instead.
 func (*TreeSummary) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TreeSummary) GetName() string {
@@ -1303,7 +1689,7 @@ type ListTreesResponse struct {
 
 func (x *ListTreesResponse) Reset() {
 	*x = ListTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1701,7 @@ func (x *ListTreesResponse) String() string {
 func (*ListTreesResponse) ProtoMessage() {}
 
 func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1714,7 @@ func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesResponse.ProtoReflect.Descriptor instead.
 func (*ListTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListTreesResponse) GetTrees() []*TreeSummary {
@@ -1373,7 +1759,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1771,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1784,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetUsageRequest) GetTree() string {
@@ -1458,7 +1844,7 @@ type NodeUsage struct {
 
 func (x *NodeUsage) Reset() {
 	*x = NodeUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1856,7 @@ func (x *NodeUsage) String() string {
 func (*NodeUsage) ProtoMessage() {}
 
 func (x *NodeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1869,7 @@ func (x *NodeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUsage.ProtoReflect.Descriptor instead.
 func (*NodeUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NodeUsage) GetNode() string {
@@ -1533,7 +1919,7 @@ type ResourceUsage struct {
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1931,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1944,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -1632,7 +2018,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +2030,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +2043,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -1696,7 +2082,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +2094,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +2107,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListRevisionsRequest) GetPageSize() int32 {
@@ -1768,7 +2154,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1780,7 +2166,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1793,7 +2179,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -1858,7 +2244,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +2256,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +2269,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -1900,27 +2286,916 @@ func (x *ListRevisionsResponse) GetRead() *ReadInfo {
 	return nil
 }
 
+// MoveNodeRequest gives a node another path.
+type MoveNodeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The path now; not the root.
+	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// The path wanted; its parent must exist, and it must not.
+	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// Only say what would change and what would be refused.
+	DryRun bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// If set, refuse unless this is the present configuration revision.
+	ExpectedRevision *uint64 `protobuf:"varint,5,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	// Who asks; kept in the history.
+	Actor string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Why; kept in the history.
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Optional name of this change, see ApplyTreesRequest.
+	RequestId     string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveNodeRequest) Reset() {
+	*x = MoveNodeRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveNodeRequest) ProtoMessage() {}
+
+func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
+func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *MoveNodeRequest) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *MoveNodeRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *MoveNodeRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *MoveNodeRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *MoveNodeRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
+func (x *MoveNodeRequest) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *MoveNodeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *MoveNodeRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// MoveNodeResponse says what changed.
+type MoveNodeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What changed, or would.
+	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveNodeResponse) Reset() {
+	*x = MoveNodeResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveNodeResponse) ProtoMessage() {}
+
+func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
+func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+// SetMaintenanceRequest turns a tree's maintenance on or off.
+type SetMaintenanceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// True for on.
+	On bool `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"`
+	// Only say what would change and what would be refused.
+	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// If set, refuse unless this is the present configuration revision.
+	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	// Who asks; kept in the history.
+	Actor string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Why; kept in the history.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Optional name of this change, see ApplyTreesRequest.
+	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetMaintenanceRequest) Reset() {
+	*x = SetMaintenanceRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetMaintenanceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetMaintenanceRequest) ProtoMessage() {}
+
+func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
+func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *SetMaintenanceRequest) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *SetMaintenanceRequest) GetOn() bool {
+	if x != nil {
+		return x.On
+	}
+	return false
+}
+
+func (x *SetMaintenanceRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *SetMaintenanceRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
+func (x *SetMaintenanceRequest) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *SetMaintenanceRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SetMaintenanceRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// SetMaintenanceResponse says what changed.
+type SetMaintenanceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What changed, or would.
+	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetMaintenanceResponse) Reset() {
+	*x = SetMaintenanceResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetMaintenanceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetMaintenanceResponse) ProtoMessage() {}
+
+func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
+func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+// RollBackRequest names the revision to go back to.
+type RollBackRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The configuration becomes what it was after this revision; 0 is the empty configuration of the beginning.
+	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Only say what would change and what would be refused.
+	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// If set, refuse unless this is the present configuration revision.
+	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	// Who asks; kept in the history.
+	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Why; kept in the history.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Optional name of this change, see ApplyTreesRequest.
+	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RollBackRequest) Reset() {
+	*x = RollBackRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RollBackRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RollBackRequest) ProtoMessage() {}
+
+func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
+func (*RollBackRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *RollBackRequest) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *RollBackRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *RollBackRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
+func (x *RollBackRequest) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *RollBackRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *RollBackRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// RollBackResponse says what changed.
+type RollBackResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What changed, or would.
+	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RollBackResponse) Reset() {
+	*x = RollBackResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RollBackResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RollBackResponse) ProtoMessage() {}
+
+func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
+func (*RollBackResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *RollBackResponse) GetResult() *ConfigurationResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+// GetConfigurationRequest asks for everything that ApplyTrees would take.
+type GetConfigurationRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How fresh the answer must be.
+	Read          *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetConfigurationRequest) Reset() {
+	*x = GetConfigurationRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetConfigurationRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetConfigurationRequest) ProtoMessage() {}
+
+func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
+func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *GetConfigurationRequest) GetRead() *ReadOptions {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// GetConfigurationResponse shows all trees.
+type GetConfigurationResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By name.
+	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
+	// The present configuration revision.
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Where in the log the answer was taken.
+	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetConfigurationResponse) Reset() {
+	*x = GetConfigurationResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetConfigurationResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetConfigurationResponse) ProtoMessage() {}
+
+func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
+func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *GetConfigurationResponse) GetTrees() []*Tree {
+	if x != nil {
+		return x.Trees
+	}
+	return nil
+}
+
+func (x *GetConfigurationResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *GetConfigurationResponse) GetRead() *ReadInfo {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// ListPrincipalsRequest asks for users or groups of a tree.
+type ListPrincipalsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Users or groups.
+	Kind HolderKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.HolderKind" json:"kind,omitempty"`
+	// Only this one; empty for all.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// At most this many; 0 means 100.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the page before.
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// How fresh the answer must be.
+	Read          *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPrincipalsRequest) Reset() {
+	*x = ListPrincipalsRequest{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPrincipalsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPrincipalsRequest) ProtoMessage() {}
+
+func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
+func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ListPrincipalsRequest) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ListPrincipalsRequest) GetKind() HolderKind {
+	if x != nil {
+		return x.Kind
+	}
+	return HolderKind_HOLDER_KIND_UNSPECIFIED
+}
+
+func (x *ListPrincipalsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListPrincipalsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListPrincipalsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListPrincipalsRequest) GetRead() *ReadOptions {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// ListPrincipalsResponse is one page.
+type ListPrincipalsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By name. Everybody who holds something, or is named in a limit.
+	Principals []*PrincipalUsage `protobuf:"bytes,1,rep,name=principals,proto3" json:"principals,omitempty"`
+	// Empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Where in the log the page was taken.
+	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPrincipalsResponse) Reset() {
+	*x = ListPrincipalsResponse{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPrincipalsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPrincipalsResponse) ProtoMessage() {}
+
+func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
+func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *ListPrincipalsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListPrincipalsResponse) GetRead() *ReadInfo {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// PrincipalUsage is the standing of one user or group in a tree.
+type PrincipalUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name; "*" is the common pot of wildcard groups.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Of a user: the group that is counted for each running application; applications without one are left out.
+	Groups map[string]string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Where it holds something or is limited, parents before children, siblings by name.
+	Nodes         []*PrincipalNode `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrincipalUsage) Reset() {
+	*x = PrincipalUsage{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrincipalUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrincipalUsage) ProtoMessage() {}
+
+func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
+func (*PrincipalUsage) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *PrincipalUsage) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PrincipalUsage) GetGroups() map[string]string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *PrincipalUsage) GetNodes() []*PrincipalNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+// PrincipalNode is the standing of one user or group at one node.
+type PrincipalNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Path of the node; empty for the root.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// What it holds in the node's subtree, by resource; zeros are left out.
+	Used map[string]int64 `protobuf:"bytes,2,rep,name=used,proto3" json:"used,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Its running applications there, sorted.
+	Applications []string `protobuf:"bytes,3,rep,name=applications,proto3" json:"applications,omitempty"`
+	// Its limits there, by resource.
+	Limits map[string]int64 `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Most applications it may run there; 0 is no limit.
+	MaxApplications int64 `protobuf:"varint,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
+	// True if the limits are those of the wildcard.
+	Wildcard      bool `protobuf:"varint,6,opt,name=wildcard,proto3" json:"wildcard,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrincipalNode) Reset() {
+	*x = PrincipalNode{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrincipalNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrincipalNode) ProtoMessage() {}
+
+func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
+func (*PrincipalNode) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *PrincipalNode) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *PrincipalNode) GetUsed() map[string]int64 {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
+func (x *PrincipalNode) GetApplications() []string {
+	if x != nil {
+		return x.Applications
+	}
+	return nil
+}
+
+func (x *PrincipalNode) GetLimits() map[string]int64 {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *PrincipalNode) GetMaxApplications() int64 {
+	if x != nil {
+		return x.MaxApplications
+	}
+	return 0
+}
+
+func (x *PrincipalNode) GetWildcard() bool {
+	if x != nil {
+		return x.Wildcard
+	}
+	return false
+}
+
 var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"z\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\"z\n" +
 	"\bResource\x12>\n" +
 	"\x04name\x18\x01 \x01(\tB*\xbaH'r%2#^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$R\x04name\x12.\n" +
-	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\"\xd0\x02\n" +
+	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\"\xa4\a\n" +
 	"\x04Node\x12\x1e\n" +
 	"\x04path\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12>\n" +
 	"\x06limits\x18\x02 \x03(\v2\x1c.quorate.v1.Node.LimitsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06limits\x12\x1f\n" +
 	"\x06policy\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12>\n" +
-	"\x06labels\x18\x04 \x03(\v2\x1c.quorate.v1.Node.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10 R\x06labels\x1aL\n" +
+	"\x06labels\x18\x04 \x03(\v2\x1c.quorate.v1.Node.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10 R\x06labels\x12\x12\n" +
+	"\x04hard\x18\x05 \x01(\bR\x04hard\x12E\n" +
+	"\n" +
+	"principals\x18\x06 \x03(\v2\x1a.quorate.v1.PrincipalLimitB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\n" +
+	"principals\x12D\n" +
+	"\bdefaults\x18\a \x03(\v2\x1e.quorate.v1.Node.DefaultsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\bdefaults\x12>\n" +
+	"\x06borrow\x18\b \x03(\v2\x1c.quorate.v1.Node.BorrowEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06borrow\x128\n" +
+	"\x04lend\x18\t \x03(\v2\x1a.quorate.v1.Node.LendEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x04lend\x12+\n" +
+	"\fapplications\x18\n" +
+	" \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
+	"\x06admins\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aN\n" +
+	"\rDefaultsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1aL\n" +
+	"\vBorrowEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1aJ\n" +
+	"\tLendEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\xb2\x02\n" +
+	"\x0ePrincipalLimit\x12\x1f\n" +
+	"\x05users\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05users\x12!\n" +
+	"\x06groups\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x06groups\x12H\n" +
+	"\x06limits\x18\x03 \x03(\v2&.quorate.v1.PrincipalLimit.LimitsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06limits\x12+\n" +
+	"\fapplications\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12*\n" +
+	"\vdescription\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vdescription\x1a9\n" +
+	"\vLimitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"*\n" +
+	"\x04Move\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xae\a\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
 	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12>\n" +
@@ -1929,13 +3204,27 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06limits\x18\x04 \x03(\v2\x1c.quorate.v1.Tree.LimitsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06limits\x122\n" +
 	"\x05nodes\x18\x05 \x03(\v2\x10.quorate.v1.NodeB\n" +
 	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05nodes\x12>\n" +
-	"\x06labels\x18\x06 \x03(\v2\x1c.quorate.v1.Tree.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10 R\x06labels\x1aL\n" +
+	"\x06labels\x18\x06 \x03(\v2\x1c.quorate.v1.Tree.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10 R\x06labels\x12\x1f\n" +
+	"\x06forest\x18\a \x01(\tB\a\xbaH\x04r\x02(?R\x06forest\x12%\n" +
+	"\x0erequire_reason\x18\b \x01(\bR\rrequireReason\x12 \n" +
+	"\vmaintenance\x18\t \x01(\bR\vmaintenance\x12E\n" +
+	"\n" +
+	"principals\x18\n" +
+	" \x03(\v2\x1a.quorate.v1.PrincipalLimitB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\n" +
+	"principals\x12D\n" +
+	"\bdefaults\x18\v \x03(\v2\x1e.quorate.v1.Tree.DefaultsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\bdefaults\x12+\n" +
+	"\fapplications\x18\f \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
+	"\x06admins\x18\r \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x121\n" +
+	"\x05moves\x18\x0e \x03(\v2\x10.quorate.v1.MoveB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05moves\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aN\n" +
+	"\rDefaultsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\xa0\x01\n" +
 	"\x06Change\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.quorate.v1.ChangeKindR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -1948,7 +3237,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\"\xa0\x02\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\"\xb6\x02\n" +
 	"\x11ApplyTreesRequest\x122\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10dR\x05trees\x12\x17\n" +
@@ -1957,16 +3246,28 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05actor\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
 	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
 	"\n" +
-	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
+	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestId\x12\x14\n" +
+	"\x05prune\x18\a \x01(\bR\x05pruneB\x14\n" +
 	"\x12_expected_revision\"M\n" +
 	"\x12ApplyTreesResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xba\x01\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x84\x02\n" +
 	"\x13ConfigurationResult\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12,\n" +
 	"\achanges\x18\x02 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12'\n" +
 	"\x04over\x18\x03 \x03(\v2\x13.quorate.v1.OveruseR\x04over\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\x04R\x05index\x12\x1a\n" +
-	"\brepeated\x18\x05 \x01(\bR\brepeated\"\xc4\x03\n" +
+	"\brepeated\x18\x05 \x01(\bR\brepeated\x12,\n" +
+	"\x05rooms\x18\x06 \x03(\v2\x16.quorate.v1.RoomChangeR\x05rooms\x12\x1a\n" +
+	"\badmitted\x18\a \x03(\tR\badmitted\"\x9d\x01\n" +
+	"\n" +
+	"RoomChange\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12\x1b\n" +
+	"\x06before\x18\x04 \x01(\x03H\x00R\x06before\x88\x01\x01\x12\x19\n" +
+	"\x05after\x18\x05 \x01(\x03H\x01R\x05after\x88\x01\x01B\t\n" +
+	"\a_beforeB\b\n" +
+	"\x06_after\"\xc4\x03\n" +
 	"\x10SetLimitsRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12L\n" +
@@ -2059,7 +3360,87 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"request_id\x18\a \x01(\tR\trequestId\"u\n" +
 	"\x15ListRevisionsResponse\x122\n" +
 	"\trevisions\x18\x01 \x03(\v2\x14.quorate.v1.RevisionR\trevisions\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*L\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xc5\x02\n" +
+	"\x0fMoveNodeRequest\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1e\n" +
+	"\x04from\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04from\x12\x1a\n" +
+	"\x02to\x18\x03 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x02to\x12\x17\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\x120\n" +
+	"\x11expected_revision\x18\x05 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
+	"\x05actor\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
+	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
+	"\n" +
+	"request_id\x18\b \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
+	"\x12_expected_revision\"K\n" +
+	"\x10MoveNodeResponse\x127\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x9f\x02\n" +
+	"\x15SetMaintenanceRequest\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x0e\n" +
+	"\x02on\x18\x02 \x01(\bR\x02on\x12\x17\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x120\n" +
+	"\x11expected_revision\x18\x04 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
+	"\x05actor\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
+	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
+	"\n" +
+	"request_id\x18\a \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
+	"\x12_expected_revision\"Q\n" +
+	"\x16SetMaintenanceResponse\x127\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x86\x02\n" +
+	"\x0fRollBackRequest\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x17\n" +
+	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
+	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
+	"\x05actor\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
+	"\n" +
+	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
+	"\x12_expected_revision\"K\n" +
+	"\x10RollBackResponse\x127\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"F\n" +
+	"\x17GetConfigurationRequest\x12+\n" +
+	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x88\x01\n" +
+	"\x18GetConfigurationResponse\x12&\n" +
+	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeR\x05trees\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x8b\x02\n" +
+	"\x15ListPrincipalsRequest\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x126\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x16.quorate.v1.HolderKindB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1c\n" +
+	"\x04name\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04name\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\tpageToken\x12+\n" +
+	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xa6\x01\n" +
+	"\x16ListPrincipalsResponse\x12:\n" +
+	"\n" +
+	"principals\x18\x01 \x03(\v2\x1a.quorate.v1.PrincipalUsageR\n" +
+	"principals\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xd0\x01\n" +
+	"\x0ePrincipalUsage\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12>\n" +
+	"\x06groups\x18\x02 \x03(\v2&.quorate.v1.PrincipalUsage.GroupsEntryR\x06groups\x12/\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x19.quorate.v1.PrincipalNodeR\x05nodes\x1a9\n" +
+	"\vGroupsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfa\x02\n" +
+	"\rPrincipalNode\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x127\n" +
+	"\x04used\x18\x02 \x03(\v2#.quorate.v1.PrincipalNode.UsedEntryR\x04used\x12\"\n" +
+	"\fapplications\x18\x03 \x03(\tR\fapplications\x12=\n" +
+	"\x06limits\x18\x04 \x03(\v2%.quorate.v1.PrincipalNode.LimitsEntryR\x06limits\x12)\n" +
+	"\x10max_applications\x18\x05 \x01(\x03R\x0fmaxApplications\x12\x1a\n" +
+	"\bwildcard\x18\x06 \x01(\bR\bwildcard\x1a7\n" +
+	"\tUsedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a9\n" +
+	"\vLimitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01*L\n" +
 	"\x04Unit\x12\x14\n" +
 	"\x10UNIT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2073,11 +3454,16 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x17CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CHANGE_KIND_ADDED\x10\x01\x12\x17\n" +
 	"\x13CHANGE_KIND_CHANGED\x10\x02\x12\x17\n" +
-	"\x13CHANGE_KIND_REMOVED\x10\x032\xb0\x04\n" +
+	"\x13CHANGE_KIND_REMOVED\x10\x032\xd9\a\n" +
 	"\vTreeService\x12K\n" +
 	"\n" +
 	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\x12H\n" +
-	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\x12K\n" +
+	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\x12E\n" +
+	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\x12W\n" +
+	"\x0eSetMaintenance\x12!.quorate.v1.SetMaintenanceRequest\x1a\".quorate.v1.SetMaintenanceResponse\x12E\n" +
+	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\x12b\n" +
+	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x03\x90\x02\x01\x12\\\n" +
+	"\x0eListPrincipals\x12!.quorate.v1.ListPrincipalsRequest\x1a\".quorate.v1.ListPrincipalsResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\n" +
 	"DeleteTree\x12\x1d.quorate.v1.DeleteTreeRequest\x1a\x1e.quorate.v1.DeleteTreeResponse\x12G\n" +
 	"\aGetTree\x12\x1a.quorate.v1.GetTreeRequest\x1a\x1b.quorate.v1.GetTreeResponse\"\x03\x90\x02\x01\x12M\n" +
@@ -2101,101 +3487,162 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_quorate_v1_tree_proto_goTypes = []any{
-	(Unit)(0),                     // 0: quorate.v1.Unit
-	(ChangeKind)(0),               // 1: quorate.v1.ChangeKind
-	(*Resource)(nil),              // 2: quorate.v1.Resource
-	(*Node)(nil),                  // 3: quorate.v1.Node
-	(*Tree)(nil),                  // 4: quorate.v1.Tree
-	(*Change)(nil),                // 5: quorate.v1.Change
-	(*Overuse)(nil),               // 6: quorate.v1.Overuse
-	(*ApplyTreesRequest)(nil),     // 7: quorate.v1.ApplyTreesRequest
-	(*ApplyTreesResponse)(nil),    // 8: quorate.v1.ApplyTreesResponse
-	(*ConfigurationResult)(nil),   // 9: quorate.v1.ConfigurationResult
-	(*SetLimitsRequest)(nil),      // 10: quorate.v1.SetLimitsRequest
-	(*SetLimitsResponse)(nil),     // 11: quorate.v1.SetLimitsResponse
-	(*DeleteTreeRequest)(nil),     // 12: quorate.v1.DeleteTreeRequest
-	(*DeleteTreeResponse)(nil),    // 13: quorate.v1.DeleteTreeResponse
-	(*GetTreeRequest)(nil),        // 14: quorate.v1.GetTreeRequest
-	(*GetTreeResponse)(nil),       // 15: quorate.v1.GetTreeResponse
-	(*ListTreesRequest)(nil),      // 16: quorate.v1.ListTreesRequest
-	(*TreeSummary)(nil),           // 17: quorate.v1.TreeSummary
-	(*ListTreesResponse)(nil),     // 18: quorate.v1.ListTreesResponse
-	(*GetUsageRequest)(nil),       // 19: quorate.v1.GetUsageRequest
-	(*NodeUsage)(nil),             // 20: quorate.v1.NodeUsage
-	(*ResourceUsage)(nil),         // 21: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),      // 22: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),  // 23: quorate.v1.ListRevisionsRequest
-	(*Revision)(nil),              // 24: quorate.v1.Revision
-	(*ListRevisionsResponse)(nil), // 25: quorate.v1.ListRevisionsResponse
-	nil,                           // 26: quorate.v1.Node.LimitsEntry
-	nil,                           // 27: quorate.v1.Node.LabelsEntry
-	nil,                           // 28: quorate.v1.Tree.LimitsEntry
-	nil,                           // 29: quorate.v1.Tree.LabelsEntry
-	nil,                           // 30: quorate.v1.SetLimitsRequest.LimitsEntry
-	(*ReadOptions)(nil),           // 31: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),              // 32: quorate.v1.ReadInfo
-	(*Limit)(nil),                 // 33: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(Unit)(0),                        // 0: quorate.v1.Unit
+	(ChangeKind)(0),                  // 1: quorate.v1.ChangeKind
+	(*Resource)(nil),                 // 2: quorate.v1.Resource
+	(*Node)(nil),                     // 3: quorate.v1.Node
+	(*PrincipalLimit)(nil),           // 4: quorate.v1.PrincipalLimit
+	(*Move)(nil),                     // 5: quorate.v1.Move
+	(*Tree)(nil),                     // 6: quorate.v1.Tree
+	(*Change)(nil),                   // 7: quorate.v1.Change
+	(*Overuse)(nil),                  // 8: quorate.v1.Overuse
+	(*ApplyTreesRequest)(nil),        // 9: quorate.v1.ApplyTreesRequest
+	(*ApplyTreesResponse)(nil),       // 10: quorate.v1.ApplyTreesResponse
+	(*ConfigurationResult)(nil),      // 11: quorate.v1.ConfigurationResult
+	(*RoomChange)(nil),               // 12: quorate.v1.RoomChange
+	(*SetLimitsRequest)(nil),         // 13: quorate.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),        // 14: quorate.v1.SetLimitsResponse
+	(*DeleteTreeRequest)(nil),        // 15: quorate.v1.DeleteTreeRequest
+	(*DeleteTreeResponse)(nil),       // 16: quorate.v1.DeleteTreeResponse
+	(*GetTreeRequest)(nil),           // 17: quorate.v1.GetTreeRequest
+	(*GetTreeResponse)(nil),          // 18: quorate.v1.GetTreeResponse
+	(*ListTreesRequest)(nil),         // 19: quorate.v1.ListTreesRequest
+	(*TreeSummary)(nil),              // 20: quorate.v1.TreeSummary
+	(*ListTreesResponse)(nil),        // 21: quorate.v1.ListTreesResponse
+	(*GetUsageRequest)(nil),          // 22: quorate.v1.GetUsageRequest
+	(*NodeUsage)(nil),                // 23: quorate.v1.NodeUsage
+	(*ResourceUsage)(nil),            // 24: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),         // 25: quorate.v1.GetUsageResponse
+	(*ListRevisionsRequest)(nil),     // 26: quorate.v1.ListRevisionsRequest
+	(*Revision)(nil),                 // 27: quorate.v1.Revision
+	(*ListRevisionsResponse)(nil),    // 28: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),          // 29: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),         // 30: quorate.v1.MoveNodeResponse
+	(*SetMaintenanceRequest)(nil),    // 31: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),   // 32: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),          // 33: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),         // 34: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),  // 35: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 36: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),    // 37: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),   // 38: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),           // 39: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),            // 40: quorate.v1.PrincipalNode
+	nil,                              // 41: quorate.v1.Node.LimitsEntry
+	nil,                              // 42: quorate.v1.Node.LabelsEntry
+	nil,                              // 43: quorate.v1.Node.DefaultsEntry
+	nil,                              // 44: quorate.v1.Node.BorrowEntry
+	nil,                              // 45: quorate.v1.Node.LendEntry
+	nil,                              // 46: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                              // 47: quorate.v1.Tree.LimitsEntry
+	nil,                              // 48: quorate.v1.Tree.LabelsEntry
+	nil,                              // 49: quorate.v1.Tree.DefaultsEntry
+	nil,                              // 50: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                              // 51: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                              // 52: quorate.v1.PrincipalNode.UsedEntry
+	nil,                              // 53: quorate.v1.PrincipalNode.LimitsEntry
+	(*ReadOptions)(nil),              // 54: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 55: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 56: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 57: google.protobuf.Timestamp
+	(HolderKind)(0),                  // 58: quorate.v1.HolderKind
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
-	26, // 1: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	27, // 2: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
-	2,  // 3: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	28, // 4: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
-	3,  // 5: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	29, // 6: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
-	1,  // 7: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	4,  // 8: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	9,  // 9: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	5,  // 10: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	6,  // 11: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	30, // 12: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	9,  // 13: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	9,  // 14: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	31, // 15: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	4,  // 16: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	32, // 17: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	31, // 18: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	2,  // 19: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	17, // 20: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	32, // 21: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	31, // 22: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	21, // 23: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,  // 24: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	33, // 25: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	33, // 26: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	20, // 27: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	32, // 28: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	31, // 29: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	34, // 30: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	5,  // 31: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	24, // 32: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	32, // 33: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	33, // 34: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	33, // 35: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	33, // 36: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	7,  // 37: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	10, // 38: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	12, // 39: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	14, // 40: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	16, // 41: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	19, // 42: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	23, // 43: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	8,  // 44: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	11, // 45: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	13, // 46: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	15, // 47: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	18, // 48: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	22, // 49: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	25, // 50: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	44, // [44:51] is the sub-list for method output_type
-	37, // [37:44] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	41, // 1: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	42, // 2: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	4,  // 3: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
+	43, // 4: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	44, // 5: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	45, // 6: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	46, // 7: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	2,  // 8: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
+	47, // 9: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	3,  // 10: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
+	48, // 11: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	4,  // 12: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
+	49, // 13: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	5,  // 14: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
+	1,  // 15: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
+	6,  // 16: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	11, // 17: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	7,  // 18: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	8,  // 19: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	12, // 20: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	50, // 21: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	11, // 22: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	11, // 23: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	54, // 24: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	6,  // 25: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	55, // 26: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	54, // 27: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	2,  // 28: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	20, // 29: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	55, // 30: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	54, // 31: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	24, // 32: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,  // 33: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	56, // 34: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	56, // 35: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	23, // 36: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	55, // 37: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	54, // 38: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	57, // 39: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	7,  // 40: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
+	27, // 41: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	55, // 42: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	11, // 43: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	11, // 44: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	11, // 45: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	54, // 46: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	6,  // 47: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	55, // 48: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	58, // 49: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	54, // 50: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	39, // 51: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	55, // 52: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	51, // 53: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	40, // 54: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	52, // 55: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	53, // 56: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	56, // 57: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	56, // 58: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	56, // 59: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	56, // 60: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	56, // 61: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	56, // 62: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	56, // 63: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	9,  // 64: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	13, // 65: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	29, // 66: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	31, // 67: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	33, // 68: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	35, // 69: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	37, // 70: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	15, // 71: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	17, // 72: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	19, // 73: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	22, // 74: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	26, // 75: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	10, // 76: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	14, // 77: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	30, // 78: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	32, // 79: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	34, // 80: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	36, // 81: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	38, // 82: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	16, // 83: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	18, // 84: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	21, // 85: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	25, // 86: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	28, // 87: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	76, // [76:88] is the sub-list for method output_type
+	64, // [64:76] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -2204,17 +3651,22 @@ func file_quorate_v1_tree_proto_init() {
 		return
 	}
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_tree_proto_msgTypes[5].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[8].OneofWrappers = []any{}
+	file_quorate_v1_decision_proto_init()
+	file_quorate_v1_tree_proto_msgTypes[7].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[10].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[19].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[11].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[13].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[22].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[27].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[29].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   29,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -45,6 +45,18 @@ const (
 	// AllocationServiceBatchReleaseProcedure is the fully-qualified name of the AllocationService's
 	// BatchRelease RPC.
 	AllocationServiceBatchReleaseProcedure = "/quorate.v1.AllocationService/BatchRelease"
+	// AllocationServiceConfirmProcedure is the fully-qualified name of the AllocationService's Confirm
+	// RPC.
+	AllocationServiceConfirmProcedure = "/quorate.v1.AllocationService/Confirm"
+	// AllocationServiceCancelProcedure is the fully-qualified name of the AllocationService's Cancel
+	// RPC.
+	AllocationServiceCancelProcedure = "/quorate.v1.AllocationService/Cancel"
+	// AllocationServiceExplainProcedure is the fully-qualified name of the AllocationService's Explain
+	// RPC.
+	AllocationServiceExplainProcedure = "/quorate.v1.AllocationService/Explain"
+	// AllocationServiceListEventsProcedure is the fully-qualified name of the AllocationService's
+	// ListEvents RPC.
+	AllocationServiceListEventsProcedure = "/quorate.v1.AllocationService/ListEvents"
 	// AllocationServiceGetAllocationProcedure is the fully-qualified name of the AllocationService's
 	// GetAllocation RPC.
 	AllocationServiceGetAllocationProcedure = "/quorate.v1.AllocationService/GetAllocation"
@@ -71,6 +83,18 @@ type AllocationServiceClient interface {
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
 	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
 	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
+	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it again.
+	// failed_precondition when it has lapsed or was cancelled, not_found for an unknown id.
+	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
+	// Cancel ends a reservation. What it preempted or moved is put back where it was if all of that is still possible, and
+	// stays as it is otherwise; the answer says which. Idempotent. failed_precondition when it is confirmed already.
+	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
+	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
+	// the smallest change that would admit it. A denial is an answer here, not an error.
+	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
+	// ListEvents pages through what happened lately to allocations: denials, preemptions, lapses. The ledger remembers the
+	// last 10,000.
+	ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error)
 	// GetAllocation shows one allocation, held or ended but not yet forgotten.
 	GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error)
 	// ListAllocations pages through held allocations in the order of their grants (fences).
@@ -112,6 +136,32 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			connect.WithSchema(allocationServiceMethods.ByName("BatchRelease")),
 			connect.WithClientOptions(opts...),
 		),
+		confirm: connect.NewClient[v1.ConfirmRequest, v1.ConfirmResponse](
+			httpClient,
+			baseURL+AllocationServiceConfirmProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("Confirm")),
+			connect.WithClientOptions(opts...),
+		),
+		cancel: connect.NewClient[v1.CancelRequest, v1.CancelResponse](
+			httpClient,
+			baseURL+AllocationServiceCancelProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("Cancel")),
+			connect.WithClientOptions(opts...),
+		),
+		explain: connect.NewClient[v1.ExplainRequest, v1.ExplainResponse](
+			httpClient,
+			baseURL+AllocationServiceExplainProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("Explain")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listEvents: connect.NewClient[v1.ListEventsRequest, v1.ListEventsResponse](
+			httpClient,
+			baseURL+AllocationServiceListEventsProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("ListEvents")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getAllocation: connect.NewClient[v1.GetAllocationRequest, v1.GetAllocationResponse](
 			httpClient,
 			baseURL+AllocationServiceGetAllocationProcedure,
@@ -135,6 +185,10 @@ type allocationServiceClient struct {
 	batchAllocate   *connect.Client[v1.BatchAllocateRequest, v1.BatchAllocateResponse]
 	release         *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
 	batchRelease    *connect.Client[v1.BatchReleaseRequest, v1.BatchReleaseResponse]
+	confirm         *connect.Client[v1.ConfirmRequest, v1.ConfirmResponse]
+	cancel          *connect.Client[v1.CancelRequest, v1.CancelResponse]
+	explain         *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
+	listEvents      *connect.Client[v1.ListEventsRequest, v1.ListEventsResponse]
 	getAllocation   *connect.Client[v1.GetAllocationRequest, v1.GetAllocationResponse]
 	listAllocations *connect.Client[v1.ListAllocationsRequest, v1.ListAllocationsResponse]
 }
@@ -169,6 +223,42 @@ func (c *allocationServiceClient) Release(ctx context.Context, req *v1.ReleaseRe
 // BatchRelease calls quorate.v1.AllocationService.BatchRelease.
 func (c *allocationServiceClient) BatchRelease(ctx context.Context, req *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error) {
 	response, err := c.batchRelease.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Confirm calls quorate.v1.AllocationService.Confirm.
+func (c *allocationServiceClient) Confirm(ctx context.Context, req *v1.ConfirmRequest) (*v1.ConfirmResponse, error) {
+	response, err := c.confirm.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Cancel calls quorate.v1.AllocationService.Cancel.
+func (c *allocationServiceClient) Cancel(ctx context.Context, req *v1.CancelRequest) (*v1.CancelResponse, error) {
+	response, err := c.cancel.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Explain calls quorate.v1.AllocationService.Explain.
+func (c *allocationServiceClient) Explain(ctx context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	response, err := c.explain.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListEvents calls quorate.v1.AllocationService.ListEvents.
+func (c *allocationServiceClient) ListEvents(ctx context.Context, req *v1.ListEventsRequest) (*v1.ListEventsResponse, error) {
+	response, err := c.listEvents.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -211,6 +301,18 @@ type AllocationServiceHandler interface {
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
 	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
 	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
+	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it again.
+	// failed_precondition when it has lapsed or was cancelled, not_found for an unknown id.
+	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
+	// Cancel ends a reservation. What it preempted or moved is put back where it was if all of that is still possible, and
+	// stays as it is otherwise; the answer says which. Idempotent. failed_precondition when it is confirmed already.
+	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
+	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
+	// the smallest change that would admit it. A denial is an answer here, not an error.
+	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
+	// ListEvents pages through what happened lately to allocations: denials, preemptions, lapses. The ledger remembers the
+	// last 10,000.
+	ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error)
 	// GetAllocation shows one allocation, held or ended but not yet forgotten.
 	GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error)
 	// ListAllocations pages through held allocations in the order of their grants (fences).
@@ -248,6 +350,32 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 		connect.WithSchema(allocationServiceMethods.ByName("BatchRelease")),
 		connect.WithHandlerOptions(opts...),
 	)
+	allocationServiceConfirmHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceConfirmProcedure,
+		svc.Confirm,
+		connect.WithSchema(allocationServiceMethods.ByName("Confirm")),
+		connect.WithHandlerOptions(opts...),
+	)
+	allocationServiceCancelHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceCancelProcedure,
+		svc.Cancel,
+		connect.WithSchema(allocationServiceMethods.ByName("Cancel")),
+		connect.WithHandlerOptions(opts...),
+	)
+	allocationServiceExplainHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceExplainProcedure,
+		svc.Explain,
+		connect.WithSchema(allocationServiceMethods.ByName("Explain")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	allocationServiceListEventsHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceListEventsProcedure,
+		svc.ListEvents,
+		connect.WithSchema(allocationServiceMethods.ByName("ListEvents")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	allocationServiceGetAllocationHandler := connect.NewUnaryHandlerSimple(
 		AllocationServiceGetAllocationProcedure,
 		svc.GetAllocation,
@@ -272,6 +400,14 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 			allocationServiceReleaseHandler.ServeHTTP(w, r)
 		case AllocationServiceBatchReleaseProcedure:
 			allocationServiceBatchReleaseHandler.ServeHTTP(w, r)
+		case AllocationServiceConfirmProcedure:
+			allocationServiceConfirmHandler.ServeHTTP(w, r)
+		case AllocationServiceCancelProcedure:
+			allocationServiceCancelHandler.ServeHTTP(w, r)
+		case AllocationServiceExplainProcedure:
+			allocationServiceExplainHandler.ServeHTTP(w, r)
+		case AllocationServiceListEventsProcedure:
+			allocationServiceListEventsHandler.ServeHTTP(w, r)
 		case AllocationServiceGetAllocationProcedure:
 			allocationServiceGetAllocationHandler.ServeHTTP(w, r)
 		case AllocationServiceListAllocationsProcedure:
@@ -299,6 +435,22 @@ func (UnimplementedAllocationServiceHandler) Release(context.Context, *v1.Releas
 
 func (UnimplementedAllocationServiceHandler) BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.BatchRelease is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Confirm is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Cancel is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Explain is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.ListEvents is not implemented"))
 }
 
 func (UnimplementedAllocationServiceHandler) GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error) {

@@ -37,6 +37,19 @@ const (
 	TreeServiceApplyTreesProcedure = "/quorate.v1.TreeService/ApplyTrees"
 	// TreeServiceSetLimitsProcedure is the fully-qualified name of the TreeService's SetLimits RPC.
 	TreeServiceSetLimitsProcedure = "/quorate.v1.TreeService/SetLimits"
+	// TreeServiceMoveNodeProcedure is the fully-qualified name of the TreeService's MoveNode RPC.
+	TreeServiceMoveNodeProcedure = "/quorate.v1.TreeService/MoveNode"
+	// TreeServiceSetMaintenanceProcedure is the fully-qualified name of the TreeService's
+	// SetMaintenance RPC.
+	TreeServiceSetMaintenanceProcedure = "/quorate.v1.TreeService/SetMaintenance"
+	// TreeServiceRollBackProcedure is the fully-qualified name of the TreeService's RollBack RPC.
+	TreeServiceRollBackProcedure = "/quorate.v1.TreeService/RollBack"
+	// TreeServiceGetConfigurationProcedure is the fully-qualified name of the TreeService's
+	// GetConfiguration RPC.
+	TreeServiceGetConfigurationProcedure = "/quorate.v1.TreeService/GetConfiguration"
+	// TreeServiceListPrincipalsProcedure is the fully-qualified name of the TreeService's
+	// ListPrincipals RPC.
+	TreeServiceListPrincipalsProcedure = "/quorate.v1.TreeService/ListPrincipals"
 	// TreeServiceDeleteTreeProcedure is the fully-qualified name of the TreeService's DeleteTree RPC.
 	TreeServiceDeleteTreeProcedure = "/quorate.v1.TreeService/DeleteTree"
 	// TreeServiceGetTreeProcedure is the fully-qualified name of the TreeService's GetTree RPC.
@@ -60,6 +73,19 @@ type TreeServiceClient interface {
 	ApplyTrees(context.Context, *v1.ApplyTreesRequest) (*v1.ApplyTreesResponse, error)
 	// SetLimits changes limits of one node and leaves everything else alone. Errors as ApplyTrees, and not_found.
 	SetLimits(context.Context, *v1.SetLimitsRequest) (*v1.SetLimitsResponse, error)
+	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along; old
+	// and new ancestors are checked. Errors as ApplyTrees, and not_found.
+	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
+	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node whatever the limits
+	// say, or off again; the answer lists what is over its limits.
+	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
+	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition when
+	// the history does not reach back so far, or the result is refused as by ApplyTrees.
+	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
+	// GetConfiguration shows all trees at one point of the log.
+	GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error)
+	// ListPrincipals shows use and limits of users or groups in one tree, by name.
+	ListPrincipals(context.Context, *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error)
 	// DeleteTree removes a tree; failed_precondition while anything is held in it, not_found if it is unknown.
 	DeleteTree(context.Context, *v1.DeleteTreeRequest) (*v1.DeleteTreeResponse, error)
 	// GetTree shows one tree as ApplyTrees would take it.
@@ -93,6 +119,38 @@ func NewTreeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			httpClient,
 			baseURL+TreeServiceSetLimitsProcedure,
 			connect.WithSchema(treeServiceMethods.ByName("SetLimits")),
+			connect.WithClientOptions(opts...),
+		),
+		moveNode: connect.NewClient[v1.MoveNodeRequest, v1.MoveNodeResponse](
+			httpClient,
+			baseURL+TreeServiceMoveNodeProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("MoveNode")),
+			connect.WithClientOptions(opts...),
+		),
+		setMaintenance: connect.NewClient[v1.SetMaintenanceRequest, v1.SetMaintenanceResponse](
+			httpClient,
+			baseURL+TreeServiceSetMaintenanceProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("SetMaintenance")),
+			connect.WithClientOptions(opts...),
+		),
+		rollBack: connect.NewClient[v1.RollBackRequest, v1.RollBackResponse](
+			httpClient,
+			baseURL+TreeServiceRollBackProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("RollBack")),
+			connect.WithClientOptions(opts...),
+		),
+		getConfiguration: connect.NewClient[v1.GetConfigurationRequest, v1.GetConfigurationResponse](
+			httpClient,
+			baseURL+TreeServiceGetConfigurationProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("GetConfiguration")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listPrincipals: connect.NewClient[v1.ListPrincipalsRequest, v1.ListPrincipalsResponse](
+			httpClient,
+			baseURL+TreeServiceListPrincipalsProcedure,
+			connect.WithSchema(treeServiceMethods.ByName("ListPrincipals")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		deleteTree: connect.NewClient[v1.DeleteTreeRequest, v1.DeleteTreeResponse](
@@ -134,13 +192,18 @@ func NewTreeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 
 // treeServiceClient implements TreeServiceClient.
 type treeServiceClient struct {
-	applyTrees    *connect.Client[v1.ApplyTreesRequest, v1.ApplyTreesResponse]
-	setLimits     *connect.Client[v1.SetLimitsRequest, v1.SetLimitsResponse]
-	deleteTree    *connect.Client[v1.DeleteTreeRequest, v1.DeleteTreeResponse]
-	getTree       *connect.Client[v1.GetTreeRequest, v1.GetTreeResponse]
-	listTrees     *connect.Client[v1.ListTreesRequest, v1.ListTreesResponse]
-	getUsage      *connect.Client[v1.GetUsageRequest, v1.GetUsageResponse]
-	listRevisions *connect.Client[v1.ListRevisionsRequest, v1.ListRevisionsResponse]
+	applyTrees       *connect.Client[v1.ApplyTreesRequest, v1.ApplyTreesResponse]
+	setLimits        *connect.Client[v1.SetLimitsRequest, v1.SetLimitsResponse]
+	moveNode         *connect.Client[v1.MoveNodeRequest, v1.MoveNodeResponse]
+	setMaintenance   *connect.Client[v1.SetMaintenanceRequest, v1.SetMaintenanceResponse]
+	rollBack         *connect.Client[v1.RollBackRequest, v1.RollBackResponse]
+	getConfiguration *connect.Client[v1.GetConfigurationRequest, v1.GetConfigurationResponse]
+	listPrincipals   *connect.Client[v1.ListPrincipalsRequest, v1.ListPrincipalsResponse]
+	deleteTree       *connect.Client[v1.DeleteTreeRequest, v1.DeleteTreeResponse]
+	getTree          *connect.Client[v1.GetTreeRequest, v1.GetTreeResponse]
+	listTrees        *connect.Client[v1.ListTreesRequest, v1.ListTreesResponse]
+	getUsage         *connect.Client[v1.GetUsageRequest, v1.GetUsageResponse]
+	listRevisions    *connect.Client[v1.ListRevisionsRequest, v1.ListRevisionsResponse]
 }
 
 // ApplyTrees calls quorate.v1.TreeService.ApplyTrees.
@@ -155,6 +218,51 @@ func (c *treeServiceClient) ApplyTrees(ctx context.Context, req *v1.ApplyTreesRe
 // SetLimits calls quorate.v1.TreeService.SetLimits.
 func (c *treeServiceClient) SetLimits(ctx context.Context, req *v1.SetLimitsRequest) (*v1.SetLimitsResponse, error) {
 	response, err := c.setLimits.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// MoveNode calls quorate.v1.TreeService.MoveNode.
+func (c *treeServiceClient) MoveNode(ctx context.Context, req *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error) {
+	response, err := c.moveNode.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// SetMaintenance calls quorate.v1.TreeService.SetMaintenance.
+func (c *treeServiceClient) SetMaintenance(ctx context.Context, req *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error) {
+	response, err := c.setMaintenance.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// RollBack calls quorate.v1.TreeService.RollBack.
+func (c *treeServiceClient) RollBack(ctx context.Context, req *v1.RollBackRequest) (*v1.RollBackResponse, error) {
+	response, err := c.rollBack.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetConfiguration calls quorate.v1.TreeService.GetConfiguration.
+func (c *treeServiceClient) GetConfiguration(ctx context.Context, req *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error) {
+	response, err := c.getConfiguration.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListPrincipals calls quorate.v1.TreeService.ListPrincipals.
+func (c *treeServiceClient) ListPrincipals(ctx context.Context, req *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error) {
+	response, err := c.listPrincipals.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -216,6 +324,19 @@ type TreeServiceHandler interface {
 	ApplyTrees(context.Context, *v1.ApplyTreesRequest) (*v1.ApplyTreesResponse, error)
 	// SetLimits changes limits of one node and leaves everything else alone. Errors as ApplyTrees, and not_found.
 	SetLimits(context.Context, *v1.SetLimitsRequest) (*v1.SetLimitsResponse, error)
+	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along; old
+	// and new ancestors are checked. Errors as ApplyTrees, and not_found.
+	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
+	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node whatever the limits
+	// say, or off again; the answer lists what is over its limits.
+	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
+	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition when
+	// the history does not reach back so far, or the result is refused as by ApplyTrees.
+	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
+	// GetConfiguration shows all trees at one point of the log.
+	GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error)
+	// ListPrincipals shows use and limits of users or groups in one tree, by name.
+	ListPrincipals(context.Context, *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error)
 	// DeleteTree removes a tree; failed_precondition while anything is held in it, not_found if it is unknown.
 	DeleteTree(context.Context, *v1.DeleteTreeRequest) (*v1.DeleteTreeResponse, error)
 	// GetTree shows one tree as ApplyTrees would take it.
@@ -245,6 +366,38 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 		TreeServiceSetLimitsProcedure,
 		svc.SetLimits,
 		connect.WithSchema(treeServiceMethods.ByName("SetLimits")),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceMoveNodeHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceMoveNodeProcedure,
+		svc.MoveNode,
+		connect.WithSchema(treeServiceMethods.ByName("MoveNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceSetMaintenanceHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceSetMaintenanceProcedure,
+		svc.SetMaintenance,
+		connect.WithSchema(treeServiceMethods.ByName("SetMaintenance")),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceRollBackHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceRollBackProcedure,
+		svc.RollBack,
+		connect.WithSchema(treeServiceMethods.ByName("RollBack")),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceGetConfigurationHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceGetConfigurationProcedure,
+		svc.GetConfiguration,
+		connect.WithSchema(treeServiceMethods.ByName("GetConfiguration")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	treeServiceListPrincipalsHandler := connect.NewUnaryHandlerSimple(
+		TreeServiceListPrincipalsProcedure,
+		svc.ListPrincipals,
+		connect.WithSchema(treeServiceMethods.ByName("ListPrincipals")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
 	treeServiceDeleteTreeHandler := connect.NewUnaryHandlerSimple(
@@ -287,6 +440,16 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 			treeServiceApplyTreesHandler.ServeHTTP(w, r)
 		case TreeServiceSetLimitsProcedure:
 			treeServiceSetLimitsHandler.ServeHTTP(w, r)
+		case TreeServiceMoveNodeProcedure:
+			treeServiceMoveNodeHandler.ServeHTTP(w, r)
+		case TreeServiceSetMaintenanceProcedure:
+			treeServiceSetMaintenanceHandler.ServeHTTP(w, r)
+		case TreeServiceRollBackProcedure:
+			treeServiceRollBackHandler.ServeHTTP(w, r)
+		case TreeServiceGetConfigurationProcedure:
+			treeServiceGetConfigurationHandler.ServeHTTP(w, r)
+		case TreeServiceListPrincipalsProcedure:
+			treeServiceListPrincipalsHandler.ServeHTTP(w, r)
 		case TreeServiceDeleteTreeProcedure:
 			treeServiceDeleteTreeHandler.ServeHTTP(w, r)
 		case TreeServiceGetTreeProcedure:
@@ -312,6 +475,26 @@ func (UnimplementedTreeServiceHandler) ApplyTrees(context.Context, *v1.ApplyTree
 
 func (UnimplementedTreeServiceHandler) SetLimits(context.Context, *v1.SetLimitsRequest) (*v1.SetLimitsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.SetLimits is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.MoveNode is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.SetMaintenance is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.RollBack is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.GetConfiguration is not implemented"))
+}
+
+func (UnimplementedTreeServiceHandler) ListPrincipals(context.Context, *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ListPrincipals is not implemented"))
 }
 
 func (UnimplementedTreeServiceHandler) DeleteTree(context.Context, *v1.DeleteTreeRequest) (*v1.DeleteTreeResponse, error) {
