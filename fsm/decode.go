@@ -53,11 +53,33 @@ func decodeCommand(c *logv1.Command) (quota.Command, error) {
 		return decodeAllocate(c.Allocate), nil
 	case *logv1.Command_Release:
 		return quota.Release{ID: c.Release.GetId()}, nil
+	case *logv1.Command_Confirm:
+		return quota.Confirm{ID: c.Confirm.GetId()}, nil
+	case *logv1.Command_Cancel:
+		return quota.Cancel{ID: c.Cancel.GetId()}, nil
+	case *logv1.Command_Expire:
+		return quota.Expire{Most: int(c.Expire.GetMost())}, nil
+	}
+	return decodeChange(c)
+}
+
+// decodeChange reads a change of configuration.
+func decodeChange(c *logv1.Command) (quota.Command, error) {
+	switch c := c.GetCommand().(type) {
 	case *logv1.Command_ApplyTrees:
-		return quota.ApplyTrees{Meta: decodeMeta(c.ApplyTrees.GetMeta()), Trees: each(c.ApplyTrees.GetTrees(), decodeTree)}, nil
+		a := c.ApplyTrees
+		return quota.ApplyTrees{Meta: decodeMeta(a.GetMeta()), Trees: each(a.GetTrees(), decodeTree), Prune: a.GetPrune()}, nil
 	case *logv1.Command_SetLimits:
 		s := c.SetLimits
 		return quota.SetLimits{Meta: decodeMeta(s.GetMeta()), Tree: s.GetTree(), Node: s.GetNode(), Limits: each(s.GetLimits(), decodeLimit)}, nil
+	case *logv1.Command_MoveNode:
+		m := c.MoveNode
+		return quota.MoveNode{Meta: decodeMeta(m.GetMeta()), Tree: m.GetTree(), From: m.GetFrom(), To: m.GetTo()}, nil
+	case *logv1.Command_SetMaintenance:
+		s := c.SetMaintenance
+		return quota.SetMaintenance{Meta: decodeMeta(s.GetMeta()), Tree: s.GetTree(), On: s.GetOn()}, nil
+	case *logv1.Command_RollBack:
+		return quota.RollBack{Meta: decodeMeta(c.RollBack.GetMeta()), Revision: c.RollBack.GetRevision()}, nil
 	case *logv1.Command_DeleteTree:
 		return quota.DeleteTree{Meta: decodeMeta(c.DeleteTree.GetMeta()), Tree: c.DeleteTree.GetTree()}, nil
 	}
@@ -65,11 +87,21 @@ func decodeCommand(c *logv1.Command) (quota.Command, error) {
 }
 
 func decodeAllocate(c *logv1.Allocate) quota.Allocate {
-	return quota.Allocate{ID: c.GetId(), Claims: each(c.GetClaims(), decodeClaim), Labels: each(c.GetLabels(), decodeLabel)}
+	return quota.Allocate{
+		ID: c.GetId(), Claims: each(c.GetClaims(), decodeClaim), Labels: each(c.GetLabels(), decodeLabel),
+		Principal: decodePrincipal(c.GetPrincipal()), Mode: quota.Mode(min(c.GetMode(), 255)), ReserveFor: quota.Span(c.GetReserveMs()),
+	}
+}
+
+func decodePrincipal(p *logv1.Principal) quota.Principal {
+	return quota.Principal{User: p.GetUser(), Groups: p.GetGroups(), Application: p.GetApplication()}
 }
 
 func decodeClaim(c *logv1.Claim) quota.Claim {
-	return quota.Claim{Tree: c.GetTree(), Node: c.GetNode(), Amounts: each(c.GetAmounts(), decodeAmount)}
+	return quota.Claim{
+		Tree: c.GetTree(), Node: c.GetNode(), Amounts: each(c.GetAmounts(), decodeAmount),
+		Standing: quota.Standing{Priority: c.GetPriority(), Type: c.GetType(), Unpreemptable: c.GetUnpreemptable()},
+	}
 }
 
 func decodeAmount(a *logv1.Amount) quota.Component {
@@ -89,15 +121,33 @@ func decodeMeta(m *logv1.ChangeMeta) quota.ChangeMeta {
 }
 
 func decodeTree(t *logv1.Tree) quota.TreeSpec {
-	return quota.TreeSpec{Name: t.GetName(), Resources: each(t.GetResources(), decodeResource), Nodes: each(t.GetNodes(), decodeNode)}
+	return quota.TreeSpec{
+		Name: t.GetName(), Resources: each(t.GetResources(), decodeResource), Nodes: each(t.GetNodes(), decodeNode),
+		TreeSettings: quota.TreeSettings{Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance()},
+		Moves:        each(t.GetMoves(), decodeMove),
+	}
 }
+
+func decodeMove(m *logv1.Move) quota.Move { return quota.Move{From: m.GetFrom(), To: m.GetTo()} }
 
 func decodeResource(r *logv1.Resource) quota.Resource {
 	return quota.Resource{Name: r.GetName(), Unit: quota.Unit(min(r.GetUnit(), 255))}
 }
 
 func decodeNode(n *logv1.Node) quota.NodeSpec {
-	return quota.NodeSpec{Path: n.GetPath(), Policy: n.GetPolicy(), Limits: each(n.GetLimits(), decodeLimit), Labels: each(n.GetLabels(), decodeLabel)}
+	return quota.NodeSpec{
+		Path: n.GetPath(), Policy: n.GetPolicy(), Limits: each(n.GetLimits(), decodeLimit), Labels: each(n.GetLabels(), decodeLabel),
+		Hard: n.GetHard(), Principals: each(n.GetPrincipals(), decodePrincipalLimit), Defaults: each(n.GetDefaults(), decodeLimit),
+		Borrow: each(n.GetBorrow(), decodeLimit), Lend: each(n.GetLend(), decodeLimit),
+		Applications: quota.Amount(n.GetApplications()), Admins: n.GetAdmins(),
+	}
+}
+
+func decodePrincipalLimit(p *logv1.PrincipalLimit) quota.PrincipalLimit {
+	return quota.PrincipalLimit{
+		Users: p.GetUsers(), Groups: p.GetGroups(), Limits: each(p.GetLimits(), decodeAmount),
+		Applications: quota.Amount(p.GetApplications()), Description: p.GetDescription(),
+	}
 }
 
 // decodeLimit reads the numbers of entry.proto; an unknown one becomes a kind that the ledger refuses.

@@ -11,7 +11,7 @@ import (
 )
 
 // EntryFormat is the newest format of entries that this version writes and understands: the node's feature level.
-const EntryFormat uint32 = 1
+const EntryFormat uint32 = 2
 
 // Sizes of one log entry.
 const (
@@ -66,14 +66,37 @@ func encodeCommand(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_Allocate{Allocate: encodeAllocate(c)}}
 	case quota.Release:
 		return &logv1.Command{Command: &logv1.Command_Release{Release: &logv1.Release{Id: c.ID}}}
+	case quota.Confirm:
+		return &logv1.Command{Command: &logv1.Command_Confirm{Confirm: &logv1.Confirm{Id: c.ID}}}
+	case quota.Cancel:
+		return &logv1.Command{Command: &logv1.Command_Cancel{Cancel: &logv1.Cancel{Id: c.ID}}}
+	case quota.Expire:
+		return &logv1.Command{Command: &logv1.Command_Expire{Expire: &logv1.Expire{Most: int64(c.Most)}}}
+	}
+	return encodeChange(c)
+}
+
+// encodeChange writes a change of configuration.
+func encodeChange(c quota.Command) *logv1.Command {
+	switch c := c.(type) {
 	case quota.ApplyTrees:
 		return &logv1.Command{Command: &logv1.Command_ApplyTrees{ApplyTrees: &logv1.ApplyTrees{
-			Meta: encodeMeta(c.Meta), Trees: each(c.Trees, encodeTree),
+			Meta: encodeMeta(c.Meta), Trees: each(c.Trees, encodeTree), Prune: c.Prune,
 		}}}
 	case quota.SetLimits:
 		return &logv1.Command{Command: &logv1.Command_SetLimits{SetLimits: &logv1.SetLimits{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree, Node: c.Node, Limits: each(c.Limits, encodeLimit),
 		}}}
+	case quota.MoveNode:
+		return &logv1.Command{Command: &logv1.Command_MoveNode{MoveNode: &logv1.MoveNode{
+			Meta: encodeMeta(c.Meta), Tree: c.Tree, From: c.From, To: c.To,
+		}}}
+	case quota.SetMaintenance:
+		return &logv1.Command{Command: &logv1.Command_SetMaintenance{SetMaintenance: &logv1.SetMaintenance{
+			Meta: encodeMeta(c.Meta), Tree: c.Tree, On: c.On,
+		}}}
+	case quota.RollBack:
+		return &logv1.Command{Command: &logv1.Command_RollBack{RollBack: &logv1.RollBack{Meta: encodeMeta(c.Meta), Revision: c.Revision}}}
 	case quota.DeleteTree:
 		return &logv1.Command{Command: &logv1.Command_DeleteTree{DeleteTree: &logv1.DeleteTree{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree,
@@ -95,11 +118,24 @@ func each[From, To any](list []From, convert func(From) To) []To {
 }
 
 func encodeAllocate(c quota.Allocate) *logv1.Allocate {
-	return &logv1.Allocate{Id: c.ID, Claims: each(c.Claims, encodeClaim), Labels: each(c.Labels, encodeLabel)}
+	return &logv1.Allocate{
+		Id: c.ID, Claims: each(c.Claims, encodeClaim), Labels: each(c.Labels, encodeLabel), Principal: encodePrincipal(c.Principal),
+		Mode: uint32(c.Mode), ReserveMs: int64(c.ReserveFor),
+	}
+}
+
+func encodePrincipal(p quota.Principal) *logv1.Principal {
+	if p.User == "" && p.Application == "" && len(p.Groups) == 0 {
+		return nil
+	}
+	return &logv1.Principal{User: p.User, Groups: p.Groups, Application: p.Application}
 }
 
 func encodeClaim(c quota.Claim) *logv1.Claim {
-	return &logv1.Claim{Tree: c.Tree, Node: c.Node, Amounts: each(c.Amounts, encodeAmount)}
+	return &logv1.Claim{
+		Tree: c.Tree, Node: c.Node, Amounts: each(c.Amounts, encodeAmount),
+		Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable,
+	}
 }
 
 func encodeAmount(c quota.Component) *logv1.Amount {
@@ -115,15 +151,31 @@ func encodeMeta(m quota.ChangeMeta) *logv1.ChangeMeta {
 }
 
 func encodeTree(t quota.TreeSpec) *logv1.Tree {
-	return &logv1.Tree{Name: t.Name, Resources: each(t.Resources, encodeResource), Nodes: each(t.Nodes, encodeNode)}
+	return &logv1.Tree{
+		Name: t.Name, Resources: each(t.Resources, encodeResource), Nodes: each(t.Nodes, encodeNode),
+		Forest: t.Forest, RequireReason: t.RequireReason, Maintenance: t.Maintenance, Moves: each(t.Moves, encodeMove),
+	}
 }
+
+func encodeMove(m quota.Move) *logv1.Move { return &logv1.Move{From: m.From, To: m.To} }
 
 func encodeResource(r quota.Resource) *logv1.Resource {
 	return &logv1.Resource{Name: r.Name, Unit: uint32(r.Unit)}
 }
 
 func encodeNode(n quota.NodeSpec) *logv1.Node {
-	return &logv1.Node{Path: n.Path, Policy: n.Policy, Limits: each(n.Limits, encodeLimit), Labels: each(n.Labels, encodeLabel)}
+	return &logv1.Node{
+		Path: n.Path, Policy: n.Policy, Limits: each(n.Limits, encodeLimit), Labels: each(n.Labels, encodeLabel),
+		Hard: n.Hard, Principals: each(n.Principals, encodePrincipalLimit), Defaults: each(n.Defaults, encodeLimit),
+		Borrow: each(n.Borrow, encodeLimit), Lend: each(n.Lend, encodeLimit),
+		Applications: int64(n.Applications), Admins: n.Admins,
+	}
+}
+
+func encodePrincipalLimit(p quota.PrincipalLimit) *logv1.PrincipalLimit {
+	return &logv1.PrincipalLimit{
+		Users: p.Users, Groups: p.Groups, Limits: each(p.Limits, encodeAmount), Applications: int64(p.Applications), Description: p.Description,
+	}
 }
 
 // encodeLimit writes the numbers of entry.proto. A kind that is none becomes 0, which decodes to none again, so that it

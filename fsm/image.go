@@ -13,21 +13,29 @@ func appendLength(buffer []byte, n int) []byte {
 }
 
 func encodeTreeImage(t quota.TreeImage) *logv1.TreeRecord {
-	record := &logv1.TreeRecord{Tree: &logv1.Tree{Name: t.Name, Resources: each(t.Resources, encodeResource)}}
+	record := &logv1.TreeRecord{Tree: encodeTree(quota.TreeSpec{Name: t.Name, TreeSettings: t.Settings, Resources: t.Resources})}
 	for _, n := range t.Nodes {
 		record.Tree.Nodes = append(record.Tree.Nodes, encodeNode(*n.Spec))
 		record.NodeIds = append(record.NodeIds, n.ID)
+		if n.Made {
+			record.Made = append(record.Made, n.ID)
+		}
 	}
 	return record
 }
 
 func decodeTreeImage(r *logv1.TreeRecord) quota.TreeImage {
 	spec := decodeTree(r.GetTree())
-	image := quota.TreeImage{Name: spec.Name, Resources: spec.Resources}
+	image := quota.TreeImage{Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources}
+	made := map[uint64]bool{}
+	for _, id := range r.GetMade() {
+		made[id] = true
+	}
 	for i := range spec.Nodes {
 		n := quota.NodeImage{Spec: &spec.Nodes[i]}
 		if i < len(r.GetNodeIds()) {
 			n.ID = r.GetNodeIds()[i]
+			n.Made = made[n.ID]
 		}
 		image.Nodes = append(image.Nodes, n)
 	}
@@ -41,6 +49,23 @@ func encodeRevision(r *quota.Revision) *logv1.RevisionRecord {
 		Changes: each(r.Changes, func(c quota.Change) *logv1.ChangeRecord {
 			return &logv1.ChangeRecord{Kind: uint32(c.Kind), Tree: c.Tree, Node: c.Node, Field: c.Field, Before: c.Before, After: c.After}
 		}),
+		Undo: each(r.Undo, encodeUndo), Undoable: r.Undoable,
+	}
+}
+
+func encodeUndo(u quota.TreeUndo) *logv1.TreeUndo {
+	return &logv1.TreeUndo{
+		Name: u.Name, Added: u.Added, Removed: u.Removed, Forest: u.Forest, RequireReason: u.RequireReason, Maintenance: u.Maintenance,
+		Resources: each(u.Resources, encodeResource), Nodes: each(u.Nodes, encodeNode), AddedPaths: u.AddedPaths, Moves: each(u.Moves, encodeMove),
+	}
+}
+
+func decodeUndo(u *logv1.TreeUndo) quota.TreeUndo {
+	return quota.TreeUndo{
+		Name: u.GetName(), Added: u.GetAdded(), Removed: u.GetRemoved(),
+		TreeSettings: quota.TreeSettings{Forest: u.GetForest(), RequireReason: u.GetRequireReason(), Maintenance: u.GetMaintenance()},
+		Resources:    each(u.GetResources(), decodeResource), Nodes: each(u.GetNodes(), decodeNode),
+		AddedPaths: u.GetAddedPaths(), Moves: each(u.GetMoves(), decodeMove),
 	}
 }
 
@@ -54,13 +79,16 @@ func decodeRevision(r *logv1.RevisionRecord) *quota.Revision {
 				Before: c.GetBefore(), After: c.GetAfter(),
 			}
 		}),
+		Undo: each(r.GetUndo(), decodeUndo), Undoable: r.GetUndoable(),
 	}
 }
 
 func encodeAllocation(a quota.AllocationImage) *logv1.AllocationRecord {
 	record := &logv1.AllocationRecord{
 		Request: encodeAllocate(a.Request), Fence: a.Fence, GrantedMs: int64(a.Granted.At), GrantedWallMs: a.Granted.Wall,
-		Placed: a.Placed, PlacedPaths: a.PlacedPaths,
+		Placed: a.Placed, PlacedPaths: a.PlacedPaths, Homes: a.Homes, Seats: a.Seats, Groups: a.Groups,
+		State: uint32(a.State), UntilMs: int64(a.Until), Forced: a.Forced, By: a.By,
+		Preempted: each(a.Preempted, encodePreempted), Displaced: each(a.Displaced, encodeDisplacement),
 	}
 	if a.Ended != nil {
 		record.EndedMs, record.EndedWallMs = int64(a.Ended.At), a.Ended.Wall
@@ -72,10 +100,71 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) quota.AllocationIma
 	a := quota.AllocationImage{
 		Request: decodeAllocate(r.GetRequest()), Fence: r.GetFence(),
 		Granted: quota.Stamp{At: quota.Instant(r.GetGrantedMs()), Wall: r.GetGrantedWallMs()},
-		Placed:  r.GetPlaced(), PlacedPaths: r.GetPlacedPaths(),
+		Placed:  r.GetPlaced(), PlacedPaths: r.GetPlacedPaths(), Homes: r.GetHomes(), Seats: r.GetSeats(), Groups: r.GetGroups(),
+		State: quota.State(min(r.GetState(), 255)), Until: quota.Instant(r.GetUntilMs()), Forced: r.GetForced(), By: r.GetBy(),
+		Preempted: each(r.GetPreempted(), decodePreempted), Displaced: each(r.GetDisplaced(), decodeDisplacement),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}
 	}
 	return a
+}
+
+func encodePreempted(p quota.Preempted) *logv1.PreemptedRecord {
+	return &logv1.PreemptedRecord{Id: p.ID, Tree: p.Tree, Node: p.Node}
+}
+
+func decodePreempted(p *logv1.PreemptedRecord) quota.Preempted {
+	return quota.Preempted{ID: p.GetId(), Tree: p.GetTree(), Node: p.GetNode()}
+}
+
+func encodeDisplacement(d quota.DisplacementImage) *logv1.Displacement {
+	return &logv1.Displacement{Id: d.ID, Claim: int64(d.Claim), From: d.From, FromSeat: d.FromSeat, Seat: d.Seat}
+}
+
+func decodeDisplacement(d *logv1.Displacement) quota.DisplacementImage {
+	return quota.DisplacementImage{ID: d.GetId(), Claim: int(d.GetClaim()), From: d.GetFrom(), FromSeat: d.GetFromSeat(), Seat: d.GetSeat()}
+}
+
+func encodeEvent(e *quota.Event) *logv1.EventRecord {
+	record := &logv1.EventRecord{
+		Number: e.Number, Kind: uint32(e.Kind), Id: e.ID, By: e.By, TimeMs: int64(e.Stamp.At), WallMs: e.Stamp.Wall,
+	}
+	if e.Request != nil {
+		record.Request = encodeAllocate(*e.Request)
+	}
+	if e.Decision != nil {
+		record.Violations = each(e.Decision.Violations, encodeViolation)
+	}
+	return record
+}
+
+func decodeEvent(r *logv1.EventRecord) *quota.Event {
+	e := &quota.Event{
+		Number: r.GetNumber(), Kind: quota.EventKind(min(r.GetKind(), 255)), ID: r.GetId(), By: r.GetBy(),
+		Stamp: quota.Stamp{At: quota.Instant(r.GetTimeMs()), Wall: r.GetWallMs()},
+	}
+	if r.GetRequest() != nil {
+		request := decodeAllocate(r.GetRequest())
+		e.Request = &request
+	}
+	if e.Kind == quota.EventDenied {
+		e.Decision = &quota.Decision{Violations: each(r.GetViolations(), decodeViolation)}
+	}
+	return e
+}
+
+func encodeViolation(v quota.Violation) *logv1.ViolationRecord {
+	return &logv1.ViolationRecord{
+		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested),
+		Kind: uint32(v.Kind), HolderKind: uint32(v.Holder.Kind), Holder: v.Holder.Name,
+	}
+}
+
+func decodeViolation(v *logv1.ViolationRecord) quota.Violation {
+	return quota.Violation{
+		Tree: v.GetTree(), Node: v.GetNode(), Resource: v.GetResource(),
+		Limit: quota.Amount(v.GetLimit()), Used: quota.Amount(v.GetUsed()), Requested: quota.Amount(v.GetRequested()),
+		Kind: quota.ViolationKind(min(v.GetKind(), 255)), Holder: quota.Holder{Kind: quota.HolderKind(min(v.GetHolderKind(), 255)), Name: v.GetHolder()},
+	}
 }

@@ -55,6 +55,7 @@ func load(source io.Reader, bounds quota.Bounds) (*quota.Ledger, *logv1.Header, 
 	loader := quota.NewLoader(bounds, quota.Header{
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
+		Seat: header.GetSeat(), Event: header.GetEvent(),
 	})
 	if err := r.body(loader); err != nil {
 		return nil, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
@@ -125,6 +126,8 @@ func add(loader *quota.Loader, record *logv1.Record) error {
 		return loader.AddHeld(decodeAllocation(part.Held, false))
 	case *logv1.Record_Ended:
 		return loader.AddEnded(decodeAllocation(part.Ended, true))
+	case *logv1.Record_Event:
+		return loader.AddEvent(decodeEvent(part.Event))
 	}
 	return errors.New("this version does not know this record; run a newer version")
 }

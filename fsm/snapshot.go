@@ -16,7 +16,7 @@ import (
 )
 
 // SnapshotFormat is the newest format of snapshots that this version writes and understands.
-const SnapshotFormat uint32 = 1
+const SnapshotFormat uint32 = 2
 
 // snapshot is a frozen ledger on its way to disk.
 type snapshot struct {
@@ -36,6 +36,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 		Format: SnapshotFormat, Index: f.applied, Chain: bytes.Clone(f.chain[:]),
 		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
+		Seat: image.Header.Seat, Event: image.Header.Event,
 	}}, nil
 }
 
@@ -102,6 +103,11 @@ func (s *snapshot) write(out io.Writer) error {
 	}
 	for a := range s.image.Ended() {
 		if err := w.put(&logv1.Record{Record: &logv1.Record_Ended{Ended: encodeAllocation(a)}}); err != nil {
+			return err
+		}
+	}
+	for _, e := range s.image.Events() {
+		if err := w.put(&logv1.Record{Record: &logv1.Record_Event{Event: encodeEvent(e)}}); err != nil {
 			return err
 		}
 	}

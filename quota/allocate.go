@@ -5,28 +5,47 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	if out, known := l.repeatOf(request); known {
 		return out
 	}
-	out, a := l.judge(request)
-	if out.Refused != nil || !out.Decision.Granted {
-		return out
-	}
-	l.fence++
-	a.id, a.labels, a.fence, a.granted = request.ID, request.Labels, l.fence, l.now
-	l.hold(a)
-	out.Allocation = a
-	return out
-}
-
-// judge says what would become of a new request, with its claims where they would stand; it changes nothing.
-func (l *Ledger) judge(request Allocate) (Outcome, *Allocation) {
 	a, refused := l.place(request)
 	if refused != nil {
-		return Outcome{Refused: refused}, nil
+		return Outcome{Refused: refused}
 	}
-	decision := l.decide(a.claims)
-	if decision.Granted && l.held.Len() >= l.bounds.Held {
-		return Outcome{Refused: refuse(Full, "", "the ledger holds %d allocations, as many as it may; release some", l.bounds.Held)}, nil
+	decision, t := l.admit(a)
+	switch {
+	case !decision.Granted:
+		l.noteDenial(request, decision)
+		return Outcome{Decision: &decision}
+	case l.tooMany(t):
+		t.rollback()
+		return Outcome{Refused: l.full()}
 	}
-	return Outcome{Decision: &decision}, a
+	return Outcome{Decision: &decision, Allocation: l.grant(a, t)}
+}
+
+// tooMany is true if the ledger already holds as many allocations as it may, but for those that give way.
+func (l *Ledger) tooMany(t *trial) bool {
+	held := l.held.Len()
+	if t != nil {
+		held -= 1 + len(t.victims) // the newcomer is in already
+	}
+	return held >= l.bounds.Held
+}
+
+func (l *Ledger) full() *Error {
+	return refuse(Full, "", "the ledger holds %d allocations, as many as it may; release some", l.bounds.Held)
+}
+
+// grant makes an admitted allocation held, and ends those that gave way.
+func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
+	l.fence++
+	if t == nil {
+		l.byID[a.id] = a
+		l.held.Set(a.fence, a)
+		for i := range a.claims {
+			l.book(a, i)
+		}
+		return a
+	}
+	return t.commit(a)
 }
 
 // repeatOf answers a request whose id is known: the first grant again, or a refusal.
@@ -38,9 +57,13 @@ func (l *Ledger) repeatOf(request Allocate) (Outcome, bool) {
 	case !a.is(request):
 		return Outcome{Refused: refuse(IDTaken, "id", "allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}, true
 	case a.ended != nil:
-		return Outcome{Refused: refuse(Ended, "id", "allocation %q was granted once and has ended; nothing was charged again; use another id", a.id)}, true
+		return Outcome{Refused: refuse(Ended, "id", "allocation %q was granted once and has ended%s; nothing was charged again; use another id", a.id, a.ended.how())}, true
 	}
-	return Outcome{Decision: &Decision{Granted: true}, Allocation: a, Repeated: true}, true
+	decision := Decision{Granted: true}
+	if a.more != nil {
+		decision.Preempted = a.more.preempted
+	}
+	return Outcome{Decision: &decision, Allocation: a, Repeated: true}, true
 }
 
 // lookup finds a held allocation, or an ended one whose tombstone still stands.
@@ -50,18 +73,4 @@ func (l *Ledger) lookup(id string) *Allocation {
 		return nil
 	}
 	return a
-}
-
-// hold books the claims of a granted allocation.
-func (l *Ledger) hold(a *Allocation) {
-	l.byID[a.id] = a
-	l.held.Set(a.fence, a)
-	for _, c := range a.claims {
-		c.at.claims++
-		c.at.tree.claims++
-		for _, p := range c.amounts {
-			p.resource.holds++
-			c.at.add(p.resource.index, p.amount)
-		}
-	}
 }

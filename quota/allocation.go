@@ -1,15 +1,49 @@
 package quota
 
-// Allocation is the record of who holds what, where. It is never changed after it was made: when it ends, another
-// record takes its place, so that a frozen ledger and a late answer keep what they saw.
+import "slices"
+
+// Allocation is the record of who holds what, where. It is never changed after it was made: when it ends, is confirmed or
+// moved, another record takes its place, so that a frozen ledger and a late answer keep what they saw.
 type Allocation struct {
 	id      string
 	claims  []placedClaim
 	labels  []Label
 	fence   uint64
 	granted Stamp
+	// more is nil for what most are: held without a principal, and nobody was in the way.
+	more *particulars
 	// ended is nil while held.
-	ended *Stamp
+	ended *ending
+}
+
+// particulars are what only some allocations have.
+type particulars struct {
+	principal Principal
+	mode      Mode
+	// reserveFor is what a reservation asked for; until is ledger time, 0 once it is confirmed.
+	reserveFor Span
+	until      Instant
+	forced     bool
+	preempted  []Preempted
+	// displaced are the claims that a reservation moved, in that order, so that Cancel can put them back.
+	displaced []displacement
+}
+
+// displacement is a claim that was moved from its place, or an allocation that was preempted from there.
+type displacement struct {
+	id    string
+	claim int
+	// from is the identity of the node where it was counted with the seat that it had there; seat is the one that it got,
+	// 0 if it was preempted.
+	from           uint64
+	fromSeat, seat uint64
+}
+
+// ending is when and how an allocation ended.
+type ending struct {
+	Stamp
+	state State
+	by    string // whoever preempted it
 }
 
 // record is an allocation in one piece of memory with what most have: a single claim of one or two amounts. To find and
@@ -38,12 +72,51 @@ func newAllocation(claims []Claim) *Allocation {
 // Fence is the token of the grant.
 func (a *Allocation) Fence() uint64 { return a.fence }
 
+// state is where the allocation is in its life.
+func (a *Allocation) state() State {
+	switch {
+	case a.ended != nil:
+		return a.ended.state
+	case a.more != nil && a.more.until != 0:
+		return Reserved
+	}
+	return Held
+}
+
+// forced is true if it was held whatever the limits said.
+func (a *Allocation) forced() bool { return a.more != nil && a.more.forced }
+
+// principal is who holds it; nobody in particular for most.
+func (a *Allocation) principal() Principal {
+	if a.more == nil {
+		return Principal{}
+	}
+	return a.more.principal
+}
+
 // placedClaim is a claim at the node where it is counted.
 type placedClaim struct {
 	at *node
-	// asked is the path that the request named, if it is not the path of at.
-	asked   *string
-	amounts []placedAmount
+	// asked is what the request named, placed the address of at when the record was made.
+	asked, placed *address
+	amounts       []placedAmount
+	// more is nil for what most are: a claim of no standing at its own node, for no principal.
+	more *claimParticulars
+}
+
+// claimParticulars are what only some claims have.
+type claimParticulars struct {
+	Standing
+	// home is the node that the claim belongs to, if it is not counted there but further up; else nil.
+	home *node
+	// seat is its place in the order of arrival at a node of a borrowing tree; 0 elsewhere.
+	seat uint64
+	// forced is true for a newcomer that is held here whatever the limits say.
+	forced bool
+	// group is the one that is counted for it.
+	group string
+	// track is where its principal is counted; nil if it has none.
+	track *track
 }
 
 // placedAmount is one component, tied to the resource of its tree.
@@ -52,57 +125,89 @@ type placedAmount struct {
 	amount   Amount
 }
 
-// Info copies the record for a reader. It may be called at any time, on any goroutine.
+// home is the node that the claim belongs to; it is counted there or further up.
+func (c *placedClaim) home() *node {
+	if c.more != nil && c.more.home != nil {
+		return c.more.home
+	}
+	return c.at
+}
+
+func (c *placedClaim) standing() Standing {
+	if c.more == nil {
+		return Standing{}
+	}
+	return c.more.Standing
+}
+
+// Info copies the record for a reader. It may be called at any time, on any goroutine; Placed is then what it was when
+// the record was made.
 func (a *Allocation) Info() AllocationInfo {
 	info := AllocationInfo{
-		ID: a.id, Fence: a.fence, GrantedAt: a.granted.At, GrantedWall: a.granted.Wall,
+		ID: a.id, Fence: a.fence, GrantedAt: a.granted.At, GrantedWall: a.granted.Wall, State: a.state(),
 		Claims: make([]ClaimInfo, len(a.claims)),
 		Labels: append([]Label(nil), a.labels...),
 	}
-	for i, c := range a.claims {
-		info.Claims[i] = c.info()
+	for i := range a.claims {
+		info.Claims[i] = a.claims[i].info()
+	}
+	if m := a.more; m != nil {
+		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
 	}
 	if a.ended != nil {
-		info.Ended, info.EndedAt, info.EndedWall = true, a.ended.At, a.ended.Wall
+		info.Ended, info.EndedAt, info.EndedWall, info.PreemptedBy = true, a.ended.At, a.ended.Wall, a.ended.by
 	}
 	return info
 }
 
-func (c placedClaim) info() ClaimInfo {
-	info := ClaimInfo{Tree: c.at.treeName, Node: c.askedPath(), Placed: c.at.path, Amounts: make(Vector, len(c.amounts))}
+// current is Info as of now: only for whoever has the ledger.
+func (a *Allocation) current() AllocationInfo {
+	info := a.Info()
+	if a.ended == nil {
+		for i := range a.claims {
+			info.Claims[i].Placed = a.claims[i].at.path
+		}
+	}
+	return info
+}
+
+func (c *placedClaim) info() ClaimInfo {
+	info := ClaimInfo{Tree: c.asked.treeName, Node: c.asked.path, Placed: c.placed.path, Amounts: make(Vector, len(c.amounts))}
 	for i, a := range c.amounts {
 		info.Amounts[i] = Component{Resource: a.resource.Name, Amount: a.amount}
 	}
-	return info
-}
-
-func (c placedClaim) askedPath() string {
-	if c.asked != nil {
-		return *c.asked
+	if c.more != nil {
+		info.Standing, info.Group = c.more.Standing, c.more.group
 	}
-	return c.at.path
+	return info
 }
 
 // is tells whether the record stands for exactly this request, so that a repeat gets the first answer.
 func (a *Allocation) is(request Allocate) bool {
-	if len(a.claims) != len(request.Claims) || len(a.labels) != len(request.Labels) {
+	if len(a.claims) != len(request.Claims) || !slices.Equal(a.labels, request.Labels) {
 		return false
 	}
-	for i, l := range a.labels {
-		if l != request.Labels[i] {
-			return false
-		}
+	var first particulars
+	if a.more != nil {
+		first = *a.more
 	}
-	for i, c := range a.claims {
-		if !c.is(request.Claims[i]) {
+	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.principal.is(request.Principal) {
+		return false
+	}
+	for i := range a.claims {
+		if !a.claims[i].is(request.Claims[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c placedClaim) is(request Claim) bool {
-	if c.at.treeName != request.Tree || c.askedPath() != request.Node || len(c.amounts) != len(request.Amounts) {
+func (p Principal) is(other Principal) bool {
+	return p.User == other.User && p.Application == other.Application && slices.Equal(p.Groups, other.Groups)
+}
+
+func (c *placedClaim) is(request Claim) bool {
+	if c.asked.treeName != request.Tree || c.asked.path != request.Node || len(c.amounts) != len(request.Amounts) {
 		return false
 	}
 	for i, a := range c.amounts {
@@ -110,5 +215,5 @@ func (c placedClaim) is(request Claim) bool {
 			return false
 		}
 	}
-	return true
+	return c.standing() == request.Standing
 }

@@ -13,6 +13,12 @@ type Bounds struct {
 	Ended          int // ended allocations remembered; beyond it the oldest is forgotten early
 	Revisions      int // configuration changes remembered
 	TreesPerChange int // trees in one ApplyTrees
+	Principals     int // entries of principal limits at a node, and names in one entry
+	Groups         int // groups of a principal
+	Admins         int // admins of a node
+	Moves          int // moves of a tree in one ApplyTrees
+	Events         int // events remembered
+	HistoryNodes   int // node specifications kept in the history for a rollback
 	// TombstoneSpan is how long an ended allocation keeps its id, so that a late retry learns that it has ended.
 	TombstoneSpan Span
 }
@@ -23,6 +29,7 @@ func DefaultBounds() Bounds {
 		Trees: 1_000, Nodes: 100_000, NodesPerTree: 20_000, Depth: 16, Resources: 64,
 		Claims: 32, Labels: 32,
 		Held: 20_000_000, Ended: 1_000_000, Revisions: 1_000, TreesPerChange: 100,
+		Principals: 1_000, Groups: 256, Admins: 100, Moves: 1_000, Events: 10_000, HistoryNodes: 200_000,
 		TombstoneSpan: 10 * 60 * 1000,
 	}
 }
@@ -36,6 +43,10 @@ const (
 	MaxLabelValue = 256
 	MaxActor      = 128
 	MaxReason     = 1024
+	MaxPrincipal  = 256
 	// MaxRevisionChanges is how many changes of one revision the history keeps.
 	MaxRevisionChanges = 200
 )
+
+// MaxReserve is the longest time that a reservation may stand: an hour.
+const MaxReserve Span = 60 * 60 * 1000

@@ -13,13 +13,87 @@ type Decision struct {
 	// Violations are all limits that the request would break: claims in the order of the request, levels from the
 	// claimed node up to the root, resources by name. A node shared by several claims is named once.
 	Violations []Violation
+	// Preempted are the allocations that were ended to make room, in the order in which they were chosen.
+	Preempted []Preempted
+	// Placements say where each claim would be counted. Only a dry run has them; a grant's are in its Allocation.
+	Placements []ClaimInfo
+	// Remedy is what would admit a denied request. Only Explain looks for one.
+	Remedy *Remedy
+}
+
+// Preempted is an allocation that was ended to make room for another, with the place where it stood in the way.
+type Preempted struct {
+	ID, Tree, Node string
+}
+
+// Remedy is what would admit a denied request: all the raises together, or all the releases together.
+type Remedy struct {
+	Raises []Raise
+	// Releases are ids of held allocations, by fence.
+	Releases []string
+}
+
+// Raise is one limit that would have to be higher.
+type Raise struct {
+	Tree, Node, Resource string
+	Kind                 ViolationKind
+	Holder               Holder
+	From, To             Amount
+}
+
+// ViolationKind says what is limited. The numbers are part of the snapshot format.
+type ViolationKind uint8
+
+// The closed list of kinds.
+const (
+	// OfResource: the amount of a resource.
+	OfResource ViolationKind = 0
+	// OfApplications: the number of running applications; the resource is empty.
+	OfApplications ViolationKind = 1
+	// OfBorrowing: how much a node may borrow beyond its own limit.
+	OfBorrowing ViolationKind = 2
+)
+
+// HolderKind says whose limit it is. The numbers are part of the snapshot format.
+type HolderKind uint8
+
+// The closed list of kinds.
+const (
+	// TheNode: everything held in the node's subtree.
+	TheNode HolderKind = 0
+	// AUser in the node's subtree.
+	AUser HolderKind = 1
+	// AGroup in the node's subtree.
+	AGroup HolderKind = 2
+)
+
+// Holder is whose limit it is.
+type Holder struct {
+	Kind HolderKind
+	// Name of the user or group; Wildcard for the common pot. Empty for the node.
+	Name string
+}
+
+// String names the holder for people, with a space behind; empty for the node.
+func (h Holder) String() string {
+	switch h.Kind {
+	case AUser:
+		return "user " + h.Name + " "
+	case AGroup:
+		return "group " + h.Name + " "
+	case TheNode:
+	}
+	return ""
 }
 
 // Violation is one limit that a request would break.
 type Violation struct {
 	Tree, Node, Resource string
-	// Limit is what is in force, Used what the subtree holds, Requested what the whole request asks for in it.
+	// Limit is what is in force, Used what is held, Requested what the whole request asks for.
 	Limit, Used, Requested Amount
+	// Kind says what is limited, Holder whose limit it is.
+	Kind   ViolationKind
+	Holder Holder
 }
 
 // Missing is how much room lacks.
@@ -38,13 +112,30 @@ func (d Decision) Explain() string {
 	}
 	parts := make([]string, len(d.Violations))
 	for i, v := range d.Violations {
-		parts[i] = fmt.Sprintf("%s holds %d of %d %s, %d requested, %d missing",
-			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
+		parts[i] = v.sentence()
 		if v.hopeless() {
 			parts[i] += " (more than the whole limit: it cannot fit until that is raised)"
 		}
 	}
 	return "denied: " + strings.Join(parts, "; ")
+}
+
+func (v Violation) sentence() string {
+	switch v.Kind {
+	case OfApplications:
+		return fmt.Sprintf("%sat %s runs %d of %d applications, %d requested, %d missing",
+			v.Holder, Place(v.Tree, v.Node), v.Used, v.Limit, v.Requested, v.Missing())
+	case OfBorrowing:
+		return fmt.Sprintf("%s borrows %d of %d %s, %d requested, %d missing",
+			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
+	case OfResource:
+	}
+	at := ""
+	if v.Holder.Kind != TheNode {
+		at = "at "
+	}
+	return fmt.Sprintf("%s%s%s holds %d of %d %s, %d requested, %d missing",
+		v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
 }
 
 // Place writes a node as people do: "tree:path/of/node", or "tree" for its root.

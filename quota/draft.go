@@ -12,7 +12,7 @@ func (l *Ledger) draft(spec TreeSpec, field string) (*tree, *Error) {
 	if !validName(spec.Name) {
 		return nil, refuse(Invalid, field+".name", "a tree's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", MaxName, nodeExtra, clip(spec.Name))
 	}
-	t := &tree{name: spec.Name, byPath: make(map[string]*node, len(spec.Nodes))}
+	t := &tree{name: spec.Name, settings: spec.TreeSettings, byPath: make(map[string]*node, len(spec.Nodes))}
 	if err := l.draftResources(t, spec.Resources, field); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (l *Ledger) draftNode(t *tree, spec NodeSpec, i int, field string) *Error {
 	if err != nil {
 		return err
 	}
-	t.byPath[spec.Path] = &node{treeName: t.name, path: spec.Path, tree: t, spec: &spec, limits: limits}
+	t.byPath[spec.Path] = &node{address: &address{t.name, spec.Path}, tree: t, spec: &spec, limits: limits}
 	return nil
 }
 
@@ -141,6 +141,8 @@ func (n *node) settle() {
 	default:
 		n.policy = policies[DefaultPolicy]
 	}
+	n.borrows = n.policy.Borrowing()
+	n.special = n.borrows != BorrowNothing || n.parent != nil && n.parent.special
 	n.ceilings = make([]Amount, len(n.limits))
 	for r := range n.limits {
 		n.ceilings[r] = n.effective(r).ceiling()

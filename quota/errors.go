@@ -23,11 +23,13 @@ const (
 	InUse
 	// Full: a declared bound of the ledger is reached.
 	Full
+	// Forbidden: the actor may not do this.
+	Forbidden
 )
 
 // String is the kind's stable reason code in API errors.
 func (k Kind) String() string {
-	names := [...]string{"", "INVALID", "NOT_FOUND", "ID_TAKEN", "ENDED", "REVISION_MISMATCH", "POLICY_BREACH", "IN_USE", "FULL"}
+	names := [...]string{"", "INVALID", "NOT_FOUND", "ID_TAKEN", "ENDED", "REVISION_MISMATCH", "POLICY_BREACH", "IN_USE", "FULL", "FORBIDDEN"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -7,9 +7,13 @@ import "slices"
 func (n *node) family(r int, own Amount, swap *node) Family {
 	f := Family{Limit: n.standIn(swap).effective(r), Own: own, Children: make([]ChildLimit, len(n.children))}
 	for i, child := range n.children {
-		f.Children[i] = ChildLimit{Name: child.name(), Limit: child.standIn(swap).effective(r)}
+		f.Children[i] = child.standIn(swap).childLimit(r)
 	}
 	return f
+}
+
+func (n *node) childLimit(r int) ChildLimit {
+	return ChildLimit{Name: n.name(), Limit: n.effective(r), Set: n.limits[r].Kind != Unset}
 }
 
 func (n *node) standIn(swap *node) *node {

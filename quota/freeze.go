@@ -16,6 +16,7 @@ type Image struct {
 	revisions []*Revision
 	held      ordmap.Map[*Allocation]
 	ended     ordmap.Map[*Allocation]
+	events    []*Event
 }
 
 // Header is the part of an image that is not a list.
@@ -23,12 +24,13 @@ type Header struct {
 	Now      Stamp
 	Revision uint64
 	// Fence and NodeID are the last ones given.
-	Fence, NodeID uint64
+	Fence, NodeID, Seat, Event uint64
 }
 
 // TreeImage is a tree with the identities of its nodes, parents before children, siblings by name.
 type TreeImage struct {
 	Name      string
+	Settings  TreeSettings
 	Resources []Resource
 	Nodes     []NodeImage
 }
@@ -37,6 +39,8 @@ type TreeImage struct {
 type NodeImage struct {
 	ID   uint64
 	Spec *NodeSpec
+	// Made is true if it was made on demand and is not configured.
+	Made bool
 }
 
 // AllocationImage is one allocation.
@@ -44,21 +48,40 @@ type AllocationImage struct {
 	Request Allocate
 	Fence   uint64
 	Granted Stamp
+	State   State
+	// Until is when a reservation lapses.
+	Until     Instant
+	Forced    bool
+	By        string
+	Preempted []Preempted
+	Displaced []DisplacementImage
 	// Placed has the identity of the node of each claim, while held.
 	Placed []uint64
 	// PlacedPaths has the path of the node of each claim, when ended; the node may be gone.
 	PlacedPaths []string
+	// Homes, Seats and Groups have for each claim what only some have, see claimParticulars; nil if none has.
+	Homes, Seats []uint64
+	Groups       []string
 	// Ended is nil while held.
 	Ended *Stamp
+}
+
+// DisplacementImage is a claim that was moved, or an allocation that was preempted, by a reservation.
+type DisplacementImage struct {
+	ID             string
+	Claim          int
+	From           uint64
+	FromSeat, Seat uint64
 }
 
 // Freeze takes an image. It costs the number of nodes, not of allocations.
 func (l *Ledger) Freeze() *Image {
 	image := &Image{
-		Header:    Header{Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID},
+		Header:    Header{Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent},
 		revisions: slices.Clone(l.revisions),
 		held:      l.held.Clone(),
 		ended:     l.ended.Clone(),
+		events:    slices.Clone(l.events),
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.trees)) {
 		image.trees = append(image.trees, l.trees[name].freeze())
@@ -67,9 +90,9 @@ func (l *Ledger) Freeze() *Image {
 }
 
 func (t *tree) freeze() TreeImage {
-	image := TreeImage{Name: t.name, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath))}
+	image := TreeImage{Name: t.name, Settings: t.settings, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath))}
 	t.root.walk(func(n *node) bool {
-		image.Nodes = append(image.Nodes, NodeImage{ID: n.id, Spec: n.spec})
+		image.Nodes = append(image.Nodes, NodeImage{ID: n.id, Spec: n.spec, Made: n.made})
 		return true
 	})
 	return image
@@ -97,17 +120,64 @@ func images(m *ordmap.Map[*Allocation]) iter.Seq[AllocationImage] {
 	}
 }
 
+// Events are those that are remembered, oldest first.
+func (i *Image) Events() []*Event { return i.events }
+
 func (a *Allocation) image() AllocationImage {
-	image := AllocationImage{Fence: a.fence, Granted: a.granted, Ended: a.ended, Request: Allocate{ID: a.id, Labels: a.labels}}
+	image := AllocationImage{
+		Fence: a.fence, Granted: a.granted, State: a.state(), Request: Allocate{ID: a.id, Labels: a.labels},
+	}
+	if a.more != nil {
+		a.more.addTo(&image)
+	}
+	if a.ended != nil {
+		end := a.ended.Stamp
+		image.Ended, image.By = &end, a.ended.by
+	}
 	image.Request.Claims = make([]Claim, len(a.claims))
-	for i, c := range a.claims {
-		info := c.info()
-		image.Request.Claims[i] = Claim{Tree: info.Tree, Node: info.Node, Amounts: info.Amounts}
-		if a.ended == nil {
-			image.Placed = append(image.Placed, c.at.id)
-		} else {
-			image.PlacedPaths = append(image.PlacedPaths, c.at.path)
-		}
+	for i := range a.claims {
+		a.claims[i].addTo(&image, i)
 	}
 	return image
+}
+
+func (m *particulars) addTo(image *AllocationImage) {
+	image.Request.Principal, image.Request.Mode, image.Request.ReserveFor = m.principal, m.mode, m.reserveFor
+	image.Until, image.Forced, image.Preempted = m.until, m.forced, m.preempted
+	for _, d := range m.displaced {
+		image.Displaced = append(image.Displaced, DisplacementImage{ID: d.id, Claim: d.claim, From: d.from, FromSeat: d.fromSeat, Seat: d.seat})
+	}
+}
+
+// addTo writes what the claim is, and where. Whatever most claims do not have is written only if one of them has it.
+func (c *placedClaim) addTo(image *AllocationImage, i int) {
+	info := c.info()
+	image.Request.Claims[i] = Claim{Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Standing: info.Standing}
+	n := len(image.Request.Claims)
+	if image.Ended == nil {
+		image.Placed = append(image.Placed, c.at.id)
+	} else {
+		image.PlacedPaths = append(image.PlacedPaths, c.placed.path)
+	}
+	if c.more == nil {
+		return
+	}
+	if c.more.home != nil && image.Ended == nil {
+		image.Homes = atIndex(image.Homes, n, i, c.more.home.id)
+	}
+	if c.more.seat != 0 && image.Ended == nil {
+		image.Seats = atIndex(image.Seats, n, i, c.more.seat)
+	}
+	if c.more.group != "" {
+		image.Groups = atIndex(image.Groups, n, i, c.more.group)
+	}
+}
+
+// atIndex sets one of n values, which are all zero if the list is nil.
+func atIndex[T any](list []T, n, i int, value T) []T {
+	if list == nil {
+		list = make([]T, n)
+	}
+	list[i] = value
+	return list
 }

@@ -10,11 +10,34 @@ type AllocationInfo struct {
 	// GrantedAt is ledger time; GrantedWall is for people.
 	GrantedAt   Instant
 	GrantedWall int64
+	Principal   Principal
+	// State is where it is in its life.
+	State State
+	// Forced is true if it was held whatever the limits said.
+	Forced bool
+	// ReservedUntil is ledger time; 0 if it is not a reservation.
+	ReservedUntil Instant
+	// Preempted are those that its grant ended; PreemptedBy is the id of the one that ended it.
+	Preempted   []Preempted
+	PreemptedBy string
 	// Ended is true for a tombstone; then EndedAt and EndedWall are set.
 	Ended     bool
 	EndedAt   Instant
 	EndedWall int64
 }
+
+// State is where an allocation is in its life. The numbers are part of the snapshot format.
+type State uint8
+
+// The closed list of states.
+const (
+	Held         State = 0
+	Reserved     State = 1
+	Released     State = 2
+	Expired      State = 3
+	WasPreempted State = 4
+	Cancelled    State = 5
+)
 
 // ClaimInfo is one claim of an AllocationInfo.
 type ClaimInfo struct {
@@ -22,6 +45,9 @@ type ClaimInfo struct {
 	Amounts    Vector
 	// Placed is the path of the node where the claim is counted.
 	Placed string
+	Standing
+	// Group is the one that is counted for the claim; empty if none is.
+	Group string
 }
 
 // AllocationFilter selects held allocations; all given conditions must hold.
@@ -90,9 +116,77 @@ type Revision struct {
 	// Changes holds the first MaxRevisionChanges of ChangeCount changes.
 	Changes     []Change
 	ChangeCount int
+	// Undo is how to take it back, tree by tree; meaningful only if Undoable.
+	Undo     []TreeUndo
+	Undoable bool
+}
+
+// TreeUndo is how a tree was before a revision.
+type TreeUndo struct {
+	Name string
+	// Added by the revision; then nothing else is set. Removed by it; then Nodes holds all of it.
+	Added, Removed bool
+	TreeSettings
+	Resources []Resource
+	// Nodes that the revision changed or removed, as they were before, by the paths of before.
+	Nodes []NodeSpec
+	// AddedPaths are those of nodes that the revision added.
+	AddedPaths []string
+	// Moves lead from the paths of after to those of before, in the order in which they are to be done.
+	Moves []Move
 }
 
 // Counts are the sizes of a ledger.
 type Counts struct {
 	Trees, Nodes, Held, Ended int
+}
+
+// EventKind says what happened. The numbers are part of the snapshot format.
+type EventKind uint8
+
+// The closed list of kinds.
+const (
+	// EventDenied: a request was denied.
+	EventDenied EventKind = 1
+	// EventPreempted: an allocation was ended to make room for another.
+	EventPreempted EventKind = 2
+	// EventExpired: a reservation was not confirmed in time.
+	EventExpired EventKind = 3
+	// EventRestored: a preempted allocation holds again, because the reservation that preempted it was not confirmed.
+	EventRestored EventKind = 4
+)
+
+// Event is something that happened to one allocation. It is never changed after it was made.
+type Event struct {
+	// Number counts up by one.
+	Number uint64
+	Kind   EventKind
+	// ID is the allocation's or request's, By that of the allocation that caused it.
+	ID, By string
+	Stamp  Stamp
+	// Request and Decision are set for a denial.
+	Request  *Allocate
+	Decision *Decision
+}
+
+// PrincipalUsage is the standing of one user or group in a tree.
+type PrincipalUsage struct {
+	Name string
+	// Groups has, for a user, the group that is counted for each running application, by application.
+	Groups []Label
+	// Nodes where it holds something or is limited, parents before children, siblings by name.
+	Nodes []PrincipalNode
+}
+
+// PrincipalNode is the standing of one user or group at one node.
+type PrincipalNode struct {
+	Path string
+	// Used is sorted by resource, without zeros.
+	Used Vector
+	// Applications are those that run, sorted.
+	Applications []string
+	// Limits are sorted by resource; MaxApplications is 0 for no limit. Wildcard is true if they are those of the wildcard.
+	Limits          Vector
+	MaxApplications Amount
+	Wildcard        bool
 }

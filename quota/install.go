@@ -14,6 +14,7 @@ func (l *Ledger) install(draft, old *tree) {
 		return
 	}
 	l.nodes += len(draft.byPath) - len(old.byPath)
+	old.settings = draft.settings
 	from := old.adoptResources(draft.resources)
 	for path := range old.byPath {
 		if draft.byPath[path] == nil {
@@ -68,8 +69,14 @@ func (l *Ledger) adopt(old *tree, n *node, from []int) {
 		old.byPath[n.path] = n
 		return
 	}
-	known.spec, known.policy, known.limits, known.ceilings = n.spec, n.policy, n.limits, n.ceilings
+	known.configure(n)
 	known.own, known.subtree = rearrange(known.own, from), rearrange(known.subtree, from)
+}
+
+// configure takes over the configuration of a draft's node.
+func (n *node) configure(drafted *node) {
+	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits, drafted.ceilings, drafted.fallbacks
+	n.borrows, n.special = drafted.borrows, drafted.special
 }
 
 // relate gives the node the parent and the children that it has in the draft, as they are in its own tree.

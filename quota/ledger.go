@@ -21,6 +21,10 @@ type Ledger struct {
 	// endings counts ends; it orders the ended allocations and is not part of the state.
 	endings uint64
 	fence   uint64 // last given
+	seat    uint64 // last given, see claimParticulars
+
+	events    []*Event // oldest first
+	lastEvent uint64   // number of the last one
 }
 
 // New returns an empty ledger.
@@ -48,10 +52,22 @@ func (l *Ledger) dispatch(c Command) Outcome {
 		return l.allocate(c)
 	case Release:
 		return l.release(c)
+	case Confirm:
+		return l.confirm(c)
+	case Cancel:
+		return l.cancel(c)
+	case Expire:
+		return l.expire(c)
 	case ApplyTrees:
 		return l.configure(c.Meta, l.planTrees(c))
 	case SetLimits:
 		return l.configure(c.Meta, l.planLimits(c))
+	case MoveNode:
+		return l.configure(c.Meta, l.planMove(c))
+	case SetMaintenance:
+		return l.configure(c.Meta, l.planMaintenance(c))
+	case RollBack:
+		return l.configure(c.Meta, l.planRollBack(c))
 	case DeleteTree:
 		return l.configure(c.Meta, l.planDelete(c))
 	}

@@ -17,7 +17,7 @@ func (v View) Allocations(f AllocationFilter, afterFence uint64, max int) (Alloc
 		looked++
 		page.Next = fence
 		if f.admits(a) {
-			page.Allocations = append(page.Allocations, a.Info())
+			page.Allocations = append(page.Allocations, a.current())
 		}
 	}
 	page.Next = 0

@@ -15,13 +15,13 @@ type Loader struct {
 // NewLoader begins with the header of an image.
 func NewLoader(b Bounds, h Header) *Loader {
 	l := New(b)
-	l.now, l.revision, l.fence, l.nodeID = h.Now, h.Revision, h.Fence, h.NodeID
+	l.now, l.revision, l.fence, l.nodeID, l.seat, l.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
 	return &Loader{ledger: l, nodes: map[uint64]*node{}}
 }
 
 // AddTree takes one tree with all its nodes.
 func (ld *Loader) AddTree(image TreeImage) error {
-	spec := TreeSpec{Name: image.Name, Resources: image.Resources, Nodes: make([]NodeSpec, len(image.Nodes))}
+	spec := TreeSpec{Name: image.Name, TreeSettings: image.Settings, Resources: image.Resources, Nodes: make([]NodeSpec, len(image.Nodes))}
 	for i, n := range image.Nodes {
 		spec.Nodes[i] = *n.Spec
 	}
@@ -38,6 +38,7 @@ func (ld *Loader) AddTree(image TreeImage) error {
 			return fmt.Errorf("node identity %d of %s is not unique, or was never given", n.ID, at.place())
 		}
 		at.enter(n.ID, len(t.resources))
+		at.made = n.Made
 		ld.nodes[n.ID] = at
 	}
 	ld.ledger.trees[t.name] = t
@@ -67,14 +68,54 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 	if err != nil {
 		return err
 	}
-	if ld.ledger.byID[a.id] != nil {
+	l := ld.ledger
+	if l.byID[a.id] != nil {
 		return fmt.Errorf("allocation %q is there twice", a.id)
 	}
-	if _, taken := ld.ledger.held.Get(a.fence); taken || a.fence == 0 || a.fence > ld.ledger.fence {
+	if _, taken := l.held.Get(a.fence); taken || a.fence == 0 || a.fence > l.fence {
 		return fmt.Errorf("I8: fence %d of allocation %q is not unique, or was never given", a.fence, a.id)
 	}
-	ld.ledger.hold(a)
+	l.byID[a.id] = a
+	l.held.Set(a.fence, a)
+	for i := range a.claims {
+		if err := ld.seat(a, i, image); err != nil {
+			return err
+		}
+		l.book(a, i)
+	}
 	return nil
+}
+
+// seat restores what a claim has in a borrowing tree.
+func (ld *Loader) seat(a *Allocation, i int, image AllocationImage) error {
+	c := &a.claims[i]
+	home, seat := at(image.Homes, i), at(image.Seats, i)
+	if home == 0 && seat == 0 {
+		return nil
+	}
+	if c.more == nil {
+		c.more = &claimParticulars{}
+	}
+	c.more.seat = seat
+	if home != 0 {
+		c.more.home = ld.nodes[home]
+		if c.more.home == nil || c.more.home.tree != c.at.tree {
+			return fmt.Errorf("allocation %q belongs to a node that does not exist in tree %s", a.id, c.at.treeName)
+		}
+	}
+	if seat > ld.ledger.seat {
+		return fmt.Errorf("allocation %q has seat %d, which was never given", a.id, seat)
+	}
+	return nil
+}
+
+// at is one of the values that only some have.
+func at[T any](list []T, i int) T {
+	var none T
+	if i < len(list) {
+		return list[i]
+	}
+	return none
 }
 
 // AddEnded takes one tombstone.
@@ -83,20 +124,38 @@ func (ld *Loader) AddEnded(image AllocationImage) error {
 		return fmt.Errorf("ended allocation %q has %d claims at %d paths, or no end", image.Request.ID, len(image.Request.Claims), len(image.PlacedPaths))
 	}
 	a, err := ld.allocation(image, func(i int) *node {
-		return &node{treeName: image.Request.Claims[i].Tree, path: image.PlacedPaths[i]}
+		return &node{address: &address{image.Request.Claims[i].Tree, image.PlacedPaths[i]}}
 	})
 	if err != nil {
 		return err
 	}
 	l := ld.ledger
-	if a.fence == 0 || a.fence > l.fence || a.ended.At < a.granted.At {
+	if a.fence == 0 || a.fence > l.fence || image.Ended.At < a.granted.At {
 		return fmt.Errorf("I8: ended allocation %q has fence %d, which was never given, or ended before it was granted", a.id, a.fence)
 	}
+	state := image.State
+	if state == Held {
+		state = Released // the first format knew no other end
+	}
+	a.ended = &ending{Stamp: *image.Ended, state: state, by: image.By}
 	younger := l.byID[a.id]
-	l.bury(a)
+	l.inter(a)
 	if younger != nil && younger.ended == nil {
 		l.byID[a.id] = younger // the id was used again after the tombstone's span
 	}
+	return nil
+}
+
+// AddEvent takes one remembered event.
+func (ld *Loader) AddEvent(e *Event) error {
+	last := uint64(0)
+	if known := ld.ledger.events; len(known) > 0 {
+		last = known[len(known)-1].Number
+	}
+	if e.Number <= last || e.Number > ld.ledger.lastEvent {
+		return fmt.Errorf("event %d follows %d, but the last is %d", e.Number, last, ld.ledger.lastEvent)
+	}
+	ld.ledger.addEvent(e)
 	return nil
 }
 
@@ -106,26 +165,54 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 		return nil, err
 	}
 	a := newAllocation(image.Request.Claims)
-	a.id, a.labels, a.fence, a.granted, a.ended = image.Request.ID, image.Request.Labels, image.Fence, image.Granted, image.Ended
+	a.id, a.labels, a.fence, a.granted, a.more = image.Request.ID, image.Request.Labels, image.Fence, image.Granted, image.particulars()
 	for i, c := range image.Request.Claims {
 		n := at(i)
 		if n == nil || n.treeName != c.Tree {
 			return nil, fmt.Errorf("allocation %q is placed at a node that does not exist in tree %s", a.id, c.Tree)
 		}
-		a.claims[i].at = n
-		if n.path != c.Node {
-			asked := c.Node
-			a.claims[i].asked = &asked
+		if err := a.claims[i].load(c, n); err != nil {
+			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
 		}
-		for j, component := range c.Amounts {
-			r, err := n.loadResource(component)
-			if err != nil {
-				return nil, fmt.Errorf("allocation %q: %w", a.id, err)
+		if i < len(image.Groups) && image.Groups[i] != "" {
+			if a.claims[i].more == nil {
+				a.claims[i].more = &claimParticulars{}
 			}
-			a.claims[i].amounts[j] = placedAmount{resource: r, amount: component.Amount}
+			a.claims[i].more.group = image.Groups[i]
 		}
 	}
 	return a, nil
+}
+
+func (image *AllocationImage) particulars() *particulars {
+	r := image.Request
+	if r.Mode == Hold && r.Principal.User == "" && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 {
+		return nil
+	}
+	m := &particulars{principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted}
+	for _, d := range image.Displaced {
+		m.displaced = append(m.displaced, displacement{id: d.ID, claim: d.Claim, from: d.From, fromSeat: d.FromSeat, seat: d.Seat})
+	}
+	return m
+}
+
+// load rebuilds a claim at a node.
+func (c *placedClaim) load(claim Claim, n *node) error {
+	c.at, c.placed, c.asked = n, n.address, n.address
+	if n.path != claim.Node {
+		c.asked = &address{n.treeName, claim.Node}
+	}
+	if claim.Standing != (Standing{}) {
+		c.more = &claimParticulars{Standing: claim.Standing}
+	}
+	for j, component := range claim.Amounts {
+		r, err := n.loadResource(component)
+		if err != nil {
+			return err
+		}
+		c.amounts[j] = placedAmount{resource: r, amount: component.Amount}
+	}
+	return nil
 }
 
 // loadResource finds the resource of a claim; the node of a tombstone has no tree and takes any name.

@@ -11,6 +11,10 @@ type Outcome struct {
 	Allocation *Allocation
 	// Configuration is set for a change of configuration.
 	Configuration *Configuration
+	// Restored are the ids of the allocations that hold again after a Cancel; none, or all that had been preempted.
+	Restored []string
+	// Expired counts what an Expire has ended.
+	Expired int
 	// Repeated is true if the command had been carried out before and changed nothing now.
 	Repeated bool
 }
@@ -25,6 +29,23 @@ type Configuration struct {
 	// Over lists the nodes above a limit, at most MaxOver: of the trees that ApplyTrees named, or the node of SetLimits.
 	// A repeat does not list them again.
 	Over []Overuse
+	// Effects is set in a dry run only.
+	Effects *Effects
+}
+
+// Effects is what a change of configuration would do to the requests to come.
+type Effects struct {
+	// Rooms are the nodes whose room for a claim appears or vanishes, at most MaxOver.
+	Rooms []RoomChange
+	// Admitted are the ids of requests that were denied lately and would be granted, newest first, at most MaxOver.
+	Admitted []string
+}
+
+// RoomChange is a node whose room for a resource appears or vanishes. An amount means nothing if it is not bounded.
+type RoomChange struct {
+	Tree, Node, Resource        string
+	Before, After               Amount
+	BeforeBounded, AfterBounded bool
 }
 
 // MaxOver bounds the list of nodes over a limit in a Configuration.
@@ -50,7 +71,9 @@ const (
 type Change struct {
 	Kind       ChangeKind
 	Tree, Node string
-	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME" or "unit RESOURCE".
+	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME",
+	// "unit RESOURCE", "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins",
+	// "forest", "maintenance", "require_reason" or, for a moved node, "path".
 	Field string
 	// Before and After are texts; empty for what was or is not there.
 	Before, After string

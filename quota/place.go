@@ -12,9 +12,13 @@ func (l *Ledger) place(request Allocate) (*Allocation, *Error) {
 		return nil, err
 	}
 	a := newAllocation(request.Claims)
+	a.id, a.labels, a.more = request.ID, request.Labels, request.particulars()
 	for i, c := range request.Claims {
 		if err := l.placeClaim(&a.claims[i], c, i); err != nil {
 			return nil, err
+		}
+		if a.forced() || a.claims[i].at.tree.settings.Maintenance {
+			a.force(i)
 		}
 		for j, other := range request.Claims[:i] {
 			if other.Tree == c.Tree && other.Node == c.Node {
@@ -25,6 +29,27 @@ func (l *Ledger) place(request Allocate) (*Allocation, *Error) {
 	return a, nil
 }
 
+// particulars are nil for what most requests are.
+func (r Allocate) particulars() *particulars {
+	if r.Mode == Hold && r.Principal.User == "" {
+		return nil
+	}
+	return &particulars{mode: r.Mode, principal: r.Principal, reserveFor: r.ReserveFor, forced: r.Mode == Force}
+}
+
+// force marks a claim that is held at its node whatever the limits say.
+func (a *Allocation) force(i int) {
+	if a.more == nil {
+		a.more = &particulars{}
+	}
+	a.more.forced = true
+	c := &a.claims[i]
+	if c.more == nil {
+		c.more = &claimParticulars{}
+	}
+	c.more.forced = true
+}
+
 func (l *Ledger) checkRequest(request Allocate) *Error {
 	if err := checkID(request.ID); err != nil {
 		return err
@@ -32,7 +57,46 @@ func (l *Ledger) checkRequest(request Allocate) *Error {
 	if n := len(request.Claims); n < 1 || n > l.bounds.Claims {
 		return refuse(Invalid, "claims", "the request has %d claims; 1 to %d are allowed", n, l.bounds.Claims)
 	}
+	if err := l.checkMode(request); err != nil {
+		return err
+	}
+	if err := l.checkPrincipal(request.Principal); err != nil {
+		return err
+	}
 	return l.checkLabels(request.Labels, "labels")
+}
+
+func (l *Ledger) checkMode(request Allocate) *Error {
+	switch {
+	case request.Mode > Force:
+		return refuse(Invalid, "mode", "mode %d is unknown", request.Mode)
+	case request.Mode == Reserve && (request.ReserveFor < 1 || request.ReserveFor > MaxReserve):
+		return refuse(Invalid, "reserve_ms", "a reservation stands for 1 to %d ms, not %d", MaxReserve, request.ReserveFor)
+	case request.Mode != Reserve && request.ReserveFor != 0:
+		return refuse(Invalid, "reserve_ms", "only a reservation has a time to stand; leave it out, or reserve")
+	}
+	return nil
+}
+
+func (l *Ledger) checkPrincipal(p Principal) *Error {
+	switch {
+	case p.User == "" && (p.Application != "" || len(p.Groups) > 0):
+		return refuse(Invalid, "principal.user", "groups and an application belong to a user; name the user")
+	case len(p.Groups) > l.bounds.Groups:
+		return refuse(Invalid, "principal.groups", "there are %d groups; at most %d are allowed", len(p.Groups), l.bounds.Groups)
+	case len(p.User) > MaxPrincipal:
+		return refuse(Invalid, "principal.user", "the user has %d bytes; at most %d are allowed", len(p.User), MaxPrincipal)
+	case len(p.Application) > MaxPrincipal:
+		return refuse(Invalid, "principal.application", "the application has %d bytes; at most %d are allowed", len(p.Application), MaxPrincipal)
+	case p.User == Wildcard:
+		return refuse(Invalid, "principal.user", "%q stands for all users in limits; name the user", Wildcard)
+	}
+	for i, g := range p.Groups {
+		if g == "" || g == Wildcard || len(g) > MaxPrincipal {
+			return refuse(Invalid, fmt.Sprintf("principal.groups[%d]", i), "a group is a name of 1 to %d bytes other than %q, got %q", MaxPrincipal, Wildcard, clip(g))
+		}
+	}
+	return nil
 }
 
 func checkID(id string) *Error {
@@ -76,10 +140,12 @@ func (l *Ledger) placeClaim(placed *placedClaim, c Claim, i int) *Error {
 	if err != nil {
 		return err
 	}
-	placed.at = at
+	placed.at, placed.placed, placed.asked = at, at.address, at.address
 	if at.path != c.Node {
-		asked := strings.Clone(c.Node)
-		placed.asked = &asked
+		placed.asked = &address{t.name, strings.Clone(c.Node)}
+	}
+	if c.Standing != (Standing{}) {
+		placed.more = &claimParticulars{Standing: c.Standing}
 	}
 	return t.placeAmounts(placed.amounts, c.Amounts, i)
 }
@@ -93,7 +159,7 @@ func (t *tree) placeAt(path string, i, depth int) (*node, *Error) {
 		return nil, err
 	}
 	n := t.nearest(path)
-	if n.policy.AdmitsUnknown() {
+	if n.policy.Unknown() == UnknownToAncestor {
 		return n, nil
 	}
 	return nil, refuse(NotFound, claimField(i, ".node"), "tree %s has no node %q; the nearest that exists is %s, whose policy %s refuses unknown nodes",

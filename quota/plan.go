@@ -108,7 +108,7 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 	return plan{
 		changes: d.changes,
 		over:    n.over(swap),
-		commit:  func() { n.spec, n.limits, n.ceilings = swap.spec, swap.limits, swap.ceilings },
+		commit:  func() { n.configure(swap) },
 	}
 }
 

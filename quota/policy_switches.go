@@ -5,14 +5,19 @@ import "fmt"
 // Switches is a policy put together from independent choices. The presets are values of it.
 type Switches struct {
 	PolicyName string
-	// UnsetIs is what an unset limit means: NoLimit(), or AtMost(0) (CERN: a new child starts at zero).
+	// UnsetIs is what an unset limit means where no ancestor gives a default: NoLimit(), or AtMost(0) (CERN: a new child
+	// starts at zero).
 	UnsetIs Limit
 	// Sum bounds the sum of the children's limits.
 	Sum SumRule
 	// ChildWithinParent bounds each child's limit by its parent's.
 	ChildWithinParent bool
-	// UnknownToAncestor admits claims at unknown nodes at the nearest known ancestor.
-	UnknownToAncestor bool
+	// ForUnknown, AtLeavesOnly, Borrow, Preempt and SetBy answer the policy's questions of the same meaning.
+	ForUnknown   UnknownRule
+	AtLeavesOnly bool
+	Borrow       Borrowing
+	Preempt      Preemption
+	SetBy        Setters
 }
 
 // SumRule says how the children's limits add up against their parent's.
@@ -31,15 +36,30 @@ const (
 // Name is the policy's name.
 func (s Switches) Name() string { return s.PolicyName }
 
-// AdmitsUnknown is the UnknownToAncestor switch.
-func (s Switches) AdmitsUnknown() bool { return s.UnknownToAncestor }
+// Unknown is the switch ForUnknown.
+func (s Switches) Unknown() UnknownRule { return s.ForUnknown }
 
-// Effective puts UnsetIs for unset.
-func (s Switches) Effective(set Limit) Limit {
-	if set.Kind == Unset {
-		return s.UnsetIs
+// LeavesOnly is the switch AtLeavesOnly.
+func (s Switches) LeavesOnly() bool { return s.AtLeavesOnly }
+
+// Borrowing is the switch Borrow.
+func (s Switches) Borrowing() Borrowing { return s.Borrow }
+
+// Preemption is the switch Preempt.
+func (s Switches) Preemption() Preemption { return s.Preempt }
+
+// Setters is the switch SetBy.
+func (s Switches) Setters() Setters { return s.SetBy }
+
+// Effective puts the default, or else UnsetIs, for unset.
+func (s Switches) Effective(set, fallback Limit) Limit {
+	switch {
+	case set.Kind != Unset:
+		return set
+	case fallback.Kind != Unset:
+		return fallback
 	}
-	return set
+	return s.UnsetIs
 }
 
 // CheckFamily applies ChildWithinParent and Sum. Under a node without limit, children are free.

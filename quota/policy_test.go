@@ -11,7 +11,7 @@ func TestSwitches(t *testing.T) {
 	capped := quota.Switches{PolicyName: "capped", UnsetIs: quota.NoLimit(), ChildWithinParent: true}
 	strict := quota.Switches{PolicyName: "strict", UnsetIs: quota.AtMost(0), Sum: quota.SumWithinLimit}
 	nested := quota.Switches{PolicyName: "nested", Sum: quota.SumWithinLimitLessOwn}
-	open := quota.Switches{PolicyName: "open", UnsetIs: quota.NoLimit(), UnknownToAncestor: true}
+	open := quota.Switches{PolicyName: "open", UnsetIs: quota.NoLimit(), ForUnknown: quota.UnknownToAncestor}
 	ten, none := quota.AtMost(10), quota.NoLimit()
 
 	for name, c := range map[string]struct {
@@ -50,14 +50,14 @@ func TestEffectiveLimits(t *testing.T) {
 	open := quota.Switches{UnsetIs: quota.NoLimit()}
 	strict := quota.Switches{UnsetIs: quota.AtMost(0)}
 	for _, set := range []quota.Limit{quota.AtMost(0), quota.AtMost(7), quota.NoLimit()} {
-		if open.Effective(set) != set || strict.Effective(set) != set {
+		if open.Effective(set, quota.Limit{}) != set || strict.Effective(set, quota.Limit{}) != set {
 			t.Errorf("a limit of %s that is set does not stay so", set)
 		}
 	}
-	if got := open.Effective(quota.Limit{}); got != quota.NoLimit() {
+	if got := open.Effective(quota.Limit{}, quota.Limit{}); got != quota.NoLimit() {
 		t.Errorf("unset under open is %s", got)
 	}
-	if got := strict.Effective(quota.Limit{}); got != quota.AtMost(0) {
+	if got := strict.Effective(quota.Limit{}, quota.Limit{}); got != quota.AtMost(0) {
 		t.Errorf("unset under strict is %s", got)
 	}
 }

@@ -1,14 +1,54 @@
 package quota
 
+import "slices"
+
 // tombstone is an ended allocation in one piece of memory with its end.
 type tombstone struct {
 	Allocation
-	end Stamp
+	end ending
 }
 
-// bury keeps the record of an ended allocation, so that its id is not used again for a while. Beyond the bound the
+// bury makes the tombstone of an allocation that has ended now.
+func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
+	t := &tombstone{Allocation: *a, end: ending{Stamp: l.now, state: state, by: by}}
+	t.ended = &t.end
+	t.settleAddresses()
+	l.inter(&t.Allocation)
+	return &t.Allocation
+}
+
+// settleAddresses makes the record say where its claims were counted in the end.
+func (a *Allocation) settleAddresses() {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.placed != c.at.address {
+			a.claims = slices.Clone(a.claims)
+			break
+		}
+	}
+	for i := range a.claims {
+		if c := &a.claims[i]; c.placed != c.at.address {
+			c.placed = c.at.address
+		}
+	}
+}
+
+// how says in words how an allocation ended, beyond a plain release.
+func (e *ending) how() string {
+	switch e.state {
+	case WasPreempted:
+		return " (preempted by " + e.by + ")"
+	case Expired:
+		return " (not confirmed in time)"
+	case Cancelled:
+		return " (cancelled)"
+	case Held, Reserved, Released:
+	}
+	return ""
+}
+
+// inter keeps the record of an ended allocation, so that its id is not used again for a while. Beyond the bound the
 // oldest tombstone goes early.
-func (l *Ledger) bury(a *Allocation) {
+func (l *Ledger) inter(a *Allocation) {
 	l.endings++
 	l.ended.Set(l.endings, a)
 	l.byID[a.id] = a

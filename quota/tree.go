@@ -15,6 +15,7 @@ type resource struct {
 // tree is a hierarchy of nodes.
 type tree struct {
 	name      string
+	settings  TreeSettings
 	resources []*resource // by name
 	root      *node
 	byPath    map[string]*node
@@ -24,10 +25,9 @@ type tree struct {
 // node is a place in a tree. It lives as long as it is configured: a changed configuration changes it in place, so that
 // allocations keep pointing at it.
 type node struct {
-	// Fixed for life; read without lock by holders of an old allocation record.
-	id       uint64
-	treeName string
-	path     string
+	id uint64 // fixed for life
+	// address is replaced, never changed, when the node is renamed or moved; path is the one in it.
+	*address
 
 	tree     *tree
 	parent   *node
@@ -39,14 +39,32 @@ type node struct {
 	ceilings     []Amount // what admission compares with: effective limits, MaxAmount if unlimited
 	own, subtree []Amount
 	claims       int // held claims placed here
+	// fallbacks are what unset limits of the children mean, by resource index: own defaults, or else the parent's. Nil if
+	// there are none.
+	fallbacks []Limit
+	// borrows is the policy's answer; special is true if the node or one above it borrows.
+	borrows Borrowing
+	special bool
+	// made is true if the node was made on demand (MakeUnknown): it is not configured, and goes when nothing is held there.
+	made  bool
+	homes int // held claims that are counted further up, but belong here
 }
+
+// address is where a node is. Allocations keep the one that they were granted at.
+type address struct{ treeName, path string }
 
 func (n *node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }
 
 func (n *node) place() string { return Place(n.treeName, n.path) }
 
 // effective is the limit in force for a resource.
-func (n *node) effective(r int) Limit { return n.policy.Effective(n.limits[r]) }
+func (n *node) effective(r int) Limit {
+	var fallback Limit
+	if n.parent != nil && n.parent.fallbacks != nil {
+		fallback = n.parent.fallbacks[r]
+	}
+	return n.policy.Effective(n.limits[r], fallback)
+}
 
 // resource finds a registered resource by name, or nil.
 func (t *tree) resource(name string) *resource {

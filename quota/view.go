@@ -66,7 +66,7 @@ func (v View) Allocation(id string) (AllocationInfo, *Error) {
 	if a == nil {
 		return AllocationInfo{}, refuse(NotFound, "id", "no allocation %q is held or has ended lately", clip(id))
 	}
-	return a.Info(), nil
+	return a.current(), nil
 }
 
 // Revisions lists up to max remembered changes before a revision (0: from the newest), newest first.
@@ -83,29 +83,65 @@ func (v View) Revisions(before uint64, max int) []Revision {
 	return list
 }
 
-// DryRun decides a command on the present state and changes nothing. A Release is answered with what is there.
+// DryRun decides a command on the present state and leaves the state as it is. On the way it may change the state, so
+// nobody else may use the ledger meanwhile. A command other than Allocate and a change of configuration is answered with
+// what is there.
 func (v View) DryRun(c Command) Outcome {
+	l := v.ledger
 	switch c := c.(type) {
 	case Allocate:
 		return v.dryAllocate(c)
 	case Release:
-		return v.ledger.releasable(c)
+		return l.releasable(c.ID)
+	case Confirm:
+		return l.releasable(c.ID)
+	case Cancel:
+		return l.releasable(c.ID)
+	case Expire:
+		return Outcome{}
 	case ApplyTrees:
-		return v.dryConfigure(c.Meta, v.ledger.planTrees(c))
+		return v.dryConfigure(c.Meta, l.planTrees(c))
 	case SetLimits:
-		return v.dryConfigure(c.Meta, v.ledger.planLimits(c))
+		return v.dryConfigure(c.Meta, l.planLimits(c))
+	case MoveNode:
+		return v.dryConfigure(c.Meta, l.planMove(c))
+	case SetMaintenance:
+		return v.dryConfigure(c.Meta, l.planMaintenance(c))
+	case RollBack:
+		return v.dryConfigure(c.Meta, l.planRollBack(c))
 	case DeleteTree:
-		return v.dryConfigure(c.Meta, v.ledger.planDelete(c))
+		return v.dryConfigure(c.Meta, l.planDelete(c))
 	}
 	panic("quota: a command outside the closed list")
 }
 
 func (v View) dryAllocate(c Allocate) Outcome {
-	if out, known := v.ledger.repeatOf(c); known {
+	l := v.ledger
+	if out, known := l.repeatOf(c); known {
 		return out
 	}
-	out, _ := v.ledger.judge(c)
-	return out
+	a, refused := l.place(c)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	decision, t := l.admit(a)
+	if decision.Granted {
+		full := l.tooMany(t)
+		decision.Placements = placements(a, t)
+		t.rollback()
+		if full {
+			return Outcome{Refused: l.full()}
+		}
+	}
+	return Outcome{Decision: &decision}
+}
+
+// placements says where the claims of an admitted allocation would be counted.
+func placements(a *Allocation, t *trial) []ClaimInfo {
+	if t != nil {
+		a = t.newcomer()
+	}
+	return a.current().Claims
 }
 
 // dryConfigure answers the present revision: the change would make the next one.

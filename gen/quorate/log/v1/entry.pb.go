@@ -107,6 +107,12 @@ type Command struct {
 	//	*Command_ApplyTrees
 	//	*Command_SetLimits
 	//	*Command_DeleteTree
+	//	*Command_Confirm
+	//	*Command_Cancel
+	//	*Command_Expire
+	//	*Command_MoveNode
+	//	*Command_SetMaintenance
+	//	*Command_RollBack
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -194,6 +200,60 @@ func (x *Command) GetDeleteTree() *DeleteTree {
 	return nil
 }
 
+func (x *Command) GetConfirm() *Confirm {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Confirm); ok {
+			return x.Confirm
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetCancel() *Cancel {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Cancel); ok {
+			return x.Cancel
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetExpire() *Expire {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Expire); ok {
+			return x.Expire
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetMoveNode() *MoveNode {
+	if x != nil {
+		if x, ok := x.Command.(*Command_MoveNode); ok {
+			return x.MoveNode
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetSetMaintenance() *SetMaintenance {
+	if x != nil {
+		if x, ok := x.Command.(*Command_SetMaintenance); ok {
+			return x.SetMaintenance
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRollBack() *RollBack {
+	if x != nil {
+		if x, ok := x.Command.(*Command_RollBack); ok {
+			return x.RollBack
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -218,6 +278,31 @@ type Command_DeleteTree struct {
 	DeleteTree *DeleteTree `protobuf:"bytes,5,opt,name=delete_tree,json=deleteTree,proto3,oneof"`
 }
 
+type Command_Confirm struct {
+	// Since format 2.
+	Confirm *Confirm `protobuf:"bytes,6,opt,name=confirm,proto3,oneof"`
+}
+
+type Command_Cancel struct {
+	Cancel *Cancel `protobuf:"bytes,7,opt,name=cancel,proto3,oneof"`
+}
+
+type Command_Expire struct {
+	Expire *Expire `protobuf:"bytes,8,opt,name=expire,proto3,oneof"`
+}
+
+type Command_MoveNode struct {
+	MoveNode *MoveNode `protobuf:"bytes,9,opt,name=move_node,json=moveNode,proto3,oneof"`
+}
+
+type Command_SetMaintenance struct {
+	SetMaintenance *SetMaintenance `protobuf:"bytes,10,opt,name=set_maintenance,json=setMaintenance,proto3,oneof"`
+}
+
+type Command_RollBack struct {
+	RollBack *RollBack `protobuf:"bytes,11,opt,name=roll_back,json=rollBack,proto3,oneof"`
+}
+
 func (*Command_Allocate) isCommand_Command() {}
 
 func (*Command_Release) isCommand_Command() {}
@@ -227,6 +312,18 @@ func (*Command_ApplyTrees) isCommand_Command() {}
 func (*Command_SetLimits) isCommand_Command() {}
 
 func (*Command_DeleteTree) isCommand_Command() {}
+
+func (*Command_Confirm) isCommand_Command() {}
+
+func (*Command_Cancel) isCommand_Command() {}
+
+func (*Command_Expire) isCommand_Command() {}
+
+func (*Command_MoveNode) isCommand_Command() {}
+
+func (*Command_SetMaintenance) isCommand_Command() {}
+
+func (*Command_RollBack) isCommand_Command() {}
 
 // Amount is one component of a vector.
 type Amount struct {
@@ -287,7 +384,11 @@ type Claim struct {
 	Tree  string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	Node  string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// By resource name.
-	Amounts       []*Amount `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty"`
+	Amounts []*Amount `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty"`
+	// Since format 2.
+	Priority      int64 `protobuf:"zigzag64,4,opt,name=priority,proto3" json:"priority,omitempty"`
+	Type          int64 `protobuf:"zigzag64,5,opt,name=type,proto3" json:"type,omitempty"`
+	Unpreemptable bool  `protobuf:"varint,6,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -343,6 +444,88 @@ func (x *Claim) GetAmounts() []*Amount {
 	return nil
 }
 
+func (x *Claim) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Claim) GetType() int64 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *Claim) GetUnpreemptable() bool {
+	if x != nil {
+		return x.Unpreemptable
+	}
+	return false
+}
+
+// Principal is who holds. Since format 2.
+type Principal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Groups        []string               `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	Application   string                 `protobuf:"bytes,3,opt,name=application,proto3" json:"application,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Principal) Reset() {
+	*x = Principal{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Principal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Principal) ProtoMessage() {}
+
+func (x *Principal) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Principal.ProtoReflect.Descriptor instead.
+func (*Principal) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Principal) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Principal) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Principal) GetApplication() string {
+	if x != nil {
+		return x.Application
+	}
+	return ""
+}
+
 // Label is one pair; lists of labels are sorted by key.
 type Label struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -354,7 +537,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -366,7 +549,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -379,7 +562,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Label) GetKey() string {
@@ -398,17 +581,23 @@ func (x *Label) GetValue() string {
 
 // Allocate asks to hold claims under an id.
 type Allocate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Claims        []*Claim               `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
-	Labels        []*Label               `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Claims []*Claim               `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
+	Labels []*Label               `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Since format 2.
+	Principal *Principal `protobuf:"bytes,4,opt,name=principal,proto3" json:"principal,omitempty"`
+	// 0 hold, 1 reserve, 2 force.
+	Mode uint32 `protobuf:"varint,5,opt,name=mode,proto3" json:"mode,omitempty"`
+	// How long a reservation stands.
+	ReserveMs     int64 `protobuf:"varint,6,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -420,7 +609,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -433,7 +622,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Allocate) GetId() string {
@@ -457,6 +646,27 @@ func (x *Allocate) GetLabels() []*Label {
 	return nil
 }
 
+func (x *Allocate) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *Allocate) GetMode() uint32 {
+	if x != nil {
+		return x.Mode
+	}
+	return 0
+}
+
+func (x *Allocate) GetReserveMs() int64 {
+	if x != nil {
+		return x.ReserveMs
+	}
+	return 0
+}
+
 // Release ends an allocation.
 type Release struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -467,7 +677,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +689,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +702,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Release) GetId() string {
@@ -500,6 +710,142 @@ func (x *Release) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+// Confirm makes a reservation held for good.
+type Confirm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Confirm) Reset() {
+	*x = Confirm{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Confirm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Confirm) ProtoMessage() {}
+
+func (x *Confirm) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
+func (*Confirm) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Confirm) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Cancel ends a reservation.
+type Cancel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cancel) Reset() {
+	*x = Cancel{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cancel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cancel) ProtoMessage() {}
+
+func (x *Cancel) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
+func (*Cancel) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Cancel) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Expire ends what is due.
+type Expire struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most so many.
+	Most          int64 `protobuf:"varint,1,opt,name=most,proto3" json:"most,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Expire) Reset() {
+	*x = Expire{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Expire) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Expire) ProtoMessage() {}
+
+func (x *Expire) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Expire.ProtoReflect.Descriptor instead.
+func (*Expire) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Expire) GetMost() int64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
 }
 
 // Limit of one resource.
@@ -515,7 +861,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +873,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +886,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Limit) GetResource() string {
@@ -576,7 +922,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +934,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +947,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Resource) GetName() string {
@@ -624,15 +970,26 @@ type Node struct {
 	Path   string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	Policy string                 `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
 	// By resource name.
-	Limits        []*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty"`
-	Labels        []*Label `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty"`
+	Limits []*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty"`
+	Labels []*Label `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Since format 2.
+	Hard bool `protobuf:"varint,5,opt,name=hard,proto3" json:"hard,omitempty"`
+	// In the order in which groups are looked for.
+	Principals []*PrincipalLimit `protobuf:"bytes,6,rep,name=principals,proto3" json:"principals,omitempty"`
+	// By resource name, as limits.
+	Defaults     []*Limit `protobuf:"bytes,7,rep,name=defaults,proto3" json:"defaults,omitempty"`
+	Borrow       []*Limit `protobuf:"bytes,8,rep,name=borrow,proto3" json:"borrow,omitempty"`
+	Lend         []*Limit `protobuf:"bytes,9,rep,name=lend,proto3" json:"lend,omitempty"`
+	Applications int64    `protobuf:"varint,10,opt,name=applications,proto3" json:"applications,omitempty"`
+	// Sorted.
+	Admins        []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +1001,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +1014,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Node) GetPath() string {
@@ -688,6 +1045,186 @@ func (x *Node) GetLabels() []*Label {
 	return nil
 }
 
+func (x *Node) GetHard() bool {
+	if x != nil {
+		return x.Hard
+	}
+	return false
+}
+
+func (x *Node) GetPrincipals() []*PrincipalLimit {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *Node) GetDefaults() []*Limit {
+	if x != nil {
+		return x.Defaults
+	}
+	return nil
+}
+
+func (x *Node) GetBorrow() []*Limit {
+	if x != nil {
+		return x.Borrow
+	}
+	return nil
+}
+
+func (x *Node) GetLend() []*Limit {
+	if x != nil {
+		return x.Lend
+	}
+	return nil
+}
+
+func (x *Node) GetApplications() int64 {
+	if x != nil {
+		return x.Applications
+	}
+	return 0
+}
+
+func (x *Node) GetAdmins() []string {
+	if x != nil {
+		return x.Admins
+	}
+	return nil
+}
+
+// PrincipalLimit limits users and groups at a node. Since format 2.
+type PrincipalLimit struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Users  []string               `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	Groups []string               `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	// By resource name.
+	Limits        []*Amount `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty"`
+	Applications  int64     `protobuf:"varint,4,opt,name=applications,proto3" json:"applications,omitempty"`
+	Description   string    `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrincipalLimit) Reset() {
+	*x = PrincipalLimit{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrincipalLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrincipalLimit) ProtoMessage() {}
+
+func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
+func (*PrincipalLimit) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PrincipalLimit) GetUsers() []string {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *PrincipalLimit) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *PrincipalLimit) GetLimits() []*Amount {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *PrincipalLimit) GetApplications() int64 {
+	if x != nil {
+		return x.Applications
+	}
+	return 0
+}
+
+func (x *PrincipalLimit) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+// Move is a node that has got another path. Since format 2.
+type Move struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Move) Reset() {
+	*x = Move{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Move) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Move) ProtoMessage() {}
+
+func (x *Move) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Move.ProtoReflect.Descriptor instead.
+func (*Move) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Move) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Move) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
 // Tree is a whole tree; nodes[0] is the root.
 type Tree struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -695,14 +1232,19 @@ type Tree struct {
 	// By name.
 	Resources []*Resource `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
 	// Parents before children.
-	Nodes         []*Node `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*Node `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Since format 2.
+	Forest        string  `protobuf:"bytes,4,opt,name=forest,proto3" json:"forest,omitempty"`
+	RequireReason bool    `protobuf:"varint,5,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
+	Maintenance   bool    `protobuf:"varint,6,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
+	Moves         []*Move `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +1256,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +1269,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Tree) GetName() string {
@@ -751,6 +1293,34 @@ func (x *Tree) GetNodes() []*Node {
 	return nil
 }
 
+func (x *Tree) GetForest() string {
+	if x != nil {
+		return x.Forest
+	}
+	return ""
+}
+
+func (x *Tree) GetRequireReason() bool {
+	if x != nil {
+		return x.RequireReason
+	}
+	return false
+}
+
+func (x *Tree) GetMaintenance() bool {
+	if x != nil {
+		return x.Maintenance
+	}
+	return false
+}
+
+func (x *Tree) GetMoves() []*Move {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
 // ChangeMeta goes with every change of configuration.
 type ChangeMeta struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -766,7 +1336,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +1348,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +1361,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -831,16 +1401,18 @@ func (x *ChangeMeta) GetExpectedRevision() uint64 {
 
 // ApplyTrees replaces trees.
 type ApplyTrees struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
-	Trees         []*Tree                `protobuf:"bytes,2,rep,name=trees,proto3" json:"trees,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Meta  *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
+	Trees []*Tree                `protobuf:"bytes,2,rep,name=trees,proto3" json:"trees,omitempty"`
+	// Since format 2.
+	Prune         bool `protobuf:"varint,3,opt,name=prune,proto3" json:"prune,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +1424,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +1437,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -882,6 +1454,196 @@ func (x *ApplyTrees) GetTrees() []*Tree {
 	return nil
 }
 
+func (x *ApplyTrees) GetPrune() bool {
+	if x != nil {
+		return x.Prune
+	}
+	return false
+}
+
+// MoveNode gives a node another path. Since format 2.
+type MoveNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
+	Tree          string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveNode) Reset() {
+	*x = MoveNode{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveNode) ProtoMessage() {}
+
+func (x *MoveNode) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
+func (*MoveNode) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *MoveNode) GetMeta() *ChangeMeta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
+func (x *MoveNode) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *MoveNode) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *MoveNode) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+// SetMaintenance turns a tree's maintenance on or off. Since format 2.
+type SetMaintenance struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
+	Tree          string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	On            bool                   `protobuf:"varint,3,opt,name=on,proto3" json:"on,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetMaintenance) Reset() {
+	*x = SetMaintenance{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetMaintenance) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetMaintenance) ProtoMessage() {}
+
+func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
+func (*SetMaintenance) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SetMaintenance) GetMeta() *ChangeMeta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
+func (x *SetMaintenance) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *SetMaintenance) GetOn() bool {
+	if x != nil {
+		return x.On
+	}
+	return false
+}
+
+// RollBack goes back to an earlier configuration. Since format 2.
+type RollBack struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
+	Revision      uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RollBack) Reset() {
+	*x = RollBack{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RollBack) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RollBack) ProtoMessage() {}
+
+func (x *RollBack) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
+func (*RollBack) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *RollBack) GetMeta() *ChangeMeta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
+func (x *RollBack) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // SetLimits changes limits of one node.
 type SetLimits struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -895,7 +1657,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +1669,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +1682,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -962,7 +1724,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1736,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1749,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -1013,7 +1775,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x17\n" +
 	"\atime_ms\x18\x02 \x01(\x03R\x06timeMs\x12\x17\n" +
 	"\awall_ms\x18\x03 \x01(\x03R\x06wallMs\x123\n" +
-	"\bcommands\x18\x04 \x03(\v2\x17.quorate.log.v1.CommandR\bcommands\"\xbb\x02\n" +
+	"\bcommands\x18\x04 \x03(\v2\x17.quorate.log.v1.CommandR\bcommands\"\x91\x05\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -1022,40 +1784,87 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"set_limits\x18\x04 \x01(\v2\x19.quorate.log.v1.SetLimitsH\x00R\tsetLimits\x12=\n" +
 	"\vdelete_tree\x18\x05 \x01(\v2\x1a.quorate.log.v1.DeleteTreeH\x00R\n" +
-	"deleteTreeB\t\n" +
+	"deleteTree\x123\n" +
+	"\aconfirm\x18\x06 \x01(\v2\x17.quorate.log.v1.ConfirmH\x00R\aconfirm\x120\n" +
+	"\x06cancel\x18\a \x01(\v2\x16.quorate.log.v1.CancelH\x00R\x06cancel\x120\n" +
+	"\x06expire\x18\b \x01(\v2\x16.quorate.log.v1.ExpireH\x00R\x06expire\x127\n" +
+	"\tmove_node\x18\t \x01(\v2\x18.quorate.log.v1.MoveNodeH\x00R\bmoveNode\x12I\n" +
+	"\x0fset_maintenance\x18\n" +
+	" \x01(\v2\x1e.quorate.log.v1.SetMaintenanceH\x00R\x0esetMaintenance\x127\n" +
+	"\troll_back\x18\v \x01(\v2\x18.quorate.log.v1.RollBackH\x00R\brollBackB\t\n" +
 	"\acommand\"<\n" +
 	"\x06Amount\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
-	"\x06amount\x18\x02 \x01(\x03R\x06amount\"a\n" +
+	"\x06amount\x18\x02 \x01(\x03R\x06amount\"\xb7\x01\n" +
 	"\x05Claim\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x120\n" +
-	"\aamounts\x18\x03 \x03(\v2\x16.quorate.log.v1.AmountR\aamounts\"/\n" +
+	"\aamounts\x18\x03 \x03(\v2\x16.quorate.log.v1.AmountR\aamounts\x12\x1a\n" +
+	"\bpriority\x18\x04 \x01(\x12R\bpriority\x12\x12\n" +
+	"\x04type\x18\x05 \x01(\x12R\x04type\x12$\n" +
+	"\runpreemptable\x18\x06 \x01(\bR\runpreemptable\"Y\n" +
+	"\tPrincipal\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x16\n" +
+	"\x06groups\x18\x02 \x03(\tR\x06groups\x12 \n" +
+	"\vapplication\x18\x03 \x01(\tR\vapplication\"/\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"x\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xe4\x01\n" +
 	"\bAllocate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
 	"\x06claims\x18\x02 \x03(\v2\x15.quorate.log.v1.ClaimR\x06claims\x12-\n" +
-	"\x06labels\x18\x03 \x03(\v2\x15.quorate.log.v1.LabelR\x06labels\"\x19\n" +
+	"\x06labels\x18\x03 \x03(\v2\x15.quorate.log.v1.LabelR\x06labels\x127\n" +
+	"\tprincipal\x18\x04 \x01(\v2\x19.quorate.log.v1.PrincipalR\tprincipal\x12\x12\n" +
+	"\x04mode\x18\x05 \x01(\rR\x04mode\x12\x1d\n" +
+	"\n" +
+	"reserve_ms\x18\x06 \x01(\x03R\treserveMs\"\x19\n" +
 	"\aRelease\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"O\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x19\n" +
+	"\aConfirm\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
+	"\x06Cancel\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x1c\n" +
+	"\x06Expire\x12\x12\n" +
+	"\x04most\x18\x01 \x01(\x03R\x04most\"O\n" +
 	"\x05Limit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x16\n" +
 	"\x06amount\x18\x03 \x01(\x03R\x06amount\"2\n" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04unit\x18\x02 \x01(\rR\x04unit\"\x90\x01\n" +
+	"\x04unit\x18\x02 \x01(\rR\x04unit\"\xad\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12-\n" +
 	"\x06limits\x18\x03 \x03(\v2\x15.quorate.log.v1.LimitR\x06limits\x12-\n" +
-	"\x06labels\x18\x04 \x03(\v2\x15.quorate.log.v1.LabelR\x06labels\"~\n" +
+	"\x06labels\x18\x04 \x03(\v2\x15.quorate.log.v1.LabelR\x06labels\x12\x12\n" +
+	"\x04hard\x18\x05 \x01(\bR\x04hard\x12>\n" +
+	"\n" +
+	"principals\x18\x06 \x03(\v2\x1e.quorate.log.v1.PrincipalLimitR\n" +
+	"principals\x121\n" +
+	"\bdefaults\x18\a \x03(\v2\x15.quorate.log.v1.LimitR\bdefaults\x12-\n" +
+	"\x06borrow\x18\b \x03(\v2\x15.quorate.log.v1.LimitR\x06borrow\x12)\n" +
+	"\x04lend\x18\t \x03(\v2\x15.quorate.log.v1.LimitR\x04lend\x12\"\n" +
+	"\fapplications\x18\n" +
+	" \x01(\x03R\fapplications\x12\x16\n" +
+	"\x06admins\x18\v \x03(\tR\x06admins\"\xb4\x01\n" +
+	"\x0ePrincipalLimit\x12\x14\n" +
+	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
+	"\x06groups\x18\x02 \x03(\tR\x06groups\x12.\n" +
+	"\x06limits\x18\x03 \x03(\v2\x16.quorate.log.v1.AmountR\x06limits\x12\"\n" +
+	"\fapplications\x18\x04 \x01(\x03R\fapplications\x12 \n" +
+	"\vdescription\x18\x05 \x01(\tR\vdescription\"*\n" +
+	"\x04Move\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\x8b\x02\n" +
 	"\x04Tree\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x126\n" +
 	"\tresources\x18\x02 \x03(\v2\x18.quorate.log.v1.ResourceR\tresources\x12*\n" +
-	"\x05nodes\x18\x03 \x03(\v2\x14.quorate.log.v1.NodeR\x05nodes\"\xc3\x01\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x14.quorate.log.v1.NodeR\x05nodes\x12\x16\n" +
+	"\x06forest\x18\x04 \x01(\tR\x06forest\x12%\n" +
+	"\x0erequire_reason\x18\x05 \x01(\bR\rrequireReason\x12 \n" +
+	"\vmaintenance\x18\x06 \x01(\bR\vmaintenance\x12*\n" +
+	"\x05moves\x18\a \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\"\xc3\x01\n" +
 	"\n" +
 	"ChangeMeta\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12\x16\n" +
@@ -1064,11 +1873,24 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12 \n" +
 	"\vfingerprint\x18\x04 \x01(\fR\vfingerprint\x120\n" +
 	"\x11expected_revision\x18\x05 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"h\n" +
+	"\x12_expected_revision\"~\n" +
 	"\n" +
 	"ApplyTrees\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12*\n" +
-	"\x05trees\x18\x02 \x03(\v2\x14.quorate.log.v1.TreeR\x05trees\"\x92\x01\n" +
+	"\x05trees\x18\x02 \x03(\v2\x14.quorate.log.v1.TreeR\x05trees\x12\x14\n" +
+	"\x05prune\x18\x03 \x01(\bR\x05prune\"r\n" +
+	"\bMoveNode\x12.\n" +
+	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\"d\n" +
+	"\x0eSetMaintenance\x12.\n" +
+	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x0e\n" +
+	"\x02on\x18\x03 \x01(\bR\x02on\"V\n" +
+	"\bRollBack\x12.\n" +
+	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"\x92\x01\n" +
 	"\tSetLimits\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -1093,48 +1915,73 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
-	(*Entry)(nil),      // 0: quorate.log.v1.Entry
-	(*Command)(nil),    // 1: quorate.log.v1.Command
-	(*Amount)(nil),     // 2: quorate.log.v1.Amount
-	(*Claim)(nil),      // 3: quorate.log.v1.Claim
-	(*Label)(nil),      // 4: quorate.log.v1.Label
-	(*Allocate)(nil),   // 5: quorate.log.v1.Allocate
-	(*Release)(nil),    // 6: quorate.log.v1.Release
-	(*Limit)(nil),      // 7: quorate.log.v1.Limit
-	(*Resource)(nil),   // 8: quorate.log.v1.Resource
-	(*Node)(nil),       // 9: quorate.log.v1.Node
-	(*Tree)(nil),       // 10: quorate.log.v1.Tree
-	(*ChangeMeta)(nil), // 11: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil), // 12: quorate.log.v1.ApplyTrees
-	(*SetLimits)(nil),  // 13: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil), // 14: quorate.log.v1.DeleteTree
+	(*Entry)(nil),          // 0: quorate.log.v1.Entry
+	(*Command)(nil),        // 1: quorate.log.v1.Command
+	(*Amount)(nil),         // 2: quorate.log.v1.Amount
+	(*Claim)(nil),          // 3: quorate.log.v1.Claim
+	(*Principal)(nil),      // 4: quorate.log.v1.Principal
+	(*Label)(nil),          // 5: quorate.log.v1.Label
+	(*Allocate)(nil),       // 6: quorate.log.v1.Allocate
+	(*Release)(nil),        // 7: quorate.log.v1.Release
+	(*Confirm)(nil),        // 8: quorate.log.v1.Confirm
+	(*Cancel)(nil),         // 9: quorate.log.v1.Cancel
+	(*Expire)(nil),         // 10: quorate.log.v1.Expire
+	(*Limit)(nil),          // 11: quorate.log.v1.Limit
+	(*Resource)(nil),       // 12: quorate.log.v1.Resource
+	(*Node)(nil),           // 13: quorate.log.v1.Node
+	(*PrincipalLimit)(nil), // 14: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),           // 15: quorate.log.v1.Move
+	(*Tree)(nil),           // 16: quorate.log.v1.Tree
+	(*ChangeMeta)(nil),     // 17: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),     // 18: quorate.log.v1.ApplyTrees
+	(*MoveNode)(nil),       // 19: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil), // 20: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),       // 21: quorate.log.v1.RollBack
+	(*SetLimits)(nil),      // 22: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),     // 23: quorate.log.v1.DeleteTree
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
-	5,  // 1: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	6,  // 2: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	12, // 3: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	13, // 4: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	14, // 5: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	2,  // 6: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	3,  // 7: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	4,  // 8: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	7,  // 9: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	4,  // 10: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	8,  // 11: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	9,  // 12: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	11, // 13: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	10, // 14: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	11, // 15: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	7,  // 16: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	11, // 17: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	6,  // 1: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	7,  // 2: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	18, // 3: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	22, // 4: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	23, // 5: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	8,  // 6: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	9,  // 7: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	10, // 8: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	19, // 9: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	20, // 10: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	21, // 11: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	2,  // 12: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	3,  // 13: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	5,  // 14: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	4,  // 15: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	11, // 16: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	5,  // 17: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	14, // 18: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	11, // 19: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	11, // 20: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	11, // 21: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	2,  // 22: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	12, // 23: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	13, // 24: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	15, // 25: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	17, // 26: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	16, // 27: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	17, // 28: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	17, // 29: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	17, // 30: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	17, // 31: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	11, // 32: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	17, // 33: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -1148,15 +1995,21 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_ApplyTrees)(nil),
 		(*Command_SetLimits)(nil),
 		(*Command_DeleteTree)(nil),
+		(*Command_Confirm)(nil),
+		(*Command_Cancel)(nil),
+		(*Command_Expire)(nil),
+		(*Command_MoveNode)(nil),
+		(*Command_SetMaintenance)(nil),
+		(*Command_RollBack)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[11].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

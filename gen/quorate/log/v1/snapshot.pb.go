@@ -21,7 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Record is one element of a snapshot: a header, then trees, revisions, held and ended allocations, then a trailer.
+// Record is one element of a snapshot: a header, then trees, revisions, held and ended allocations, events, then a
+// trailer.
 // Each is written with its length in front.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -33,6 +34,7 @@ type Record struct {
 	//	*Record_Held
 	//	*Record_Ended
 	//	*Record_Trailer
+	//	*Record_Event
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -129,6 +131,15 @@ func (x *Record) GetTrailer() *Trailer {
 	return nil
 }
 
+func (x *Record) GetEvent() *EventRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Event); ok {
+			return x.Event
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -157,6 +168,11 @@ type Record_Trailer struct {
 	Trailer *Trailer `protobuf:"bytes,6,opt,name=trailer,proto3,oneof"`
 }
 
+type Record_Event struct {
+	// Since format 2.
+	Event *EventRecord `protobuf:"bytes,7,opt,name=event,proto3,oneof"`
+}
+
 func (*Record_Header) isRecord_Record() {}
 
 func (*Record_Tree) isRecord_Record() {}
@@ -168,6 +184,8 @@ func (*Record_Held) isRecord_Record() {}
 func (*Record_Ended) isRecord_Record() {}
 
 func (*Record_Trailer) isRecord_Record() {}
+
+func (*Record_Event) isRecord_Record() {}
 
 // Header opens a snapshot.
 type Header struct {
@@ -187,7 +205,11 @@ type Header struct {
 	// Last node id given.
 	NodeId uint64 `protobuf:"varint,7,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	// Digest of all entries up to index.
-	Chain         []byte `protobuf:"bytes,8,opt,name=chain,proto3" json:"chain,omitempty"`
+	Chain []byte `protobuf:"bytes,8,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Last seat given in borrowing trees. Since format 2.
+	Seat uint64 `protobuf:"varint,9,opt,name=seat,proto3" json:"seat,omitempty"`
+	// Number of the last event. Since format 2.
+	Event         uint64 `protobuf:"varint,10,opt,name=event,proto3" json:"event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -278,12 +300,28 @@ func (x *Header) GetChain() []byte {
 	return nil
 }
 
+func (x *Header) GetSeat() uint64 {
+	if x != nil {
+		return x.Seat
+	}
+	return 0
+}
+
+func (x *Header) GetEvent() uint64 {
+	if x != nil {
+		return x.Event
+	}
+	return 0
+}
+
 // TreeRecord is a tree with the identities of its nodes.
 type TreeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tree  *Tree                  `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// As many as nodes, in their order.
-	NodeIds       []uint64 `protobuf:"varint,2,rep,packed,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
+	NodeIds []uint64 `protobuf:"varint,2,rep,packed,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
+	// Identities of the nodes that were made on demand and are not configured. Since format 2.
+	Made          []uint64 `protobuf:"varint,3,rep,packed,name=made,proto3" json:"made,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -328,6 +366,13 @@ func (x *TreeRecord) GetTree() *Tree {
 func (x *TreeRecord) GetNodeIds() []uint64 {
 	if x != nil {
 		return x.NodeIds
+	}
+	return nil
+}
+
+func (x *TreeRecord) GetMade() []uint64 {
+	if x != nil {
+		return x.Made
 	}
 	return nil
 }
@@ -420,15 +465,18 @@ func (x *ChangeRecord) GetAfter() string {
 
 // RevisionRecord is one entry of the history.
 type RevisionRecord struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	Actor         string                 `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
-	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	WallMs        int64                  `protobuf:"varint,4,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
-	Changes       []*ChangeRecord        `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
-	ChangeCount   uint32                 `protobuf:"varint,6,opt,name=change_count,json=changeCount,proto3" json:"change_count,omitempty"`
-	RequestId     string                 `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Fingerprint   []byte                 `protobuf:"bytes,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Revision    uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Actor       string                 `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
+	Reason      string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	WallMs      int64                  `protobuf:"varint,4,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
+	Changes     []*ChangeRecord        `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
+	ChangeCount uint32                 `protobuf:"varint,6,opt,name=change_count,json=changeCount,proto3" json:"change_count,omitempty"`
+	RequestId   string                 `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Fingerprint []byte                 `protobuf:"bytes,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// Since format 2: how to take the revision back, tree by tree; meaningful only if undoable.
+	Undo          []*TreeUndo `protobuf:"bytes,9,rep,name=undo,proto3" json:"undo,omitempty"`
+	Undoable      bool        `protobuf:"varint,10,opt,name=undoable,proto3" json:"undoable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +567,142 @@ func (x *RevisionRecord) GetFingerprint() []byte {
 	return nil
 }
 
+func (x *RevisionRecord) GetUndo() []*TreeUndo {
+	if x != nil {
+		return x.Undo
+	}
+	return nil
+}
+
+func (x *RevisionRecord) GetUndoable() bool {
+	if x != nil {
+		return x.Undoable
+	}
+	return false
+}
+
+// TreeUndo is how a tree was before a revision. Since format 2.
+type TreeUndo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The revision added the tree; then nothing else is set.
+	Added bool `protobuf:"varint,2,opt,name=added,proto3" json:"added,omitempty"`
+	// The revision removed the tree; then nodes holds all of it.
+	Removed       bool        `protobuf:"varint,3,opt,name=removed,proto3" json:"removed,omitempty"`
+	Forest        string      `protobuf:"bytes,4,opt,name=forest,proto3" json:"forest,omitempty"`
+	RequireReason bool        `protobuf:"varint,5,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
+	Maintenance   bool        `protobuf:"varint,6,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
+	Resources     []*Resource `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty"`
+	// Nodes that the revision changed or removed, as they were before, by the paths of before.
+	Nodes []*Node `protobuf:"bytes,8,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Paths of nodes that the revision added.
+	AddedPaths []string `protobuf:"bytes,9,rep,name=added_paths,json=addedPaths,proto3" json:"added_paths,omitempty"`
+	// From the paths of after to those of before, in the order in which they are to be done.
+	Moves         []*Move `protobuf:"bytes,10,rep,name=moves,proto3" json:"moves,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TreeUndo) Reset() {
+	*x = TreeUndo{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TreeUndo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TreeUndo) ProtoMessage() {}
+
+func (x *TreeUndo) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
+func (*TreeUndo) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TreeUndo) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TreeUndo) GetAdded() bool {
+	if x != nil {
+		return x.Added
+	}
+	return false
+}
+
+func (x *TreeUndo) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
+}
+
+func (x *TreeUndo) GetForest() string {
+	if x != nil {
+		return x.Forest
+	}
+	return ""
+}
+
+func (x *TreeUndo) GetRequireReason() bool {
+	if x != nil {
+		return x.RequireReason
+	}
+	return false
+}
+
+func (x *TreeUndo) GetMaintenance() bool {
+	if x != nil {
+		return x.Maintenance
+	}
+	return false
+}
+
+func (x *TreeUndo) GetResources() []*Resource {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *TreeUndo) GetNodes() []*Node {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *TreeUndo) GetAddedPaths() []string {
+	if x != nil {
+		return x.AddedPaths
+	}
+	return nil
+}
+
+func (x *TreeUndo) GetMoves() []*Move {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
 // AllocationRecord is one allocation.
 type AllocationRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -531,15 +715,33 @@ type AllocationRecord struct {
 	// Path of each of those nodes at the end; empty while held.
 	PlacedPaths []string `protobuf:"bytes,6,rep,name=placed_paths,json=placedPaths,proto3" json:"placed_paths,omitempty"`
 	// Ledger time of the end.
-	EndedMs       int64 `protobuf:"varint,7,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
-	EndedWallMs   int64 `protobuf:"varint,8,opt,name=ended_wall_ms,json=endedWallMs,proto3" json:"ended_wall_ms,omitempty"`
+	EndedMs     int64 `protobuf:"varint,7,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	EndedWallMs int64 `protobuf:"varint,8,opt,name=ended_wall_ms,json=endedWallMs,proto3" json:"ended_wall_ms,omitempty"`
+	// Since format 2. 0 held or, if ended, released; 1 reserved, 2 released, 3 expired, 4 preempted, 5 cancelled.
+	State uint32 `protobuf:"varint,9,opt,name=state,proto3" json:"state,omitempty"`
+	// Ledger time at which a reservation lapses.
+	UntilMs int64 `protobuf:"varint,10,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	// Held whatever the limits said.
+	Forced bool `protobuf:"varint,11,opt,name=forced,proto3" json:"forced,omitempty"`
+	// Who preempted it.
+	By string `protobuf:"bytes,12,opt,name=by,proto3" json:"by,omitempty"`
+	// Whom its grant preempted.
+	Preempted []*PreemptedRecord `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
+	// What a reservation moved or preempted, in that order.
+	Displaced []*Displacement `protobuf:"bytes,14,rep,name=displaced,proto3" json:"displaced,omitempty"`
+	// Identity of the node that each claim belongs to, 0 if that is where it is counted; empty if all are 0.
+	Homes []uint64 `protobuf:"varint,15,rep,packed,name=homes,proto3" json:"homes,omitempty"`
+	// Seat of each claim in its borrowing tree, 0 for none; empty if all are 0.
+	Seats []uint64 `protobuf:"varint,16,rep,packed,name=seats,proto3" json:"seats,omitempty"`
+	// Group that is counted for each claim; empty if there are none at all.
+	Groups        []string `protobuf:"bytes,17,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +753,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +766,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -623,6 +825,423 @@ func (x *AllocationRecord) GetEndedWallMs() int64 {
 	return 0
 }
 
+func (x *AllocationRecord) GetState() uint32 {
+	if x != nil {
+		return x.State
+	}
+	return 0
+}
+
+func (x *AllocationRecord) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+func (x *AllocationRecord) GetForced() bool {
+	if x != nil {
+		return x.Forced
+	}
+	return false
+}
+
+func (x *AllocationRecord) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *AllocationRecord) GetPreempted() []*PreemptedRecord {
+	if x != nil {
+		return x.Preempted
+	}
+	return nil
+}
+
+func (x *AllocationRecord) GetDisplaced() []*Displacement {
+	if x != nil {
+		return x.Displaced
+	}
+	return nil
+}
+
+func (x *AllocationRecord) GetHomes() []uint64 {
+	if x != nil {
+		return x.Homes
+	}
+	return nil
+}
+
+func (x *AllocationRecord) GetSeats() []uint64 {
+	if x != nil {
+		return x.Seats
+	}
+	return nil
+}
+
+func (x *AllocationRecord) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+// PreemptedRecord is an allocation that was ended to make room. Since format 2.
+type PreemptedRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Tree          string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreemptedRecord) Reset() {
+	*x = PreemptedRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreemptedRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreemptedRecord) ProtoMessage() {}
+
+func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
+func (*PreemptedRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PreemptedRecord) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PreemptedRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *PreemptedRecord) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+// Displacement is a claim that was moved, or an allocation that was preempted, by a reservation. Since format 2.
+type Displacement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Claim int64                  `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Identity of the node where it was counted, and its seat there.
+	From     uint64 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
+	FromSeat uint64 `protobuf:"varint,4,opt,name=from_seat,json=fromSeat,proto3" json:"from_seat,omitempty"`
+	// The seat that it got; 0 if it was preempted.
+	Seat          uint64 `protobuf:"varint,5,opt,name=seat,proto3" json:"seat,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Displacement) Reset() {
+	*x = Displacement{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Displacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Displacement) ProtoMessage() {}
+
+func (x *Displacement) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
+func (*Displacement) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Displacement) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Displacement) GetClaim() int64 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *Displacement) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Displacement) GetFromSeat() uint64 {
+	if x != nil {
+		return x.FromSeat
+	}
+	return 0
+}
+
+func (x *Displacement) GetSeat() uint64 {
+	if x != nil {
+		return x.Seat
+	}
+	return 0
+}
+
+// EventRecord is one event. Since format 2.
+type EventRecord struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// 1 denied, 2 preempted, 3 expired, 4 restored.
+	Kind   uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Id     string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	By     string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	TimeMs int64  `protobuf:"varint,5,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
+	WallMs int64  `protobuf:"varint,6,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
+	// For a denial.
+	Request       *Allocate          `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
+	Violations    []*ViolationRecord `protobuf:"bytes,8,rep,name=violations,proto3" json:"violations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventRecord) Reset() {
+	*x = EventRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventRecord) ProtoMessage() {}
+
+func (x *EventRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
+func (*EventRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *EventRecord) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *EventRecord) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *EventRecord) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *EventRecord) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *EventRecord) GetTimeMs() int64 {
+	if x != nil {
+		return x.TimeMs
+	}
+	return 0
+}
+
+func (x *EventRecord) GetWallMs() int64 {
+	if x != nil {
+		return x.WallMs
+	}
+	return 0
+}
+
+func (x *EventRecord) GetRequest() *Allocate {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *EventRecord) GetViolations() []*ViolationRecord {
+	if x != nil {
+		return x.Violations
+	}
+	return nil
+}
+
+// ViolationRecord is one violation of a denial. Since format 2.
+type ViolationRecord struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Tree      string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node      string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Resource  string                 `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	Limit     int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Used      int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	Requested int64                  `protobuf:"varint,6,opt,name=requested,proto3" json:"requested,omitempty"`
+	// 0 resource, 1 applications, 2 borrowing.
+	Kind uint32 `protobuf:"varint,7,opt,name=kind,proto3" json:"kind,omitempty"`
+	// 0 the node, 1 a user, 2 a group.
+	HolderKind    uint32 `protobuf:"varint,8,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
+	Holder        string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ViolationRecord) Reset() {
+	*x = ViolationRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ViolationRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ViolationRecord) ProtoMessage() {}
+
+func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
+func (*ViolationRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ViolationRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ViolationRecord) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ViolationRecord) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ViolationRecord) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ViolationRecord) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *ViolationRecord) GetRequested() int64 {
+	if x != nil {
+		return x.Requested
+	}
+	return 0
+}
+
+func (x *ViolationRecord) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *ViolationRecord) GetHolderKind() uint32 {
+	if x != nil {
+		return x.HolderKind
+	}
+	return 0
+}
+
+func (x *ViolationRecord) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
 // Trailer closes a snapshot.
 type Trailer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -636,7 +1255,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +1267,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +1280,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -682,15 +1301,16 @@ var File_quorate_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1aquorate/log/v1/entry.proto\"\xdb\x02\n" +
+	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1aquorate/log/v1/entry.proto\"\x90\x03\n" +
 	"\x06Record\x120\n" +
 	"\x06header\x18\x01 \x01(\v2\x16.quorate.log.v1.HeaderH\x00R\x06header\x120\n" +
 	"\x04tree\x18\x02 \x01(\v2\x1a.quorate.log.v1.TreeRecordH\x00R\x04tree\x12<\n" +
 	"\brevision\x18\x03 \x01(\v2\x1e.quorate.log.v1.RevisionRecordH\x00R\brevision\x126\n" +
 	"\x04held\x18\x04 \x01(\v2 .quorate.log.v1.AllocationRecordH\x00R\x04held\x128\n" +
 	"\x05ended\x18\x05 \x01(\v2 .quorate.log.v1.AllocationRecordH\x00R\x05ended\x123\n" +
-	"\atrailer\x18\x06 \x01(\v2\x17.quorate.log.v1.TrailerH\x00R\atrailerB\b\n" +
-	"\x06record\"\xc9\x01\n" +
+	"\atrailer\x18\x06 \x01(\v2\x17.quorate.log.v1.TrailerH\x00R\atrailer\x123\n" +
+	"\x05event\x18\a \x01(\v2\x1b.quorate.log.v1.EventRecordH\x00R\x05eventB\b\n" +
+	"\x06record\"\xf3\x01\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x17\n" +
@@ -699,18 +1319,22 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\brevision\x18\x05 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05fence\x18\x06 \x01(\x04R\x05fence\x12\x17\n" +
 	"\anode_id\x18\a \x01(\x04R\x06nodeId\x12\x14\n" +
-	"\x05chain\x18\b \x01(\fR\x05chain\"Q\n" +
+	"\x05chain\x18\b \x01(\fR\x05chain\x12\x12\n" +
+	"\x04seat\x18\t \x01(\x04R\x04seat\x12\x14\n" +
+	"\x05event\x18\n" +
+	" \x01(\x04R\x05event\"e\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +
-	"\bnode_ids\x18\x02 \x03(\x04R\anodeIds\"\x8e\x01\n" +
+	"\bnode_ids\x18\x02 \x03(\x04R\anodeIds\x12\x12\n" +
+	"\x04made\x18\x03 \x03(\x04R\x04made\"\x8e\x01\n" +
 	"\fChangeRecord\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x06 \x01(\tR\x05after\"\x8f\x02\n" +
+	"\x05after\x18\x06 \x01(\tR\x05after\"\xd9\x02\n" +
 	"\x0eRevisionRecord\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
@@ -720,7 +1344,23 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\fchange_count\x18\x06 \x01(\rR\vchangeCount\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12 \n" +
-	"\vfingerprint\x18\b \x01(\fR\vfingerprint\"\x9d\x02\n" +
+	"\vfingerprint\x18\b \x01(\fR\vfingerprint\x12,\n" +
+	"\x04undo\x18\t \x03(\v2\x18.quorate.log.v1.TreeUndoR\x04undo\x12\x1a\n" +
+	"\bundoable\x18\n" +
+	" \x01(\bR\bundoable\"\xe0\x02\n" +
+	"\bTreeUndo\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05added\x18\x02 \x01(\bR\x05added\x12\x18\n" +
+	"\aremoved\x18\x03 \x01(\bR\aremoved\x12\x16\n" +
+	"\x06forest\x18\x04 \x01(\tR\x06forest\x12%\n" +
+	"\x0erequire_reason\x18\x05 \x01(\bR\rrequireReason\x12 \n" +
+	"\vmaintenance\x18\x06 \x01(\bR\vmaintenance\x126\n" +
+	"\tresources\x18\a \x03(\v2\x18.quorate.log.v1.ResourceR\tresources\x12*\n" +
+	"\x05nodes\x18\b \x03(\v2\x14.quorate.log.v1.NodeR\x05nodes\x12\x1f\n" +
+	"\vadded_paths\x18\t \x03(\tR\n" +
+	"addedPaths\x12*\n" +
+	"\x05moves\x18\n" +
+	" \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\"\xb5\x04\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -730,7 +1370,49 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06placed\x18\x05 \x03(\x04R\x06placed\x12!\n" +
 	"\fplaced_paths\x18\x06 \x03(\tR\vplacedPaths\x12\x19\n" +
 	"\bended_ms\x18\a \x01(\x03R\aendedMs\x12\"\n" +
-	"\rended_wall_ms\x18\b \x01(\x03R\vendedWallMs\";\n" +
+	"\rended_wall_ms\x18\b \x01(\x03R\vendedWallMs\x12\x14\n" +
+	"\x05state\x18\t \x01(\rR\x05state\x12\x19\n" +
+	"\buntil_ms\x18\n" +
+	" \x01(\x03R\auntilMs\x12\x16\n" +
+	"\x06forced\x18\v \x01(\bR\x06forced\x12\x0e\n" +
+	"\x02by\x18\f \x01(\tR\x02by\x12=\n" +
+	"\tpreempted\x18\r \x03(\v2\x1f.quorate.log.v1.PreemptedRecordR\tpreempted\x12:\n" +
+	"\tdisplaced\x18\x0e \x03(\v2\x1c.quorate.log.v1.DisplacementR\tdisplaced\x12\x14\n" +
+	"\x05homes\x18\x0f \x03(\x04R\x05homes\x12\x14\n" +
+	"\x05seats\x18\x10 \x03(\x04R\x05seats\x12\x16\n" +
+	"\x06groups\x18\x11 \x03(\tR\x06groups\"I\n" +
+	"\x0fPreemptedRecord\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\"y\n" +
+	"\fDisplacement\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05claim\x18\x02 \x01(\x03R\x05claim\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x04R\x04from\x12\x1b\n" +
+	"\tfrom_seat\x18\x04 \x01(\x04R\bfromSeat\x12\x12\n" +
+	"\x04seat\x18\x05 \x01(\x04R\x04seat\"\x80\x02\n" +
+	"\vEventRecord\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\x12\x17\n" +
+	"\atime_ms\x18\x05 \x01(\x03R\x06timeMs\x12\x17\n" +
+	"\awall_ms\x18\x06 \x01(\x03R\x06wallMs\x122\n" +
+	"\arequest\x18\a \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12?\n" +
+	"\n" +
+	"violations\x18\b \x03(\v2\x1f.quorate.log.v1.ViolationRecordR\n" +
+	"violations\"\xea\x01\n" +
+	"\x0fViolationRecord\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\x12\x1c\n" +
+	"\trequested\x18\x06 \x01(\x03R\trequested\x12\x12\n" +
+	"\x04kind\x18\a \x01(\rR\x04kind\x12\x1f\n" +
+	"\vholder_kind\x18\b \x01(\rR\n" +
+	"holderKind\x12\x16\n" +
+	"\x06holder\x18\t \x01(\tR\x06holder\";\n" +
 	"\aTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digestB\xb2\x01\n" +
@@ -748,33 +1430,50 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),           // 0: quorate.log.v1.Record
 	(*Header)(nil),           // 1: quorate.log.v1.Header
 	(*TreeRecord)(nil),       // 2: quorate.log.v1.TreeRecord
 	(*ChangeRecord)(nil),     // 3: quorate.log.v1.ChangeRecord
 	(*RevisionRecord)(nil),   // 4: quorate.log.v1.RevisionRecord
-	(*AllocationRecord)(nil), // 5: quorate.log.v1.AllocationRecord
-	(*Trailer)(nil),          // 6: quorate.log.v1.Trailer
-	(*Tree)(nil),             // 7: quorate.log.v1.Tree
-	(*Allocate)(nil),         // 8: quorate.log.v1.Allocate
+	(*TreeUndo)(nil),         // 5: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil), // 6: quorate.log.v1.AllocationRecord
+	(*PreemptedRecord)(nil),  // 7: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),     // 8: quorate.log.v1.Displacement
+	(*EventRecord)(nil),      // 9: quorate.log.v1.EventRecord
+	(*ViolationRecord)(nil),  // 10: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),          // 11: quorate.log.v1.Trailer
+	(*Tree)(nil),             // 12: quorate.log.v1.Tree
+	(*Resource)(nil),         // 13: quorate.log.v1.Resource
+	(*Node)(nil),             // 14: quorate.log.v1.Node
+	(*Move)(nil),             // 15: quorate.log.v1.Move
+	(*Allocate)(nil),         // 16: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
-	1, // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
-	2, // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	4, // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	5, // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	5, // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	6, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	7, // 6: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	3, // 7: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	8, // 8: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
+	2,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
+	4,  // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	6,  // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	6,  // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	11, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	9,  // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	12, // 7: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	3,  // 8: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	5,  // 9: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	13, // 10: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	14, // 11: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	15, // 12: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	16, // 13: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	7,  // 14: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	8,  // 15: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	16, // 16: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	10, // 17: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -790,6 +1489,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 		(*Record_Held)(nil),
 		(*Record_Ended)(nil),
 		(*Record_Trailer)(nil),
+		(*Record_Event)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -797,7 +1497,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
