@@ -23,11 +23,18 @@ func (p *player) outcome(c quota.Command, out quota.Outcome) {
 		p.configuration(*out.Configuration, repeated)
 	case out.Decision != nil && out.Allocation == nil:
 		p.say("%s%s", out.Decision.Explain(), repeated)
+		p.wouldPlace(*out.Decision)
 	case out.Decision != nil:
 		p.say("%s, fence %d%s", out.Decision.Explain(), out.Allocation.Fence(), repeated)
 		p.placed(out.Allocation.Info())
+		p.preempted(*out.Decision)
 	case out.Allocation != nil:
-		p.say("released%s", repeated)
+		p.say("%s%s", stateWords[out.Allocation.Info().State], repeated)
+		if len(out.Restored) > 0 {
+			p.say("  held again: %s", strings.Join(out.Restored, " "))
+		}
+	case out.Expired > 0:
+		p.say("%d expired", out.Expired)
 	default:
 		p.say("%T did nothing at all", c)
 	}
@@ -40,6 +47,23 @@ func (p *player) placed(a quota.AllocationInfo) {
 			p.say("  %s is counted at %s", quota.Place(c.Tree, c.Node), quota.Place(c.Tree, c.Placed))
 		}
 	}
+}
+
+// wouldPlace is the same for a dry run.
+func (p *player) wouldPlace(d quota.Decision) {
+	p.placed(quota.AllocationInfo{Claims: d.Placements})
+	p.preempted(d)
+}
+
+func (p *player) preempted(d quota.Decision) {
+	for _, v := range d.Preempted {
+		p.say("  preempted %s at %s", v.ID, quota.Place(v.Tree, v.Node))
+	}
+}
+
+var stateWords = map[quota.State]string{
+	quota.Held: "held", quota.Reserved: "reserved", quota.Released: "released", quota.Expired: "expired",
+	quota.WasPreempted: "preempted", quota.Cancelled: "cancelled",
 }
 
 func (p *player) configuration(c quota.Configuration, repeated string) {
@@ -197,11 +221,41 @@ func (p *player) allocation(a quota.AllocationInfo) {
 		}
 	}
 	text += labelWords(a.Labels) + ", granted " + moment(a.GrantedAt, a.GrantedWall)
+	text += p.particulars(a)
 	if a.Ended {
 		text += ", ended " + moment(a.EndedAt, a.EndedWall)
 	}
 	p.say("%s", text)
 	p.placed(a)
+}
+
+// particulars are what only some allocations have.
+func (p *player) particulars(a quota.AllocationInfo) string {
+	var text string
+	if a.Principal.User != "" {
+		text += ", for " + a.Principal.User
+		if a.Principal.Application != "" {
+			text += "/" + a.Principal.Application
+		}
+	}
+	for _, c := range a.Claims {
+		if c.Group != "" {
+			text += ", group " + c.Group + " in " + c.Tree
+		}
+	}
+	if a.Forced {
+		text += ", forced"
+	}
+	if a.State != quota.Held && a.State != quota.Released {
+		text += ", " + stateWords[a.State]
+	}
+	if a.State == quota.Reserved {
+		text += " until " + (time.Duration(a.ReservedUntil) * time.Millisecond).String()
+	}
+	if a.PreemptedBy != "" {
+		text += " by " + a.PreemptedBy
+	}
+	return text
 }
 
 // moment is ledger time since the beginning, which the wall clock of the scenarios agrees with.

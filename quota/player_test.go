@@ -64,7 +64,7 @@ func (p *player) perform(words, body []string) error {
 			p.outcome(c, p.ledger.View().DryRun(c))
 		}
 		return err
-	case "apply", "set", "delete", "allocate", "release":
+	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "confirm", "cancel", "expire":
 		c, err := parseCommand(words, body)
 		if err == nil {
 			p.outcome(c, p.ledger.Apply(p.now, c))
@@ -80,7 +80,8 @@ func (p *player) setBounds(args []string) error {
 	fields := map[string]*int{
 		"trees": &b.Trees, "nodes": &b.Nodes, "nodes-per-tree": &b.NodesPerTree, "depth": &b.Depth, "resources": &b.Resources,
 		"claims": &b.Claims, "labels": &b.Labels, "held": &b.Held, "ended": &b.Ended, "revisions": &b.Revisions,
-		"trees-per-change": &b.TreesPerChange,
+		"trees-per-change": &b.TreesPerChange, "principals": &b.Principals, "groups": &b.Groups, "admins": &b.Admins,
+		"moves": &b.Moves, "events": &b.Events, "history-nodes": &b.HistoryNodes,
 	}
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")

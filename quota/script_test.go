@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quorate/quorate/quota"
 )
@@ -13,36 +14,53 @@ import (
 // The words of a scenario. AT is tree or tree:path, AMOUNTS is resource=number or resource=max, LIMITS also knows
 // resource=unlimited and resource=unset; max is the largest amount there is.
 //
-//	apply [META]                       make trees so, with indented lines:
-//	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]…
-//	  node PATH [policy=NAME] [LIMITS] [label.KEY=VALUE]…
+//	apply [META] [@prune]              make trees so, with indented lines:
+//	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME] [@require-reason] [@maintenance] [NODE…]
+//	  node PATH [policy=NAME] [LIMITS] [label.KEY=VALUE]… [NODE…]
+//	  principals [users=NAME,…] [groups=NAME,…] [AMOUNTS] [@apps=NUMBER] [@text=TEXT]     of the tree or node above
+//	  moved FROM TO                    in the tree above
 //	set AT LIMITS [META]               change limits of one node
+//	move TREE FROM TO [META]
+//	maintenance TREE on|off [META]
+//	rollback REVISION [META]
 //	delete TREE [META]
-//	allocate ID [AT AMOUNTS…]… [label.KEY=VALUE]…
-//	release ID
+//	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME] [@reserve=DURATION] [@force]
+//	release ID | confirm ID | cancel ID | expire NUMBER
 //	dry COMMAND                        say what a command would do
 //	tick DURATION                      let ledger time pass
 //	freeze                             go on with a ledger loaded from an image of this one
 //	bounds NAME=NUMBER…                begin anew with other bounds
 //	usage AT | tree NAME | trees | list [AT] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
 //
-// META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION.
+// META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER @admins=NAME,…
+// default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is @priority=NUMBER @type=NUMBER @unpreemptable.
 func parseCommand(words, body []string) (quota.Command, error) {
 	p := &parser{}
 	switch args := words[1:]; words[0] {
 	case "apply":
-		meta := p.meta(args)
-		return quota.ApplyTrees{Meta: meta, Trees: p.trees(body)}, p.err
+		return quota.ApplyTrees{Meta: p.meta(args), Trees: p.trees(body), Prune: slices.Contains(args, "@prune")}, p.err
 	case "set":
 		tree, node := at(args[0])
 		n := p.node(args[1:])
 		return quota.SetLimits{Meta: p.meta(args), Tree: tree, Node: node, Limits: n.Limits}, p.err
+	case "move":
+		return quota.MoveNode{Meta: p.meta(args), Tree: args[0], From: args[1], To: args[2]}, p.err
+	case "maintenance":
+		return quota.SetMaintenance{Meta: p.meta(args), Tree: args[0], On: args[1] == "on"}, p.err
+	case "rollback":
+		return quota.RollBack{Meta: p.meta(args), Revision: uint64(p.amount(args[0]))}, p.err
 	case "delete":
 		return quota.DeleteTree{Meta: p.meta(args), Tree: args[0]}, p.err
 	case "allocate":
 		return p.allocate(args), p.err
 	case "release":
 		return quota.Release{ID: args[0]}, nil
+	case "confirm":
+		return quota.Confirm{ID: args[0]}, nil
+	case "cancel":
+		return quota.Cancel{ID: args[0]}, nil
+	case "expire":
+		return quota.Expire{Most: int(p.amount(args[0]))}, p.err
 	}
 	return nil, fmt.Errorf("what is %q?", words[0])
 }
@@ -113,17 +131,57 @@ func (p *parser) trees(body []string) []quota.TreeSpec {
 		last := len(trees) - 1
 		switch {
 		case words[0] == "tree":
-			trees = append(trees, quota.TreeSpec{Name: words[1], Resources: p.resources(words), Nodes: []quota.NodeSpec{p.node(words[2:])}})
+			trees = append(trees, quota.TreeSpec{
+				Name: words[1], TreeSettings: p.settings(words), Resources: p.resources(words), Nodes: []quota.NodeSpec{p.node(words[2:])},
+			})
 		case words[0] == "node" && last >= 0:
 			n := p.node(words[2:])
 			n.Path = words[1]
 			trees[last].Nodes = append(trees[last].Nodes, n)
+		case words[0] == "principals" && last >= 0:
+			n := &trees[last].Nodes[len(trees[last].Nodes)-1]
+			n.Principals = append(n.Principals, p.principals(words[1:]))
+		case words[0] == "moved" && last >= 0:
+			trees[last].Moves = append(trees[last].Moves, quota.Move{From: words[1], To: words[2]})
 		default:
 			p.fail("what is %q?", line)
 		}
 	}
 	return trees
 }
+
+func (p *parser) settings(words []string) quota.TreeSettings {
+	s := quota.TreeSettings{RequireReason: slices.Contains(words, "@require-reason"), Maintenance: slices.Contains(words, "@maintenance")}
+	for _, word := range words {
+		if forest, ok := strings.CutPrefix(word, "@forest="); ok {
+			s.Forest = forest
+		}
+	}
+	return s
+}
+
+func (p *parser) principals(words []string) quota.PrincipalLimit {
+	var l quota.PrincipalLimit
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "users":
+			l.Users = strings.Split(value, ",")
+		case "groups":
+			l.Groups = strings.Split(value, ",")
+		case "@apps":
+			l.Applications = p.amount(value)
+		case "@text":
+			l.Description = value
+		default:
+			l.Limits = append(l.Limits, quota.Component{Resource: key, Amount: p.amount(value)})
+		}
+	}
+	slices.SortFunc(l.Limits, byResource)
+	return l
+}
+
+func byResource(a, b quota.Component) int { return cmp.Compare(a.Resource, b.Resource) }
 
 func (p *parser) resources(words []string) []quota.Resource {
 	var list []quota.Resource
@@ -149,6 +207,7 @@ func (p *parser) node(words []string) quota.NodeSpec {
 		key, value, ok := strings.Cut(word, "=")
 		label, isLabel := strings.CutPrefix(key, "label.")
 		switch {
+		case p.attribute(&n, key, value):
 		case !ok || key[0] == '@' || key == "resources":
 		case isLabel:
 			n.Labels = append(n.Labels, quota.Label{Key: label, Value: value})
@@ -159,8 +218,33 @@ func (p *parser) node(words []string) quota.NodeSpec {
 		}
 	}
 	slices.SortFunc(n.Limits, func(a, b quota.ResourceLimit) int { return cmp.Compare(a.Resource, b.Resource) })
+	for _, list := range [][]quota.ResourceLimit{n.Defaults, n.Borrow, n.Lend} {
+		slices.SortFunc(list, func(a, b quota.ResourceLimit) int { return cmp.Compare(a.Resource, b.Resource) })
+	}
 	sortLabels(n.Labels)
 	return n
+}
+
+// attribute reads what only some nodes have.
+func (p *parser) attribute(n *quota.NodeSpec, key, value string) bool {
+	kind, resource, _ := strings.Cut(key, ".")
+	switch kind {
+	case "@hard":
+		n.Hard = true
+	case "@apps":
+		n.Applications = p.amount(value)
+	case "@admins":
+		n.Admins = strings.Split(value, ",")
+	case "default":
+		n.Defaults = append(n.Defaults, quota.ResourceLimit{Resource: resource, Limit: p.limit(value)})
+	case "borrow":
+		n.Borrow = append(n.Borrow, quota.ResourceLimit{Resource: resource, Limit: p.limit(value)})
+	case "lend":
+		n.Lend = append(n.Lend, quota.ResourceLimit{Resource: resource, Limit: p.limit(value)})
+	default:
+		return false
+	}
+	return true
 }
 
 func sortLabels(labels []quota.Label) {
@@ -196,6 +280,8 @@ func (p *parser) allocate(args []string) quota.Allocate {
 		label, isLabel := strings.CutPrefix(key, "label.")
 		last := len(request.Claims) - 1
 		switch {
+		case word[0] == '@':
+			p.attributeOf(&request, key, value)
 		case !ok:
 			tree, node := at(word)
 			request.Claims = append(request.Claims, quota.Claim{Tree: tree, Node: node})
@@ -206,9 +292,47 @@ func (p *parser) allocate(args []string) quota.Allocate {
 		default:
 			c := &request.Claims[last]
 			c.Amounts = append(c.Amounts, quota.Component{Resource: key, Amount: p.amount(value)})
-			slices.SortFunc(c.Amounts, func(a, b quota.Component) int { return cmp.Compare(a.Resource, b.Resource) })
+			slices.SortFunc(c.Amounts, byResource)
 		}
 	}
 	sortLabels(request.Labels)
 	return request
+}
+
+// attributeOf reads what only some requests have; a standing belongs to the last claim.
+func (p *parser) attributeOf(r *quota.Allocate, key, value string) {
+	if len(r.Claims) == 0 {
+		p.fail("where does %s belong?", key)
+		return
+	}
+	c := &r.Claims[len(r.Claims)-1]
+	switch key {
+	case "@priority":
+		c.Priority = int64(p.amount(value))
+	case "@type":
+		c.Type = int64(p.amount(value))
+	case "@unpreemptable":
+		c.Unpreemptable = true
+	case "@user":
+		r.Principal.User = value
+	case "@groups":
+		r.Principal.Groups = strings.Split(value, ",")
+	case "@app":
+		r.Principal.Application = value
+	case "@reserve":
+		r.Mode = quota.Reserve
+		r.ReserveFor = p.span(value)
+	case "@force":
+		r.Mode = quota.Force
+	default:
+		p.fail("what is %s?", key)
+	}
+}
+
+func (p *parser) span(word string) quota.Span {
+	d, err := time.ParseDuration(word)
+	if err != nil {
+		p.fail("%w", err)
+	}
+	return quota.Span(d.Milliseconds())
 }
