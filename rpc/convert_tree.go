@@ -92,8 +92,10 @@ func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
 		from map[string]*quoratev1.Limit
 		name string
 	}{
-		{&spec.Limits, n.GetLimits(), ".limits"}, {&spec.Defaults, n.GetDefaults(), ".defaults"},
-		{&spec.Borrow, n.GetBorrow(), ".borrow"}, {&spec.Lend, n.GetLend(), ".lend"},
+		{&spec.Limits, n.GetLimits(), ".limits"},
+		{&spec.Defaults, n.GetDefaults(), ".defaults"},
+		{&spec.Borrow, n.GetBorrow(), ".borrow"},
+		{&spec.Lend, n.GetLend(), ".lend"},
 	} {
 		var err error
 		if *part.to, err = toLimits(part.from, field+part.name, false); err != nil {
