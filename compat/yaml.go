@@ -26,7 +26,24 @@ func YAML(data []byte) (*yaml.Node, error) {
 	} else if !errors.Is(err, io.EOF) {
 		return nil, Problems{fmt.Sprintf("not YAML: %v", err)}
 	}
+	if n := aliases(&document); n > maxAliases {
+		return nil, Problems{fmt.Sprintf("the text has %d aliases (*name); up to %d are read: write the values out", n, maxAliases)}
+	}
 	return document.Content[0], nil
+}
+
+// maxAliases bounds the work that a small text can ask for by naming a large part of itself again and again.
+const maxAliases = 1000
+
+func aliases(node *yaml.Node) int {
+	if node.Kind == yaml.AliasNode {
+		return 1
+	}
+	n := 0
+	for _, part := range node.Content {
+		n += aliases(part)
+	}
+	return n
 }
 
 // Pair is a key of a YAML map with its value.

@@ -10,8 +10,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Parse reads a manifest; file is the name that errors give. The trees come sorted by name, their nodes by path and
-// their resources by name, whatever the order of the text.
+// Parse reads a manifest; file is the name that errors give. The trees come sorted by name, their nodes by path, resources
+// and admins by name, whatever the order of the text. Principals and moves keep it, since it means something.
 //
 // An error names up to ten problems with line and column (each an *Error, joined); nothing is returned then. Policies are
 // not checked here: the server knows them.

@@ -58,6 +58,7 @@ func TestConvertRefuses(t *testing.T) {
 		"a bad resource":    {limits("  - tenant-name: a\n    my own: 5\n"), `line 3: "my own" of tenant "a" is no name for a resource`},
 		"a merge":           {"x: &x {max-cores: 1}\n" + limits("  - tenant-name: a\n    <<: *x\n"), "line 4: an entry of tenant-resource-limits: merging (<<) is not read"},
 		"a key of keys":     {limits("  - tenant-name: a\n    [b]: 1\n"), "line 3: an entry of tenant-resource-limits: a key is a word"},
+		"many aliases":      {"x: &x {}\n" + limits(strings.Repeat("  - *x\n", 1001)), "the text has 1001 aliases (*name); up to 1000 are read"},
 		"too long a text":   {strings.Repeat("#", compat.MaxSize+1), "up to 4194304 are read"},
 	}
 	for name, test := range tests {
