@@ -24,7 +24,9 @@ func Sort(trees []*quoratev1.Tree) {
 	slices.SortFunc(trees, func(a, b *quoratev1.Tree) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	for _, t := range trees {
 		slices.SortFunc(t.GetNodes(), func(a, b *quoratev1.Node) int { return cmp.Compare(a.GetPath(), b.GetPath()) })
-		slices.SortFunc(t.GetResources(), func(a, b *quoratev1.Resource) int { return cmp.Compare(a.GetName(), b.GetName()) })
+		slices.SortFunc(t.GetResources(), func(a, b *quoratev1.Resource) int {
+			return cmp.Compare(a.GetName(), b.GetName())
+		})
 	}
 }
 
@@ -43,7 +45,8 @@ func Bounds(trees []*quoratev1.Tree) Problems {
 		}
 		for _, n := range t.GetNodes() {
 			if depth := strings.Count(n.GetPath(), "/") + 1; depth > maxDepth {
-				found.Add("node %q of tree %q is %d deep; a node may be %d deep", n.GetPath(), t.GetName(), depth, maxDepth)
+				found.Add("node %q of tree %q is %d deep; a node may be %d deep",
+					n.GetPath(), t.GetName(), depth, maxDepth)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files in testdata")
 
-// TestGoldenConversions holds what each converter makes of its samples, notes included, against a manifest that a person
-// has read.
+// TestGoldenConversions holds what each converter makes of its samples, notes included, against a manifest that a
+// person has read.
 func TestGoldenConversions(t *testing.T) {
 	leniently := func(data []byte) (*compat.Conversion, error) {
 		return quotamanager.Convert(data, quotamanager.Options{Lenient: true})

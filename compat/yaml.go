@@ -27,7 +27,8 @@ func YAML(data []byte) (*yaml.Node, error) {
 		return nil, Problems{fmt.Sprintf("not YAML: %v", err)}
 	}
 	if n := aliases(&document); n > maxAliases {
-		return nil, Problems{fmt.Sprintf("the text has %d aliases (*name); up to %d are read: write the values out", n, maxAliases)}
+		return nil, Problems{fmt.Sprintf("the text has %d aliases (*name); up to %d are read: write the values out",
+			n, maxAliases)}
 	}
 	return document.Content[0], nil
 }
@@ -104,7 +105,8 @@ func (p *Problems) Text(what string, node *yaml.Node) string {
 func (p *Problems) Count(what string, node *yaml.Node) int64 {
 	node = Target(node)
 	var count int64
-	if node.Kind != yaml.ScalarNode || node.Tag != "!!int" || node.Decode(&count) != nil || count < 0 || count > MaxAmount {
+	number := node.Kind == yaml.ScalarNode && node.Tag == "!!int" && node.Decode(&count) == nil
+	if !number || count < 0 || count > MaxAmount {
 		p.Add("line %d: %s is %.40q and should be a whole number, 0 to %d", node.Line, what, node.Value, MaxAmount)
 		return 0
 	}

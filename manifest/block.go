@@ -33,8 +33,8 @@ func (r *reader) blockMap(depth int) (value, error) {
 	}
 }
 
-// blockValue reads what stands after a key: on the same line a text, {…} or […], or a map or a list on further lines. The
-// lines of a map are deeper than the key; those of a list may begin in its column.
+// blockValue reads what stands after a key: on the same line a text, {…} or […], or a map or a list on further lines.
+// The lines of a map are deeper than the key; those of a list may begin in its column.
 func (r *reader) blockValue(e entry, depth int) (value, error) {
 	tk := r.peek()
 	if tk == nil || tk.Position.Line > e.line && tk.Position.Column <= e.column {

@@ -150,9 +150,11 @@ func (p *parser) moves(moves value) []*quoratev1.Move {
 
 func isPath(text string) bool {
 	names := strings.Split(text, "/")
-	return len(names) <= maxDepth && !slices.ContainsFunc(names, func(name string) bool { return !nodeName.MatchString(name) })
+	bad := func(name string) bool { return !nodeName.MatchString(name) }
+	return len(names) <= maxDepth && !slices.ContainsFunc(names, bad)
 }
 
 func (p *parser) failPath(line, column int, path string) {
-	p.fail(line, column, "moves: %q is no path of a node: up to %d names, joined by slashes, from below the root", path, maxDepth)
+	p.fail(line, column, "moves: %q is no path of a node: up to %d names, joined by slashes, from below the root",
+		path, maxDepth)
 }

@@ -11,8 +11,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Format writes trees as Parse reads them: sorted by name, nodes under their parents. The same trees give the same text,
-// in whatever order their parts come; only principals keep theirs. Moves are not written: they are done once.
+// Format writes trees as Parse reads them: sorted by name, nodes under their parents. The same trees give the same
+// text, in whatever order their parts come; only principals keep theirs. Moves are not written: they are done once.
 //
 // It is an error if Parse could not read the same trees back, for example because a node's parent is missing.
 func Format(trees []*quoratev1.Tree) ([]byte, error) {

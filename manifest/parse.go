@@ -10,11 +10,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Parse reads a manifest; file is the name that errors give. The trees come sorted by name, their nodes by path, resources
-// and admins by name, whatever the order of the text. Principals and moves keep it, since it means something.
+// Parse reads a manifest; file is the name that errors give. The trees come sorted by name, their nodes by path,
+// resources and admins by name, whatever the order of the text. Principals and moves keep it, since it means something.
 //
-// An error names up to ten problems with line and column (each an *Error, joined); nothing is returned then. Policies are
-// not checked here: the server knows them.
+// An error names up to ten problems with line and column (each an *Error, joined); nothing is returned then. Policies
+// are not checked here: the server knows them.
 func Parse(file string, text []byte) ([]*quoratev1.Tree, error) {
 	root, err := read(file, text)
 	if err != nil {
@@ -214,7 +214,8 @@ func (p *parser) items(what string, list value, most int) []value {
 	case list.line == 0: // absent
 		return nil
 	case list.kind != kindList:
-		p.fail(list.line, list.column, "%s is a list, not %s: write it in brackets, or in lines with a dash", what, list.shown())
+		p.fail(list.line, list.column, "%s is a list, not %s: write it in brackets, or in lines with a dash",
+			what, list.shown())
 		return nil
 	case len(list.items) > most:
 		p.fail(list.line, list.column, "%s has %d entries; %d are allowed", what, len(list.items), most)

@@ -49,8 +49,8 @@ const (
 
 var subdomain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
-// Parse reads a configuration file and checks what Boskos checks, all problems at once. As there, unknown keys are ignored
-// and a type may have several entries.
+// Parse reads a configuration file and checks what Boskos checks, all problems at once. As there, unknown keys are
+// ignored and a type may have several entries.
 func Parse(data []byte) (*Config, error) {
 	root, err := compat.YAML(data)
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *parser) staticNames(what string, node *yaml.Node) []string {
 		name := compat.Target(item)
 		switch line, again := p.names[name.Value]; {
 		case name.Kind != yaml.ScalarNode || len(name.Value) > maxNameBytes || !subdomain.MatchString(name.Value):
-			p.Add("line %d: %s: %.80q is no name: lower-case letters, digits, dots and dashes, as in a DNS name, up to %d",
+			p.Add("line %d: %s: %.80q is no name: lower-case letters, digits, dots and dashes, as in DNS, up to %d",
 				name.Line, what, name.Value, maxNameBytes)
 		case again:
 			p.Add("line %d: %s: %q is here twice: it is already in line %d", name.Line, what, name.Value, line)

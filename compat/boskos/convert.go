@@ -16,8 +16,9 @@ const (
 	policy = "open"
 )
 
-// Convert reads a configuration file and answers the tree "boskos" under the policy "open": each type is a resource, and
-// the root's limit is how many there are, or may be. What an item is called, and in which state it is, is not in a tree.
+// Convert reads a configuration file and answers the tree "boskos" under the policy "open": each type is a resource,
+// and the root's limit is how many there are, or may be. What an item is called, and in which state it is, is not in a
+// tree.
 func Convert(data []byte) (*compat.Conversion, error) {
 	config, err := Parse(data)
 	if err != nil {

@@ -31,12 +31,13 @@ const (
 	twoLevels = 2
 )
 
-// Convert reads JSON documents with the keys registered_limits, limits and projects, as the API answers lists of them: all in
-// one document, or several one after the other. Each service becomes a tree under the policy "capped". Registered limits
-// become resources and the defaults of the root; limits become limits of nodes, -1 unlimited and 0 nothing.
+// Convert reads JSON documents with the keys registered_limits, limits and projects, as the API answers lists of them:
+// all in one document, or several one after the other. Each service becomes a tree under the policy "capped".
+// Registered limits become resources and the defaults of the root; limits become limits of nodes, -1 unlimited and 0
+// nothing.
 //
-// With projects (id, name, parent_id, domain_id, is_domain), nodes stand below their parents and domains; without, all stand
-// directly below the root. A resource of a region is called "region/resource"; a colon in a name becomes a dot.
+// With projects (id, name, parent_id, domain_id, is_domain), nodes stand below their parents and domains; without, all
+// stand directly below the root. A resource of a region is called "region/resource"; a colon in a name becomes a dot.
 func Convert(data []byte) (*compat.Conversion, error) {
 	if err := compat.CheckSize(data); err != nil {
 		return nil, err
@@ -214,7 +215,8 @@ func (c *converter) limit(what string, number int, l projectLimit, seen map[stri
 	s.limits[id][name] = limit
 }
 
-// done puts every place into the tree of every service, since a claim needs a node: under "capped" unknown ones are refused.
+// done puts every place into the tree of every service, since a claim needs a node: under "capped" unknown ones are
+// refused.
 func (c *converter) done() (*compat.Conversion, error) {
 	if err := c.problems.Err(); err != nil {
 		return nil, err
@@ -249,12 +251,12 @@ func (c *converter) remark(all documents) {
 		c.conversion.Note("%d descriptions of limits are not kept", described)
 	}
 	if len(all.Projects) == 0 {
-		c.conversion.Note("no projects are given: only those with a limit of their own become nodes, all directly below the " +
-			"root; claims of others are refused until they are added")
+		c.conversion.Note("no projects are given: only those with a limit of their own become nodes, all directly below " +
+			"the root; claims of others are refused until they are added")
 		return
 	}
-	c.conversion.Note("a domain or project without a limit of its own is held to the default, with everything below it, as " +
-		"in the model strict_two_level; in the flat model, leave the projects out")
+	c.conversion.Note("a domain or project without a limit of its own is held to the default, with everything below " +
+		"it, as in the model strict_two_level; in the flat model, leave the projects out")
 	for _, id := range slices.Sorted(maps.Keys(c.places)) {
 		if depth := strings.Count(c.places[id].path, "/") + 1; depth > twoLevels {
 			c.conversion.Note("project %q is %d deep; the model strict_two_level ends at %d", id, depth, twoLevels)

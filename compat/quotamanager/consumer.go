@@ -59,8 +59,8 @@ type consumerTreeSpec struct {
 	Unpreemptable bool             `json:"unPreemptable"`
 }
 
-// ParseConsumer reads one Consumer document. Where the original is silent and wrong, it is an error: negative amounts, two
-// entries for one tree, and unknown keys, such as the "trees:" of the project's own example.
+// ParseConsumer reads one Consumer document. Where the original is silent and wrong, it is an error: negative amounts,
+// two entries for one tree, and unknown keys, such as the "trees:" of the project's own example.
 func ParseConsumer(data []byte) (*Consumer, error) {
 	if err := compat.CheckSize(data); err != nil {
 		return nil, err
@@ -105,7 +105,8 @@ func checked(d consumerDocument) (*Consumer, error) {
 	for i, t := range d.Spec.Trees {
 		what := fmt.Sprintf("spec.trees[%d]", i)
 		if seen[t.Tree] {
-			problems.Add("%s: tree %q is here twice; put both requests into one, or make them two consumers", what, t.Tree)
+			problems.Add("%s: tree %q is here twice; put both requests into one, or make them two consumers",
+				what, t.Tree)
 		}
 		seen[t.Tree] = true
 		for _, resource := range slices.Sorted(maps.Keys(t.Request)) {
@@ -124,8 +125,8 @@ func checked(d consumerDocument) (*Consumer, error) {
 	return c, nil
 }
 
-// Request is the consumer as a request on converted trees, with a claim for each of its trees. Resources of a tree that it
-// does not name are claimed with zero, as in the original: a node that is over in one of them takes nothing.
+// Request is the consumer as a request on converted trees, with a claim for each of its trees. Resources of a tree that
+// it does not name are claimed with zero, as in the original: a node that is over in one of them takes nothing.
 //
 // All problems are reported: unknown trees and groups, and resources that a tree does not have, which the original
 // ignores.

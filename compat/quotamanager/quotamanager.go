@@ -1,8 +1,8 @@
 // Package quotamanager reads the documents of the quota-manager of the Multi-Cluster App Dispatcher.
 //
-// The original accepts several roots, unknown parents, cycles and unreadable quotas without a word, and leaves out what it
-// cannot place. Here each of these is a problem, unless Lenient is asked for: then it is a note, and the tree becomes what
-// it becomes there.
+// The original accepts several roots, unknown parents, cycles and unreadable quotas without a word, and leaves out what
+// it cannot place. Here each of these is a problem, unless Lenient is asked for: then it is a note, and the tree
+// becomes what it becomes there.
 package quotamanager
 
 import (
@@ -60,15 +60,17 @@ type forestDocument struct {
 	Trees []string `json:"trees"`
 }
 
-// combinedDocument is trees with the forests that they are in. The original has no such file: forests are made by calls.
+// combinedDocument is trees with the forests that they are in. The original has no such file: forests are made by
+// calls.
 type combinedDocument struct {
 	Trees   []json.RawMessage `json:"trees"`
 	Forests []forestDocument  `json:"forests"`
 }
 
 // Convert reads QuotaTree documents: one, several one after the other, a list of them, or {"trees": [...], "forests":
-// [{"name": "F", "trees": ["T"]}]}. Each becomes a tree under the policy "borrowing" whose root is the original's root; a
-// node's path is made of the names of its ancestors below the root. All resources are counted in the original's numbers.
+// [{"name": "F", "trees": ["T"]}]}. Each becomes a tree under the policy "borrowing" whose root is the original's root;
+// a node's path is made of the names of its ancestors below the root. All resources are counted in the original's
+// numbers.
 //
 // A comma before a closing brace, as the project's own example has it, is passed over with a note.
 func Convert(data []byte, options Options) (*compat.Conversion, error) {

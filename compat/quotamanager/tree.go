@@ -204,7 +204,8 @@ func (b *builder) limits(name string, n *nodeDocument) map[string]*quoratev1.Lim
 	}
 	for _, resource := range slices.Sorted(maps.Keys(n.Quota)) {
 		if !slices.Contains(b.names, resource) {
-			b.fault("it is ignored", "%s: node %q has a quota of %q, which is no resource of the tree", b.what, name, resource)
+			b.fault("it is ignored", "%s: node %q has a quota of %q, which is no resource of the tree",
+				b.what, name, resource)
 		}
 	}
 	return limits

@@ -39,11 +39,11 @@ var known = map[string]struct {
 	"max-volume-gb": {"volume-gb", quoratev1.Unit_UNIT_COUNT, 1},
 }
 
-// Convert reads nodepool.yaml: the list tenant-resource-limits becomes the tree "tenants" under the policy "open", with a
-// node for each tenant. Everything else in the file is ignored with one note.
+// Convert reads nodepool.yaml: the list tenant-resource-limits becomes the tree "tenants" under the policy "open", with
+// a node for each tenant. Everything else in the file is ignored with one note.
 //
-// Any key that is not Nodepool's own limits a resource of a provider, as in Nodepool; since a typo looks the same, each is
-// noted. A tenant that is listed twice, or a key, is a problem; Nodepool silently takes the last.
+// Any key that is not Nodepool's own limits a resource of a provider, as in Nodepool; since a typo looks the same, each
+// is noted. A tenant that is listed twice, or a key, is a problem; Nodepool silently takes the last.
 func Convert(data []byte) (*compat.Conversion, error) {
 	root, err := compat.YAML(data)
 	if err != nil {
@@ -73,7 +73,8 @@ func Convert(data []byte) (*compat.Conversion, error) {
 		c.conversion.Note("there is no %s: nobody is limited, and use is counted all the same", section)
 	}
 	if len(ignored) > 0 {
-		c.conversion.Note("these parts of the file are no limits of tenants and are ignored: %s", strings.Join(ignored, ", "))
+		c.conversion.Note("these parts of the file are no limits of tenants and are ignored: %s",
+			strings.Join(ignored, ", "))
 	}
 	return c.done()
 }
@@ -87,8 +88,8 @@ type converter struct {
 	foreign    map[string]bool // the keys that are not Nodepool's own
 }
 
-// done registers the resources and answers the whole. Nodepool's own are there even if nobody limits them, so that requests
-// can name them.
+// done registers the resources and answers the whole. Nodepool's own are there even if nobody limits them, so that
+// requests can name them.
 func (c *converter) done() (*compat.Conversion, error) {
 	for _, key := range slices.Sorted(maps.Keys(known)) {
 		k := known[key]
