@@ -7,6 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/compat"
+	"github.com/quorate/quorate/compat/boskos"
+	"github.com/quorate/quorate/compat/keystone"
+	"github.com/quorate/quorate/compat/quotamanager"
+	"github.com/quorate/quorate/compat/zuul"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/manifest"
 )
@@ -16,7 +21,25 @@ import (
 type converter func([]byte) ([]*quoratev1.Tree, []string, error)
 
 // converters are the formats that are read beside our own.
-var converters = map[string]converter{}
+var converters = map[string]converter{
+	"boskos":   of(boskos.Convert),
+	"keystone": of(keystone.Convert),
+	"quota-manager": of(func(text []byte) (*compat.Conversion, error) {
+		return quotamanager.Convert(text, quotamanager.Options{})
+	}),
+	"zuul": of(zuul.Convert),
+}
+
+// of makes a converter of a package's own.
+func of(convert func([]byte) (*compat.Conversion, error)) converter {
+	return func(text []byte) ([]*quoratev1.Tree, []string, error) {
+		c, err := convert(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.Trees, c.Notes, nil
+	}
+}
 
 func converterNames() []string { return slices.Sorted(maps.Keys(converters)) }
 

@@ -98,6 +98,16 @@ func TestTranscripts(t *testing.T) {
 			"rollback 6 --reason mistake",
 			"rollback 1",
 		},
+		"formats": {
+			"convert --from zuul ../../examples/zuul/nodepool.yaml",
+			"convert --from keystone ../../examples/keystone/limits.json",
+			"convert --from quota-manager ../../examples/quota-manager/forest.json",
+			"convert --from boskos ../../compat/boskos/testdata/boskos.yaml -o json",
+			"convert --from zuul testdata/nodepool-broken.yaml",
+			"convert --from zuul nowhere.yaml",
+			"plan --from zuul -f ../../examples/zuul/nodepool.yaml",
+			"apply --from zuul -f testdata/nodepool-broken.yaml",
+		},
 		"status": {
 			"status",
 			"status -o json",
