@@ -98,7 +98,7 @@ type (
 func parse(text []byte) (*config, ConfigErrors) {
 	if len(text) > MaxSize {
 		return nil, ConfigErrors{{Rule: ruleBounds, Text: fmt.Sprintf(
-			"a configuration may have %d bytes, this one has %d: split it by partitions", MaxSize, len(text))}}
+			"a configuration may have %d bytes, and this one has more: split it by partitions", MaxSize)}}
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
