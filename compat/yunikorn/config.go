@@ -1,8 +1,8 @@
-// Package yunikorn speaks the words of Apache YuniKorn: it validates and converts its queue configuration, and answers its
-// REST calls about queues, users and groups from the public API.
+// Package yunikorn speaks the words of Apache YuniKorn: it validates and converts its queue configuration, and answers
+// its REST calls about queues, users and groups from the public API.
 //
-// The reference is release 1.9.0 of the scheduler core. The verdict on a configuration is the original's, to the letter of
-// the rules in testdata/README.md; docs/compatibility/yunikorn.md lists where the answers differ, and why.
+// The reference is release 1.9.0 of the scheduler core, and the verdict on a configuration is the original's.
+// docs/compatibility/yunikorn.md lists where the answers differ, and why.
 package yunikorn
 
 import (
@@ -14,15 +14,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-)
-
-// Bounds of a configuration. They are ours; the original has none, and no file that people write comes near them.
-const (
-	// MaxSize is the most bytes of a configuration.
-	MaxSize = 1 << 20
-
-	maxQueueDepth = 64  // levels of queues below root
-	maxTypes      = 256 // resource types in one map
 )
 
 // The configuration as YAML spells it: all keys are the lower case names of the fields, and there are no others.
@@ -93,12 +84,11 @@ type (
 	}
 )
 
-// parse reads the first document of a text, strictly. It uses the YAML library that the original uses, because what counts
-// as a number, a text or nothing is that library's: 1e1 is a count of ten, "2" is none, and ~ is zero.
+// parse reads the first document of a text, strictly. It uses the YAML library that the original uses, because what
+// counts as a number, a text or nothing is that library's: 1e1 is a count of ten, "2" is none, and ~ is zero.
 func parse(text []byte) (*config, ConfigErrors) {
-	if len(text) > MaxSize {
-		return nil, ConfigErrors{{Rule: ruleBounds, Text: fmt.Sprintf(
-			"a configuration may have %d bytes, and this one has more: split it by partitions", MaxSize)}}
+	if problem := measure(text); problem != nil {
+		return nil, ConfigErrors{*problem}
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
@@ -110,7 +100,7 @@ func parse(text []byte) (*config, ConfigErrors) {
 	lines := []string{err.Error()}
 	var several *yaml.TypeError
 	if errors.As(err, &several) {
-		lines = several.Errors
+		lines = several.Errors[:min(len(several.Errors), maxProblems)]
 	}
 	var problems ConfigErrors
 	for _, line := range lines {
@@ -143,7 +133,7 @@ func yamlProblem(line string) Problem {
 	}
 	line = strings.TrimPrefix(line, "yaml: ")
 	if found := unknownKey.FindStringSubmatch(line); found != nil {
-		p.Text = fmt.Sprintf("there is no key %q here: keys are in lower case, and no others are allowed", found[1])
+		p.Text = fmt.Sprintf("there is no key %q here: keys are in lower case, and no others are allowed", clip(found[1]))
 		return p
 	}
 	if found := goType.FindStringSubmatch(line); found != nil && typeNames[found[1]] != "" {

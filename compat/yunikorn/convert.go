@@ -32,20 +32,20 @@ const (
 
 // Conversion is a queue configuration in our terms.
 type Conversion struct {
-	// Trees has one for each partition, in the order of the file, nodes sorted by path and resources by name. The policy is
-	// "capped"; vcore is in thousandths, memory in bytes, everything else counted.
+	// Trees has one for each partition, in the order of the file, nodes sorted by path and resources by name. The policy
+	// is "capped"; vcore is in thousandths, memory in bytes, everything else counted.
 	Trees []*quoratev1.Tree
 	// Notes say, with the place, what the trees do not carry, or carry otherwise than it was written.
 	Notes []string
 }
 
-// Convert makes trees of a queue configuration. The root of a tree is the queue root, with the limits of the partition; a
-// queue is a node of the same name in lower case, escaped where it must be (see [LabelQueue]).
+// Convert makes trees of a queue configuration. The root of a tree is the queue root, with the limits of the partition;
+// a queue is a node of the same name in lower case, escaped where it must be (see [LabelQueue]).
 //
 // An amount or count above 2^62-1, which nobody can hold, becomes 2^62-1. The error is of type [ConfigErrors]: what
-// [Validate] refuses, or else what a tree cannot be: a partition's or queue's name of more than 63 bytes once escaped, more
-// than 16 levels below root, more than 64 types, a type that is no name of a resource, or more than 1,000 entries on a
-// queue, or names in an entry.
+// [Validate] refuses, or else what a tree cannot be: a partition's or queue's name of more than 63 bytes once escaped,
+// more than 16 levels below root, more than 64 types, a type that is no name of a resource, or more than 1,000 entries
+// on a queue, or names in an entry.
 func Convert(text []byte, options ...Option) (*Conversion, error) {
 	valid, problems := validated(text, options)
 	if len(problems) > 0 {
@@ -53,7 +53,8 @@ func Convert(text []byte, options ...Option) (*Conversion, error) {
 	}
 	c := &converter{}
 	if len(valid.Partitions) > maxTrees {
-		c.fail("partitions", "", ruleConvertPartition, "%d partitions; %d trees can be applied together", len(valid.Partitions), maxTrees)
+		c.fail("partitions", "", ruleConvertPartition,
+			"%d partitions; %d trees can be applied together", len(valid.Partitions), maxTrees)
 	}
 	c.noteIf(valid.Checksum != "", "checksum", "", "the checksum is ignored")
 	names := map[string]bool{}
@@ -83,23 +84,30 @@ type converter struct {
 	kinds map[string]bool // resource types of the present tree
 }
 
+func (c *converter) note(path, queue, format string, args ...any) {
+	if queue != "" {
+		path += " (" + queue + ")"
+	}
+	c.notes = append(c.notes, path+": "+fmt.Sprintf(format, args...))
+}
+
 func (c *converter) noteIf(is bool, path, queue, format string, args ...any) {
 	if is {
-		if queue != "" {
-			path += " (" + queue + ")"
-		}
-		c.notes = append(c.notes, path+": "+fmt.Sprintf(format, args...))
+		c.note(path, queue, format, args...)
 	}
 }
 
 func (c *converter) tree(p *partition, root *node, path string) *quoratev1.Tree {
-	c.noteIf(len(p.PlacementRules) > 0, path+".placementrules", "", "placement rules are ignored: a request names its queue")
+	c.noteIf(len(p.PlacementRules) > 0, path+".placementrules", "",
+		"placement rules are ignored: a request names its queue")
 	c.noteIf(p.NodeSortPolicy.Type != "" || len(p.NodeSortPolicy.ResourceWeights) > 0, path+".nodesortpolicy", "",
 		"the order of machines is ignored: no machines are chosen here")
 	c.noteIf(p.Preemption.Enabled != nil || p.Preemption.QuotaPreemptionEnabled != nil, path+".preemption", "",
 		"preemption is ignored: nothing is taken from anybody under the policy capped")
-	c.noteIf(p.UserGroupResolver.Type != "", path+".usergroupresolver", "", "ignored: a request names the groups of its user")
-	c.noteIf(root.Name != rootName, root.path+".name", rootName, "%q is taken as root; YuniKorn could not run it", root.Name)
+	c.noteIf(p.UserGroupResolver.Type != "", path+".usergroupresolver", "",
+		"ignored: a request names the groups of its user")
+	c.noteIf(root.Name != rootName, root.path+".name", rootName,
+		"%q is taken as root; YuniKorn could not run it", root.Name)
 	c.kinds = map[string]bool{vcore: true, memory: true}
 	first := c.node(root, "")
 	tree := &quoratev1.Tree{
@@ -114,7 +122,8 @@ func (c *converter) tree(p *partition, root *node, path string) *quoratev1.Tree 
 		c.fail(path, "", ruleConvertResource, "%d types of resources, %s and %s included; a tree may have %d",
 			len(c.kinds), vcore, memory, maxResources)
 	}
-	c.noteIf(c.kinds["cpu"], path, "", "cpu is a resource of its own, counted in whole numbers; cores are called %s", vcore)
+	c.noteIf(c.kinds["cpu"], path, "",
+		"cpu is a resource of its own, counted in whole numbers; cores are called %s", vcore)
 	for _, kind := range slices.Sorted(maps.Keys(c.kinds)) {
 		tree.Resources = append(tree.Resources, &quoratev1.Resource{Name: kind, Unit: unitOf(kind)})
 	}
@@ -141,14 +150,15 @@ func (c *converter) below(n *node, path string, nodes []*quoratev1.Node) []*quor
 				"the queue would be the node %q, %d bytes long; a node's name may have %d", clip(name), len(name), maxName)
 		}
 		if child.depth > maxDepth {
-			c.fail(child.path, child.name, ruleConvertQueue, "the queue is %d levels below root; a node may be %d", child.depth, maxDepth)
+			c.fail(child.path, child.name, ruleConvertQueue,
+				"the queue is %d levels below root; a node may be %d", child.depth, maxDepth)
 			continue
 		}
 		at := strings.TrimPrefix(path+"/"+name, "/")
 		converted := c.node(child, at)
 		if name != child.Name {
 			label(converted, LabelQueue, child.Name)
-			c.notes = append(c.notes, fmt.Sprintf("%s.name (%s): the queue is the node %q", child.path, child.name, at))
+			c.note(child.path+".name", child.name, "the queue is the node %q", at)
 		}
 		nodes = c.below(child, at, append(nodes, converted))
 	}

@@ -37,7 +37,8 @@ func (c *converter) ignored(n *node) {
 	c.noteIf(n.SubmitACL != "", n.path+".submitacl", n.name, "access lists are ignored")
 	c.noteIf(len(n.Properties) > 0, n.path+".properties", n.name, "properties are ignored")
 	template := n.ChildTemplate
-	c.noteIf(template.MaxApplications > 0 || len(template.Properties)+len(template.Resources.Max)+len(template.Resources.Guaranteed) > 0,
+	quantities := len(template.Resources.Max) + len(template.Resources.Guaranteed)
+	c.noteIf(template.MaxApplications > 0 || len(template.Properties) > 0 || quantities > 0,
 		n.path+".childtemplate", n.name, "templates are ignored: queues are made by applying them")
 	c.noteIf(n.Parent && n.depth > 0 && len(n.children) == 0, n.path+".parent", n.name,
 		"ignored: allocations may be made at every queue")
@@ -55,11 +56,13 @@ func (c *converter) guarantee(n *node, converted *quoratev1.Node) {
 	}
 	text := strings.Join(words, " ")
 	if len(text) > maxText {
-		c.noteIf(true, n.path+".resources.guaranteed", n.name, "ignored: guarantees are not enforced, and these are too long for a label")
+		c.note(n.path+".resources.guaranteed", n.name,
+			"ignored: guarantees are not enforced, and these are too long for a label")
 		return
 	}
 	label(converted, LabelGuaranteed, text)
-	c.noteIf(true, n.path+".resources.guaranteed", n.name, "guarantees are not enforced; they are kept as the label %s", LabelGuaranteed)
+	c.note(n.path+".resources.guaranteed", n.name,
+		"guarantees are not enforced; they are kept as the label %s", LabelGuaranteed)
 }
 
 func label(n *quoratev1.Node, key, value string) {
@@ -75,7 +78,8 @@ func (c *converter) principal(n *node, e *entry) *quoratev1.PrincipalLimit {
 		names []string
 	}{{users, e.Users}, {groups, e.Groups}} {
 		if len(k.names) > maxPrincipals {
-			c.fail(e.path+"."+k.key, n.name, ruleConvertLimit, "%d names; an entry may have %d: make several", len(k.names), maxPrincipals)
+			c.fail(e.path+"."+k.key, n.name, ruleConvertLimit,
+				"%d names; an entry may have %d: make several", len(k.names), maxPrincipals)
 		}
 		for i, name := range k.names {
 			if len(name) > maxHolder {
@@ -106,7 +110,8 @@ func (c *converter) amounts(r *reading, path, queue string) map[string]int64 {
 		}
 		c.kinds[kind] = true
 		kept[kind] = min(r.amounts[kind], maxAmount)
-		c.noteIf(r.amounts[kind] > maxAmount, path+"."+clip(kind), queue, "%d is cut to 2^62-1, more than can be held", r.amounts[kind])
+		c.noteIf(r.amounts[kind] > maxAmount, path+"."+clip(kind), queue,
+			"%d is cut to 2^62-1, more than can be held", r.amounts[kind])
 	}
 	return kept
 }

@@ -105,13 +105,6 @@ func applicable(t *testing.T, c *yunikorn.Conversion) {
 
 // TestConvertRefusals are configurations that YuniKorn accepts and a tree cannot be.
 func TestConvertRefusals(t *testing.T) {
-	many := func(count int, text func(int) string) string {
-		list := make([]string, count)
-		for i := range list {
-			list[i] = text(i)
-		}
-		return strings.Join(list, ", ")
-	}
 	long := strings.Repeat("a", 63)
 	tests := rules{
 		"63 letters":            {inRoot("{name: " + long + "}"), ""},
@@ -126,12 +119,12 @@ func TestConvertRefusals(t *testing.T) {
 		"a long partition":      {partitions("{name: " + long + ", queues: []}"), ""},
 		"a longer partition":    {partitions("{name: " + long + "a, queues: []}"), "convert-partition"},
 		"partitions that meet":  {partitions(`{name: "a b", queues: []}, {name: "a+20b", queues: []}`), "convert-partition"},
-		"too many partitions":   {partitions(many(101, func(i int) string { return fmt.Sprintf("{name: p%d, queues: []}", i) })), "convert-partition"},
-		"1,000 names":           {onRoot("{users: [" + many(1000, func(i int) string { return fmt.Sprintf("u%d", i) }) + "], maxapplications: 1}"), ""},
-		"1,001 names":           {onRoot("{users: [" + many(1001, func(i int) string { return fmt.Sprintf("u%d", i) }) + "], maxapplications: 1}"), "convert-limit"},
-		"1,001 limits":          {onRoot(many(1001, func(i int) string { return fmt.Sprintf("{users: [u%d], maxapplications: 1}", i) })), "convert-limit"},
+		"too many partitions":   {partitions(repeated(101, "{name: p%d, queues: []}")), "convert-partition"},
+		"1,000 names":           {onRoot("{users: [" + repeated(1000, "u%d") + "], maxapplications: 1}"), ""},
+		"1,001 names":           {onRoot("{users: [" + repeated(1001, "u%d") + "], maxapplications: 1}"), "convert-limit"},
+		"1,001 limits":          {onRoot(repeated(1001, "{users: [u%d], maxapplications: 1}")), "convert-limit"},
 		"a long name":           {onRoot("{users: [" + strings.Repeat("u", 257) + "], maxapplications: 1}"), "convert-limit"},
-		"20,000 queues":         {inRoot(many(20000, func(i int) string { return fmt.Sprintf("{name: q%d}", i) })), "convert-queue"},
+		"20,000 queues":         {inRoot(repeated(20000, "{name: q%d}")), "convert-queue"},
 		"an invalid one":        {inRoot("{name: a.b}"), "queue-name"},
 	}
 	for name, test := range tests {

@@ -2,8 +2,9 @@ package yunikorn
 
 import "fmt"
 
-// levels holds the limits of each queue against those of the levels above it, users and groups apart. The three branches
-// for a name are the original's: the same name above; else the wildcard above, unless the name is the wildcard; else nothing.
+// levels holds the limits of each queue against those of the levels above it, users and groups apart. The three
+// branches for a name are the original's: the same name above; else the wildcard above, unless the name is the
+// wildcard; else nothing.
 type levels[T any] struct {
 	v             *validator
 	rule          string // ends the names of the rules

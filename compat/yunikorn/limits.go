@@ -41,8 +41,9 @@ func (v *validator) limits(n *node) {
 		alone := !seenGroups[everybody]
 		v.names(n, e, groups, e.Groups, seenGroups)
 		if alone && seenGroups[everybody] && len(seenGroups) == 1 {
-			v.fail(e.path+".groups", n.name, ruleGroupWildcardAlone, "the group * is the only one so far, so it would limit the "+
-				"queue: set the queue's max instead, or name a group before it")
+			v.fail(e.path+".groups", n.name, ruleGroupWildcardAlone,
+				"the group * is the only one so far, so it would limit the "+
+					"queue: set the queue's max instead, or name a group before it")
 		}
 		v.values(n, e)
 	}
@@ -71,7 +72,8 @@ func (v *validator) values(n *node, e *entry) {
 			"every resource is 0: leave those out that are not limited, at least one must be above 0")
 	}
 	if e.MaxApplications == 0 && len(e.MaxResources) == 0 {
-		v.fail(e.path, n.name, ruleLimitNothing, "the limit %q limits nothing: set maxresources or maxapplications", clip(e.Limit))
+		v.fail(e.path, n.name, ruleLimitNothing,
+			"the limit %q limits nothing: set maxresources or maxapplications", clip(e.Limit))
 	}
 	if n.MaxApplications != 0 && n.MaxApplications < e.MaxApplications {
 		v.fail(e.path+".maxapplications", n.name, ruleLimitAppsOverQueue,
@@ -81,7 +83,8 @@ func (v *validator) values(n *node, e *entry) {
 		return
 	}
 	if which, more := over(n.max.amounts, e.resources.amounts); more {
-		v.fail(e.path+".maxresources."+clip(which), n.name, ruleLimitResOverQueue, "%d %s is more than the queue's own maximum of %d",
+		v.fail(e.path+".maxresources."+clip(which), n.name, ruleLimitResOverQueue,
+			"%d %s is more than the queue's own maximum of %d",
 			e.resources.amounts[which], clip(which), n.max.amounts[which])
 	}
 }

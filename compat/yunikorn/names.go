@@ -21,8 +21,8 @@ var (
 	resourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
 )
 
-// nodeName is the name of a queue as a node: in lower case, as YuniKorn runs it, and with + and two hex digits in place of
-// : # and /, which no node's name has. A name may begin with a letter, a digit or _; others get _. put before, which
+// nodeName is the name of a queue as a node: in lower case, as YuniKorn runs it, and with + and two hex digits in place
+// of : # and /, which no node's name has. A name may begin with a letter, a digit or _; others get _. put before, which
 // cannot be mistaken for another queue, since no queue's name has a dot.
 func nodeName(queue string) string { return escaped(strings.ToLower(queue)) }
 

@@ -13,8 +13,8 @@ var (
 	pattern = regexp.MustCompile(`[\^$*+?()\[{}|]`)
 )
 
-// placement checks rules, chains and queues of placement rules. They place applications, which nobody does here, but they
-// are part of the verdict.
+// placement checks rules, chains and queues of placement rules. They place applications, which nobody does here, but
+// they are part of the verdict.
 func (v *validator) placement(p *partition, root *node, path string) {
 	for i := range p.PlacementRules {
 		v.placementRule(&p.PlacementRules[i], fmt.Sprintf("%s.placementrules[%d]", path, i))
@@ -36,7 +36,8 @@ func (v *validator) placement(p *partition, root *node, path string) {
 
 func (v *validator) placementRule(r *placementRule, path string) {
 	if !ruleName.MatchString(r.Name) {
-		v.fail(path+".name", "", rulePlacementName, "%q is no name of a rule: a letter or _, then letters, digits and _", clip(r.Name))
+		v.fail(path+".name", "", rulePlacementName,
+			"%q is no name of a rule: a letter or _, then letters, digits and _", clip(r.Name))
 	}
 	if r.Parent != nil {
 		v.placementRule(r.Parent, path+".parent")
@@ -65,7 +66,8 @@ type target struct {
 	dynamic bool // more levels follow that only an application tells
 }
 
-// fixedTarget follows a rule from its outermost parent as long as the rules are fixed; false if a full path stands further in.
+// fixedTarget follows a rule from its outermost parent as long as the rules are fixed; false if a full path stands
+// further in.
 func fixedTarget(rule *placementRule) (target, bool) {
 	var chain []*placementRule
 	for r := rule; r != nil; r = r.Parent {

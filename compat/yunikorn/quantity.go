@@ -25,8 +25,8 @@ var factors = map[string]int64{
 	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
 }
 
-// quantity reads digits, white space and a suffix, with white space around it; vcore is counted in thousandths. The result
-// must fit in a signed 64 bit number.
+// quantity reads digits, white space and a suffix, with white space around it; vcore is counted in thousandths. The
+// result must fit in a signed 64 bit number.
 func quantity(kind, text string) (int64, error) {
 	trimmed := strings.TrimSpace(text)
 	suffix := strings.TrimLeft(trimmed, "0123456789")
@@ -59,7 +59,8 @@ func suffixes(kind string) string {
 	return "k M G T P E Ki Mi Gi Ti Pi Ei"
 }
 
-// reading is a map of quantities as it was understood. What was not understood is missing in the amounts, and told once.
+// reading is a map of quantities as it was understood. What was not understood is missing in the amounts, and told
+// once.
 type reading struct {
 	amounts amounts
 	wrong   ConfigErrors
@@ -67,12 +68,10 @@ type reading struct {
 }
 
 func read(written map[string]string, path, queue string) *reading {
-	r := &reading{amounts: amounts{}}
-	if len(written) > maxTypes {
-		r.wrong = append(r.wrong, Problem{path, queue, ruleBounds, fmt.Sprintf(
-			"%d resource types in one map; %d are allowed", len(written), maxTypes)})
-		return r
+	if len(written) == 0 {
+		return &reading{}
 	}
+	r := &reading{amounts: amounts{}}
 	for _, kind := range slices.Sorted(maps.Keys(written)) {
 		amount, err := quantity(kind, written[kind])
 		if err != nil {
@@ -97,7 +96,8 @@ func over(big, small amounts) (string, bool) {
 
 // smaller is the type by type minimum; types of either side stay.
 func smaller(a, b amounts) amounts {
-	result := maps.Clone(a)
+	result := make(amounts, len(a)+len(b))
+	maps.Copy(result, a)
 	for kind, amount := range b {
 		if other, both := result[kind]; !both || amount < other {
 			result[kind] = amount

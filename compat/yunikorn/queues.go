@@ -1,7 +1,8 @@
 package yunikorn
 
-// guaranteed checks max and guaranteed of a queue and of all below it; most is the smallest maximum of the levels above, by
-// type. It returns what the queue reports to its parent: its own guarantee, or the sum of its children's if that is zero.
+// guaranteed checks max and guaranteed of a queue and of all below it; most is the smallest maximum of the levels
+// above, by type. It returns what the queue reports to its parent: its own guarantee, or the sum of its children's if
+// that is zero.
 func (v *validator) guaranteed(n *node, most *scoped[int64]) amounts {
 	v.understood(n.guaranteed)
 	v.understood(n.max)
@@ -26,7 +27,8 @@ func (v *validator) guaranteed(n *node, most *scoped[int64]) amounts {
 	}
 	if which, more := over(most.values, sum); more {
 		v.fail(n.path+".queues", n.name, ruleQueueSumOverMax,
-			"the queues below are guaranteed %d %s together, more than the maximum of %d", sum[which], clip(which), most.values[which])
+			"the queues below are guaranteed %d %s together, more than the maximum of %d", sum[which], clip(which),
+			most.values[which])
 	}
 	most.back(mark)
 	if own.isZero() {

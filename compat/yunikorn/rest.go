@@ -11,15 +11,16 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Trees is the part of the public API that the REST calls need. The handler in the process and the generated client both
-// are one.
+// Trees is the part of the public API that the REST calls need. The handler in the process and the generated client
+// both are one.
 type Trees interface {
-	GetTree(ctx context.Context, request *quoratev1.GetTreeRequest) (*quoratev1.GetTreeResponse, error)
-	GetUsage(ctx context.Context, request *quoratev1.GetUsageRequest) (*quoratev1.GetUsageResponse, error)
-	ListPrincipals(ctx context.Context, request *quoratev1.ListPrincipalsRequest) (*quoratev1.ListPrincipalsResponse, error)
+	GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (*quoratev1.GetTreeResponse, error)
+	GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest) (*quoratev1.GetUsageResponse, error)
+	ListPrincipals(ctx context.Context, r *quoratev1.ListPrincipalsRequest) (*quoratev1.ListPrincipalsResponse, error)
 }
 
-// NewHandler answers what YuniKorn's REST interface answers about queues, users and groups, and validates configurations:
+// NewHandler answers what YuniKorn's REST interface answers about queues, users and groups, and validates
+// configurations:
 //
 //	GET  /ws/v1/partition/{partition}/usage/users
 //	GET  /ws/v1/partition/{partition}/usage/user/{user}
@@ -29,9 +30,9 @@ type Trees interface {
 //	GET  /ws/v1/partition/{partition}/queue/{queue}    children only with ?subtree
 //	POST /ws/v1/validate-conf
 //
-// A partition is a tree of the same name, of any policy. Answers have the form of release 1.9, with amounts in base units,
-// lists sorted by path or name, and empty lists and maps written out, which clients of all releases can read. Reads are
-// linearizable; a list that needs several calls of the API is not one instant.
+// A partition is a tree of the same name, of any policy. Answers have the form of release 1.9, with amounts in base
+// units, lists sorted by path or name, and empty lists and maps written out, which clients of all releases can read.
+// Reads are linearizable; a list that needs several calls of the API is not one instant.
 func NewHandler(trees Trees) http.Handler {
 	s := &server{trees}
 	mux := http.NewServeMux()
@@ -53,8 +54,8 @@ func get(answer func(*http.Request) (any, error)) http.Handler {
 	return answering(http.MethodGet, answer)
 }
 
-// answering writes an answer or an error as JSON, with the headers of the original, which let any page read it. Other methods
-// are refused; the empty method is any.
+// answering writes an answer or an error as JSON, with the headers of the original, which let any page read it. Other
+// methods are refused; the empty method is any.
 func answering(method string, answer func(*http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

@@ -11,8 +11,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// queueInfo is the answer about a queue. What has no meaning here is empty, and written all the same if the original always
-// writes it; sorting, templates and delays, which it leaves out when they are empty, are left out.
+// queueInfo is the answer about a queue. What has no meaning here is empty, and written all the same if the original
+// always writes it; sorting, templates and delays, which it leaves out when they are empty, are left out.
 type queueInfo struct {
 	QueueName              string            `json:"queuename"`
 	Status                 string            `json:"status"`

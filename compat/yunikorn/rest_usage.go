@@ -81,7 +81,9 @@ func (s *server) group(r *http.Request) (any, error) {
 }
 
 // principals are all users or groups of a partition by name, or the one that is named.
-func (s *server) principals(r *http.Request, kind quoratev1.HolderKind, name string) (*view, []*quoratev1.PrincipalUsage, error) {
+func (s *server) principals(
+	r *http.Request, kind quoratev1.HolderKind, name string,
+) (*view, []*quoratev1.PrincipalUsage, error) {
 	v, err := s.look(r)
 	if err != nil {
 		return nil, nil, err
@@ -134,7 +136,9 @@ func (v *view) place(path string, made map[string]*queueUsage) *queueUsage {
 		if q.QueuePath == "" { // the node came between the reading of the tree and of its users
 			q.QueuePath = parent.QueuePath + "." + name
 		}
-		at, _ := slices.BinarySearchFunc(parent.Children, q, func(a, b *queueUsage) int { return cmp.Compare(a.QueuePath, b.QueuePath) })
+		at, _ := slices.BinarySearchFunc(parent.Children, q.QueuePath, func(sibling *queueUsage, path string) int {
+			return cmp.Compare(sibling.QueuePath, path)
+		})
 		parent.Children = slices.Insert(parent.Children, at, q)
 	}
 	return q

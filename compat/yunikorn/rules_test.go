@@ -46,28 +46,32 @@ func (r rules) run(t *testing.T, options ...yunikorn.Option) {
 
 func TestReading(t *testing.T) {
 	rules{
-		"nothing at all":             {"", ""},
-		"a comment":                  {"# nothing\n", ""},
-		"no partitions":              {"partitions: []", ""},
-		"null":                       {"~", ""},
-		"not a map":                  {"hello", "yaml"},
-		"not YAML":                   {"partitions: [", "yaml"},
-		"an unknown key":             {partitions("{queues: [], quota: 1}"), "yaml"},
-		"a key in the wrong case":    {partitions("{Queues: []}"), "yaml"},
-		"a double key":               {partitions("{name: a, name: b, queues: []}"), "yaml"},
-		"a checksum":                 {"checksum: abc\npartitions: []", ""},
-		"only the first document":    {"partitions: []\n---\nnonsense: true", ""},
-		"all the other keys":         {partitions(otherKeys), ""},
-		"a key that is gone":         {partitions("{queues: [], statedumpfilepath: x}"), "yaml"},
-		"a list in place of a map":   {inRoot("{name: a, resources: [1]}"), "yaml"},
-		"an anchor":                  {"partitions: [{queues: [{name: a, limits: &l [{users: [sue], maxapplications: 1}]}, {name: b, limits: *l}]}]", ""},
-		"a queue that is not a map":  {inRoot("text"), "yaml"},
-		"too large":                  {"#" + strings.Repeat("x", yunikorn.MaxSize), "bounds"},
-		"as large as may be":         {"#" + strings.Repeat("x", yunikorn.MaxSize-1), ""},
-		"64 levels below root":       {inRoot(nested(64)), ""},
-		"65 levels below root":       {inRoot(nested(65)), "bounds"},
-		"too many types in a map":    {onRoot("{users: [sue], maxresources: {" + types(257) + "}}"), "bounds"},
-		"as many types as may be":    {onRoot("{users: [sue], maxresources: {" + types(256) + "}}"), ""},
+		"nothing at all":            {"", ""},
+		"a comment":                 {"# nothing\n", ""},
+		"no partitions":             {"partitions: []", ""},
+		"null":                      {"~", ""},
+		"not a map":                 {"hello", "yaml"},
+		"not YAML":                  {"partitions: [", "yaml"},
+		"an unknown key":            {partitions("{queues: [], quota: 1}"), "yaml"},
+		"a key in the wrong case":   {partitions("{Queues: []}"), "yaml"},
+		"a double key":              {partitions("{name: a, name: b, queues: []}"), "yaml"},
+		"a checksum":                {"checksum: abc\npartitions: []", ""},
+		"only the first document":   {"partitions: []\n---\nnonsense: true", ""},
+		"all the other keys":        {partitions(otherKeys), ""},
+		"a key that is gone":        {partitions("{queues: [], statedumpfilepath: x}"), "yaml"},
+		"a list in place of a map":  {inRoot("{name: a, resources: [1]}"), "yaml"},
+		"an anchor":                 {"partitions: [{queues: [{name: a, limits: &l [{users: [sue], maxapplications: 1}]}, {name: b, limits: *l}]}]", ""},
+		"a queue that is not a map": {inRoot("text"), "yaml"},
+		"too large":                 {"#" + strings.Repeat("x", yunikorn.MaxSize), "bounds"},
+		"as large as may be":        {"#" + strings.Repeat("x", yunikorn.MaxSize-1), ""},
+		"64 levels below root":      {inRoot(nested(64)), ""},
+		"65 levels below root":      {inRoot(nested(65)), "bounds"},
+		"too many keys in a map":    {onRoot("{users: [sue], maxresources: {" + types(257) + "}}"), "bounds"},
+		"as many keys as may be":    {onRoot("{users: [sue], maxresources: {" + types(256) + "}}"), ""},
+		"aliases that multiply": {"partitions: [{queues: [" + repeated(2000, "{name: q%d, limits: &l%[1]d [{users: [sue], maxapplications: 1}]}") + "]}, " +
+			"{name: more, queues: &q [" + repeated(2000, "{name: q%d}") + "]}, " + repeated(100, "{name: p%d, queues: *q}") + "]", "bounds"},
+		"an anchor in itself":        {"partitions: &p [*p]", "yaml"},
+		"wide and named":             {partitions("{limits: [{users: [" + repeated(9000, "u%d") + "], maxapplications: 1}], queues: [" + repeated(9000, "{name: q%d, limits: [{users: [u%[1]d], maxapplications: 1}]}") + "]}"), ""},
 		"true or false, in YAML 1.1": {inRoot("{name: a, parent: yes}"), ""},
 	}.run(t)
 }
@@ -82,10 +86,13 @@ func nested(depth int) string {
 	return strings.Repeat("{name: a, queues: [", depth-1) + "{name: a}" + strings.Repeat("]}", depth-1)
 }
 
-func types(count int) string {
+func types(count int) string { return repeated(count, "t%d: 1") }
+
+// repeated writes a text for every number from 0.
+func repeated(count int, format string) string {
 	list := make([]string, count)
 	for i := range list {
-		list[i] = fmt.Sprintf("t%d: 1", i)
+		list[i] = fmt.Sprintf(format, i)
 	}
 	return strings.Join(list, ", ")
 }
@@ -290,6 +297,7 @@ func TestLimitsOverLevels(t *testing.T) {
 		"siblings do not hold each other":     {partitions("{queues: [{name: a, limits: [" + res("sue", "memory: 1") + "]}, {name: b, limits: [" + res("sue", "memory: 9") + "]}]}"), ""},
 		"applications, the same":              {levels(apps("sue", "2"), apps("sue", "2"), apps("sue", "1")), ""},
 		"more applications":                   {levels(apps("sue", "2"), apps("sue", "3"), ""), "user-apps-over-parent"},
+		"resources under none":                {levels(named("users", "sue", "maxapplications: 1"), named("users", "sue", "maxresources: {memory: 9}, maxapplications: 1"), named("users", "sue", "maxresources: {memory: 10}, maxapplications: 1")), "user-res-over-parent"},
 		"no count under a count":              {levels(apps("sue", "2"), res("sue", "vcore: 1"), ""), "user-apps-over-parent"},
 		"a count under no count":              {levels(res("sue", "vcore: 1"), apps("sue", "3"), apps("sue", "3")), ""},
 		"more applications than *":            {levels(apps("*", "2"), apps("sue", "3"), ""), "user-apps-over-wildcard"},

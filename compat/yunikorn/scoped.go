@@ -1,7 +1,7 @@
 package yunikorn
 
-// scoped is a map that is taken back to an earlier state when a walk leaves a queue. So a walk over the queues costs the
-// size of the file; a copy of the map for every queue would cost its square.
+// scoped is a map that is taken back to an earlier state when a walk leaves a queue. So a walk over the queues costs
+// the size of the file; a copy of the map for every queue would cost its square.
 type scoped[V any] struct {
 	values map[string]V
 	undo   []former[V]

@@ -23,8 +23,8 @@ func (v *validator) inheritedMax(n *node, most *scoped[int64]) {
 	most.back(mark)
 }
 
-// counts refuses counts with a fraction or an exponent, which the YAML library cuts off silently: -1.5 becomes the largest
-// count there is.
+// counts refuses counts with a fraction or an exponent, which the YAML library cuts off silently: -1.5 becomes the
+// largest count there is.
 func (v *validator) counts(text []byte) {
 	var document yaml.Node
 	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&document); err != nil {
@@ -35,7 +35,8 @@ func (v *validator) counts(text []byte) {
 
 func (v *validator) countsIn(n *yaml.Node) {
 	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == "maxapplications" && child.ShortTag() == "!!float" {
+		isValue := n.Kind == yaml.MappingNode && i%2 == 1
+		if isValue && n.Content[i-1].Value == "maxapplications" && child.ShortTag() == "!!float" {
 			v.fail(fmt.Sprintf("line %d", child.Line), "", ruleStrictCount, "%s is no whole number in digits", clip(child.Value))
 		}
 		v.countsIn(child)

@@ -11,16 +11,16 @@ import (
 // Option changes how a configuration is judged.
 type Option func(*validator)
 
-// Strict also refuses what the original lets pass although it is hardly meant: a named limit that hides the wildcard above it
-// from the levels below, a limit above an inherited maximum of a queue, and counts with a fraction. What passes strictly
-// passes there; what passes there may be refused here.
+// Strict also refuses what the original lets pass although it is hardly meant: a named limit that hides the wildcard
+// above it from the levels below, a limit above an inherited maximum of a queue, and counts with a fraction. What
+// passes strictly passes there; what passes there may be refused here.
 func Strict() Option { return func(v *validator) { v.strict = true } }
 
-// Validate tells whether YuniKorn would accept a queue configuration, given as YAML. The error is of type [ConfigErrors]; its
-// first is what YuniKorn itself would name.
+// Validate tells whether YuniKorn would accept a queue configuration, given as YAML. The error is of type
+// [ConfigErrors]; its first is what YuniKorn itself would name.
 //
-// Beyond the original there are three bounds: a text has at most [MaxSize] bytes, queues are at most 64 levels below root,
-// and a map of resources has at most 256 types.
+// Beyond the original there are bounds, so that a hostile text costs little more than its size: it has at most
+// [MaxSize] bytes and 200,000 values, a map has at most 256 keys, and queues are at most 64 levels below root.
 func Validate(text []byte, options ...Option) error {
 	_, problems := validated(text, options)
 	return problems.err()
@@ -124,7 +124,7 @@ func (v *validator) root(p *partition, root *node, path string) {
 	}
 	if len(p.Limits) > 0 && len(root.Limits) > 0 && !reflect.DeepEqual(p.Limits, root.Limits) {
 		v.fail(path+".limits", root.name, ruleRootMismatch, "the limits of the partition and of root differ: "+
-			"leave one of the two lists out, or write both in the same order with the same words and the same spelling of numbers")
+			"leave one of the two lists out, or write both in the same order, with the same words and numbers")
 	}
 }
 
@@ -153,7 +153,8 @@ func (v *validator) structure(n *node) {
 
 func (v *validator) acl(n *node, key, list string) {
 	if len(strings.Fields(list)) > 2 {
-		v.fail(n.path+"."+key, n.name, ruleACL, "%q has more than two parts: users, one space, and groups, each joined by commas",
+		v.fail(n.path+"."+key, n.name, ruleACL,
+			"%q has more than two parts: users, one space, and groups, each joined by commas",
 			clip(list))
 	}
 }
