@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -112,7 +113,7 @@ func parse(text []byte) (*config, ConfigErrors) {
 var (
 	yamlLine   = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 	unknownKey = regexp.MustCompile(`^field (.*) not found in type yunikorn\.(\w+)$`)
-	goType     = regexp.MustCompile(`into (\S+)$`)
+	wrongType  = regexp.MustCompile("(?s)^cannot unmarshal !!(\\w+)(?: `(.*)`)? into (\\S+)$")
 )
 
 // typeNames says in the words of the file what the library names by our types.
@@ -136,9 +137,20 @@ func yamlProblem(line string) Problem {
 		p.Text = fmt.Sprintf("there is no key %q here: keys are in lower case, and no others are allowed", clip(found[1]))
 		return p
 	}
-	if found := goType.FindStringSubmatch(line); found != nil && typeNames[found[1]] != "" {
-		line = strings.TrimSuffix(line, found[1]) + typeNames[found[1]]
+	if found := wrongType.FindStringSubmatch(line); found != nil && typeNames[found[3]] != "" {
+		line = fmt.Sprintf("%s stands where %s belongs", foundValue(found[1], found[2]), typeNames[found[3]])
 	}
 	p.Text = line
 	return p
+}
+
+func foundValue(tag, text string) string {
+	switch tag {
+	case "map":
+		return "a map"
+	case "seq":
+		return "a list"
+	default:
+		return strconv.Quote(text)
+	}
 }

@@ -32,10 +32,11 @@ const (
 
 // Conversion is a queue configuration in our terms.
 type Conversion struct {
-	// Trees has one for each partition, in the order of the file, nodes sorted by path and resources by name. The policy
-	// is "capped"; vcore is in thousandths, memory in bytes, everything else counted.
+	// Trees has one for each partition, sorted by name, nodes by path and resources by name. The policy is "capped"; vcore
+	// is in thousandths, memory in bytes, everything else counted.
 	Trees []*quoratev1.Tree
-	// Notes say, with the place, what the trees do not carry, or carry otherwise than it was written.
+	// Notes say, with the place and in the order of the file, what the trees do not carry, or carry otherwise than it was
+	// written.
 	Notes []string
 }
 
@@ -72,6 +73,7 @@ func Convert(text []byte, options ...Option) (*Conversion, error) {
 	if err := c.problems.err(); err != nil {
 		return nil, err
 	}
+	slices.SortFunc(c.trees, func(a, b *quoratev1.Tree) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return &Conversion{Trees: c.trees, Notes: c.notes}, nil
 }
 

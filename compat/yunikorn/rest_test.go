@@ -30,7 +30,8 @@ type fakeTrees struct {
 	tree          *quoratev1.Tree
 	usage         []*quoratev1.NodeUsage
 	users, groups []*quoratev1.PrincipalUsage
-	fails         error
+	fails         error // of GetTree
+	breaks        error // of the other calls
 }
 
 func (f *fakeTrees) GetTree(_ context.Context, r *quoratev1.GetTreeRequest) (*quoratev1.GetTreeResponse, error) {
@@ -51,6 +52,9 @@ func (f *fakeTrees) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*
 			found = append(found, node)
 		}
 	}
+	if f.breaks != nil {
+		return nil, f.breaks
+	}
 	page, next := paged(found, r.GetPageToken())
 	return &quoratev1.GetUsageResponse{Nodes: page, NextPageToken: next}, nil
 }
@@ -65,6 +69,9 @@ func (f *fakeTrees) ListPrincipals(_ context.Context, r *quoratev1.ListPrincipal
 		if r.GetName() == "" || r.GetName() == p.GetName() {
 			found = append(found, p)
 		}
+	}
+	if f.breaks != nil {
+		return nil, f.breaks
 	}
 	page, next := paged(found, r.GetPageToken())
 	return &quoratev1.ListPrincipalsResponse{Principals: page, NextPageToken: next}, nil
@@ -258,6 +265,41 @@ func TestErrors(t *testing.T) {
 				t.Errorf("status %d, in the body %d; %v", w.Code, body.Code, err)
 			}
 		})
+	}
+}
+
+// TestErrorsBetween are of a call after the first.
+func TestErrorsBetween(t *testing.T) {
+	for _, path := range []string{"/usage/users", "/usage/user/user1", "/usage/groups", "/usage/group/tester", "/queues"} {
+		trees := cluster(t)
+		trees.breaks = connect.NewError(connect.CodeDeadlineExceeded, errors.New("late"))
+		if w := call(t, trees, http.MethodGet, "/ws/v1/partition/default"+path, ""); w.Code != http.StatusGatewayTimeout {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// TestOtherTrees shows a tree that was not converted: names in capitals, and amounts at the edge of what a number holds.
+func TestOtherTrees(t *testing.T) {
+	one := &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 1}}
+	trees := &fakeTrees{
+		tree: &quoratev1.Tree{Name: "cern", Nodes: []*quoratev1.Node{{Path: "ATLAS"}, {Path: "atlas"}, {Path: "CMS"}}},
+		usage: []*quoratev1.NodeUsage{{Node: "CMS", Resources: []*quoratev1.ResourceUsage{
+			{Resource: "cores", Subtree: 1<<62 - 1, Limit: one}, {Resource: "disk", Subtree: 1<<62 - 1, Limit: &quoratev1.Limit{
+				Value: &quoratev1.Limit_Amount{Amount: 1 << 61},
+			}},
+		}}},
+	}
+	tests := map[string]string{
+		"root.atlas": `"queuename":"root.atlas"`,
+		"root.ATLAS": `"queuename":"root.ATLAS"`,
+		"root.cms":   `"absUsedCapacity":{"cores":9223372036854775807,"disk":199}`,
+	}
+	for queue, want := range tests {
+		w := call(t, trees, http.MethodGet, "/ws/v1/partition/cern/queue/"+queue, "")
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s, want %s", queue, w.Code, w.Body, want)
+		}
 	}
 }
 
