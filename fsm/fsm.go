@@ -35,6 +35,8 @@ type FSM struct {
 	// ledger is replaced as a whole by Restore.
 	ledger  *quota.Ledger
 	applied uint64
+	// format is the newest of an entry that was applied so far.
+	format uint32
 	// chain is a digest over all applied entries and their outcomes: equal on replicas that agree (P9).
 	chain  [sha256.Size]byte
 	halted error
@@ -49,7 +51,7 @@ func New(o Options) *FSM {
 	if o.Bounds == (quota.Bounds{}) {
 		o.Bounds = quota.DefaultBounds()
 	}
-	return &FSM{options: o, ledger: quota.New(o.Bounds), moved: make(chan struct{})}
+	return &FSM{options: o, ledger: quota.New(o.Bounds), format: firstFormat, moved: make(chan struct{})}
 }
 
 // Apply applies one entry; see ApplyBatch.
@@ -85,17 +87,17 @@ func (f *FSM) apply(entry *raft.Log) any {
 		f.applied = entry.Index
 		return nil
 	}
-	stamp, commands, err := decodeEntry(entry.Data)
+	e, err := decodeEntry(entry.Data)
 	if err != nil {
 		// A node that skipped an entry would lie from then on.
 		f.halted = fmt.Errorf("%w: log entry %d: %w", ErrHalted, entry.Index, err)
 		return f.halted
 	}
-	outcomes := make(Outcomes, len(commands))
-	for i, c := range commands {
-		outcomes[i] = f.ledger.Apply(stamp, c)
+	outcomes := make(Outcomes, len(e.commands))
+	for i, c := range e.commands {
+		outcomes[i] = f.ledger.Apply(e.stamp, c)
 	}
 	f.link(entry.Data, outcomes)
-	f.applied = entry.Index
+	f.applied, f.format = entry.Index, max(f.format, e.format)
 	return outcomes
 }
