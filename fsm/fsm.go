@@ -40,8 +40,8 @@ type FSM struct {
 	// chain is a digest over all applied entries and their outcomes: equal on replicas that agree (P9).
 	chain  [sha256.Size]byte
 	halted error
-	// moved is closed and replaced whenever applied grows.
-	moved chan struct{}
+	// moved is closed and replaced whenever applied grows, due whenever the ledger needs its next Expire at another instant.
+	moved, due chan struct{}
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -51,7 +51,7 @@ func New(o Options) *FSM {
 	if o.Bounds == (quota.Bounds{}) {
 		o.Bounds = quota.DefaultBounds()
 	}
-	return &FSM{options: o, ledger: quota.New(o.Bounds), format: firstFormat, moved: make(chan struct{})}
+	return &FSM{options: o, ledger: quota.New(o.Bounds), format: firstFormat, moved: make(chan struct{}), due: make(chan struct{})}
 }
 
 // Apply applies one entry; see ApplyBatch.
@@ -72,11 +72,32 @@ func (f *FSM) ApplyBatch(entries []*raft.Log) []any {
 func (f *FSM) applyAll(entries []*raft.Log, responses []any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	before := f.nextDue()
 	for i, entry := range entries {
 		responses[i] = f.apply(entry)
 	}
+	f.wake(before)
+}
+
+// wake tells who waits for an entry, and who waits for an instant if that is another one than before. The lock is held.
+func (f *FSM) wake(before lapse) {
 	close(f.moved)
 	f.moved = make(chan struct{})
+	if f.nextDue() != before {
+		close(f.due)
+		f.due = make(chan struct{})
+	}
+}
+
+// lapse is when the ledger needs its next Expire, if it does.
+type lapse struct {
+	at    quota.Instant
+	waits bool
+}
+
+func (f *FSM) nextDue() lapse {
+	at, waits := f.ledger.View().NextDue()
+	return lapse{at, waits}
 }
 
 func (f *FSM) apply(entry *raft.Log) any {

@@ -53,6 +53,15 @@ func (f *FSM) Format() uint32 {
 	return f.format
 }
 
+// NextDue is when the ledger needs its next Expire, perhaps in the past, and false if it needs none. The channel is
+// closed when the answer has changed.
+func (f *FSM) NextDue() (at quota.Instant, waits bool, changed <-chan struct{}) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	next := f.nextDue()
+	return next.at, next.waits, f.due
+}
+
 // Halted is the reason why the state machine has halted, or nil.
 func (f *FSM) Halted() error {
 	f.mu.RLock()

@@ -33,10 +33,10 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	if f.halted != nil {
 		return f.halted
 	}
+	before := f.nextDue()
 	f.ledger, f.applied, f.format = ledger, header.GetIndex(), max(firstFormat, header.GetEntryFormat())
 	copy(f.chain[:], header.GetChain())
-	close(f.moved)
-	f.moved = make(chan struct{})
+	f.wake(before)
 	return nil
 }
 
