@@ -43,7 +43,7 @@ func (c core) proposeAll(ctx context.Context, commands ...quota.Command) ([]quot
 // try decides commands on the present state and changes nothing.
 func (c core) try(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
 	outcomes := make([]quota.Outcome, len(commands))
-	info, err := c.read(ctx, nil, func(v quota.View) error {
+	info, err := c.readAs(ctx, cluster.ReadOptions{Exclusive: true}, func(v quota.View) error {
 		for i, command := range commands {
 			outcomes[i] = v.DryRun(command)
 		}
@@ -54,7 +54,12 @@ func (c core) try(ctx context.Context, commands ...quota.Command) ([]quota.Outco
 
 // read lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
 func (c core) read(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
-	options := cluster.ReadOptions{Stale: o.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: o.GetMinIndex()}
+	stale := o.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE
+	return c.readAs(ctx, cluster.ReadOptions{Stale: stale, MinIndex: o.GetMinIndex()}, fn)
+}
+
+// readAs is read for who has the node's own options.
+func (c core) readAs(ctx context.Context, options cluster.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if options.MinIndex == 0 {
 		within, cancel = context.WithTimeout(ctx, leaderPatience)
