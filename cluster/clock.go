@@ -15,6 +15,11 @@ type clock struct {
 
 func startClock(base quota.Instant) clock { return clock{base: base, start: time.Now()} }
 
+// until is how long it takes until an entry would be stamped with an instant or a later one.
+func (c clock) until(at quota.Instant) time.Duration {
+	return time.Until(c.start.Add(time.Duration(at-c.base) * time.Millisecond))
+}
+
 // stamp is the time of an entry made now. Wall is for people only.
 func (c clock) stamp() quota.Stamp {
 	now := time.Now()

@@ -28,12 +28,15 @@ const (
 	Deadline
 	// TooLarge: a command alone is larger than a log entry may be.
 	TooLarge
+	// NotUpgraded: a member might not understand the command.
+	NotUpgraded
 )
 
 // String is the reason's stable code.
 func (r Reason) String() string {
 	names := [...]string{
 		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED", "DEADLINE", "TOO_LARGE",
+		"NOT_UPGRADED",
 	}
 	if int(r) < len(names) {
 		return names[r]

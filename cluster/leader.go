@@ -79,6 +79,7 @@ func (l *life) run() {
 	n.changed.wake()
 	n.log.Info("leadership established", "term", l.term, "ledger-time", l.clock.base)
 	l.tasks.start(l.correctAddresses)
+	l.tasks.start(l.expire)
 	l.gather()
 }
 

@@ -28,9 +28,18 @@ func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]quota.
 	if l == nil {
 		return nil, 0, n.refuseToLead()
 	}
+	return l.propose(ctx, commands)
+}
+
+func (l *life) propose(ctx context.Context, commands []quota.Command) ([]quota.Outcome, uint64, error) {
 	proposals, err := divide(commands)
 	if err != nil {
 		return nil, 0, err
+	}
+	for _, p := range proposals {
+		if err := l.node.admits(p.part.Format); err != nil {
+			return nil, 0, err
+		}
 	}
 	if err := l.queue.put(proposals); err != nil {
 		return nil, 0, err
@@ -55,9 +64,9 @@ func divide(commands []quota.Command) ([]*proposal, error) {
 		return nil, failure(TooLarge, true, nil, "a proposal needs at least one command")
 	}
 	if len(commands) <= fsm.MaxEntryCommands {
-		data, err := fsm.EncodeCommands(commands)
-		if err == nil && len(data)+entryOverhead <= fsm.MaxEntryBytes {
-			return []*proposal{{commands: len(commands), data: data, done: make(chan result, 1)}}, nil
+		part, err := fsm.EncodeCommands(commands)
+		if err == nil && len(part.Data)+entryOverhead <= fsm.MaxEntryBytes {
+			return []*proposal{{commands: len(commands), part: part, done: make(chan result, 1)}}, nil
 		}
 		if len(commands) == 1 {
 			return nil, failure(TooLarge, true, err, "one command takes more than the %d bytes of a log entry; divide it",
@@ -151,9 +160,9 @@ func (l *life) next() []*proposal {
 
 // send hands one entry to raft. Entries go in one by one, so their stamps are in the order of the log.
 func (l *life) send(batch []*proposal, release func()) {
-	parts := make([][]byte, len(batch))
+	parts := make([]fsm.Part, len(batch))
 	for i, p := range batch {
-		parts[i] = p.data
+		parts[i] = p.part
 	}
 	data, err := fsm.JoinEntry(l.clock.stamp(), parts...)
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 // proposal is one caller's commands on their way into one log entry.
 type proposal struct {
 	commands int
-	data     []byte // as fsm.EncodeCommands wrote them
+	part     fsm.Part
 	// done receives exactly one result, unless the proposal was withdrawn.
 	done chan result
 }
@@ -53,7 +53,7 @@ func (q *queue) put(proposals []*proposal) *Error {
 	commands, bytes := q.commands, q.bytes
 	for _, p := range proposals {
 		commands += p.commands
-		bytes += len(p.data)
+		bytes += len(p.part.Data)
 	}
 	if q.commands > 0 && (commands > maxQueuedCommands || bytes > maxQueuedBytes) {
 		return failure(Overloaded, true, nil, "%d commands wait already; try again later, with fewer at once", q.commands)
@@ -70,11 +70,11 @@ func (q *queue) take() []*proposal {
 	defer q.mu.Unlock()
 	count, commands, bytes := 0, 0, entryOverhead
 	for _, p := range q.waiting {
-		if count > 0 && (commands+p.commands > fsm.MaxEntryCommands || bytes+len(p.data) > fsm.MaxEntryBytes) {
+		if count > 0 && (commands+p.commands > fsm.MaxEntryCommands || bytes+len(p.part.Data) > fsm.MaxEntryBytes) {
 			break
 		}
 		commands += p.commands
-		bytes += len(p.data)
+		bytes += len(p.part.Data)
 		count++
 	}
 	batch := q.waiting[:count:count]
@@ -97,7 +97,7 @@ func (q *queue) withdraw(p *proposal) bool {
 		if other == p {
 			q.waiting = append(q.waiting[:i:i], q.waiting[i+1:]...)
 			q.commands -= p.commands
-			q.bytes -= len(p.data)
+			q.bytes -= len(p.part.Data)
 			return true
 		}
 	}

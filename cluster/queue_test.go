@@ -21,7 +21,7 @@ func releases(n, idBytes int) []quota.Command {
 }
 
 func proposed(commands, bytes int) *proposal {
-	return &proposal{commands: commands, data: make([]byte, bytes), done: make(chan result, 1)}
+	return &proposal{commands: commands, part: fsm.Part{Data: make([]byte, bytes)}, done: make(chan result, 1)}
 }
 
 func TestOneCallStaysInOneEntryIfItFits(t *testing.T) {
@@ -44,17 +44,17 @@ func TestOneCallStaysInOneEntryIfItFits(t *testing.T) {
 		}
 		var joined, one []byte
 		for _, p := range proposals {
-			joined = append(joined, p.data...)
-			if _, err := fsm.JoinEntry(quota.Stamp{At: 1 << 50, Wall: 1 << 50}, p.data); err != nil {
+			joined = append(joined, p.part.Data...)
+			if _, err := fsm.JoinEntry(quota.Stamp{At: 1 << 50, Wall: 1 << 50}, p.part); err != nil {
 				t.Errorf("%d commands of %d bytes: %v", c.commands, c.idBytes, err)
 			}
 		}
 		for i := range commands {
-			data, err := fsm.EncodeCommands(commands[i : i+1])
+			part, err := fsm.EncodeCommands(commands[i : i+1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			one = append(one, data...)
+			one = append(one, part.Data...)
 		}
 		if !bytes.Equal(joined, one) {
 			t.Errorf("%d commands of %d bytes change their order", c.commands, c.idBytes)

@@ -14,6 +14,9 @@ type ReadOptions struct {
 	Stale bool
 	// MinIndex waits until at least this index is applied here, for reading one's own write on another node.
 	MinIndex uint64
+	// Exclusive lends the state to nobody else meanwhile, as a dry run needs, which may change it and take that back. Raft
+	// waits meanwhile.
+	Exclusive bool
 }
 
 // ReadInfo says how fresh a read was.
@@ -59,7 +62,11 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(quota.View)) (Re
 		info.Age = n.age()
 	}
 	var err error
-	info.Index, err = n.ledger.View(func(v quota.View) {
+	lend := n.ledger.View
+	if o.Exclusive {
+		lend = n.ledger.Try
+	}
+	info.Index, err = lend(func(v quota.View) {
 		info.Now = v.Now()
 		fn(v)
 	})

@@ -78,7 +78,7 @@ func BenchmarkDecodeEntry(b *testing.B) {
 	data := mustEncode(b, commands...)
 	b.ReportAllocs()
 	for range b.N / 64 {
-		if _, _, err := decodeEntry(data); err != nil {
+		if _, err := decodeEntry(data); err != nil {
 			b.Fatal(err)
 		}
 	}

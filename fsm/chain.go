@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
 )
 
 // link extends the chain by an entry and a summary of what it did. Two replicas that applied different entries, or the
@@ -28,8 +31,20 @@ func (f *FSM) link(entry []byte, outcomes Outcomes) {
 			revision = o.Configuration.Revision
 		}
 		writeNumbers(h, verdict, fence, revision)
+		if more := secondNumbers(o); slices.Max(more) > 0 {
+			writeNumbers(h, more...)
+		}
 	}
 	h.Sum(f.chain[:0])
+}
+
+// secondNumbers are what only commands of the second format do; the chains of the first do not know them.
+func secondNumbers(o quota.Outcome) []uint64 {
+	preempted := 0
+	if o.Decision != nil {
+		preempted = len(o.Decision.Preempted)
+	}
+	return []uint64{uint64(o.Expired), uint64(len(o.Restored)), uint64(preempted)}
 }
 
 func writeNumbers(h hash.Hash, numbers ...uint64) {

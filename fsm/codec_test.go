@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,20 +26,20 @@ var asDecoded = cmp.Options{
 
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		commands := rapid.SliceOfN(quotatest.Commands(), 1, 20).Draw(t, "commands")
+		commands := rapid.SliceOfN(quotatest.AllCommands(), 1, 20).Draw(t, "commands")
 		stamp := quota.Stamp{At: quota.Instant(rapid.Int64().Draw(t, "at")), Wall: rapid.Int64().Draw(t, "wall")}
 		data, err := EncodeEntry(stamp, commands)
 		if err != nil {
 			t.Fatal(err)
 		}
-		gotStamp, got, err := decodeEntry(data)
+		got, err := decodeEntry(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(commands, got, asDecoded); diff != "" || gotStamp != stamp {
-			t.Fatalf("stamp %v became %v, commands (-before +after):\n%s", stamp, gotStamp, diff)
+		if diff := cmp.Diff(commands, got.commands, asDecoded); diff != "" || got.stamp != stamp {
+			t.Fatalf("stamp %v became %v, commands (-before +after):\n%s", stamp, got.stamp, diff)
 		}
-		again, err := EncodeEntry(gotStamp, got)
+		again, err := EncodeEntry(got.stamp, got.commands)
 		if err != nil || string(again) != string(data) {
 			t.Fatalf("what was decoded encodes otherwise: %v", err)
 		}
@@ -95,21 +97,70 @@ func sampleEntry() *logv1.Entry {
 	return entry
 }
 
+// secondSamples are the commands of the second format, and those of the first with everything that they have got since,
+// by name.
+func secondSamples() map[string]quota.Command {
+	revision := uint64(3)
+	meta := quota.ChangeMeta{Actor: "eva", Reason: "because", RequestID: "r1", Fingerprint: "f1", ExpectedRevision: &revision}
+	limits := []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(7)}, {Resource: "mem", Limit: quota.NoLimit()}}
+	tree := quota.TreeSpec{
+		Name: "t", TreeSettings: quota.TreeSettings{Forest: "f", RequireReason: true, Maintenance: true},
+		Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "mem", Unit: quota.Bytes}},
+		Nodes: []quota.NodeSpec{{
+			Policy: "open", Hard: true, Defaults: limits, Borrow: limits, Lend: limits, Applications: 9, Admins: []string{"adam", "eva"},
+			Principals: []quota.PrincipalLimit{{
+				Users: []string{"u", "*"}, Groups: []string{"g", "*"}, Limits: quota.Vector{{Resource: "cpu", Amount: 3}}, Applications: 2, Description: "text",
+			}},
+		}},
+		Moves: []quota.Move{{From: "a", To: "b"}},
+	}
+	claim := quota.Claim{
+		Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}}, Standing: quota.Standing{Priority: -1, Type: 2, Unpreemptable: true},
+	}
+	return map[string]quota.Command{
+		"allocate": quota.Allocate{
+			ID: "i", Claims: []quota.Claim{claim}, Principal: quota.Principal{User: "u", Groups: []string{"g", "h"}, Application: "x"},
+			Mode: quota.Reserve, ReserveFor: 60_000,
+		},
+		"confirm": quota.Confirm{ID: "i"}, "cancel": quota.Cancel{ID: "i"}, "expire": quota.Expire{Most: 512},
+		"apply-trees":     quota.ApplyTrees{Meta: meta, Trees: []quota.TreeSpec{tree}, Prune: true},
+		"move-node":       quota.MoveNode{Meta: meta, Tree: "t", From: "a", To: "b/c"},
+		"set-maintenance": quota.SetMaintenance{Meta: meta, Tree: "t", On: true},
+		"roll-back":       quota.RollBack{Meta: meta, Revision: 7},
+	}
+}
+
+// secondEntry has every message of the second format.
+func secondEntry() *logv1.Entry {
+	entry := &logv1.Entry{Format: secondFormat, TimeMs: 5, WallMs: 6}
+	samples := secondSamples()
+	for _, name := range slices.Sorted(maps.Keys(samples)) {
+		entry.Commands = append(entry.Commands, encodeCommand(samples[name]))
+	}
+	return entry
+}
+
 // TestUnknownFieldsAnywhere gives each message of an entry in turn a field of a newer version: none is passed over.
 func TestUnknownFieldsAnywhere(t *testing.T) {
-	count := len(messages(sampleEntry().ProtoReflect()))
-	if count < 25 {
+	t.Run("first format", func(t *testing.T) { unknownFieldsAnywhere(t, sampleEntry, 25) })
+	t.Run("second format", func(t *testing.T) { unknownFieldsAnywhere(t, secondEntry, 35) })
+}
+
+func unknownFieldsAnywhere(t *testing.T, sample func() *logv1.Entry, most int) {
+	t.Helper()
+	count := len(messages(sample().ProtoReflect()))
+	if count < most {
 		t.Fatalf("the sample has only %d messages", count)
 	}
 	for i := range count {
-		entry := sampleEntry()
+		entry := sample()
 		message := messages(entry.ProtoReflect())[i]
 		message.SetUnknown(protoreflect.RawFields{0xf8, 0x07, 0x01}) // field 127 is 1
 		data, err := proto.Marshal(entry)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := decodeEntry(data); err == nil {
+		if _, err := decodeEntry(data); err == nil {
 			t.Errorf("an unknown field in %s was passed over", message.Descriptor().FullName())
 		}
 	}
@@ -139,21 +190,21 @@ func FuzzDecodeEntry(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		stamp, commands, err := decodeEntry(data)
+		entry, err := decodeEntry(data)
 		machine := New(Options{})
 		applyData(machine, 1, data)
 		if (err == nil) != (machine.Halted() == nil) {
 			t.Fatalf("decoded with %v but halted with %v", err, machine.Halted())
 		}
-		if err != nil || len(commands) > MaxEntryCommands || len(data) > MaxEntryBytes {
+		if err != nil || len(entry.commands) > MaxEntryCommands || len(data) > MaxEntryBytes {
 			return
 		}
-		again, err := EncodeEntry(stamp, commands)
+		again, err := EncodeEntry(entry.stamp, entry.commands)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, decoded, err := decodeEntry(again)
-		if diff := cmp.Diff(commands, decoded, asDecoded); err != nil || diff != "" {
+		decoded, err := decodeEntry(again)
+		if diff := cmp.Diff(entry.commands, decoded.commands, asDecoded); err != nil || diff != "" {
 			t.Fatalf("%v\n%s", err, diff)
 		}
 		if err := machine.ledger.Check(); err != nil {

@@ -10,29 +10,36 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
+// decoded is a log entry as it is applied.
+type decoded struct {
+	format   uint32
+	stamp    quota.Stamp
+	commands []quota.Command
+}
+
 // decodeEntry reads the data of a log entry. Any error means that this node must not go on.
-func decodeEntry(data []byte) (quota.Stamp, []quota.Command, error) {
+func decodeEntry(data []byte) (decoded, error) {
 	var entry logv1.Entry
 	exact, err := unmarshal(data, &entry)
 	switch {
 	case err != nil:
-		return quota.Stamp{}, nil, fmt.Errorf("it cannot be decoded: %w", err)
+		return decoded{}, fmt.Errorf("it cannot be decoded: %w", err)
 	case entry.GetFormat() < 1 || entry.GetFormat() > EntryFormat:
-		return quota.Stamp{}, nil, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", entry.GetFormat(), EntryFormat)
+		return decoded{}, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", entry.GetFormat(), EntryFormat)
 	case !exact:
-		return quota.Stamp{}, nil, errUnknownFields
+		return decoded{}, errUnknownFields
 	case len(entry.GetCommands()) == 0:
-		return quota.Stamp{}, nil, errors.New("it carries no command")
+		return decoded{}, errors.New("it carries no command")
 	}
 	commands := make([]quota.Command, len(entry.GetCommands()))
 	for i, c := range entry.GetCommands() {
 		command, err := decodeCommand(c)
 		if err != nil {
-			return quota.Stamp{}, nil, fmt.Errorf("command %d: %w", i, err)
+			return decoded{}, fmt.Errorf("command %d: %w", i, err)
 		}
 		commands[i] = command
 	}
-	return quota.Stamp{At: quota.Instant(entry.GetTimeMs()), Wall: entry.GetWallMs()}, commands, nil
+	return decoded{entry.GetFormat(), quota.Stamp{At: quota.Instant(entry.GetTimeMs()), Wall: entry.GetWallMs()}, commands}, nil
 }
 
 // errUnknownFields: to ignore them could mean to apply something else than the others do.

@@ -10,33 +10,48 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// EntryFormat is the newest format of entries that this version writes and understands: the node's feature level.
-const EntryFormat uint32 = 2
-
 // Sizes of one log entry.
 const (
 	MaxEntryBytes    = 4 << 20
 	MaxEntryCommands = 1024
 )
 
-// EncodeCommands writes commands as a part of a log entry: encoding is most of the work, and whoever wants commands
-// carried out can do it before it is known which entry they will be in. It fails for more than MaxEntryCommands.
-func EncodeCommands(commands []quota.Command) ([]byte, error) {
-	if n := len(commands); n < 1 || n > MaxEntryCommands {
-		return nil, fmt.Errorf("an entry carries 1 to %d commands, not %d", MaxEntryCommands, n)
-	}
-	return marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
+// Part is commands as they stand in a log entry, with the format that a reader of them must understand.
+type Part struct {
+	Data   []byte
+	Format uint32
 }
 
-// JoinEntry makes the data of one log entry from parts that EncodeCommands wrote, in their order. They share the stamp.
-// It fails if the entry would be over MaxEntryBytes; the caller counts commands.
-func JoinEntry(s quota.Stamp, parts ...[]byte) ([]byte, error) {
-	data, err := marshalEntry(&logv1.Entry{Format: EntryFormat, TimeMs: int64(s.At), WallMs: s.Wall})
-	if err != nil {
+// EncodeCommands writes commands as a part of a log entry: encoding is most of the work, and whoever wants commands
+// carried out can do it before it is known which entry they will be in. It fails for more than MaxEntryCommands.
+func EncodeCommands(commands []quota.Command) (Part, error) {
+	if n := len(commands); n < 1 || n > MaxEntryCommands {
+		return Part{}, fmt.Errorf("an entry carries 1 to %d commands, not %d", MaxEntryCommands, n)
+	}
+	part := Part{Format: firstFormat}
+	for _, c := range commands {
+		part.Format = max(part.Format, formatOf(c))
+	}
+	var err error
+	part.Data, err = marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
+	return part, err
+}
+
+// JoinEntry makes the data of one log entry from parts that EncodeCommands wrote, in their order. They share the stamp,
+// and the newest of their formats. It fails if the entry would be over MaxEntryBytes; the caller counts commands.
+func JoinEntry(s quota.Stamp, parts ...Part) ([]byte, error) {
+	format := firstFormat
+	pieces := make([][]byte, 1, 1+len(parts))
+	for _, p := range parts {
+		format = max(format, p.Format)
+		pieces = append(pieces, p.Data)
+	}
+	var err error
+	if pieces[0], err = marshalEntry(&logv1.Entry{Format: format, TimeMs: int64(s.At), WallMs: s.Wall}); err != nil {
 		return nil, err
 	}
 	// The encoding of a repeated field is that of its elements, one after the other.
-	data = slices.Concat(append([][]byte{data}, parts...)...)
+	data := slices.Concat(pieces...)
 	if len(data) > MaxEntryBytes {
 		return nil, fmt.Errorf("the log entry would have %d bytes; at most %d are allowed", len(data), MaxEntryBytes)
 	}

@@ -35,11 +35,13 @@ type FSM struct {
 	// ledger is replaced as a whole by Restore.
 	ledger  *quota.Ledger
 	applied uint64
+	// format is the newest of an entry that was applied so far.
+	format uint32
 	// chain is a digest over all applied entries and their outcomes: equal on replicas that agree (P9).
 	chain  [sha256.Size]byte
 	halted error
-	// moved is closed and replaced whenever applied grows.
-	moved chan struct{}
+	// moved is closed and replaced whenever applied grows, due whenever the ledger needs its next Expire at another instant.
+	moved, due chan struct{}
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -49,7 +51,7 @@ func New(o Options) *FSM {
 	if o.Bounds == (quota.Bounds{}) {
 		o.Bounds = quota.DefaultBounds()
 	}
-	return &FSM{options: o, ledger: quota.New(o.Bounds), moved: make(chan struct{})}
+	return &FSM{options: o, ledger: quota.New(o.Bounds), format: firstFormat, moved: make(chan struct{}), due: make(chan struct{})}
 }
 
 // Apply applies one entry; see ApplyBatch.
@@ -70,11 +72,32 @@ func (f *FSM) ApplyBatch(entries []*raft.Log) []any {
 func (f *FSM) applyAll(entries []*raft.Log, responses []any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	before := f.nextDue()
 	for i, entry := range entries {
 		responses[i] = f.apply(entry)
 	}
+	f.wake(before)
+}
+
+// wake tells who waits for an entry, and who waits for an instant if that is another one than before. The lock is held.
+func (f *FSM) wake(before lapse) {
 	close(f.moved)
 	f.moved = make(chan struct{})
+	if f.nextDue() != before {
+		close(f.due)
+		f.due = make(chan struct{})
+	}
+}
+
+// lapse is when the ledger needs its next Expire, if it does.
+type lapse struct {
+	at    quota.Instant
+	waits bool
+}
+
+func (f *FSM) nextDue() lapse {
+	at, waits := f.ledger.View().NextDue()
+	return lapse{at, waits}
 }
 
 func (f *FSM) apply(entry *raft.Log) any {
@@ -85,17 +108,17 @@ func (f *FSM) apply(entry *raft.Log) any {
 		f.applied = entry.Index
 		return nil
 	}
-	stamp, commands, err := decodeEntry(entry.Data)
+	e, err := decodeEntry(entry.Data)
 	if err != nil {
 		// A node that skipped an entry would lie from then on.
 		f.halted = fmt.Errorf("%w: log entry %d: %w", ErrHalted, entry.Index, err)
 		return f.halted
 	}
-	outcomes := make(Outcomes, len(commands))
-	for i, c := range commands {
-		outcomes[i] = f.ledger.Apply(stamp, c)
+	outcomes := make(Outcomes, len(e.commands))
+	for i, c := range e.commands {
+		outcomes[i] = f.ledger.Apply(e.stamp, c)
 	}
 	f.link(entry.Data, outcomes)
-	f.applied = entry.Index
+	f.applied, f.format = entry.Index, max(f.format, e.format)
 	return outcomes
 }

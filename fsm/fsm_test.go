@@ -117,7 +117,8 @@ func refusesAll(t *testing.T, f *FSM, sound []byte) {
 	_, snapshot := f.Snapshot()
 	restored := f.Restore(io.NopCloser(bytes.NewReader(sound)))
 	waited := f.WaitApplied(context.Background(), 1)
-	for i, err := range []error{viewed, snapshot, restored, waited, f.Halted()} {
+	_, tried := f.Try(func(quota.View) { t.Error("it lent its ledger to try something") })
+	for i, err := range []error{viewed, tried, snapshot, restored, waited, f.Halted()} {
 		if !errors.Is(err, ErrHalted) {
 			t.Errorf("answer %d is %v", i, err)
 		}

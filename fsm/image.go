@@ -90,6 +90,9 @@ func encodeAllocation(a quota.AllocationImage) *logv1.AllocationRecord {
 		State: uint32(a.State), UntilMs: int64(a.Until), Forced: a.Forced, By: a.By,
 		Preempted: each(a.Preempted, encodePreempted), Displaced: each(a.Displaced, encodeDisplacement),
 	}
+	if a.State == quota.Released {
+		record.State = 0 // the first format knew no other end and does not say it
+	}
 	if a.Ended != nil {
 		record.EndedMs, record.EndedWallMs = int64(a.Ended.At), a.Ended.Wall
 	}

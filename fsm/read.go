@@ -18,6 +18,18 @@ func (f *FSM) View(fn func(quota.View)) (uint64, error) {
 	return f.applied, nil
 }
 
+// Try is View for what changes the ledger on its way and takes that back, as dry runs do: nobody else has the ledger
+// meanwhile, and raft waits.
+func (f *FSM) Try(fn func(quota.View)) (uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.halted != nil {
+		return 0, f.halted
+	}
+	fn(f.ledger.View())
+	return f.applied, nil
+}
+
 // Applied is the index of the last entry that reached the state machine. Raft does not hand it its own no-op and
 // barrier entries.
 func (f *FSM) Applied() uint64 {
@@ -31,6 +43,23 @@ func (f *FSM) Now() quota.Instant {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.ledger.View().Now()
+}
+
+// Format is the newest format of an entry that was applied so far: whoever follows this log understands it, or has
+// stopped.
+func (f *FSM) Format() uint32 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.format
+}
+
+// NextDue is when the ledger needs its next Expire, perhaps in the past, and false if it needs none. The channel is
+// closed when the answer has changed.
+func (f *FSM) NextDue() (at quota.Instant, waits bool, changed <-chan struct{}) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	next := f.nextDue()
+	return next.at, next.waits, f.due
 }
 
 // Halted is the reason why the state machine has halted, or nil.

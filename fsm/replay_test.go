@@ -29,7 +29,7 @@ func moments() *rapid.Generator[[]moment] {
 		for range rapid.IntRange(1, 12).Draw(t, "moments") {
 			now.At += quota.Instant(rapid.Int64Range(-1, 6).Draw(t, "at"))
 			now.Wall += rapid.Int64Range(-1, 6).Draw(t, "wall")
-			list = append(list, moment{now, rapid.SliceOfN(quotatest.Commands(), 1, 12).Draw(t, "commands")})
+			list = append(list, moment{now, rapid.SliceOfN(quotatest.AllCommands(), 1, 12).Draw(t, "commands")})
 		}
 		return list
 	})
@@ -108,7 +108,7 @@ func describeOutcome(t *rapid.T, o quota.Outcome) string {
 		copied := o.Allocation.Info()
 		info = &copied
 	}
-	text, err := json.Marshal([]any{o.Refused, o.Decision, info, o.Configuration, o.Repeated})
+	text, err := json.Marshal([]any{o.Refused, o.Decision, info, o.Configuration, o.Repeated, o.Restored, o.Expired})
 	if err != nil {
 		t.Fatal(err)
 	}

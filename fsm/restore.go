@@ -33,10 +33,10 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	if f.halted != nil {
 		return f.halted
 	}
-	f.ledger, f.applied = ledger, header.GetIndex()
+	before := f.nextDue()
+	f.ledger, f.applied, f.format = ledger, header.GetIndex(), max(firstFormat, header.GetEntryFormat())
 	copy(f.chain[:], header.GetChain())
-	close(f.moved)
-	f.moved = make(chan struct{})
+	f.wake(before)
 	return nil
 }
 
@@ -90,6 +90,8 @@ func (r *recordReader) header() (*logv1.Header, error) {
 		return nil, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", header.GetFormat(), SnapshotFormat)
 	case !r.exact:
 		return nil, errUnknownFields
+	case header.GetEntryFormat() > EntryFormat:
+		return nil, fmt.Errorf("it holds what entries of format %d did, but this version understands 1 to %d; run a newer version", header.GetEntryFormat(), EntryFormat)
 	case len(header.GetChain()) != sha256.Size:
 		return nil, errors.New("its header has no digest of the log")
 	}

@@ -33,7 +33,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	image := f.ledger.Freeze()
 	return &snapshot{image: image, header: &logv1.Header{
-		Format: SnapshotFormat, Index: f.applied, Chain: bytes.Clone(f.chain[:]),
+		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]), EntryFormat: writtenFormat(f.format),
 		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
 		Seat: image.Header.Seat, Event: image.Header.Event,

@@ -65,8 +65,53 @@ func sampleFSM(t testing.TB) *FSM {
 	return f
 }
 
+// secondFSM holds something of what came with the second format.
+func secondFSM(t testing.TB) *FSM {
+	t.Helper()
+	f := New(Options{})
+	claims := func(amount quota.Amount) []quota.Claim {
+		return []quota.Claim{{Tree: "t", Node: "org/team", Amounts: quota.Vector{{Resource: "cpu", Amount: amount}}}}
+	}
+	reserve := func(id string, span quota.Span) quota.Allocate {
+		return quota.Allocate{ID: id, Claims: claims(1), Mode: quota.Reserve, ReserveFor: span}
+	}
+	who := quota.Principal{User: "u", Groups: []string{"g", "h"}, Application: "x"}
+	standing := claims(2)
+	standing[0].Standing = quota.Standing{Priority: -1, Type: 2, Unpreemptable: true}
+	for index, entry := range []struct {
+		at       quota.Instant
+		commands []quota.Command
+	}{
+		{1, []quota.Command{benchTree(), quota.SetLimits{Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(10)}}}}},
+		{2, []quota.Command{reserve("lapsed", 1000), reserve("cancelled", 9000), reserve("confirmed", 9000), reserve("waiting", 3_000_000)}},
+		{3, []quota.Command{quota.Cancel{ID: "cancelled"}, quota.Confirm{ID: "confirmed"}}},
+		{1500, []quota.Command{quota.Expire{Most: 10}}},
+		{1501, []quota.Command{
+			quota.Allocate{ID: "whose", Claims: standing, Principal: who},
+			quota.Allocate{ID: "denied", Claims: claims(9), Principal: who},
+			quota.Allocate{ID: "forced", Claims: claims(9), Mode: quota.Force},
+		}},
+	} {
+		data, err := EncodeEntry(quota.Stamp{At: entry.at, Wall: 1_800_000_000_000 + int64(entry.at)}, entry.commands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range applyData(f, uint64(index+1), data).(Outcomes) {
+			if o.Refused != nil {
+				t.Fatalf("entry %d: %v", index+1, o.Refused)
+			}
+		}
+	}
+	return f
+}
+
 func TestSnapshotAndRestore(t *testing.T) {
-	f := sampleFSM(t)
+	t.Run("first format", func(t *testing.T) { snapshotAndRestore(t, sampleFSM(t)) })
+	t.Run("second format", func(t *testing.T) { snapshotAndRestore(t, secondFSM(t)) })
+}
+
+func snapshotAndRestore(t *testing.T, f *FSM) {
+	t.Helper()
 	data := snapshotOf(t, f)
 	if err := CheckSnapshot(bytes.NewReader(data)); err != nil {
 		t.Error(err)
@@ -75,7 +120,7 @@ func TestSnapshotAndRestore(t *testing.T) {
 	if !bytes.Equal(snapshotOf(t, g), data) {
 		t.Error("the snapshot of what was restored is another one")
 	}
-	for index := uint64(5); index < 20; index++ {
+	for index := uint64(6); index < 20; index++ {
 		entry := mustEncode(t, benchAllocate(int(index)), benchTree(), quota.Release{ID: "root"})
 		applyData(f, index, entry)
 		applyData(g, index, entry)
@@ -142,6 +187,7 @@ func TestNewerSnapshots(t *testing.T) {
 		"no format":      func(h *logv1.Header) { h.Format = 0 },
 		"field":          func(h *logv1.Header) { h.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 0x01}) },
 		"no chain":       func(h *logv1.Header) { h.Chain = nil },
+		"entry format":   func(h *logv1.Header) { h.EntryFormat = EntryFormat + 1 },
 		"fence too low":  func(h *logv1.Header) { h.Fence = 1 },
 		"a newer digest": func(h *logv1.Header) { h.Chain = append(h.Chain, 1) },
 	} {
@@ -221,14 +267,16 @@ func TestPersistCancels(t *testing.T) {
 // FuzzRestoreSnapshot: no bytes make a restore panic or change half of the state. With a trailer made to fit, so that
 // more than the digest is tried, what is restored is sound and its own snapshot restores to the same.
 func FuzzRestoreSnapshot(f *testing.F) {
-	seed := readGolden(f, "snapshot-v1.bin")
-	f.Add(seed, false)
-	f.Add(bodyOf(seed), true)
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 20 {
-		changed := bodyOf(seed)
-		changed[random.IntN(len(changed))] ^= byte(1 << random.IntN(8))
-		f.Add(changed, true)
+	for _, name := range []string{"snapshot-v1.bin", "snapshot-v2.bin"} {
+		seed := readGolden(f, name)
+		f.Add(seed, false)
+		f.Add(bodyOf(seed), true)
+		for range 20 {
+			changed := bodyOf(seed)
+			changed[random.IntN(len(changed))] ^= byte(1 << random.IntN(8))
+			f.Add(changed, true)
+		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
 		if seal {
@@ -279,7 +327,13 @@ func sealed(body []byte) []byte {
 
 // TestUnknownFieldsInRecords gives each message of each record in turn a field of a newer version: none is passed over.
 func TestUnknownFieldsInRecords(t *testing.T) {
-	body := bodyOf(snapshotOf(t, sampleFSM(t)))
+	t.Run("first format", func(t *testing.T) { unknownFieldsInRecords(t, sampleFSM(t)) })
+	t.Run("second format", func(t *testing.T) { unknownFieldsInRecords(t, secondFSM(t)) })
+}
+
+func unknownFieldsInRecords(t *testing.T, f *FSM) {
+	t.Helper()
+	body := bodyOf(snapshotOf(t, f))
 	if err := CheckSnapshot(bytes.NewReader(sealed(body))); err != nil {
 		t.Fatalf("the sound snapshot: %v", err)
 	}

@@ -43,9 +43,11 @@ func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
 		for i := range a.claims {
 			l.book(a, i)
 		}
-		return a
+	} else {
+		a = t.commit(a)
 	}
-	return t.commit(a)
+	l.due.add(a)
+	return a
 }
 
 // repeatOf answers a request whose id is known: the first grant again, or a refusal.

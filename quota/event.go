@@ -1,5 +1,46 @@
 package quota
 
+import (
+	"cmp"
+	"slices"
+)
+
+// maxEventViolations bounds the violations that an event of a denial keeps.
+const maxEventViolations = 100
+
+// EventPage is one page of events in the order of their numbers.
+type EventPage struct {
+	Events []Event
+	// Next is the number to continue after; 0 on the last page.
+	Next uint64
+}
+
+// Events shows up to max remembered events after a number (0: from the oldest): those of a kind, unless it is 0, and of
+// an id, unless it is empty. Requests and decisions in them must not be changed.
+func (v View) Events(after uint64, kind EventKind, id string, max int) EventPage {
+	var page EventPage
+	for _, e := range v.ledger.eventsAfter(after) {
+		if kind != 0 && e.Kind != kind || id != "" && e.ID != id {
+			continue
+		}
+		if len(page.Events) == max {
+			return page
+		}
+		page.Events = append(page.Events, *e)
+		page.Next = e.Number
+	}
+	page.Next = 0
+	return page
+}
+
+func (l *Ledger) eventsAfter(number uint64) []*Event {
+	from, found := slices.BinarySearchFunc(l.events, number, func(e *Event, number uint64) int { return cmp.Compare(e.Number, number) })
+	if found {
+		from++
+	}
+	return l.events[from:]
+}
+
 // note remembers an event and forgets the oldest beyond the bound.
 func (l *Ledger) note(e Event) {
 	l.lastEvent++
@@ -17,5 +58,8 @@ func (l *Ledger) addEvent(e *Event) {
 
 // noteDenial remembers why a request was denied.
 func (l *Ledger) noteDenial(request Allocate, d Decision) {
+	if len(d.Violations) > maxEventViolations {
+		d.Violations = slices.Clone(d.Violations[:maxEventViolations])
+	}
 	l.note(Event{Kind: EventDenied, ID: request.ID, Request: &request, Decision: &d})
 }

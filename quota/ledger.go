@@ -23,6 +23,7 @@ type Ledger struct {
 	fence   uint64 // last given
 	seat    uint64 // last given, see claimParticulars
 
+	due       due
 	events    []*Event // oldest first
 	lastEvent uint64   // number of the last one
 }

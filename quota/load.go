@@ -77,6 +77,7 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 	}
 	l.byID[a.id] = a
 	l.held.Set(a.fence, a)
+	l.due.add(a)
 	for i := range a.claims {
 		if err := ld.seat(a, i, image); err != nil {
 			return err

@@ -1,10 +1,104 @@
 package quota
 
-// confirm makes a reservation held for good.
-func (l *Ledger) confirm(Confirm) Outcome { return Outcome{} }
+// MaxExpire is the most reservations that one Expire may end.
+const MaxExpire = 1024
 
-// cancel ends a reservation.
-func (l *Ledger) cancel(Cancel) Outcome { return Outcome{} }
+// confirm makes a reservation held for good. What it moved or preempted stays as it is.
+func (l *Ledger) confirm(c Confirm) Outcome {
+	out := l.confirmable(c.ID)
+	if out.Refused != nil || out.Repeated {
+		return out
+	}
+	l.due.drop(out.Allocation)
+	confirmed, more := *out.Allocation, *out.Allocation.more
+	more.until, more.displaced = 0, nil
+	confirmed.more = &more
+	l.put(&confirmed)
+	return Outcome{Allocation: &confirmed}
+}
 
-// expire ends what is due.
-func (l *Ledger) expire(Expire) Outcome { return Outcome{} }
+// confirmable says what a confirmation would make held, or what is so already; it changes nothing. A reservation whose
+// time is over is refused even if no Expire has come for it yet: whoever reads the clock of the log is never surprised.
+func (l *Ledger) confirmable(id string) Outcome {
+	out := l.releasable(id)
+	a := out.Allocation
+	switch {
+	case out.Refused != nil:
+		return out
+	case a.ended != nil:
+		return Outcome{Refused: refuse(Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.ended.how())}
+	case a.state() == Held:
+		return Outcome{Allocation: a, Repeated: true}
+	case a.more.until <= l.now.At:
+		return Outcome{Refused: refuse(Ended, "id", "reservation %q lapsed at %d ms of ledger time, and now it is %d; ask again under another id", a.id, a.more.until, l.now.At)}
+	}
+	return Outcome{Allocation: a}
+}
+
+// cancel ends a reservation and puts back what it displaced.
+func (l *Ledger) cancel(c Cancel) Outcome {
+	out := l.cancellable(c.ID)
+	if out.Refused != nil || out.Repeated {
+		return out
+	}
+	ended, restored := l.undo(out.Allocation, Cancelled)
+	return Outcome{Allocation: ended, Restored: restored}
+}
+
+// cancellable says what a cancellation would end, or what has ended before, in whatever way; it changes nothing.
+func (l *Ledger) cancellable(id string) Outcome {
+	out := l.releasable(id)
+	if out.Refused == nil && out.Allocation.state() == Held {
+		return Outcome{Refused: refuse(InUse, "id", "allocation %q is not a reservation, or confirmed already; release it", out.Allocation.id)}
+	}
+	return out
+}
+
+// expire ends reservations that are due, in the order of their instants and then of their fences. A lapse puts back what
+// it displaced, just as a cancellation does.
+func (l *Ledger) expire(c Expire) Outcome {
+	if err := checkMost(c.Most); err != nil {
+		return Outcome{Refused: err}
+	}
+	var out Outcome
+	for out.Expired < c.Most {
+		next, waiting := l.due.next()
+		if !waiting || next.until > l.now.At {
+			break
+		}
+		a, _ := l.held.Get(next.fence)
+		_, restored := l.undo(a, Expired)
+		out.Restored = append(out.Restored, restored...)
+		out.Expired++
+	}
+	return out
+}
+
+func checkMost(most int) *Error {
+	if most < 1 || most > MaxExpire {
+		return refuse(Invalid, "most", "an expiry ends 1 to %d reservations, not %d", MaxExpire, most)
+	}
+	return nil
+}
+
+// undo ends a reservation that was not confirmed, and puts back what it displaced if all of that is still possible.
+func (l *Ledger) undo(a *Allocation, state State) (ended *Allocation, restored []string) {
+	l.held.Delete(a.fence)
+	for i := range a.claims {
+		l.unbook(a, i)
+	}
+	ended = l.bury(a, state, "")
+	if state == Expired {
+		l.note(Event{Kind: EventExpired, ID: a.id})
+	}
+	return ended, l.putBack(a)
+}
+
+// putBack restores what a reservation displaced, whose claims are given back already: all of it or nothing, and then
+// others slide into the freed room.
+func (l *Ledger) putBack(a *Allocation) (restored []string) {
+	for i := range a.claims {
+		l.slideInto(a.claims[i].at)
+	}
+	return nil
+}

@@ -13,6 +13,7 @@ func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	t := &tombstone{Allocation: *a, end: ending{Stamp: l.now, state: state, by: by}}
 	t.ended = &t.end
 	t.settleAddresses()
+	l.due.drop(a)
 	l.inter(&t.Allocation)
 	return &t.Allocation
 }

@@ -94,11 +94,11 @@ func (v View) DryRun(c Command) Outcome {
 	case Release:
 		return l.releasable(c.ID)
 	case Confirm:
-		return l.releasable(c.ID)
+		return l.confirmable(c.ID)
 	case Cancel:
-		return l.releasable(c.ID)
+		return l.cancellable(c.ID)
 	case Expire:
-		return Outcome{}
+		return Outcome{Refused: checkMost(c.Most)}
 	case ApplyTrees:
 		return v.dryConfigure(c.Meta, l.planTrees(c))
 	case SetLimits:

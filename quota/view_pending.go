@@ -12,9 +12,6 @@ func (v View) ExplainID(id string) (Decision, *AllocationInfo, *Stamp, *Error) {
 	return Decision{Granted: true}, &info, nil, nil
 }
 
-// Events are up to max of those that happened after a number.
-func (v View) Events(uint64, EventKind, string, int) (events []Event, next uint64) { return nil, 0 }
-
 // Principals are up to max users or groups of a tree by name.
 func (v View) Principals(string, HolderKind, string, string, int) ([]PrincipalUsage, bool, *Error) {
 	return nil, false, nil

@@ -59,7 +59,9 @@ func (c core) read(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.
 
 // readAlone is read for an fn that tries something out: on the way it may change the state and restore it.
 func (c core) readAlone(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
-	return c.lend(ctx, toReadOptions(o), fn)
+	options := toReadOptions(o)
+	options.Exclusive = true
+	return c.lend(ctx, options, fn)
 }
 
 func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {

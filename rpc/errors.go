@@ -36,6 +36,7 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.Overloaded:     connect.CodeUnavailable,
 	cluster.Deadline:       connect.CodeDeadlineExceeded,
 	cluster.TooLarge:       connect.CodeInvalidArgument,
+	cluster.NotUpgraded:    connect.CodeUnavailable,
 }
 
 // askAnotherHeader marks answers of a node that was taken for the leader and is not, or not for long: the relaying node

@@ -14,6 +14,7 @@ type board struct {
 	mu      sync.Mutex
 	notices map[string]*notice
 	silent  map[string]bool
+	levels  map[string]uint32 // what others see instead of the truth
 }
 
 // notice is one node's end of the board: a cluster.Discovery.
@@ -25,7 +26,9 @@ type notice struct {
 
 var _ cluster.Discovery = (*notice)(nil)
 
-func newBoard() *board { return &board{notices: map[string]*notice{}, silent: map[string]bool{}} }
+func newBoard() *board {
+	return &board{notices: map[string]*notice{}, silent: map[string]bool{}, levels: map[string]uint32{}}
+}
 
 func (b *board) notice() *notice { return &notice{board: b, changed: make(chan struct{}, 1)} }
 
@@ -33,6 +36,13 @@ func (b *board) silence(id string, silent bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.silent[id] = silent
+	b.tell()
+}
+
+func (b *board) pretend(id string, level uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.levels[id] = level
 	b.tell()
 }
 
@@ -66,7 +76,11 @@ func (n *notice) Peers() []cluster.Peer {
 	var peers []cluster.Peer
 	for id, other := range n.board.notices {
 		if id != n.self.ID && !n.board.silent[id] && !n.board.silent[n.self.ID] {
-			peers = append(peers, other.self)
+			peer := other.self
+			if level, pretends := n.board.levels[id]; pretends {
+				peer.FeatureLevel = level
+			}
+			peers = append(peers, peer)
 		}
 	}
 	slices.SortFunc(peers, func(a, b cluster.Peer) int {

@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/compat/boskos"
 	"github.com/quorate/quorate/compat/keystone"
 	"github.com/quorate/quorate/compat/quotamanager"
+	"github.com/quorate/quorate/compat/yunikorn"
 	"github.com/quorate/quorate/compat/zuul"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/manifest"
@@ -27,6 +28,13 @@ var converters = map[string]converter{
 	"quota-manager": of(func(text []byte) (*compat.Conversion, error) {
 		return quotamanager.Convert(text, quotamanager.Options{})
 	}),
+	"yunikorn": func(text []byte) ([]*quoratev1.Tree, []string, error) {
+		c, err := yunikorn.Convert(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.Trees, c.Notes, nil
+	},
 	"zuul": of(zuul.Convert),
 }
 

@@ -186,7 +186,7 @@ func (f *fake) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*quora
 	answer := &quoratev1.GetUsageResponse{Read: readInfo(r.GetRead())}
 	switch {
 	case r.GetTree() == "tenants":
-		answer.Nodes = []*quoratev1.NodeUsage{{Node: "tenant-1", Policy: "open", Resources: []*quoratev1.ResourceUsage{
+		answer.Nodes = []*quoratev1.NodeUsage{{Node: "tenant-1", Policy: "open", RunningApplications: 3, MaxApplications: 2, Resources: []*quoratev1.ResourceUsage{
 			{Resource: "ram", Unit: quoratev1.Unit_UNIT_BYTES, Limit: amount(16 << 30), Effective: amount(16 << 30), Own: 3 << 29, Subtree: 3 << 29, Headroom: proto.Int64(29 << 29)},
 			{Resource: "servers", Unit: quoratev1.Unit_UNIT_COUNT, Effective: unlimited(), Own: 2, Subtree: 2},
 		}}}

@@ -102,6 +102,7 @@ func TestTranscripts(t *testing.T) {
 			"convert --from zuul ../../examples/zuul/nodepool.yaml",
 			"convert --from keystone ../../examples/keystone/limits.json",
 			"convert --from quota-manager ../../examples/quota-manager/forest.json",
+			"convert --from yunikorn ../../examples/yunikorn/queues.yaml",
 			"convert --from boskos ../../compat/boskos/testdata/boskos.yaml -o json",
 			"convert --from zuul testdata/nodepool-broken.yaml",
 			"convert --from zuul nowhere.yaml",

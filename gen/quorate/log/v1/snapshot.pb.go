@@ -209,7 +209,9 @@ type Header struct {
 	// Last seat given in borrowing trees. Since format 2.
 	Seat uint64 `protobuf:"varint,9,opt,name=seat,proto3" json:"seat,omitempty"`
 	// Number of the last event. Since format 2.
-	Event         uint64 `protobuf:"varint,10,opt,name=event,proto3" json:"event,omitempty"`
+	Event uint64 `protobuf:"varint,10,opt,name=event,proto3" json:"event,omitempty"`
+	// The newest format of an entry that was applied so far; 0 is 1. Since format 2.
+	EntryFormat   uint32 `protobuf:"varint,11,opt,name=entry_format,json=entryFormat,proto3" json:"entry_format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -310,6 +312,13 @@ func (x *Header) GetSeat() uint64 {
 func (x *Header) GetEvent() uint64 {
 	if x != nil {
 		return x.Event
+	}
+	return 0
+}
+
+func (x *Header) GetEntryFormat() uint32 {
+	if x != nil {
+		return x.EntryFormat
 	}
 	return 0
 }
@@ -1310,7 +1319,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05ended\x18\x05 \x01(\v2 .quorate.log.v1.AllocationRecordH\x00R\x05ended\x123\n" +
 	"\atrailer\x18\x06 \x01(\v2\x17.quorate.log.v1.TrailerH\x00R\atrailer\x123\n" +
 	"\x05event\x18\a \x01(\v2\x1b.quorate.log.v1.EventRecordH\x00R\x05eventB\b\n" +
-	"\x06record\"\xf3\x01\n" +
+	"\x06record\"\x96\x02\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x17\n" +
@@ -1322,7 +1331,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05chain\x18\b \x01(\fR\x05chain\x12\x12\n" +
 	"\x04seat\x18\t \x01(\x04R\x04seat\x12\x14\n" +
 	"\x05event\x18\n" +
-	" \x01(\x04R\x05event\"e\n" +
+	" \x01(\x04R\x05event\x12!\n" +
+	"\fentry_format\x18\v \x01(\rR\ventryFormat\"e\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +

@@ -1,0 +1,72 @@
+package clustertest_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+)
+
+// tryReserve proposes a command that the first feature level does not have.
+func tryReserve(t *testing.T, c *clustertest.Cluster, id string) error {
+	t.Helper()
+	_, _, err := c.Leader().Propose(t.Context(), reserve(id, time.Hour))
+	return err
+}
+
+func wantNotUpgraded(t *testing.T, err error, member string) {
+	t.Helper()
+	if cluster.ReasonOf(err) != cluster.NotUpgraded || !strings.Contains(err.Error(), member) {
+		t.Fatalf("it was answered %v, want NOT_UPGRADED because of %s", err, member)
+	}
+}
+
+func TestNewCommandsWaitForAllMembersToUnderstandThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		old := c.Followers()[0].Standing().ID
+		c.PretendLevel(old, 1)
+		time.Sleep(time.Second)
+		wantNotUpgraded(t, tryReserve(t, c, "a"), old)
+		c.Must(clustertest.Take("plain", 1)) // what all understand goes on
+
+		c.Isolate(old) // gossip forgets nobody
+		time.Sleep(time.Second)
+		wantNotUpgraded(t, tryReserve(t, c, "a"), old)
+		c.Heal()
+
+		c.PretendLevel(old, 2)
+		time.Sleep(time.Second)
+		if err := tryReserve(t, c, "a"); err != nil {
+			t.Errorf("with all members upgraded: %v", err)
+		}
+		c.PretendLevel(old, 1)
+		time.Sleep(time.Second)
+		if err := tryReserve(t, c, "b"); err != nil {
+			t.Errorf("after an entry of the new format was written: %v", err)
+		}
+	})
+}
+
+func TestAMemberThatWasNeverHeardCountsAsNotUpgraded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		silent := c.Followers()[0].Standing().ID
+		c.Isolate(silent)
+		for _, n := range c.Nodes() {
+			if id := n.Standing().ID; id != silent {
+				c.Stop(id)
+				c.Run(id)
+			}
+		}
+		c.Must(clustertest.Take("plain", 1))
+		wantNotUpgraded(t, tryReserve(t, c, "a"), silent+" (not heard of yet)")
+		c.Heal()
+		c.Eventually("a reservation once all members were heard", func() bool { return tryReserve(t, c, "a") == nil })
+	})
+}
