@@ -32,6 +32,7 @@ func (l *Ledger) install(draft, old *tree) {
 	for _, n := range drafted {
 		old.byPath[n.path].relate(n)
 	}
+	l.reseat(old)
 }
 
 // enter gives a new node its identity and its empty usage.

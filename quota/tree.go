@@ -48,6 +48,8 @@ type node struct {
 	// made is true if the node was made on demand (MakeUnknown): it is not configured, and goes when nothing is held there.
 	made  bool
 	homes int // held claims that are counted further up, but belong here
+	// bench has the claims counted here if the node borrows softly; nil if there never was one.
+	bench *bench
 }
 
 // address is where a node is. Allocations keep the one that they were granted at.
