@@ -10,8 +10,12 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	if a.more != nil && a.more.mode == Reserve {
 		a.more.until = l.now.At + Instant(a.more.reserveFor)
 	}
+	l.enlist(a)
 	if a.plain() {
-		return l.decide(a.claims), nil
+		d := l.decide(a.claims)
+		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
+		d.Granted = len(d.Violations) == 0
+		return d, nil
 	}
 	t := l.try(a)
 	violations := t.settleSoft()
@@ -26,9 +30,9 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	return Decision{Violations: l.everyViolation(a, violations)}, nil
 }
 
-// plain is true if nothing but limits of nodes decides.
+// plain is true if nothing but limits of nodes and of principals decides.
 func (a *Allocation) plain() bool {
-	if a.more != nil && (a.more.forced || a.more.principal.User != "") {
+	if a.more != nil && a.more.forced {
 		return false
 	}
 	for i := range a.claims {
@@ -55,9 +59,25 @@ func (t *trial) settleSoft() []Violation {
 // check looks at every limit that settleSoft has not looked at.
 func (t *trial) check() []Violation {
 	a := t.newcomer()
-	violations := t.ledger.decide(a.rest()).Violations
+	violations := append(t.ledger.decide(a.rest()).Violations, t.ledger.checkForced(a)...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
-	return append(violations, t.ledger.checkPrincipals(a)...)
+	return append(violations, t.checkPrincipals(a)...)
+}
+
+// checkPrincipals looks at the ledger as it is without those claims that settleSoft has booked already.
+func (t *trial) checkPrincipals(a *Allocation) []Violation {
+	a.countSoft(-1)
+	defer a.countSoft(1)
+	return t.ledger.checkPrincipals(a)
+}
+
+// countSoft takes the claims that borrow softly off the accounts of their principal, or puts them back.
+func (a *Allocation) countSoft(sign Amount) {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.soft() && c.more != nil && c.more.track != nil {
+			c.more.track.add(c, sign)
+		}
+	}
 }
 
 // bookRest books what settleSoft has not booked.
@@ -72,7 +92,7 @@ func (t *trial) bookRest() {
 // everyViolation lists all that stands in the way of a denied request, as the ledger is without it: soft are those of the
 // claim that found no place.
 func (l *Ledger) everyViolation(a *Allocation, soft []Violation) []Violation {
-	all := l.decide(a.rest()).Violations
+	all := append(l.decide(a.rest()).Violations, l.checkForced(a)...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)
 	for _, v := range soft {

@@ -22,6 +22,9 @@ func (l *Ledger) Check() error {
 	if nodes != l.nodes {
 		return fmt.Errorf("the ledger counts %d nodes but has %d", l.nodes, nodes)
 	}
+	if err := l.checkAccounts(); err != nil {
+		return err
+	}
 	return l.checkEnded()
 }
 
