@@ -23,6 +23,8 @@ type holding struct {
 	used   []Amount // by resource index
 	claims int
 	runs   map[string]*run // by application; the empty name has the claims of none
+	// applications are how many run.
+	applications int
 	// of the rules that it was looked up in, the rule of this holder.
 	lookedUp *rules
 	rule     *rule
@@ -34,17 +36,6 @@ type run struct {
 	up          *run // the same application, one level higher
 	application string
 	claims      int
-}
-
-// applications are how many run.
-func (h *holding) applications() int {
-	if h == nil {
-		return 0
-	}
-	if h.runs[""] != nil {
-		return len(h.runs) - 1
-	}
-	return len(h.runs)
 }
 
 // find answers what somebody holds in the tree, nil if nothing.
@@ -109,9 +100,7 @@ func (h *holder) run(n *node, application string) (r *run, began bool) {
 	}
 	r = &run{in: at, application: application}
 	at.runs[application] = r
-	if h.Kind == AUser && application != "" {
-		n.applications++
-	}
+	at.countApplication(r, 1)
 	return r, true
 }
 
@@ -134,15 +123,24 @@ func (r *run) add(amounts []placedAmount, claims int, sign Amount) {
 // end forgets a run, and with the last one the holding.
 func (h *holding) end(r *run) {
 	delete(h.runs, r.application)
-	if h.of.Kind == AUser && r.application != "" {
-		h.node.applications--
-	}
+	h.countApplication(r, -1)
 	if len(h.runs) > 0 {
 		return
 	}
 	delete(h.of.at, h.node)
 	if len(h.of.at) == 0 {
 		h.node.tree.accounts.leave(h.of)
+	}
+}
+
+// countApplication counts a run that begins or ends; at the node, each user's count apart.
+func (h *holding) countApplication(r *run, n int) {
+	if r.application == "" {
+		return
+	}
+	h.applications += n
+	if h.of.Kind == AUser {
+		h.node.applications += n
 	}
 }
 

@@ -147,12 +147,12 @@ func (s *standing) check(violations []Violation, n *node, amounts []placedAmount
 			})
 		}
 	}
-	if rule.Applications == 0 || application == "" || h.has(application) || Amount(h.applications()) < rule.Applications {
+	running := h.running()
+	if rule.Applications == 0 || application == "" || running < rule.Applications || h.has(application) {
 		return violations
 	}
 	return append(violations, Violation{
-		Tree: n.treeName, Node: n.path, Kind: OfApplications, Holder: s.Holder,
-		Limit: rule.Applications, Used: Amount(h.applications()), Requested: 1,
+		Tree: n.treeName, Node: n.path, Kind: OfApplications, Holder: s.Holder, Limit: rule.Applications, Used: running, Requested: 1,
 	})
 }
 
@@ -172,6 +172,13 @@ func (h *holding) uses(r int) Amount {
 		return 0
 	}
 	return h.used[r]
+}
+
+func (h *holding) running() Amount {
+	if h == nil {
+		return 0
+	}
+	return Amount(h.applications)
 }
 
 // has tells whether an application runs.

@@ -61,6 +61,9 @@ func (acc *accounts) tallyFor(list map[string]*holder, who Holder, c *placedClai
 		at := h.at[n]
 		if at.runs[application] == nil {
 			at.runs[application] = &run{}
+			if application != "" {
+				at.applications++
+			}
 		}
 		at.claims++
 		at.runs[application].claims++
@@ -97,7 +100,7 @@ func sameHolders(have, want map[string]*holder) error {
 }
 
 func (h *holding) is(want *holding) error {
-	if h == nil || h.claims != want.claims || len(h.runs) != len(want.runs) {
+	if h == nil || h.claims != want.claims || h.applications != want.applications || len(h.runs) != len(want.runs) {
 		return fmt.Errorf("its claims and applications are not those that are held")
 	}
 	for r := range want.used {

@@ -91,7 +91,7 @@ func (t *tree) principal(who Holder, nodes map[*node]bool) PrincipalUsage {
 // groupsOf are the groups of a user's running applications; those without one are left out.
 func (acc *accounts) groupsOf(user string, all *holding) []Label {
 	var list []Label
-	for _, application := range all.running() {
+	for _, application := range all.names() {
 		if group, _ := acc.member(Principal{User: user, Application: application}); group != "" {
 			list = append(list, Label{Key: application, Value: group})
 		}
@@ -99,8 +99,8 @@ func (acc *accounts) groupsOf(user string, all *holding) []Label {
 	return list
 }
 
-// running are the names of the applications, sorted.
-func (h *holding) running() []string {
+// names are those of the running applications, sorted.
+func (h *holding) names() []string {
 	names := slices.Sorted(maps.Keys(h.runs))
 	if len(names) > 0 && names[0] == "" {
 		return names[1:]
@@ -112,7 +112,7 @@ func (n *node) principal(who Holder, h *holder) PrincipalNode {
 	p := PrincipalNode{Path: n.path}
 	if h != nil && h.at[n] != nil {
 		at := h.at[n]
-		p.Applications = at.running()
+		p.Applications = at.names()
 		for i, r := range n.tree.resources {
 			if at.used[i] != 0 {
 				p.Used = append(p.Used, Component{Resource: r.Name, Amount: at.used[i]})
