@@ -8,8 +8,12 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	if a.more != nil && a.more.mode == Reserve {
 		a.more.until = l.now.At + Instant(a.more.reserveFor)
 	}
+	l.enlist(a)
 	if a.plain() {
-		return l.decide(a.claims), nil
+		d := l.decide(a.claims)
+		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
+		d.Granted = len(d.Violations) == 0
+		return d, nil
 	}
 	t := l.try(a)
 	lost := t.settleSoft()
@@ -26,9 +30,9 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	return Decision{Violations: l.everyViolation(a, lost, violations)}, nil
 }
 
-// plain is true if nothing but limits of nodes decides.
+// plain is true if nothing but limits of nodes and of principals decides.
 func (a *Allocation) plain() bool {
-	if a.more != nil && (a.more.forced || a.more.principal.User != "") {
+	if a.more != nil && a.more.forced {
 		return false
 	}
 	for i := range a.claims {
@@ -56,7 +60,23 @@ func (t *trial) check() []Violation {
 	violations := t.ledger.decide(a.rest()).Violations
 	violations = append(violations, t.ledger.checkForced(a)...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
-	return append(violations, t.ledger.checkPrincipals(a)...)
+	return append(violations, t.checkPrincipals(a)...)
+}
+
+// checkPrincipals looks at the ledger as it is without those claims that settleSoft has booked already.
+func (t *trial) checkPrincipals(a *Allocation) []Violation {
+	a.countSoft(-1)
+	defer a.countSoft(1)
+	return t.ledger.checkPrincipals(a)
+}
+
+// countSoft takes the claims that borrow softly off the accounts of their principal, or puts them back.
+func (a *Allocation) countSoft(sign Amount) {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.soft() && c.more != nil && c.more.track != nil {
+			c.more.track.add(c, sign)
+		}
+	}
 }
 
 // bookRest books what settleSoft has not booked.

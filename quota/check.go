@@ -28,6 +28,9 @@ func (l *Ledger) Check() error {
 	if err := l.checkSeats(); err != nil {
 		return err
 	}
+	if err := l.checkAccounts(); err != nil {
+		return err
+	}
 	return l.checkEnded()
 }
 
