@@ -34,9 +34,7 @@ type settling struct {
 	pushed  []origin
 	touched map[sitter]bool
 	// out are the claims of victims, in the order in which they were chosen, with the nodes where they stood in the way.
-	// climb takes back those after mark.
-	out  []origin
-	mark int
+	out []origin
 }
 
 // origin is where a claim was.
@@ -73,7 +71,7 @@ func (s *settling) top() *node { return s.path[len(s.path)-1] }
 // node. It answers that node, or nil and the node where the search stopped; then everybody sits where he sat, but those
 // who had been pushed at the end of the order.
 func (s *settling) climb() (at, stop *node) {
-	s.pushed, s.touched, s.mark = nil, map[sitter]bool{}, len(s.out)
+	s.pushed, s.touched = nil, map[sitter]bool{}
 	hard := false
 	for _, n := range s.path {
 		stop = n
@@ -134,19 +132,10 @@ func (s *settling) push(who sitter, from *node, top bool) {
 }
 
 // stepBack gives everybody who has been pushed the node back where he sat, at the end of its order (as the quota manager
-// does, in the order of pushing).
+// does, in the order of pushing). Nobody is out of the tree yet: that happens at the top, after which nothing can fail.
 func (s *settling) stepBack() {
-	gone := map[sitter]bool{}
-	for _, o := range s.out[s.mark:] {
-		gone[o.sitter] = true
-	}
-	s.out = s.out[:s.mark]
 	for _, o := range s.pushed {
-		a, _ := s.ledger.held.Get(o.fence)
-		switch {
-		case gone[o.sitter]:
-			s.bringBack(o.sitter, o.node)
-		case a.claims[o.claim].at != o.node:
+		if a, _ := s.ledger.held.Get(o.fence); a.claims[o.claim].at != o.node {
 			s.move(o.sitter, o.node)
 		}
 	}

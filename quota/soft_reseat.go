@@ -20,7 +20,7 @@ func (l *Ledger) reseat(t *tree) {
 	}
 	for _, s := range sitters {
 		a, _ := l.held.Get(s.fence)
-		if c := &a.claims[s.claim]; !c.mayBeAway() {
+		if c := &a.claims[s.claim]; c.home() != c.at && (len(c.home().children) > 0 || !c.home().borrowsFrom(c.at)) {
 			l.move(s, c.home())
 		}
 	}
@@ -81,12 +81,6 @@ func (l *Ledger) keepOrGiveSeat(s sitter) {
 	if soft {
 		l.sit(is, s.claim)
 	}
-}
-
-// mayBeAway is true if the claim is counted at its node, or where it may borrow from there.
-func (c *placedClaim) mayBeAway() bool {
-	n := c.home()
-	return n == c.at || len(n.children) == 0 && n.borrowsFrom(c.at)
 }
 
 // borrowsFrom is true if every node from here up to another borrows softly.
