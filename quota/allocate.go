@@ -45,7 +45,7 @@ func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
 		}
 		return a
 	}
-	return t.commit(a)
+	return t.commit()
 }
 
 // repeatOf answers a request whose id is known: the first grant again, or a refusal.

@@ -104,7 +104,7 @@ func (t *softTrial) settle(c claimOf) bool {
 				return false
 			}
 			t.put(c, at)
-			t.grants = append(t.grants, &grant{request: quota.Allocate{Claims: []quota.Claim{c.claim()}}, placed: []string{at}, seats: []uint64{c.seats[c.i]}, tried: true})
+			t.gone = slices.DeleteFunc(t.gone, func(other claimOf) bool { return other == c })
 			t.endVictims(first)
 			return true
 		}
@@ -300,6 +300,10 @@ func (o *oracle) admit(g *grant) ([]quota.Violation, *softTrial) {
 	}
 	saved := o.save()
 	t := &softTrial{oracle: o}
+	o.grants = append(o.grants, g)
+	for i := range g.request.Claims {
+		o.gone = append(o.gone, claimOf{g, i}) // until it is settled
+	}
 	var rest []quota.Claim
 	var restAt []string
 	lost := -1
@@ -317,7 +321,7 @@ func (o *oracle) admit(g *grant) ([]quota.Violation, *softTrial) {
 	} else {
 		tried = o.violations(rest, restAt)
 	}
-	o.grants = slices.DeleteFunc(o.grants, func(g *grant) bool { return g.tried })
+	o.grants = o.grants[:len(o.grants)-1]
 	if lost < 0 && len(tried) == 0 {
 		return nil, t
 	}

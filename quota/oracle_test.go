@@ -37,10 +37,9 @@ type grant struct {
 	fence   uint64
 	granted quota.Stamp
 	ended   *quota.Stamp
-	// preempted are those that it has ended, by is who ended it; tried is only a stand-in for a newcomer.
+	// preempted are those that it has ended, by is who ended it.
 	preempted []quota.Preempted
 	by        string
-	tried     bool
 }
 
 // verdict is what a command should do.

@@ -1,5 +1,7 @@
 package quota
 
+import "slices"
+
 // soft is true if the claim finds its place by borrowing softly.
 func (c *placedClaim) soft() bool { return c.at.borrows == BorrowSoftly && !c.forced() }
 
@@ -148,20 +150,15 @@ func (s *settling) makeWay(stop *node) bool {
 		return false
 	}
 	lower := func(r *row) bool { return r.Priority < s.claim.standing().Priority && s.mayEnd(r) }
+	path := s.path[:slices.Index(s.path, stop)+1]
 	var all []*row
-	for i := len(s.path) - 1; i >= 0; i-- {
-		if n := s.path[i]; n.within(stop) && n.bench != nil {
-			all = append(all, n.bench.rows(lower)...)
-		}
+	for _, n := range path {
+		all = append(all, n.bench.rows(lower)...)
 	}
 	if len(all) == 0 || !stop.takesAfter(s.claim.amounts, all) {
 		return false
 	}
-	for i := len(s.path) - 1; i >= 0; i-- {
-		n := s.path[i]
-		if !n.within(stop) || n.bench == nil {
-			continue
-		}
+	for _, n := range slices.Backward(path) {
 		for queue := turnsOf(n.bench.rows(lower)); len(queue) > 0; queue.next() {
 			s.out = append(s.out, origin{queue[0].who, n})
 			s.takeOut(queue[0].who)
@@ -213,16 +210,6 @@ func (s *settling) endVictims() {
 			}
 		}
 	}
-}
-
-// within is true if the node is top or below it.
-func (n *node) within(top *node) bool {
-	for ; n != nil; n = n.parent {
-		if n == top {
-			return true
-		}
-	}
-	return false
 }
 
 // slideInto lets claims that are counted above a node and belong below it slide down into freed room.

@@ -93,6 +93,16 @@ func (n *node) borrowsFrom(other *node) bool {
 	return false
 }
 
+// within is true if the node is top or below it.
+func (n *node) within(top *node) bool {
+	for ; n != nil; n = n.parent {
+		if n == top {
+			return true
+		}
+	}
+	return false
+}
+
 // borrowersOutside are breaches where a draft would no longer let claims be counted above their nodes, although their
 // nodes stay below: whoever lends to them would then be held to limits that he has not broken.
 func (l *Ledger) borrowersOutside(old, draft *tree) []Breach {
