@@ -108,7 +108,10 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 	return plan{
 		changes: d.changes,
 		over:    n.over(swap),
-		commit:  func() { n.configure(swap) },
+		commit: func() {
+			n.configure(swap)
+			n.relimit()
+		},
 	}
 }
 
@@ -138,6 +141,7 @@ func (n *node) withLimits(set []ResourceLimit) (*node, *Error) {
 	}
 	swap.spec = &spec
 	swap.settle()
+	swap.pools = swap.relimited()
 	return &swap, nil
 }
 
