@@ -112,7 +112,10 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 	return plan{
 		changes: d.changes,
 		over:    n.over(swap),
-		commit:  func() { n.configure(swap) },
+		commit: func() {
+			n.configure(swap)
+			n.relimit()
+		},
 	}
 }
 
@@ -142,6 +145,7 @@ func (n *node) withLimits(set []ResourceLimit) (*node, *Error) {
 	}
 	swap.spec = &spec
 	swap.settle()
+	swap.pools = swap.relimited()
 	return &swap, nil
 }
 
