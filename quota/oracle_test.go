@@ -24,6 +24,7 @@ type oracle struct {
 	history  []quota.Revision
 	grants   []*grant // all that ever were, in the order of their fences
 	ends     []*grant // in the order of their ends
+	events   []quota.Event
 }
 
 // grant is one allocation, held or ended.
@@ -33,6 +34,8 @@ type grant struct {
 	fence   uint64
 	granted quota.Stamp
 	ended   *quota.Stamp
+	state   quota.State
+	until   quota.Instant // of a reservation; 0 once it is confirmed
 }
 
 // verdict is what a command should do.
@@ -45,6 +48,8 @@ type verdict struct {
 	decided    bool
 	violations []quota.Violation
 	fence      uint64 // 0 if nothing was granted
+
+	expired int
 
 	configured bool
 	revision   uint64
@@ -63,6 +68,12 @@ func (o *oracle) apply(s quota.Stamp, c quota.Command) verdict {
 		return o.allocate(c)
 	case quota.Release:
 		return o.release(c)
+	case quota.Confirm:
+		return o.confirm(c)
+	case quota.Cancel:
+		return o.cancel(c)
+	case quota.Expire:
+		return o.expire(c)
 	case quota.ApplyTrees:
 		return o.configure(c.Meta, func() (verdict, map[string]quota.TreeSpec) { return o.applyTrees(c) })
 	case quota.SetLimits:
@@ -117,12 +128,16 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 		return refused
 	}
 	if violations := o.violations(c.Claims, placed); len(violations) > 0 {
+		o.note(quota.Event{Kind: quota.EventDenied, ID: c.ID, Request: &c, Decision: &quota.Decision{Violations: violations}})
 		return verdict{decided: true, violations: violations}
 	}
 	if len(o.held()) >= o.bounds.Held {
 		return refusal(quota.Full, "")
 	}
 	g := &grant{request: c, placed: placed, fence: uint64(len(o.grants) + 1), granted: o.now}
+	if c.Mode == quota.Reserve {
+		g.state, g.until = quota.Reserved, o.now.At+quota.Instant(c.ReserveFor)
+	}
 	o.grants = append(o.grants, g)
 	return verdict{decided: true, fence: g.fence}
 }
@@ -138,10 +153,14 @@ func (o *oracle) release(c quota.Release) verdict {
 	case g.ended != nil:
 		return verdict{repeated: true, fence: g.fence}
 	}
-	at := o.now
-	g.ended = &at
-	o.ends = append(o.ends, g)
+	o.end(g, quota.Released)
 	return verdict{fence: g.fence}
+}
+
+func (o *oracle) end(g *grant, state quota.State) {
+	at := o.now
+	g.ended, g.state = &at, state
+	o.ends = append(o.ends, g)
 }
 
 var (
@@ -157,6 +176,10 @@ func (o *oracle) place(c quota.Allocate) ([]string, verdict) {
 		return nil, refusal(quota.Invalid, "id")
 	case len(c.Claims) == 0 || len(c.Claims) > o.bounds.Claims:
 		return nil, refusal(quota.Invalid, "claims")
+	case c.Mode > quota.Force:
+		return nil, refusal(quota.Invalid, "mode")
+	case (c.Mode == quota.Reserve) != (c.ReserveFor != 0) || c.ReserveFor < 0 || c.ReserveFor > quota.MaxReserve:
+		return nil, refusal(quota.Invalid, "reserve_ms")
 	case !o.goodLabels(c.Labels):
 		return nil, refusal(quota.Invalid, "labels")
 	}
