@@ -31,6 +31,10 @@ type server struct {
 	apply    func(context.Context, *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error)
 	limits   func(context.Context, *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error)
 	remove   func(context.Context, *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error)
+	move     func(context.Context, *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error)
+	maintain func(context.Context, *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error)
+	back     func(context.Context, *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error)
+	explain  func(context.Context, *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error)
 }
 
 func (s *server) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
@@ -51,6 +55,22 @@ func (s *server) SetLimits(ctx context.Context, r *quoratev1.SetLimitsRequest) (
 
 func (s *server) DeleteTree(ctx context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
 	return s.remove(ctx, r)
+}
+
+func (s *server) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
+	return s.move(ctx, r)
+}
+
+func (s *server) SetMaintenance(ctx context.Context, r *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error) {
+	return s.maintain(ctx, r)
+}
+
+func (s *server) RollBack(ctx context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
+	return s.back(ctx, r)
+}
+
+func (s *server) Explain(ctx context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
+	return s.explain(ctx, r)
 }
 
 // start serves on a free port until the test ends.
@@ -312,6 +332,18 @@ func TestWritesAreNamedOnce(t *testing.T) {
 		remove: func(_ context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
 			return &quoratev1.DeleteTreeResponse{}, fail(r.GetRequestId())
 		},
+		move: func(_ context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
+			return &quoratev1.MoveNodeResponse{}, fail(r.GetRequestId())
+		},
+		maintain: func(_ context.Context, r *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error) {
+			return &quoratev1.SetMaintenanceResponse{}, fail(r.GetRequestId())
+		},
+		back: func(_ context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
+			return &quoratev1.RollBackResponse{}, fail(r.GetRequestId())
+		},
+		explain: func(_ context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
+			return &quoratev1.ExplainResponse{}, fail(r.GetRequest().GetId())
+		},
 	}
 	c := newClient(t, []string{s.start(t)})
 	calls := map[string]func(name string) (string, error){
@@ -339,6 +371,26 @@ func TestWritesAreNamedOnce(t *testing.T) {
 			r := &quoratev1.DeleteTreeRequest{RequestId: name}
 			_, err := c.Trees.DeleteTree(t.Context(), r)
 			return r.GetRequestId(), err
+		},
+		"MoveNode": func(name string) (string, error) {
+			r := &quoratev1.MoveNodeRequest{RequestId: name}
+			_, err := c.Trees.MoveNode(t.Context(), r)
+			return r.GetRequestId(), err
+		},
+		"SetMaintenance": func(name string) (string, error) {
+			r := &quoratev1.SetMaintenanceRequest{RequestId: name}
+			_, err := c.Trees.SetMaintenance(t.Context(), r)
+			return r.GetRequestId(), err
+		},
+		"RollBack": func(name string) (string, error) {
+			r := &quoratev1.RollBackRequest{RequestId: name}
+			_, err := c.Trees.RollBack(t.Context(), r)
+			return r.GetRequestId(), err
+		},
+		"Explain": func(name string) (string, error) {
+			r := &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: &quoratev1.AllocateRequest{Id: name}}}
+			_, err := c.Allocations.Explain(t.Context(), r)
+			return r.GetRequest().GetId(), err
 		},
 	}
 	for method, call := range calls {

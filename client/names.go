@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
@@ -19,31 +20,51 @@ type namedChanges struct {
 func (c *namedChanges) ApplyTrees(
 	ctx context.Context, request *quoratev1.ApplyTreesRequest,
 ) (*quoratev1.ApplyTreesResponse, error) {
-	if request.GetRequestId() == "" {
-		request = proto.CloneOf(request)
-		request.RequestId = uuid.NewString()
-	}
-	return c.TreeServiceClient.ApplyTrees(ctx, request)
+	return c.TreeServiceClient.ApplyTrees(ctx, namedChange(request))
 }
 
 func (c *namedChanges) SetLimits(
 	ctx context.Context, request *quoratev1.SetLimitsRequest,
 ) (*quoratev1.SetLimitsResponse, error) {
-	if request.GetRequestId() == "" {
-		request = proto.CloneOf(request)
-		request.RequestId = uuid.NewString()
-	}
-	return c.TreeServiceClient.SetLimits(ctx, request)
+	return c.TreeServiceClient.SetLimits(ctx, namedChange(request))
 }
 
 func (c *namedChanges) DeleteTree(
 	ctx context.Context, request *quoratev1.DeleteTreeRequest,
 ) (*quoratev1.DeleteTreeResponse, error) {
-	if request.GetRequestId() == "" {
-		request = proto.CloneOf(request)
-		request.RequestId = uuid.NewString()
+	return c.TreeServiceClient.DeleteTree(ctx, namedChange(request))
+}
+
+func (c *namedChanges) MoveNode(
+	ctx context.Context, request *quoratev1.MoveNodeRequest,
+) (*quoratev1.MoveNodeResponse, error) {
+	return c.TreeServiceClient.MoveNode(ctx, namedChange(request))
+}
+
+func (c *namedChanges) SetMaintenance(
+	ctx context.Context, request *quoratev1.SetMaintenanceRequest,
+) (*quoratev1.SetMaintenanceResponse, error) {
+	return c.TreeServiceClient.SetMaintenance(ctx, namedChange(request))
+}
+
+func (c *namedChanges) RollBack(
+	ctx context.Context, request *quoratev1.RollBackRequest,
+) (*quoratev1.RollBackResponse, error) {
+	return c.TreeServiceClient.RollBack(ctx, namedChange(request))
+}
+
+// namedChange is the request with a request id, which may be its own.
+func namedChange[M interface {
+	proto.Message
+	GetRequestId() string
+}](request M) M {
+	if request.GetRequestId() != "" {
+		return request
 	}
-	return c.TreeServiceClient.DeleteTree(ctx, request)
+	request = proto.CloneOf(request)
+	content := request.ProtoReflect()
+	content.Set(content.Descriptor().Fields().ByName("request_id"), protoreflect.ValueOfString(uuid.NewString()))
+	return request
 }
 
 // namedAllocations gives every allocation an id before it is first asked for. The answer tells it.
@@ -65,6 +86,17 @@ func (c *namedAllocations) BatchAllocate(
 		batch.Requests = append(batch.Requests, named(r))
 	}
 	return c.AllocationServiceClient.BatchAllocate(ctx, batch)
+}
+
+// Explain needs an id like any request, although nothing will be held under it.
+func (c *namedAllocations) Explain(
+	ctx context.Context, request *quoratev1.ExplainRequest,
+) (*quoratev1.ExplainResponse, error) {
+	if hypothetical := request.GetRequest(); hypothetical != nil && hypothetical.GetId() == "" {
+		request = proto.CloneOf(request)
+		request.Question = &quoratev1.ExplainRequest_Request{Request: named(hypothetical)}
+	}
+	return c.AllocationServiceClient.Explain(ctx, request)
 }
 
 func named(request *quoratev1.AllocateRequest) *quoratev1.AllocateRequest {

@@ -5,33 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// A map of up to flowLevels levels is written on one line, {limits: {cores: 20}}, if that stays below flowWidth bytes.
-const (
-	flowLevels = 2
-	flowWidth  = 100
-)
-
-// plainText is what every reader of YAML takes for a text without quotes, except for the words that old ones know.
-var (
-	plainText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.@+/-]*$`)
-	yamlWords = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
-)
-
-// Format writes trees as Parse reads them: sorted by name, nodes under their parents. The same trees give the same text,
-// in whatever order their parts come.
+// Format writes trees as Parse reads them: sorted by name, nodes under their parents. The same trees give the same
+// text, in whatever order their parts come; only principals keep theirs. Moves are not written: they are done once.
 //
 // It is an error if Parse could not read the same trees back, for example because a node's parent is missing.
 func Format(trees []*quoratev1.Tree) ([]byte, error) {
-	all := value{isMap: true}
+	all := value{kind: kindMap}
 	for _, t := range trees {
 		v, err := treeValue(t)
 		if err != nil {
@@ -61,22 +46,32 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
-	root := &quoratev1.Node{Policy: t.GetPolicy(), Limits: t.GetLimits(), Labels: t.GetLabels()}
-	v, err := nodeValue(root, families, units)
-	if err != nil {
-		return value{}, err
+	v := value{kind: kindMap}
+	v.addText("policy", t.GetPolicy())
+	v.addText("forest", t.GetForest())
+	v.addFlag("require-reason", t.GetRequireReason())
+	v.addFlag("maintenance", t.GetMaintenance())
+	v.addFilled("labels", textsValue(t.GetLabels()))
+	v.add("resources", resourcesValue(units))
+	f := formatter{units: units, families: families}
+	root := &quoratev1.Node{
+		Limits:       t.GetLimits(),
+		Defaults:     t.GetDefaults(),
+		Applications: t.GetApplications(),
+		Admins:       t.GetAdmins(),
+		Principals:   t.GetPrincipals(),
 	}
-	resources := value{isMap: true}
+	return v, f.addRest(&v, root)
+}
+
+func resourcesValue(units map[string]quoratev1.Unit) value {
+	v := value{kind: kindMap}
 	for _, name := range slices.Sorted(maps.Keys(units)) {
-		unit := value{isMap: true, entries: []entry{{key: "unit", value: value{text: UnitName(units[name])}}}}
-		resources.entries = append(resources.entries, entry{key: name, value: unit})
+		unit := value{kind: kindMap}
+		unit.addText("unit", UnitName(units[name]))
+		v.add(name, unit)
 	}
-	rest := slices.IndexFunc(v.entries, func(e entry) bool { return e.key == "limits" || e.key == "nodes" })
-	if rest < 0 {
-		rest = len(v.entries)
-	}
-	v.entries = slices.Insert(v.entries, rest, entry{key: "resources", value: resources})
-	return v, nil
+	return v
 }
 
 // familiesOf gives the children of every path, sorted; those of the root have the empty path.
@@ -108,90 +103,97 @@ func split(path string) (parent, name string) {
 	return path[:max(slash, 0)], path[slash+1:]
 }
 
-func nodeValue(
-	n *quoratev1.Node, families map[string][]*quoratev1.Node, units map[string]quoratev1.Unit,
-) (value, error) {
-	v := value{isMap: true}
-	if n.GetPolicy() != "" {
-		v.add("policy", value{text: n.GetPolicy()})
-	}
-	labels := value{isMap: true}
-	for _, name := range slices.Sorted(maps.Keys(n.GetLabels())) {
-		labels.add(name, value{text: n.GetLabels()[name]})
-	}
-	v.addMap("labels", labels)
-	limits := value{isMap: true}
-	for _, name := range slices.Sorted(maps.Keys(n.GetLimits())) {
-		unit, registered := units[name]
-		if !registered {
-			return value{}, fmt.Errorf("node %q limits %q, which is not registered", n.GetPath(), name)
-		}
-		limits.add(name, value{text: FormatLimit(n.GetLimits()[name], unit), plain: true})
-	}
-	v.addMap("limits", limits)
-	nodes := value{isMap: true}
-	for _, child := range families[n.GetPath()] {
-		c, err := nodeValue(child, families, units)
+// formatter makes values of the nodes of one tree.
+type formatter struct {
+	units    map[string]quoratev1.Unit
+	families map[string][]*quoratev1.Node
+}
+
+func (f formatter) node(n *quoratev1.Node) (value, error) {
+	v := value{kind: kindMap}
+	v.addText("policy", n.GetPolicy())
+	v.addFlag("hard", n.GetHard())
+	v.addFilled("labels", textsValue(n.GetLabels()))
+	return v, f.addRest(&v, n)
+}
+
+// addRest adds what comes after the registered resources in a tree, in the same order for every node.
+func (f formatter) addRest(v *value, n *quoratev1.Node) error {
+	for _, section := range []struct {
+		key    string
+		limits map[string]*quoratev1.Limit
+	}{{"limits", n.GetLimits()}, {"defaults", n.GetDefaults()}, {"borrow", n.GetBorrow()}, {"lend", n.GetLend()}} {
+		limits, err := quantitiesValue(f, n, section.limits, FormatLimit)
 		if err != nil {
-			return value{}, err
+			return err
+		}
+		v.addFilled(section.key, limits)
+	}
+	v.addCount("applications", n.GetApplications())
+	v.addFilled("admins", namesValue(slices.Sorted(slices.Values(n.GetAdmins()))))
+	principals := value{kind: kindList}
+	for _, principal := range n.GetPrincipals() {
+		item, err := f.principal(n, principal)
+		if err != nil {
+			return err
+		}
+		principals.items = append(principals.items, item)
+	}
+	v.addFilled("principals", principals)
+	nodes := value{kind: kindMap}
+	for _, child := range f.families[n.GetPath()] {
+		c, err := f.node(child)
+		if err != nil {
+			return err
 		}
 		_, name := split(child.GetPath())
 		nodes.add(name, c)
 	}
-	v.addMap("nodes", nodes)
+	v.addFilled("nodes", nodes)
+	return nil
+}
+
+func (f formatter) principal(n *quoratev1.Node, principal *quoratev1.PrincipalLimit) (value, error) {
+	v := value{kind: kindMap}
+	v.addFilled("users", namesValue(principal.GetUsers()))
+	v.addFilled("groups", namesValue(principal.GetGroups()))
+	limits, err := quantitiesValue(f, n, principal.GetLimits(), FormatQuantity)
+	if err != nil {
+		return value{}, err
+	}
+	v.addFilled("limits", limits)
+	v.addCount("applications", principal.GetApplications())
+	v.addText("description", principal.GetDescription())
 	return v, nil
 }
 
-func (v *value) add(key string, child value) {
-	v.entries = append(v.entries, entry{key: key, value: child})
-}
-
-// addMap leaves empty maps out.
-func (v *value) addMap(key string, child value) {
-	if len(child.entries) > 0 {
-		v.add(key, child)
-	}
-}
-
-// write puts each entry on a line of its own, short maps included.
-func write(text *strings.Builder, depth int, entries []entry) {
-	for _, e := range entries {
-		start := strings.Repeat("  ", depth) + quoted(e.key) + ":"
-		text.WriteString(start)
-		line, flows := flow(e.value, flowLevels)
-		if flows && (len(start)+len(line) < flowWidth || len(e.value.entries) == 0) {
-			text.WriteString(" " + line + "\n")
-			continue
+// quantitiesValue writes limits or amounts by resource, each in its unit.
+func quantitiesValue[L any](
+	f formatter, n *quoratev1.Node, limits map[string]L, write func(L, quoratev1.Unit) string,
+) (value, error) {
+	v := value{kind: kindMap}
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		unit, registered := f.units[name]
+		if !registered {
+			return value{}, fmt.Errorf("node %q limits %q, which is not registered", n.GetPath(), name)
 		}
-		text.WriteString("\n")
-		write(text, depth+1, e.value.entries)
+		v.add(name, value{text: write(limits[name], unit), plain: true})
 	}
+	return v, nil
 }
 
-// flow writes a text, or a map of so many levels, for one line.
-func flow(v value, levels int) (string, bool) {
-	switch {
-	case v.plain:
-		return v.text, true
-	case !v.isMap:
-		return quoted(v.text), true
-	case levels == 0:
-		return "", false
+func textsValue(texts map[string]string) value {
+	v := value{kind: kindMap}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		v.add(name, value{text: texts[name]})
 	}
-	parts := make([]string, len(v.entries))
-	for i, e := range v.entries {
-		inner, flows := flow(e.value, levels-1)
-		if !flows {
-			return "", false
-		}
-		parts[i] = quoted(e.key) + ": " + inner
-	}
-	return "{" + strings.Join(parts, ", ") + "}", true
+	return v
 }
 
-func quoted(text string) string {
-	if plainText.MatchString(text) && !yamlWords.MatchString(text) || !utf8.ValidString(text) {
-		return text // what is not UTF-8 is left for Parse to refuse
+func namesValue(names []string) value {
+	v := value{kind: kindList}
+	for _, name := range names {
+		v.items = append(v.items, value{text: name})
 	}
-	return strconv.Quote(text)
+	return v
 }

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -114,7 +115,7 @@ func TestFormatIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		assertRoundTrip(t, rapid.SliceOfNDistinct(trees(), 0, 3, (*quoratev1.Tree).GetName).Draw(t, "trees"))
 	})
-	for _, file := range []string{"../examples/cern.yaml", "../examples/zuul.yaml"} {
+	for _, file := range exampleFiles(t) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -160,9 +161,23 @@ func assertRoundTrip(t failer, trees []*quoratev1.Tree) {
 	}
 }
 
+// exampleFiles are the manifests that the documentation shows.
+func exampleFiles(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("../examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	return files
+}
+
 // sorted is the same tree in the order of Parse.
 func sorted(t *quoratev1.Tree) *quoratev1.Tree {
 	c := proto.CloneOf(t)
+	slices.Sort(c.GetAdmins())
+	for _, n := range c.GetNodes() {
+		slices.Sort(n.GetAdmins())
+	}
 	slices.SortFunc(c.GetNodes(), func(a, b *quoratev1.Node) int { return strings.Compare(a.GetPath(), b.GetPath()) })
 	slices.SortFunc(c.GetResources(), func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return c
@@ -175,6 +190,12 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 			Name:   nodeNames().Draw(t, "name"),
 			Policy: rapid.SampledFrom([]string{"", "open", "strict", "no", "a policy: new"}).Draw(t, "policy"),
 			Labels: labels().Draw(t, "labels"),
+
+			Forest:        rapid.SampledFrom([]string{"", "shop", "no", "the forest: 1"}).Draw(t, "forest"),
+			RequireReason: rapid.Bool().Draw(t, "require-reason"),
+			Maintenance:   rapid.Bool().Draw(t, "maintenance"),
+			Applications:  applications().Draw(t, "applications"),
+			Admins:        names(0, 3).Draw(t, "admins"),
 		}
 		units := map[string]quoratev1.Unit{}
 		for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}`), 1, 4, rapid.ID).Draw(t, "resources") {
@@ -182,6 +203,8 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 			tree.Resources = append(tree.Resources, &quoratev1.Resource{Name: name, Unit: units[name]})
 		}
 		tree.Limits = limits(units).Draw(t, "limits")
+		tree.Defaults = limits(units).Draw(t, "defaults")
+		tree.Principals = rapid.SliceOfN(principals(units), 0, 3).Draw(t, "principals")
 		paths := []string{""}
 		for _, name := range rapid.SliceOfNDistinct(nodeNames(), 0, 12, rapid.ID).Draw(t, "nodes") {
 			parent := rapid.SampledFrom(paths).Draw(t, "parent")
@@ -192,10 +215,47 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 				Policy: rapid.SampledFrom([]string{"", "open", "strict"}).Draw(t, "policy"),
 				Limits: limits(units).Draw(t, "limits"),
 				Labels: labels().Draw(t, "labels"),
+
+				Hard:         rapid.Bool().Draw(t, "hard"),
+				Defaults:     limits(units).Draw(t, "defaults"),
+				Borrow:       limits(units).Draw(t, "borrow"),
+				Lend:         limits(units).Draw(t, "lend"),
+				Applications: applications().Draw(t, "applications"),
+				Admins:       names(0, 3).Draw(t, "admins"),
+				Principals:   rapid.SliceOfN(principals(units), 0, 2).Draw(t, "principals"),
 			})
 		}
 		tree.Nodes = rapid.Permutation(tree.GetNodes()).Draw(t, "order")
 		return tree
+	})
+}
+
+func applications() *rapid.Generator[int64] {
+	return rapid.SampledFrom([]int64{0, 1, 25, MaxAmount})
+}
+
+func names(fewest, most int) *rapid.Generator[[]string] {
+	return rapid.SliceOfNDistinct(texts(maxText).Filter(func(s string) bool { return s != "" }), fewest, most, rapid.ID)
+}
+
+func principals(units map[string]quoratev1.Unit) *rapid.Generator[*quoratev1.PrincipalLimit] {
+	return rapid.Custom(func(t *rapid.T) *quoratev1.PrincipalLimit {
+		fewest := rapid.IntRange(0, 1).Draw(t, "users or groups")
+		limit := &quoratev1.PrincipalLimit{
+			Users:        names(fewest, 3).Draw(t, "users"),
+			Groups:       names(1-fewest, 3).Draw(t, "groups"),
+			Applications: applications().Draw(t, "applications"),
+			Description:  texts(maxText).Draw(t, "description"),
+		}
+		for name := range units {
+			if rapid.Bool().Draw(t, "limited") {
+				if limit.Limits == nil {
+					limit.Limits = map[string]int64{}
+				}
+				limit.Limits[name] = rapid.Int64Range(0, MaxAmount).Draw(t, "amount")
+			}
+		}
+		return limit
 	})
 }
 
@@ -206,15 +266,17 @@ func nodeNames() *rapid.Generator[string] {
 	)
 }
 
+// texts draws what people write where anything may stand, and what YAML would trip over.
+func texts(most int) *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.StringN(0, most/4, most),
+		rapid.SampledFrom([]string{"", "null", "- a", "-", "*", "[a]", "a: b", "#", "{}", "'", "\"", "\n", "a\r\n b", "\u2028", "\ufeff", "&x", "|"}),
+	)
+}
+
 func labels() *rapid.Generator[map[string]string] {
-	text := func(most int) *rapid.Generator[string] {
-		return rapid.OneOf(
-			rapid.StringN(0, most/4, most),
-			rapid.SampledFrom([]string{"", "null", "- a", "a: b", "#", "{}", "'", "\"", "\n", "a\r\n b", "\u2028", "\ufeff", "&x", "|"}),
-		)
-	}
 	return rapid.Custom(func(t *rapid.T) map[string]string {
-		drawn := rapid.MapOfN(text(maxLabelKey).Filter(func(s string) bool { return s != "" }), text(maxLabelValue), 0, 4).Draw(t, "labels")
+		drawn := rapid.MapOfN(texts(maxLabelKey).Filter(func(s string) bool { return s != "" }), texts(maxText), 0, 4).Draw(t, "labels")
 		if len(drawn) == 0 {
 			return nil
 		}

@@ -1,6 +1,6 @@
 // Package manifest turns trees into text that people keep in files, and back.
 //
-// A manifest is one YAML document made of maps and single-line values, nothing else of YAML: no lists, anchors, tags or
+// A manifest is one YAML document made of maps, lists and single-line values, nothing else of YAML: no anchors, tags or
 // further documents. Every value is read as it is written, so a tenant named no stays "no". An example:
 //
 //	trees:
@@ -14,6 +14,13 @@
 //	        limits: {cores: 100}
 //	        nodes:
 //	          physics: {limits: {cores: 20}}
+//	        principals:
+//	          - users: [ann, bob] # each of them
+//	            limits: {cores: 5}
+//
+// All keys of a tree: policy, forest, require-reason, maintenance, labels, resources, limits, defaults, applications,
+// admins, principals, moves and nodes; all keys of a node: policy, hard, labels, limits, defaults, borrow, lend,
+// applications, admins, principals and nodes. What they mean is said at the messages Tree and Node of the API.
 //
 // A limit is a quantity, or the word unlimited; a resource that is not named is unset, and the node's policy says what
 // that means. A key with nothing after it is an error, since that is what a file looks like that was cut off.
@@ -32,13 +39,17 @@ const (
 	// MaxTrees is the most trees in one manifest, since they are applied together.
 	MaxTrees = 100
 
-	maxNodes      = 20_000
-	maxDepth      = 16
-	maxResources  = 64
-	maxLabels     = 32
-	maxLabelKey   = 63
-	maxLabelValue = 256
-	maxPolicy     = 63
+	maxNodes          = 20_000
+	maxDepth          = 16
+	maxResources      = 64
+	maxLabels         = 32
+	maxLabelKey       = 63
+	maxText           = 256 // bytes of a label, a description, or the name of a principal
+	maxWord           = 63  // bytes of the name of a policy or a forest
+	maxAdmins         = 100
+	maxPrincipals     = 1000 // at one node
+	maxPrincipalNames = 1000 // users, and as many groups, of one entry
+	maxMoves          = 1000
 )
 
 // reportedProblems is how many problems Parse names before it only counts the rest.

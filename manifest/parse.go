@@ -10,11 +10,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Parse reads a manifest; file is the name that errors give. The trees come sorted by name, their nodes by path and
-// their resources by name, whatever the order of the text.
+// Parse reads a manifest; file is the name that errors give. The trees come sorted by name, their nodes by path,
+// resources and admins by name, whatever the order of the text. Principals and moves keep it, since it means something.
 //
-// An error names up to ten problems with line and column (each an *Error, joined); nothing is returned then. Policies are
-// not checked here: the server knows them.
+// An error names up to ten problems with line and column (each an *Error, joined); nothing is returned then. Policies
+// are not checked here: the server knows them.
 func Parse(file string, text []byte) ([]*quoratev1.Tree, error) {
 	root, err := read(file, text)
 	if err != nil {
@@ -27,6 +27,13 @@ func Parse(file string, text []byte) ([]*quoratev1.Tree, error) {
 	}
 	return trees, nil
 }
+
+// The keys of a tree and of a node, in the order in which errors list them.
+var (
+	treeKeys = strings.Fields("admins applications defaults forest labels limits maintenance moves nodes policy " +
+		"principals require-reason resources")
+	nodeKeys = strings.Fields("admins applications borrow defaults hard labels lend limits nodes policy principals")
+)
 
 // parser makes messages of maps and gathers what is wrong with them.
 type parser struct {
@@ -55,17 +62,26 @@ func (p *parser) manifest(root value) []*quoratev1.Tree {
 
 func (p *parser) tree(e entry) *quoratev1.Tree {
 	what := fmt.Sprintf("tree %q", e.key)
-	sections := p.sections(what, e.value, "labels", "limits", "nodes", "policy", "resources")
-	if _, found := sections["resources"]; !found && e.value.isMap {
+	sections := p.sections(what, e.value, treeKeys...)
+	if _, found := sections["resources"]; !found && e.value.kind == kindMap {
 		p.fail(e.line, e.column, "%s registers no resource: write resources: {cores: {unit: count}}", what)
 	}
 	resources, units := p.resources(what, sections["resources"])
+	root := p.shared(what, sections, units)
 	t := &quoratev1.Tree{
-		Name:      e.key,
-		Resources: resources,
-		Policy:    p.policy(what, sections),
-		Limits:    p.limits(what, sections["limits"], units),
-		Labels:    p.labels(what, sections["labels"]),
+		Name:          e.key,
+		Resources:     resources,
+		Forest:        p.word(what, "forest", sections),
+		RequireReason: p.flag(what, "require-reason", sections),
+		Maintenance:   p.flag(what, "maintenance", sections),
+		Policy:        root.GetPolicy(),
+		Limits:        root.GetLimits(),
+		Labels:        root.GetLabels(),
+		Principals:    root.GetPrincipals(),
+		Defaults:      root.GetDefaults(),
+		Applications:  root.GetApplications(),
+		Admins:        root.GetAdmins(),
+		Moves:         p.moves(sections["moves"]),
 	}
 	w := &walk{parser: p, units: units, tree: t}
 	w.nodes("", 1, sections["nodes"])
@@ -98,19 +114,32 @@ func (w *walk) nodes(parent string, depth int, nodes value) {
 
 func (w *walk) node(path string, depth int, e entry) {
 	what := fmt.Sprintf("node %q", path)
-	sections := w.sections(what, e.value, "labels", "limits", "nodes", "policy")
-	w.tree.Nodes = append(w.tree.Nodes, &quoratev1.Node{
-		Path:   path,
-		Policy: w.policy(what, sections),
-		Limits: w.limits(what, sections["limits"], w.units),
-		Labels: w.labels(what, sections["labels"]),
-	})
+	sections := w.sections(what, e.value, nodeKeys...)
+	n := w.shared(what, sections, w.units)
+	n.Path = path
+	n.Hard = w.flag(what, "hard", sections)
+	n.Borrow = w.limits(what, "borrow", sections, w.units)
+	n.Lend = w.limits(what, "lend", sections, w.units)
+	w.tree.Nodes = append(w.tree.Nodes, n)
 	w.nodes(path, depth+1, sections["nodes"])
+}
+
+// shared is what the root of a tree and the nodes below it can both have.
+func (p *parser) shared(what string, sections map[string]value, units map[string]quoratev1.Unit) *quoratev1.Node {
+	return &quoratev1.Node{
+		Policy:       p.word(what, "policy", sections),
+		Labels:       p.labels(what, sections["labels"]),
+		Limits:       p.limits(what, "limits", sections, units),
+		Defaults:     p.limits(what, "defaults", sections, units),
+		Applications: p.applications(what, sections),
+		Admins:       slices.Sorted(slices.Values(p.names(what, "admins", sections, maxAdmins))),
+		Principals:   p.principals(what, sections["principals"], units),
+	}
 }
 
 func (p *parser) resources(what string, resources value) ([]*quoratev1.Resource, map[string]quoratev1.Unit) {
 	units := map[string]quoratev1.Unit{}
-	if resources.isMap && len(resources.entries) == 0 {
+	if resources.kind == kindMap && len(resources.entries) == 0 {
 		p.fail(resources.line, resources.column, "%s registers no resource: write resources: {cores: {unit: count}}", what)
 	}
 	for _, e := range p.entries("resources", resources, maxResources) {
@@ -133,13 +162,13 @@ func (p *parser) resources(what string, resources value) ([]*quoratev1.Resource,
 func (p *parser) unit(e entry) (quoratev1.Unit, bool) {
 	unit, found := p.sections(fmt.Sprintf("resource %q", e.key), e.value, "unit")["unit"]
 	if !found {
-		if e.value.isMap {
+		if e.value.kind == kindMap {
 			p.fail(e.line, e.column, "resource %q has no unit: write {unit: count}, or milli, or bytes", e.key)
 		}
 		return 0, false
 	}
 	for known, name := range unitNames {
-		if !unit.isMap && unit.text == name {
+		if unit.kind == kindText && unit.text == name {
 			return known, true
 		}
 	}
@@ -147,69 +176,10 @@ func (p *parser) unit(e entry) (quoratev1.Unit, bool) {
 	return 0, false
 }
 
-func (p *parser) policy(what string, sections map[string]value) string {
-	policy, found := sections["policy"]
-	if found && (policy.isMap || policy.text == "" || len(policy.text) > maxPolicy) {
-		p.fail(policy.line, policy.column, "the policy of %s is a name of up to %d bytes, such as open or strict",
-			what, maxPolicy)
-	}
-	return policy.text
-}
-
-func (p *parser) limits(what string, limits value, units map[string]quoratev1.Unit) map[string]*quoratev1.Limit {
-	var parsed map[string]*quoratev1.Limit
-	for _, e := range p.entries("limits", limits, maxResources) {
-		unit, registered := units[e.key]
-		if !registered {
-			p.fail(e.line, e.column, "%s limits %q, which its tree does not register; it has %s",
-				what, e.key, strings.Join(slices.Sorted(maps.Keys(units)), ", "))
-			continue
-		}
-		limit, err := parseSetLimit(e.value, unit)
-		if err != nil {
-			p.fail(e.value.line, e.value.column, "%s, limit of %q: %v", what, e.key, err)
-			continue
-		}
-		if parsed == nil {
-			parsed = map[string]*quoratev1.Limit{}
-		}
-		parsed[e.key] = limit
-	}
-	return parsed
-}
-
-func parseSetLimit(v value, unit quoratev1.Unit) (*quoratev1.Limit, error) {
-	if v.isMap {
-		return nil, fmt.Errorf("it is a quantity or the word %s", unlimitedWord)
-	}
-	if v.text == unsetWord {
-		return nil, fmt.Errorf("leave the line out: what is not written is unset")
-	}
-	return ParseLimit(v.text, unit)
-}
-
-func (p *parser) labels(what string, labels value) map[string]string {
-	var parsed map[string]string
-	for _, e := range p.entries("labels", labels, maxLabels) {
-		switch {
-		case e.key == "" || len(e.key) > maxLabelKey:
-			p.fail(e.line, e.column, "the name of a label of %s has 1 to %d bytes, this one %d", what, maxLabelKey, len(e.key))
-		case e.value.isMap || len(e.value.text) > maxLabelValue:
-			p.fail(e.value.line, e.value.column, "label %q of %s is a text of up to %d bytes", e.key, what, maxLabelValue)
-		default:
-			if parsed == nil {
-				parsed = map[string]string{}
-			}
-			parsed[e.key] = e.value.text
-		}
-	}
-	return parsed
-}
-
 // sections are the entries of a map that has only known keys.
 func (p *parser) sections(what string, m value, allowed ...string) map[string]value {
-	if !m.isMap {
-		p.fail(m.line, m.column, "%s is a map of %s, not %q", what, strings.Join(allowed, ", "), m.text)
+	if m.kind != kindMap {
+		p.fail(m.line, m.column, "%s is a map of %s, not %s", what, strings.Join(allowed, ", "), m.shown())
 		return nil
 	}
 	found := make(map[string]value, len(m.entries))
@@ -228,14 +198,30 @@ func (p *parser) entries(what string, m value, most int) []entry {
 	switch {
 	case m.line == 0: // absent
 		return nil
-	case !m.isMap:
-		p.fail(m.line, m.column, "%s is a map of names, not %q", what, m.text)
+	case m.kind != kindMap:
+		p.fail(m.line, m.column, "%s is a map of names, not %s", what, m.shown())
 		return nil
 	case len(m.entries) > most:
 		p.fail(m.line, m.column, "%s has %d entries; %d are allowed", what, len(m.entries), most)
 		return nil
 	}
 	return m.entries
+}
+
+// items are those of a list; none if it is absent.
+func (p *parser) items(what string, list value, most int) []value {
+	switch {
+	case list.line == 0: // absent
+		return nil
+	case list.kind != kindList:
+		p.fail(list.line, list.column, "%s is a list, not %s: write it in brackets, or in lines with a dash",
+			what, list.shown())
+		return nil
+	case len(list.items) > most:
+		p.fail(list.line, list.column, "%s has %d entries; %d are allowed", what, len(list.items), most)
+		return nil
+	}
+	return list.items
 }
 
 func (p *parser) failName(e entry, kind, marks string) {

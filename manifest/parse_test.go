@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -108,10 +107,10 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"an ended document":     {"trees: {}\n...\n", "f:2:1: a file holds one document"},
 		"two headers":           {"---\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
 		"a directive":           {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
-		"a tree is a number":    {"trees: {t: 5}", `f:1:12: tree "t" is a map of labels, limits, nodes, policy, resources, not "5"`},
+		"a tree is a number":    {"trees: {t: 5}", `f:1:12: tree "t" is a map of admins, applications, defaults, forest, labels, limits, maintenance, moves, nodes, policy, principals, require-reason, resources, not "5"`},
 		"trees is a text":       {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
-		"an unknown key":        {"trees: {t: {resources: {c: {unit: count}}, nods: {}}}", `f:1:44: tree "t" has no key "nods"; allowed are labels, limits, nodes, policy, resources`},
-		"a node's unknown key":  {tree("      a: {resources: {}}\n"), `f:5:11: node "a" has no key "resources"; allowed are labels, limits, nodes, policy`},
+		"an unknown key":        {"trees: {t: {resources: {c: {unit: count}}, nods: {}}}", `f:1:44: tree "t" has no key "nods"; allowed are admins, applications, defaults, forest, labels, limits, maintenance, moves, nodes, policy, principals, require-reason, resources`},
+		"a node's unknown key":  {tree("      a: {resources: {}}\n"), `f:5:11: node "a" has no key "resources"; allowed are admins, applications, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals`},
 		"a duplicate tree":      {"trees:\n  t: {}\n  t: {}\n", `f:3:3: "t" is here twice: it is already in line 2`},
 		"a duplicate node":      {tree("      a: {}\n      b: {}\n      a: {}\n"), `f:7:7: "a" is here twice: it is already in line 5`},
 		"twice, once in quotes": {tree("      a: {}\n      'a': {}\n"), `f:6:7: "a" is here twice`},
@@ -139,8 +138,8 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"an unset limit":        {tree("      a: {limits: {cores: unset}}\n"), "leave the line out"},
 		"a map for a limit":     {tree("      a: {limits: {cores: {max: 1}}}\n"), "it is a quantity or the word unlimited"},
 		"limits without names":  {tree("      a: {limits: 100}\n"), `f:5:19: limits is a map of names, not "100"`},
-		"a list of nodes":       {tree("      - a\n"), "f:5:7: lists are not used here"},
-		"a list in brackets":    {tree("      a: {nodes: [b]}\n"), "f:5:18: lists are not used here"},
+		"a list of nodes":       {tree("      - a\n"), "f:5:7: nodes is a map of names, not a list"},
+		"a list in brackets":    {tree("      a: {nodes: [b]}\n"), "f:5:18: nodes is a map of names, not a list"},
 		"an anchor":             {tree("      a: &x {}\n"), "f:5:10: anchors (&) and aliases (*) are not used here"},
 		"an anchor in itself":   {tree("      a: &x {nodes: {b: *x}}\n"), "f:5:10: anchors (&)"},
 		"an alias":              {tree("      a: *x\n"), "f:5:10: anchors (&)"},
@@ -288,11 +287,7 @@ func TestParseIsQuick(t *testing.T) {
 
 // TestExamples reads what the documentation shows, and holds the CERN example against the script that it is for.
 func TestExamples(t *testing.T) {
-	files, err := filepath.Glob("../examples/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no examples: %v", err)
-	}
-	for _, file := range files {
+	for _, file := range exampleFiles(t) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -334,7 +329,7 @@ func TestCERNExampleIsTheStartOfTheScript(t *testing.T) {
 // FuzzParseManifest looks for texts that crash the reader, that another reader of YAML understands otherwise, or that do
 // not survive being written and read again.
 func FuzzParseManifest(f *testing.F) {
-	for _, file := range []string{"../examples/cern.yaml", "../examples/zuul.yaml"} {
+	for _, file := range exampleFiles(f) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)
@@ -342,6 +337,7 @@ func FuzzParseManifest(f *testing.F) {
 		f.Add(string(text))
 	}
 	f.Add(tree("      a: {labels: {x: \"\\u00e9\", 'y''s': z}}\n      b: {}\n"))
+	f.Add("trees:\n  t:\n    admins:\n    - ann\n    - 'b c'\n    principals:\n      - users: [\"*\", x]\n        limits: {}\n")
 	f.Add("{\"trees\": {\"t\": {\"resources\": {\"cores\": {\"unit\": \"count\"}}}}}")
 	f.Fuzz(func(t *testing.T, text string) {
 		root, err := read("f", []byte(text))
@@ -361,16 +357,24 @@ func FuzzParseManifest(f *testing.F) {
 	})
 }
 
-// shapeOf gives the maps and texts of a value without their places.
+// shapeOf gives the maps, lists and texts of a value without their places.
 func shapeOf(v value) any {
-	if !v.isMap {
-		return v.text
+	switch v.kind {
+	case kindMap:
+		shape := map[string]any{}
+		for _, e := range v.entries {
+			shape[e.key] = shapeOf(e.value)
+		}
+		return shape
+	case kindList:
+		shape := []any{}
+		for _, item := range v.items {
+			shape = append(shape, shapeOf(item))
+		}
+		return shape
+	case kindText:
 	}
-	shape := map[string]any{}
-	for _, e := range v.entries {
-		shape[e.key] = shapeOf(e.value)
-	}
-	return shape
+	return v.text
 }
 
 func shapeOfNode(t *testing.T, node ast.Node) any {
@@ -382,10 +386,16 @@ func shapeOfNode(t *testing.T, node ast.Node) any {
 			shape[v.Key.GetToken().Value] = shapeOfNode(t, v.Value)
 		}
 		return shape
+	case *ast.SequenceNode:
+		shape := []any{}
+		for _, v := range n.Values {
+			shape = append(shape, shapeOfNode(t, v))
+		}
+		return shape
 	case ast.ScalarNode:
 		return n.GetToken().Value
 	default:
-		t.Fatalf("a manifest has maps and texts, not %T", node)
+		t.Fatalf("a manifest has maps, lists and texts, not %T", node)
 		return nil
 	}
 }

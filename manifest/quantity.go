@@ -17,6 +17,12 @@ const (
 	unsetWord     = "unset"
 )
 
+// Words for what is or is not so.
+const (
+	trueWord  = "true"
+	falseWord = "false"
+)
+
 var unitNames = map[quoratev1.Unit]string{
 	quoratev1.Unit_UNIT_COUNT: "count",
 	quoratev1.Unit_UNIT_MILLI: "milli",

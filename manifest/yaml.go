@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -10,16 +11,38 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxNesting bounds how deep maps may be inside each other. The deepest legal node needs 35.
+// maxNesting bounds how deep maps and lists may be inside each other. The deepest legal node needs 38.
 const maxNesting = 64
 
-// value is what stands after a key: a map, or a text exactly as it is written.
+// kind tells what a value is.
+type kind uint8
+
+const (
+	kindText kind = iota
+	kindMap
+	kindList
+)
+
+// value is what stands after a key or a dash: a map, a list, or a text exactly as it is written.
 type value struct {
 	line, column int
-	isMap        bool
+	kind         kind
 	text         string
 	plain        bool // for Format: never in quotes
 	entries      []entry
+	items        []value
+}
+
+// shown is how an error names a value that is not what it should be.
+func (v value) shown() string {
+	switch v.kind {
+	case kindMap:
+		return "a map"
+	case kindList:
+		return "a list"
+	case kindText:
+	}
+	return strconv.Quote(v.text)
 }
 
 // entry is one key of a map with its value.
@@ -36,9 +59,6 @@ var unused = map[token.Type]string{
 	token.MergeKeyType:       "merging (<<) is not used here: write the keys out",
 	token.TagType:            "tags (!) are not used here: put the value in quotes if it begins with !",
 	token.DirectiveType:      "directives (%) are not used here: leave the line out",
-	token.SequenceEntryType:  "lists are not used here: write name: value",
-	token.SequenceStartType:  "lists are not used here: write {name: value}",
-	token.SequenceEndType:    "lists are not used here: write {name: value}",
 	token.MappingKeyType:     "keys with ? are not used here: write name: value",
 	token.LiteralType:        "texts over several lines are not used here: write \"one\\ntwo\"",
 	token.FoldedType:         "texts over several lines are not used here: write \"one two\"",
@@ -46,11 +66,11 @@ var unused = map[token.Type]string{
 	token.DocumentEndType:    "a file holds one document: put all trees under one trees:",
 }
 
-// reader makes maps of tokens.
+// reader makes maps and lists of tokens.
 //
 // The YAML library finds the tokens; its parser is not used, because it takes time and stack in the square of the size
-// (4 MiB of short keys keep it busy for minutes), and because the maps that a manifest is made of need little more than
-// a look at columns.
+// (4 MiB of short keys keep it busy for minutes), and because the maps and lists that a manifest is made of need little
+// more than a look at columns.
 type reader struct {
 	file   string
 	tokens token.Tokens
@@ -137,107 +157,6 @@ func (r *reader) document() (value, error) {
 	return root, nil
 }
 
-// blockMap reads the lines that begin in the column of the next token.
-func (r *reader) blockMap(depth int) (value, error) {
-	first := r.peek()
-	if depth > maxNesting {
-		return value{}, r.fail(first, "nested deeper than %d levels; a node may be %d deep", maxNesting, maxDepth)
-	}
-	column := first.Position.Column
-	m := value{line: first.Position.Line, column: column, isMap: true}
-	seen := map[string]int{}
-	for line := 0; ; {
-		tk := r.peek()
-		switch {
-		case tk == nil || tk.Position.Line > line && tk.Position.Column < column:
-			return m, nil
-		case tk.Position.Line == line:
-			return value{}, r.fail(tk, "%q is too much on this line: one key and its value", tk.Value)
-		case tk.Position.Column > column:
-			return value{}, r.fail(tk, "the indentation fits no line above")
-		}
-		e, err := r.key(seen)
-		if err != nil {
-			return value{}, err
-		}
-		if e.value, err = r.blockValue(e, depth); err != nil {
-			return value{}, err
-		}
-		m.entries = append(m.entries, e)
-		line = r.tokens[r.next-1].Position.Line
-	}
-}
-
-// blockValue reads what stands after a key: on the same line a text or {…}, or a map on further, deeper lines.
-func (r *reader) blockValue(e entry, depth int) (value, error) {
-	tk := r.peek()
-	if tk == nil || tk.Position.Line > e.line && tk.Position.Column <= e.column {
-		return value{}, r.nothing(e)
-	}
-	switch {
-	case tk.Type == token.MappingStartType:
-		return r.flowMap(depth + 1)
-	case !isScalar(tk):
-		return value{}, r.fail(tk, "%q cannot begin a value: put it in quotes", tk.Value)
-	case !r.isKey():
-		return r.scalar(e)
-	case tk.Position.Line == e.line:
-		return value{}, r.fail(tk, "one key on a line: put %q on the next one, indented", tk.Value)
-	default:
-		return r.blockMap(depth + 1)
-	}
-}
-
-// flowMap reads {name: value, …}.
-func (r *reader) flowMap(depth int) (value, error) {
-	open := r.take()
-	if depth > maxNesting {
-		return value{}, r.fail(open, "nested deeper than %d levels; a node may be %d deep", maxNesting, maxDepth)
-	}
-	m := value{line: open.Position.Line, column: open.Position.Column, isMap: true}
-	seen := map[string]int{}
-	for {
-		tk := r.peek()
-		if tk == nil {
-			return value{}, r.fail(open, "this { is never closed")
-		}
-		if tk.Type == token.MappingEndType {
-			r.take()
-			return m, nil
-		}
-		e, err := r.key(seen)
-		if err != nil {
-			return value{}, err
-		}
-		if e.value, err = r.flowValue(e, depth); err != nil {
-			return value{}, err
-		}
-		m.entries = append(m.entries, e)
-		if tk = r.peek(); tk == nil {
-			return value{}, r.fail(open, "this { is never closed")
-		}
-		if tk.Type == token.CollectEntryType {
-			r.take()
-		} else if tk.Type != token.MappingEndType {
-			return value{}, r.fail(tk, "a comma must stand between %q and %q", e.key, tk.Value)
-		}
-	}
-}
-
-func (r *reader) flowValue(e entry, depth int) (value, error) {
-	tk := r.peek()
-	switch {
-	case tk == nil || tk.Type == token.CollectEntryType || tk.Type == token.MappingEndType:
-		return value{}, r.nothing(e)
-	case tk.Type == token.MappingStartType:
-		return r.flowMap(depth + 1)
-	case !isScalar(tk):
-		return value{}, r.fail(tk, "%q cannot begin a value: put it in quotes", tk.Value)
-	default:
-		return r.scalar(e)
-	}
-}
-
 // key reads a name and its colon.
 func (r *reader) key(seen map[string]int) (entry, error) {
 	tk := r.peek()
@@ -276,12 +195,23 @@ func (r *reader) nothing(e entry) error {
 	return &Error{r.file, e.line, e.column, fmt.Sprintf("%q has nothing after it: write {} if it is meant to be empty", e.key)}
 }
 
+// deeper refuses maps and lists inside each other without end.
+func (r *reader) deeper(tk *token.Token, depth int) error {
+	if depth > maxNesting {
+		return r.fail(tk, "nested deeper than %d levels; a node may be %d deep", maxNesting, maxDepth)
+	}
+	return nil
+}
+
 func (r *reader) peek() *token.Token {
 	if r.next == len(r.tokens) {
 		return nil
 	}
 	return r.tokens[r.next]
 }
+
+// last is the token that was taken last.
+func (r *reader) last() *token.Token { return r.tokens[r.next-1] }
 
 func (r *reader) take() *token.Token {
 	tk := r.tokens[r.next]

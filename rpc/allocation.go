@@ -8,12 +8,10 @@ import (
 	"connectrpc.com/connect"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
 )
 
 type allocationService struct {
-	quoratev1connect.UnimplementedAllocationServiceHandler
 	core
 }
 
@@ -45,11 +43,14 @@ func fromAllocateOutcome(o quota.Outcome, index uint64) (*quoratev1.AllocateResp
 	case !o.Decision.Granted:
 		return nil, denial(*o.Decision)
 	}
-	answer := &quoratev1.AllocateResponse{Decision: fromDecision(*o.Decision), Repeated: o.Repeated, Index: index}
+	answer := &quoratev1.AllocateResponse{Repeated: o.Repeated, Index: index}
+	claims := o.Decision.Placements
 	if o.Allocation != nil {
-		answer.Allocation = fromAllocation(o.Allocation.Info())
-		answer.Fence = answer.GetAllocation().GetFence()
+		info := o.Allocation.Info()
+		claims = info.Claims
+		answer.Allocation, answer.Fence = fromAllocation(info), info.Fence
 	}
+	answer.Decision = fromDecision(*o.Decision, claims)
 	return answer, nil
 }
 

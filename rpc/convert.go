@@ -4,9 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
@@ -15,14 +12,61 @@ import (
 // Wire maps become sorted lists, so that equal requests make equal commands.
 
 func toAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
-	command := quota.Allocate{ID: r.GetId(), Claims: make([]quota.Claim, len(r.GetClaims())), Labels: toLabels(r.GetLabels())}
+	command := quota.Allocate{
+		ID: r.GetId(), Claims: make([]quota.Claim, len(r.GetClaims())), Labels: toLabels(r.GetLabels()),
+		Principal: toPrincipal(r.GetPrincipal()), Mode: modes[r.GetMode()], ReserveFor: quota.Span(r.GetReserveMs()),
+	}
+	if command.Mode == quota.Reserve && command.ReserveFor == 0 {
+		command.ReserveFor = defaultReserve
+	}
 	for i, c := range r.GetClaims() {
-		command.Claims[i] = quota.Claim{Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts())}
+		command.Claims[i] = quota.Claim{
+			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Standing: standing(r, c),
+		}
 	}
 	return command
 }
 
+// defaultReserve is how long a reservation stands whose request does not say it: a minute.
+const defaultReserve quota.Span = 60_000
+
+// modes is the one table of modes. A dry run is no mode of the ledger: it holds, on trial.
+var modes = map[quoratev1.Mode]quota.Mode{
+	quoratev1.Mode_MODE_UNSPECIFIED: quota.Hold,
+	quoratev1.Mode_MODE_REJECT:      quota.Hold,
+	quoratev1.Mode_MODE_DRY_RUN:     quota.Hold,
+	quoratev1.Mode_MODE_RESERVE:     quota.Reserve,
+	quoratev1.Mode_MODE_FORCE:       quota.Force,
+}
+
+// standing is that of the request, but for what the claim overrides.
+func standing(r *quoratev1.AllocateRequest, c *quoratev1.Claim) quota.Standing {
+	s := quota.Standing{Priority: r.GetPriority(), Type: r.GetType(), Unpreemptable: r.GetUnpreemptable()}
+	if c.Priority != nil {
+		s.Priority = c.GetPriority()
+	}
+	if c.Type != nil {
+		s.Type = c.GetType()
+	}
+	if c.Unpreemptable != nil {
+		s.Unpreemptable = c.GetUnpreemptable()
+	}
+	return s
+}
+
+func toPrincipal(p *quoratev1.Principal) quota.Principal {
+	return quota.Principal{User: p.GetUser(), Groups: toSet(p.GetGroups()), Application: p.GetApplication()}
+}
+
+// toSet reads names whose order and number mean nothing.
+func toSet(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}
+
 func toVector(amounts map[string]int64) quota.Vector {
+	if len(amounts) == 0 {
+		return nil
+	}
 	vector := make(quota.Vector, 0, len(amounts))
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		vector = append(vector, quota.Component{Resource: name, Amount: quota.Amount(amounts[name])})
@@ -108,35 +152,3 @@ func fromLimits(limits []quota.ResourceLimit) map[string]*quoratev1.Limit {
 	}
 	return wire
 }
-
-func fromDecision(d quota.Decision) *quoratev1.Decision {
-	wire := &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: d.NeverFits(), Explanation: d.Explain()}
-	if d.Granted {
-		wire.Outcome = quoratev1.Outcome_OUTCOME_GRANTED
-	}
-	for _, v := range d.Violations {
-		wire.Violations = append(wire.Violations, &quoratev1.Violation{
-			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
-			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
-		})
-	}
-	return wire
-}
-
-func fromAllocation(a quota.AllocationInfo) *quoratev1.Allocation {
-	wire := &quoratev1.Allocation{
-		Id: a.ID, Labels: fromLabels(a.Labels), State: quoratev1.AllocationState_ALLOCATION_STATE_HELD,
-		Fence: a.Fence, GrantedLedgerMs: int64(a.GrantedAt), GrantedAt: fromWall(a.GrantedWall),
-	}
-	for _, c := range a.Claims {
-		wire.Claims = append(wire.Claims, &quoratev1.HeldClaim{Tree: c.Tree, Node: c.Node, Amounts: fromVector(c.Amounts), Placed: c.Placed})
-	}
-	if a.Ended {
-		wire.State = quoratev1.AllocationState_ALLOCATION_STATE_RELEASED
-		wire.EndedAt = fromWall(a.EndedWall)
-	}
-	return wire
-}
-
-// fromWall is a wall-clock time in milliseconds since 1970.
-func fromWall(ms int64) *timestamppb.Timestamp { return timestamppb.New(time.UnixMilli(ms)) }

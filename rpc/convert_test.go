@@ -21,7 +21,7 @@ func TestAllocateIsCanonical(t *testing.T) {
 		ID: "a", Labels: []quota.Label{{Key: "a", Value: "2"}, {Key: "z", Value: "1"}},
 		Claims: []quota.Claim{
 			{Tree: "t", Node: "x/y", Amounts: quota.Vector{{Resource: "cpu"}, {Resource: "gpu", Amount: 7}, {Resource: "mem", Amount: 3}}},
-			{Tree: "s", Amounts: quota.Vector{}},
+			{Tree: "s"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -64,6 +64,7 @@ func TestTreesSurviveTheWayThereAndBack(t *testing.T) {
 	tree.Labels = map[string]string{"site": "meyrin"}
 	tree.Nodes[0].Policy = "open"
 	tree.Nodes[2].Labels = map[string]string{"lead": "ada", "cost": "7"}
+	everySetting(tree)
 	tree.Resources = []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}, {Name: "ram", Unit: quoratev1.Unit_UNIT_BYTES}}
 	spec, err := toTreeSpec(tree, "trees[0]", moves{})
 	if err != nil {
@@ -73,6 +74,35 @@ func TestTreesSurviveTheWayThereAndBack(t *testing.T) {
 	want.Nodes = []*quoratev1.Node{tree.GetNodes()[2], tree.GetNodes()[1], tree.GetNodes()[0]} // as a walk meets them
 	options := []cmp.Option{protocmp.Transform(), protocmp.IgnoreEmptyMessages()}
 	if diff := cmp.Diff(want, fromTreeSpec(spec), options...); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// everySetting sets what only some policies know.
+func everySetting(t *quoratev1.Tree) {
+	limits := []*quoratev1.PrincipalLimit{
+		{Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]int64{"cores": 3}, Applications: 2, Description: "why"},
+		{Users: []string{"*"}, Applications: 1},
+	}
+	t.Forest, t.RequireReason, t.Maintenance, t.Applications, t.Admins = "here", true, true, 9, []string{"ada", "bob"}
+	t.Principals, t.Defaults = limits, cores(1)
+	n := t.GetNodes()[1]
+	n.Hard, n.Principals, n.Defaults, n.Borrow, n.Lend = true, limits, cores(2), cores(3), cores(4)
+	n.Applications, n.Admins = 5, []string{"ada"}
+}
+
+func TestMovesKeepTheirOrder(t *testing.T) {
+	tree := cern()
+	tree.Moves = []*quoratev1.Move{{From: "z", To: "y"}, {From: "a", To: "z"}}
+	tree.Admins = []string{"bob", "ada", "bob"}
+	spec, err := toTreeSpec(tree, "trees[0]", moves{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]quota.Move{{From: "z", To: "y"}, {From: "a", To: "z"}}, spec.Moves); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"ada", "bob"}, spec.Nodes[0].Admins); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -160,6 +190,9 @@ func TestPageTokens(t *testing.T) {
 	}
 	if allocationPageToken(0) != "" || usagePageToken(quota.UsagePage{Next: "a"}) != "" {
 		t.Error("the last page has a token")
+	}
+	if got, err := openPrincipalToken(principalPageToken([]quota.PrincipalUsage{{Name: "ann"}}, true)); err != nil || got != "ann" {
+		t.Errorf("ann became %q, %v", got, err)
 	}
 	bad := []string{"x", "!!", "AAAA", usagePageToken(quota.UsagePage{More: true, Next: "a"}), makeToken(allocationToken, nil), makeToken(allocationToken, []byte{1, 2})}
 	for _, token := range bad {

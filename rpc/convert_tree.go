@@ -1,13 +1,8 @@
 package rpc
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
-
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
@@ -39,12 +34,19 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved moves) (quota.TreeSpec, e
 	if err != nil {
 		return quota.TreeSpec{}, err
 	}
-	root := &quoratev1.Node{Policy: t.GetPolicy(), Limits: t.GetLimits(), Labels: t.GetLabels()}
-	first, err := toNodeSpec(root, field)
+	first, err := toNodeSpec(rootNode(t), field)
 	if err != nil {
 		return quota.TreeSpec{}, err
 	}
-	spec := quota.TreeSpec{Name: t.GetName(), Resources: resources, Nodes: make([]quota.NodeSpec, 0, 1+len(t.GetNodes()))}
+	spec := quota.TreeSpec{
+		Name: t.GetName(), Resources: resources, Nodes: make([]quota.NodeSpec, 0, 1+len(t.GetNodes())),
+		TreeSettings: quota.TreeSettings{
+			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
+		},
+	}
+	for _, m := range t.GetMoves() { // they are done in this order
+		spec.Moves = append(spec.Moves, quota.Move{From: m.GetFrom(), To: m.GetTo()})
+	}
 	spec.Nodes = append(spec.Nodes, first)
 	order := sorted(t.GetNodes(), func(a, b *quoratev1.Node) int { return comparePaths(a.GetPath(), b.GetPath()) })
 	for _, from := range moved.note(field+".nodes", order) {
@@ -71,12 +73,48 @@ func toResources(resources []*quoratev1.Resource, field string, moved moves) ([]
 	return list, nil
 }
 
-func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
-	limits, err := toLimits(n.GetLimits(), field+".limits", false)
-	if err != nil {
-		return quota.NodeSpec{}, err
+// rootNode is the root as a node: its configuration stands in the tree itself.
+func rootNode(t *quoratev1.Tree) *quoratev1.Node {
+	return &quoratev1.Node{
+		Policy: t.GetPolicy(), Limits: t.GetLimits(), Labels: t.GetLabels(), Principals: t.GetPrincipals(),
+		Defaults: t.GetDefaults(), Applications: t.GetApplications(), Admins: t.GetAdmins(),
 	}
-	return quota.NodeSpec{Path: n.GetPath(), Policy: n.GetPolicy(), Limits: limits, Labels: toLabels(n.GetLabels())}, nil
+}
+
+func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
+	spec := quota.NodeSpec{
+		Path: n.GetPath(), Policy: n.GetPolicy(), Labels: toLabels(n.GetLabels()), Hard: n.GetHard(),
+		Principals: toPrincipalLimits(n.GetPrincipals()), Applications: quota.Amount(n.GetApplications()),
+		Admins: toSet(n.GetAdmins()),
+	}
+	for _, part := range []struct {
+		to   *[]quota.ResourceLimit
+		from map[string]*quoratev1.Limit
+		name string
+	}{
+		{&spec.Limits, n.GetLimits(), ".limits"},
+		{&spec.Defaults, n.GetDefaults(), ".defaults"},
+		{&spec.Borrow, n.GetBorrow(), ".borrow"},
+		{&spec.Lend, n.GetLend(), ".lend"},
+	} {
+		var err error
+		if *part.to, err = toLimits(part.from, field+part.name, false); err != nil {
+			return quota.NodeSpec{}, err
+		}
+	}
+	return spec, nil
+}
+
+// toPrincipalLimits keeps every order: it is the one in which names are looked for.
+func toPrincipalLimits(limits []*quoratev1.PrincipalLimit) []quota.PrincipalLimit {
+	var list []quota.PrincipalLimit
+	for _, l := range limits {
+		list = append(list, quota.PrincipalLimit{
+			Users: l.GetUsers(), Groups: l.GetGroups(), Limits: toVector(l.GetLimits()),
+			Applications: quota.Amount(l.GetApplications()), Description: l.GetDescription(),
+		})
+	}
+	return list
 }
 
 // comparePaths orders paths as a walk through the tree meets them: a parent before its children, siblings by name.
@@ -96,13 +134,33 @@ func comparePaths(a, b string) int {
 }
 
 func fromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
-	wire := &quoratev1.Tree{Name: spec.Name, Resources: fromResources(spec.Resources)}
+	wire := &quoratev1.Tree{
+		Name: spec.Name, Resources: fromResources(spec.Resources),
+		Forest: spec.Forest, RequireReason: spec.RequireReason, Maintenance: spec.Maintenance,
+	}
 	for _, n := range spec.Nodes {
-		if n.Path == "" {
-			wire.Policy, wire.Limits, wire.Labels = n.Policy, fromLimits(n.Limits), fromLabels(n.Labels)
+		node := fromNodeSpec(n)
+		if n.Path != "" {
+			wire.Nodes = append(wire.Nodes, node)
 			continue
 		}
-		wire.Nodes = append(wire.Nodes, &quoratev1.Node{Path: n.Path, Policy: n.Policy, Limits: fromLimits(n.Limits), Labels: fromLabels(n.Labels)})
+		wire.Policy, wire.Limits, wire.Labels, wire.Principals = node.GetPolicy(), node.GetLimits(), node.GetLabels(), node.GetPrincipals()
+		wire.Defaults, wire.Applications, wire.Admins = node.GetDefaults(), node.GetApplications(), node.GetAdmins()
+	}
+	return wire
+}
+
+func fromNodeSpec(n quota.NodeSpec) *quoratev1.Node {
+	wire := &quoratev1.Node{
+		Path: n.Path, Policy: n.Policy, Limits: fromLimits(n.Limits), Labels: fromLabels(n.Labels), Hard: n.Hard,
+		Defaults: fromLimits(n.Defaults), Borrow: fromLimits(n.Borrow), Lend: fromLimits(n.Lend),
+		Applications: int64(n.Applications), Admins: n.Admins,
+	}
+	for _, l := range n.Principals {
+		wire.Principals = append(wire.Principals, &quoratev1.PrincipalLimit{
+			Users: l.Users, Groups: l.Groups, Limits: fromVector(l.Limits),
+			Applications: int64(l.Applications), Description: l.Description,
+		})
 	}
 	return wire
 }
@@ -135,69 +193,4 @@ func fromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
 		wire.Resources[i] = usage
 	}
 	return wire
-}
-
-// changeKinds is the one table of kinds of change.
-var changeKinds = map[quota.ChangeKind]quoratev1.ChangeKind{
-	quota.Added:   quoratev1.ChangeKind_CHANGE_KIND_ADDED,
-	quota.Changed: quoratev1.ChangeKind_CHANGE_KIND_CHANGED,
-	quota.Removed: quoratev1.ChangeKind_CHANGE_KIND_REMOVED,
-}
-
-func fromChanges(changes []quota.Change) []*quoratev1.Change {
-	wire := make([]*quoratev1.Change, len(changes))
-	for i, c := range changes {
-		wire[i] = &quoratev1.Change{Kind: changeKinds[c.Kind], Tree: c.Tree, Node: c.Node, Field: c.Field, Before: c.Before, After: c.After}
-	}
-	return wire
-}
-
-func fromConfiguration(c quota.Configuration, index uint64, repeated bool) *quoratev1.ConfigurationResult {
-	wire := &quoratev1.ConfigurationResult{Revision: c.Revision, Changes: fromChanges(c.Changes), Index: index, Repeated: repeated}
-	for _, o := range c.Over {
-		wire.Over = append(wire.Over, &quoratev1.Overuse{Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used)})
-	}
-	return wire
-}
-
-func fromRevision(r quota.Revision) *quoratev1.Revision {
-	return &quoratev1.Revision{
-		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, At: fromWall(r.Wall), RequestId: r.RequestID,
-		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount), //nolint:gosec // bounded by a request's size
-	}
-}
-
-// configurationRequest is what the three changes of configuration have in common.
-type configurationRequest interface {
-	proto.Message
-	GetActor() string
-	GetReason() string
-	GetRequestId() string
-	GetDryRun() bool
-}
-
-func toMeta(r configurationRequest, expected *uint64) (quota.ChangeMeta, error) {
-	digest, err := fingerprint(r)
-	return quota.ChangeMeta{
-		Actor: r.GetActor(), Reason: r.GetReason(), RequestID: r.GetRequestId(), Fingerprint: digest, ExpectedRevision: expected,
-	}, err
-}
-
-// fingerprint is a digest of what a change asks for; empty without a request id. Who asks, why, and under which name is
-// not part of it, and neither is the expected revision: after the first success a repeat cannot meet it any more.
-func fingerprint(r configurationRequest) (string, error) {
-	if r.GetRequestId() == "" {
-		return "", nil
-	}
-	content := proto.Clone(r).ProtoReflect()
-	fields := content.Descriptor().Fields()
-	for _, name := range []protoreflect.Name{"request_id", "actor", "reason", "dry_run", "expected_revision"} {
-		content.Clear(fields.ByName(name))
-	}
-	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(content.Interface())
-	if err != nil {
-		return "", invalid("", "the request cannot be encoded again: %v", err)
-	}
-	sum := sha256.Sum256(append([]byte(content.Descriptor().FullName()), encoded...))
-	return hex.EncodeToString(sum[:]), nil
 }

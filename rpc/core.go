@@ -43,7 +43,7 @@ func (c core) proposeAll(ctx context.Context, commands ...quota.Command) ([]quot
 // try decides commands on the present state and changes nothing.
 func (c core) try(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
 	outcomes := make([]quota.Outcome, len(commands))
-	info, err := c.readAs(ctx, cluster.ReadOptions{Exclusive: true}, func(v quota.View) error {
+	info, err := c.readAlone(ctx, nil, func(v quota.View) error {
 		for i, command := range commands {
 			outcomes[i] = v.DryRun(command)
 		}
@@ -54,12 +54,21 @@ func (c core) try(ctx context.Context, commands ...quota.Command) ([]quota.Outco
 
 // read lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
 func (c core) read(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
-	stale := o.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE
-	return c.readAs(ctx, cluster.ReadOptions{Stale: stale, MinIndex: o.GetMinIndex()}, fn)
+	return c.lend(ctx, toReadOptions(o), fn)
 }
 
-// readAs is read for who has the node's own options.
-func (c core) readAs(ctx context.Context, options cluster.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+// readAlone is read for an fn that tries something out: on the way it may change the state and restore it.
+func (c core) readAlone(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+	options := toReadOptions(o)
+	options.Exclusive = true
+	return c.lend(ctx, options, fn)
+}
+
+func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
+	return cluster.ReadOptions{Stale: o.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: o.GetMinIndex()}
+}
+
+func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if options.MinIndex == 0 {
 		within, cancel = context.WithTimeout(ctx, leaderPatience)

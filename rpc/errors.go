@@ -23,6 +23,7 @@ var refusalCodes = map[quota.Kind]connect.Code{
 	quota.PolicyBreach:     connect.CodeFailedPrecondition,
 	quota.InUse:            connect.CodeFailedPrecondition,
 	quota.Full:             connect.CodeResourceExhausted,
+	quota.Forbidden:        connect.CodePermissionDenied,
 }
 
 // accidentCodes is the same for what keeps a node from serving.
@@ -71,7 +72,7 @@ func invalid(field, format string, args ...any) error {
 
 // denial answers a request that does not fit, with every violated limit.
 func denial(d quota.Decision) *connect.Error {
-	return withDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), fromDecision(d))
+	return withDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), fromDecision(d, nil))
 }
 
 // refusal answers what the ledger refused for another reason.

@@ -109,7 +109,7 @@ func TestFailureKeepsTheDecision(t *testing.T) {
 	if failure.GetCode() != "resource_exhausted" || failure.GetMessage() != decision.Explain() {
 		t.Errorf("got %v", failure)
 	}
-	if !proto.Equal(failure.GetDecision(), fromDecision(decision)) {
+	if !proto.Equal(failure.GetDecision(), fromDecision(decision, nil)) {
 		t.Errorf("got decision %v", failure.GetDecision())
 	}
 	if other := toFailure(refusal(&quota.Error{Kind: quota.NotFound, Text: "no"})); other.GetDecision() != nil || other.GetCode() != "not_found" {

@@ -62,6 +62,8 @@ type fakeNode struct {
 	*fakeCluster
 
 	id string
+	// asked are the options of the latest read.
+	asked cluster.ReadOptions
 	// proposing, if set, is called before a command is applied and may refuse it.
 	proposing func(ctx context.Context) error
 	reading   func(ctx context.Context) error
@@ -94,6 +96,7 @@ func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(quot
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.asked = o
 	if o.MinIndex > n.index {
 		return cluster.ReadInfo{}, &cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: "not applied yet"}
 	}

@@ -25,6 +25,14 @@ func FuzzConvert(f *testing.F) {
 		}
 		f.Add(encoded)
 	}
+	setting := cern()
+	everySetting(setting)
+	setting.Moves = []*quoratev1.Move{{From: "old", To: "physics"}}
+	encoded, err := proto.Marshal(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{setting}, Prune: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(encoded)
 	base, _, err := toApplyTrees(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{cern()}})
 	if err != nil {
 		f.Fatal(err)
@@ -67,6 +75,7 @@ func checkLedger(t *testing.T, base, command quota.Command) {
 func checkAllocate(t *testing.T, command quota.Allocate) {
 	t.Helper()
 	checkLabels(t, command.Labels)
+	ascending(t, command.Principal.Groups, func(name string) string { return name })
 	for _, c := range command.Claims {
 		ascending(t, c.Amounts, func(c quota.Component) string { return c.Resource })
 	}
@@ -86,7 +95,13 @@ func checkTrees(t *testing.T, command quota.ApplyTrees) {
 		}
 		for _, n := range tree.Nodes {
 			checkLabels(t, n.Labels)
-			checkLimits(t, n.Limits)
+			for _, limits := range [][]quota.ResourceLimit{n.Limits, n.Defaults, n.Borrow, n.Lend} {
+				checkLimits(t, limits)
+			}
+			ascending(t, n.Admins, func(name string) string { return name })
+			for _, p := range n.Principals {
+				ascending(t, p.Limits, func(c quota.Component) string { return c.Resource })
+			}
 		}
 	}
 }

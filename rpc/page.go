@@ -11,6 +11,7 @@ import (
 const (
 	allocationToken = 'a'
 	usageToken      = 'u'
+	principalToken  = 'p'
 )
 
 // Page sizes when the caller names none.
@@ -18,6 +19,8 @@ const (
 	defaultAllocationPage = 100
 	defaultUsagePage      = 1000
 	defaultRevisionPage   = 20
+	defaultEventPage      = 100
+	defaultPrincipalPage  = 100
 )
 
 func pageSize(asked int32, byDefault int) int {
@@ -76,5 +79,21 @@ func openUsageToken(token string) (string, error) {
 		return "", nil
 	}
 	content, err := openToken(usageToken, token)
+	return string(content), err
+}
+
+// principalPageToken continues after a name; there is more only after a page that has one.
+func principalPageToken(page []quota.PrincipalUsage, more bool) string {
+	if !more || len(page) == 0 {
+		return ""
+	}
+	return makeToken(principalToken, []byte(page[len(page)-1].Name))
+}
+
+func openPrincipalToken(token string) (string, error) {
+	if token == "" {
+		return "", nil
+	}
+	content, err := openToken(principalToken, token)
 	return string(content), err
 }

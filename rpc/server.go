@@ -20,7 +20,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Config is what a Server needs. All fields are required.
+// Config is what a Server needs. All fields but FrontEnds are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -28,6 +28,8 @@ type Config struct {
 	// Metrics answers /metrics; Registerer takes the server's own metrics.
 	Metrics    http.Handler
 	Registerer prometheus.Registerer
+	// FrontEnds are served on the same port.
+	FrontEnds []FrontEnd
 }
 
 // Server serves the API of one node on one port.
@@ -66,8 +68,10 @@ func New(c Config) (*Server, error) {
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
-	api := s.api(core{id: s.id, node: c.Node, validator: validator}, c.ClusterName, options)
-	s.http = newHTTPServer(calls, s.routes(streams, api, c.Metrics), c.Logger)
+	base := core{id: s.id, node: c.Node, validator: validator}
+	routes := s.routes(streams, s.api(base, c.ClusterName, options), c.Metrics)
+	s.mount(routes, c.FrontEnds, Services{Allocations: allocationService{core: base}, Trees: treeService{core: base}})
+	s.http = newHTTPServer(calls, routes, c.Logger)
 	return s, nil
 }
 
@@ -92,16 +96,16 @@ func (s *Server) api(base core, clusterName string, options []connect.HandlerOpt
 	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{core: base}, options...))
 	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: clusterName, peers: s.peers}, options...))
 	api.Handle(peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...))
-	bounded := connect.WithReadMaxBytes(MaxBody)
+	limited := connect.WithReadMaxBytes(MaxBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
-	api.Handle(grpcreflect.NewHandlerV1(reflector, bounded))
-	api.Handle(grpcreflect.NewHandlerV1Alpha(reflector, bounded))
-	api.Handle(grpchealth.NewHandler(healthChecker{s}, bounded))
+	api.Handle(grpcreflect.NewHandlerV1(reflector, limited))
+	api.Handle(grpcreflect.NewHandlerV1Alpha(reflector, limited))
+	api.Handle(grpchealth.NewHandler(healthChecker{s}, limited))
 	return api
 }
 
 // routes puts the services behind what every call passes, beside what machines ask by plain HTTP.
-func (s *Server) routes(streams context.Context, api, metrics http.Handler) http.Handler {
+func (s *Server) routes(streams context.Context, api, metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", s.readyz)

@@ -2,19 +2,20 @@ package main
 
 import (
 	"context"
+	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
+// longestReserve is the longest time that a reservation may stand.
+const longestReserve = time.Hour
+
 type allocateOptions struct {
 	*cli
-	id     string
-	claims claims
-	labels []string
+	requestOptions
 	dryRun bool
 }
 
@@ -27,28 +28,28 @@ func newAllocateCmd(c *cli) *cobra.Command {
 the --at before it. Every limit on the way from each node to its root must have room.
 
 If a limit stands in the way, nothing is held, every such limit is named on standard error, and the exit code
-is 3. Repeating a command with the same --id is safe: it holds once.`,
+is 3; "quorate explain" takes the same flags and says what would help. Repeating a command with the same --id
+is safe: it holds once.
+
+With --reserve it is held for that time only, until "quorate confirm" keeps it or "quorate cancel" gives it up.
+With --force it is held whatever the limits say, for use that exists already.`,
 		Example: `  quorate allocate --id job-1 --at cern:atlas/physics/higgs --amount cores=25
   quorate allocate --at tenants:tenant-1 --amount servers=2 --amount ram=16Gi \
-                   --at providers:cloud-a/main --amount servers=2`,
+                   --at providers:cloud-a/main --amount servers=2
+  quorate allocate --id job-2 --user ann --group physics --application fit --priority 10 \
+                   --at cern:atlas/physics --amount cores=1
+  quorate allocate --id job-3 --reserve 5m --at cern:atlas/physics --amount cores=1`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&o.id, "id", "", "name of the allocation, 1 to 128 visible ASCII characters (default: a new UUID)")
-	flags.Var(atFlag{&o.claims}, "at", "where to hold the amounts that follow")
-	flags.Var(amountFlag{&o.claims}, "amount", "what to hold there, for example cores=25 or ram=1.5Gi")
-	flags.StringArrayVar(&o.labels, "label", nil, "a `name=value` to find the allocation by")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "only say whether it would fit")
+	o.addFlags(cmd)
+	cmd.Flags().DurationVar(&o.reserve, "reserve", 0, "hold it for this time only, up to 1h, until it is confirmed")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say whether it would fit")
 	return cmd
 }
 
 func (o *allocateOptions) run(ctx context.Context) error {
-	if err := o.claims.check(); err != nil {
-		return err
-	}
-	labels, err := labelPairs(o.labels)
-	if err != nil {
+	if err := o.checkFlags(); err != nil {
 		return err
 	}
 	quorate, ctx, cancel, err := o.connect(ctx)
@@ -56,16 +57,9 @@ func (o *allocateOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer cancel()
-	if err := o.learn(ctx, quorate); err != nil {
-		return err
-	}
-	wanted, err := o.claims.messages(o.units)
+	request, err := o.message(ctx, o.cli, quorate)
 	if err != nil {
 		return err
-	}
-	request := &quoratev1.AllocateRequest{Id: o.id, Claims: wanted, Labels: labels, Mode: quoratev1.Mode_MODE_REJECT}
-	if request.GetId() == "" {
-		request.Id = uuid.NewString()
 	}
 	if o.dryRun {
 		request.Mode = quoratev1.Mode_MODE_DRY_RUN
@@ -73,11 +67,22 @@ func (o *allocateOptions) run(ctx context.Context) error {
 	answer, err := quorate.Allocations.Allocate(ctx, request)
 	if err != nil {
 		if client.MayBeDone(err) && !o.dryRun {
-			o.say("it may be held all the same; to know, repeat the command with --id %s", request.GetId())
+			o.say("it may be held all the same; to know, repeat the command with --id %s", shellWord(request.GetId()))
 		}
 		return o.denied(err)
 	}
 	return o.granted(answer)
+}
+
+func (o *allocateOptions) checkFlags() error {
+	reserves := o.reserve != 0
+	switch {
+	case reserves && (o.reserve < time.Millisecond || o.reserve > longestReserve):
+		return usagef("--reserve is a time from 1ms to 1h, not %v", o.reserve)
+	case reserves && o.force, reserves && o.dryRun, o.force && o.dryRun:
+		return usagef("--reserve, --force and --dry-run exclude each other")
+	}
+	return o.check()
 }
 
 func (o *allocateOptions) granted(answer *quoratev1.AllocateResponse) error {
@@ -86,15 +91,31 @@ func (o *allocateOptions) granted(answer *quoratev1.AllocateResponse) error {
 		o.say("dry run: it would be granted")
 	case answer.GetRepeated():
 		o.say("granted before; this call changed nothing")
+	case o.reserve > 0:
+		id := shellWord(answer.GetAllocation().GetId())
+		o.say("reserved for %v: quorate confirm %s keeps it, quorate cancel %s gives it up", o.reserve, id, id)
 	default:
 		o.say("granted")
 	}
 	return o.print(answer, func(p *page) error {
 		if answer.GetAllocation() == nil { // a dry run holds nothing
+			drawPlacements(p, answer.GetDecision())
 			return nil
 		}
-		return p.table(o.units.allocationRows(answer.GetAllocation()))
+		return o.units.drawAllocation(p, answer.GetAllocation())
 	})
+}
+
+// drawPlacements writes where a request would be counted, where that is not what it says, and whom it would preempt.
+func drawPlacements(p *page, decision *quoratev1.Decision) {
+	for _, at := range decision.GetPlacements() {
+		if at.GetPlaced() != at.GetNode() {
+			p.line("%s would be counted at %s", place{at.GetTree(), at.GetNode()}, place{at.GetTree(), at.GetPlaced()})
+		}
+	}
+	for _, victim := range decision.GetPreempted() {
+		p.line("would preempt %s at %s", victim.GetId(), place{victim.GetTree(), victim.GetNode()})
+	}
 }
 
 // denied gives programs the decision in the same shape as a grant's; people read it on standard error.

@@ -103,6 +103,9 @@ func (u units) allocationRows(allocations ...*quoratev1.Allocation) [][]string {
 			labels = append(labels, name+"="+a.GetLabels()[name])
 		}
 		state := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
+		if a.GetForced() {
+			state += " by force"
+		}
 		rows = append(rows, []string{
 			a.GetId(), state, strconv.FormatUint(a.GetFence(), 10), date(a.GetGrantedAt()),
 			strings.Join(claims, "; "), strings.Join(labels, " "),
@@ -111,11 +114,27 @@ func (u units) allocationRows(allocations ...*quoratev1.Allocation) [][]string {
 	return rows
 }
 
-// claim writes what is held where, and where it is counted if that is another node.
+// claim writes what is held where, and in brackets what is out of the ordinary.
 func (u units) claim(c *quoratev1.HeldClaim) string {
 	text := place{c.GetTree(), c.GetNode()}.String() + " " + u.amounts(c.GetTree(), c.GetAmounts())
+	var notes []string
 	if c.GetPlaced() != c.GetNode() {
-		text += " (counted at " + place{c.GetTree(), c.GetPlaced()}.String() + ")"
+		notes = append(notes, "counted at "+place{c.GetTree(), c.GetPlaced()}.String())
+	}
+	if c.GetPriority() != 0 {
+		notes = append(notes, "priority "+strconv.FormatInt(c.GetPriority(), 10))
+	}
+	if c.GetType() != 0 {
+		notes = append(notes, "type "+strconv.FormatInt(c.GetType(), 10))
+	}
+	if c.GetUnpreemptable() {
+		notes = append(notes, "unpreemptable")
+	}
+	if c.GetGroup() != "" {
+		notes = append(notes, "counted for group "+c.GetGroup())
+	}
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, ", ") + ")"
 	}
 	return text
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
@@ -19,8 +21,13 @@ type changeOptions struct {
 }
 
 func (o *changeOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change and what would be refused")
+	o.addMetaFlags(cmd)
+}
+
+// addMetaFlags adds what also a plan needs to know.
+func (o *changeOptions) addMetaFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would change and what would be refused")
 	flags.Var(&o.expected, "expected-revision", "refuse unless this is the present revision of the configuration")
 	flags.StringVar(&o.actor, "actor", os.Getenv("USER"), "who asks, for the history")
 	flags.StringVar(&o.reason, "reason", "", "why, for the history")
@@ -52,7 +59,16 @@ func (f *revisionFlag) String() string {
 // Type is shown in help texts.
 func (f *revisionFlag) Type() string { return "N" }
 
-// drawResult writes what a change did: a line for each difference, and one for each node that is over its limit now.
+// printResult tells what a change did, or would do.
+func (c *cli) printResult(answer proto.Message, result *quoratev1.ConfigurationResult, dryRun bool) error {
+	c.sayResult(result, dryRun)
+	return c.print(answer, func(p *page) error {
+		c.units.drawResult(p, result)
+		return nil
+	})
+}
+
+// drawResult writes a line for each difference, for each node that is over its limit now, and for each effect.
 func (u units) drawResult(p *page, result *quoratev1.ConfigurationResult) {
 	for _, change := range result.GetChanges() {
 		p.line("%s", u.change(change))
@@ -63,7 +79,32 @@ func (u units) drawResult(p *page, result *quoratev1.ConfigurationResult) {
 		p.line("! %s  %s: uses %s of %s, %s over; nothing is taken away, it only cannot grow", at, over.GetResource(),
 			amount(over.GetUsed()), amount(over.GetLimit()), amount(over.GetUsed()-over.GetLimit()))
 	}
+	for _, room := range result.GetRooms() {
+		p.line("%s", u.room(room))
+	}
+	for _, id := range result.GetAdmitted() {
+		p.line("* %s: was denied lately and would be granted", id)
+	}
 }
+
+// room writes how the room of a node changes: < vanishes, > appears.
+func (u units) room(r *quoratev1.RoomChange) string {
+	text := func(bound *int64) string {
+		if bound == nil {
+			return unlimitedRoom
+		}
+		return u.amount(r.GetTree(), r.GetResource(), *bound)
+	}
+	sign := ">"
+	if r.After != nil && r.GetAfter() <= 0 {
+		sign = "<"
+	}
+	return sign + " " + place{r.GetTree(), r.GetNode()}.String() + "  " + r.GetResource() + ": room for " +
+		text(r.Before) + " -> " + text(r.After) //nolint:protogetter // absent is not zero
+}
+
+// unlimitedRoom is said where nothing limits a claim.
+const unlimitedRoom = "unlimited"
 
 // change writes one difference: + added, ~ changed, - removed.
 func (u units) change(c *quoratev1.Change) string {
@@ -80,14 +121,14 @@ func (u units) change(c *quoratev1.Change) string {
 	return "~ " + at + ": " + before + " -> " + after
 }
 
-// value writes the amount of a limit with its unit, and all else as it is. The name of a tree or node is known already.
+// value writes an amount with its unit, and all else as it is. The name of a tree or node is known already.
 func (u units) value(c *quoratev1.Change, text string) string {
 	if c.GetField() == "tree" || c.GetField() == "node" {
 		return ""
 	}
-	resource, isLimit := strings.CutPrefix(c.GetField(), "limit ")
+	kind, resource, _ := strings.Cut(c.GetField(), " ")
 	amount, err := strconv.ParseInt(text, 10, 64)
-	if !isLimit || err != nil {
+	if err != nil || !slices.Contains([]string{"limit", "default", "borrow", "lend"}, kind) {
 		return text
 	}
 	return u.amount(c.GetTree(), resource, amount)

@@ -61,6 +61,34 @@ func TestRequests(t *testing.T) {
 		"allocations --limit 3": &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
 		"release simulation-1":  &quoratev1.ReleaseRequest{Id: "simulation-1"},
 		"status --local":        &quoratev1.GetStatusRequest{Local: true},
+		"allocate --id a --at cern --amount cores=3 --user ann --group g --group h --application app --priority -1 --type 2 --unpreemptable --reserve 5m": &quoratev1.AllocateRequest{
+			Id: "a", Mode: quoratev1.Mode_MODE_RESERVE, ReserveMs: 300_000, Priority: -1, Type: 2, Unpreemptable: true,
+			Principal: &quoratev1.Principal{User: "ann", Groups: []string{"g", "h"}, Application: "app"},
+			Claims:    []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
+		},
+		"confirm a": &quoratev1.ConfirmRequest{Id: "a"},
+		"cancel a":  &quoratev1.CancelRequest{Id: "a"},
+		"explain big --stale": &quoratev1.ExplainRequest{
+			Question: &quoratev1.ExplainRequest_Id{Id: "big"},
+			Read:     &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
+		},
+		"explain --id a --at cern --amount cores=3 --force": &quoratev1.ExplainRequest{
+			Question: &quoratev1.ExplainRequest_Request{Request: &quoratev1.AllocateRequest{
+				Id: "a", Mode: quoratev1.Mode_MODE_FORCE,
+				Claims: []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
+			}},
+		},
+		"events --after 1 --kind denied --id x --limit 7": &quoratev1.ListEventsRequest{
+			After: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "x", PageSize: 7,
+		},
+		"events --limit 3":     &quoratev1.ListEventsRequest{After: 2, PageSize: 1}, // the second page
+		"principals cern ann":  &quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: quoratev1.HolderKind_HOLDER_KIND_USER, Name: "ann"},
+		"principals cern":      &quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: quoratev1.HolderKind_HOLDER_KIND_USER, PageToken: "more"},
+		"rollback 6 --dry-run": &quoratev1.RollBackRequest{Revision: 6, DryRun: true, Actor: "alice"},
+		"move cern:atlas/higgs atlas/bosons --reason why --expected-revision 7": &quoratev1.MoveNodeRequest{
+			Tree: "cern", From: "atlas/higgs", To: "atlas/bosons", Reason: "why", Actor: "alice", ExpectedRevision: proto.Uint64(7),
+		},
+		"maintenance cern on": &quoratev1.SetMaintenanceRequest{Tree: "cern", On: true, Actor: "alice"},
 	}
 	for line, want := range tests {
 		t.Run(line, func(t *testing.T) {

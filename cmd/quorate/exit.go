@@ -121,10 +121,7 @@ func sentence(err error) string {
 // sayViolations names every limit in the way.
 func (c *cli) sayViolations(decision *quoratev1.Decision) {
 	for _, v := range decision.GetViolations() {
-		at := place{v.GetTree(), v.GetNode()}
-		amount := func(n int64) string { return c.units.amount(v.GetTree(), v.GetResource(), n) }
-		c.say("  %s  %s: limit %s, used %s, requested %s, missing %s", at, v.GetResource(),
-			amount(v.GetLimit()), amount(v.GetUsed()), amount(v.GetRequested()), amount(v.GetMissing()))
+		c.say("  %s", c.units.violation(v))
 	}
 }
 

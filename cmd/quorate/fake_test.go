@@ -128,6 +128,9 @@ func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*q
 		return nil, fail(connect.CodeInvalidArgument, "trees[0].policy: there is no policy %q", "unheard-of")
 	}
 	result, err := f.change(r.ExpectedRevision)
+	if err == nil && r.GetDryRun() {
+		planned(result)
+	}
 	if err == nil {
 		result.Changes = []*quoratev1.Change{
 			{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "cern", Field: "tree", After: "cern"},
@@ -183,7 +186,7 @@ func (f *fake) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*quora
 	answer := &quoratev1.GetUsageResponse{Read: readInfo(r.GetRead())}
 	switch {
 	case r.GetTree() == "tenants":
-		answer.Nodes = []*quoratev1.NodeUsage{{Node: "tenant-1", Policy: "open", Resources: []*quoratev1.ResourceUsage{
+		answer.Nodes = []*quoratev1.NodeUsage{{Node: "tenant-1", Policy: "open", RunningApplications: 3, MaxApplications: 2, Resources: []*quoratev1.ResourceUsage{
 			{Resource: "ram", Unit: quoratev1.Unit_UNIT_BYTES, Limit: amount(16 << 30), Effective: amount(16 << 30), Own: 3 << 29, Subtree: 3 << 29, Headroom: proto.Int64(29 << 29)},
 			{Resource: "servers", Unit: quoratev1.Unit_UNIT_COUNT, Effective: unlimited(), Own: 2, Subtree: 2},
 		}}}
@@ -262,10 +265,15 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 		return nil, denial(r.GetClaims()[0])
 	}
 	decision := &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED, Explanation: "everything fits"}
+	if r.GetId() == "soft-1" { // it borrows from atlas, and somebody has to go
+		decision.Placements = []*quoratev1.Placement{{Tree: "cern", Node: "atlas/physics", Placed: "atlas"}}
+		decision.Preempted = []*quoratev1.Preempted{{Id: "soft-0", Tree: "cern", Node: "atlas"}}
+	}
 	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
 		return &quoratev1.AllocateResponse{Decision: decision, Index: 17}, nil
 	}
 	held := holding(r.GetId(), 42, r.GetLabels(), r.GetClaims()...)
+	dress(held, r)
 	return &quoratev1.AllocateResponse{
 		Allocation: held, Decision: decision, Fence: 42, Repeated: r.GetId() == "again", Index: 18,
 	}, nil
@@ -350,6 +358,7 @@ func fakeHoldings() []*quoratev1.Allocation {
 		holding("workflow-1", 5, nil, &quoratev1.Claim{
 			Tree: "cern", Node: "atlas/operations/workflow", Amounts: map[string]int64{"cores": 30},
 		}),
+		preempted(),
 	}
 }
 
@@ -358,7 +367,7 @@ func (f *fake) ListAllocations(
 	_ context.Context, r *quoratev1.ListAllocationsRequest,
 ) (*quoratev1.ListAllocationsResponse, error) {
 	f.keep(r)
-	all := fakeHoldings()
+	all := fakeHoldings()[:3]
 	answer := &quoratev1.ListAllocationsResponse{Read: readInfo(r.GetRead())}
 	if r.GetPageToken() == "2" {
 		answer.Allocations = all[2:]

@@ -72,11 +72,7 @@ func (o *limitsSetOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.sayResult(answer.GetResult(), o.dryRun)
-	return o.print(answer, func(p *page) error {
-		o.units.drawResult(p, answer.GetResult())
-		return nil
-	})
+	return o.printResult(answer, answer.GetResult(), o.dryRun)
 }
 
 func (o *limitsSetOptions) parse(at place) (map[string]*quoratev1.Limit, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 )
 
@@ -35,4 +36,20 @@ func pair(text string) (name, value string, err error) {
 		return "", "", usagef("%q is no pair: write name=value", text)
 	}
 	return name, value, nil
+}
+
+// plainWord is what every shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.,:/@%+=][A-Za-z0-9_.,:/@%+=-]*$`)
+
+// shellWord writes a caller's text so that it can be pasted into a command line: an id may be any visible characters, also
+// those that a shell would act upon.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	word := "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	if strings.HasPrefix(text, "-") {
+		return "-- " + word
+	}
+	return word
 }

@@ -31,5 +31,5 @@ func (c *cli) release(ctx context.Context, id string) error {
 	}
 	c.say("released")
 	c.learnForTable(ctx, quorate)
-	return c.print(answer, func(p *page) error { return p.table(c.units.allocationRows(answer.GetAllocation())) })
+	return c.print(answer, func(p *page) error { return c.units.drawAllocation(p, answer.GetAllocation()) })
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/manifest"
 )
 
 func newTreeCmd(c *cli) *cobra.Command {
@@ -31,23 +30,16 @@ func (c *cli) export(ctx context.Context, names []string) error {
 		return err
 	}
 	defer cancel()
-	exported := &quoratev1.ApplyTreesRequest{}
+	var trees []*quoratev1.Tree
 	for _, name := range names {
 		answer, err := quorate.Trees.GetTree(ctx, &quoratev1.GetTreeRequest{Name: name, Read: c.read()})
 		if err != nil {
 			return err
 		}
 		c.sayAge(answer.GetRead())
-		exported.Trees = append(exported.Trees, answer.GetTree())
+		trees = append(trees, answer.GetTree())
 	}
-	if c.output == outputJSON {
-		return c.print(exported, nil)
-	}
-	text, err := manifest.Format(exported.GetTrees())
-	if err != nil {
-		return err
-	}
-	return c.write(text)
+	return c.printTrees(trees)
 }
 
 type treeDeleteOptions struct {
@@ -89,9 +81,5 @@ func (o *treeDeleteOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.sayResult(answer.GetResult(), o.dryRun)
-	return o.print(answer, func(p *page) error {
-		o.units.drawResult(p, answer.GetResult())
-		return nil
-	})
+	return o.printResult(answer, answer.GetResult(), o.dryRun)
 }

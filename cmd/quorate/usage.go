@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ func newUsageCmd(c *cli) *cobra.Command {
   HEADROOM  what a claim at this node could get now, by the least room on the path to the root
   OVER      how far the subtree is above its limit, after the limit was lowered
 
-Long amounts of bytes are rounded down and begin with ~; -o json has them exactly.`,
+Where applications run or are limited, a row counts them. Long amounts of bytes are rounded down and begin with ~; -o json has them exactly.`,
 		Example: `  quorate usage cern
   quorate usage cern:atlas/physics --subtree=false -o json`,
 		Args:              cobra.ExactArgs(1),
@@ -90,6 +91,9 @@ func usageRows(at place, nodes []*quoratev1.NodeUsage) [][]string {
 			rows = append(rows, append([]string{name}, usageColumns(r)...))
 			name = ""
 		}
+		if running, most := node.GetRunningApplications(), node.GetMaxApplications(); running > 0 || most > 0 {
+			rows = append(rows, append([]string{name}, applicationColumns(running, most)...))
+		}
 	}
 	return rows
 }
@@ -115,4 +119,17 @@ func usageColumns(r *quoratev1.ResourceUsage) []string {
 		over = amount(r.GetOver()) + " over"
 	}
 	return []string{r.GetResource(), limit, amount(r.GetOwn()), amount(r.GetSubtree()), headroom, over}
+}
+
+// applicationColumns counts the applications that run at a node and below it. How many more could start there, this node
+// alone does not tell.
+func applicationColumns(running, most int64) []string {
+	limit, over := "unlimited", ""
+	if most > 0 {
+		limit = strconv.FormatInt(most, 10)
+	}
+	if most > 0 && running > most {
+		over = strconv.FormatInt(running-most, 10) + " over"
+	}
+	return []string{"applications", limit, "", strconv.FormatInt(running, 10), "", over}
 }

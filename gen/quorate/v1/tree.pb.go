@@ -1837,9 +1837,13 @@ type NodeUsage struct {
 	// The policy in force, own or inherited.
 	Policy string `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
 	// By resource name; every resource of the tree.
-	Resources     []*ResourceUsage `protobuf:"bytes,3,rep,name=resources,proto3" json:"resources,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Resources []*ResourceUsage `protobuf:"bytes,3,rep,name=resources,proto3" json:"resources,omitempty"`
+	// Applications that run in its subtree, those of all users together: each that holds at least one allocation there.
+	RunningApplications int64 `protobuf:"varint,4,opt,name=running_applications,json=runningApplications,proto3" json:"running_applications,omitempty"`
+	// Most applications that may run in its subtree; 0 is no limit.
+	MaxApplications int64 `protobuf:"varint,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *NodeUsage) Reset() {
@@ -1891,6 +1895,20 @@ func (x *NodeUsage) GetResources() []*ResourceUsage {
 		return x.Resources
 	}
 	return nil
+}
+
+func (x *NodeUsage) GetRunningApplications() int64 {
+	if x != nil {
+		return x.RunningApplications
+	}
+	return 0
+}
+
+func (x *NodeUsage) GetMaxApplications() int64 {
+	if x != nil {
+		return x.MaxApplications
+	}
+	return 0
 }
 
 // ResourceUsage is the standing of one resource at one node, in base units.
@@ -3325,11 +3343,13 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x10R\tpageToken\x12+\n" +
-	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"p\n" +
+	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xce\x01\n" +
 	"\tNodeUsage\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x127\n" +
-	"\tresources\x18\x03 \x03(\v2\x19.quorate.v1.ResourceUsageR\tresources\"\x99\x02\n" +
+	"\tresources\x18\x03 \x03(\v2\x19.quorate.v1.ResourceUsageR\tresources\x121\n" +
+	"\x14running_applications\x18\x04 \x01(\x03R\x13runningApplications\x12)\n" +
+	"\x10max_applications\x18\x05 \x01(\x03R\x0fmaxApplications\"\x99\x02\n" +
 	"\rResourceUsage\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12$\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitR\x04unit\x12'\n" +

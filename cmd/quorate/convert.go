@@ -1,0 +1,121 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/compat"
+	"github.com/quorate/quorate/compat/boskos"
+	"github.com/quorate/quorate/compat/keystone"
+	"github.com/quorate/quorate/compat/quotamanager"
+	"github.com/quorate/quorate/compat/yunikorn"
+	"github.com/quorate/quorate/compat/zuul"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
+)
+
+// converter makes trees of another system's configuration, with notes on what a reader of the original should know. An
+// error says all problems, one on each line.
+type converter func([]byte) ([]*quoratev1.Tree, []string, error)
+
+// converters are the formats that are read beside our own.
+var converters = map[string]converter{
+	"boskos":   of(boskos.Convert),
+	"keystone": of(keystone.Convert),
+	"quota-manager": of(func(text []byte) (*compat.Conversion, error) {
+		return quotamanager.Convert(text, quotamanager.Options{})
+	}),
+	"yunikorn": func(text []byte) ([]*quoratev1.Tree, []string, error) {
+		c, err := yunikorn.Convert(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.Trees, c.Notes, nil
+	},
+	"zuul": of(zuul.Convert),
+}
+
+// of makes a converter of a package's own.
+func of(convert func([]byte) (*compat.Conversion, error)) converter {
+	return func(text []byte) ([]*quoratev1.Tree, []string, error) {
+		c, err := convert(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.Trees, c.Notes, nil
+	}
+}
+
+func converterNames() []string { return slices.Sorted(maps.Keys(converters)) }
+
+func converterOf(format string) (converter, error) {
+	convert, known := converters[format]
+	if !known {
+		return nil, usagef("there is no format %q; there are: %s", format, names(converters))
+	}
+	return convert, nil
+}
+
+type convertOptions struct {
+	*cli
+	from string
+}
+
+func newConvertCmd(c *cli) *cobra.Command {
+	o := &convertOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "convert --from FORMAT FILE",
+		Short: "Print another system's configuration as a manifest",
+		Long: `Print another system's configuration as a manifest that "quorate apply" takes; no server is asked. Formats: ` +
+			names(converters) + `.
+
+Notes on what was left out or renamed go to standard error: read them once. If the file cannot be converted, every
+problem is named there, nothing is printed, and the exit code is 1. With -o json, the API's request to apply the
+trees is printed instead.`,
+		Example: `  quorate convert --from zuul nodepool.yaml > tenants.yaml
+  quorate convert --from quota-manager - < quotas.json | quorate plan -f -`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
+	}
+	cmd.Flags().StringVar(&o.from, "from", "", "the format of the file: "+names(converters))
+	complete(cmd, "from", converterNames()...)
+	return cmd
+}
+
+func (o *convertOptions) run(file string) error {
+	if o.from == "" {
+		return usagef("say what the file is: --from %s", strings.Join(converterNames(), ", --from "))
+	}
+	convert, err := converterOf(o.from)
+	if err != nil {
+		return err
+	}
+	name, text, err := o.readText(file)
+	if err != nil {
+		return err
+	}
+	trees, notes, err := convert(text)
+	if err != nil {
+		for problem := range strings.Lines(err.Error()) {
+			o.say("%s: %s", name, strings.TrimSuffix(problem, "\n"))
+		}
+		return errNotConverted
+	}
+	o.sayNotes(name, notes)
+	return o.printTrees(trees)
+}
+
+// printTrees writes trees as a manifest, or as the request to apply them.
+func (c *cli) printTrees(trees []*quoratev1.Tree) error {
+	if c.output == outputJSON {
+		return c.print(&quoratev1.ApplyTreesRequest{Trees: trees}, nil)
+	}
+	text, err := manifest.Format(trees)
+	if err != nil {
+		return err
+	}
+	return c.write(text)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// eventKinds are the words for kinds of event.
+var eventKinds = map[string]quoratev1.EventKind{
+	"denied":    quoratev1.EventKind_EVENT_KIND_DENIED,
+	"preempted": quoratev1.EventKind_EVENT_KIND_PREEMPTED,
+	"expired":   quoratev1.EventKind_EVENT_KIND_EXPIRED,
+	"restored":  quoratev1.EventKind_EVENT_KIND_RESTORED,
+}
+
+type eventsOptions struct {
+	*cli
+	kind, id string
+	after    uint64
+	limit    int
+}
+
+func newEventsCmd(c *cli) *cobra.Command {
+	o := &eventsOptions{cli: c}
+	kinds := slices.Sorted(maps.Keys(eventKinds))
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "List what happened lately to requests and allocations, oldest first",
+		Long: `List what happened lately, oldest first: requests that were denied, allocations that were preempted, reservations
+that lapsed, and allocations that hold again because the reservation that had preempted them ended. The cluster
+remembers the last 10,000. "quorate explain ID" says more about one.`,
+		Example: `  quorate events --kind denied
+  quorate events --id job-7 -o json
+  quorate events --after 4711`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.kind, "kind", "", "only events of this kind: "+strings.Join(kinds, ", "))
+	flags.StringVar(&o.id, "id", "", "only those of this allocation or request")
+	flags.Uint64Var(&o.after, "after", 0, "only those after this number")
+	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	complete(cmd, "kind", kinds...)
+	return cmd
+}
+
+func (o *eventsOptions) run(ctx context.Context) error {
+	kind, known := eventKinds[o.kind]
+	if o.kind != "" && !known {
+		return usagef("there is no kind of event %q; there are: %s", o.kind, names(eventKinds))
+	}
+	if o.limit < 0 {
+		return usagef("--limit must not be negative")
+	}
+	quorate, ctx, cancel, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := o.fetch(ctx, quorate, kind)
+	if err != nil {
+		return err
+	}
+	o.sayAge(all.GetRead())
+	o.learnForTable(ctx, quorate)
+	return o.print(all, func(p *page) error { return p.table(o.units.eventRows(all.GetEvents())) })
+}
+
+// fetch joins pages into one answer until it has as many as were asked for.
+func (o *eventsOptions) fetch(
+	ctx context.Context, quorate *client.Client, kind quoratev1.EventKind,
+) (*quoratev1.ListEventsResponse, error) {
+	const pageSize = 1000
+	all := &quoratev1.ListEventsResponse{}
+	request := &quoratev1.ListEventsRequest{After: o.after, Kind: kind, Id: o.id, PageSize: pageSize, Read: o.read()}
+	for {
+		if o.limit > 0 {
+			request.PageSize = int32(min(o.limit-len(all.GetEvents()), pageSize)) //nolint:gosec // at most a page
+		}
+		page, err := quorate.Allocations.ListEvents(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all.Events = append(all.Events, page.GetEvents()...)
+		all.Read, all.Next = page.GetRead(), page.GetNext()
+		request.After = page.GetNext()
+		if request.GetAfter() == 0 || len(all.GetEvents()) == o.limit {
+			return all, nil
+		}
+	}
+}
+
+// eventRows is the table of events, one a row.
+func (u units) eventRows(events []*quoratev1.Event) [][]string {
+	rows := [][]string{{"NUMBER", "AT", "WHAT", "ID", "BY", "WHY"}}
+	for _, e := range events {
+		var why []string
+		for _, v := range e.GetDecision().GetViolations() {
+			why = append(why, u.violation(v))
+		}
+		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
+		rows = append(rows, []string{
+			strconv.FormatUint(e.GetNumber(), 10), date(e.GetAt()), what, e.GetId(), e.GetBy(), strings.Join(why, "; "),
+		})
+	}
+	return rows
+}

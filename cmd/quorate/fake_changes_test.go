@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// planned adds what only a dry run says.
+func planned(result *quoratev1.ConfigurationResult) {
+	result.Over = []*quoratev1.Overuse{{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 10, Used: 15}}
+	result.Rooms = []*quoratev1.RoomChange{
+		{Tree: "cern", Node: "atlas/physics", Resource: "cores", Before: proto.Int64(5), After: proto.Int64(0)},
+		{Tree: "cern", Node: "atlas/operations", Resource: "cores", Before: proto.Int64(0), After: proto.Int64(20)},
+		{Tree: "cern", Resource: "cores", Before: proto.Int64(0)},
+	}
+	result.Admitted = []string{"big"}
+}
+
+func (f *fake) GetConfiguration(
+	_ context.Context, r *quoratev1.GetConfigurationRequest,
+) (*quoratev1.GetConfigurationResponse, error) {
+	f.keep(r)
+	answer := &quoratev1.GetConfigurationResponse{Revision: 7, Read: readInfo(r.GetRead())}
+	for _, name := range []string{"cern", "tenants"} {
+		tree, err := fakeTree(name)
+		if err != nil {
+			return nil, err
+		}
+		answer.Trees = append(answer.Trees, tree)
+	}
+	return answer, nil
+}
+
+func (f *fake) MoveNode(_ context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
+	f.keep(r)
+	if r.GetFrom() == "atlas" {
+		return nil, fail(connect.CodeInvalidArgument, "to: %q is below %q itself", r.GetTo(), r.GetFrom())
+	}
+	result, err := f.change(r.ExpectedRevision)
+	if err == nil {
+		result.Changes = []*quoratev1.Change{{
+			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetTo(), Field: "path", Before: r.GetFrom(), After: r.GetTo(),
+		}}
+	}
+	return &quoratev1.MoveNodeResponse{Result: result}, err
+}
+
+func (f *fake) SetMaintenance(
+	_ context.Context, r *quoratev1.SetMaintenanceRequest,
+) (*quoratev1.SetMaintenanceResponse, error) {
+	f.keep(r)
+	result, err := f.change(r.ExpectedRevision)
+	if err == nil {
+		before, after := "off", "on"
+		if !r.GetOn() {
+			before, after = after, before
+			result.Over = []*quoratev1.Overuse{{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 20, Used: 120}}
+		}
+		result.Changes = []*quoratev1.Change{{
+			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Field: "maintenance", Before: before, After: after,
+		}}
+	}
+	return &quoratev1.SetMaintenanceResponse{Result: result}, err
+}
+
+func (f *fake) RollBack(_ context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
+	f.keep(r)
+	if r.GetRevision() < 2 {
+		return nil, fail(connect.CodeFailedPrecondition, "the history reaches back to revision 2 only")
+	}
+	result, err := f.change(r.ExpectedRevision)
+	if err == nil {
+		result.Changes = []*quoratev1.Change{
+			{
+				Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "tenants", Node: "tenant-1", Field: "limit ram",
+				Before: "17179869184", After: "8589934592",
+			},
+			{Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Tree: "tenants", Field: "default ram", Before: "1073741824"},
+		}
+	}
+	return &quoratev1.RollBackResponse{Result: result}, err
+}

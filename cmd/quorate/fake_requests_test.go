@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// dress gives a granted allocation what its request says of it.
+func dress(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
+	held.Principal = r.GetPrincipal()
+	held.Forced = r.GetMode() == quoratev1.Mode_MODE_FORCE
+	if r.GetMode() == quoratev1.Mode_MODE_RESERVE {
+		held.State = quoratev1.AllocationState_ALLOCATION_STATE_RESERVED
+		held.GrantedLedgerMs, held.ReservedUntilLedgerMs = 1000, 1000+r.GetReserveMs()
+	}
+	for i, c := range held.GetClaims() {
+		c.Priority, c.Type, c.Unpreemptable = r.GetPriority(), r.GetType(), r.GetUnpreemptable()
+		if groups := r.GetPrincipal().GetGroups(); len(groups) > 0 {
+			c.Group = groups[0]
+		}
+		if r.GetId() == "soft-1" {
+			held.Preempted = []*quoratev1.Preempted{{Id: "soft-0", Tree: "cern", Node: "atlas"}}
+			held.Claims[i].Placed = "atlas"
+		}
+	}
+}
+
+// preempted is who had to go for soft-1.
+func preempted() *quoratev1.Allocation {
+	gone := holding("soft-0", 6, nil, &quoratev1.Claim{
+		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 5},
+	})
+	gone.State, gone.EndedAt, gone.PreemptedBy = quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED, someDay, "soft-1"
+	return gone
+}
+
+func (f *fake) Confirm(_ context.Context, r *quoratev1.ConfirmRequest) (*quoratev1.ConfirmResponse, error) {
+	f.keep(r)
+	if r.GetId() == "lapsed" {
+		return nil, withDetail(
+			fail(connect.CodeFailedPrecondition, "the reservation %q has lapsed", "lapsed"), &quoratev1.Problem{Reason: "ENDED"},
+		)
+	}
+	held := holding(r.GetId(), 42, nil, &quoratev1.Claim{
+		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 1},
+	})
+	return &quoratev1.ConfirmResponse{Allocation: held, Index: 20, Repeated: r.GetId() == "held"}, nil
+}
+
+func (f *fake) Cancel(_ context.Context, r *quoratev1.CancelRequest) (*quoratev1.CancelResponse, error) {
+	f.keep(r)
+	ended := holding(r.GetId(), 42, nil, &quoratev1.Claim{
+		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 1},
+	})
+	ended.State, ended.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED, someDay
+	return &quoratev1.CancelResponse{Allocation: ended, Index: 20, Restored: []string{"soft-0", "soft-9"}}, nil
+}
+
+func (f *fake) Explain(_ context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
+	f.keep(r)
+	answer := &quoratev1.ExplainResponse{Read: readInfo(r.GetRead())}
+	switch {
+	case r.GetId() == "big":
+		answer.Decision, answer.DecidedAt = explained(), someDay
+	case r.GetId() != "":
+		held, err := f.find(r.GetId())
+		if err != nil {
+			return nil, err
+		}
+		answer.Allocation, answer.Decision = held, &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED}
+	case r.GetRequest().GetClaims()[0].GetAmounts()["cores"] > 20:
+		answer.Decision = explained()
+	default:
+		answer.Decision = &quoratev1.Decision{
+			Outcome:    quoratev1.Outcome_OUTCOME_GRANTED,
+			Placements: []*quoratev1.Placement{{Tree: "cern", Node: "atlas/physics", Placed: "atlas"}},
+			Preempted:  []*quoratev1.Preempted{{Id: "soft-0", Tree: "cern", Node: "atlas"}},
+		}
+	}
+	return answer, nil
+}
+
+// explained is a denial with every kind of violation and of raise.
+func explained() *quoratev1.Decision {
+	return &quoratev1.Decision{
+		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: true,
+		Violations: []*quoratev1.Violation{
+			{Tree: "cern", Node: "atlas/operations", Resource: "cores", Limit: 80, Used: 60, Requested: 21, Missing: 1},
+			{
+				Tree: "cern", Limit: 2, Used: 2, Requested: 1, Missing: 1, Kind: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
+				HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",
+			},
+			{
+				Tree: "tenants", Node: "tenant-1", Resource: "ram", Limit: 1 << 30, Used: 0, Requested: 2 << 30, Missing: 1 << 30,
+				Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
+			},
+		},
+		Remedy: &quoratev1.Remedy{
+			Raises: []*quoratev1.Raise{
+				{Tree: "cern", Node: "atlas/operations", Resource: "cores", From: 80, To: 81},
+				{
+					Tree: "cern", Resource: "cores", From: 20, To: 21,
+					HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
+				},
+				{
+					Tree: "tenants", Node: "tenant-1", Resource: "ram", From: 1 << 30, To: 2 << 30,
+					Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
+				},
+			},
+			Releases: []string{"workflow-1", "request-1"},
+		},
+	}
+}
+
+// ListEvents gives two a page.
+func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*quoratev1.ListEventsResponse, error) {
+	f.keep(r)
+	answer := &quoratev1.ListEventsResponse{Read: readInfo(r.GetRead())}
+	all := []*quoratev1.Event{
+		{Number: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "big", At: someDay, Decision: explained()},
+		{Number: 2, Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED, Id: "soft-0", By: "soft-1", At: someDay},
+		{Number: 3, Kind: quoratev1.EventKind_EVENT_KIND_EXPIRED, Id: "lapsed", At: someDay},
+		{Number: 4, Kind: quoratev1.EventKind_EVENT_KIND_RESTORED, Id: "soft-9", By: "lapsed", At: someDay},
+	}
+	for _, e := range all {
+		if e.GetNumber() <= r.GetAfter() || r.GetKind() != 0 && e.GetKind() != r.GetKind() || r.GetId() != "" && e.GetId() != r.GetId() {
+			continue
+		}
+		if len(answer.GetEvents()) == min(2, int(r.GetPageSize())) {
+			answer.Next = answer.GetEvents()[len(answer.GetEvents())-1].GetNumber()
+			break
+		}
+		answer.Events = append(answer.Events, e)
+	}
+	return answer, nil
+}
+
+// ListPrincipals gives one a page.
+func (f *fake) ListPrincipals(_ context.Context, r *quoratev1.ListPrincipalsRequest) (*quoratev1.ListPrincipalsResponse, error) {
+	f.keep(r)
+	answer := &quoratev1.ListPrincipalsResponse{Read: readInfo(r.GetRead())}
+	switch {
+	case r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP:
+		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "*", Nodes: []*quoratev1.PrincipalNode{
+			{Used: map[string]int64{"cores": 2}, Limits: map[string]int64{"cores": 4}, Wildcard: true},
+		}}}
+	case r.GetPageToken() == "":
+		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "ann", Groups: map[string]string{"fit": "physics"}, Nodes: []*quoratev1.PrincipalNode{
+			{Used: map[string]int64{"cores": 3}, Applications: []string{"fit", "plot"}, MaxApplications: 2},
+			{Node: "atlas", Used: map[string]int64{"cores": 3}, Limits: map[string]int64{"cores": 5}},
+		}}}
+		answer.NextPageToken = "more"
+	default:
+		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "bob", Nodes: []*quoratev1.PrincipalNode{{MaxApplications: 1, Wildcard: true}}}}
+	}
+	if r.GetName() != "" {
+		answer.NextPageToken = ""
+	}
+	return answer, nil
+}

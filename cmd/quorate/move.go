@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type moveOptions struct {
+	*cli
+	changeOptions
+	from, to string
+}
+
+func newMoveCmd(c *cli) *cobra.Command {
+	o := &moveOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "move TREE:old/path new/path",
+		Short: "Rename a node, or move it with everything below it",
+		Long: `Give a node of a tree another path: rename it, or move it with everything below it under another parent, which
+must exist. What is held there goes along; the limits of old and new ancestors are checked. The new path is in the
+same tree and is written without its name.`,
+		Example: `  quorate move cern:atlas/higgs atlas/bosons
+  quorate move cern:atlas/physics/simulation atlas/operations/simulation --reason "they moved house"`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: c.completeTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.from, o.to = args[0], args[1]
+			return o.run(cmd.Context())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *moveOptions) run(ctx context.Context) error {
+	from, err := parsePlace(o.from)
+	if err != nil {
+		return err
+	}
+	if from.node == "" {
+		return usagef("%q is the root of a tree, which cannot be moved: write TREE:old/path", o.from)
+	}
+	quorate, ctx, cancel, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	o.learnForTable(ctx, quorate)
+	answer, err := quorate.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{
+		Tree:             from.tree,
+		From:             from.node,
+		To:               o.to,
+		DryRun:           o.dryRun,
+		ExpectedRevision: o.expected.value,
+		Actor:            o.actor,
+		Reason:           o.reason,
+	})
+	if err != nil {
+		return err
+	}
+	return o.printResult(answer, answer.GetResult(), o.dryRun)
+}

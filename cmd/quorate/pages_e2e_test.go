@@ -1,0 +1,173 @@
+package main_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The pages whose commands are run, in their order, against a server of their own. A block of a page that is marked
+// "console" is a transcript: lines that begin with "$ " are commands (a backslash at the end goes on with the next line),
+// what follows is all that they say, and "[exit N]" is their exit code if it is not 0. Run the tests with -args -rewrite to
+// write the transcripts anew, and read the diff.
+var pages = []string{
+	"docs/from-zuul.md", "docs/from-keystone.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md",
+	"docs/configuration.md", "docs/requests.md",
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join("..", "..", page)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := alone(t)
+			serve(t, f)
+			shell := newShell(t, f.url())
+			played := consoles.ReplaceAllStringFunc(string(text), func(block string) string {
+				return "```console\n" + shell.play(t, consoles.FindStringSubmatch(block)[1]) + "```"
+			})
+			switch {
+			case shell.commands == 0:
+				t.Errorf("%s has no command: mark its transcripts with console", page)
+			case rewriting():
+				if err := os.WriteFile(file, []byte(played), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			case played != string(text):
+				t.Errorf("%s is not what happens; with -args -rewrite it becomes:\n%s", page, played)
+			}
+		})
+	}
+}
+
+var consoles = regexp.MustCompile("(?s)```console\n(.*?)```")
+
+func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
+
+// shell runs commands of a page where a reader would: in the checkout, with quorate and curl on the path.
+type shell struct {
+	server   string
+	env      []string
+	commands int
+}
+
+// pageServer is the address that pages write for the server.
+const pageServer = "http://127.0.0.1:7101"
+
+// pageTime is the time that pages write for every other.
+const pageTime = "2026-11-20T12:00:00Z"
+
+var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+
+func newShell(t *testing.T, server string) *shell {
+	t.Helper()
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"quorate": binary, "curl": self} {
+		if err := os.Symlink(target, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER="+server, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return &shell{server: server, env: env}
+}
+
+// play runs the commands of a transcript and answers the transcript as it should be.
+func (s *shell) play(t *testing.T, transcript string) string {
+	t.Helper()
+	var out strings.Builder
+	lines := strings.Split(transcript, "\n")
+	for i := 0; i < len(lines); i++ {
+		command, ok := strings.CutPrefix(lines[i], "$ ")
+		if !ok {
+			continue // what an earlier run said
+		}
+		out.WriteString(lines[i] + "\n")
+		for strings.HasSuffix(lines[i], `\`) && i+1 < len(lines) {
+			i++
+			out.WriteString(lines[i] + "\n")
+			command += "\n" + lines[i]
+		}
+		out.WriteString(s.run(t, command))
+	}
+	return out.String()
+}
+
+func (s *shell) run(t *testing.T, command string) string {
+	t.Helper()
+	s.commands++
+	c := exec.Command("sh", "-c", strings.ReplaceAll(command, pageServer, s.server))
+	c.Dir, c.Env = filepath.Join("..", ".."), s.env
+	said, err := c.CombinedOutput()
+	text := strings.ReplaceAll(string(said), s.server, pageServer)
+	text = times.ReplaceAllString(text, pageTime)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if c.ProcessState == nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	if code := c.ProcessState.ExitCode(); code != 0 {
+		text += fmt.Sprintf("[exit %d]\n", code)
+	}
+	return text
+}
+
+// curl is as much of curl as the pages use, so that the tests do not need it: -s, -d DATA, -H HEADER and one URL.
+func curl(args []string) error {
+	var url, data string
+	header := http.Header{}
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "-s":
+		case args[i] == "-d" && i+1 < len(args):
+			i++
+			data = args[i]
+		case args[i] == "-H" && i+1 < len(args):
+			i++
+			name, value, _ := strings.Cut(args[i], ":")
+			header.Set(name, strings.TrimSpace(value))
+		default:
+			url = args[i]
+		}
+	}
+	method := http.MethodGet
+	if data != "" {
+		method = http.MethodPost
+		if file, ok := strings.CutPrefix(data, "@"); ok {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			data = string(content)
+		}
+	}
+	request, err := http.NewRequest(method, url, bytes.NewBufferString(data))
+	if err != nil {
+		return err
+	}
+	request.Header = header
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close() //nolint:errcheck // reading only
+	_, err = io.Copy(os.Stdout, answer.Body)
+	return err
+}

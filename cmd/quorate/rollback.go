@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type rollbackOptions struct {
+	*cli
+	changeOptions
+	to revisionFlag
+}
+
+func newRollbackCmd(c *cli) *cobra.Command {
+	o := &rollbackOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "rollback REVISION",
+		Short: "Make the configuration what it was after an earlier revision",
+		Long: `Make the configuration what it was after an earlier revision, as "quorate history" numbers them; 0 is the empty
+one of the beginning. It is a change like any other: it makes a new revision, is checked like apply, and is refused
+if what it would remove is in use. What is held stays held.`,
+		Example: `  quorate history
+  quorate rollback 6 --dry-run
+  quorate rollback 6 --reason "the new limits were a mistake"`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.to.Set(args[0]); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *rollbackOptions) run(ctx context.Context) error {
+	quorate, ctx, cancel, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	o.learnForTable(ctx, quorate)
+	answer, err := quorate.Trees.RollBack(ctx, &quoratev1.RollBackRequest{
+		Revision:         *o.to.value,
+		DryRun:           o.dryRun,
+		ExpectedRevision: o.expected.value,
+		Actor:            o.actor,
+		Reason:           o.reason,
+	})
+	if err != nil {
+		return err
+	}
+	return o.printResult(answer, answer.GetResult(), o.dryRun)
+}

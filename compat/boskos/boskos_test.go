@@ -1,0 +1,103 @@
+package boskos
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quorate/quorate/compat"
+	"github.com/quorate/quorate/manifest"
+)
+
+func TestParse(t *testing.T) {
+	data, err := os.ReadFile("testdata/boskos.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{Entries: []Entry{
+		{Type: "aws-account", State: "dirty", Names: []string{"account1", "account2", "us-east-1--aws-quota-slice-00"}},
+		{Type: "gcp-project", State: "free", Names: []string{"project-1", "project-2.example"}},
+		{
+			Type: "aws-cluster", State: "dirty", MinCount: 1, MaxCount: 2, Lifespan: 48 * time.Hour,
+			Needs: map[string]int64{"aws-account": 1}, HasConfig: true,
+		},
+		{Type: "metal-quota-slice", State: "free", MinCount: 1000, MaxCount: 1000},
+		{Type: "gcp-project", State: "free", Names: []string{"project-3"}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+func TestLifespans(t *testing.T) {
+	for text, want := range map[string]time.Duration{"90m": 90 * time.Minute, "1000000000": time.Second, "\"1h\"": time.Hour} {
+		c, err := Parse([]byte("resources: [{type: t, max-count: 1, lifespan: " + text + "}]"))
+		if err != nil || c.Entries[0].Lifespan != want {
+			t.Errorf("lifespan %s is read as %v, %v; want %v", text, c, err, want)
+		}
+	}
+}
+
+func TestConvertRefuses(t *testing.T) {
+	entry := func(keys string) string { return "resources:\n- {type: t, " + keys + "}\n" }
+	tests := map[string]struct {
+		text string
+		want string
+	}{
+		"nothing":              {"", "empty config"},
+		"no resources":         {"resources: []", "empty config"},
+		"no list":              {"resources: {}", "line 1: resources is not a list"},
+		"no entry":             {"resources: [x]", "line 1: resources[0] is not a map"},
+		"no type":              {"resources:\n- names: [a]\n", "line 2: resources[0].type must be set"},
+		"a number for a type":  {"resources: [{type: 5, names: [a]}]", "resources[0].type is not a text"},
+		"neither":              {entry("state: free"), "line 2: resources[0] has no names, so its max-count must be above 0"},
+		"names and counts":     {entry("names: [a], max-count: 1"), "line 2: resources[0] has names, so it has no min-count or max-count"},
+		"more than the most":   {entry("min-count: 3, max-count: 2"), "line 2: resources[0]: min-count 3 is above max-count 2"},
+		"a negative count":     {entry("max-count: -1"), `resources[0].max-count is "-1" and should be a whole number`},
+		"a huge count":         {entry("max-count: 2147483649"), "resources[0].max-count is 2147483649; up to 2147483648 are read"},
+		"an upper-case name":   {entry("names: [A]"), `line 2: resources[0].names: "A" is no name`},
+		"a name with a dash":   {entry("names: [a-]"), `"a-" is no name`},
+		"an underscore":        {entry("names: [a_b]"), `"a_b" is no name`},
+		"a long name":          {entry("names: [" + strings.Repeat("a", 254) + "]"), "is no name"},
+		"a name twice":         {"resources:\n- {type: a, names: [x]}\n- {type: b, names: [y, x]}\n", `line 3: resources[1].names: "x" is here twice: it is already in line 2`},
+		"a bad lifespan":       {entry("max-count: 1, lifespan: long"), `resources[0].lifespan is "long" and should be a duration`},
+		"an unknown need":      {entry("max-count: 1, needs: {u: 1}"), `line 2: "t" needs "u", which is no type of this file`},
+		"needs of two":         {"resources:\n- {type: p, names: [x, y, z]}\n- {type: a, max-count: 2, needs: {p: 1}}\n- {type: b, max-count: 1, needs: {p: 2}}\n", `4 of "p" are needed if all are made that may be, and there are 3`},
+		"needs beyond numbers": {"resources:\n- {type: p, names: [x]}\n- {type: a, max-count: 2147483648, needs: {p: 2147483648}}\n- {type: b, max-count: 2147483648, needs: {p: 2147483648}}\n", `are needed if all are made that may be, and there are 1`},
+		"a type's name":        {"resources: [{type: a b, max-count: 1}]", `type "a b" is no name for a resource here`},
+		"too long a text":      {strings.Repeat("#", compat.MaxSize+1), "up to 4194304 are read"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, err := Convert([]byte(test.text))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Convert answers %v, %v; want an error that says %q", c, err, test.want)
+			}
+		})
+	}
+}
+
+// FuzzConvert looks for files that crash the converter, or become trees that no manifest can hold.
+func FuzzConvert(f *testing.F) {
+	data, err := os.ReadFile("testdata/boskos.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Convert(data)
+		if err != nil {
+			return
+		}
+		if _, err := manifest.Format(c.Trees); err != nil {
+			t.Fatalf("%v\n%v", err, c.Trees)
+		}
+	})
+}

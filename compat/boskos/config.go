@@ -1,0 +1,172 @@
+// Package boskos reads the configuration of Boskos, which leases named resources to test jobs.
+package boskos
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/quorate/quorate/compat"
+)
+
+// Config is a configuration file that has passed all checks.
+type Config struct {
+	// Entries are in the order of the file; a type may have several.
+	Entries []Entry
+}
+
+// Entry is one entry of resources: static if it has names, dynamic otherwise.
+type Entry struct {
+	// Type is what clients ask for.
+	Type string
+	// State is what its resources begin with; "free" if the file does not say.
+	State string
+	// Names are those of static resources, each unique in the file.
+	Names []string
+	// MinCount and MaxCount bound how many dynamic resources there are; 0 <= MinCount <= MaxCount.
+	MinCount, MaxCount int64
+	// Lifespan is how long a dynamic resource lives after a release; 0 is for ever.
+	Lifespan time.Duration
+	// Needs are how many resources of other types each resource of this one is made of.
+	Needs map[string]int64
+	// HasConfig is true if the entry says how its resources are made. That part is not read: it may hold credentials.
+	HasConfig bool
+}
+
+// Count is the most resources that the entry stands for.
+func (e Entry) Count() int64 { return max(int64(len(e.Names)), e.MaxCount) }
+
+const (
+	stateFree = "free"
+	// maxCount keeps sums of counts far from overflow; the largest pool known has a thousand.
+	maxCount = 1 << 31
+	// maxNameBytes is the bound of DNS-1123 subdomains.
+	maxNameBytes = 253
+)
+
+var subdomain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+
+// Parse reads a configuration file and checks what Boskos checks, all problems at once. As there, unknown keys are
+// ignored and a type may have several entries.
+func Parse(data []byte) (*Config, error) {
+	root, err := compat.YAML(data)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{names: map[string]int{}}
+	if root != nil {
+		for _, pair := range p.Pairs("the configuration", root) {
+			if pair.Key != "resources" {
+				continue
+			}
+			for i, item := range p.Items("resources", pair.Value) {
+				p.entry(fmt.Sprintf("resources[%d]", i), compat.Target(item))
+			}
+		}
+	}
+	if len(p.config.Entries) == 0 && len(p.Problems) == 0 {
+		p.Add("empty config: there is no entry below resources")
+	}
+	p.checkNeeds()
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	return &p.config, nil
+}
+
+// parser gathers entries and problems.
+type parser struct {
+	compat.Problems
+	config Config
+	lines  []int          // of the entries
+	names  map[string]int // lines of the names of static resources
+}
+
+func (p *parser) entry(what string, node *yaml.Node) {
+	e := Entry{State: stateFree}
+	counted := false
+	for _, pair := range p.Pairs(what, node) {
+		field := what + "." + pair.Key
+		switch pair.Key {
+		case "type":
+			e.Type = p.Text(field, pair.Value)
+		case "state":
+			e.State = p.Text(field, pair.Value)
+		case "names":
+			e.Names = p.staticNames(field, pair.Value)
+		case "min-count":
+			e.MinCount, counted = p.number(field, pair.Value), true
+		case "max-count":
+			e.MaxCount, counted = p.number(field, pair.Value), true
+		case "lifespan":
+			e.Lifespan = p.duration(field, pair.Value)
+		case "needs":
+			e.Needs = p.needs(field, pair.Value)
+		case "config":
+			e.HasConfig = true
+		}
+	}
+	switch dynamic := len(e.Names) == 0; {
+	case e.Type == "":
+		p.Add("line %d: %s.type must be set", node.Line, what)
+	case !dynamic && counted && e.MinCount+e.MaxCount > 0:
+		p.Add("line %d: %s has names, so it has no min-count or max-count", node.Line, what)
+	case dynamic && e.MaxCount == 0:
+		p.Add("line %d: %s has no names, so its max-count must be above 0", node.Line, what)
+	case dynamic && e.MinCount > e.MaxCount:
+		p.Add("line %d: %s: min-count %d is above max-count %d", node.Line, what, e.MinCount, e.MaxCount)
+	default:
+		p.config.Entries = append(p.config.Entries, e)
+		p.lines = append(p.lines, node.Line)
+	}
+}
+
+func (p *parser) staticNames(what string, node *yaml.Node) []string {
+	var names []string
+	for _, item := range p.Items(what, node) {
+		name := compat.Target(item)
+		switch line, again := p.names[name.Value]; {
+		case name.Kind != yaml.ScalarNode || len(name.Value) > maxNameBytes || !subdomain.MatchString(name.Value):
+			p.Add("line %d: %s: %.80q is no name: lower-case letters, digits, dots and dashes, as in DNS, up to %d",
+				name.Line, what, name.Value, maxNameBytes)
+		case again:
+			p.Add("line %d: %s: %q is here twice: it is already in line %d", name.Line, what, name.Value, line)
+		default:
+			p.names[name.Value] = name.Line
+		}
+		names = append(names, name.Value)
+	}
+	return names
+}
+
+func (p *parser) number(what string, node *yaml.Node) int64 {
+	n := p.Count(what, node)
+	if n > maxCount {
+		p.Add("line %d: %s is %d; up to %d are read", node.Line, what, n, maxCount)
+		return 0
+	}
+	return n
+}
+
+// duration reads Go's durations, 48h, or a whole number of nanoseconds.
+func (p *parser) duration(what string, node *yaml.Node) time.Duration {
+	d, err := time.ParseDuration(node.Value)
+	if n, notNumber := strconv.ParseInt(node.Value, 10, 64); notNumber == nil {
+		d, err = time.Duration(n), nil
+	}
+	if err != nil || node.Kind != yaml.ScalarNode {
+		p.Add("line %d: %s is %.40q and should be a duration, such as 48h, or nanoseconds", node.Line, what, node.Value)
+	}
+	return d
+}
+
+func (p *parser) needs(what string, node *yaml.Node) map[string]int64 {
+	needs := map[string]int64{}
+	for _, pair := range p.Pairs(what, node) {
+		needs[pair.Key] = p.number(what+"."+pair.Key, pair.Value)
+	}
+	return needs
+}

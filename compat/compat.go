@@ -1,0 +1,65 @@
+// Package compat holds what the converters of other systems' configurations share.
+//
+// Each converter is a package below this one. It reads the text of its system, and answers trees of ours with notes on
+// what a reader of the original should know, or all problems at once.
+package compat
+
+import (
+	"fmt"
+	"strings"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// MaxSize is the most bytes of a configuration that a converter reads.
+const MaxSize = 4 << 20
+
+// reportedProblems is how many problems an error writes before it only counts the rest.
+const reportedProblems = 50
+
+// Conversion is a configuration of another system in our words.
+type Conversion struct {
+	// Trees are complete, as ApplyTrees takes them: sorted by name, nodes by path, resources by name.
+	Trees []*quoratev1.Tree
+	// Notes say what was left out, renamed or read with goodwill, one sentence each, in the order of the text. Whoever
+	// converts a file should read them once.
+	Notes []string
+}
+
+// Note adds a note.
+func (c *Conversion) Note(format string, args ...any) {
+	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
+}
+
+// Problems are all the reasons why a configuration cannot be converted, in the order of the text.
+type Problems []string //nolint:errname // the plural of what people read, one on each line
+
+// Error writes a problem on each line: the first 50, and how many more there are.
+func (p Problems) Error() string {
+	shown := []string(p)
+	if more := len(p) - reportedProblems; more > 0 {
+		shown = append(shown[:reportedProblems:reportedProblems], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(shown, "\n")
+}
+
+// Add adds a problem.
+func (p *Problems) Add(format string, args ...any) {
+	*p = append(*p, fmt.Sprintf(format, args...))
+}
+
+// Err is nil if there is no problem.
+func (p Problems) Err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
+// CheckSize refuses what is longer than MaxSize.
+func CheckSize(data []byte) error {
+	if len(data) > MaxSize {
+		return Problems{fmt.Sprintf("the text has %d bytes; up to %d are read: split it", len(data), MaxSize)}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package compat
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func TestName(t *testing.T) {
+	for text, want := range map[string]string{
+		"tenant-1":        "tenant-1",
+		"a.b@c_d-E9":      "a.b@c_d-E9",
+		"team one":        "team+20one",
+		"a+b":             "a+2Bb",
+		"gerrit/nova":     "gerrit+2Fnova",
+		"zürich":          "z+C3+BCrich",
+		"-x":              "_+2Dx",
+		" x":              "_+20x",
+		"_ x":             "_+5F+20x",
+		"_x":              "_x",
+		"_-x":             "_-x",
+		"é":               "_+C3+A9",
+		"_+20x":           "_+5F+2B20x",
+		"9":               "9",
+		"trailing blank ": "trailing+20blank+20",
+	} {
+		if got, err := Name(text); err != nil || got != want {
+			t.Errorf("Name(%q) = %q, %v; want %q", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                       "a name is empty",
+		strings.Repeat("n", 64):  "it has 64 bytes",
+		strings.Repeat(" ", 21):  "it has 64 bytes",
+		strings.Repeat("é", 900): "is too long",
+	} {
+		if got, err := Name(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Name(%q) = %q, %v; want an error that says %q", text, got, err, want)
+		}
+	}
+}
+
+// TestNamesAreValidAndDifferent draws texts of few characters, so that any two that clash would be met.
+func TestNamesAreValidAndDifferent(t *testing.T) {
+	valid := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
+	text := rapid.StringOfN(rapid.SampledFrom([]rune("_+- 2F05a.")), 1, 6, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		one, other := text.Draw(t, "one"), text.Draw(t, "other")
+		first, err := Name(one)
+		if err != nil || !valid.MatchString(first) {
+			t.Fatalf("Name(%q) = %q, %v", one, first, err)
+		}
+		if second, err := Name(other); err != nil || (first == second) != (one == other) {
+			t.Fatalf("%q and %q become %q and %q, %v", one, other, first, second, err)
+		}
+	})
+}
+
+func TestLabel(t *testing.T) {
+	long := strings.Repeat("é", 200)
+	if got := Label(long); got != strings.Repeat("é", 128) {
+		t.Errorf("%d bytes come back", len(got))
+	}
+	if got := Label("a" + long); got != "a"+strings.Repeat("é", 127) {
+		t.Errorf("%d bytes come back, and perhaps half a character", len(got))
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want string
+	}{
+		"none":                     {" \n", "[]"},
+		"two":                      {"{\"a\": 1}\n[{\"a\": 1}, {\"a\": 2}] ", `[{"a": 1} [{"a": 1}, {"a": 2}]]`},
+		"the same key elsewhere":   {`{"a": {"a": {"b": 1}}, "b": ["a", "a"]}`, `[{"a": {"a": {"b": 1}}, "b": ["a", "a"]}]`},
+		"a key twice":              {"{}\n{\"x\": {},\n\"y\": [{\"a\": [],\n\"b\": 1,\n\"a\": 2}]}", `line 5: "a" is here twice`},
+		"twice after an object":    {`{"a": {"b": 1}, "a": 2}`, `line 1: "a" is here twice`},
+		"twice, once as an escape": {`{"a": 1, "\u0061": 2}`, `line 1: "a" is here twice`},
+		"no JSON":                  {"{}\n{\n]", "line 3: not JSON"},
+		"cut off":                  {"{\n\n", "line 3: not JSON"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			documents, err := Documents([]byte(test.text))
+			got := fmt.Sprintf("%s", documents)
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.HasPrefix(got, test.want) {
+				t.Errorf("Documents answers %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestProblems(t *testing.T) {
+	var problems Problems
+	if err := problems.Err(); err != nil {
+		t.Errorf("no problem is %v", err)
+	}
+	for i := range 53 {
+		problems.Add("problem %d", i)
+	}
+	lines := strings.Split(problems.Err().Error(), "\n")
+	if len(lines) != 51 || lines[49] != "problem 49" || lines[50] != "and 3 more" {
+		t.Errorf("want fifty problems and a count, got:\n%v", problems)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	big := &quoratev1.Tree{Name: "big"}
+	for i := range 65 {
+		big.Resources = append(big.Resources, &quoratev1.Resource{Name: fmt.Sprint(i)})
+	}
+	for i := range 20_000 {
+		big.Nodes = append(big.Nodes, &quoratev1.Node{Path: fmt.Sprint(i)})
+	}
+	big.Nodes = append(big.Nodes, &quoratev1.Node{Path: strings.Repeat("n/", 16) + "n"})
+	trees := []*quoratev1.Tree{big}
+	for range 100 {
+		trees = append(trees, &quoratev1.Tree{Name: "small"})
+	}
+	got := Bounds(trees).Error()
+	for _, want := range []string{"101 trees come out", "gets 65 resources", "gets 20001 nodes", "is 17 deep"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the bounds do not say %q:\n%s", want, got)
+		}
+	}
+	if found := Bounds(trees[1:]); len(found) > 0 {
+		t.Errorf("small trees are too big: %v", found)
+	}
+}

@@ -1,0 +1,79 @@
+package compat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Documents splits a text into the JSON values in it, one after the other; each is syntactically correct and has no key
+// twice in one object. An error names the line.
+func Documents(data []byte) ([]json.RawMessage, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var documents []json.RawMessage
+	for {
+		var document json.RawMessage
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			return nil, Problems{fmt.Sprintf("line %d: not JSON: %v", line(data, offset(err, len(data))), err)}
+		}
+		if key, at := repeated(document); key != "" {
+			begin := int(decoder.InputOffset()) - len(document)
+			return nil, Problems{fmt.Sprintf("line %d: %s is here twice: which one counts is anybody's guess",
+				line(data, begin+at), key)}
+		}
+		documents = append(documents, document)
+	}
+}
+
+// offset is where the decoder stopped; a text that is cut off stops at its end.
+func offset(err error, end int) int {
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return int(syntax.Offset)
+	}
+	return end
+}
+
+func line(data []byte, offset int) int {
+	return 1 + bytes.Count(data[:min(offset, len(data))], []byte("\n"))
+}
+
+// repeated finds the first key, in quotes, that one object of a document has twice, and where; none is empty.
+func repeated(document []byte) (string, int) {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber()
+	// One set of keys for each object that is open, nil for an array; key tells whether a key comes next.
+	var open []map[string]bool
+	key := false
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return "", 0 // the end: Documents has read it once already
+		}
+		switch delim, _ := token.(json.Delim); delim {
+		case '{':
+			open, key = append(open, map[string]bool{}), true
+			continue
+		case '[':
+			open, key = append(open, nil), false
+			continue
+		case '}', ']':
+			open = open[:len(open)-1]
+		default:
+			if key {
+				keys, name := open[len(open)-1], fmt.Sprintf("%q", token)
+				if keys[name] {
+					return name, int(decoder.InputOffset())
+				}
+				keys[name], key = true, false
+				continue
+			}
+		}
+		key = len(open) > 0 && open[len(open)-1] != nil
+	}
+}

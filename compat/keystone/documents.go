@@ -1,0 +1,66 @@
+package keystone
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/quorate/quorate/compat"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// documents is what a file may hold: bodies of the unified limits API and of the list of projects, put together.
+type documents struct {
+	Registered []registeredLimit `json:"registered_limits"`
+	Limits     []projectLimit    `json:"limits"`
+	Projects   []project         `json:"projects"`
+	Truncated  bool              `json:"truncated"`
+}
+
+type registeredLimit struct {
+	Service     string          `json:"service_id"`
+	Region      *string         `json:"region_id"`
+	Resource    string          `json:"resource_name"`
+	Default     json.RawMessage `json:"default_limit"`
+	Description *string         `json:"description"`
+}
+
+type projectLimit struct {
+	Project     *string         `json:"project_id"`
+	Domain      *string         `json:"domain_id"`
+	Service     string          `json:"service_id"`
+	Region      *string         `json:"region_id"`
+	Resource    string          `json:"resource_name"`
+	Limit       json.RawMessage `json:"resource_limit"`
+	Description *string         `json:"description"`
+}
+
+type project struct {
+	ID       string  `json:"id"`
+	Name     string  `json:"name"`
+	Parent   *string `json:"parent_id"`
+	Domain   *string `json:"domain_id"`
+	IsDomain bool    `json:"is_domain"`
+}
+
+// limitOf reads a limit: -1 for none, 0 for nothing, up to 2^31-1.
+func limitOf(text json.RawMessage) (*quoratev1.Limit, error) {
+	var value int64
+	err := json.Unmarshal(text, &value)
+	switch {
+	case err != nil || string(text) == "null" || value < unlimited || value > math.MaxInt32:
+		return nil, fmt.Errorf("the limit is %.40q and should be a whole number, -1 to %d", text, math.MaxInt32)
+	case value == unlimited:
+		return compat.NoLimit(), nil
+	default:
+		return compat.AtMost(value), nil
+	}
+}
+
+// deref is a text that may be null, which means the same as empty.
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

@@ -1,0 +1,133 @@
+package keystone
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quorate/quorate/compat"
+	"github.com/quorate/quorate/manifest"
+)
+
+const registered = `{"service_id": "s", "resource_name": "cores", "default_limit": 5}`
+
+func withLimits(limits string) string {
+	return `{"registered_limits": [` + registered + `], "limits": [` + limits + `]}`
+}
+
+func withProjects(projects string) string {
+	return `{"registered_limits": [` + registered + `], "projects": [` + projects + `]}`
+}
+
+func TestConvertRefuses(t *testing.T) {
+	limit := func(rest string) string {
+		return withLimits(`{"service_id": "s", "resource_name": "cores", ` + rest + `}`)
+	}
+	register := func(resource, rest string) string {
+		return `{"registered_limits": [{"service_id": "s", "resource_name": "` + resource + `", ` + rest + `}]}`
+	}
+	var deep strings.Builder
+	for i := range 17 {
+		deep.WriteString(`, {"id": "p` + strings.Repeat("x", i+1) + `", "parent_id": "p` + strings.Repeat("x", i) + `"}`)
+	}
+	tests := map[string]struct {
+		text string
+		want string
+	}{
+		"nothing":                {"", "there are no registered_limits"},
+		"nothing in it":          {"{}", "document 1 has none of the lists registered_limits, limits and projects"},
+		"a list":                 {"[]", "document 1: cannot unmarshal array"},
+		"no JSON":                {"{\n]", "line 2: not JSON"},
+		"a key twice":            {`{"limits": [], "limits": []}`, `line 1: "limits" is here twice`},
+		"a part of a list":       {`{"limits": [], "truncated": true}`, "document 1 is truncated: get the whole list"},
+		"no service":             {`{"registered_limits": [{"resource_name": "cores", "default_limit": 1}]}`, "registered limit 1 (, cores): service_id: a name is empty"},
+		"no resource":            {register("", `"default_limit": 1`), "resource_name has 0 characters; it has 1 to 255"},
+		"too long for Keystone":  {register(strings.Repeat("r", 256), `"default_limit": 1`), "resource_name has 256 characters"},
+		"too long for us":        {register(strings.Repeat("r", 64), `"default_limit": 1`), "is no name for a resource here: 1 to 63 of letters"},
+		"no default":             {register("r", `"id": "x"`), `registered limit 1 (s, r): the limit is "" and should be a whole number, -1 to 2147483647`},
+		"a null default":         {register("r", `"default_limit": null`), `the limit is "null" and should be`},
+		"below -1":               {register("r", `"default_limit": -2`), `the limit is "-2" and should be`},
+		"above 31 bits":          {register("r", `"default_limit": 2147483648`), `the limit is "2147483648" and should be`},
+		"a text":                 {register("r", `"default_limit": "5"`), `the limit is "\"5\"" and should be`},
+		"a fraction":             {limit(`"project_id": "p", "resource_limit": 1.5`), `limit 1 (s, cores): the limit is "1.5"`},
+		"registered twice":       {`{"registered_limits": [` + registered + `, ` + registered + `]}`, "registered limit 2 (s, cores) is here twice"},
+		"one name for two":       {`{"registered_limits": [` + strings.Replace(registered, "cores", "a.b", 1) + `, ` + strings.Replace(registered, "cores", "a:b", 1) + `]}`, `registered limit 2 (s, a:b) would be called "a.b", which is the name of a.b already`},
+		"not registered":         {withLimits(`{"service_id": "s", "resource_name": "disc", "project_id": "p", "resource_limit": 1}`), "limit 1 (s, disc): Unable to create a limit that has no corresponding registered limit."},
+		"another region":         {withLimits(`{"service_id": "s", "region_id": "north", "resource_name": "cores", "project_id": "p", "resource_limit": 1}`), "Unable to create a limit that has no corresponding registered limit."},
+		"neither":                {limit(`"project_id": null, "resource_limit": 1`), "exactly one of project_id and domain_id must be given"},
+		"both":                   {limit(`"project_id": "p", "domain_id": "d", "resource_limit": 1`), "exactly one of project_id and domain_id must be given"},
+		"a limit twice":          {withLimits(strings.Repeat(`{"service_id": "s", "resource_name": "cores", "project_id": "p", "resource_limit": 1}, `, 2) + `{"service_id": "s", "resource_name": "cores", "project_id": "q", "resource_limit": 1}`), `limit 2 (s, cores): limit 1 is for the same resource of "p" already`},
+		"a long project":         {limit(`"project_id": "` + strings.Repeat("p", 64) + `", "resource_limit": 1`), "up to 63 are allowed"},
+		"a project without id":   {withProjects(`{"name": "x"}`), "project 1 has no id"},
+		"a project twice":        {withProjects(`{"id": "x"}, {"id": "x"}`), `project "x" is here twice`},
+		"an unknown parent":      {withProjects(`{"id": "x", "parent_id": "y"}`), `project "x" has the parent "y", which is not listed`},
+		"its own parent":         {withProjects(`{"id": "x", "parent_id": "x"}`), `project "x" is its own ancestor`},
+		"a circle":               {withProjects(`{"id": "x", "parent_id": "y"}, {"id": "y", "parent_id": "z"}, {"id": "z", "parent_id": "x"}`), "is its own ancestor"},
+		"too deep":               {withProjects(`{"id": "p"}` + deep.String()), "is 18 deep; a node may be 16 deep"},
+		"too long a text":        {strings.Repeat(" ", compat.MaxSize+1), "up to 4194304 are read"},
+		"projects and no limits": {`{"projects": [{"id": "x"}]}`, "there are no registered_limits"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, err := Convert([]byte(test.text))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Convert answers %v, %v; want an error that says %q", c, err, test.want)
+			}
+		})
+	}
+}
+
+// TestAllProblemsAtOnce: where the API would refuse the first of a bulk, a file is corrected in one go.
+func TestAllProblemsAtOnce(t *testing.T) {
+	_, err := Convert([]byte(withLimits(`
+		{"service_id": "s", "resource_name": "cores", "project_id": "p", "resource_limit": -2},
+		{"service_id": "t", "resource_name": "cores", "project_id": "p", "resource_limit": 1},
+		{"service_id": "s", "resource_name": "cores", "resource_limit": 1}`)))
+	want := compat.Problems{
+		`limit 1 (s, cores): the limit is "-2" and should be a whole number, -1 to 2147483647`,
+		"limit 2 (t, cores): Unable to create a limit that has no corresponding registered limit.",
+		"limit 3 (s, cores): exactly one of project_id and domain_id must be given",
+	}
+	if diff := cmp.Diff(error(want), err); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+// TestZeroIsALimit: Keystone's own check of trees takes 0 for none, in parents and in children.
+func TestZeroIsALimit(t *testing.T) {
+	c, err := Convert([]byte(`{"registered_limits": [{"service_id": "s", "resource_name": "cores", "default_limit": 0}],
+		"limits": [{"service_id": "s", "resource_name": "cores", "domain_id": "d", "resource_limit": 0}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := c.Trees[0]
+	for where, limit := range map[string]any{
+		"the default": tree.GetDefaults()["cores"], "the domain": tree.GetNodes()[0].GetLimits()["cores"],
+	} {
+		if diff := cmp.Diff(compat.AtMost(0).String(), limit.(interface{ String() string }).String()); diff != "" {
+			t.Errorf("%s: want (-), got (+):\n%s", where, diff)
+		}
+	}
+}
+
+// FuzzConvert looks for documents that crash the converter, or become trees that no manifest can hold.
+func FuzzConvert(f *testing.F) {
+	for _, file := range []string{"../../examples/keystone/limits.json", "testdata/flat.json", "testdata/names.json"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Convert(data)
+		if err != nil {
+			return
+		}
+		if _, err := manifest.Format(c.Trees); err != nil {
+			t.Fatalf("%v\n%v", err, c.Trees)
+		}
+	})
+}

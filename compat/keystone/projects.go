@@ -1,0 +1,109 @@
+package keystone
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/quorate/quorate/compat"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// maxPath bounds the way up; deeper trees are refused anyway.
+const maxPath = 1024
+
+// place is a project or domain with its path.
+type place struct {
+	path, name string
+}
+
+func (p *place) node(id string) *quoratev1.Node {
+	n := &quoratev1.Node{Path: p.path}
+	if p.name != "" {
+		n.Labels = map[string]string{NameLabel: compat.Label(p.name)}
+	}
+	if part := p.path[strings.LastIndexByte(p.path, '/')+1:]; part != id {
+		if n.Labels == nil {
+			n.Labels = map[string]string{}
+		}
+		n.Labels[IDLabel] = id
+	}
+	return n
+}
+
+// settle gives every project its place below its parent. Domains that projects only name are places too.
+func (c *converter) settle(projects []project) {
+	c.listed = len(projects) > 0
+	listed := map[string]*project{}
+	for i, p := range projects {
+		switch {
+		case p.ID == "":
+			c.problems.Add("project %d has no id", i+1)
+		case listed[p.ID] != nil:
+			c.problems.Add("project %q is here twice", p.ID)
+		default:
+			listed[p.ID] = &projects[i]
+		}
+	}
+	for _, p := range projects {
+		if domain := deref(p.Domain); domain != "" && listed[domain] == nil {
+			listed[domain] = &project{ID: domain, IsDomain: true}
+			c.conversion.Note("domain %q is not listed itself; it has no name", domain)
+			c.climb(domain, listed, nil)
+		}
+	}
+	for _, p := range projects {
+		if p.ID != "" {
+			c.climb(p.ID, listed, nil)
+		}
+	}
+}
+
+// climb finds the path of a project by that of its parent; below are those who wait for it.
+func (c *converter) climb(id string, listed map[string]*project, below map[string]bool) string {
+	if known := c.places[id]; known != nil {
+		return known.path
+	}
+	p := listed[id]
+	name, err := compat.Name(id)
+	if err != nil {
+		c.problems.Add("project %.80q: %v", id, err)
+	}
+	found := &place{path: name, name: p.Name}
+	parent := cmp.Or(deref(p.Parent), deref(p.Domain))
+	switch {
+	case p.IsDomain || parent == "":
+	case listed[parent] == nil:
+		c.problems.Add("project %q has the parent %q, which is not listed", id, parent)
+	case below[parent] || parent == id:
+		c.problems.Add("project %q is its own ancestor", id)
+	default:
+		if below == nil {
+			below = map[string]bool{}
+		}
+		below[id] = true
+		if len(below) > maxPath {
+			c.problems.Add("project %q is too deep", id)
+			break
+		}
+		found.path = c.climb(parent, listed, below) + "/" + name
+	}
+	c.places[id] = found
+	return found.path
+}
+
+// place makes sure that a project or domain with a limit has a node: directly below the root, if nothing else is known.
+func (c *converter) place(what, id string) bool {
+	if c.places[id] != nil {
+		return true
+	}
+	name, err := compat.Name(id)
+	if err != nil {
+		c.problems.Add("%s: %v", what, err)
+		return false
+	}
+	if c.listed {
+		c.conversion.Note("%s: %q is not among the projects; it stands directly below the root", what, id)
+	}
+	c.places[id] = &place{path: name}
+	return true
+}

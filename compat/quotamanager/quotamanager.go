@@ -1,0 +1,236 @@
+// Package quotamanager reads the documents of the quota-manager of the Multi-Cluster App Dispatcher.
+//
+// The original accepts several roots, unknown parents, cycles and unreadable quotas without a word, and leaves out what
+// it cannot place. Here each of these is a problem, unless Lenient is asked for: then it is a note, and the tree
+// becomes what it becomes there.
+package quotamanager
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/quorate/quorate/compat"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+const (
+	// RootLabel is the label of a tree with the name of its root, which a path does not hold.
+	RootLabel = "quota-manager/root"
+	// NodeLabel is the label of a node with its original name, where that is no name of ours.
+	NodeLabel = "quota-manager/node"
+
+	policy       = "borrowing"
+	kindTree     = "QuotaTree"
+	kindConsumer = "Consumer"
+	noParent     = "nil"
+)
+
+// defaultResources are those of a tree that lists none.
+var defaultResources = []string{"cpu", "memory", "nvidia.com/gpu"}
+
+// Options say how to read.
+type Options struct {
+	// Lenient does what the original does with faults that it accepts, and notes each.
+	Lenient bool
+}
+
+// treeDocument is a QuotaTree as the original reads it; keys match without regard to case.
+type treeDocument struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		ResourceNames []string                 `json:"resourceNames"`
+		Nodes         map[string]*nodeDocument `json:"nodes"`
+	} `json:"spec"`
+}
+
+type nodeDocument struct {
+	Parent string            `json:"parent"`
+	Hard   string            `json:"hard"`
+	Quota  map[string]string `json:"quota"`
+}
+
+type forestDocument struct {
+	Name  string   `json:"name"`
+	Trees []string `json:"trees"`
+}
+
+// combinedDocument is trees with the forests that they are in. The original has no such file: forests are made by
+// calls.
+type combinedDocument struct {
+	Trees   []json.RawMessage `json:"trees"`
+	Forests []forestDocument  `json:"forests"`
+}
+
+// Convert reads QuotaTree documents: one, several one after the other, a list of them, or {"trees": [...], "forests":
+// [{"name": "F", "trees": ["T"]}]}. Each becomes a tree under the policy "borrowing" whose root is the original's root;
+// a node's path is made of the names of its ancestors below the root. All resources are counted in the original's
+// numbers.
+//
+// A comma before a closing brace, as the project's own example has it, is passed over with a note.
+func Convert(data []byte, options Options) (*compat.Conversion, error) {
+	c := &converter{Options: options, conversion: &compat.Conversion{}, byName: map[string]*quoratev1.Tree{}}
+	if err := compat.CheckSize(data); err != nil {
+		return nil, err
+	}
+	documents, err := compat.Documents(c.withoutCommas(data))
+	if err != nil {
+		return nil, err
+	}
+	for _, document := range documents {
+		c.document(document)
+	}
+	if len(c.conversion.Trees) == 0 && len(c.problems) == 0 {
+		c.problems.Add(`there is no tree here: a document begins with {"kind": "QuotaTree"`)
+	}
+	c.problems = append(c.problems, compat.Bounds(c.conversion.Trees)...)
+	if err := c.problems.Err(); err != nil {
+		return nil, err
+	}
+	compat.Sort(c.conversion.Trees)
+	return c.conversion, nil
+}
+
+// converter gathers trees, notes and problems.
+type converter struct {
+	Options
+	conversion *compat.Conversion
+	problems   compat.Problems
+	byName     map[string]*quoratev1.Tree
+	forests    map[string]bool
+}
+
+// fault is something that the original accepts: a problem, or a note on what becomes of it.
+func (c *converter) fault(becomes, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	if c.Lenient {
+		c.conversion.Note("%s: %s", what, becomes)
+	} else {
+		c.problems.Add("%s (leniently, %s, as the original does)", what, becomes)
+	}
+}
+
+// withoutCommas puts a blank for each comma before a closing brace or bracket.
+func (c *converter) withoutCommas(data []byte) []byte {
+	clean := bytes.Clone(data)
+	quoted, comma, line := false, -1, 1
+	for i := 0; i < len(clean); i++ {
+		switch b := clean[i]; {
+		case b == '\n':
+			line++
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted, comma = !quoted, -1
+		case quoted, b == ' ', b == '\t', b == '\r':
+		case b == ',':
+			comma = i
+		case (b == '}' || b == ']') && comma >= 0:
+			clean[comma], comma = ' ', -1
+			c.conversion.Note("line %d: a comma before %c is passed over; JSON has none there", line, b)
+		default:
+			comma = -1
+		}
+	}
+	return clean
+}
+
+// document reads what one JSON value holds, by its shape. Lists and combined documents do not nest.
+func (c *converter) document(document json.RawMessage) {
+	var all combinedDocument
+	switch {
+	case document[0] == '[':
+		c.read("a list", document, &all.Trees)
+	case isCombined(document):
+		c.read("trees and forests", document, &all)
+	default:
+		all.Trees = []json.RawMessage{document}
+	}
+	for _, t := range all.Trees {
+		c.single(t)
+	}
+	for _, f := range all.Forests {
+		c.forest(f)
+	}
+}
+
+func isCombined(document json.RawMessage) bool {
+	var shape map[string]json.RawMessage
+	if err := json.Unmarshal(document, &shape); err != nil {
+		return false // no object: single says so
+	}
+	return shape["kind"] == nil && (shape["trees"] != nil || shape["forests"] != nil)
+}
+
+func (c *converter) single(document json.RawMessage) {
+	var shape struct {
+		Kind string `json:"kind"`
+	}
+	switch err := json.Unmarshal(document, &shape); {
+	case err != nil:
+		c.problems.Add("a document is no object with a kind: %v", err)
+	case shape.Kind == kindConsumer:
+		c.problems.Add("a %s document is a request and no configuration: leave it out here", kindConsumer)
+	case shape.Kind != kindTree:
+		c.problems.Add("invalid kind: it is %q and should be %q", shape.Kind, kindTree)
+	default:
+		c.tree(document)
+	}
+}
+
+// read decodes a document, and notes the first key that it has in vain.
+func (c *converter) read(what string, document json.RawMessage, into any) bool {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(into)
+	if err != nil && strings.Contains(err.Error(), "unknown field") {
+		c.conversion.Note("%s: %s; it is ignored", what, strings.TrimPrefix(err.Error(), "json: "))
+		err = json.Unmarshal(document, into)
+	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		c.problems.Add("error parsing tree: %s: %q is a %s, which does not fit; quotas and hard are texts, in quotes",
+			what, wrong.Field, wrong.Value)
+		return false
+	}
+	if err != nil {
+		c.problems.Add("%s: %v", what, err)
+	}
+	return err == nil
+}
+
+// forest names the forest in each of its trees.
+func (c *converter) forest(f forestDocument) {
+	name, err := compat.Name(f.Name)
+	switch {
+	case err != nil:
+		c.problems.Add("a forest: %v", err)
+		return
+	case c.forests[name]:
+		c.problems.Add("forest %q is here twice", f.Name)
+		return
+	case len(f.Trees) == 0:
+		c.conversion.Note("forest %q has no trees: nothing comes of it", f.Name)
+	case name != f.Name:
+		c.conversion.Note("forest %q is called %q", f.Name, name)
+	}
+	if c.forests == nil {
+		c.forests = map[string]bool{}
+	}
+	c.forests[name] = true
+	for _, tree := range f.Trees {
+		t := c.byName[tree]
+		switch {
+		case t == nil:
+			c.problems.Add("forest %q has a tree %q, which is not here", f.Name, tree)
+		case t.GetForest() != "":
+			c.fault("it stays in the first", "tree %q is in the forests %q and %q", tree, t.GetForest(), f.Name)
+		default:
+			t.Forest = name
+		}
+	}
+}

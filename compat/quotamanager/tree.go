@@ -1,0 +1,228 @@
+package quotamanager
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/quorate/quorate/compat"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func (c *converter) tree(document json.RawMessage) {
+	var d treeDocument
+	var named struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(document, &named) // only for messages: what is wrong is said below
+	what := fmt.Sprintf("tree %q", named.Metadata.Name)
+	if !c.read(what, document, &d) {
+		return
+	}
+	name, err := compat.Name(d.Metadata.Name)
+	if err != nil {
+		c.problems.Add("%s: metadata.name: %v", what, err)
+		return
+	}
+	if c.byName[d.Metadata.Name] != nil {
+		c.problems.Add("%s is here twice", what)
+		return
+	}
+	if name != d.Metadata.Name {
+		c.conversion.Note("%s is called %q", what, name)
+	}
+	b := builder{converter: c, what: what, nodes: d.Spec.Nodes, tree: &quoratev1.Tree{Name: name, Policy: policy}}
+	b.resources(d.Spec.ResourceNames)
+	b.build()
+	c.byName[d.Metadata.Name] = b.tree
+	c.conversion.Trees = append(c.conversion.Trees, b.tree)
+}
+
+// builder makes one tree of its node documents.
+type builder struct {
+	*converter
+	what  string
+	names []string // of the resources
+	nodes map[string]*nodeDocument
+	tree  *quoratev1.Tree
+}
+
+func (b *builder) resources(names []string) {
+	seen := map[string]bool{}
+	for _, name := range names {
+		switch {
+		case name == "":
+			b.fault("it is ignored", "%s: a resource has an empty name", b.what)
+		case seen[name]:
+			b.fault("it counts once", "%s: resource %q is listed twice", b.what, name)
+		case !compat.IsResource(name):
+			b.problems.Add("%s: %q is no name for a resource: 1 to 63 of letters, digits and _ . / -", b.what, name)
+		default:
+			b.names = append(b.names, name)
+		}
+		seen[name] = true
+	}
+	if len(names) == 0 {
+		b.names = defaultResources
+		b.conversion.Note("%s lists no resources: it has cpu, memory and nvidia.com/gpu, as in the original", b.what)
+	}
+	for _, name := range b.names {
+		r := &quoratev1.Resource{Name: name, Unit: quoratev1.Unit_UNIT_COUNT}
+		b.tree.Resources = append(b.tree.Resources, r)
+	}
+}
+
+// build finds the root, and goes down from there, so that what hangs on nothing is left over.
+func (b *builder) build() {
+	children := map[string][]string{}
+	root := ""
+	found := false
+	for _, name := range slices.Sorted(maps.Keys(b.nodes)) {
+		n := b.nodes[name]
+		switch {
+		case n == nil || n.Quota == nil:
+			b.problems.Add("%s: node %q has no quota: write \"quota\": {\"cpu\": \"10\"}", b.what, name)
+		case n.Parent != "" && n.Parent != noParent:
+			children[n.Parent] = append(children[n.Parent], name)
+		case found:
+			b.fault("it and what is below it are left out", "%s has the roots %q and %q", b.what, root, name)
+		default:
+			root, found = name, true
+		}
+	}
+	if !found {
+		b.tree.Limits = b.limits("", nil)
+		b.fault("nothing fits in it", "%s has no root: one node has \"parent\": %q", b.what, noParent)
+		return
+	}
+	b.tree.Limits = b.limits(root, b.nodes[root])
+	b.tree.Labels = map[string]string{RootLabel: compat.Label(root)}
+	if b.hard(root) {
+		b.conversion.Note("%s: the root %q is hard, which means nothing: there is nobody above it", b.what, root)
+	}
+	reached := map[string]bool{root: true}
+	b.descend(children, root, "", 1, reached)
+	b.leftOver(reached)
+}
+
+// descend adds the nodes below a parent. A name has one parent, so nothing is reached twice.
+func (b *builder) descend(children map[string][]string, parent, path string, depth int, reached map[string]bool) {
+	for _, name := range children[parent] {
+		reached[name] = true
+		part, err := compat.Name(name)
+		if err != nil {
+			b.problems.Add("%s: node %q: %v", b.what, name, err)
+			continue
+		}
+		n := &quoratev1.Node{Path: path + part, Hard: b.hard(name), Limits: b.limits(name, b.nodes[name])}
+		if part != name {
+			n.Labels = map[string]string{NodeLabel: name}
+		}
+		b.tree.Nodes = append(b.tree.Nodes, n)
+		if depth > maxDescent {
+			b.problems.Add("%s: node %q is too deep: there are up to 16 levels below a root", b.what, name)
+			continue
+		}
+		b.descend(children, name, n.GetPath()+"/", depth+1, reached)
+	}
+}
+
+// maxDescent ends the way down where compat.Bounds complains anyway.
+const maxDescent = 16
+
+// leftOver reports the nodes that hang on no root.
+func (b *builder) leftOver(reached map[string]bool) {
+	names := slices.Sorted(maps.Keys(b.nodes))
+	cyclic := b.cyclic(names)
+	for _, name := range names {
+		n := b.nodes[name]
+		if reached[name] || n == nil || n.Quota == nil || n.Parent == "" || n.Parent == noParent {
+			continue
+		}
+		switch _, known := b.nodes[n.Parent]; {
+		case !known:
+			b.fault("it is left out", "%s: node %q has the unknown parent %q", b.what, name, n.Parent)
+		case cyclic[name]:
+			b.fault("it is left out", "%s: node %q is its own ancestor", b.what, name)
+		case b.Lenient:
+			b.conversion.Note("%s: node %q hangs below a node that is left out, and is left out too", b.what, name)
+		}
+	}
+}
+
+// cyclic finds the nodes from which the way up comes back to them.
+func (b *builder) cyclic(names []string) map[string]bool {
+	cyclic := map[string]bool{}
+	walks := map[string]int{} // the walk up on which a node was met first
+	for walk, name := range names {
+		for at := name; b.nodes[at] != nil; at = b.nodes[at].Parent {
+			if first, met := walks[at]; met {
+				for ; first == walk && !cyclic[at]; at = b.nodes[at].Parent {
+					cyclic[at] = true
+				}
+				break
+			}
+			walks[at] = walk
+		}
+	}
+	return cyclic
+}
+
+func (b *builder) hard(name string) bool {
+	text := b.nodes[name].Hard
+	hard, err := strconv.ParseBool(text)
+	if err != nil && text != "" {
+		b.fault("it is soft", "%s: node %q: hard is %q, neither true nor false", b.what, name, text)
+	}
+	return hard
+}
+
+// limits reads the quota of a node; every resource of the tree gets one.
+func (b *builder) limits(name string, n *nodeDocument) map[string]*quoratev1.Limit {
+	limits := map[string]*quoratev1.Limit{}
+	if n == nil {
+		n = &nodeDocument{}
+	}
+	missing := 0
+	for _, resource := range b.names {
+		amount := int64(0)
+		if text, found := n.Quota[resource]; found {
+			amount = b.amount(name, resource, text)
+		} else {
+			missing++
+		}
+		limits[resource] = compat.AtMost(amount)
+	}
+	if missing > 0 && n.Quota != nil {
+		b.conversion.Note("%s: node %q has no quota of %d of its %d resources: they are 0, as in the original",
+			b.what, name, missing, len(b.names))
+	}
+	for _, resource := range slices.Sorted(maps.Keys(n.Quota)) {
+		if !slices.Contains(b.names, resource) {
+			b.fault("it is ignored", "%s: node %q has a quota of %q, which is no resource of the tree",
+				b.what, name, resource)
+		}
+	}
+	return limits
+}
+
+func (b *builder) amount(name, resource, text string) int64 {
+	amount, err := strconv.ParseInt(text, 10, 64)
+	switch what := fmt.Sprintf("%s: node %q: the quota of %s is %q", b.what, name, resource, text); {
+	case amount < 0:
+		b.fault("it is 0", "%s, less than nothing", what)
+		return 0
+	case errors.Is(err, strconv.ErrRange) || amount > compat.MaxAmount:
+		b.fault("it is the largest amount", "%s, more than %d", what, compat.MaxAmount)
+		return compat.MaxAmount
+	case err != nil:
+		b.fault("it is 0", "%s, no whole number", what)
+		return 0
+	}
+	return amount
+}

@@ -1,0 +1,122 @@
+package yunikorn
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func (c *converter) node(n *node, path string) *quoratev1.Node {
+	c.ignored(n)
+	converted := &quoratev1.Node{Path: path, Applications: c.count(n.MaxApplications, n.path+".maxapplications", n.name)}
+	if n.max.amounts.isZero() {
+		c.noteIf(len(n.max.amounts) > 0, n.path+".resources.max", n.name,
+			"a maximum of nothing but zeros is dropped, as YuniKorn does")
+	} else {
+		converted.Limits = map[string]*quoratev1.Limit{}
+		for kind, amount := range c.amounts(n.max, n.path+".resources.max", n.name) {
+			converted.Limits[kind] = &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}
+		}
+	}
+	c.guarantee(n, converted)
+	if len(n.entries) > maxPrincipals {
+		c.fail(n.path+".limits", n.name, ruleConvertLimit, "%d limits; a node may have %d", len(n.entries), maxPrincipals)
+	}
+	for _, e := range n.entries {
+		converted.Principals = append(converted.Principals, c.principal(n, e))
+	}
+	return converted
+}
+
+// ignored notes what of a queue has no meaning here.
+func (c *converter) ignored(n *node) {
+	c.noteIf(n.AdminACL != "", n.path+".adminacl", n.name, "access lists are ignored")
+	c.noteIf(n.SubmitACL != "", n.path+".submitacl", n.name, "access lists are ignored")
+	c.noteIf(len(n.Properties) > 0, n.path+".properties", n.name, "properties are ignored")
+	template := n.ChildTemplate
+	quantities := len(template.Resources.Max) + len(template.Resources.Guaranteed)
+	c.noteIf(template.MaxApplications > 0 || len(template.Properties) > 0 || quantities > 0,
+		n.path+".childtemplate", n.name, "templates are ignored: queues are made by applying them")
+	c.noteIf(n.Parent && n.depth > 0 && len(n.children) == 0, n.path+".parent", n.name,
+		"ignored: allocations may be made at every queue")
+}
+
+// guarantee keeps what a queue is guaranteed as a label.
+func (c *converter) guarantee(n *node, converted *quoratev1.Node) {
+	given := c.amounts(n.guaranteed, n.path+".resources.guaranteed", n.name)
+	if len(given) == 0 {
+		return
+	}
+	var words []string
+	for _, kind := range slices.Sorted(maps.Keys(given)) {
+		words = append(words, fmt.Sprintf("%s=%d", kind, given[kind]))
+	}
+	text := strings.Join(words, " ")
+	if len(text) > maxText {
+		c.note(n.path+".resources.guaranteed", n.name,
+			"ignored: guarantees are not enforced, and these are too long for a label")
+		return
+	}
+	label(converted, LabelGuaranteed, text)
+	c.note(n.path+".resources.guaranteed", n.name,
+		"guarantees are not enforced; they are kept as the label %s", LabelGuaranteed)
+}
+
+func label(n *quoratev1.Node, key, value string) {
+	if n.Labels == nil {
+		n.Labels = map[string]string{}
+	}
+	n.Labels[key] = value
+}
+
+func (c *converter) principal(n *node, e *entry) *quoratev1.PrincipalLimit {
+	for _, k := range []struct {
+		kind
+		names []string
+	}{{users, e.Users}, {groups, e.Groups}} {
+		if len(k.names) > maxPrincipals {
+			c.fail(e.path+"."+k.key, n.name, ruleConvertLimit,
+				"%d names; an entry may have %d: make several", len(k.names), maxPrincipals)
+		}
+		for i, name := range k.names {
+			if len(name) > maxHolder {
+				c.fail(fmt.Sprintf("%s.%s[%d]", e.path, k.key, i), n.name, ruleConvertLimit,
+					"the name %q has more than %d bytes", clip(name), maxHolder)
+			}
+		}
+	}
+	c.noteIf(len(e.Limit) > maxText, e.path+".limit", n.name, "the text is cut to %d bytes", maxText)
+	return &quoratev1.PrincipalLimit{
+		Users: e.Users, Groups: e.Groups,
+		Description:  strings.ToValidUTF8(e.Limit[:min(len(e.Limit), maxText)], ""), // binary values of YAML need not be text
+		Limits:       c.amounts(e.resources, e.path+".maxresources", n.name),
+		Applications: c.count(e.MaxApplications, e.path+".maxapplications", n.name),
+	}
+}
+
+// amounts registers the types and keeps the amounts within what can be held; nil if there are none.
+func (c *converter) amounts(r *reading, path, queue string) map[string]int64 {
+	var kept map[string]int64
+	for _, kind := range slices.Sorted(maps.Keys(r.amounts)) {
+		if kept == nil {
+			kept = map[string]int64{}
+		}
+		if !resourceName.MatchString(kind) && !c.kinds[kind] {
+			c.fail(path+"."+clip(kind), queue, ruleConvertResource,
+				"%q is no name of a resource: 1 to 63 letters, digits and _ . / -, beginning with a letter, digit or _", clip(kind))
+		}
+		c.kinds[kind] = true
+		kept[kind] = min(r.amounts[kind], maxAmount)
+		c.noteIf(r.amounts[kind] > maxAmount, path+"."+clip(kind), queue,
+			"%d is cut to 2^62-1, more than can be held", r.amounts[kind])
+	}
+	return kept
+}
+
+func (c *converter) count(applications uint64, path, queue string) int64 {
+	c.noteIf(applications > maxAmount, path, queue, "%d is cut to 2^62-1, more than can run", applications)
+	return int64(min(applications, maxAmount))
+}

@@ -1,0 +1,177 @@
+package yunikorn_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"buf.build/go/protovalidate"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/quorate/quorate/compat/yunikorn"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestConvert(t *testing.T) {
+	files, err := filepath.Glob("testdata/convert/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conversion, err := yunikorn.Convert(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			applicable(t, conversion)
+			golden(t, strings.TrimSuffix(file, ".yaml")+".golden", shown(t, conversion))
+		})
+	}
+}
+
+// shown is a conversion as text: the notes, then the trees.
+func shown(t *testing.T, c *yunikorn.Conversion) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, note := range c.Notes {
+		fmt.Fprintf(&b, "# %s\n", note)
+	}
+	for _, tree := range c.Trees {
+		text, err := protojson.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Indent(&b, text, "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (write it anew with -update); got\n%s", file, got)
+	}
+}
+
+// applicable holds trees against the rules of the API, and against those of trees that no field's rule can say.
+func applicable(t *testing.T, c *yunikorn.Conversion) {
+	t.Helper()
+	if len(c.Trees) == 0 {
+		return
+	}
+	if err := protovalidate.Validate(&quoratev1.ApplyTreesRequest{Trees: c.Trees}); err != nil {
+		t.Error(err)
+	}
+	names := map[string]bool{}
+	for _, tree := range c.Trees {
+		if names[tree.GetName()] {
+			t.Errorf("two trees %q", tree.GetName())
+		}
+		names[tree.GetName()] = true
+		nodes := map[string]bool{"": true}
+		for _, node := range tree.GetNodes() {
+			parent := node.GetPath()[:max(0, strings.LastIndex(node.GetPath(), "/"))]
+			if nodes[node.GetPath()] || !nodes[parent] {
+				t.Errorf("node %q is there twice, or its parent is not there before it", node.GetPath())
+			}
+			nodes[node.GetPath()] = true
+		}
+	}
+}
+
+// TestConvertRefusals are configurations that YuniKorn accepts and a tree cannot be.
+func TestConvertRefusals(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	tests := rules{
+		"63 letters":            {inRoot("{name: " + long + "}"), ""},
+		"64 letters":            {inRoot("{name: " + long + "a}"), "convert-queue"},
+		"60 letters and a sign": {inRoot(`{name: "` + long[:60] + `:"}`), ""},
+		"61 letters and a sign": {inRoot(`{name: "` + long[:61] + `:"}`), "convert-queue"},
+		"16 levels":             {inRoot(nested(16)), ""},
+		"17 levels":             {inRoot(nested(17)), "convert-queue"},
+		"64 types":              {onRoot("{users: [sue], maxresources: {" + types(62) + "}}"), ""},
+		"65 types":              {onRoot("{users: [sue], maxresources: {" + types(63) + "}}"), "convert-resource"},
+		"a strange type":        {onRoot(`{users: [sue], maxresources: {"a b": 1}}`), "convert-resource"},
+		"a long partition":      {partitions("{name: " + long + ", queues: []}"), ""},
+		"a longer partition":    {partitions("{name: " + long + "a, queues: []}"), "convert-partition"},
+		"partitions that meet":  {partitions(`{name: "a b", queues: []}, {name: "a+20b", queues: []}`), "convert-partition"},
+		"too many partitions":   {partitions(repeated(101, "{name: p%d, queues: []}")), "convert-partition"},
+		"1,000 names":           {onRoot("{users: [" + repeated(1000, "u%d") + "], maxapplications: 1}"), ""},
+		"1,001 names":           {onRoot("{users: [" + repeated(1001, "u%d") + "], maxapplications: 1}"), "convert-limit"},
+		"1,001 limits":          {onRoot(repeated(1001, "{users: [u%d], maxapplications: 1}")), "convert-limit"},
+		"a long name":           {onRoot("{users: [" + strings.Repeat("u", 257) + "], maxapplications: 1}"), "convert-limit"},
+		"20,000 queues":         {inRoot(repeated(20000, "{name: q%d}")), "convert-queue"},
+		"an invalid one":        {inRoot("{name: a.b}"), "queue-name"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			conversion, err := yunikorn.Convert([]byte(test.text))
+			var problems yunikorn.ConfigErrors
+			switch {
+			case err == nil && test.want == "":
+				applicable(t, conversion)
+			case !errors.As(err, &problems) || problems[0].Rule != test.want:
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestConvertStrictly(t *testing.T) {
+	if _, err := yunikorn.Convert([]byte(onRoot("{users: [sue], maxapplications: 2.9}")), yunikorn.Strict()); err == nil {
+		t.Error("converted")
+	}
+}
+
+// FuzzConvert wants no panic, and trees that the API takes of whatever converts. What converts is valid.
+func FuzzConvert(f *testing.F) {
+	for _, pattern := range []string{"testdata/cases/*.yaml", "testdata/convert/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Add([]byte(partitions(otherKeys)))
+	f.Add([]byte(onRoot("{limit: !!binary gIGC, users: [sue], maxapplications: 1}")))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		conversion, err := yunikorn.Convert(text)
+		if err != nil {
+			return
+		}
+		if err := yunikorn.Validate(text); err != nil {
+			t.Fatal(err)
+		}
+		applicable(t, conversion)
+	})
+}

@@ -1,0 +1,120 @@
+package yunikorn
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	ruleName = regexp.MustCompile(`^[_a-zA-Z][a-zA-Z0-9_]*$`)
+	// pattern finds what makes a text a regular expression rather than a misspelt name.
+	pattern = regexp.MustCompile(`[\^$*+?()\[{}|]`)
+)
+
+// placement checks rules, chains and queues of placement rules. They place applications, which nobody does here, but
+// they are part of the verdict.
+func (v *validator) placement(p *partition, root *node, path string) {
+	for i := range p.PlacementRules {
+		v.placementRule(&p.PlacementRules[i], fmt.Sprintf("%s.placementrules[%d]", path, i))
+	}
+	targets := make([]target, len(p.PlacementRules))
+	for i := range p.PlacementRules {
+		var legal bool
+		if targets[i], legal = fixedTarget(&p.PlacementRules[i]); !legal {
+			v.fail(fmt.Sprintf("%s.placementrules[%d]", path, i), "", rulePlacementQueue,
+				"a full path that begins with root may only stand in the outermost parent of a rule")
+		}
+	}
+	for i, t := range targets {
+		if why := t.missing(root, p.PlacementRules[i].Create); why != "" {
+			v.fail(fmt.Sprintf("%s.placementrules[%d]", path, i), clip(t.path), rulePlacementQueue, "%s", why)
+		}
+	}
+}
+
+func (v *validator) placementRule(r *placementRule, path string) {
+	if !ruleName.MatchString(r.Name) {
+		v.fail(path+".name", "", rulePlacementName,
+			"%q is no name of a rule: a letter or _, then letters, digits and _", clip(r.Name))
+	}
+	if r.Parent != nil {
+		v.placementRule(r.Parent, path+".parent")
+	}
+	if t := r.Filter.Type; t != "" && !strings.EqualFold(t, "allow") && !strings.EqualFold(t, "deny") {
+		v.fail(path+".filter.type", "", rulePlacementFilter, "%q is not allow or deny", clip(t))
+	}
+	v.placementNames(path, users, r.Filter.Users)
+	v.placementNames(path, groups, r.Filter.Groups)
+}
+
+// placementNames checks a list of one, which is a name or a regular expression. In a longer list nothing is checked.
+func (v *validator) placementNames(path string, k kind, names []string) {
+	if len(names) != 1 || k.names.MatchString(names[0]) {
+		return
+	}
+	if _, err := regexp.Compile(names[0]); err != nil || !pattern.MatchString(names[0]) {
+		v.fail(path+".filter."+k.key, "", rulePlacementFilter, "%q is neither a name of a %s nor a regular expression",
+			clip(names[0]), k.word)
+	}
+}
+
+// target is the longest part of a rule's queue that is known without an application.
+type target struct {
+	path    string
+	dynamic bool // more levels follow that only an application tells
+}
+
+// fixedTarget follows a rule from its outermost parent as long as the rules are fixed; false if a full path stands
+// further in.
+func fixedTarget(rule *placementRule) (target, bool) {
+	var chain []*placementRule
+	for r := rule; r != nil; r = r.Parent {
+		chain = append(chain, r)
+	}
+	path := ""
+	for _, r := range slices.Backward(chain) {
+		switch {
+		case r.Name != "fixed":
+			return target{path, true}, true
+		case !strings.HasPrefix(r.Value, rootName):
+			if path == "" {
+				path = rootName
+			}
+			path += "." + r.Value
+		case path != "":
+			return target{}, false
+		default:
+			path = r.Value
+		}
+	}
+	return target{path, false}, true
+}
+
+// missing says why the queue is none that the rule could use; empty if it is one, or none is known.
+func (t target) missing(root *node, create bool) string {
+	if t.path == "" {
+		return ""
+	}
+	parts := strings.Split(strings.ToLower(t.path), ".")
+	candidates, parent := []*node{root}, (*node)(nil)
+	for i, part := range parts {
+		if len(candidates) == 0 && !parent.Parent {
+			return fmt.Sprintf("the queue %s is a leaf, so nothing can be placed below it", parent.name)
+		}
+		at := slices.IndexFunc(candidates, func(n *node) bool { return n.Name == part })
+		if at < 0 && !create {
+			return "there is no such queue, and create is false"
+		}
+		if at < 0 {
+			return ""
+		}
+		parent = candidates[at]
+		candidates = parent.children
+		if i == len(parts)-1 && parent.Parent != t.dynamic {
+			return "the queue must be a leaf, or a parent if more levels follow"
+		}
+	}
+	return ""
+}

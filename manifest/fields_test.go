@@ -1,0 +1,258 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// allFields is a manifest with every key there is, as Format writes it, except for moves.
+const allFields = `trees:
+  queues:
+    policy: capped
+    forest: shop
+    require-reason: true
+    maintenance: true
+    labels: {team: it}
+    resources: {memory: {unit: bytes}, vcore: {unit: milli}}
+    limits: {memory: 1T}
+    defaults: {memory: unlimited, vcore: 5}
+    applications: 100
+    admins: [ann, bob]
+    principals:
+      - users: [sue, bob]
+        limits: {memory: 250G}
+        applications: 2
+        description: "example entry"
+      - groups: [ops, "*"]
+        limits: {memory: 0, vcore: 500m}
+      - users: ["*"]
+    nodes:
+      dev:
+        policy: borrowing
+        hard: true
+        labels: {team: dev}
+        limits: {memory: 10G}
+        defaults: {vcore: 0}
+        borrow: {memory: 1G}
+        lend: {memory: unlimited}
+        applications: 1
+        admins:
+          - ` + "a" + longName + `
+          - ` + "b" + longName + `
+        principals:
+          - groups: [dev]
+`
+
+const longName = "_name_that_does_not_fit_on_one_line_with_another_one"
+
+func TestFieldsOfTreesAndNodes(t *testing.T) {
+	got, err := Parse("f", []byte(allFields))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*quoratev1.Tree{{
+		Name: "queues", Policy: "capped", Forest: "shop", RequireReason: true, Maintenance: true,
+		Labels:       map[string]string{"team": "it"},
+		Resources:    []*quoratev1.Resource{{Name: "memory", Unit: octet}, {Name: "vcore", Unit: milli}},
+		Limits:       map[string]*quoratev1.Limit{"memory": amount(1e12)},
+		Defaults:     map[string]*quoratev1.Limit{"memory": unlimited(), "vcore": amount(5000)},
+		Applications: 100,
+		Admins:       []string{"ann", "bob"},
+		Principals: []*quoratev1.PrincipalLimit{
+			{Users: []string{"sue", "bob"}, Limits: map[string]int64{"memory": 250e9}, Applications: 2, Description: "example entry"},
+			{Groups: []string{"ops", "*"}, Limits: map[string]int64{"memory": 0, "vcore": 500}},
+			{Users: []string{"*"}},
+		},
+		Nodes: []*quoratev1.Node{{
+			Path: "dev", Policy: "borrowing", Hard: true,
+			Labels:       map[string]string{"team": "dev"},
+			Limits:       map[string]*quoratev1.Limit{"memory": amount(10e9)},
+			Defaults:     map[string]*quoratev1.Limit{"vcore": amount(0)},
+			Borrow:       map[string]*quoratev1.Limit{"memory": amount(1e9)},
+			Lend:         map[string]*quoratev1.Limit{"memory": unlimited()},
+			Applications: 1,
+			Admins:       []string{"a" + longName, "b" + longName},
+			Principals:   []*quoratev1.PrincipalLimit{{Groups: []string{"dev"}}},
+		}},
+	}}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+	text, err := Format(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(allFields, string(text)); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+// TestListsInEveryForm reads the same two admins and two principals however YAML lets one write them.
+func TestListsInEveryForm(t *testing.T) {
+	for name, text := range map[string]string{
+		"brackets":           "admins: [ann, bob]\n    principals: [{users: [a]}, {groups: ['*', b]}]\n",
+		"indented":           "admins:\n      - ann\n      - bob\n    principals:\n      - users: [a]\n      - groups: [\"*\", b]\n",
+		"in the key's own":   "admins:\n    - bob\n    - ann\n    principals:\n    - users:\n      - a\n    - groups:\n      - '*'\n      - b\n",
+		"a line after":       "admins:\n      -\n        ann\n      - bob\n    principals:\n      -\n        users: [a]\n      - groups: ['*', b]\n",
+		"over several lines": "admins: [ann,\n     bob,]\n    principals: [\n      {users: [a]},\n {groups: ['*', b],},\n]\n",
+		"with comments":      "admins: # who\n    - ann # she\n    # and\n    - bob\n    principals:\n    - {users: [a]} # one\n\n    - groups: ['*', b]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			trees, err := Parse("f", []byte("trees:\n  t:\n    "+text+"    resources: {cores: {unit: count}}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &quoratev1.Tree{
+				Name: "t", Resources: []*quoratev1.Resource{{Name: "cores", Unit: count}},
+				Admins:     []string{"ann", "bob"},
+				Principals: []*quoratev1.PrincipalLimit{{Users: []string{"a"}}, {Groups: []string{"*", "b"}}},
+			}
+			if diff := cmp.Diff(want, trees[0], protocmp.Transform()); diff != "" {
+				t.Errorf("want (-), got (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMovesAreReadAndNotWritten: they keep the order of the text, since a later one may go on from an earlier one.
+func TestMovesAreReadAndNotWritten(t *testing.T) {
+	trees, err := Parse("f", []byte("trees: {t: {resources: {c: {unit: count}}, moves: {z: y/x, a/b: z}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*quoratev1.Move{{From: "z", To: "y/x"}, {From: "a/b", To: "z"}}
+	if diff := cmp.Diff(want, trees[0].GetMoves(), protocmp.Transform()); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+	text, err := Format(trees)
+	if err != nil || strings.Contains(string(text), "moves") {
+		t.Errorf("Format answers %v\n%s", err, text)
+	}
+}
+
+func TestParseSaysWhatIsWrongWithFields(t *testing.T) {
+	tests := map[string]struct {
+		text string // the keys of a node in line 5
+		want string
+	}{
+		"a flag":                  {"hard: yes", `f:5:17: hard of node "a" is true or false, not "yes"`},
+		"a flag that is a list":   {"hard: [true]", `f:5:17: hard of node "a" is true or false, not a list`},
+		"a forest below the root": {"forest: x", `f:5:11: node "a" has no key "forest"`},
+		"no applications":         {"applications: 0", `f:5:25: node "a", applications: at least 1; leave the line out`},
+		"some applications":       {"applications: some", `f:5:25: node "a", applications: "some" is no amount`},
+		"listed applications":     {"applications: [1]", `f:5:25: applications of node "a" is a number, not a list`},
+		"an unknown default":      {"defaults: {core: 1}", `f:5:22: node "a" limits "core", which its tree does not register; it has cores`},
+		"a bad default":           {"defaults: {cores: x}", `f:5:29: node "a", default of "cores": "x" is no amount`},
+		"a bad borrowing":         {"borrow: {cores: -1}", `f:5:27: node "a", borrowing of "cores": "-1" is negative`},
+		"a bad lending":           {"lend: {cores: [1]}", `f:5:25: node "a", lending of "cores": it is a quantity or the word unlimited, not a list`},
+		"one admin":               {"admins: ann", `f:5:19: admins is a list, not "ann": write it in brackets`},
+		"admins in a map":         {"admins: {ann: {}}", `f:5:19: admins is a list, not a map`},
+		"an admin twice":          {"admins: [ann, bob, ann]", `f:5:30: admins of node "a": "ann" is here twice: it is already in line 5`},
+		"an empty admin":          {"admins: ['']", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
+		"an admin in braces":      {"admins: [{a: b}]", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
+		"a long admin":            {"admins: [" + strings.Repeat("a", 257) + "]", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
+		"admins without commas":   {"admins: ['ann' 'bob']", `f:5:26: a comma must stand between "ann" and "bob"`},
+		"an admin with a value":   {"admins: [ann: bob]", `f:5:20: a key in brackets has braces of its own`},
+		"only commas":             {"admins: [,]", `f:5:20: "," cannot begin a value`},
+		"never closed":            {"admins: [ann", `f:5:`},
+		"closed by a brace":       {"admins: [ann}", `f:5:`},
+		"null in a list":          {"admins: [null]", `f:5:20: "null" has nothing after it`},
+		"principals by name":      {"principals: {ann: {}}", `f:5:23: principals is a list, not a map`},
+		"a principal as a text":   {"principals: [ann]", `f:5:24: principal 1 of node "a" is a map of applications, description, groups, limits, users, not "ann"`},
+		"a principal's key":       {"principals: [{user: [ann]}]", `f:5:25: principal 1 of node "a" has no key "user"; allowed are applications, description`},
+		"nobody":                  {"principals: [{users: [a]}, {limits: {cores: 1}}]", `f:5:38: principal 2 of node "a" names nobody: write users: [name]`},
+		"nobody either":           {"principals: [{users: []}]", `f:5:24: principal 1 of node "a" names nobody`},
+		"an unlimited principal":  {"principals: [{users: [a], limits: {cores: unlimited}}]", `f:5:53: principal 1 of node "a", limit of "cores": it is a quantity, not "unlimited"; leave the line out`},
+		"a principal's amount":    {"principals: [{users: [a], limits: {cores: x}}]", `f:5:53: principal 1 of node "a", limit of "cores": "x" is no amount`},
+		"a principal's resource":  {"principals: [{users: [a], limits: {core: 1}}]", `f:5:46: principal 1 of node "a" limits "core"`},
+		"a long description":      {"principals: [{users: [a], description: " + strings.Repeat("a", 257) + "}]", `the description of principal 1 of node "a" is a text of up to 256 bytes`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse("f", []byte(tree("      a: {"+test.text+"}\n")))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Parse answers %v, %v; want an error that says %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestParseSaysWhatIsWrongWithTreesAndLists(t *testing.T) {
+	tests := map[string]struct {
+		text string // after a tree's line 2
+		want string
+	}{
+		"an empty forest":         {"    forest: ''\n", `f:3:13: the forest of tree "t" is a name of up to 63 bytes`},
+		"a hard root":             {"    hard: true\n", `f:3:5: tree "t" has no key "hard"`},
+		"a move of the root":      {"    moves: {\"\": a}\n", `f:3:13: moves: "" is no path of a node`},
+		"a move to nowhere":       {"    moves: {a: b/}\n", `f:3:16: moves: "b/" is no path of a node`},
+		"a move too deep":         {"    moves: {a: " + strings.Repeat("n/", 16) + "n}\n", `n" is no path of a node: up to 16 names`},
+		"a move to a map":         {"    moves: {a: {}}\n", `f:3:16: "a" moves to a path, such as new/path, not to a map`},
+		"a move twice":            {"    moves: {a: b, a: c}\n", `f:3:19: "a" is here twice`},
+		"a list after its key":    {"    admins: - ann\n", `f:3:`},
+		"nothing after a dash":    {"    admins:\n    -\n    - ann\n", `f:4:5: "-" has nothing after it`},
+		"nothing at the end":      {"    admins:\n    - ann\n    -\n", `f:5:5: "-" has nothing after it`},
+		"two values":              {"    admins:\n    - \"ann\" bob\n", `f:4:13: "bob" is too much on this line: one value after a dash`},
+		"after brackets":          {"    admins:\n    - [ann] bob\n", `f:4:13: "bob" is too much on this line`},
+		"deeper dashes":           {"    admins:\n    - ann\n      - bob\n", `f:4:`},
+		"dashes between":          {"    admins:\n      - ann\n     - bob\n", `f:5:6: the indentation fits no line above`},
+		"a key among dashes":      {"    admins:\n      - ann\n      bob: {}\n", `f:5:7: the indentation fits no line above`},
+		"a dash among keys":       {"    labels:\n      a: b\n      - c\n", `f:5:7: "-" cannot begin a key`},
+		"a dash in the margin":    {"- ann\n", `f:3:3: a value ends on its line`},
+		"a list for a list":       {"    admins:\n    - - ann\n", `f:4:7: admins of tree "t": a name has 1 to 256 bytes`},
+		"a key twice in an item":  {"    principals:\n    - users: [a]\n      users: [b]\n", `f:5:7: "users" is here twice: it is already in line 4`},
+		"an item's lines":         {"    principals:\n    - users: [a]\n       limits: {}\n", `f:5:8: the indentation fits no line above`},
+		"brackets that stay open": {"    admins: [ann,\n", `f:4:5: a key in brackets has braces of its own`},
+		"brackets in brackets":    {"    admins: " + strings.Repeat("[", 100), "nested deeper than 64 levels"},
+		"dashes after dashes":     {"    admins:\n    " + strings.Repeat("- ", 100) + "a\n", "nested deeper than 64 levels"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse("f", []byte("trees:\n  t:\n"+test.text+"    resources: {cores: {unit: count}}\n"))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Parse answers %v, %v; want an error that says %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestBoundsOfLists(t *testing.T) {
+	numbered := func(n int, format string) string {
+		parts := make([]string, n)
+		for i := range n {
+			parts[i] = fmt.Sprintf(format, i)
+		}
+		return strings.Join(parts, ", ")
+	}
+	for name, test := range map[string]struct {
+		format, item string
+		most         int
+	}{
+		"admins":     {"admins: [%s]", "a%d", 100},
+		"principals": {"principals: [%s]", "{users: [u%d]}", 1000},
+		"users":      {"principals: [{users: [%s]}]", "u%d", 1000},
+		"groups":     {"principals: [{groups: [%s]}]", "g%d", 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fits := fmt.Sprintf(test.format, numbered(test.most, test.item))
+			if _, err := Parse("f", []byte(tree("      a: {"+fits+"}\n"))); err != nil {
+				t.Error(err)
+			}
+			want := fmt.Sprintf("%s has %d entries; %d are allowed", name, test.most+1, test.most)
+			more := fmt.Sprintf(test.format, numbered(test.most+1, test.item))
+			if _, err := Parse("f", []byte(tree("      a: {"+more+"}\n"))); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Parse says %v, want %q", err, want)
+			}
+		})
+	}
+	moves := "trees: {t: {resources: {c: {unit: count}}, moves: {" + numbered(1001, "n%[1]d: m%[1]d") + "}}}"
+	if _, err := Parse("f", []byte(moves)); err == nil || !strings.Contains(err.Error(), "1000 are allowed") {
+		t.Errorf("Parse of 1001 moves says %v", err)
+	}
+}

@@ -1,0 +1,137 @@
+package rpc
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// fromDecision is a decision as an answer. A grant's claims say where they are counted; a denial has none.
+func fromDecision(d quota.Decision, claims []quota.ClaimInfo) *quoratev1.Decision {
+	wire := &quoratev1.Decision{
+		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: d.NeverFits(), Explanation: d.Explain(),
+		Preempted: fromPreempted(d.Preempted), Remedy: fromRemedy(d.Remedy),
+	}
+	if d.Granted {
+		wire.Outcome = quoratev1.Outcome_OUTCOME_GRANTED
+	}
+	for _, v := range d.Violations {
+		wire.Violations = append(wire.Violations, &quoratev1.Violation{
+			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
+			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
+			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name,
+		})
+	}
+	for _, c := range claims {
+		wire.Placements = append(wire.Placements, &quoratev1.Placement{Tree: c.Tree, Node: c.Node, Placed: c.Placed})
+	}
+	return wire
+}
+
+// violationKinds is the one table of what is limited.
+var violationKinds = map[quota.ViolationKind]quoratev1.ViolationKind{
+	quota.OfResource:     quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED,
+	quota.OfApplications: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
+	quota.OfBorrowing:    quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
+}
+
+// holderKinds is the one table of whose limit it is.
+var holderKinds = map[quota.HolderKind]quoratev1.HolderKind{
+	quota.TheNode: quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED,
+	quota.AUser:   quoratev1.HolderKind_HOLDER_KIND_USER,
+	quota.AGroup:  quoratev1.HolderKind_HOLDER_KIND_GROUP,
+}
+
+func fromPreempted(list []quota.Preempted) []*quoratev1.Preempted {
+	var wire []*quoratev1.Preempted
+	for _, p := range list {
+		wire = append(wire, &quoratev1.Preempted{Id: p.ID, Tree: p.Tree, Node: p.Node})
+	}
+	return wire
+}
+
+func fromRemedy(r *quota.Remedy) *quoratev1.Remedy {
+	if r == nil {
+		return nil
+	}
+	wire := &quoratev1.Remedy{Releases: r.Releases}
+	for _, raise := range r.Raises {
+		wire.Raises = append(wire.Raises, &quoratev1.Raise{
+			Tree: raise.Tree, Node: raise.Node, Resource: raise.Resource, From: int64(raise.From), To: int64(raise.To),
+			Kind: violationKinds[raise.Kind], HolderKind: holderKinds[raise.Holder.Kind], Holder: raise.Holder.Name,
+		})
+	}
+	return wire
+}
+
+// states is the one table of states.
+var states = map[quota.State]quoratev1.AllocationState{
+	quota.Held:         quoratev1.AllocationState_ALLOCATION_STATE_HELD,
+	quota.Reserved:     quoratev1.AllocationState_ALLOCATION_STATE_RESERVED,
+	quota.Released:     quoratev1.AllocationState_ALLOCATION_STATE_RELEASED,
+	quota.Expired:      quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED,
+	quota.WasPreempted: quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED,
+	quota.Cancelled:    quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED,
+}
+
+func fromAllocation(a quota.AllocationInfo) *quoratev1.Allocation {
+	wire := &quoratev1.Allocation{
+		Id: a.ID, Labels: fromLabels(a.Labels), State: states[a.State],
+		Fence: a.Fence, GrantedLedgerMs: int64(a.GrantedAt), GrantedAt: fromWall(a.GrantedWall),
+		Principal: fromPrincipal(a.Principal), Forced: a.Forced, ReservedUntilLedgerMs: int64(a.ReservedUntil),
+		PreemptedBy: a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
+	}
+	for _, c := range a.Claims {
+		wire.Claims = append(wire.Claims, &quoratev1.HeldClaim{
+			Tree: c.Tree, Node: c.Node, Amounts: fromVector(c.Amounts), Placed: c.Placed,
+			Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable, Group: c.Group,
+		})
+	}
+	if a.Ended {
+		wire.EndedAt = fromWall(a.EndedWall)
+	}
+	return wire
+}
+
+// fromPrincipal is nil if nobody is counted.
+func fromPrincipal(p quota.Principal) *quoratev1.Principal {
+	if p.User == "" {
+		return nil
+	}
+	return &quoratev1.Principal{User: p.User, Groups: p.Groups, Application: p.Application}
+}
+
+// eventKinds is the one table of kinds of event; in a filter the zero is any.
+var eventKinds = map[quoratev1.EventKind]quota.EventKind{
+	quoratev1.EventKind_EVENT_KIND_UNSPECIFIED: 0,
+	quoratev1.EventKind_EVENT_KIND_DENIED:      quota.EventDenied,
+	quoratev1.EventKind_EVENT_KIND_PREEMPTED:   quota.EventPreempted,
+	quoratev1.EventKind_EVENT_KIND_EXPIRED:     quota.EventExpired,
+	quoratev1.EventKind_EVENT_KIND_RESTORED:    quota.EventRestored,
+}
+
+func fromEventKind(kind quota.EventKind) quoratev1.EventKind {
+	for wire, known := range eventKinds { // at most one fits
+		if known == kind {
+			return wire
+		}
+	}
+	return quoratev1.EventKind_EVENT_KIND_UNSPECIFIED
+}
+
+func fromEvent(e quota.Event) *quoratev1.Event {
+	wire := &quoratev1.Event{
+		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, By: e.By,
+		LedgerMs: int64(e.Stamp.At), At: fromWall(e.Stamp.Wall),
+	}
+	if e.Decision != nil {
+		wire.Decision = fromDecision(*e.Decision, nil)
+	}
+	return wire
+}
+
+// fromWall is a wall-clock time in milliseconds since 1970.
+func fromWall(ms int64) *timestamppb.Timestamp { return timestamppb.New(time.UnixMilli(ms)) }

@@ -1,0 +1,88 @@
+package rpc
+
+import (
+	"context"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// Explain decides a request without carrying it out, or shows how one was decided. A denial is an answer here.
+func (s allocationService) Explain(ctx context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
+	answer := &quoratev1.ExplainResponse{}
+	question := func(v quota.View) error { return explainID(v, r.GetId(), answer) }
+	if r.GetRequest() != nil {
+		question = func(v quota.View) error { return explainRequest(v, r.GetRequest(), answer) }
+	}
+	read, err := s.readAlone(ctx, r.GetRead(), question)
+	if err != nil {
+		return nil, err
+	}
+	answer.Read = read
+	return answer, nil
+}
+
+// explainRequest asks what would become of a request now. How long it would be held does not matter.
+func explainRequest(v quota.View, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
+	command := toAllocate(r)
+	command.ReserveFor = 0
+	if command.Mode == quota.Reserve {
+		command.Mode = quota.Hold
+	}
+	o := v.Explain(command)
+	if o.Refused != nil {
+		return inRequest(o.Refused)
+	}
+	claims := o.Decision.Placements
+	if o.Allocation != nil { // it was granted before
+		info := o.Allocation.Info()
+		claims, answer.Allocation = info.Claims, fromAllocation(info)
+	}
+	answer.Decision = fromDecision(*o.Decision, claims)
+	return nil
+}
+
+// inRequest is a refusal with its field as the question has it.
+func inRequest(e *quota.Error) *quota.Error {
+	if e.Field == "" {
+		return e
+	}
+	named := *e
+	named.Field = "request." + e.Field
+	return &named
+}
+
+// explainID asks how a request was decided.
+func explainID(v quota.View, id string, answer *quoratev1.ExplainResponse) error {
+	decision, allocation, denied, unknown := v.ExplainID(id)
+	if unknown != nil {
+		return unknown
+	}
+	claims := decision.Placements
+	if allocation != nil {
+		claims, answer.Allocation = allocation.Claims, fromAllocation(*allocation)
+	}
+	if denied != nil {
+		answer.DecidedAt = fromWall(denied.Wall)
+	}
+	answer.Decision = fromDecision(decision, claims)
+	return nil
+}
+
+// ListEvents pages through what happened lately.
+func (s allocationService) ListEvents(ctx context.Context, r *quoratev1.ListEventsRequest) (*quoratev1.ListEventsResponse, error) {
+	answer := &quoratev1.ListEventsResponse{}
+	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
+		page := v.Events(r.GetAfter(), eventKinds[r.GetKind()], r.GetId(), pageSize(r.GetPageSize(), defaultEventPage))
+		for _, e := range page.Events {
+			answer.Events = append(answer.Events, fromEvent(e))
+		}
+		answer.Next = page.Next
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer.Read = read
+	return answer, nil
+}

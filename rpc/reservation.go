@@ -1,0 +1,40 @@
+package rpc
+
+import (
+	"context"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// Confirm makes a reservation a held allocation for good.
+func (s allocationService) Confirm(ctx context.Context, r *quoratev1.ConfirmRequest) (*quoratev1.ConfirmResponse, error) {
+	o, index, err := s.settle(ctx, quota.Confirm{ID: r.GetId()})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.ConfirmResponse{Allocation: fromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated}, nil
+}
+
+// Cancel ends a reservation and puts back what it had preempted, if it can.
+func (s allocationService) Cancel(ctx context.Context, r *quoratev1.CancelRequest) (*quoratev1.CancelResponse, error) {
+	o, index, err := s.settle(ctx, quota.Cancel{ID: r.GetId()})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.CancelResponse{
+		Allocation: fromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated, Restored: o.Restored,
+	}, nil
+}
+
+// settle decides the fate of a reservation; unless it is an error, the outcome has the allocation.
+func (s allocationService) settle(ctx context.Context, command quota.Command) (quota.Outcome, uint64, error) {
+	outcome, index, err := s.propose(ctx, command)
+	switch {
+	case err != nil:
+		return quota.Outcome{}, 0, err
+	case outcome.Refused != nil:
+		return quota.Outcome{}, 0, refusal(outcome.Refused)
+	}
+	return outcome, index, nil
+}
