@@ -112,7 +112,7 @@ func TestExplainHypothetically(t *testing.T) {
 	if forced, err := ask(reserve); err != nil || forced.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED {
 		t.Errorf("by force: %v, %v", forced, err)
 	}
-	_, err = ask(request("a", "cern:phsyics", 1))
+	_, err = ask(request("a", "cern:phyzics", 1))
 	if connect.CodeOf(err) != connect.CodeNotFound || problemOf(t, err).GetField() != "request.claims[0].node" {
 		t.Errorf("an unknown node: %v", err)
 	}
