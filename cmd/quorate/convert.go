@@ -29,7 +29,7 @@ var converters = map[string]converter{
 		return quotamanager.Convert(text, quotamanager.Options{})
 	}),
 	"yunikorn": of(func(text []byte) (*compat.Conversion, error) { return yunikorn.Convert(text) }),
-	"zuul": of(zuul.Convert),
+	"zuul":     of(zuul.Convert),
 }
 
 // of makes a converter of a package's own.
