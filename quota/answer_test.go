@@ -109,6 +109,12 @@ func (p *player) read(word string, args []string) error {
 		p.get(v, args[0])
 	case "history":
 		return p.history(v, args)
+	case "events":
+		return p.events(v, args)
+	case "explain":
+		return p.explain(v, args)
+	case "due":
+		p.due(v)
 	case "counts":
 		c := v.Counts()
 		p.say("%d trees, %d nodes, %d held, %d ended", c.Trees, c.Nodes, c.Held, c.Ended)

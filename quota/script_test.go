@@ -31,6 +31,9 @@ import (
 //	freeze                             go on with a ledger loaded from an image of this one
 //	bounds NAME=NUMBER…                begin anew with other bounds
 //	usage AT | tree NAME | trees | list [AT] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
+//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored] [id=ID]
+//	explain ID                         how it was decided, or with claims as for allocate: how it would be
+//	due                                when the next reservation lapses
 //
 // META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER @admins=NAME,…
 // default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is @priority=NUMBER @type=NUMBER @unpreemptable.

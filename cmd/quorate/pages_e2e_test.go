@@ -67,6 +67,11 @@ type shell struct {
 // pageServer is the address that pages write for the server.
 const pageServer = "http://127.0.0.1:7101"
 
+// pageTime is the time that pages write for every other.
+const pageTime = "2026-11-20T12:00:00Z"
+
+var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+
 func newShell(t *testing.T, server string) *shell {
 	t.Helper()
 	bin := t.TempDir()
@@ -111,6 +116,7 @@ func (s *shell) run(t *testing.T, command string) string {
 	c.Dir, c.Env = filepath.Join("..", ".."), s.env
 	said, err := c.CombinedOutput()
 	text := strings.ReplaceAll(string(said), s.server, pageServer)
+	text = times.ReplaceAllString(text, pageTime)
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}

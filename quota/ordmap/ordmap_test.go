@@ -28,6 +28,14 @@ func compare(t *rapid.T, m *Map[int], want oracle) {
 	if !slices.Equal(keys, want.sorted()) {
 		t.Fatalf("keys are %v, want %v", keys, want.sorted())
 	}
+	var backward []uint64
+	for key := range m.Backward() {
+		backward = append(backward, key)
+	}
+	slices.Reverse(backward)
+	if !slices.Equal(backward, keys) {
+		t.Fatalf("the keys backward are those of %v, want %v", backward, keys)
+	}
 	if key, _, ok := m.Min(); ok && key != want.sorted()[0] {
 		t.Fatalf("Min is %d, want %d", key, want.sorted()[0])
 	}

@@ -1,0 +1,39 @@
+package quota
+
+import "slices"
+
+// Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, nobody else may use
+// the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 200 changes.
+func (v View) Explain(c Allocate) Outcome {
+	out := v.dryAllocate(c)
+	if d := out.Decision; d != nil && !d.Granted {
+		explained := *d
+		explained.Remedy = v.ledger.remedy(c, explained)
+		out.Decision = &explained
+	}
+	return out
+}
+
+// ExplainID tells how a request was decided. For an allocation that is held or has ended lately it is the grant, with its
+// placements, and the allocation. Otherwise it is the last denial of that id that is remembered, as it was decided then,
+// with the time of that; its remedy is for the present, and nil if the request would be granted or refused by now.
+// NotFound if the id is none of these. As for DryRun, nobody else may use the ledger meanwhile.
+func (v View) ExplainID(id string) (Decision, *AllocationInfo, *Stamp, *Error) {
+	if err := checkID(id); err != nil {
+		return Decision{}, nil, nil, err
+	}
+	if a := v.ledger.lookup(id); a != nil {
+		info := a.current()
+		return Decision{Granted: true, Preempted: info.Preempted, Placements: info.Claims}, &info, nil, nil
+	}
+	for _, e := range slices.Backward(v.ledger.events) {
+		if e.Kind == EventDenied && e.ID == id {
+			decision := *e.Decision
+			if now := v.Explain(*e.Request).Decision; now != nil {
+				decision.Remedy = now.Remedy
+			}
+			return decision, nil, &e.Stamp, nil
+		}
+	}
+	return Decision{}, nil, nil, refuse(NotFound, "id", "no allocation %q is held or has ended lately, and no request of that id was denied lately", id)
+}

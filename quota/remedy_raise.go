@@ -1,0 +1,213 @@
+package quota
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// raised is a limit that is higher for as long as the search lasts.
+type raised struct {
+	Raise
+	// node and resource are those of a node's own limit of a resource. For others node is nil: they stay as they are, and
+	// their violations count as healed.
+	node     *node
+	resource int
+	before   Limit
+}
+
+// put raises the limit, take lowers it again.
+func (r *raised) put() {
+	if r.node != nil {
+		r.node.limits[r.resource], r.node.ceilings[r.resource] = AtMost(r.To), r.To
+	}
+}
+
+func (r *raised) take() {
+	if r.node != nil {
+		r.node.limits[r.resource], r.node.ceilings[r.resource] = r.before, r.From
+	}
+}
+
+// raises are found in four steps: raise whatever stands in the way until nothing does; lower what was raised too much;
+// leave out what is not needed; raise what the policies then want higher too. They are in the order in which they can be
+// carried out, parents before children. Nil if no limit can be so high, or no policy allows it.
+func (s *search) raises(denied Decision) []Raise {
+	h := &higher{search: s}
+	defer func() {
+		for _, r := range h.list {
+			r.take()
+		}
+	}()
+	for d := denied; !h.heals(d); d = s.ask() {
+		if !h.raiseFor(d.Violations) {
+			return nil
+		}
+	}
+	h.leaveOut()
+	h.lower()
+	if !h.comply() {
+		return nil
+	}
+	list := make([]Raise, len(h.list))
+	for i, r := range h.list {
+		list[i] = r.Raise
+	}
+	slices.SortStableFunc(list, compareRaises)
+	return list
+}
+
+func compareRaises(a, b Raise) int {
+	return cmp.Or(strings.Compare(a.Tree, b.Tree), comparePaths(a.Node, b.Node), strings.Compare(a.Resource, b.Resource))
+}
+
+// higher are the limits that are raised now.
+type higher struct {
+	*search
+	list []*raised
+}
+
+func (h *higher) find(v Violation) *raised {
+	for _, r := range h.list {
+		if r.Tree == v.Tree && r.Node == v.Node && r.Resource == v.Resource && r.Kind == v.Kind && r.Holder == v.Holder {
+			return r
+		}
+	}
+	return nil
+}
+
+// heals is true if the request is admitted, or only stopped by limits that are raised in words.
+func (h *higher) heals(d Decision) bool {
+	return d.Granted || len(d.Violations) > 0 && !slices.ContainsFunc(d.Violations, func(v Violation) bool { return !h.covers(v) })
+}
+
+func (h *higher) covers(v Violation) bool {
+	r := h.find(v)
+	return r != nil && r.node == nil && r.To >= v.Used.plus(v.Requested)
+}
+
+// raiseFor makes room for all violations; false if that cannot be, or there are none.
+func (h *higher) raiseFor(violations []Violation) bool {
+	for _, v := range violations {
+		if h.covers(v) {
+			continue
+		}
+		r := h.find(v)
+		if r == nil {
+			r = h.begin(v)
+		}
+		if r.To = r.To.plus(v.Missing()); r.To > MaxAmount {
+			return false
+		}
+		r.put()
+	}
+	return len(violations) > 0
+}
+
+// begin adds a limit that is not raised yet.
+func (h *higher) begin(v Violation) *raised {
+	r := &raised{Raise: Raise{Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder, From: v.Limit, To: v.Limit}}
+	if v.Kind == OfResource && v.Holder.Kind == TheNode {
+		t := h.ledger.trees[v.Tree]
+		if n := t.byPath[v.Node]; n != nil { // it may be one that the request would make
+			r.at(n, t.resource(v.Resource).index)
+		}
+	}
+	h.list = append(h.list, r)
+	return r
+}
+
+func (r *raised) at(n *node, resource int) {
+	r.node, r.resource, r.before, r.From, r.To = n, resource, n.limits[resource], n.ceilings[resource], n.ceilings[resource]
+}
+
+// leaveOut drops every raise that the others can do without, those of the leaves first: room that all share is dearer.
+func (h *higher) leaveOut() {
+	for i := 0; len(h.list) > 1 && i < len(h.list); {
+		all, r := h.list, h.list[i]
+		r.take()
+		h.list = slices.Delete(slices.Clone(all), i, i+1)
+		if !h.heals(h.ask()) {
+			h.list = all
+			r.put()
+			i++
+		}
+	}
+}
+
+// lower finds the least that will do where something may be borrowed; elsewhere what is missing is the least.
+func (h *higher) lower() {
+	for _, r := range h.list {
+		if r.node == nil || !r.node.special {
+			continue
+		}
+		for low := r.From; r.To-low > 1; {
+			high := r.To
+			r.To = low + (high-low)/2
+			r.put()
+			if !h.heals(h.ask()) {
+				low, r.To = r.To, high
+				r.put()
+			}
+		}
+	}
+}
+
+// comply raises the parents as far as their policies want it, so that the raises can be carried out; false if some
+// policy does not allow them whatever the parent's limit.
+func (h *higher) comply() bool {
+	for again := true; again; {
+		again = false
+		for _, r := range slices.Clone(h.list) {
+			if r.node == nil || r.node.parent == nil {
+				continue
+			}
+			parent := r.node.parent
+			switch least, ok := parent.leastLimit(r.resource); {
+			case !ok:
+				return false
+			case least > parent.ceilings[r.resource]:
+				h.raiseTo(parent, r.resource, least)
+				again = true
+			}
+		}
+	}
+	return true
+}
+
+func (h *higher) raiseTo(n *node, resource int, to Amount) {
+	name := n.tree.resources[resource].Name
+	r := h.find(Violation{Tree: n.treeName, Node: n.path, Resource: name})
+	if r == nil {
+		r = &raised{Raise: Raise{Tree: n.treeName, Node: n.path, Resource: name}}
+		r.at(n, resource)
+		h.list = append(h.list, r)
+	}
+	r.To = to
+	r.put()
+}
+
+// leastLimit is the least limit, from the present one up, that the node's policy wants above its children's; false if
+// there is none.
+func (n *node) leastLimit(resource int) (Amount, bool) {
+	f := n.family(resource, n.own[resource], nil)
+	breaks := func(limit Amount) bool {
+		f.Limit = AtMost(limit)
+		return n.policy.CheckFamily(f) != ""
+	}
+	low, high := n.ceilings[resource], MaxAmount
+	switch {
+	case n.policy.CheckFamily(f) == "":
+		return low, true
+	case breaks(high):
+		return 0, false
+	}
+	for high-low > 1 {
+		if middle := low + (high-low)/2; breaks(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high, true
+}
