@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/rpc"
 )
 
-// frontEnds are the protocols of other systems that every node serves beside the API.
+// frontEnds answer in the words of other systems, on the API's port.
 var frontEnds = []rpc.FrontEnd{
 	{Pattern: "/ws/v1/", New: func(s rpc.Services) http.Handler { return yunikorn.NewHandler(s.Trees) }},
 }

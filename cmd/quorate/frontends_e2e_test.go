@@ -42,20 +42,11 @@ func TestYuniKornOverACluster(t *testing.T) {
 		awaitReady(t, servers[f.id], f)
 	}
 	pod := "--at default:dev --amount memory=8G --user sue --group development --application app-1 --amount "
-	for _, c := range []struct {
-		args string
-		code int
-		says string
-	}{
+	playSteps(t, nodes[0], []step{
 		{"apply --from yunikorn -f ../../examples/yunikorn/queues.yaml", 0, "revision 1"},
-		{"allocate --id pod-1 " + pod + "vcore=2", 0, "pod-1"},
-		{"allocate --id pod-2 " + pod + "vcore=4", 3, "sue"},
-	} {
-		args := append(strings.Fields(c.args), "--server", nodes[0].url())
-		if end := run(t, args...); end.code != c.code || !strings.Contains(end.stdout+end.stderr, c.says) {
-			t.Errorf("quorate %s: exit code %d, want %d saying %q\n%s%s", c.args, end.code, c.code, c.says, end.stdout, end.stderr)
-		}
-	}
+		{"allocate --id pod-1 " + pod + "vcore=2", 0, "granted"},
+		{"allocate --id pod-2 " + pod + "vcore=4", 3, "user sue"},
+	})
 	for path, want := range yunikornAnswers {
 		for _, f := range nodes {
 			status, body := get(t, f.url()+"/ws/v1/partition/default/"+path)
@@ -66,6 +57,12 @@ func TestYuniKornOverACluster(t *testing.T) {
 				t.Errorf("%s: %s answers\n%s\nand %s\n%s", path, f.id, body, nodes[0].id, first)
 			}
 		}
+	}
+	if status, body := get(t, nodes[1].url()+"/ws/v1/partition/nowhere/queues"); status != http.StatusNotFound {
+		t.Errorf("an unknown partition: %d %s", status, body)
+	}
+	if status, body := post(t, nodes[2].url()+"/ws/v1/validate-conf", "partitions: []"); body != "{\"allowed\":true}\n" {
+		t.Errorf("a good configuration: %d %s", status, body)
 	}
 }
 
