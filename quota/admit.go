@@ -14,6 +14,7 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 		return l.decide(a.claims), nil
 	}
 	t := l.try(a)
+	t.attach()
 	violations := t.settleSoft()
 	if len(violations) == 0 {
 		violations = t.check()

@@ -25,8 +25,10 @@ func (l *Ledger) unbook(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims--
 	c.at.tree.claims--
+	l.vacate(c.at)
 	if c.more != nil && c.more.home != nil {
 		c.more.home.homes--
+		l.vacate(c.more.home)
 	}
 	for _, p := range c.amounts {
 		p.resource.holds--

@@ -51,13 +51,16 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, map[string]quota.TreeS
 		return refusal(quota.Invalid, ""), nil
 	}
 	after := maps.Clone(o.trees)
-	seen := map[string]bool{}
-	var v verdict
-	for _, spec := range c.Trees {
-		if seen[spec.Name] || !o.goodTree(spec) {
+	for i, spec := range c.Trees {
+		if slices.ContainsFunc(c.Trees[:i], func(other quota.TreeSpec) bool { return other.Name == spec.Name }) {
 			return refusal(quota.Invalid, ""), nil
 		}
-		seen[spec.Name] = true
+	}
+	var v verdict
+	for _, spec := range c.Trees {
+		if !o.goodTree(spec) {
+			return refusal(quota.Invalid, ""), nil
+		}
 		if o.takesWhatIsHeld(spec) {
 			return refusal(quota.InUse, ""), nil
 		}
