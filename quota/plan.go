@@ -119,13 +119,28 @@ func (l *Ledger) planTree(w wish) (*succession, *Error) {
 	if err := s.checkInUse(); err != nil {
 		return nil, err
 	}
-	if n := draft.size(); n > l.bounds.NodesPerTree {
-		return nil, refuse(Full, w.field+".nodes", "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, l.bounds.NodesPerTree)
+	if err := l.checkKept(draft, w.field); err != nil {
+		return nil, err
 	}
 	if breaches := s.breaches(); len(breaches) > 0 {
 		return nil, breached(breaches)
 	}
 	return s, nil
+}
+
+// checkKept holds a draft to the bounds once more, with the nodes made on demand that it keeps.
+func (l *Ledger) checkKept(draft *tree, field string) *Error {
+	if n := draft.size(); n > l.bounds.NodesPerTree {
+		return refuse(Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, l.bounds.NodesPerTree)
+	}
+	var err *Error
+	draft.root.walk(func(n *node) bool {
+		if n.made && n.path != n.from.path {
+			err = checkPath(n.path, field, l.bounds.Depth)
+		}
+		return err == nil
+	})
+	return err
 }
 
 func (w wish) origins(old *tree) []origin {
