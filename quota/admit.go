@@ -57,6 +57,7 @@ func (t *trial) settleSoft() []Violation {
 func (t *trial) check() []Violation {
 	a := t.newcomer()
 	violations := t.ledger.decide(a.rest()).Violations
+	violations = append(violations, a.uncountable()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
 	return append(violations, t.ledger.checkPrincipals(a)...)
 }

@@ -36,7 +36,12 @@ func decideApart(claims []placedClaim) Decision {
 
 // fits appends a violation if the node's subtree has no room for amount more.
 func (n *node) fits(violations []Violation, r *resource, amount Amount) []Violation {
-	used, limit := n.subtree[r.index], n.ceilings[r.index]
+	return n.fitsIn(n.ceilings[r.index], violations, r, amount)
+}
+
+// fitsIn is the same for any limit.
+func (n *node) fitsIn(limit Amount, violations []Violation, r *resource, amount Amount) []Violation {
+	used := n.subtree[r.index]
 	if used+amount <= limit && amount <= MaxAmount {
 		return violations
 	}
@@ -51,9 +56,19 @@ type demand struct {
 	amounts []placedAmount // by resource index
 }
 
-// decideTogether first adds up what the claims ask of every node on their paths, so that a common ancestor is asked
-// once, for the sum.
+// decideTogether asks a common ancestor of several claims once, for the sum.
 func decideTogether(claims []placedClaim) Decision {
+	var violations []Violation
+	for _, d := range demandsOf(claims) {
+		for _, p := range d.amounts {
+			violations = d.node.fits(violations, p.resource, p.amount)
+		}
+	}
+	return Decision{Granted: len(violations) == 0, Violations: violations}
+}
+
+// demandsOf adds up what claims ask of every node on their paths, in the order of the claims, upwards.
+func demandsOf(claims []placedClaim) []demand {
 	var demands []demand
 	place := map[*node]int{}
 	for _, c := range claims {
@@ -69,13 +84,7 @@ func decideTogether(claims []placedClaim) Decision {
 			}
 		}
 	}
-	var violations []Violation
-	for _, d := range demands {
-		for _, p := range d.amounts {
-			violations = d.node.fits(violations, p.resource, p.amount)
-		}
-	}
-	return Decision{Granted: len(violations) == 0, Violations: violations}
+	return demands
 }
 
 // add joins an amount, keeping the resources in their order.
