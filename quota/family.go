@@ -51,7 +51,6 @@ func (s *succession) breaches() []Breach {
 	})
 	if s.old != nil {
 		breaches = append(breaches, s.overfull()...)
-		breaches = append(breaches, s.old.borrowersOutside(s.draft)...)
 	}
 	return breaches
 }

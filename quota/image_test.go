@@ -30,6 +30,11 @@ func load(image *quota.Image, b quota.Bounds) (*quota.Ledger, error) {
 			return nil, err
 		}
 	}
+	for _, e := range image.Events() {
+		if err := loader.AddEvent(e); err != nil {
+			return nil, err
+		}
+	}
 	return loader.Finish()
 }
 
@@ -37,7 +42,7 @@ func load(image *quota.Image, b quota.Bounds) (*quota.Ledger, error) {
 func picture(image *quota.Image) string {
 	data, err := json.Marshal(map[string]any{
 		"header": image.Header, "trees": image.Trees(), "revisions": image.Revisions(),
-		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()),
+		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
 	})
 	if err != nil {
 		panic(err)

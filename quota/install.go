@@ -60,9 +60,9 @@ func (l *Ledger) replace(s *succession) {
 	for _, n := range drafted {
 		n.from = nil
 	}
+	l.reseat(t)
 	if slices.ContainsFunc(s.changes, Change.restructures) {
 		t.recount()
-		l.reseat(t)
 	}
 }
 

@@ -3,8 +3,8 @@ package quota
 // recount rebuilds what is counted for users and groups from the held claims, after nodes have moved.
 func (t *tree) recount() {}
 
-// reseat settles the claims of a borrowing tree anew after nodes have moved or changed their rules.
+// reseat settles who sits where after any change of a tree.
 func (l *Ledger) reseat(*tree) {}
 
-// borrowersOutside says which claims a draft would leave where they may not be.
-func (t *tree) borrowersOutside(*tree) []Breach { return nil }
+// borrowersOutside are breaches where a draft would no longer let claims be counted above their nodes.
+func (l *Ledger) borrowersOutside(*succession) []Breach { return nil }

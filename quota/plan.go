@@ -122,7 +122,11 @@ func (l *Ledger) planTree(w wish) (*succession, *Error) {
 	if err := l.checkKept(draft, w.field); err != nil {
 		return nil, err
 	}
-	if breaches := s.breaches(); len(breaches) > 0 {
+	breaches := s.breaches()
+	if old != nil {
+		breaches = append(breaches, l.borrowersOutside(s)...)
+	}
+	if len(breaches) > 0 {
 		return nil, breached(breaches)
 	}
 	return s, nil
