@@ -23,7 +23,8 @@ func (l *Ledger) draft(spec TreeSpec, field string) (*tree, *Error) {
 		return nil, refuse(Invalid, field+".nodes", "tree %s has %d nodes with its root; 1 to %d are allowed", spec.Name, n, l.bounds.NodesPerTree)
 	}
 	for i, n := range spec.Nodes {
-		if err := l.draftNode(t, n, i, nodeField(field, i)); err != nil {
+		if err := l.draftNode(t, n, i); err != nil {
+			err.Field = nodeField(field, i) + err.Field
 			return nil, err
 		}
 	}

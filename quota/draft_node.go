@@ -2,29 +2,30 @@ package quota
 
 import "fmt"
 
-func (l *Ledger) draftNode(t *tree, spec NodeSpec, i int, field string) *Error {
+// draftNode checks one node of a specification and puts it into the draft. Fields of refusals are relative to the node.
+func (l *Ledger) draftNode(t *tree, spec NodeSpec, i int) *Error {
 	if (i == 0) != (spec.Path == "") {
-		return refuse(Invalid, field+".path", "the first node of tree %s is its root with an empty path, and no other is; got %q", t.name, clip(spec.Path))
+		return refuse(Invalid, ".path", "the first node of tree %s is its root with an empty path, and no other is; got %q", t.name, clip(spec.Path))
 	}
-	if err := checkPath(spec.Path, field+".path", l.bounds.Depth); err != nil {
+	if err := checkPath(spec.Path, ".path", l.bounds.Depth); err != nil {
 		return err
 	}
 	if t.byPath[spec.Path] != nil {
-		return refuse(Invalid, field+".path", "tree %s lists node %q twice", t.name, spec.Path)
+		return refuse(Invalid, ".path", "tree %s lists node %q twice", t.name, spec.Path)
 	}
 	if spec.Policy != "" && policies[spec.Policy] == nil {
-		return refuse(Invalid, field+".policy", "there is no policy %q; known are %s", clip(spec.Policy), policyNames())
+		return refuse(Invalid, ".policy", "there is no policy %q; known are %s", clip(spec.Policy), policyNames())
 	}
-	if err := l.checkLabels(spec.Labels, field+".labels"); err != nil {
+	if err := l.checkLabels(spec.Labels, ".labels"); err != nil {
 		return err
 	}
-	if err := l.checkAdmins(spec.Admins, field+".admins"); err != nil {
+	if err := l.checkAdmins(spec.Admins, ".admins"); err != nil {
 		return err
 	}
 	if spec.Applications < 0 || spec.Applications > MaxAmount {
-		return refuse(Invalid, field+".applications", "the limit of applications is %d; 0 (no limit) to %d are allowed", spec.Applications, MaxAmount)
+		return refuse(Invalid, ".applications", "the limit of applications is %d; 0 (no limit) to %d are allowed", spec.Applications, MaxAmount)
 	}
-	n, err := t.draftLimits(&spec, field)
+	n, err := t.draftLimits(&spec)
 	if err != nil {
 		return err
 	}
@@ -34,17 +35,17 @@ func (l *Ledger) draftNode(t *tree, spec NodeSpec, i int, field string) *Error {
 }
 
 // draftLimits makes the node of a specification, whose lists of limits must be right.
-func (t *tree) draftLimits(spec *NodeSpec, field string) (*node, *Error) {
-	if err := t.checkLimits(spec.Limits, field+".limits", "limit"); err != nil {
+func (t *tree) draftLimits(spec *NodeSpec) (*node, *Error) {
+	if err := t.checkLimits(spec.Limits, ".limits", "limit"); err != nil {
 		return nil, err
 	}
-	if err := t.checkLimits(spec.Defaults, field+".defaults", "default"); err != nil {
+	if err := t.checkLimits(spec.Defaults, ".defaults", "default"); err != nil {
 		return nil, err
 	}
-	if err := t.checkLimits(spec.Borrow, field+".borrow", "bound of borrowing"); err != nil {
+	if err := t.checkLimits(spec.Borrow, ".borrow", "bound of borrowing"); err != nil {
 		return nil, err
 	}
-	if err := t.checkLimits(spec.Lend, field+".lend", "bound of lending"); err != nil {
+	if err := t.checkLimits(spec.Lend, ".lend", "bound of lending"); err != nil {
 		return nil, err
 	}
 	n := t.blank(spec)

@@ -43,7 +43,7 @@ func (s *succession) breaches() []Breach {
 	s.draft.root.walk(func(n *node) bool {
 		for _, r := range s.draft.resources {
 			now := n.family(r.index, n.own[r.index], nil)
-			if before := s.familyBefore(n, r); before == nil || !sameLimits(*before, now) {
+			if before, known := s.familyBefore(n, r); !known || !sameLimits(before, now) {
 				breaches = append(breaches, n.breachOf(r, now)...)
 			}
 		}
@@ -55,18 +55,17 @@ func (s *succession) breaches() []Breach {
 	return breaches
 }
 
-// familyBefore is the family that the draft's node had in the old tree under the same policy, or nil.
-func (s *succession) familyBefore(n *node, r *resource) *Family {
+// familyBefore is the family that the draft's node had in the old tree under the same policy, if there was one.
+func (s *succession) familyBefore(n *node, r *resource) (Family, bool) {
 	was := n.from
 	if was == nil || was.policy != n.policy {
-		return nil
+		return Family{}, false
 	}
 	known := s.old.resource(r.Name)
 	if known == nil {
-		return nil
+		return Family{}, false
 	}
-	f := was.family(known.index, was.own[known.index], nil)
-	return &f
+	return was.family(known.index, was.own[known.index], nil), true
 }
 
 // sameLimits compares the limits of two families. Children that only have other names are the same.
