@@ -105,7 +105,7 @@ func (d *differ) bounds(path, field string, before, after []ResourceLimit) {
 
 func hardText(hard bool) string {
 	if hard {
-		return "on"
+		return "hard"
 	}
 	return ""
 }

@@ -294,7 +294,7 @@ func facts(trees map[string]quota.TreeSpec) map[fact]string {
 				all[fact{name, n.Path, "policy"}] = cmp.Or(p, "open")
 			}
 			if n.Hard {
-				all[fact{name, n.Path, "hard"}] = "on"
+				all[fact{name, n.Path, "hard"}] = "hard"
 			}
 			for _, l := range n.Limits {
 				all[fact{name, n.Path, "limit " + l.Resource}] = l.Limit.String()
