@@ -177,10 +177,10 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
 		}
 		if i < len(image.Groups) && image.Groups[i] != "" {
-			if a.claims[i].more == nil {
-				a.claims[i].more = &claimParticulars{}
+			if image.Request.Principal.User == "" {
+				return nil, fmt.Errorf("allocation %q is counted in group %s, but has no user", a.id, image.Groups[i])
 			}
-			a.claims[i].more.group = image.Groups[i]
+			a.claims[i].particulars().group = image.Groups[i]
 		}
 	}
 	return a, nil

@@ -243,6 +243,11 @@ func (o *oracle) goodTree(spec quota.TreeSpec) bool {
 			return false
 		}
 	}
+	for _, n := range spec.Nodes {
+		if n.Hard && holdersPolicy(spec, n.Path) != "borrowing" {
+			return false
+		}
+	}
 	return namePattern.MatchString(spec.Name) &&
 		len(spec.Resources) > 0 && len(spec.Resources) <= o.bounds.Resources &&
 		len(spec.Nodes) > 0 && len(spec.Nodes) <= o.bounds.NodesPerTree
