@@ -11,6 +11,9 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	if a.plain() {
 		return l.decide(a.claims), nil
 	}
+	if a.fitsAtHome() {
+		return Decision{Granted: true}, nil
+	}
 	t := l.try(a)
 	lost := t.settleSoft()
 	var violations []Violation
@@ -34,6 +37,26 @@ func (a *Allocation) plain() bool {
 	for i := range a.claims {
 		if a.claims[i].at.special {
 			return false
+		}
+	}
+	return true
+}
+
+// fitsAtHome is true if every claim has room at its node and everything above, so that nobody has to be moved for it: what
+// most claims that may borrow find.
+func (a *Allocation) fitsAtHome() bool {
+	if a.forced() || a.principal().User != "" || !sharesNoNode(a.claims) {
+		return false
+	}
+	for i := range a.claims {
+		c := &a.claims[i]
+		if c.forced() || c.at.special && !c.soft() || len(c.above(nil)) > 0 {
+			return false
+		}
+		for n := c.at; n != nil && n.borrows == BorrowSoftly; n = n.parent {
+			if !n.takes(c.amounts) {
+				return false
+			}
 		}
 	}
 	return true

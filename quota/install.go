@@ -1,5 +1,7 @@
 package quota
 
+import "slices"
+
 // install makes a checked draft part of the ledger. Where an old tree exists, its nodes and resources are changed in
 // place: allocations point at them.
 func (l *Ledger) install(draft, old *tree) {
@@ -15,6 +17,7 @@ func (l *Ledger) install(draft, old *tree) {
 	}
 	l.nodes += len(draft.byPath) - len(old.byPath)
 	old.settings = draft.settings
+	before, resources := old.seating(), old.resources
 	from := old.adoptResources(draft.resources)
 	for path := range old.byPath {
 		if draft.byPath[path] == nil {
@@ -32,7 +35,7 @@ func (l *Ledger) install(draft, old *tree) {
 	for _, n := range drafted {
 		old.byPath[n.path].relate(n)
 	}
-	l.reseat(old)
+	l.reseat(old, before, slices.Equal(resources, old.resources))
 }
 
 // enter gives a new node its identity and its empty usage.

@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"cmp"
+	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -378,7 +379,19 @@ func (o *oracle) restore(s saved) {
 	o.seat, o.gone = s.seat, nil
 }
 
-// reseat settles the seats of a tree after a change.
+// seating is what decides who may sit where.
+func seating(spec quota.TreeSpec) string {
+	text := ""
+	for _, r := range spec.Resources {
+		text += r.Name + "|"
+	}
+	for _, n := range spec.Nodes {
+		text += fmt.Sprint(n.Path, "|", policyOf(spec, n.Path) == "borrowing", "|")
+	}
+	return text
+}
+
+// reseat settles the seats of a tree after a change of its seating.
 func (o *oracle) reseat(tree string) {
 	var sitters []claimOf
 	for _, g := range o.held() {
