@@ -12,9 +12,13 @@ import (
 // on each further level; two resources, claims of one each, spread evenly over the leaves. What is live is held before the
 // clock starts.
 
-var softSizes = []struct{ nodes, live int }{
+var softSizes = []softSize{
 	{10, 100}, {10, 10_000}, {10, 100_000}, {100, 100}, {100, 10_000}, {100, 100_000}, {1000, 100}, {1000, 10_000}, {1000, 100_000},
 }
+
+type softSize struct{ nodes, live int }
+
+func (s softSize) String() string { return fmt.Sprintf("nodes=%d/live=%d", s.nodes, s.live) }
 
 // softTree has a root, nine areas and levels of ten below them; the leaves are limited to leaf, everything else to inner,
 // and the root to top.
@@ -106,21 +110,15 @@ func pairsAt(b *testing.B, l *quota.Ledger, leaves []string) {
 	})
 }
 
-// each runs a benchmark in every size.
-func each(b *testing.B, run func(b *testing.B, nodes, live int)) {
-	b.Helper()
-	for _, s := range softSizes {
-		b.Run(fmt.Sprintf("nodes=%d/live=%d", s.nodes, s.live), func(b *testing.B) { run(b, s.nodes, s.live) })
-	}
-}
-
 // BenchmarkSoftRoom: one op is a claim with room in its leaf, and its release.
 func BenchmarkSoftRoom(b *testing.B) {
-	each(b, func(b *testing.B, nodes, live int) {
-		spec, leaves := softTree(nodes, quota.MaxAmount, quota.MaxAmount, quota.MaxAmount)
-		l := softLedger(b, spec, leaves, live)
-		pairsAt(b, l, leaves)
-	})
+	for _, s := range softSizes {
+		b.Run(s.String(), func(b *testing.B) {
+			spec, leaves := softTree(s.nodes, quota.MaxAmount, quota.MaxAmount, quota.MaxAmount)
+			l := softLedger(b, spec, leaves, s.live)
+			pairsAt(b, l, leaves)
+		})
+	}
 }
 
 // crowded has leaves that are full and a tenth of the live claims borrowing at the root, where there is room; they belong to
@@ -150,51 +148,57 @@ func crowded(b *testing.B, nodes, live, borrowing int) (*quota.Ledger, []string)
 
 // BenchmarkSoftBorrow: one op is a claim that borrows at the root, and its release.
 func BenchmarkSoftBorrow(b *testing.B) {
-	each(b, func(b *testing.B, nodes, live int) {
-		l, leaves := crowded(b, nodes, live, 9)
-		pairsAt(b, l, leaves)
-	})
+	for _, s := range softSizes {
+		b.Run(s.String(), func(b *testing.B) {
+			l, leaves := crowded(b, s.nodes, s.live, 9)
+			pairsAt(b, l, leaves)
+		})
+	}
 }
 
 // BenchmarkSoftTenth: one op is the release of a live claim, picked at random, and a new one for it, while a tenth of them
 // borrows at the root.
 func BenchmarkSoftTenth(b *testing.B) {
-	each(b, func(b *testing.B, nodes, live int) {
-		l, leaves := crowded(b, nodes, live, 9)
-		held := l.View().Counts().Held
-		ids := make([]string, held)
-		for i := range ids {
-			ids[i] = jobID(i)
-		}
-		random := uint64(1)
-		timed(b, func(i int) {
-			random = random*6364136223846793005 + 1442695040888963407
-			at := int(random >> 33 % uint64(held))
-			l.Apply(quota.Stamp{}, quota.Release{ID: ids[at]})
-			ids[at] = jobID(held + i)
-			hold(b, l, ids[at], leaves[at%len(leaves)], 1, quota.Standing{})
+	for _, s := range softSizes {
+		b.Run(s.String(), func(b *testing.B) {
+			l, leaves := crowded(b, s.nodes, s.live, 9)
+			held := l.View().Counts().Held
+			ids := make([]string, held)
+			for i := range ids {
+				ids[i] = jobID(i)
+			}
+			random := uint64(1)
+			timed(b, func(i int) {
+				random = random*6364136223846793005 + 1442695040888963407
+				at := int(random >> 33 % uint64(held))
+				l.Apply(quota.Stamp{}, quota.Release{ID: ids[at]})
+				ids[at] = jobID(held + i)
+				hold(b, l, ids[at], leaves[at%len(leaves)], 1, quota.Standing{})
+			})
 		})
-	})
+	}
 }
 
 // BenchmarkSoftReclaim: one op is a claim of a free share that preempts a borrower at the root, its release, and the
 // borrower again.
 func BenchmarkSoftReclaim(b *testing.B) {
-	each(b, func(b *testing.B, nodes, live int) {
-		l, leaves := crowded(b, nodes, live, 1)
-		held := quota.AtMost(quota.Amount(l.View().Counts().Held))
-		l.Apply(quota.Stamp{}, quota.SetLimits{Tree: "t", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: held}, {Resource: "memory", Limit: held}}})
-		raise(b, l, leaves[0])
-		timed(b, func(i int) {
-			owner, next := fmt.Sprintf("owner-%d", i), fmt.Sprintf("again-%d", i)
-			out := hold(b, l, owner, leaves[0], 1, quota.Standing{})
-			if len(out.Decision.Preempted) != 1 {
-				b.Fatalf("%+v", out.Decision)
-			}
-			l.Apply(quota.Stamp{}, quota.Release{ID: owner})
-			hold(b, l, next, leaves[len(leaves)-1], 1, quota.Standing{})
+	for _, s := range softSizes {
+		b.Run(s.String(), func(b *testing.B) {
+			l, leaves := crowded(b, s.nodes, s.live, 1)
+			held := quota.AtMost(quota.Amount(l.View().Counts().Held))
+			l.Apply(quota.Stamp{}, quota.SetLimits{Tree: "t", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: held}, {Resource: "memory", Limit: held}}})
+			raise(b, l, leaves[0])
+			timed(b, func(i int) {
+				owner, next := fmt.Sprintf("owner-%d", i), fmt.Sprintf("again-%d", i)
+				out := hold(b, l, owner, leaves[0], 1, quota.Standing{})
+				if len(out.Decision.Preempted) != 1 {
+					b.Fatalf("%+v", out.Decision)
+				}
+				l.Apply(quota.Stamp{}, quota.Release{ID: owner})
+				hold(b, l, next, leaves[len(leaves)-1], 1, quota.Standing{})
+			})
 		})
-	})
+	}
 }
 
 // raise gives the path of a leaf room for one more, but for the root.
@@ -216,22 +220,24 @@ func raise(b *testing.B, l *quota.Ledger, leaf string) {
 // BenchmarkSoftPriority: one op is a claim of a higher priority that preempts one in a full tree of soft nodes, its release,
 // and a claim of the lower one again.
 func BenchmarkSoftPriority(b *testing.B) {
-	each(b, func(b *testing.B, nodes, live int) {
-		_, leaves := softTree(nodes, 0, 0, 0)
-		share := quota.Amount(max(1, live/len(leaves)))
-		count := int(share) * len(leaves)
-		spec, leaves := softTree(nodes, share, quota.MaxAmount, quota.Amount(count))
-		l := softLedger(b, spec, leaves, count)
-		timed(b, func(i int) {
-			high, low := fmt.Sprintf("high-%d", i), fmt.Sprintf("low-%d", i)
-			out := hold(b, l, high, leaves[i%len(leaves)], 1, quota.Standing{Priority: 1})
-			if len(out.Decision.Preempted) != 1 {
-				b.Fatalf("%+v", out.Decision)
-			}
-			l.Apply(quota.Stamp{}, quota.Release{ID: high})
-			hold(b, l, low, leaves[i%len(leaves)], 1, quota.Standing{})
+	for _, s := range softSizes {
+		b.Run(s.String(), func(b *testing.B) {
+			_, leaves := softTree(s.nodes, 0, 0, 0)
+			share := quota.Amount(max(1, s.live/len(leaves)))
+			count := int(share) * len(leaves)
+			spec, leaves := softTree(s.nodes, share, quota.MaxAmount, quota.Amount(count))
+			l := softLedger(b, spec, leaves, count)
+			timed(b, func(i int) {
+				high, low := fmt.Sprintf("high-%d", i), fmt.Sprintf("low-%d", i)
+				out := hold(b, l, high, leaves[i%len(leaves)], 1, quota.Standing{Priority: 1})
+				if len(out.Decision.Preempted) != 1 {
+					b.Fatalf("%+v", out.Decision)
+				}
+				l.Apply(quota.Stamp{}, quota.Release{ID: high})
+				hold(b, l, low, leaves[i%len(leaves)], 1, quota.Standing{})
+			})
 		})
-	})
+	}
 }
 
 // BenchmarkSoftUpdate changes a limit of a tree of a thousand nodes in which a hundred thousand claims sit.
