@@ -34,3 +34,14 @@ func Register(p ...Policy) (remove func()) {
 	maps.Copy(policies, registry(p...))
 	return func() { policies = before }
 }
+
+// CancelNow does what a Cancel does to what a reservation holds and has displaced.
+func (l *Ledger) CancelNow(id string) (restored []string) {
+	a := l.byID[id]
+	l.held.Delete(a.fence)
+	for i := range a.claims {
+		l.unbook(a, i)
+	}
+	l.bury(a, Cancelled, "")
+	return l.putBack(a)
+}

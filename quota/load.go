@@ -92,6 +92,9 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 func (ld *Loader) seat(a *Allocation, i int, image AllocationImage) error {
 	c := &a.claims[i]
 	home, seat := at(image.Homes, i), at(image.Seats, i)
+	if seat == 0 && c.at.borrows == BorrowSoftly {
+		return fmt.Errorf("allocation %q has no seat at %s, which borrows softly", a.id, c.at.place())
+	}
 	if home == 0 && seat == 0 {
 		return nil
 	}
