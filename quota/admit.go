@@ -1,7 +1,5 @@
 package quota
 
-import "slices"
-
 // admit decides whether an allocation that has its claims may be held. If so, and if more than plain limits had to be
 // looked at, its claims are booked already, and the trial can take that back; otherwise the trial is nil and nothing has
 // changed.
@@ -10,25 +8,31 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	if a.more != nil && a.more.mode == Reserve {
 		a.more.until = l.now.At + Instant(a.more.reserveFor)
 	}
+	l.enlist(a)
 	if a.plain() {
-		return l.decide(a.claims), nil
+		d := l.decide(a.claims)
+		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
+		d.Granted = len(d.Violations) == 0
+		return d, nil
 	}
 	t := l.try(a)
-	violations := t.settleSoft()
-	if len(violations) == 0 {
-		violations = t.check()
-	}
-	if len(violations) == 0 {
-		t.bookRest()
-		return Decision{Granted: true, Preempted: t.preempted}, t
+	lost := t.settleSoft()
+	var violations []Violation
+	if lost == nil {
+		if violations = t.check(); len(violations) == 0 {
+			t.bookRest()
+			return Decision{Granted: true, Preempted: t.preempted}, t
+		}
+	} else {
+		violations = lost.inTheWay()
 	}
 	t.rollback()
-	return Decision{Violations: l.everyViolation(a, violations)}, nil
+	return Decision{Violations: l.everyViolation(a, lost, violations)}, nil
 }
 
-// plain is true if nothing but limits of nodes decides.
+// plain is true if nothing but limits of nodes and of principals decides.
 func (a *Allocation) plain() bool {
-	if a.more != nil && (a.more.forced || a.more.principal.User != "") {
+	if a.more != nil && a.more.forced {
 		return false
 	}
 	for i := range a.claims {
@@ -40,13 +44,11 @@ func (a *Allocation) plain() bool {
 }
 
 // settleSoft finds places for the claims that may borrow softly, in the order of the request, and books them there. It
-// stops at the first that finds none.
-func (t *trial) settleSoft() []Violation {
+// stops at the first that finds none, and answers it.
+func (t *trial) settleSoft() *placedClaim {
 	for i := range t.newcomer().claims {
-		if c := &t.newcomer().claims[i]; c.soft() {
-			if violations := t.settle(i); len(violations) > 0 {
-				return violations
-			}
+		if c := &t.newcomer().claims[i]; c.soft() && !t.settle(i) {
+			return c
 		}
 	}
 	return nil
@@ -56,8 +58,25 @@ func (t *trial) settleSoft() []Violation {
 func (t *trial) check() []Violation {
 	a := t.newcomer()
 	violations := t.ledger.decide(a.rest()).Violations
+	violations = append(violations, t.ledger.checkForced(a)...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
-	return append(violations, t.ledger.checkPrincipals(a)...)
+	return append(violations, t.checkPrincipals(a)...)
+}
+
+// checkPrincipals looks at the ledger as it is without those claims that settleSoft has booked already.
+func (t *trial) checkPrincipals(a *Allocation) []Violation {
+	a.countSoft(-1)
+	defer a.countSoft(1)
+	return t.ledger.checkPrincipals(a)
+}
+
+// countSoft takes the claims that borrow softly off the accounts of their principal, or puts them back.
+func (a *Allocation) countSoft(sign Amount) {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.soft() && c.more != nil && c.more.track != nil {
+			c.more.track.add(c, sign)
+		}
+	}
 }
 
 // bookRest books what settleSoft has not booked.
@@ -69,16 +88,19 @@ func (t *trial) bookRest() {
 	}
 }
 
-// everyViolation lists all that stands in the way of a denied request, as the ledger is without it: soft are those of the
-// claim that found no place.
-func (l *Ledger) everyViolation(a *Allocation, soft []Violation) []Violation {
+// everyViolation lists all that stands in the way of a denied request, as the ledger is without it: lost is the claim that
+// found no place, if that is why. Only if nothing does then, those of the trial count: what other claims would have moved
+// was in the way.
+func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []Violation) []Violation {
 	all := l.decide(a.rest()).Violations
+	if lost != nil {
+		all = append(all, lost.inTheWay()...)
+	}
+	all = append(all, l.checkForced(a)...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)
-	for _, v := range soft {
-		if !slices.Contains(all, v) {
-			all = append(all, v)
-		}
+	if len(all) == 0 {
+		return tried
 	}
 	return all
 }

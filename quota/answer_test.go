@@ -97,6 +97,10 @@ func (p *player) read(word string, args []string) error {
 	switch word {
 	case "usage":
 		p.usage(v, args[0])
+	case "users":
+		p.principals(v, quota.AUser, args)
+	case "groups":
+		p.principals(v, quota.AGroup, args)
 	case "tree":
 		p.tree(v, args[0])
 	case "trees":
@@ -138,6 +142,9 @@ func (p *player) usage(v quota.View, place string) {
 			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", name, r.Resource.Name, standing(r))
 			name = ""
 		}
+		if n.Applications > 0 || n.MaxApplications > 0 {
+			_, _ = fmt.Fprintf(table, "\tapplications\t%d of %s\n", n.Applications, countWord(n.MaxApplications))
+		}
 	}
 	_ = table.Flush() // into a strings.Builder
 }
@@ -154,6 +161,66 @@ func standing(r quota.ResourceUsage) string {
 	text := fmt.Sprintf("limit %s\town %d\tsubtree %d\troom %s", limit, r.Own, r.Subtree, room)
 	if r.Over > 0 {
 		text += fmt.Sprintf("\tover by %d", r.Over)
+	}
+	return text
+}
+
+func countWord(n quota.Amount) string {
+	if n == 0 {
+		return "any"
+	}
+	return fmt.Sprint(n)
+}
+
+// principals pages by two, so that every scenario tries the pages.
+func (p *player) principals(v quota.View, kind quota.HolderKind, args []string) {
+	name, after := strings.Join(args[1:], ""), ""
+	for more := true; more; {
+		var list []quota.PrincipalUsage
+		var refused *quota.Error
+		if list, more, refused = v.Principals(args[0], kind, name, after, 2); refused != nil {
+			p.say("refused %s: %s", refused.Kind, refused.Error())
+			return
+		}
+		for _, u := range list {
+			p.principal(args[0], u)
+			after = u.Name
+		}
+	}
+}
+
+func (p *player) principal(tree string, u quota.PrincipalUsage) {
+	line := u.Name
+	for _, g := range u.Groups {
+		line += fmt.Sprintf(" %s:%s", g.Key, g.Value)
+	}
+	p.say("%s", line)
+	for _, n := range u.Nodes {
+		line := "  " + quota.Place(tree, n.Path)
+		for _, c := range n.Used {
+			line += fmt.Sprintf(" %s=%d", c.Resource, c.Amount)
+		}
+		if len(n.Applications) > 0 {
+			line += " runs " + strings.Join(n.Applications, ",")
+		}
+		p.say("%s%s", line, mostWords(n))
+	}
+}
+
+// mostWords are the limits of a user or group at a node.
+func mostWords(n quota.PrincipalNode) string {
+	if len(n.Limits) == 0 && n.MaxApplications == 0 {
+		return ""
+	}
+	text := ", at most"
+	for _, c := range n.Limits {
+		text += fmt.Sprintf(" %s=%d", c.Resource, c.Amount)
+	}
+	if n.MaxApplications > 0 {
+		text += fmt.Sprintf(" applications=%d", n.MaxApplications)
+	}
+	if n.Wildcard {
+		text += " as everybody"
 	}
 	return text
 }

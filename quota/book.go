@@ -3,18 +3,11 @@ package quota
 // book counts one claim of an allocation at its node and above.
 func (l *Ledger) book(a *Allocation, i int) {
 	c := &a.claims[i]
-	c.at.claims++
 	c.at.tree.claims++
-	if c.more != nil && c.more.home != nil {
-		c.more.home.homes++
-	}
 	for _, p := range c.amounts {
 		p.resource.holds++
-		c.at.add(p.resource.index, p.amount)
 	}
-	if c.at.borrows == BorrowSoftly {
-		l.sit(a, i)
-	}
+	l.arrive(a, i)
 	if c.more != nil && c.more.track != nil {
 		c.more.track.add(c, 1)
 	}
@@ -23,19 +16,42 @@ func (l *Ledger) book(a *Allocation, i int) {
 // unbook is the inverse of book.
 func (l *Ledger) unbook(a *Allocation, i int) {
 	c := &a.claims[i]
-	c.at.claims--
 	c.at.tree.claims--
+	for _, p := range c.amounts {
+		p.resource.holds--
+	}
+	l.depart(a, i)
+	if c.more != nil && c.more.track != nil {
+		c.more.track.add(c, -1)
+	}
+}
+
+// arrive counts what depends on the node where the claim is counted; a claim that is moved departs and arrives.
+func (l *Ledger) arrive(a *Allocation, i int) {
+	c := &a.claims[i]
+	c.at.claims++
+	if c.more != nil && c.more.home != nil {
+		c.more.home.homes++
+	}
+	for _, p := range c.amounts {
+		c.at.add(p.resource.index, p.amount)
+	}
+	if c.at.borrows == BorrowSoftly {
+		l.sit(a, i)
+	}
+}
+
+// depart is the inverse of arrive.
+func (l *Ledger) depart(a *Allocation, i int) {
+	c := &a.claims[i]
+	c.at.claims--
 	if c.more != nil && c.more.home != nil {
 		c.more.home.homes--
 	}
 	for _, p := range c.amounts {
-		p.resource.holds--
 		c.at.add(p.resource.index, -p.amount)
 	}
 	if c.at.borrows == BorrowSoftly {
 		l.stand(a, i)
-	}
-	if c.more != nil && c.more.track != nil {
-		c.more.track.add(c, -1)
 	}
 }

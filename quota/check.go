@@ -25,6 +25,12 @@ func (l *Ledger) Check() error {
 	if err := l.checkDue(); err != nil {
 		return err
 	}
+	if err := l.checkSeats(); err != nil {
+		return err
+	}
+	if err := l.checkAccounts(); err != nil {
+		return err
+	}
 	return l.checkEnded()
 }
 

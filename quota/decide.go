@@ -51,13 +51,24 @@ type demand struct {
 	amounts []placedAmount // by resource index
 }
 
-// decideTogether first adds up what the claims ask of every node on their paths, so that a common ancestor is asked
-// once, for the sum.
+// decideTogether asks a common ancestor of several claims once, for the sum.
 func decideTogether(claims []placedClaim) Decision {
+	var violations []Violation
+	for _, d := range demandsOf(claims, func(c *placedClaim) *node { return c.at }) {
+		for _, p := range d.amounts {
+			violations = d.node.fits(violations, p.resource, p.amount)
+		}
+	}
+	return Decision{Granted: len(violations) == 0, Violations: violations}
+}
+
+// demandsOf adds up what claims ask of every node on the ways up from where they begin.
+func demandsOf(claims []placedClaim, begin func(*placedClaim) *node) []demand {
 	var demands []demand
 	place := map[*node]int{}
-	for _, c := range claims {
-		for n := c.at; n != nil; n = n.parent {
+	for i := range claims {
+		c := &claims[i]
+		for n := begin(c); n != nil; n = n.parent {
 			i, known := place[n]
 			if !known {
 				i = len(demands)
@@ -69,13 +80,7 @@ func decideTogether(claims []placedClaim) Decision {
 			}
 		}
 	}
-	var violations []Violation
-	for _, d := range demands {
-		for _, p := range d.amounts {
-			violations = d.node.fits(violations, p.resource, p.amount)
-		}
-	}
-	return Decision{Granted: len(violations) == 0, Violations: violations}
+	return demands
 }
 
 // add joins an amount, keeping the resources in their order.

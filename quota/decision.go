@@ -121,18 +121,18 @@ func (d Decision) Explain() string {
 }
 
 func (v Violation) sentence() string {
+	at := ""
+	if v.Holder.Kind != TheNode {
+		at = "at "
+	}
 	switch v.Kind {
 	case OfApplications:
-		return fmt.Sprintf("%sat %s runs %d of %d applications, %d requested, %d missing",
-			v.Holder, Place(v.Tree, v.Node), v.Used, v.Limit, v.Requested, v.Missing())
+		return fmt.Sprintf("%s%s%s runs %d of %d applications, %d requested, %d missing",
+			v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Requested, v.Missing())
 	case OfBorrowing:
 		return fmt.Sprintf("%s borrows %d of %d %s, %d requested, %d missing",
 			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
 	case OfResource:
-	}
-	at := ""
-	if v.Holder.Kind != TheNode {
-		at = "at "
 	}
 	return fmt.Sprintf("%s%s%s holds %d of %d %s, %d requested, %d missing",
 		v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())

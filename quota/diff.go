@@ -77,6 +77,10 @@ func (d *differ) node(before, after *node) {
 	d.add(after.path, "policy", policyText(was, before != nil), policyText(after.spec, true))
 	d.limits(after.path, was.Limits, after.spec.Limits)
 	d.labels(after.path, was.Labels, after.spec.Labels)
+	d.bounds(after.path, "borrow ", was.Borrow, after.spec.Borrow)
+	d.bounds(after.path, "lend ", was.Lend, after.spec.Lend)
+	d.add(after.path, "hard", hardText(was.Hard), hardText(after.spec.Hard))
+	d.principals(after.path, was, after.spec)
 }
 
 // policyText is the policy as configured; a new node that inherits is no change.
@@ -91,6 +95,19 @@ func (d *differ) limits(path string, before, after []ResourceLimit) {
 	merge(before, after, func(l ResourceLimit) string { return l.Resource }, func(name string, was, is *ResourceLimit) {
 		d.add(path, "limit "+name, limitText(was), limitText(is))
 	})
+}
+
+func (d *differ) bounds(path, field string, before, after []ResourceLimit) {
+	merge(before, after, func(l ResourceLimit) string { return l.Resource }, func(name string, was, is *ResourceLimit) {
+		d.add(path, field+name, limitText(was), limitText(is))
+	})
+}
+
+func hardText(hard bool) string {
+	if hard {
+		return "hard"
+	}
+	return ""
 }
 
 func limitText(l *ResourceLimit) string {

@@ -11,6 +11,7 @@
 //
 //	I1  subtree usage of a node = its own usage + the sum over its children
 //	I2  own usage = sum over the claims placed at the node by held allocations
+//	I3  what a user or group holds at a node, and which applications run = what the held claims at home there and below say
 //	I4  no admission raised any usage above a limit
 //	I6  under a policy that bounds the sum of children's limits, that sum is within the bound
 //	I8  fences are unique and increasing

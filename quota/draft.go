@@ -74,7 +74,11 @@ func (l *Ledger) draftNode(t *tree, spec NodeSpec, i int, field string) *Error {
 	if err != nil {
 		return err
 	}
-	t.byPath[spec.Path] = &node{address: &address{t.name, spec.Path}, tree: t, spec: &spec, limits: limits}
+	rules, err := l.draftPrincipals(t, &spec, field)
+	if err != nil {
+		return err
+	}
+	t.byPath[spec.Path] = &node{address: &address{t.name, spec.Path}, tree: t, spec: &spec, limits: limits, rules: rules}
 	return nil
 }
 

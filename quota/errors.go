@@ -59,7 +59,8 @@ func (e *Error) Error() string {
 type Breach struct {
 	// Tree and Node name the node whose rule is broken; Policy is the policy in force there.
 	Tree, Node, Policy string
-	Resource           string
+	// Resource is empty if the rule is not about a single one.
+	Resource string
 	// Text says the rule with its numbers.
 	Text string
 }

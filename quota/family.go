@@ -69,9 +69,9 @@ func sameLimits(a, b Family) bool { return a.Limit == b.Limit && slices.Equal(a.
 // breached makes the refusal that lists every breach.
 func breached(breaches []Breach) *Error {
 	first := breaches[0]
-	err := refuse(PolicyBreach, "", "policy %s of %s forbids it for %s: %s", first.Policy, Place(first.Tree, first.Node), first.Resource, first.Text)
+	err := refuse(PolicyBreach, "", "policy %s of %s forbids it%s: %s", first.Policy, Place(first.Tree, first.Node), first.forResource(), first.Text)
 	for _, b := range breaches[1:] {
-		err.Text += "; and of " + Place(b.Tree, b.Node) + " for " + b.Resource + ": " + b.Text
+		err.Text += "; and of " + Place(b.Tree, b.Node) + b.forResource() + ": " + b.Text
 		if len(err.Text) > 4*MaxReason {
 			err.Text += "; and more"
 			break
@@ -79,4 +79,12 @@ func breached(breaches []Breach) *Error {
 	}
 	err.Breaches = breaches[:min(len(breaches), MaxRevisionChanges)]
 	return err
+}
+
+// forResource names what the rule is about, if it is about one resource.
+func (b Breach) forResource() string {
+	if b.Resource == "" {
+		return ""
+	}
+	return " for " + b.Resource
 }

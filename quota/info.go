@@ -81,6 +81,9 @@ type NodeUsage struct {
 	// Policy is the one in force, own or inherited.
 	Policy    string
 	Resources []ResourceUsage
+	// Applications are how many run in the subtree; MaxApplications is the most that may, 0 for no limit.
+	Applications    int
+	MaxApplications Amount
 }
 
 // ResourceUsage is the standing of one resource at one node.

@@ -32,6 +32,20 @@ func (l *Ledger) install(draft, old *tree) {
 	for _, n := range drafted {
 		old.byPath[n.path].relate(n)
 	}
+	l.reseat(old)
+	if rearranged(from) {
+		old.recount()
+	}
+}
+
+// rearranged is true if resources have got other places in the arrays.
+func rearranged(from []int) bool {
+	for i, f := range from {
+		if i != f {
+			return true
+		}
+	}
+	return false
 }
 
 // enter gives a new node its identity and its empty usage.
@@ -76,7 +90,7 @@ func (l *Ledger) adopt(old *tree, n *node, from []int) {
 // configure takes over the configuration of a draft's node.
 func (n *node) configure(drafted *node) {
 	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits, drafted.ceilings, drafted.fallbacks
-	n.borrows, n.special = drafted.borrows, drafted.special
+	n.borrows, n.special, n.rules = drafted.borrows, drafted.special, drafted.rules
 }
 
 // relate gives the node the parent and the children that it has in the draft, as they are in its own tree.

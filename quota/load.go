@@ -82,6 +82,7 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 		if err := ld.seat(a, i, image); err != nil {
 			return err
 		}
+		a.claims[i].follow(a.principal())
 		l.book(a, i)
 	}
 	return nil

@@ -26,7 +26,7 @@ func (l *Ledger) place(request Allocate) (*Allocation, *Error) {
 			}
 		}
 	}
-	return a, nil
+	return a, a.checkSoft()
 }
 
 // particulars are nil for what most requests are.

@@ -58,7 +58,11 @@ func (l *Ledger) planTree(spec TreeSpec, field string, seen []string) (draft, ol
 			return nil, nil, err
 		}
 	}
-	if breaches := checkDraft(draft, old); len(breaches) > 0 {
+	breaches := checkDraft(draft, old)
+	if old != nil {
+		breaches = append(breaches, l.borrowersOutside(old, draft)...)
+	}
+	if len(breaches) > 0 {
 		return nil, nil, breached(breaches)
 	}
 	return draft, old, nil

@@ -14,6 +14,8 @@ func (l *Ledger) end(a *Allocation, state State, by string) *Allocation {
 	l.held.Delete(a.fence)
 	for i := range a.claims {
 		l.unbook(a, i)
+	}
+	for i := range a.claims {
 		l.slideInto(a.claims[i].at)
 	}
 	return l.bury(a, state, by)

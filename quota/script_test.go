@@ -30,6 +30,7 @@ import (
 //	tick DURATION                      let ledger time pass
 //	freeze                             go on with a ledger loaded from an image of this one
 //	bounds NAME=NUMBER…                begin anew with other bounds
+//	users TREE [NAME] | groups TREE [NAME]
 //	usage AT | tree NAME | trees | list [AT] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
 //	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored] [id=ID]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be

@@ -20,6 +20,7 @@ type tree struct {
 	root      *node
 	byPath    map[string]*node
 	claims    int // held claims in the whole tree
+	accounts  accounts
 }
 
 // node is a place in a tree. It lives as long as it is configured: a changed configuration changes it in place, so that
@@ -48,6 +49,11 @@ type node struct {
 	// made is true if the node was made on demand (MakeUnknown): it is not configured, and goes when nothing is held there.
 	made  bool
 	homes int // held claims that are counted further up, but belong here
+	// bench has the claims counted here if the node borrows softly; nil if there never was one.
+	bench *bench
+	// rules limit users and groups; nil if there are none. applications counts those that run in the subtree.
+	rules        *rules
+	applications int
 }
 
 // address is where a node is. Allocations keep the one that they were granted at.

@@ -11,13 +11,18 @@ type trial struct {
 	victims   []*Allocation
 	preempted []Preempted
 	displaced []displacement
+	known     map[sitter]bool // displaced already
 }
 
 // try begins a trial with the newcomer among the held, so that it can be found by its fence.
 func (l *Ledger) try(a *Allocation) *trial {
 	t := &trial{ledger: l, fence: a.fence}
+	seat := l.seat
 	l.held.Set(a.fence, a)
-	t.onUndo(func() { l.held.Delete(a.fence) })
+	t.onUndo(func() {
+		l.held.Delete(a.fence)
+		l.seat = seat
+	})
 	return t
 }
 
@@ -31,7 +36,7 @@ func (t *trial) rollback() {
 	for _, step := range slices.Backward(t.undo) {
 		step()
 	}
-	t.undo, t.victims, t.preempted, t.displaced = nil, nil, nil, nil
+	t.undo, t.victims, t.preempted, t.displaced, t.known = nil, nil, nil, nil, nil
 }
 
 // book counts a claim of the newcomer.
@@ -45,13 +50,6 @@ func (t *trial) book(i int) {
 func (t *trial) newcomer() *Allocation {
 	a, _ := t.ledger.held.Get(t.fence)
 	return a
-}
-
-// replace puts another record of a held allocation in the place of the present one.
-func (t *trial) replace(was, is *Allocation) {
-	l := t.ledger
-	l.put(is)
-	t.onUndo(func() { l.put(was) })
 }
 
 // put files the record of a held allocation.
@@ -72,7 +70,7 @@ func (t *trial) commit(a *Allocation) *Allocation {
 		}
 		a.more.preempted = t.preempted
 		if a.more.until != 0 {
-			a.more.displaced = t.displaced
+			a.more.displaced = t.settleDisplaced()
 		}
 	}
 	for _, v := range t.victims {

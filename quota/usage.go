@@ -48,7 +48,10 @@ func rank(c byte) int {
 }
 
 func (n *node) usage() NodeUsage {
-	u := NodeUsage{Path: n.path, Policy: n.policy.Name(), Resources: make([]ResourceUsage, len(n.tree.resources))}
+	u := NodeUsage{
+		Path: n.path, Policy: n.policy.Name(), Resources: make([]ResourceUsage, len(n.tree.resources)),
+		Applications: n.applications, MaxApplications: n.spec.Applications,
+	}
 	for i, r := range n.tree.resources {
 		headroom, bounded := n.headroom(i)
 		u.Resources[i] = ResourceUsage{

@@ -1,0 +1,27 @@
+package quota
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Sitting are the ids of the allocations that have a claim at a borrowing node, by seat.
+func (v View) Sitting(tree, path string) []string {
+	type seated struct {
+		seat uint64
+		id   string
+	}
+	var list []seated
+	for _, r := range v.ledger.trees[tree].byPath[path].bench.rows(func(*row) bool { return true }) {
+		for seat, who := range r.sitters.All() {
+			a, _ := v.ledger.held.Get(who.fence)
+			list = append(list, seated{seat, a.id})
+		}
+	}
+	slices.SortFunc(list, func(a, b seated) int { return cmp.Compare(a.seat, b.seat) })
+	ids := make([]string, len(list))
+	for i, s := range list {
+		ids[i] = s.id
+	}
+	return ids
+}

@@ -1,0 +1,185 @@
+package quota
+
+// enlist chooses the group of every claim of a newcomer, once for each tree, and ties the claims to their tracks. It
+// leaves no trace in the ledger.
+func (l *Ledger) enlist(a *Allocation) {
+	p := a.principal()
+	if p.User == "" {
+		return
+	}
+	for i := range a.claims {
+		c := &a.claims[i]
+		c.particulars().group = a.groupOf(i, p)
+		c.follow(p)
+	}
+}
+
+// groupOf is the group to be counted for a claim: that of the request's earlier claims in the tree, or of the application
+// if it holds anything there, or else the one that the nearest node decides.
+func (a *Allocation) groupOf(i int, p Principal) string {
+	home := a.claims[i].home()
+	for j := range a.claims[:i] {
+		if earlier := &a.claims[j]; earlier.at.tree == home.tree {
+			return earlier.group()
+		}
+	}
+	if group, fixed := home.tree.accounts.member(p); fixed {
+		return group
+	}
+	for n := home; n != nil && len(p.Groups) > 0; n = n.parent {
+		if group, decided := n.rules.choose(p.Groups); decided {
+			return group
+		}
+	}
+	return ""
+}
+
+// checkPrincipals says which limits of users, groups and applications the allocation would break: claims in the order of
+// the request, levels from the home up to the root, at each the user's, then the group's, then the node's own count of
+// applications. What several claims ask of one level is added up. Forced claims are not looked at.
+func (l *Ledger) checkPrincipals(a *Allocation) []Violation {
+	p := a.principal()
+	if p.User == "" {
+		return nil
+	}
+	var violations []Violation
+	if sharesNoNode(a.claims) {
+		for i := range a.claims {
+			c := &a.claims[i]
+			if c.forced() {
+				continue
+			}
+			s := c.standings(p)
+			for n := c.home(); n != nil; n = n.parent {
+				violations = s.check(violations, n, c.amounts)
+			}
+		}
+		return violations
+	}
+	var last *tree
+	var s standings
+	for _, d := range demandsOf(a.claims, (*placedClaim).home) {
+		if d.node.tree != last {
+			last, s = d.node.tree, a.standings(p, d.node.tree)
+		}
+		if !s.forced {
+			violations = s.check(violations, d.node, d.amounts)
+		}
+	}
+	return violations
+}
+
+// standings are what a principal holds in one tree, level by level.
+type standings struct {
+	user, group standing
+	application string
+	forced      bool
+}
+
+func (a *Allocation) standings(p Principal, t *tree) standings {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.at.tree == t {
+			return c.standings(p)
+		}
+	}
+	return standings{}
+}
+
+func (c *placedClaim) standings(p Principal) standings {
+	acc, group := &c.at.tree.accounts, c.group()
+	s := standings{application: p.Application, forced: c.forced(), user: standing{Holder: Holder{AUser, p.User}, of: acc.users[p.User]}}
+	if group != "" {
+		s.group = standing{Holder: Holder{AGroup, group}, of: acc.groups[group]}
+	}
+	return s
+}
+
+// check appends what is violated at one node.
+func (s *standings) check(violations []Violation, n *node, amounts []placedAmount) []Violation {
+	if n.rules == nil && n.spec.Applications == 0 {
+		return violations
+	}
+	violations = s.user.check(violations, n, amounts, s.application)
+	if s.group.Name != "" {
+		violations = s.group.check(violations, n, amounts, s.application)
+	}
+	most := n.spec.Applications
+	if most == 0 || s.application == "" || Amount(n.applications) < most || s.user.at(n).has(s.application) {
+		return violations
+	}
+	return append(violations, Violation{
+		Tree: n.treeName, Node: n.path, Kind: OfApplications, Limit: most, Used: Amount(n.applications), Requested: 1,
+	})
+}
+
+// standing is what one holder holds in a tree; it remembers the level that was asked for last.
+type standing struct {
+	Holder
+	of   *holder // nil if it holds nothing
+	last *holding
+}
+
+// at is the holding at a node; nil if there is none.
+func (s *standing) at(n *node) *holding {
+	switch {
+	case s.of == nil:
+		return nil
+	case s.last != nil && s.last.node == n:
+	case s.last != nil && s.last.up != nil && s.last.up.node == n:
+		s.last = s.last.up
+	default:
+		s.last = s.of.at[n]
+	}
+	return s.last
+}
+
+func (s *standing) check(violations []Violation, n *node, amounts []placedAmount, application string) []Violation {
+	h := s.at(n)
+	rule := h.ruleAt(n, s.Holder)
+	if rule == nil {
+		return violations
+	}
+	for _, p := range amounts {
+		used, most := h.uses(p.resource.index), rule.most[p.resource.index]
+		if p.amount > 0 && (used+p.amount > most || p.amount > MaxAmount) {
+			violations = append(violations, Violation{
+				Tree: n.treeName, Node: n.path, Resource: p.resource.Name, Limit: most, Used: used, Requested: p.amount, Holder: s.Holder,
+			})
+		}
+	}
+	running := h.running()
+	if rule.Applications == 0 || application == "" || running < rule.Applications || h.has(application) {
+		return violations
+	}
+	return append(violations, Violation{
+		Tree: n.treeName, Node: n.path, Kind: OfApplications, Holder: s.Holder, Limit: rule.Applications, Used: running, Requested: 1,
+	})
+}
+
+// ruleAt looks a rule up, once for each configuration of the node if the holder holds anything there.
+func (h *holding) ruleAt(n *node, who Holder) *rule {
+	if h == nil {
+		return n.rules.of(who)
+	}
+	if h.lookedUp != n.rules {
+		h.lookedUp, h.rule = n.rules, n.rules.of(who)
+	}
+	return h.rule
+}
+
+func (h *holding) uses(r int) Amount {
+	if h == nil {
+		return 0
+	}
+	return h.used[r]
+}
+
+func (h *holding) running() Amount {
+	if h == nil {
+		return 0
+	}
+	return Amount(h.applications)
+}
+
+// has tells whether an application runs.
+func (h *holding) has(application string) bool { return h != nil && h.runs[application] != nil }

@@ -1,0 +1,126 @@
+package quota
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// reseat settles who sits where after any change of a tree. Claims keep their seats; those that a node has counted before
+// its policy became one of soft borrowing get seats in the order of their grants; those that can no longer be counted
+// where they are, because their node was moved elsewhere or has got children, are counted at their node again. That may
+// put it over its limits. It costs the claims that sit in the tree, and if some have no seat yet, all held ones.
+func (l *Ledger) reseat(t *tree) {
+	sitters, unseated := t.clearBenches()
+	if unseated {
+		sitters = append(sitters, l.unseated(t)...)
+	}
+	for _, s := range sitters {
+		l.keepOrGiveSeat(s)
+	}
+	for _, s := range sitters {
+		a, _ := l.held.Get(s.fence)
+		if c := &a.claims[s.claim]; !c.mayBeAway() {
+			l.move(s, c.home())
+		}
+	}
+}
+
+// clearBenches empties all benches of the tree. It answers who sat there, by seat, and whether a node counts claims that
+// should sit and do not.
+func (t *tree) clearBenches() (all []sitter, unseated bool) {
+	type seated struct {
+		seat uint64
+		who  sitter
+	}
+	var list []seated
+	t.root.walk(func(n *node) bool {
+		before := len(list)
+		for _, r := range n.bench.rows(func(*row) bool { return true }) {
+			for seat, who := range r.sitters.All() {
+				list = append(list, seated{seat, who})
+			}
+		}
+		unseated = unseated || n.borrows == BorrowSoftly && n.claims > len(list)-before
+		n.bench = nil
+		return true
+	})
+	slices.SortFunc(list, func(a, b seated) int { return cmp.Compare(a.seat, b.seat) })
+	for _, s := range list {
+		all = append(all, s.who)
+	}
+	return all, unseated
+}
+
+// unseated are the claims that should sit in the tree and have no seat, by fence.
+func (l *Ledger) unseated(t *tree) []sitter {
+	var list []sitter
+	for fence, a := range l.held.All() {
+		for i := range a.claims {
+			if c := &a.claims[i]; c.at.tree == t && c.at.borrows == BorrowSoftly && c.seat() == 0 {
+				list = append(list, sitter{fence, i})
+			}
+		}
+	}
+	return list
+}
+
+// keepOrGiveSeat puts a claim that stands onto the bench of its node; a seat where none is needed any more is given up.
+func (l *Ledger) keepOrGiveSeat(s sitter) {
+	was, _ := l.held.Get(s.fence)
+	c := &was.claims[s.claim]
+	soft := c.at.borrows == BorrowSoftly
+	if soft == (c.seat() != 0) {
+		if soft {
+			l.sit(was, s.claim)
+		}
+		return
+	}
+	is := was.moved(s.claim, c.at, l.nextSeat(c.at))
+	l.put(is)
+	if soft {
+		l.sit(is, s.claim)
+	}
+}
+
+// mayBeAway is true if the claim is counted at its node, or where it may borrow from there.
+func (c *placedClaim) mayBeAway() bool {
+	n := c.home()
+	return n == c.at || len(n.children) == 0 && n.borrowsFrom(c.at)
+}
+
+// borrowsFrom is true if every node from here up to another borrows softly.
+func (n *node) borrowsFrom(other *node) bool {
+	for ; n != nil && n.borrows == BorrowSoftly; n = n.parent {
+		if n == other {
+			return true
+		}
+	}
+	return false
+}
+
+// borrowersOutside are breaches where a draft would no longer let claims be counted above their nodes, although their
+// nodes stay below: whoever lends to them would then be held to limits that he has not broken.
+func (l *Ledger) borrowersOutside(old, draft *tree) []Breach {
+	var breaches []Breach
+	old.root.walk(func(n *node) bool {
+		away := 0
+		for _, r := range n.bench.rows(func(*row) bool { return true }) {
+			for _, s := range r.sitters.All() {
+				a, _ := l.held.Get(s.fence)
+				home, at := draft.byPath[a.claims[s.claim].home().path], draft.byPath[n.path]
+				if home != nil && at != nil && home != at && home.within(at) && !home.borrowsFrom(at) {
+					away++
+				}
+			}
+		}
+		if away > 0 {
+			breaches = append(breaches, Breach{
+				Tree: n.treeName, Node: n.path, Policy: draft.byPath[n.path].policy.Name(),
+				Text: fmt.Sprintf("%d of the claims counted here belong to nodes below and borrow: release them, or keep policy %s from there up to here", away, n.policy.Name()),
+			})
+		}
+		return true
+	})
+	return breaches
+}
