@@ -115,7 +115,8 @@ func borrowers() []quota.Command {
 		Name: "b", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
 		Nodes: []quota.NodeSpec{
 			{Policy: "borrowing", Limits: limit(10), Principals: []quota.PrincipalLimit{{Groups: []string{"g"}, Limits: quota.Vector{{Resource: "cpu", Amount: 99}}}}},
-			{Path: "x", Limits: limit(4)}, {Path: "y", Limits: limit(4)},
+			{Path: "x", Limits: limit(4)},
+			{Path: "y", Limits: limit(4)},
 		},
 	}
 	ask := func(id, node string, priority int64) quota.Allocate {
