@@ -42,7 +42,25 @@ func agree(t *rapid.T) {
 			p.apply(t, quotatest.Tree(name).Draw(t, "first trees"))
 		}
 	}
-	for range 60 {
+	p.steps(t, 60, quotatest.Commands())
+}
+
+// TestBorrowingAgainstOracle does the same with claims that borrow, push each other up and out, and slide down.
+func TestBorrowingAgainstOracle(t *testing.T) { rapid.Check(t, agreeOnBorrowing) }
+
+func agreeOnBorrowing(t *rapid.T) {
+	bounds := quota.DefaultBounds()
+	bounds.TombstoneSpan = 2
+	p := &pair{ledger: quota.New(bounds), oracle: newOracle(bounds)}
+	for _, name := range []string{"t", "u"} {
+		p.apply(t, quotatest.BorrowingTree(name).Draw(t, "first trees"))
+	}
+	p.steps(t, 100, quotatest.BorrowingCommands())
+}
+
+// steps plays commands, and looks at everything now and then.
+func (p *pair) steps(t *rapid.T, n int, commands *rapid.Generator[quota.Command]) {
+	for range n {
 		switch quotatest.Die(t, 10, "step") {
 		case 0:
 			p.tick(t)
@@ -51,7 +69,7 @@ func agree(t *rapid.T) {
 		case 2:
 			p.apply(t, p.said[quotatest.Die(t, len(p.said), "again")])
 		default:
-			p.apply(t, quotatest.Commands().Draw(t, "command"))
+			p.apply(t, commands.Draw(t, "command"))
 		}
 		if err := p.ledger.Check(); err != nil {
 			t.Fatal(err)
@@ -159,7 +177,7 @@ func verdictOf(c quota.Command, out quota.Outcome) verdict {
 		}
 	}
 	if d := out.Decision; d != nil {
-		v.decided, v.violations = true, d.Violations
+		v.decided, v.violations, v.preempted = true, d.Violations, d.Preempted
 	}
 	if out.Allocation != nil {
 		v.fence = out.Allocation.Fence()
@@ -227,11 +245,9 @@ func (p *pair) compareViews(t *rapid.T) {
 }
 
 func (o *oracle) summary(spec quota.TreeSpec) quota.TreeSummary {
-	s := quota.TreeSummary{Name: spec.Name, Policy: "open", Resources: spec.Resources, Nodes: len(spec.Nodes), Claims: o.claimsIn(spec.Name, "")}
-	if isStrict(spec, "") {
-		s.Policy = "strict"
+	return quota.TreeSummary{
+		Name: spec.Name, Policy: policyOf(spec, ""), Resources: spec.Resources, Nodes: len(spec.Nodes), Claims: o.claimsIn(spec.Name, ""),
 	}
-	return s
 }
 
 func (p *pair) compareTree(t *rapid.T, name string) {
@@ -244,6 +260,7 @@ func (p *pair) compareTree(t *rapid.T, name string) {
 	var usage []quota.NodeUsage
 	for _, n := range want.Nodes {
 		usage = append(usage, p.oracle.usage(want, n))
+		same(t, "sitting at "+name+":"+n.Path, ids(p.oracle.sitting(name, n.Path)), strings.Join(p.ledger.View().Sitting(name, n.Path), " "))
 	}
 	page, refused := p.ledger.View().Usage(name, "", true, false, "", 3)
 	nodes := page.Nodes
@@ -255,7 +272,9 @@ func (p *pair) compareTree(t *rapid.T, name string) {
 		t.Fatal(refused)
 	}
 	same(t, "usage of "+name, usage, nodes)
-	p.probeHeadroom(t, name, nodes[quotatest.Die(t, len(nodes), "node")])
+	if n := nodes[quotatest.Die(t, len(nodes), "node")]; n.Policy != "borrowing" { // where room can be made
+		p.probeHeadroom(t, name, n)
+	}
 }
 
 // probeHeadroom: what is said to be free can be had, and not one more.
@@ -275,10 +294,7 @@ func (p *pair) probeHeadroom(t *rapid.T, tree string, n quota.NodeUsage) {
 }
 
 func (o *oracle) usage(spec quota.TreeSpec, n quota.NodeSpec) quota.NodeUsage {
-	u := quota.NodeUsage{Path: n.Path, Policy: "open"}
-	if isStrict(spec, n.Path) {
-		u.Policy = "strict"
-	}
+	u := quota.NodeUsage{Path: n.Path, Policy: policyOf(spec, n.Path)}
 	for _, r := range spec.Resources {
 		ru := quota.ResourceUsage{
 			Resource: r, Effective: effective(spec, n.Path, r.Name), Own: o.own(spec.Name, n.Path, r.Name),
@@ -328,9 +344,11 @@ func (p *pair) compareAllocations(t *rapid.T) {
 func (g *grant) info() quota.AllocationInfo {
 	info := quota.AllocationInfo{ID: g.request.ID, Labels: g.request.Labels, Fence: g.fence, GrantedAt: g.granted.At, GrantedWall: g.granted.Wall, State: g.state, ReservedUntil: g.until}
 	for i, c := range g.request.Claims {
-		info.Claims = append(info.Claims, quota.ClaimInfo{Tree: c.Tree, Node: c.Node, Amounts: c.Amounts, Placed: g.placed[i]})
+		info.Claims = append(info.Claims, quota.ClaimInfo{Tree: c.Tree, Node: c.Node, Amounts: c.Amounts, Placed: g.placed[i], Standing: c.Standing})
 	}
+	info.Forced, info.Preempted = g.request.Mode == quota.Force, g.preempted
 	if g.ended != nil {
+		info.PreemptedBy = g.by
 		info.Ended, info.EndedAt, info.EndedWall = true, g.ended.At, g.ended.Wall
 	}
 	return info

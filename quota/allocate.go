@@ -44,7 +44,7 @@ func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
 			l.book(a, i)
 		}
 	} else {
-		a = t.commit(a)
+		a = t.commit()
 	}
 	l.due.add(a)
 	return a

@@ -116,8 +116,11 @@ func (n *node) check(t *tree, sum *tally) error {
 			return fmt.Errorf("I1: %s says its subtree holds %d %s, but own use and children add up to %d", n.place(), n.subtree[i], r.Name, below)
 		case n.own[i] < 0 || n.subtree[i] < 0 || n.subtree[i] > MaxAmount:
 			return fmt.Errorf("%s holds %d %s itself and %d in its subtree, less than nothing or more than can be", n.place(), n.own[i], r.Name, n.subtree[i])
-		case n.ceilings[i] != n.effective(i).ceiling():
+		case n.ceilings[i] != n.ceiling(i):
 			return fmt.Errorf("%s is admitted up to %d %s, but its limit is %s", n.place(), n.ceilings[i], r.Name, n.effective(i))
+		}
+		if err := n.checkPool(i); err != nil {
+			return err
 		}
 		if s, ok := n.policy.(Switches); ok && s.Sum == SumWithinLimit {
 			if text := s.CheckFamily(n.family(i, n.own[i], nil)); text != "" {

@@ -1,4 +1,125 @@
 package quota
 
-// checkBounded says which bounds of borrowing the claims would break.
-func (l *Ledger) checkBounded(*Allocation) []Violation { return nil }
+import "slices"
+
+// pool is what the subtree of a node in a cohort has of one resource. A cohort is a region of nodes whose policies bound
+// borrowing; its top is the highest of them. By Kueue's arithmetic, the room of a node is its limit, less what is held here,
+// plus what its children lend: of the room of each, at most what it may lend, and less than nothing if it borrows itself.
+// A claim is admitted if afterwards no node on its path owes more than it may borrow, and the top owes nothing.
+type pool struct {
+	limit, borrow, lend Amount // MaxAmount if unlimited
+	// held is what the children of the cohort do not account for, lent the sum of what those lend.
+	held Amount
+	lent wide
+}
+
+// room is less than nothing if the subtree borrows. Above MaxAmount it is cut: more can never be held.
+func (p *pool) room() Amount { return p.lent.plus(p.limit).plus(-p.held).clipped() }
+
+// lends is what the parent has from the node.
+func (p *pool) lends() Amount { return min(p.lend, p.room()) }
+
+// unlent is the room that nobody else may have.
+func (p *pool) unlent() Amount { return max(0, p.room()-p.lend) }
+
+// owes is what the subtree has borrowed.
+func (p *pool) owes() Amount { return max(0, -p.room()) }
+
+// pooled is true if the parent is in the same cohort.
+func (n *node) pooled() bool { return n.pools != nil && n.parent != nil && n.parent.pools != nil }
+
+// mayOwe is how much the subtree may borrow; the top of a cohort has nobody to borrow from.
+func (n *node) mayOwe(r int) Amount {
+	if n.pooled() {
+		return n.pools[r].borrow
+	}
+	return 0
+}
+
+// draw takes an amount out of the pools from the node up, or with a negative one puts it back.
+func (n *node) draw(r int, amount Amount) {
+	for at := n; at != nil; {
+		if at.pools == nil {
+			at = at.parent
+			continue
+		}
+		at = at.adjust(r, func(p *pool) { p.held += amount })
+	}
+}
+
+// adjust changes a pool and what the levels above have from it. It answers the node above the cohort.
+func (n *node) adjust(r int, change func(*pool)) *node {
+	p := &n.pools[r]
+	before := p.lends()
+	change(p)
+	for n.pooled() {
+		more := p.lends() - before
+		n = n.parent
+		p = &n.pools[r]
+		before = p.lends()
+		p.lent = p.lent.plus(more)
+	}
+	return n.parent
+}
+
+// repool makes the pools of a subtree anew; used answers what a node's subtree holds.
+func (n *node) repool(used func(*node, *resource) Amount) {
+	n.pools = nil
+	if n.borrows == BorrowBounded {
+		n.pools = make([]pool, len(n.limits))
+	}
+	for i := range n.pools {
+		n.pools[i] = pool{limit: n.effective(i).ceiling(), borrow: n.borrow[i], lend: n.lend[i], held: used(n, n.tree.resources[i])}
+	}
+	for _, child := range n.children {
+		child.repool(used)
+		if !child.pooled() {
+			continue
+		}
+		for i := range n.pools {
+			n.pools[i].held -= used(child, n.tree.resources[i])
+			n.pools[i].lent = n.pools[i].lent.plus(child.pools[i].lends())
+		}
+	}
+}
+
+// repool makes all pools anew: whoever changes a tree calls it.
+func (t *tree) repool() {
+	t.root.repool(func(n *node, r *resource) Amount { return n.subtree[r.index] })
+}
+
+// repoolAs makes the pools of a draft as they would be with what is held in the old tree.
+func (t *tree) repoolAs(old *tree) {
+	t.root.repool(func(n *node, r *resource) Amount {
+		was, known := old.byPath[n.path], old.resource(r.Name)
+		if was == nil || known == nil {
+			return 0
+		}
+		return was.subtree[known.index]
+	})
+}
+
+// relimit carries changed limits of one node into the pools.
+func (n *node) relimit() {
+	for i := range n.pools {
+		limit := n.effective(i).ceiling()
+		n.adjust(i, func(p *pool) { p.limit = limit })
+	}
+}
+
+// relimited are the node's own pools with its limits; for a node that is not in the tree.
+func (n *node) relimited() []pool {
+	pools := slices.Clone(n.pools)
+	for i := range pools {
+		pools[i].limit = n.effective(i).ceiling()
+	}
+	return pools
+}
+
+// overBy is how much the subtree holds beyond what it may: more than the limit, or in a cohort owed beyond the bound.
+func (n *node) overBy(r int, used Amount) Amount {
+	if n.pools != nil {
+		return max(0, -n.pools[r].room()-n.mayOwe(r))
+	}
+	return max(0, used-n.ceilings[r])
+}

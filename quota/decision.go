@@ -99,8 +99,9 @@ type Violation struct {
 // Missing is how much room lacks.
 func (v Violation) Missing() Amount { return v.Used.plus(v.Requested) - v.Limit }
 
-// hopeless is true if the request alone is larger than the limit, whatever is released.
-func (v Violation) hopeless() bool { return v.Requested > v.Limit }
+// hopeless is true if the request alone is larger than the limit, whatever is released. What is to be borrowed says nothing
+// about that: with more released, less would be.
+func (v Violation) hopeless() bool { return v.Kind != OfBorrowing && v.Requested > v.Limit }
 
 // NeverFits is true if the request alone is larger than some limit, whatever is released.
 func (d Decision) NeverFits() bool { return slices.ContainsFunc(d.Violations, Violation.hopeless) }

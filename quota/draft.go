@@ -24,7 +24,10 @@ func (l *Ledger) draft(spec TreeSpec, field string) (*tree, *Error) {
 			return nil, err
 		}
 	}
-	return t, t.connect(field, spec.Nodes)
+	if err := t.connect(field, spec.Nodes); err != nil {
+		return nil, err
+	}
+	return t, t.draftBounds(field, spec.Nodes)
 }
 
 // nodeField names a node as the API does, where the root's configuration stands in the tree itself.
@@ -149,6 +152,14 @@ func (n *node) settle() {
 	n.special = n.borrows != BorrowNothing || n.parent != nil && n.parent.special
 	n.ceilings = make([]Amount, len(n.limits))
 	for r := range n.limits {
-		n.ceilings[r] = n.effective(r).ceiling()
+		n.ceilings[r] = n.ceiling(r)
 	}
+}
+
+// ceiling is what the plain check holds the subtree to. In a cohort a limit is not a cap: checkBounded looks at it.
+func (n *node) ceiling(r int) Amount {
+	if n.borrows == BorrowBounded {
+		return MaxAmount
+	}
+	return n.effective(r).ceiling()
 }

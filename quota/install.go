@@ -9,6 +9,7 @@ func (l *Ledger) install(draft, old *tree) {
 			n.enter(l.nodeID, len(draft.resources))
 			return true
 		})
+		draft.repool()
 		l.trees[draft.name] = draft
 		l.nodes += len(draft.byPath)
 		return
@@ -36,6 +37,7 @@ func (l *Ledger) install(draft, old *tree) {
 	if rearranged(from) {
 		old.recount()
 	}
+	old.repool()
 }
 
 // rearranged is true if resources have got other places in the arrays.
@@ -91,6 +93,7 @@ func (l *Ledger) adopt(old *tree, n *node, from []int) {
 func (n *node) configure(drafted *node) {
 	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits, drafted.ceilings, drafted.fallbacks
 	n.borrows, n.special, n.rules = drafted.borrows, drafted.special, drafted.rules
+	n.borrow, n.lend = drafted.borrow, drafted.lend
 }
 
 // relate gives the node the parent and the children that it has in the draft, as they are in its own tree.

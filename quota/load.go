@@ -41,6 +41,7 @@ func (ld *Loader) AddTree(image TreeImage) error {
 		at.made = n.Made
 		ld.nodes[n.ID] = at
 	}
+	t.repool()
 	ld.ledger.trees[t.name] = t
 	ld.ledger.nodes += len(t.byPath)
 	return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // configure carries out a change of configuration that plan answers: what it should do, and the trees afterwards.
-func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, map[string]quota.TreeSpec)) verdict {
+func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, map[string]quota.TreeSpec), named ...string) verdict {
 	if len(m.Actor) > quota.MaxActor || len(m.Reason) > quota.MaxReason || m.RequestID != "" && !idPattern.MatchString(m.RequestID) {
 		return refusal(quota.Invalid, "")
 	}
@@ -36,6 +36,9 @@ func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, map[string]
 	if len(v.changes) > 0 {
 		o.trees = after
 		o.revision++
+		for _, spec := range named {
+			o.reseat(spec)
+		}
 		o.history = append(o.history, quota.Revision{
 			Number: o.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
 			Wall: o.now.Wall, Changes: v.changes, ChangeCount: len(v.changes),
@@ -63,7 +66,7 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, map[string]quota.TreeS
 		}
 		spec.Nodes = slices.Clone(spec.Nodes)
 		slices.SortFunc(spec.Nodes, func(a, b quota.NodeSpec) int { return comparePlaces(a.Path, b.Path) })
-		if breaches := breachesOf(spec); len(breaches) > 0 {
+		if breaches := append(breachesOf(spec), o.borrowersOutside(spec)...); len(breaches) > 0 {
 			return verdict{refused: quota.PolicyBreach, breaches: breaches}, nil
 		}
 		after[spec.Name] = spec
@@ -151,7 +154,7 @@ func (o *oracle) takesWhatIsHeld(spec quota.TreeSpec) bool {
 	}
 	for _, g := range o.held() {
 		for i, c := range g.request.Claims {
-			if c.Tree == spec.Name && nodeOf(spec, g.placed[i]) == nil {
+			if c.Tree == spec.Name && (nodeOf(spec, g.placed[i]) == nil || nodeOf(spec, g.homes[i]) == nil) {
 				return true
 			}
 		}
@@ -177,7 +180,7 @@ func breachesOf(spec quota.TreeSpec) []string {
 	for _, n := range spec.Nodes {
 		for _, r := range spec.Resources {
 			limit := effective(spec, n.Path, r.Name)
-			if !isStrict(spec, n.Path) || limit.Kind == quota.Unlimited {
+			if policyOf(spec, n.Path) != "strict" || limit.Kind == quota.Unlimited {
 				continue
 			}
 			sum, unlimited := new(big.Int), false
@@ -242,7 +245,7 @@ func (o *oracle) goodNode(spec quota.TreeSpec, n quota.NodeSpec) bool {
 			return false
 		}
 	}
-	return o.goodPath(n.Path) && o.goodLabels(n.Labels) && slices.Contains([]string{"", "open", "strict"}, n.Policy) &&
+	return o.goodPath(n.Path) && o.goodLabels(n.Labels) && slices.Contains([]string{"", "open", "strict", "borrowing"}, n.Policy) &&
 		nodeOf(spec, above(n.Path)) != nil
 }
 

@@ -24,16 +24,23 @@ type oracle struct {
 	history  []quota.Revision
 	grants   []*grant // all that ever were, in the order of their fences
 	ends     []*grant // in the order of their ends
+	seat     uint64
+	gone     []claimOf // not counted while a request is tried
 	events   []quota.Event
 }
 
 // grant is one allocation, held or ended.
 type grant struct {
 	request quota.Allocate
-	placed  []string // path of each claim
+	homes   []string // path of the node that each claim belongs to
+	placed  []string // path of the node where it is counted
+	seats   []uint64 // its place in the order of arrival there; 0 where nobody borrows
 	fence   uint64
 	granted quota.Stamp
 	ended   *quota.Stamp
+	// preempted are those that it has ended, by is who ended it.
+	preempted []quota.Preempted
+	by        string
 	state   quota.State
 	until   quota.Instant // of a reservation; 0 once it is confirmed
 }
@@ -47,6 +54,7 @@ type verdict struct {
 
 	decided    bool
 	violations []quota.Violation
+	preempted  []quota.Preempted
 	fence      uint64 // 0 if nothing was granted
 
 	expired int
@@ -75,7 +83,11 @@ func (o *oracle) apply(s quota.Stamp, c quota.Command) verdict {
 	case quota.Expire:
 		return o.expire(c)
 	case quota.ApplyTrees:
-		return o.configure(c.Meta, func() (verdict, map[string]quota.TreeSpec) { return o.applyTrees(c) })
+		var named []string
+		for _, spec := range c.Trees {
+			named = append(named, spec.Name)
+		}
+		return o.configure(c.Meta, func() (verdict, map[string]quota.TreeSpec) { return o.applyTrees(c) }, named...)
 	case quota.SetLimits:
 		return o.configure(c.Meta, func() (verdict, map[string]quota.TreeSpec) { return o.setLimits(c) })
 	case quota.DeleteTree:
@@ -121,25 +133,53 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 		case g.ended != nil:
 			return refusal(quota.Ended, "id")
 		}
-		return verdict{decided: true, repeated: true, fence: g.fence}
+		return verdict{decided: true, repeated: true, fence: g.fence, preempted: g.preempted}
 	}
-	placed, refused := o.place(c)
+	homes, refused := o.place(c)
 	if refused.refused != 0 {
 		return refused
 	}
-	if violations := o.violations(c.Claims, placed); len(violations) > 0 {
+	if refused = o.checkSoft(c, homes); refused.refused != 0 {
+		return refused
+	}
+	g := &grant{
+		request: c, homes: homes, placed: slices.Clone(homes), seats: make([]uint64, len(homes)),
+		fence: uint64(len(o.grants) + 1), granted: o.now,
+	}
+	before := o.save()
+	violations, t := o.admit(g)
+	if len(violations) > 0 {
 		o.note(quota.Event{Kind: quota.EventDenied, ID: c.ID, Request: &c, Decision: &quota.Decision{Violations: violations}})
 		return verdict{decided: true, violations: violations}
 	}
-	if len(o.held()) >= o.bounds.Held {
+	if len(o.held())-len(t.victims) >= o.bounds.Held {
+		o.restore(before)
 		return refusal(quota.Full, "")
 	}
-	g := &grant{request: c, placed: placed, fence: uint64(len(o.grants) + 1), granted: o.now}
 	if c.Mode == quota.Reserve {
 		g.state, g.until = quota.Reserved, o.now.At+quota.Instant(c.ReserveFor)
 	}
+	o.hold(g, t)
+	return verdict{decided: true, fence: g.fence, preempted: g.preempted}
+}
+
+// hold makes a grant held and ends those that gave way.
+func (o *oracle) hold(g *grant, t *softTrial) {
+	o.gone = nil
+	for i, c := range g.request.Claims {
+		if g.seats[i] == 0 && o.borrows(c.Tree, g.placed[i]) {
+			o.put(claimOf{g, i}, g.placed[i])
+		}
+	}
+	for _, v := range t.victims {
+		at := o.now
+		v.ended, v.by, v.state, v.until = &at, g.request.ID, quota.WasPreempted, 0
+		o.note(quota.Event{Kind: quota.EventPreempted, ID: v.request.ID, By: g.request.ID})
+		o.ends = append(o.ends, v)
+		first := slices.IndexFunc(t.out, func(c claimOf) bool { return c.grant == v })
+		g.preempted = append(g.preempted, quota.Preempted{ID: v.request.ID, Tree: t.out[first].claim().Tree, Node: t.where[first]})
+	}
 	o.grants = append(o.grants, g)
-	return verdict{decided: true, fence: g.fence}
 }
 
 func (o *oracle) release(c quota.Release) verdict {
@@ -161,6 +201,9 @@ func (o *oracle) end(g *grant, state quota.State) {
 	at := o.now
 	g.ended, g.state = &at, state
 	o.ends = append(o.ends, g)
+	for i, c := range g.request.Claims {
+		o.slide(c.Tree, g.placed[i])
+	}
 }
 
 var (
@@ -215,7 +258,7 @@ func (o *oracle) placeAt(spec quota.TreeSpec, path string) (string, quota.Kind) 
 		if nodeOf(spec, at) == nil {
 			continue
 		}
-		if at != path && isStrict(spec, at) {
+		if at != path && policyOf(spec, at) != "open" {
 			return "", quota.NotFound
 		}
 		return at, 0
@@ -235,15 +278,6 @@ func nodeOf(spec quota.TreeSpec, path string) *quota.NodeSpec {
 		}
 	}
 	return nil
-}
-
-// isStrict looks upwards for a policy; a tree without one is open.
-func isStrict(spec quota.TreeSpec, path string) bool {
-	for ; ; path = above(path) {
-		if p := nodeOf(spec, path).Policy; p != "" || path == "" {
-			return p == "strict"
-		}
-	}
 }
 
 func wrongAmount(spec quota.TreeSpec, amounts quota.Vector) (quota.Kind, string) {
@@ -330,8 +364,12 @@ func requested(claims []quota.Claim, placed []string, tree, path, resource strin
 func (o *oracle) used(tree, path, resource string) *big.Int {
 	sum := new(big.Int)
 	for _, g := range o.held() {
-		more, _ := requested(g.request.Claims, g.placed, tree, path, resource)
-		sum.Add(sum, more)
+		for i := range g.request.Claims {
+			if !o.isOut(claimOf{g, i}) {
+				more, _ := requested(g.request.Claims[i:i+1], g.placed[i:i+1], tree, path, resource)
+				sum.Add(sum, more)
+			}
+		}
 	}
 	return sum
 }
@@ -366,8 +404,8 @@ func effective(spec quota.TreeSpec, path, resource string) quota.Limit {
 			return l.Limit
 		}
 	}
-	if isStrict(spec, path) {
-		return quota.AtMost(0)
+	if policyOf(spec, path) == "open" {
+		return quota.NoLimit()
 	}
-	return quota.NoLimit()
+	return quota.AtMost(0)
 }

@@ -5,6 +5,7 @@ func overAfter(draft, old *tree, room int) []Overuse {
 	if old == nil || old.claims == 0 {
 		return nil
 	}
+	draft.repoolAs(old)
 	var list []Overuse
 	draft.root.walk(func(n *node) bool {
 		if was := old.byPath[n.path]; was != nil {
@@ -23,8 +24,9 @@ func (n *node) over(next *node) []Overuse {
 		if known == nil {
 			continue
 		}
-		if used, limit := n.subtree[known.index], next.ceilings[r.index]; used > limit {
-			list = append(list, Overuse{Tree: n.treeName, Node: n.path, Resource: r.Name, Limit: limit, Used: used})
+		used := n.subtree[known.index]
+		if over := next.overBy(r.index, used); over > 0 {
+			list = append(list, Overuse{Tree: n.treeName, Node: n.path, Resource: r.Name, Limit: used - over, Used: used})
 		}
 	}
 	return list

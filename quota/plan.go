@@ -82,8 +82,8 @@ func checkInUse(draft, old *tree) *Error {
 	}
 	var err *Error
 	old.root.walk(func(n *node) bool {
-		if n.claims > 0 && draft.byPath[n.path] == nil {
-			err = refuse(InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first", n.place(), n.claims)
+		if n.claims+n.homes > 0 && draft.byPath[n.path] == nil {
+			err = refuse(InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first", n.place(), n.claims+n.homes)
 		}
 		return err == nil
 	})
@@ -112,7 +112,10 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 	return plan{
 		changes: d.changes,
 		over:    n.over(swap),
-		commit:  func() { n.configure(swap) },
+		commit: func() {
+			n.configure(swap)
+			n.relimit()
+		},
 	}
 }
 
@@ -142,6 +145,7 @@ func (n *node) withLimits(set []ResourceLimit) (*node, *Error) {
 	}
 	swap.spec = &spec
 	swap.settle()
+	swap.pools = swap.relimited()
 	return &swap, nil
 }
 

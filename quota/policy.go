@@ -100,7 +100,7 @@ type ChildLimit struct {
 }
 
 // policies is the registration: one line each.
-var policies = registry(open, strict, borrowing)
+var policies = registry(open, strict, borrowing, cohort)
 
 func registry(all ...Policy) map[string]Policy {
 	byName := make(map[string]Policy, len(all))

@@ -1,5 +1,7 @@
 package quota
 
+import "slices"
+
 // soft is true if the claim finds its place by borrowing softly.
 func (c *placedClaim) soft() bool { return c.at.borrows == BorrowSoftly && !c.forced() }
 
@@ -34,9 +36,7 @@ type settling struct {
 	pushed  []origin
 	touched map[sitter]bool
 	// out are the claims of victims, in the order in which they were chosen, with the nodes where they stood in the way.
-	// climb takes back those after mark.
-	out  []origin
-	mark int
+	out []origin
 }
 
 // origin is where a claim was.
@@ -73,7 +73,7 @@ func (s *settling) top() *node { return s.path[len(s.path)-1] }
 // node. It answers that node, or nil and the node where the search stopped; then everybody sits where he sat, but those
 // who had been pushed at the end of the order.
 func (s *settling) climb() (at, stop *node) {
-	s.pushed, s.touched, s.mark = nil, map[sitter]bool{}, len(s.out)
+	s.pushed, s.touched = nil, map[sitter]bool{}
 	hard := false
 	for _, n := range s.path {
 		stop = n
@@ -134,19 +134,10 @@ func (s *settling) push(who sitter, from *node, top bool) {
 }
 
 // stepBack gives everybody who has been pushed the node back where he sat, at the end of its order (as the quota manager
-// does, in the order of pushing).
+// does, in the order of pushing). Nobody is out of the tree yet: that happens at the top, after which nothing can fail.
 func (s *settling) stepBack() {
-	gone := map[sitter]bool{}
-	for _, o := range s.out[s.mark:] {
-		gone[o.sitter] = true
-	}
-	s.out = s.out[:s.mark]
 	for _, o := range s.pushed {
-		a, _ := s.ledger.held.Get(o.fence)
-		switch {
-		case gone[o.sitter]:
-			s.bringBack(o.sitter, o.node)
-		case a.claims[o.claim].at != o.node:
+		if a, _ := s.ledger.held.Get(o.fence); a.claims[o.claim].at != o.node {
 			s.move(o.sitter, o.node)
 		}
 	}
@@ -159,20 +150,15 @@ func (s *settling) makeWay(stop *node) bool {
 		return false
 	}
 	lower := func(r *row) bool { return r.Priority < s.claim.standing().Priority && s.mayEnd(r) }
+	path := s.path[:slices.Index(s.path, stop)+1]
 	var all []*row
-	for i := len(s.path) - 1; i >= 0; i-- {
-		if n := s.path[i]; n.within(stop) && n.bench != nil {
-			all = append(all, n.bench.rows(lower)...)
-		}
+	for _, n := range path {
+		all = append(all, n.bench.rows(lower)...)
 	}
 	if len(all) == 0 || !stop.takesAfter(s.claim.amounts, all) {
 		return false
 	}
-	for i := len(s.path) - 1; i >= 0; i-- {
-		n := s.path[i]
-		if !n.within(stop) || n.bench == nil {
-			continue
-		}
+	for _, n := range slices.Backward(path) {
 		for queue := turnsOf(n.bench.rows(lower)); len(queue) > 0; queue.next() {
 			s.out = append(s.out, origin{queue[0].who, n})
 			s.takeOut(queue[0].who)
@@ -224,16 +210,6 @@ func (s *settling) endVictims() {
 			}
 		}
 	}
-}
-
-// within is true if the node is top or below it.
-func (n *node) within(top *node) bool {
-	for ; n != nil; n = n.parent {
-		if n == top {
-			return true
-		}
-	}
-	return false
 }
 
 // slideInto lets claims that are counted above a node and belong below it slide down into freed room.

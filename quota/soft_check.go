@@ -25,7 +25,7 @@ func (l *Ledger) checkSeats() error {
 				return fmt.Errorf("claim %d of %q has seat %d of %d at %s, which is none or another's", i, a.id, seat, l.seat, c.at.place())
 			}
 			taken[c.seat()] = true
-			if !c.mayBeAway() {
+			if !c.home().borrowsFrom(c.at) {
 				return fmt.Errorf("claim %d of %q is counted at %s but cannot borrow there from %s", i, a.id, c.at.place(), c.home().place())
 			}
 			if benches[c.at] == nil {

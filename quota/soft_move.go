@@ -57,18 +57,6 @@ func (t *trial) takeOut(s sitter) {
 	t.onUndo(func() { t.ledger.book(a, s.claim) })
 }
 
-// bringBack is the inverse of takeOut, at the end of the order of a node.
-func (t *trial) bringBack(s sitter, to *node) {
-	was, _ := t.ledger.held.Get(s.fence)
-	is := was.moved(s.claim, to, t.ledger.nextSeat(to))
-	t.ledger.put(is)
-	t.ledger.book(is, s.claim)
-	t.onUndo(func() {
-		t.ledger.unbook(is, s.claim)
-		t.ledger.put(was)
-	})
-}
-
 // remember notes for a reservation where a claim was before it was moved for the first time.
 func (t *trial) remember(s sitter) {
 	if t.newcomer().state() != Reserved || t.known[s] {

@@ -20,7 +20,7 @@ func (l *Ledger) reseat(t *tree) {
 	}
 	for _, s := range sitters {
 		a, _ := l.held.Get(s.fence)
-		if c := &a.claims[s.claim]; !c.mayBeAway() {
+		if c := &a.claims[s.claim]; c.home() != c.at && (len(c.home().children) > 0 || !c.home().borrowsFrom(c.at)) {
 			l.move(s, c.home())
 		}
 	}
@@ -83,16 +83,20 @@ func (l *Ledger) keepOrGiveSeat(s sitter) {
 	}
 }
 
-// mayBeAway is true if the claim is counted at its node, or where it may borrow from there.
-func (c *placedClaim) mayBeAway() bool {
-	n := c.home()
-	return n == c.at || len(n.children) == 0 && n.borrowsFrom(c.at)
-}
-
 // borrowsFrom is true if every node from here up to another borrows softly.
 func (n *node) borrowsFrom(other *node) bool {
 	for ; n != nil && n.borrows == BorrowSoftly; n = n.parent {
 		if n == other {
+			return true
+		}
+	}
+	return false
+}
+
+// within is true if the node is top or below it.
+func (n *node) within(top *node) bool {
+	for ; n != nil; n = n.parent {
+		if n == top {
 			return true
 		}
 	}

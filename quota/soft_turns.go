@@ -36,11 +36,11 @@ func (t *turns) next() {
 // skip goes on without the row that had the first turn.
 func (t *turns) skip() { heap.Pop(t) }
 
-// Len, Less, Swap, Push and Pop are what a heap needs.
+// Len, Less, Swap, Push and Pop are what a heap needs; nothing is ever pushed.
 func (t turns) Len() int           { return len(t) }
 func (t turns) Less(i, j int) bool { return t[i].seat < t[j].seat }
 func (t turns) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
-func (t *turns) Push(x any)        { *t = append(*t, x.(turn)) }
+func (t *turns) Push(any)          {}
 func (t *turns) Pop() any {
 	last := (*t)[len(*t)-1]
 	*t = (*t)[:len(*t)-1]

@@ -54,6 +54,9 @@ type node struct {
 	// rules limit users and groups; nil if there are none. applications counts those that run in the subtree.
 	rules        *rules
 	applications int
+	// In a cohort, by resource index: the bounds of borrowing, MaxAmount if there are none, and the pools.
+	borrow, lend []Amount
+	pools        []pool
 }
 
 // address is where a node is. Allocations keep the one that they were granted at.
@@ -107,6 +110,9 @@ func (n *node) add(r int, amount Amount) {
 	n.own[r] += amount
 	for at := n; at != nil; at = at.parent {
 		at.subtree[r] += amount
+	}
+	if n.special {
+		n.draw(r, amount)
 	}
 }
 

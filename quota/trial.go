@@ -61,9 +61,8 @@ func (l *Ledger) put(a *Allocation) {
 }
 
 // commit makes the newcomer held and ends its victims.
-func (t *trial) commit(a *Allocation) *Allocation {
-	l := t.ledger
-	a = t.newcomer()
+func (t *trial) commit() *Allocation {
+	l, a := t.ledger, t.newcomer()
 	if len(t.preempted) > 0 || a.more != nil && a.more.until != 0 {
 		if a.more == nil {
 			a.more = &particulars{}

@@ -56,17 +56,29 @@ func (n *node) usage() NodeUsage {
 		headroom, bounded := n.headroom(i)
 		u.Resources[i] = ResourceUsage{
 			Resource: r.Resource, Set: n.limits[i], Effective: n.effective(i), Own: n.own[i], Subtree: n.subtree[i],
-			Headroom: headroom, Bounded: bounded, Over: max(0, n.subtree[i]-n.ceilings[i]),
+			Headroom: headroom, Bounded: bounded, Over: n.overBy(i, n.subtree[i]),
 		}
 	}
 	return u
 }
 
-// headroom is the least room from the node up to the root, and whether anything limits it.
+// headroom is the least room from the node up to the root, and whether anything limits it. In a cohort a level sees only
+// what the levels below it cannot take from what they do not lend.
 func (n *node) headroom(r int) (Amount, bool) {
 	least, bounded := MaxAmount, false
+	unlent := Amount(0)
 	for at := n; at != nil; at = at.parent {
 		least = min(least, at.ceilings[r]-at.subtree[r])
+		if at.pools == nil {
+			unlent = 0
+		} else {
+			room := at.pools[r].room() + at.mayOwe(r)
+			if room >= 0 {
+				room = room.plus(unlent)
+			}
+			least = min(least, room)
+			unlent = unlent.plus(at.pools[r].unlent())
+		}
 		bounded = bounded || at.effective(r).Kind == Limited
 	}
 	return max(0, least), bounded

@@ -181,7 +181,10 @@ func fromTreeSummary(t quota.TreeSummary) *quoratev1.TreeSummary {
 }
 
 func fromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
-	wire := &quoratev1.NodeUsage{Node: n.Path, Policy: n.Policy, Resources: make([]*quoratev1.ResourceUsage, len(n.Resources))}
+	wire := &quoratev1.NodeUsage{
+		Node: n.Path, Policy: n.Policy, Resources: make([]*quoratev1.ResourceUsage, len(n.Resources)),
+		RunningApplications: int64(n.Applications), MaxApplications: int64(n.MaxApplications),
+	}
 	for i, r := range n.Resources {
 		usage := &quoratev1.ResourceUsage{
 			Resource: r.Resource.Name, Unit: fromUnit(r.Resource.Unit), Limit: fromLimit(r.Set), Effective: fromLimit(r.Effective),

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -111,7 +112,7 @@ func TestExplainHypothetically(t *testing.T) {
 	if forced, err := ask(reserve); err != nil || forced.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED {
 		t.Errorf("by force: %v, %v", forced, err)
 	}
-	_, err = ask(request("a", "cern:phsyics", 1))
+	_, err = ask(request("a", "cern:phyzics", 1))
 	if connect.CodeOf(err) != connect.CodeNotFound || problemOf(t, err).GetField() != "request.claims[0].node" {
 		t.Errorf("an unknown node: %v", err)
 	}
@@ -120,6 +121,35 @@ func TestExplainHypothetically(t *testing.T) {
 	}
 	if d.node.index != 1 {
 		t.Errorf("the log grew to %d", d.node.index)
+	}
+}
+
+func TestExplainThePast(t *testing.T) {
+	d := one(t)
+	if _, err := d.allocations().Allocate(t.Context(), request("held", "cern:physics", 15)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.allocations().Allocate(t.Context(), request("big", "cern:physics/higgs", 6)); connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Fatal(err)
+	}
+	ask := func(id string) (*quoratev1.ExplainResponse, error) {
+		return d.allocations().Explain(t.Context(), &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Id{Id: id}})
+	}
+	granted, err := ask("held")
+	if err != nil || granted.GetAllocation().GetId() != "held" || granted.GetDecision().GetPlacements()[0].GetPlaced() != "physics" || granted.GetDecidedAt() != nil {
+		t.Errorf("got %v, %v", granted, err)
+	}
+	denied, err := ask("big")
+	if err != nil || denied.GetAllocation() != nil || denied.GetDecidedAt() == nil || len(denied.GetDecision().GetViolations()) != 1 {
+		t.Fatalf("got %v, %v", denied, err)
+	}
+	// Physics can only have more if the whole has: operations has all the rest.
+	remedy := denied.GetDecision().GetRemedy()
+	if len(remedy.GetRaises()) != 2 || remedy.GetRaises()[0].GetNode() != "" || remedy.GetRaises()[1].GetTo() != 21 || strings.Join(remedy.GetReleases(), " ") != "held" {
+		t.Errorf("got %v", remedy)
+	}
+	if _, err = ask("nobody"); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("nobody: %v", err)
 	}
 }
 

@@ -27,11 +27,7 @@ func TestCommandsOverTheRealThing(t *testing.T) {
 		}
 	}
 	file := func(name string) string { return filepath.Join(folder, name) }
-	for _, c := range []struct {
-		args string
-		code int
-		says string
-	}{
+	playSteps(t, f, []step{
 		{"apply -f ../../examples/cern.yaml", 0, ""},
 		{"apply -f ../../examples/cern.yaml --dry-run", 0, ""},
 		{"apply -f " + file("half.yaml"), 2, "half.yaml:"},
@@ -64,7 +60,21 @@ func TestCommandsOverTheRealThing(t *testing.T) {
 		{"frobnicate", 2, "frobnicate"},
 		{"usage", 2, ""},
 		{"status --server http://127.0.0.1:1 --timeout 1s", 6, "127.0.0.1:1"},
-	} {
+	})
+	server.stop(t)
+}
+
+// step is a command line, how it must end, and what it must say.
+type step struct {
+	args string
+	code int
+	says string
+}
+
+// playSteps runs commands one after the other.
+func playSteps(t *testing.T, f serverFlags, steps []step) {
+	t.Helper()
+	for _, c := range steps {
 		args := strings.Fields(c.args)
 		if !strings.Contains(c.args, "--server") {
 			args = append(args, "--server", f.url())
@@ -74,5 +84,4 @@ func TestCommandsOverTheRealThing(t *testing.T) {
 			t.Errorf("quorate %s: exit code %d, want %d saying %q\n%s%s", c.args, end.code, c.code, c.says, end.stdout, end.stderr)
 		}
 	}
-	server.stop(t)
 }

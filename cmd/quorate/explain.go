@@ -102,6 +102,9 @@ func (u units) drawExplanation(p *page, answer *quoratev1.ExplainResponse) error
 	if decision.GetNeverFits() {
 		p.line("It is larger than a limit on its own: releasing others does not help.")
 	}
+	if answer.GetDecidedAt() != nil && decision.GetRemedy() == nil {
+		p.line("By now it may fit, or be refused for another reason; ask again with --at to know.")
+	}
 	u.drawRemedy(p, decision.GetRemedy())
 	return nil
 }

@@ -61,6 +61,7 @@ func serveNode(
 	}
 	api, err := rpc.New(rpc.Config{
 		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: page, Registerer: registerer,
+		FrontEnds: frontEnds,
 	})
 	if err != nil {
 		return nil, err

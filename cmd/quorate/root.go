@@ -63,36 +63,17 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	flags.BoolVar(&c.stale, "stale", false, "take the answer of any node at once, even if it is a little old")
 	complete(root, "output", outputFormats...)
 
-	root.AddCommand(
-		newServerCmd(),
-		newDevCmd(),
-		newDemoCmd(),
-		newPlanCmd(c),
-		newApplyCmd(c),
-		newExportCmd(c),
-		newConvertCmd(c),
-		newUsageCmd(c),
-		newLimitsCmd(c),
-		newTreesCmd(c),
-		newTreeCmd(c),
-		newMoveCmd(c),
-		newMaintenanceCmd(c),
-		newHistoryCmd(c),
-		newRollbackCmd(c),
-		newAllocateCmd(c),
-		newConfirmCmd(c),
-		newCancelCmd(c),
-		newExplainCmd(c),
-		newReleaseCmd(c),
-		newAllocationCmd(c),
-		newAllocationsCmd(c),
-		newPrincipalsCmd(c),
-		newEventsCmd(c),
-		newStatusCmd(c),
-		newBenchCmd(c),
-		newVersionCmd(c),
-		newExitCodesTopic(),
+	addGroup(root, "configuration", "Configuration:",
+		newPlanCmd(c), newApplyCmd(c), newExportCmd(c), newConvertCmd(c), newHistoryCmd(c), newRollbackCmd(c),
+		newLimitsCmd(c), newMoveCmd(c), newMaintenanceCmd(c), newTreeCmd(c),
 	)
+	addGroup(root, "requests", "Requests:",
+		newAllocateCmd(c), newReleaseCmd(c), newConfirmCmd(c), newCancelCmd(c), newExplainCmd(c), newEventsCmd(c),
+		newAllocationCmd(c), newAllocationsCmd(c),
+	)
+	addGroup(root, "usage", "Limits and use:", newTreesCmd(c), newUsageCmd(c), newPrincipalsCmd(c))
+	addGroup(root, "cluster", "Servers:", newServerCmd(), newDevCmd(), newDemoCmd(), newStatusCmd(c), newBenchCmd(c))
+	root.AddCommand(newVersionCmd(c), newExitCodesTopic())
 	return root
 }
 
@@ -115,4 +96,13 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	}
 	group.AddCommand(commands...)
 	return group
+}
+
+// addGroup adds commands that help shows together.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, command := range commands {
+		command.GroupID = id
+	}
+	root.AddCommand(commands...)
 }

@@ -121,19 +121,30 @@ func subset(t *rapid.T, from []string, chance int, atLeastOne bool, what string)
 func allocate(t *rapid.T) quota.Allocate {
 	c := quota.Allocate{ID: id(t), Labels: labels(t)}
 	for range pick(t, []int{1, 1, 1, 2, 2, 3}, "claims") {
-		claim := quota.Claim{Tree: treeName(t), Node: path(t)}
+		claim := quota.Claim{Tree: treeName(t), Node: path(t), Standing: standing(t)}
 		for _, r := range subset(t, resources, 1, true, "claims of") {
 			claim.Amounts = append(claim.Amounts, quota.Component{Resource: r, Amount: amount(t)})
 		}
 		c.Claims = append(c.Claims, claim)
 	}
-	if oneIn(t, 4, "reserve") {
+	switch {
+	case oneIn(t, 12, "forced"):
+		c.Mode = quota.Force
+	case oneIn(t, 4, "reserve"):
 		c.Mode, c.ReserveFor = quota.Reserve, quota.Span(rapid.Int64Range(1, 9).Draw(t, "span"))
 	}
 	if oneIn(t, 15, "spoil") {
 		spoilAllocate(t, &c)
 	}
 	return c
+}
+
+// standing is none for most.
+func standing(t *rapid.T) quota.Standing {
+	if Die(t, 2, "stands") == 0 {
+		return quota.Standing{}
+	}
+	return quota.Standing{Priority: int64(Die(t, 4, "priority") - 1), Type: int64(Die(t, 6, "type") / 5), Unpreemptable: oneIn(t, 8, "unpreemptable")}
 }
 
 func spoilAllocate(t *rapid.T, c *quota.Allocate) {

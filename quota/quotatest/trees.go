@@ -33,10 +33,11 @@ func treeSpec(t *rapid.T, name string) quota.TreeSpec {
 		}
 		spec.Resources = append(spec.Resources, quota.Resource{Name: r, Unit: unit})
 	}
+	policy := pick(t, []string{"", "open", "strict", "borrowing", "borrowing"}, "root policy")
 	for _, p := range nodePaths(t) {
-		spec.Nodes = append(spec.Nodes, nodeSpec(t, p, spec.Resources))
+		spec.Nodes = append(spec.Nodes, nodeSpec(t, p, spec.Resources, policy == "borrowing"))
 	}
-	spec.Nodes[0].Policy = pick(t, []string{"", "open", "strict"}, "root policy")
+	spec.Nodes[0].Policy = policy
 	return spec
 }
 
@@ -62,13 +63,15 @@ func nodePaths(t *rapid.T) []string {
 	return list
 }
 
-func nodeSpec(t *rapid.T, path string, registered []quota.Resource) quota.NodeSpec {
+// nodeSpec limits mostly everything where borrowing makes zero of no limit.
+func nodeSpec(t *rapid.T, path string, registered []quota.Resource, borrowing bool) quota.NodeSpec {
 	n := quota.NodeSpec{Path: path, Labels: labels(t)}
 	if oneIn(t, 10, "other policy") {
-		n.Policy = pick(t, []string{"open", "strict"}, "policy")
+		n.Policy = pick(t, []string{"open", "strict", "borrowing"}, "policy")
 	}
+	n.Hard = borrowing && oneIn(t, 5, "hard")
 	for _, r := range registered {
-		if Die(t, 2, "limited") == 0 {
+		if Die(t, 2, "limited") == 0 || borrowing {
 			n.Limits = append(n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: limit(t, path)})
 		}
 	}

@@ -1,0 +1,116 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReservationsOverTheRealThing(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f)
+	const web = "--at cern:atlas/operations/web --amount cores=30"
+	playSteps(t, f, []step{
+		{"apply -f ../../examples/cern.yaml", 0, ""},
+		{"allocate --id kept --reserve 1h " + web, 0, "quorate confirm kept keeps it"},
+		{"allocate --id late " + web, 3, "missing 30"},
+		{"allocation kept", 0, "reserved"},
+		{"confirm kept", 0, "confirmed"},
+		{"confirm kept", 0, "held already"},
+		{"cancel kept", 3, "release it"},
+		{"release kept", 0, "released"},
+		{"allocate --id dropped --reserve 1h " + web, 0, "reserved"},
+		{"cancel dropped", 0, "cancelled"},
+		{"cancel dropped", 0, "cancelled before"},
+		{"confirm dropped", 5, "ended"},
+		{"confirm nobody", 1, "nobody"},
+		{"allocate --id short --reserve 1ms " + web, 0, "reserved"},
+	})
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		end := run(t, "allocation", "short", "--server", f.url())
+		if strings.Contains(end.stdout, "expired") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the reservation never lapses: %s%s", end.stdout, end.stderr)
+		}
+	}
+	playSteps(t, f, []step{
+		{"confirm short", 5, "ended"},
+		{"events --kind expired", 0, "short"},
+		{"allocate --id next " + web, 0, "granted"},
+	})
+}
+
+// TestARemedyHelps pastes what explain proposes, and then the request is granted.
+func TestARemedyHelps(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f)
+	const wanted = " --at cern:atlas/operations/web --amount cores=20"
+	playSteps(t, f, []step{
+		{"apply -f ../../examples/cern.yaml", 0, ""},
+		{"allocate --id old;1 --at cern:atlas/operations/web --amount cores=15", 0, "granted"},
+		{"allocate --id new" + wanted, 3, "missing 5"},
+		{"allocate --id new --dry-run" + wanted, 3, "missing 5"},
+		{"explain new", 0, "denied at"},
+		{"explain" + wanted, 0, "it would be denied"},
+		{"explain --at cern:atlas/operations/web --amount cores=15", 0, "it would be granted"},
+		{"explain old;1", 0, "held"},
+		{"explain nobody", 1, "nobody"},
+		{"events --id new", 0, "denied"},
+	})
+	raises, releases := remediesOf(t, run(t, "explain", "new", "--server", f.url()).stdout)
+	if len(raises) == 0 || len(releases) != 1 {
+		t.Fatalf("raises %q, releases %q", raises, releases)
+	}
+	paste(t, f, releases)
+	playSteps(t, f, []step{
+		{"allocate --id new" + wanted, 0, "granted"},
+		{"allocate --id more" + wanted, 3, "missing 10"},
+	})
+	raises, _ = remediesOf(t, run(t, "explain", "more", "--server", f.url()).stdout)
+	paste(t, f, raises)
+	playSteps(t, f, []step{{"allocate --id more" + wanted, 0, "granted"}})
+}
+
+// remediesOf finds the commands in an explanation: those before "Or", and those after it.
+func remediesOf(t *testing.T, explanation string) (raises, releases []string) {
+	t.Helper()
+	found := &raises
+	for line := range strings.Lines(explanation) {
+		if strings.HasPrefix(line, "Or ") {
+			found = &releases
+		}
+		if command, is := strings.CutPrefix(strings.TrimSpace(line), "quorate "); is {
+			*found = append(*found, "quorate "+command)
+		}
+	}
+	return raises, releases
+}
+
+// paste gives commands to a shell, as a person would.
+func paste(t *testing.T, f serverFlags, commands []string) {
+	t.Helper()
+	shell := newShell(t, f.url())
+	for _, command := range commands {
+		if said := shell.run(t, command); strings.Contains(said, "[exit ") {
+			t.Fatalf("%s: %s", command, said)
+		}
+	}
+}
+
+func TestForceOverTheRealThing(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f)
+	playSteps(t, f, []step{
+		{"apply -f ../../examples/cern.yaml", 0, ""},
+		{"allocate --id found --force --at cern:atlas/physics/higgs --amount cores=3", 0, "held by force"},
+		{"usage cern:atlas/physics/higgs", 0, "3 over"},
+		{"allocate --id more --at cern:atlas/physics/higgs --amount cores=0", 3, "missing 3"},
+		{"release found", 0, "released"},
+		{"allocate --id more --at cern:atlas/physics/higgs --amount cores=0", 0, "granted"},
+	})
+}

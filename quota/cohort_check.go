@@ -1,0 +1,115 @@
+package quota
+
+import "fmt"
+
+// checkBounded says which nodes of a cohort would owe more than they may, in the order of the request, levels upwards. It
+// draws what the claims ask for from the pools, looks, and puts it back.
+func (l *Ledger) checkBounded(a *Allocation) []Violation {
+	claims := a.rest()
+	if !inCohort(claims) {
+		return nil
+	}
+	demands := demandsOf(claims, func(c *placedClaim) *node { return c.at })
+	if uncountable(demands) {
+		return nil // the plain check has said so
+	}
+	before := make([][]Amount, len(demands))
+	for i, d := range demands {
+		before[i] = d.owes()
+	}
+	drawAll(claims, 1)
+	var violations []Violation
+	for i, d := range demands {
+		violations = d.shortages(violations, before[i])
+	}
+	drawAll(claims, -1)
+	return violations
+}
+
+func inCohort(claims []placedClaim) bool {
+	for _, c := range claims {
+		for n := c.at; n != nil; n = n.parent {
+			if n.pools != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// uncountable is true if a tree would hold more than MaxAmount.
+func uncountable(demands []demand) bool {
+	for _, d := range demands {
+		for _, p := range d.amounts {
+			if p.amount > MaxAmount-d.node.subtree[p.resource.index] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func drawAll(claims []placedClaim, sign Amount) {
+	for _, c := range claims {
+		for _, p := range c.amounts {
+			c.at.draw(p.resource.index, sign*p.amount)
+		}
+	}
+}
+
+// owes is what the node owes of each resource that is asked for.
+func (d demand) owes() []Amount {
+	if d.node.pools == nil {
+		return nil
+	}
+	list := make([]Amount, len(d.amounts))
+	for i, p := range d.amounts {
+		list[i] = d.node.pools[p.resource.index].owes()
+	}
+	return list
+}
+
+// shortages appends what is short at a node when the whole request is drawn; before is what it owed without.
+func (d demand) shortages(violations []Violation, before []Amount) []Violation {
+	n := d.node
+	if n.pools == nil {
+		return violations
+	}
+	for i, p := range d.amounts {
+		missing := n.overBy(p.resource.index, 0)
+		if missing == 0 {
+			continue
+		}
+		v := Violation{Tree: n.treeName, Node: n.path, Resource: p.resource.Name}
+		if n.pooled() {
+			v.Kind, v.Limit, v.Used = OfBorrowing, n.mayOwe(p.resource.index), before[i]
+			v.Requested = n.pools[p.resource.index].owes() - v.Used
+		} else { // the top: its limit is what the cohort could hold, its own and what the members lend
+			v.Used, v.Requested = n.subtree[p.resource.index], p.amount
+			v.Limit = v.Used + v.Requested - missing
+		}
+		violations = append(violations, v)
+	}
+	return violations
+}
+
+// checkPool verifies one pool against the configuration, what is held, and the pools of the children.
+func (n *node) checkPool(r int) error {
+	if n.borrows != BorrowBounded {
+		if n.pools != nil {
+			return fmt.Errorf("%s is in no cohort, but has a pool", n.place())
+		}
+		return nil
+	}
+	want := pool{limit: n.effective(r).ceiling(), borrow: n.borrow[r], lend: n.lend[r], held: n.subtree[r]}
+	for _, child := range n.children {
+		if child.pooled() {
+			want.held -= child.subtree[r]
+			want.lent = want.lent.plus(child.pools[r].lends())
+		}
+	}
+	if n.pools[r] != want {
+		return fmt.Errorf("the pool of resource %d at %s is %+v, but should be %+v", r, n.place(), n.pools[r], want)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package quota
+
+// draftBounds checks what only some policies know, and where a policy may stand: nodes may be hard where borrowing is soft,
+// and bound what they borrow and lend in a cohort. It needs the policies of the draft to be settled.
+func (t *tree) draftBounds(field string, specs []NodeSpec) *Error {
+	for i, spec := range specs {
+		n, at := t.byPath[spec.Path], nodeField(field, i)
+		if spec.Hard && n.borrows != BorrowSoftly {
+			return refuse(Invalid, at+".hard", "%s is hard, but its policy %s has no soft nodes; leave it out, or use a policy that borrows softly", n.place(), n.policy.Name())
+		}
+		if err := n.draftBounds(at); err != nil {
+			return err
+		}
+		if top := n.cohortAbove(); top != nil && n.borrows == BorrowSoftly {
+			return refuse(Invalid, at+".policy", "policy %s of %s borrows softly inside of the cohort of %s; what is pushed up there would escape its bounds", n.policy.Name(), n.place(), top.place())
+		}
+	}
+	return nil
+}
+
+func (n *node) draftBounds(field string) *Error {
+	if len(n.spec.Borrow)+len(n.spec.Lend) > 0 && n.borrows != BorrowBounded {
+		kind := ".borrow"
+		if len(n.spec.Borrow) == 0 {
+			kind = ".lend"
+		}
+		return refuse(Invalid, field+kind, "%s bounds what is borrowed or lent, but its policy %s does not; leave it out, or use the policy %s", n.place(), n.policy.Name(), cohort.PolicyName)
+	}
+	borrow, err := n.tree.limits(n.spec.Borrow, field+".borrow")
+	if err != nil {
+		return err
+	}
+	lend, err := n.tree.limits(n.spec.Lend, field+".lend")
+	if err != nil {
+		return err
+	}
+	n.borrow, n.lend = make([]Amount, len(borrow)), make([]Amount, len(lend))
+	for r := range borrow {
+		n.borrow[r], n.lend[r] = borrow[r].ceiling(), lend[r].ceiling()
+	}
+	return nil
+}
+
+// cohortAbove is the nearest ancestor in a cohort, or nil.
+func (n *node) cohortAbove() *node {
+	for at := n.parent; at != nil; at = at.parent {
+		if at.borrows == BorrowBounded {
+			return at
+		}
+	}
+	return nil
+}
