@@ -25,3 +25,14 @@ func (v View) Sitting(tree, path string) []string {
 	}
 	return ids
 }
+
+// CancelNow does what a Cancel does to what a reservation holds and has displaced.
+func (l *Ledger) CancelNow(id string) (restored []string) {
+	a := l.byID[id]
+	l.held.Delete(a.fence)
+	for i := range a.claims {
+		l.unbook(a, i)
+	}
+	l.bury(a, Cancelled, "")
+	return l.putBack(a)
+}
