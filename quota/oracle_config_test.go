@@ -291,6 +291,9 @@ func facts(trees map[string]quota.TreeSpec) map[fact]string {
 			if p := n.Policy; p != "" || n.Path == "" {
 				all[fact{name, n.Path, "policy"}] = cmp.Or(p, "open")
 			}
+			if n.Hard {
+				all[fact{name, n.Path, "hard"}] = "hard"
+			}
 			for _, l := range n.Limits {
 				all[fact{name, n.Path, "limit " + l.Resource}] = l.Limit.String()
 			}
