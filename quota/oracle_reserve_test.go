@@ -94,21 +94,21 @@ func (p *pair) compareLapses(t *rapid.T) {
 	remembered := p.oracle.events[max(0, len(p.oracle.events)-p.oracle.bounds.Events):]
 	for after := uint64(0); len(remembered) > 0; {
 		most := 1 + len(remembered)/3
-		page, next := p.ledger.View().Events(after, 0, "", most)
+		page := p.ledger.View().Events(after, 0, "", most)
 		most = min(most, len(remembered))
-		sameEvents(t, remembered[:most], page)
+		sameEvents(t, remembered[:most], page.Events)
 		remembered = remembered[most:]
-		if (next == 0) != (len(remembered) == 0) {
-			t.Fatalf("the page after %d says that the next one is after %d, but %d more are remembered", after, next, len(remembered))
+		if (page.Next == 0) != (len(remembered) == 0) {
+			t.Fatalf("the page after %d says that the next one is after %d, but %d more are remembered", after, page.Next, len(remembered))
 		}
-		after = next
+		after = page.Next
 	}
 	for _, id := range []string{"i0", "i1"} {
-		last, _ := p.ledger.View().Events(0, quota.EventDenied, id, math.MaxInt)
+		last := p.ledger.View().Events(0, quota.EventDenied, id, math.MaxInt)
 		of := slices.DeleteFunc(slices.Clone(p.oracle.events[max(0, len(p.oracle.events)-p.oracle.bounds.Events):]), func(e quota.Event) bool {
 			return e.ID != id || e.Kind != quota.EventDenied
 		})
-		sameEvents(t, of, last)
+		sameEvents(t, of, last.Events)
 	}
 }
 

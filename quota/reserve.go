@@ -93,12 +93,3 @@ func (l *Ledger) undo(a *Allocation, state State) (ended *Allocation, restored [
 	}
 	return ended, l.putBack(a)
 }
-
-// putBack restores what a reservation displaced, whose claims are given back already: all of it or nothing, and then
-// others slide into the freed room.
-func (l *Ledger) putBack(a *Allocation) (restored []string) {
-	for i := range a.claims {
-		l.slideInto(a.claims[i].at)
-	}
-	return nil
-}
