@@ -41,8 +41,8 @@ type grant struct {
 	// preempted are those that it has ended, by is who ended it.
 	preempted []quota.Preempted
 	by        string
-	state   quota.State
-	until   quota.Instant // of a reservation; 0 once it is confirmed
+	state     quota.State
+	until     quota.Instant // of a reservation; 0 once it is confirmed
 }
 
 // verdict is what a command should do.
