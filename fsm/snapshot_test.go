@@ -86,7 +86,8 @@ func secondFSM(t testing.TB) *FSM {
 		{2, []quota.Command{reserve("lapsed", 1000), reserve("cancelled", 9000), reserve("confirmed", 9000), reserve("waiting", 3_000_000)}},
 		{3, []quota.Command{quota.Cancel{ID: "cancelled"}, quota.Confirm{ID: "confirmed"}}},
 		{1500, []quota.Command{quota.Expire{Most: 10}}},
-		{1501, []quota.Command{
+		{1501, borrowers()},
+		{1502, []quota.Command{
 			quota.Allocate{ID: "whose", Claims: standing, Principal: who},
 			quota.Allocate{ID: "denied", Claims: claims(9), Principal: who},
 			quota.Allocate{ID: "forced", Claims: claims(9), Mode: quota.Force},
@@ -105,6 +106,31 @@ func secondFSM(t testing.TB) *FSM {
 	return f
 }
 
+// borrowers are a tree in which claims are counted above their nodes, moved and preempted, the last by a reservation.
+func borrowers() []quota.Command {
+	limit := func(amount quota.Amount) []quota.ResourceLimit {
+		return []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(amount)}}
+	}
+	tree := quota.TreeSpec{
+		Name: "b", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{
+			{Policy: "borrowing", Limits: limit(10), Principals: []quota.PrincipalLimit{{Groups: []string{"g"}, Limits: quota.Vector{{Resource: "cpu", Amount: 99}}}}},
+			{Path: "x", Limits: limit(4)},
+			{Path: "y", Limits: limit(4)},
+		},
+	}
+	ask := func(id, node string, priority int64) quota.Allocate {
+		return quota.Allocate{ID: id, Principal: quota.Principal{User: "u", Groups: []string{"g"}}, Claims: []quota.Claim{{
+			Tree: "b", Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}, Standing: quota.Standing{Priority: priority},
+		}}}
+	}
+	last := ask("pushes", "y", 1)
+	last.Mode, last.ReserveFor = quota.Reserve, 3_000_000
+	return []quota.Command{
+		quota.ApplyTrees{Trees: []quota.TreeSpec{tree}}, ask("x1", "x", 0), ask("x2", "x", 0), ask("x3", "x", 0), ask("x4", "x", 0), ask("y1", "y", 0), last,
+	}
+}
+
 func TestSnapshotAndRestore(t *testing.T) {
 	t.Run("first format", func(t *testing.T) { snapshotAndRestore(t, sampleFSM(t)) })
 	t.Run("second format", func(t *testing.T) { snapshotAndRestore(t, secondFSM(t)) })
@@ -120,7 +146,7 @@ func snapshotAndRestore(t *testing.T, f *FSM) {
 	if !bytes.Equal(snapshotOf(t, g), data) {
 		t.Error("the snapshot of what was restored is another one")
 	}
-	for index := uint64(6); index < 20; index++ {
+	for index := uint64(7); index < 20; index++ {
 		entry := mustEncode(t, benchAllocate(int(index)), benchTree(), quota.Release{ID: "root"})
 		applyData(f, index, entry)
 		applyData(g, index, entry)

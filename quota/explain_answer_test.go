@@ -90,7 +90,11 @@ func (p *player) remedy(r *quota.Remedy) {
 		return
 	}
 	for _, raise := range r.Raises {
-		p.say("  raise %s%s of %s from %d to %d", raise.Holder, raise.Resource, quota.Place(raise.Tree, raise.Node), raise.From, raise.To)
+		what := raise.Resource
+		if raise.Kind == quota.OfApplications {
+			what = "applications"
+		}
+		p.say("  raise %s%s of %s from %d to %d", raise.Holder, what, quota.Place(raise.Tree, raise.Node), raise.From, raise.To)
 	}
 	if len(r.Releases) > 0 {
 		p.say("  or release %s", strings.Join(r.Releases, " "))

@@ -41,9 +41,9 @@ func TestLargeDenials(t *testing.T) {
 	if d := l.Apply(quota.Stamp{}, request).Decision; len(d.Violations) != violations {
 		t.Errorf("the answer has %d violations, want %d", len(d.Violations), violations)
 	}
-	page := l.View().Events(0, 0, "", 10)
-	if len(page.Events) != 1 || len(page.Events[0].Decision.Violations) != 100 {
-		t.Errorf("the event keeps %d violations, want 100", len(page.Events[0].Decision.Violations))
+	events := l.View().Events(0, 0, "", 10).Events
+	if len(events) != 1 || len(events[0].Decision.Violations) != 100 {
+		t.Errorf("the events are %+v, want one with 100 violations", events)
 	}
 	if r := l.View().Explain(request).Decision.Remedy; len(r.Raises) != violations || len(r.Releases) != 0 {
 		t.Errorf("%d raises and %d releases are advised, want %d and none", len(r.Raises), len(r.Releases), violations)

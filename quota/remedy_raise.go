@@ -44,8 +44,10 @@ func (s *search) raises(denied Decision) []Raise {
 			return nil
 		}
 	}
-	h.leaveOut()
-	h.lower()
+	// A lower raise may preempt somebody who holds elsewhere too, where then another raise is not needed.
+	for h.leaveOut() || h.lower() {
+		continue
+	}
 	if !h.comply() {
 		return nil
 	}
@@ -122,7 +124,8 @@ func (r *raised) at(n *node, resource int) {
 }
 
 // leaveOut drops every raise that the others can do without, those of the leaves first: room that all share is dearer.
-func (h *higher) leaveOut() {
+// True if that changed something.
+func (h *higher) leaveOut() (changed bool) {
 	for i := 0; len(h.list) > 1 && i < len(h.list); {
 		all, r := h.list, h.list[i]
 		r.take()
@@ -131,16 +134,21 @@ func (h *higher) leaveOut() {
 			h.list = all
 			r.put()
 			i++
+			continue
 		}
+		changed = true
 	}
+	return changed
 }
 
 // lower finds the least that will do where something may be borrowed; elsewhere what is missing is the least.
-func (h *higher) lower() {
+// True if that changed something.
+func (h *higher) lower() (changed bool) {
 	for _, r := range h.list {
 		if r.node == nil || !r.node.special {
 			continue
 		}
+		most := r.To
 		for low := r.From; r.To-low > 1; {
 			high := r.To
 			r.To = low + (high-low)/2
@@ -150,7 +158,9 @@ func (h *higher) lower() {
 				r.put()
 			}
 		}
+		changed = changed || r.To < most
 	}
+	return changed
 }
 
 // comply raises the parents as far as their policies want it, so that the raises can be carried out; false if some

@@ -169,22 +169,44 @@ func mostHelpful(candidates []candidate, missing []Amount) int {
 	return best
 }
 
-// admitsWithout asks whether the request would be admitted without some of the held allocations. Others that might then
-// slide down into the freed room stay where they are.
+// admitsWithout asks whether the request would be admitted after the release of some held allocations.
 func (s *search) admitsWithout(gone []*Allocation) bool {
-	l := s.ledger
+	seat := s.ledger.seat
+	var undo []func()
 	for _, a := range gone {
-		l.held.Delete(a.fence)
-		for i := range a.claims {
-			l.unbook(a, i)
-		}
+		undo = append(undo, s.tryRelease(a.fence)...)
 	}
 	admitted := s.ask().Granted
-	for _, a := range slices.Backward(gone) {
-		l.held.Set(a.fence, a)
+	for _, step := range slices.Backward(undo) {
+		step()
+	}
+	s.ledger.seat = seat
+	return admitted
+}
+
+// tryRelease gives back what an allocation holds and lets others slide into the room. It answers the steps back.
+func (s *search) tryRelease(fence uint64) (undo []func()) {
+	l := s.ledger
+	a, _ := l.held.Get(fence) // perhaps others' releases have moved it
+	l.held.Delete(fence)
+	for i := range a.claims {
+		l.unbook(a, i)
+	}
+	undo = append(undo, func() {
+		l.held.Set(fence, a)
 		for i := range slices.Backward(a.claims) {
 			l.book(a, i)
 		}
+	})
+	for i := range a.claims {
+		l.slide(a.claims[i].at, func(who sitter, to *node) {
+			was, is := l.move(who, to)
+			undo = append(undo, func() {
+				l.depart(is, who.claim)
+				l.put(was)
+				l.arrive(was, who.claim)
+			})
+		})
 	}
-	return admitted
+	return undo
 }

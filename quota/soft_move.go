@@ -57,9 +57,10 @@ func (t *trial) takeOut(s sitter) {
 	t.onUndo(func() { t.ledger.book(a, s.claim) })
 }
 
-// remember notes for a reservation where a claim was before it was moved for the first time.
+// remember notes for a reservation where a claim was before it was moved for the first time. A claim of its own, that slides
+// where a victim was, goes with it.
 func (t *trial) remember(s sitter) {
-	if t.newcomer().state() != Reserved || t.known[s] {
+	if s.fence == t.fence || t.newcomer().state() != Reserved || t.known[s] {
 		return
 	}
 	if t.known == nil {

@@ -157,6 +157,7 @@ func (r *restoring) commit() []string {
 		i := slices.IndexFunc(r.revived, func(a *Allocation) bool { return a.id == p.ID })
 		l.unbury(l.numberOf(r.buried[i]), r.buried[i])
 		l.byID[p.ID] = r.revived[i]
+		l.due.add(r.revived[i])
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
 		restored = append(restored, p.ID)
 	}

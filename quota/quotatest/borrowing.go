@@ -35,6 +35,7 @@ func BorrowingTree(name string) *rapid.Generator[quota.ApplyTrees] {
 				spec.Nodes[i+1].Policy = pick(t, []string{"borrowing", "borrowing", "borrowing", "", "open"}, "policy")
 			}
 		}
+		soften(spec.Nodes)
 		return quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
 	})
 }

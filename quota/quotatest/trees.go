@@ -1,6 +1,7 @@
 package quotatest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -38,7 +39,19 @@ func treeSpec(t *rapid.T, name string) quota.TreeSpec {
 		spec.Nodes = append(spec.Nodes, nodeSpec(t, p, spec.Resources, policy == "borrowing"))
 	}
 	spec.Nodes[0].Policy = policy
+	soften(spec.Nodes)
 	return spec
+}
+
+// soften leaves no node hard whose policy has no soft ones. Parents come before their children.
+func soften(nodes []quota.NodeSpec) {
+	policies := map[string]string{}
+	for i := range nodes {
+		n := &nodes[i]
+		above := n.Path[:max(0, strings.LastIndexByte(n.Path, '/'))]
+		policies[n.Path] = cmp.Or(n.Policy, policies[above])
+		n.Hard = n.Hard && policies[n.Path] == "borrowing"
+	}
 }
 
 // resourceNames are mostly all of them, so that claims find them.
