@@ -12,11 +12,14 @@ import (
 const (
 	// MaxAmount is the largest amount: 2^62-1 base units.
 	MaxAmount int64 = 1<<62 - 1
-
-	maxTrees     = 100
-	maxNodes     = 20_000
-	maxResources = 64
-	maxDepth     = 16
+	// MaxTrees are the most trees that are applied together.
+	MaxTrees = 100
+	// MaxNodes are the most nodes of a tree below its root.
+	MaxNodes = 20_000 - 1
+	// MaxResources are the most resources of a tree.
+	MaxResources = 64
+	// MaxDepth is the most levels below the root.
+	MaxDepth = 16
 )
 
 // Sort brings trees, nodes and resources into the order of Conversion.
@@ -33,20 +36,20 @@ func Sort(trees []*quoratev1.Tree) {
 // Bounds names what there is too much of in trees that are well-formed otherwise.
 func Bounds(trees []*quoratev1.Tree) Problems {
 	var found Problems
-	if len(trees) > maxTrees {
-		found.Add("%d trees come out; up to %d are applied together: split the file", len(trees), maxTrees)
+	if len(trees) > MaxTrees {
+		found.Add("%d trees come out; up to %d are applied together: split the file", len(trees), MaxTrees)
 	}
 	for _, t := range trees {
-		if n := len(t.GetResources()); n > maxResources {
-			found.Add("tree %q gets %d resources; a tree may have %d: split the file", t.GetName(), n, maxResources)
+		if n := len(t.GetResources()); n > MaxResources {
+			found.Add("tree %q gets %d resources; a tree may have %d: split the file", t.GetName(), n, MaxResources)
 		}
-		if n := len(t.GetNodes()); n > maxNodes {
-			found.Add("tree %q gets %d nodes; a tree may have %d: split the file", t.GetName(), n, maxNodes)
+		if n := len(t.GetNodes()); n > MaxNodes {
+			found.Add("tree %q gets %d nodes; a tree may have %d: split the file", t.GetName(), n, MaxNodes)
 		}
 		for _, n := range t.GetNodes() {
-			if depth := strings.Count(n.GetPath(), "/") + 1; depth > maxDepth {
+			if depth := strings.Count(n.GetPath(), "/") + 1; depth > MaxDepth {
 				found.Add("node %q of tree %q is %d deep; a node may be %d deep",
-					n.GetPath(), t.GetName(), depth, maxDepth)
+					n.GetPath(), t.GetName(), depth, MaxDepth)
 			}
 		}
 	}

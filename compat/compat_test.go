@@ -2,7 +2,6 @@ package compat
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -33,26 +32,38 @@ func TestName(t *testing.T) {
 			t.Errorf("Name(%q) = %q, %v; want %q", text, got, err, want)
 		}
 	}
+	if got, err := Name(""); err == nil {
+		t.Errorf("nothing is the name %q", got)
+	}
+}
+
+func TestLongNames(t *testing.T) {
+	n := strings.Repeat("n", 64)
 	for text, want := range map[string]string{
-		"":                       "a name is empty",
-		strings.Repeat("n", 64):  "it has 64 bytes",
-		strings.Repeat(" ", 21):  "it has 64 bytes",
-		strings.Repeat("é", 900): "is too long",
+		n[1:]:                    n[1:],
+		n:                        n[:45] + "++ce068a195ab380a8",
+		n[1:] + "é":              n[:45] + "++be51892bb7a263ac",
+		strings.Repeat(" ", 20):  "_" + strings.Repeat("+20", 20),
+		strings.Repeat(" ", 21):  "_" + strings.Repeat("+20", 14) + "+2++e3e7a7180f67f372",
+		strings.Repeat("é", 900): "_" + strings.Repeat("+C3+A9", 7) + "+C++6a062af8cbc34be1",
 	} {
-		if got, err := Name(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Name(%q) = %q, %v; want an error that says %q", text, got, err, want)
+		if got, err := Name(text); err != nil || got != want {
+			t.Errorf("Name(%.80q) = %q, %v; want %q", text, got, err, want)
 		}
 	}
 }
 
-// TestNamesAreValidAndDifferent draws texts of few characters, so that any two that clash would be met.
+// TestNamesAreValidAndDifferent draws texts of few characters, short ones and some around the longest name, so that any
+// two that clash would be met.
 func TestNamesAreValidAndDifferent(t *testing.T) {
-	valid := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
-	text := rapid.StringOfN(rapid.SampledFrom([]rune("_+- 2F05a.")), 1, 6, -1)
+	end := rapid.StringOfN(rapid.SampledFrom([]rune("_+- 2F05a.")), 1, 6, -1)
+	text := rapid.Custom(func(t *rapid.T) string {
+		return strings.Repeat("n", rapid.SampledFrom([]int{0, 0, 45, 57, 60}).Draw(t, "before")) + end.Draw(t, "end")
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		one, other := text.Draw(t, "one"), text.Draw(t, "other")
 		first, err := Name(one)
-		if err != nil || !valid.MatchString(first) {
+		if err != nil || !IsName(first) {
 			t.Fatalf("Name(%q) = %q, %v", one, first, err)
 		}
 		if second, err := Name(other); err != nil || (first == second) != (one == other) {
@@ -65,6 +76,9 @@ func TestLabel(t *testing.T) {
 	long := strings.Repeat("é", 200)
 	if got := Label(long); got != strings.Repeat("é", 128) {
 		t.Errorf("%d bytes come back", len(got))
+	}
+	if got := Label("half\xc3"); got != "half" {
+		t.Errorf("half a character is there: %q", got)
 	}
 	if got := Label("a" + long); got != "a"+strings.Repeat("é", 127) {
 		t.Errorf("%d bytes come back, and perhaps half a character", len(got))

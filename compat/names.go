@@ -1,6 +1,8 @@
 package compat
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,18 +12,27 @@ import (
 const (
 	maxName       = 63
 	maxLabelValue = 256
+
+	// shortMark stands between the beginning of a name that is too long and its digest. A + of an escape is followed by a
+	// digit, so no other name has two in a row.
+	shortMark   = "++"
+	digestBytes = 8
 )
 
-var resourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
+var (
+	nodeName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
+	resourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
+)
 
-// Name makes a name of a tree or node of any text, and different names of different texts. Letters, digits and _ . @ -
-// stay as they are; every other byte, + included, becomes + and two hexadecimal digits: "team one" is "team+20one". A
-// name begins with a letter, digit or _, so _ is put before anything else that is first.
+// Name makes a name of a tree or node of any text but the empty one, and different names of different texts. Letters,
+// digits and _ . @ - stay as they are; every other byte, + included, becomes + and two hexadecimal digits: "team one" is
+// "team+20one". A name begins with a letter, digit or _, so _ is put before anything else that is first.
 //
-// It is an error if the text is empty, or the name longer than 63 bytes.
+// A name has up to 63 bytes. One that would be longer is its first 45, two +, and the first 16 hexadecimal digits of the
+// SHA-256 of the text.
 func Name(text string) (string, error) {
 	if text == "" {
-		return "", fmt.Errorf("a name is empty")
+		return "", errors.New("a name is empty")
 	}
 	var name strings.Builder
 	for i := range len(text) {
@@ -38,11 +49,17 @@ func Name(text string) (string, error) {
 			fmt.Fprintf(&name, "+%02X", b)
 		}
 	}
-	if name.Len() > maxName {
-		return "", fmt.Errorf("the name %.80q is too long: it has %d bytes as %q, and up to %d are allowed",
-			text, name.Len(), clip(name.String(), maxName)+"…", maxName)
+	return shortened(name.String(), text), nil
+}
+
+// shortened keeps a name that is short enough.
+func shortened(name, text string) string {
+	if len(name) <= maxName {
+		return name
 	}
-	return name.String(), nil
+	digest := sha256.Sum256([]byte(text))
+	end := fmt.Sprintf("%s%x", shortMark, digest[:digestBytes])
+	return name[:maxName-len(end)] + end
 }
 
 // escaped tells whether a rest of a text begins with what Name writes with a +.
@@ -54,12 +71,16 @@ func isWord(b byte) bool {
 	return b == '_' || '0' <= b && b <= '9' || 'A' <= b && b <= 'Z' || 'a' <= b && b <= 'z'
 }
 
+// IsName tells whether a text may name a tree or a node: 1 to 63 of letters, digits and _ . @ + -, beginning with a
+// letter, digit or _.
+func IsName(text string) bool { return nodeName.MatchString(text) }
+
 // IsResource tells whether a text may name a resource: 1 to 63 of letters, digits and _ . / -, beginning with a letter,
 // digit or _.
 func IsResource(text string) bool { return resourceName.MatchString(text) }
 
-// Label cuts a text to what a label may hold, 256 bytes, at the end of a character.
-func Label(text string) string { return clip(text, maxLabelValue) }
+// Label makes a text what a label may hold: up to 256 bytes, cut at the end of a character, without what is no UTF-8.
+func Label(text string) string { return clip(strings.ToValidUTF8(text, ""), maxLabelValue) }
 
 func clip(text string, most int) string {
 	if len(text) <= most {

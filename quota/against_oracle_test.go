@@ -165,11 +165,11 @@ var verdictOptions = cmp.Options{
 
 // verdictOf says an outcome as the oracle does, which names the fields of requests but not of configurations.
 func verdictOf(c quota.Command, out quota.Outcome) verdict {
-	v := verdict{repeated: out.Repeated}
+	v := verdict{repeated: out.Repeated, expired: out.Expired}
 	if e := out.Refused; e != nil {
 		v.refused = e.Kind
 		switch c.(type) {
-		case quota.Allocate, quota.Release:
+		case quota.Allocate, quota.Release, quota.Confirm, quota.Cancel, quota.Expire:
 			v.field = e.Field
 		}
 		for _, b := range e.Breaches {
@@ -241,6 +241,7 @@ func (p *pair) compareViews(t *rapid.T) {
 	slices.SortFunc(summaries, func(a, b quota.TreeSummary) int { return strings.Compare(a.Name, b.Name) })
 	same(t, "trees", summaries, v.Trees())
 	p.compareAllocations(t)
+	p.compareLapses(t)
 }
 
 func (o *oracle) summary(spec quota.TreeSpec) quota.TreeSummary {
@@ -341,16 +342,13 @@ func (p *pair) compareAllocations(t *rapid.T) {
 }
 
 func (g *grant) info() quota.AllocationInfo {
-	info := quota.AllocationInfo{ID: g.request.ID, Labels: g.request.Labels, Fence: g.fence, GrantedAt: g.granted.At, GrantedWall: g.granted.Wall}
+	info := quota.AllocationInfo{ID: g.request.ID, Labels: g.request.Labels, Fence: g.fence, GrantedAt: g.granted.At, GrantedWall: g.granted.Wall, State: g.state, ReservedUntil: g.until}
 	for i, c := range g.request.Claims {
 		info.Claims = append(info.Claims, quota.ClaimInfo{Tree: c.Tree, Node: c.Node, Amounts: c.Amounts, Placed: g.placed[i], Standing: c.Standing})
 	}
 	info.Forced, info.Preempted = g.request.Mode == quota.Force, g.preempted
 	if g.ended != nil {
-		info.State = quota.Released
-		if g.by != "" {
-			info.State, info.PreemptedBy = quota.WasPreempted, g.by
-		}
+		info.PreemptedBy = g.by
 		info.Ended, info.EndedAt, info.EndedWall = true, g.ended.At, g.ended.Wall
 	}
 	return info

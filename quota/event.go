@@ -8,21 +8,29 @@ import (
 // maxEventViolations bounds the violations that an event of a denial keeps.
 const maxEventViolations = 100
 
-// Events shows up to max remembered events after a number (0: from the oldest), in the order of their numbers: those of
-// a kind, unless it is 0, and of an id, unless it is empty. Next is the number to continue after, 0 on the last page. The
-// requests and decisions in them must not be changed.
-func (v View) Events(after uint64, kind EventKind, id string, max int) (events []Event, next uint64) {
+// EventPage is one page of events in the order of their numbers.
+type EventPage struct {
+	Events []Event
+	// Next is the number to continue after; 0 on the last page.
+	Next uint64
+}
+
+// Events shows up to max remembered events after a number (0: from the oldest): those of a kind, unless it is 0, and of
+// an id, unless it is empty. Requests and decisions in them must not be changed.
+func (v View) Events(after uint64, kind EventKind, id string, max int) EventPage {
+	var page EventPage
 	for _, e := range v.ledger.eventsAfter(after) {
 		if kind != 0 && e.Kind != kind || id != "" && e.ID != id {
 			continue
 		}
-		if len(events) == max {
-			return events, next
+		if len(page.Events) == max {
+			return page
 		}
-		events = append(events, *e)
-		next = e.Number
+		page.Events = append(page.Events, *e)
+		page.Next = e.Number
 	}
-	return events, 0
+	page.Next = 0
+	return page
 }
 
 func (l *Ledger) eventsAfter(number uint64) []*Event {

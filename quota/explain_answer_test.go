@@ -34,8 +34,8 @@ func (p *player) events(v quota.View, args []string) error {
 			return fmt.Errorf("what is %s?", arg)
 		}
 	}
-	events, next := v.Events(after, kind, id, most)
-	for _, e := range events {
+	page := v.Events(after, kind, id, most)
+	for _, e := range page.Events {
 		text := fmt.Sprintf("%d: %s was %s", e.Number, e.ID, eventWords[e.Kind])
 		if e.By != "" {
 			text += " because of " + e.By
@@ -45,8 +45,8 @@ func (p *player) events(v quota.View, args []string) error {
 			p.say("  %s", e.Decision.Explain())
 		}
 	}
-	if next != 0 {
-		p.say("more after %d", next)
+	if page.Next != 0 {
+		p.say("more after %d", page.Next)
 	}
 	return nil
 }

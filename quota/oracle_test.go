@@ -26,6 +26,7 @@ type oracle struct {
 	ends     []*grant // in the order of their ends
 	seat     uint64
 	gone     []claimOf // not counted while a request is tried
+	events   []quota.Event
 }
 
 // grant is one allocation, held or ended.
@@ -40,6 +41,8 @@ type grant struct {
 	// preempted are those that it has ended, by is who ended it.
 	preempted []quota.Preempted
 	by        string
+	state   quota.State
+	until   quota.Instant // of a reservation; 0 once it is confirmed
 }
 
 // verdict is what a command should do.
@@ -53,6 +56,8 @@ type verdict struct {
 	violations []quota.Violation
 	preempted  []quota.Preempted
 	fence      uint64 // 0 if nothing was granted
+
+	expired int
 
 	configured bool
 	revision   uint64
@@ -71,6 +76,12 @@ func (o *oracle) apply(s quota.Stamp, c quota.Command) verdict {
 		return o.allocate(c)
 	case quota.Release:
 		return o.release(c)
+	case quota.Confirm:
+		return o.confirm(c)
+	case quota.Cancel:
+		return o.cancel(c)
+	case quota.Expire:
+		return o.expire(c)
 	case quota.ApplyTrees:
 		var named []string
 		for _, spec := range c.Trees {
@@ -138,11 +149,15 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 	before := o.save()
 	violations, t := o.admit(g)
 	if len(violations) > 0 {
+		o.note(quota.Event{Kind: quota.EventDenied, ID: c.ID, Request: &c, Decision: &quota.Decision{Violations: violations}})
 		return verdict{decided: true, violations: violations}
 	}
 	if len(o.held())-len(t.victims) >= o.bounds.Held {
 		o.restore(before)
 		return refusal(quota.Full, "")
+	}
+	if c.Mode == quota.Reserve {
+		g.state, g.until = quota.Reserved, o.now.At+quota.Instant(c.ReserveFor)
 	}
 	o.hold(g, t)
 	return verdict{decided: true, fence: g.fence, preempted: g.preempted}
@@ -158,7 +173,8 @@ func (o *oracle) hold(g *grant, t *softTrial) {
 	}
 	for _, v := range t.victims {
 		at := o.now
-		v.ended, v.by = &at, g.request.ID
+		v.ended, v.by, v.state, v.until = &at, g.request.ID, quota.WasPreempted, 0
+		o.note(quota.Event{Kind: quota.EventPreempted, ID: v.request.ID, By: g.request.ID})
 		o.ends = append(o.ends, v)
 		first := slices.IndexFunc(t.out, func(c claimOf) bool { return c.grant == v })
 		g.preempted = append(g.preempted, quota.Preempted{ID: v.request.ID, Tree: t.out[first].claim().Tree, Node: t.where[first]})
@@ -177,13 +193,17 @@ func (o *oracle) release(c quota.Release) verdict {
 	case g.ended != nil:
 		return verdict{repeated: true, fence: g.fence}
 	}
+	o.end(g, quota.Released)
+	return verdict{fence: g.fence}
+}
+
+func (o *oracle) end(g *grant, state quota.State) {
 	at := o.now
-	g.ended = &at
+	g.ended, g.state = &at, state
 	o.ends = append(o.ends, g)
 	for i, c := range g.request.Claims {
 		o.slide(c.Tree, g.placed[i])
 	}
-	return verdict{fence: g.fence}
 }
 
 var (
@@ -199,6 +219,10 @@ func (o *oracle) place(c quota.Allocate) ([]string, verdict) {
 		return nil, refusal(quota.Invalid, "id")
 	case len(c.Claims) == 0 || len(c.Claims) > o.bounds.Claims:
 		return nil, refusal(quota.Invalid, "claims")
+	case c.Mode > quota.Force:
+		return nil, refusal(quota.Invalid, "mode")
+	case (c.Mode == quota.Reserve) != (c.ReserveFor != 0) || c.ReserveFor < 0 || c.ReserveFor > quota.MaxReserve:
+		return nil, refusal(quota.Invalid, "reserve_ms")
 	case !o.goodLabels(c.Labels):
 		return nil, refusal(quota.Invalid, "labels")
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// maxReleases bounds a set of releases: more is no advice.
-	maxReleases = 100
+	// maxReleases bounds a set of releases: more is no advice, and could not be tried.
+	maxReleases = 64
 	// maxSingles bounds how many allocations are tried alone.
 	maxSingles = 20
 )

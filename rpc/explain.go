@@ -73,11 +73,11 @@ func explainID(v quota.View, id string, answer *quoratev1.ExplainResponse) error
 func (s allocationService) ListEvents(ctx context.Context, r *quoratev1.ListEventsRequest) (*quoratev1.ListEventsResponse, error) {
 	answer := &quoratev1.ListEventsResponse{}
 	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
-		events, next := v.Events(r.GetAfter(), eventKinds[r.GetKind()], r.GetId(), pageSize(r.GetPageSize(), defaultEventPage))
-		for _, e := range events {
+		page := v.Events(r.GetAfter(), eventKinds[r.GetKind()], r.GetId(), pageSize(r.GetPageSize(), defaultEventPage))
+		for _, e := range page.Events {
 			answer.Events = append(answer.Events, fromEvent(e))
 		}
-		answer.Next = next
+		answer.Next = page.Next
 		return nil
 	})
 	if err != nil {

@@ -28,14 +28,8 @@ var converters = map[string]converter{
 	"quota-manager": of(func(text []byte) (*compat.Conversion, error) {
 		return quotamanager.Convert(text, quotamanager.Options{})
 	}),
-	"yunikorn": func(text []byte) ([]*quoratev1.Tree, []string, error) {
-		c, err := yunikorn.Convert(text)
-		if err != nil {
-			return nil, nil, err
-		}
-		return c.Trees, c.Notes, nil
-	},
-	"zuul": of(zuul.Convert),
+	"yunikorn": of(func(text []byte) (*compat.Conversion, error) { return yunikorn.Convert(text) }),
+	"zuul":     of(zuul.Convert),
 }
 
 // of makes a converter of a package's own.

@@ -2,30 +2,91 @@ package main_test
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestYuniKornsQuestionsAreAnswered: who used to ask a YuniKorn scheduler asks a server.
-func TestYuniKornsQuestionsAreAnswered(t *testing.T) {
+// TestYuniKornCases: what YuniKorn accepts is converted, what it rejects is not.
+func TestYuniKornCases(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
-	playSteps(t, f, []step{
-		{"apply --from yunikorn -f ../../examples/yunikorn/queues.yaml", 0, "tree"},
-		{"allocate --id pod-1 --user sue --group development --application app-1 --at default:dev --amount vcore=2", 0, "granted"},
-	})
-	for path, says := range map[string]string{
-		"usage/users": `"sue"`, "usage/user/sue": `"app-1"`, "usage/groups": `"development"`, "queues": `"root.dev"`, "queue/root.dev": `"vcore"`,
-	} {
-		if status, body := get(t, f.url()+"/ws/v1/partition/default/"+path); status != http.StatusOK || !strings.Contains(body, says) {
-			t.Errorf("%s: %d %s", path, status, body)
+	files, err := filepath.Glob("../../compat/yunikorn/testdata/cases/*.yaml")
+	if err != nil || len(files) < 41 {
+		t.Fatalf("found %d cases, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := 1
+		if strings.Contains(string(text), "\n# expect: accept\n") {
+			code = 0
+		}
+		if end := run(t, "convert", "--from", "yunikorn", file); end.code != code || (end.stdout != "") != (code == 0) {
+			t.Errorf("%s: exit code %d, want %d\n%s%s", filepath.Base(file), end.code, code, end.stdout, end.stderr)
 		}
 	}
-	if status, body := get(t, f.url()+"/ws/v1/partition/nowhere/queues"); status != http.StatusNotFound {
+}
+
+// TestYuniKornOverACluster is a day of a scheduler with three replicas: queues are applied, one pod runs, one is too
+// many, and whatever node a dashboard asks, it shows the same, limits beside usage.
+func TestYuniKornOverACluster(t *testing.T) {
+	t.Parallel()
+	nodes, servers := trio(t), map[string]*process{}
+	for _, f := range nodes {
+		servers[f.id] = start(t, f.args()...)
+	}
+	for _, f := range nodes {
+		awaitReady(t, servers[f.id], f)
+	}
+	pod := "--at default:dev --amount memory=8G --user sue --group development --application app-1 --amount "
+	playSteps(t, nodes[0], []step{
+		{"apply --from yunikorn -f ../../examples/yunikorn/queues.yaml", 0, "revision 1"},
+		{"allocate --id pod-1 " + pod + "vcore=2", 0, "granted"},
+		{"allocate --id pod-2 " + pod + "vcore=4", 3, "user sue"},
+	})
+	for path, want := range yunikornAnswers {
+		for _, f := range nodes {
+			status, body := get(t, f.url()+"/ws/v1/partition/default/"+path)
+			if status != http.StatusOK || !strings.Contains(body, want) {
+				t.Errorf("%s of %s: %d\n%s\nwant\n%s", path, f.id, status, body, want)
+			}
+			if _, first := get(t, nodes[0].url()+"/ws/v1/partition/default/"+path); body != first {
+				t.Errorf("%s: %s answers\n%s\nand %s\n%s", path, f.id, body, nodes[0].id, first)
+			}
+		}
+	}
+	if status, body := get(t, nodes[1].url()+"/ws/v1/partition/nowhere/queues"); status != http.StatusNotFound {
 		t.Errorf("an unknown partition: %d %s", status, body)
 	}
-	if status, body := post(t, f.url()+"/ws/v1/validate-conf", "partitions: []"); status != http.StatusOK || !strings.Contains(body, "allowed") {
-		t.Errorf("a configuration: %d %s", status, body)
+	if status, body := post(t, nodes[2].url()+"/ws/v1/validate-conf", "partitions: []"); body != "{\"allowed\":true}\n" {
+		t.Errorf("a good configuration: %d %s", status, body)
 	}
+}
+
+// What a dashboard sees of one pod: sue's own limits at dev and those of everybody at root, beside what she uses.
+const (
+	ofSue = `{"userName":"sue","groups":{"app-1":"development"},"queues":{"queuePath":"root",` +
+		`"resourceUsage":{"memory":8000000000,"vcore":2000},"runningApplications":["app-1"],` +
+		`"maxResources":{"memory":50000000000,"vcore":20000},"maxApplications":10,"children":[{"queuePath":"root.dev",` +
+		`"resourceUsage":{"memory":8000000000,"vcore":2000},"runningApplications":["app-1"],` +
+		`"maxResources":{"memory":25000000000,"vcore":5000},"maxApplications":2,"children":[]}]}}`
+	ofDevelopment = `{"groupName":"development","applications":["app-1"],"queues":{"queuePath":"root",` +
+		`"resourceUsage":{"memory":8000000000,"vcore":2000},"runningApplications":["app-1"],` +
+		`"maxResources":{},"maxApplications":0,"children":[{"queuePath":"root.dev",` +
+		`"resourceUsage":{"memory":8000000000,"vcore":2000},"runningApplications":["app-1"],` +
+		`"maxResources":{"memory":60000000000,"vcore":30000},"maxApplications":0,"children":[]}]}}`
+)
+
+var yunikornAnswers = map[string]string{
+	"usage/users":             "[" + ofSue + "]\n",
+	"usage/user/sue":          ofSue + "\n",
+	"usage/groups":            ofDevelopment,
+	"usage/group/development": ofDevelopment + "\n",
+	"queues":                  `"allocatedResource":{"memory":8000000000,"vcore":2000}`,
+	"queue/root.dev":          `"maxResource":{"memory":100000000000,"vcore":40000}`,
+	"queue/root.batch":        `"maxRunningApps":50`,
+	"queue/root":              `"runningApps":1`,
 }

@@ -175,7 +175,7 @@ func (c *converter) service(what, id string) (*service, bool) {
 		limits: map[string]map[string]*quoratev1.Limit{},
 	}
 	if name != id {
-		s.tree.Labels = map[string]string{ServiceLabel: id}
+		s.tree.Labels = map[string]string{ServiceLabel: compat.Label(id)}
 	}
 	c.services[id] = s
 	return s, true

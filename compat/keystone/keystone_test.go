@@ -59,7 +59,6 @@ func TestConvertRefuses(t *testing.T) {
 		"neither":                {limit(`"project_id": null, "resource_limit": 1`), "exactly one of project_id and domain_id must be given"},
 		"both":                   {limit(`"project_id": "p", "domain_id": "d", "resource_limit": 1`), "exactly one of project_id and domain_id must be given"},
 		"a limit twice":          {withLimits(strings.Repeat(`{"service_id": "s", "resource_name": "cores", "project_id": "p", "resource_limit": 1}, `, 2) + `{"service_id": "s", "resource_name": "cores", "project_id": "q", "resource_limit": 1}`), `limit 2 (s, cores): limit 1 is for the same resource of "p" already`},
-		"a long project":         {limit(`"project_id": "` + strings.Repeat("p", 64) + `", "resource_limit": 1`), "up to 63 are allowed"},
 		"a project without id":   {withProjects(`{"name": "x"}`), "project 1 has no id"},
 		"a project twice":        {withProjects(`{"id": "x"}, {"id": "x"}`), `project "x" is here twice`},
 		"an unknown parent":      {withProjects(`{"id": "x", "parent_id": "y"}`), `project "x" has the parent "y", which is not listed`},

@@ -25,7 +25,7 @@ func (p *place) node(id string) *quoratev1.Node {
 		if n.Labels == nil {
 			n.Labels = map[string]string{}
 		}
-		n.Labels[IDLabel] = id
+		n.Labels[IDLabel] = compat.Label(id)
 	}
 	return n
 }

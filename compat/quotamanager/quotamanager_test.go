@@ -99,7 +99,6 @@ func TestConvertRefuses(t *testing.T) {
 		"a consumer":            {`{"kind": "Consumer"}`, "a Consumer document is a request and no configuration"},
 		"a list in a list":      {`[[` + tree(root) + `]]`, "a document is no object"},
 		"no name":               {`{"kind": "QuotaTree"}`, `metadata.name: a name is empty`},
-		"a long name":           {`{"kind": "QuotaTree", "metadata": {"name": "` + strings.Repeat("n", 64) + `"}}`, "up to 63 are allowed"},
 		"a tree twice":          {tree(root) + tree(root), `tree "T" is here twice`},
 		"a node twice":          {tree(root + ",\n" + root), `line 2: "A" is here twice`},
 		"no quota":              {tree(`"A": {"parent": "nil"}`), `tree "T": node "A" has no quota`},

@@ -121,7 +121,7 @@ func (b *builder) descend(children map[string][]string, parent, path string, dep
 		}
 		n := &quoratev1.Node{Path: path + part, Hard: b.hard(name), Limits: b.limits(name, b.nodes[name])}
 		if part != name {
-			n.Labels = map[string]string{NodeLabel: name}
+			n.Labels = map[string]string{NodeLabel: compat.Label(name)}
 		}
 		b.tree.Nodes = append(b.tree.Nodes, n)
 		if depth > maxDescent {

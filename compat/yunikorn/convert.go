@@ -1,25 +1,20 @@
 package yunikorn
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/compat"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Bounds of the API that a configuration may meet.
+// Bounds of the API that only this configuration meets.
 const (
-	maxTrees      = 100
-	maxNodes      = 20_000 - 1 // the root is one more
-	maxDepth      = 16
-	maxResources  = 64
 	maxPrincipals = 1000 // entries of a node, and names of an entry
 	maxHolder     = 256  // bytes of a user's or group's name
 	maxText       = 256  // bytes of a description or a label
-	maxAmount     = 1<<62 - 1
 )
 
 // Rules of a conversion. They are ours: YuniKorn accepts what they refuse.
@@ -30,59 +25,39 @@ const (
 	ruleConvertLimit     = "convert-limit"
 )
 
-// Conversion is a queue configuration in our terms.
-type Conversion struct {
-	// Trees has one for each partition, sorted by name, nodes by path and resources by name. The policy is "capped"; vcore
-	// is in thousandths, memory in bytes, everything else counted.
-	Trees []*quoratev1.Tree
-	// Notes say, with the place and in the order of the file, what the trees do not carry, or carry otherwise than it was
-	// written.
-	Notes []string
-}
-
-// Convert makes trees of a queue configuration. The root of a tree is the queue root, with the limits of the partition;
-// a queue is a node of the same name in lower case, escaped where it must be (see [LabelQueue]).
+// Convert makes a tree of each partition of a queue configuration, under the policy "capped"; vcore is in thousandths,
+// memory in bytes, everything else counted. The root of a tree is the queue root, with the limits of the partition; a
+// queue is a node of the same name in lower case, as [compat.Name] writes it (see [LabelQueue]).
 //
 // An amount or count above 2^62-1, which nobody can hold, becomes 2^62-1. The error is of type [ConfigErrors]: what
-// [Validate] refuses, or else what a tree cannot be: a partition's or queue's name of more than 63 bytes once escaped,
-// more than 16 levels below root, more than 64 types, a type that is no name of a resource, or more than 1,000 entries
-// on a queue, or names in an entry.
-func Convert(text []byte, options ...Option) (*Conversion, error) {
+// [Validate] refuses, or else what trees cannot be: more than 100 partitions, 16 levels below root, 64 types, 1,000
+// entries on a queue or names in an entry, and a type that is no name of a resource.
+func Convert(text []byte, options ...Option) (*compat.Conversion, error) {
 	valid, problems := validated(text, options)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	c := &converter{}
-	if len(valid.Partitions) > maxTrees {
+	if len(valid.Partitions) > compat.MaxTrees {
 		c.fail("partitions", "", ruleConvertPartition,
-			"%d partitions; %d trees can be applied together", len(valid.Partitions), maxTrees)
+			"%d partitions; %d trees can be applied together", len(valid.Partitions), compat.MaxTrees)
 	}
 	c.noteIf(valid.Checksum != "", "checksum", "", "the checksum is ignored")
-	names := map[string]bool{}
 	for i, root := range valid.roots {
-		p, path := &valid.Partitions[i], fmt.Sprintf("partitions[%d]", i)
-		tree := c.tree(p, root, path)
-		if len(tree.GetName()) > maxName || names[tree.GetName()] {
-			c.fail(path+".name", "", ruleConvertPartition,
-				"the name %q would be the tree %q, which is another partition's or longer than %d bytes",
-				clip(p.Name), clip(tree.GetName()), maxName)
-		}
-		names[tree.GetName()] = true
-		c.trees = append(c.trees, tree)
+		c.Trees = append(c.Trees, c.tree(&valid.Partitions[i], root, fmt.Sprintf("partitions[%d]", i)))
 	}
 	if err := c.problems.err(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(c.trees, func(a, b *quoratev1.Tree) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	return &Conversion{Trees: c.trees, Notes: c.notes}, nil
+	compat.Sort(c.Trees)
+	return &c.Conversion, nil
 }
 
 // converter gathers trees, notes and what stands in the way.
 type converter struct {
+	compat.Conversion
 	validator // for its problems
 
-	trees []*quoratev1.Tree
-	notes []string
 	kinds map[string]bool // resource types of the present tree
 }
 
@@ -90,7 +65,7 @@ func (c *converter) note(path, queue, format string, args ...any) {
 	if queue != "" {
 		path += " (" + queue + ")"
 	}
-	c.notes = append(c.notes, path+": "+fmt.Sprintf(format, args...))
+	c.Note("%s: %s", path, fmt.Sprintf(format, args...))
 }
 
 func (c *converter) noteIf(is bool, path, queue, format string, args ...any) {
@@ -100,6 +75,28 @@ func (c *converter) noteIf(is bool, path, queue, format string, args ...any) {
 }
 
 func (c *converter) tree(p *partition, root *node, path string) *quoratev1.Tree {
+	name := partitionName(p)
+	tree := &quoratev1.Tree{Name: treeName(name), Policy: "capped"}
+	if tree.GetName() != name {
+		tree.Labels = map[string]string{LabelPartition: compat.Label(name)}
+		c.note(path+".name", "", "the partition is the tree %q", tree.GetName())
+	}
+	c.dropped(p, path)
+	c.noteIf(root.Name != rootName, root.path+".name", rootName,
+		"%q is taken as root; YuniKorn could not run it", root.Name)
+	c.kinds = map[string]bool{vcore: true, memory: true}
+	first := c.node(root, "") // root has no quantities, so it has no labels
+	tree.Limits, tree.Principals, tree.Applications = first.GetLimits(), first.GetPrincipals(), first.GetApplications()
+	tree.Nodes = c.below(root, "", nil)
+	if len(tree.GetNodes()) > compat.MaxNodes {
+		c.fail(path+".queues", "", ruleConvertQueue, "%d queues; a tree may have %d", len(tree.GetNodes()), compat.MaxNodes)
+	}
+	tree.Resources = c.resources(path)
+	return tree
+}
+
+// dropped notes what of a partition has no meaning here.
+func (c *converter) dropped(p *partition, path string) {
 	c.noteIf(len(p.PlacementRules) > 0, path+".placementrules", "",
 		"placement rules are ignored: a request names its queue")
 	c.noteIf(p.NodeSortPolicy.Type != "" || len(p.NodeSortPolicy.ResourceWeights) > 0, path+".nodesortpolicy", "",
@@ -108,28 +105,21 @@ func (c *converter) tree(p *partition, root *node, path string) *quoratev1.Tree 
 		"preemption is ignored: nothing is taken from anybody under the policy capped")
 	c.noteIf(p.UserGroupResolver.Type != "", path+".usergroupresolver", "",
 		"ignored: a request names the groups of its user")
-	c.noteIf(root.Name != rootName, root.path+".name", rootName,
-		"%q is taken as root; YuniKorn could not run it", root.Name)
-	c.kinds = map[string]bool{vcore: true, memory: true}
-	first := c.node(root, "")
-	tree := &quoratev1.Tree{
-		Name: treeName(partitionName(p)), Policy: "capped", Limits: first.GetLimits(), Labels: first.GetLabels(),
-		Principals: first.GetPrincipals(), Applications: first.GetApplications(), Nodes: c.below(root, "", nil),
-	}
-	if len(tree.GetNodes()) > maxNodes {
-		c.fail(path+".queues", "", ruleConvertQueue, "%d queues; a tree may have %d", len(tree.GetNodes()), maxNodes)
-	}
-	slices.SortFunc(tree.GetNodes(), func(a, b *quoratev1.Node) int { return cmp.Compare(a.GetPath(), b.GetPath()) })
-	if len(c.kinds) > maxResources {
+}
+
+// resources registers the types that were met in a partition.
+func (c *converter) resources(path string) []*quoratev1.Resource {
+	if len(c.kinds) > compat.MaxResources {
 		c.fail(path, "", ruleConvertResource, "%d types of resources, %s and %s included; a tree may have %d",
-			len(c.kinds), vcore, memory, maxResources)
+			len(c.kinds), vcore, memory, compat.MaxResources)
 	}
 	c.noteIf(c.kinds["cpu"], path, "",
 		"cpu is a resource of its own, counted in whole numbers; cores are called %s", vcore)
+	var registered []*quoratev1.Resource
 	for _, kind := range slices.Sorted(maps.Keys(c.kinds)) {
-		tree.Resources = append(tree.Resources, &quoratev1.Resource{Name: kind, Unit: unitOf(kind)})
+		registered = append(registered, &quoratev1.Resource{Name: kind, Unit: unitOf(kind)})
 	}
-	return tree
+	return registered
 }
 
 func unitOf(kind string) quoratev1.Unit {
@@ -147,19 +137,15 @@ func unitOf(kind string) quoratev1.Unit {
 func (c *converter) below(n *node, path string, nodes []*quoratev1.Node) []*quoratev1.Node {
 	for _, child := range n.children {
 		name := nodeName(child.Name)
-		if len(name) > maxName {
-			c.fail(child.path+".name", child.name, ruleConvertQueue,
-				"the queue would be the node %q, %d bytes long; a node's name may have %d", clip(name), len(name), maxName)
-		}
-		if child.depth > maxDepth {
+		if child.depth > compat.MaxDepth {
 			c.fail(child.path, child.name, ruleConvertQueue,
-				"the queue is %d levels below root; a node may be %d", child.depth, maxDepth)
+				"the queue is %d levels below root; a node may be %d", child.depth, compat.MaxDepth)
 			continue
 		}
 		at := strings.TrimPrefix(path+"/"+name, "/")
 		converted := c.node(child, at)
 		if name != child.Name {
-			label(converted, LabelQueue, child.Name)
+			converted.Labels = labelled(converted.GetLabels(), LabelQueue, child.Name)
 			c.note(child.path+".name", child.name, "the queue is the node %q", at)
 		}
 		nodes = c.below(child, at, append(nodes, converted))

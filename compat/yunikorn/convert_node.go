@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/compat"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -18,7 +19,7 @@ func (c *converter) node(n *node, path string) *quoratev1.Node {
 	} else {
 		converted.Limits = map[string]*quoratev1.Limit{}
 		for kind, amount := range c.amounts(n.max, n.path+".resources.max", n.name) {
-			converted.Limits[kind] = &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}
+			converted.Limits[kind] = compat.AtMost(amount)
 		}
 	}
 	c.guarantee(n, converted)
@@ -60,16 +61,17 @@ func (c *converter) guarantee(n *node, converted *quoratev1.Node) {
 			"ignored: guarantees are not enforced, and these are too long for a label")
 		return
 	}
-	label(converted, LabelGuaranteed, text)
+	converted.Labels = labelled(nil, LabelGuaranteed, text)
 	c.note(n.path+".resources.guaranteed", n.name,
 		"guarantees are not enforced; they are kept as the label %s", LabelGuaranteed)
 }
 
-func label(n *quoratev1.Node, key, value string) {
-	if n.Labels == nil {
-		n.Labels = map[string]string{}
+func labelled(labels map[string]string, key, value string) map[string]string {
+	if labels == nil {
+		labels = map[string]string{}
 	}
-	n.Labels[key] = value
+	labels[key] = value
+	return labels
 }
 
 func (c *converter) principal(n *node, e *entry) *quoratev1.PrincipalLimit {
@@ -91,7 +93,7 @@ func (c *converter) principal(n *node, e *entry) *quoratev1.PrincipalLimit {
 	c.noteIf(len(e.Limit) > maxText, e.path+".limit", n.name, "the text is cut to %d bytes", maxText)
 	return &quoratev1.PrincipalLimit{
 		Users: e.Users, Groups: e.Groups,
-		Description:  strings.ToValidUTF8(e.Limit[:min(len(e.Limit), maxText)], ""), // binary values of YAML need not be text
+		Description:  compat.Label(e.Limit), // binary values of YAML need not be text
 		Limits:       c.amounts(e.resources, e.path+".maxresources", n.name),
 		Applications: c.count(e.MaxApplications, e.path+".maxapplications", n.name),
 	}
@@ -104,19 +106,19 @@ func (c *converter) amounts(r *reading, path, queue string) map[string]int64 {
 		if kept == nil {
 			kept = map[string]int64{}
 		}
-		if !resourceName.MatchString(kind) && !c.kinds[kind] {
+		if !compat.IsResource(kind) && !c.kinds[kind] {
 			c.fail(path+"."+clip(kind), queue, ruleConvertResource,
 				"%q is no name of a resource: 1 to 63 letters, digits and _ . / -, beginning with a letter, digit or _", clip(kind))
 		}
 		c.kinds[kind] = true
-		kept[kind] = min(r.amounts[kind], maxAmount)
-		c.noteIf(r.amounts[kind] > maxAmount, path+"."+clip(kind), queue,
+		kept[kind] = min(r.amounts[kind], compat.MaxAmount)
+		c.noteIf(r.amounts[kind] > compat.MaxAmount, path+"."+clip(kind), queue,
 			"%d is cut to 2^62-1, more than can be held", r.amounts[kind])
 	}
 	return kept
 }
 
 func (c *converter) count(applications uint64, path, queue string) int64 {
-	c.noteIf(applications > maxAmount, path, queue, "%d is cut to 2^62-1, more than can run", applications)
-	return int64(min(applications, maxAmount))
+	c.noteIf(applications > uint64(compat.MaxAmount), path, queue, "%d is cut to 2^62-1, more than can run", applications)
+	return int64(min(applications, uint64(compat.MaxAmount)))
 }

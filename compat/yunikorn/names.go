@@ -1,55 +1,28 @@
 package yunikorn
 
 import (
-	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/quorate/quorate/compat"
 )
 
-// Labels that a converted node carries.
+// Labels that converted trees and nodes carry.
 const (
+	// LabelPartition is the name of a partition as the configuration spells it, where the tree's name differs; cut to 256
+	// bytes.
+	LabelPartition = "yunikorn/partition"
 	// LabelQueue is the name of a queue as the configuration spells it, where the node's name differs.
 	LabelQueue = "yunikorn/queue"
 	// LabelGuaranteed is what a queue is guaranteed, in base units: "memory=1000000000 vcore=500". Nothing enforces it.
 	LabelGuaranteed = "yunikorn/guaranteed"
 )
 
-const maxName = 63 // of trees and nodes, in bytes
+// nodeName is the name of a queue as a node: in lower case, as YuniKorn runs it, and as [compat.Name] writes it. A
+// queue's name is never empty.
+func nodeName(queue string) string { return treeName(strings.ToLower(queue)) }
 
-var (
-	apiName      = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
-	resourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
-)
-
-// nodeName is the name of a queue as a node: in lower case, as YuniKorn runs it, and with + and two hex digits in place
-// of : # and /, which no node's name has. A name may begin with a letter, a digit or _; others get _. put before, which
-// cannot be mistaken for another queue, since no queue's name has a dot.
-func nodeName(queue string) string { return escaped(strings.ToLower(queue)) }
-
-// treeName is the name of a partition as a tree: as it is if it can be one, else escaped like a queue's.
+// treeName is the name of a partition, which is never empty, as a tree.
 func treeName(partition string) string {
-	if apiName.MatchString(partition) {
-		return partition
-	}
-	return escaped(partition)
-}
-
-func escaped(name string) string {
-	var b strings.Builder
-	for i := range len(name) {
-		c := name[i]
-		if i == 0 && !isWord(c) {
-			b.WriteString("_.")
-		}
-		if isWord(c) || c == '.' || c == '@' || c == '-' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "+%02x", c)
-		}
-	}
-	return b.String()
-}
-
-func isWord(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
+	name, _ := compat.Name(partition) // only the empty text has none
+	return name
 }

@@ -108,10 +108,10 @@ func cluster(t *testing.T) *fakeTrees {
 			{RunningApplications: 3, Resources: []*quoratev1.ResourceUsage{
 				{Resource: "gpu"}, {Resource: "memory", Subtree: 12e9}, {Resource: "vcore", Subtree: 12000},
 			}},
-			{Node: "a+3ab", RunningApplications: 1, Resources: []*quoratev1.ResourceUsage{
+			{Node: "a+3Ab", RunningApplications: 1, Resources: []*quoratev1.ResourceUsage{
 				{Resource: "gpu"}, {Resource: "memory", Subtree: 6e9}, {Resource: "vcore", Subtree: 6000},
 			}},
-			{Node: "a+3ab/leaf", RunningApplications: 1, Resources: []*quoratev1.ResourceUsage{
+			{Node: "a+3Ab/leaf", RunningApplications: 1, Resources: []*quoratev1.ResourceUsage{
 				{Resource: "gpu"}, {Resource: "memory", Subtree: 6e9}, {Resource: "vcore", Subtree: 6000},
 			}},
 			{Node: "default", RunningApplications: 2, MaxApplications: 5, Resources: []*quoratev1.ResourceUsage{
@@ -129,19 +129,19 @@ func cluster(t *testing.T) *fakeTrees {
 					Used: map[string]int64{"memory": 12e9, "vcore": 12000}, Applications: []string{"app2", "app1"},
 					Limits: limited, MaxApplications: 10,
 				},
-				{Node: "a+3ab", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
-				{Node: "a+3ab/leaf", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
+				{Node: "a+3Ab", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
+				{Node: "a+3Ab/leaf", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
 				{Node: "default", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app1"}},
 			}},
 			{Name: "x@y.example", Nodes: []*quoratev1.PrincipalNode{{Node: "gone/since", MaxApplications: 1}}},
 		},
 		groups: []*quoratev1.PrincipalUsage{
-			{Name: "*", Nodes: []*quoratev1.PrincipalNode{{Node: "a+3ab/leaf", MaxApplications: 3}}},
+			{Name: "*", Nodes: []*quoratev1.PrincipalNode{{Node: "a+3Ab/leaf", MaxApplications: 3}}},
 			{Name: "tester", Nodes: []*quoratev1.PrincipalNode{
 				{Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
-				{Node: "a+3ab", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
+				{Node: "a+3Ab", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
 				{
-					Node: "a+3ab/leaf", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"},
+					Node: "a+3Ab/leaf", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"},
 					Limits: map[string]int64{"vcore": 10000}, MaxApplications: 2,
 				},
 			}},
@@ -308,6 +308,10 @@ func TestNames(t *testing.T) {
 		if w := call(t, cluster(t), http.MethodGet, "/ws/v1/partition/default/usage/user/"+name, ""); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
+	}
+	plus := &fakeTrees{tree: &quoratev1.Tree{Name: "a+b"}} // made by hand: a partition of that name is a+2Bb
+	if w := call(t, plus, http.MethodGet, "/ws/v1/partition/a+b/queues", ""); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	slash := &fakeTrees{tree: &quoratev1.Tree{Name: "gpu+20pool"}, users: []*quoratev1.PrincipalUsage{{Name: "system:ns/x"}}}
 	w := call(t, slash, http.MethodGet, "/ws/v1/partition/gpu%20pool/usage/user/system:ns%2Fx", "")

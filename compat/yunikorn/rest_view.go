@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/compat"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -24,20 +25,24 @@ type view struct {
 	paths  map[string]string          // by queue, as it is spelled and in lower case
 }
 
-// look finds the tree of the partition in the request's path.
+// look finds the tree of the partition in the request's path: the one that was converted, or else one of the very name,
+// since trees that were not converted may have a + in theirs.
 func (s *server) look(r *http.Request) (*view, error) {
-	name := treeName(r.PathValue("partition"))
-	if len(name) > maxName {
-		return nil, &failure{http.StatusNotFound, noPartition}
+	partition := r.PathValue("partition")
+	names := []string{treeName(partition)}
+	if names[0] != partition && compat.IsName(partition) {
+		names = append(names, partition)
 	}
-	response, err := s.trees.GetTree(r.Context(), &quoratev1.GetTreeRequest{Name: name})
-	if connect.CodeOf(err) == connect.CodeNotFound {
-		return nil, &failure{http.StatusNotFound, noPartition}
+	for _, name := range names {
+		response, err := s.trees.GetTree(r.Context(), &quoratev1.GetTreeRequest{Name: name})
+		if err == nil {
+			return seen(response.GetTree()), nil
+		}
+		if connect.CodeOf(err) != connect.CodeNotFound {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return seen(response.GetTree()), nil
+	return nil, &failure{http.StatusNotFound, noPartition}
 }
 
 func seen(tree *quoratev1.Tree) *view {

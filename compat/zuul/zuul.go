@@ -131,7 +131,7 @@ func (c *converter) tenant(item *yaml.Node) {
 	}
 	node := &quoratev1.Node{Path: path, Limits: map[string]*quoratev1.Limit{}}
 	if path != tenant {
-		node.Labels = map[string]string{TenantLabel: tenant}
+		node.Labels = map[string]string{TenantLabel: compat.Label(tenant)}
 	}
 	c.tree.Nodes = append(c.tree.Nodes, node)
 	for _, p := range slices.Delete(pairs, at, at+1) {

@@ -44,7 +44,6 @@ func TestConvertRefuses(t *testing.T) {
 		"a number":          {limits("  - tenant-name: 123\n"), "line 2: tenant-name is not a text: put it in quotes"},
 		"a boolean":         {limits("  - tenant-name: true\n"), "line 2: tenant-name is not a text"},
 		"an empty name":     {limits("  - tenant-name: ''\n"), "line 2: tenant-name is not a text"},
-		"a long name":       {limits("  - tenant-name: " + strings.Repeat("n", 64) + "\n"), "line 2: tenant: the name"},
 		"a tenant twice":    {limits("  - tenant-name: a\n  - tenant-name: a\n"), `line 3: tenant "a" is here twice: it is already in line 2`},
 		"a key twice":       {limits("  - tenant-name: a\n    max-ram: 1\n    max-ram: 2\n"), `line 4: an entry of tenant-resource-limits: "max-ram" is here twice`},
 		"a negative":        {limits("  - tenant-name: a\n    max-cores: -1\n"), `line 3: max-cores of tenant "a" is "-1" and should be a whole number`},

@@ -35,7 +35,7 @@ func Bounds() *rapid.Generator[quota.Bounds] {
 // Commands are of every type.
 func Commands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
-		switch n := Die(t, 40, "type"); {
+		switch n := Die(t, 48, "type"); {
 		case n < 23:
 			return allocate(t)
 		case n < 30:
@@ -44,6 +44,12 @@ func Commands() *rapid.Generator[quota.Command] {
 			return applyTrees(t)
 		case n < 39:
 			return setLimits(t)
+		case n < 42:
+			return quota.Confirm{ID: id(t)}
+		case n < 45:
+			return quota.Cancel{ID: id(t)}
+		case n < 47:
+			return quota.Expire{Most: pick(t, []int{1, 1, 2, 1024, 0, 1025}, "most")}
 		}
 		return quota.DeleteTree{Meta: meta(t), Tree: treeName(t)}
 	})
@@ -121,8 +127,11 @@ func allocate(t *rapid.T) quota.Allocate {
 		}
 		c.Claims = append(c.Claims, claim)
 	}
-	if oneIn(t, 12, "forced") {
+	switch {
+	case oneIn(t, 12, "forced"):
 		c.Mode = quota.Force
+	case oneIn(t, 4, "reserve"):
+		c.Mode, c.ReserveFor = quota.Reserve, quota.Span(rapid.Int64Range(1, 9).Draw(t, "span"))
 	}
 	if oneIn(t, 15, "spoil") {
 		spoilAllocate(t, &c)
@@ -140,7 +149,11 @@ func standing(t *rapid.T) quota.Standing {
 
 func spoilAllocate(t *rapid.T, c *quota.Allocate) {
 	first := &c.Claims[0]
-	switch Die(t, 7, "how") {
+	switch Die(t, 9, "how") {
+	case 7:
+		c.Mode = quota.Force + 1
+	case 8:
+		c.ReserveFor = pick(t, []quota.Span{0, -1, quota.MaxReserve + 1}, "bad span") + quota.Span(quota.Reserve-c.Mode)
 	case 0:
 		c.Claims = nil
 	case 1:
