@@ -17,6 +17,7 @@ func TestPreemptionOverTheRealThing(t *testing.T) {
 		{"allocate --id safe --priority 1 --unpreemptable --at ContextTree:Org-B/Context-3 --amount cpu=2", 0, "unpreemptable"},
 	})
 }
+
 func TestPrincipalsOverTheRealThing(t *testing.T) {
 	t.Parallel()
 	f := alone(t)
