@@ -101,7 +101,9 @@ func TestPrincipalsInPages(t *testing.T) {
 	}
 }
 
-func TestWhoHasToGoIsNamed(t *testing.T) {
+// shares is a tree that borrows, with 8 of 10 cores held at a, whose share is 4.
+func shares(t *testing.T) *door {
+	t.Helper()
 	d := one(t)
 	tree := &quoratev1.Tree{
 		Name: "jobs", Policy: "borrowing", Resources: []*quoratev1.Resource{{Name: "cores"}}, Limits: cores(10),
@@ -113,6 +115,27 @@ func TestWhoHasToGoIsNamed(t *testing.T) {
 	if _, err := d.allocations().Allocate(t.Context(), request("low", "jobs:a", 8)); err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+func TestCancelPutsBack(t *testing.T) {
+	d := shares(t)
+	reserved := d.reserve(t, "high", "jobs:b", 6)
+	if len(reserved.GetPreempted()) != 1 || reserved.GetPreempted()[0].GetId() != "low" {
+		t.Errorf("reserved %v", reserved)
+	}
+	answer, err := d.allocations().Cancel(t.Context(), &quoratev1.CancelRequest{Id: "high"})
+	if err != nil || len(answer.GetRestored()) != 1 || answer.GetRestored()[0] != "low" {
+		t.Errorf("cancelled %v, %v", answer, err)
+	}
+	low, err := d.allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "low"})
+	if err != nil || low.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD {
+		t.Errorf("got %v, %v", low, err)
+	}
+}
+
+func TestWhoHasToGoIsNamed(t *testing.T) {
+	d := shares(t)
 	high := request("high", "jobs:b", 6)
 	dry := request("dry", "jobs:b", 6)
 	dry.Mode = quoratev1.Mode_MODE_DRY_RUN

@@ -14,6 +14,9 @@ func TestPreemptionOverTheRealThing(t *testing.T) {
 		{"allocate --id high --priority 5 --reserve 1h --at ContextTree:Org-A/Context-2 --amount cpu=8", 0, "preempted low"},
 		{"allocation low", 0, "preempted by high"},
 		{"events --kind preempted", 0, "low"},
+		{"cancel high", 0, "held again, as before the reservation: low"},
+		{"allocation low", 0, "held"},
+		{"events --kind restored", 0, "low"},
 		{"allocate --id safe --priority 1 --unpreemptable --at ContextTree:Org-B/Context-3 --amount cpu=2", 0, "unpreemptable"},
 	})
 }
