@@ -1,6 +1,10 @@
 package main_test
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 func TestPreemptionOverTheRealThing(t *testing.T) {
 	t.Parallel()
@@ -39,5 +43,32 @@ func TestPrincipalsOverTheRealThing(t *testing.T) {
 		{"usage queues", 0, "applications"},
 		{"release one", 0, "released"},
 		{"allocate --id two-again --application run-2" + sue, 0, "granted"},
+	})
+}
+
+func TestCohortsOverTheRealThing(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f)
+	file := filepath.Join(t.TempDir(), "cohort.yaml")
+	if err := os.WriteFile(file, []byte(`trees:
+  shop:
+    policy: cohort
+    resources: {cores: {unit: count}}
+    nodes:
+      a: {limits: {cores: 10}, lend: {cores: 6}}
+      b: {limits: {cores: 10}, borrow: {cores: 4}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	playSteps(t, f, []step{
+		{"apply -f " + file, 0, "made revision 1"},
+		{"allocate --id loan --at shop:b --amount cores=14", 0, "granted"},
+		{"allocate --id more --at shop:b --amount cores=1", 3, "shop:b  borrowed cores: limit 4"},
+		{"explain more", 0, "shop:b"},
+		{"allocate --id own --at shop:a --amount cores=7", 3, "shop"},
+		{"release loan", 0, "released"},
+		{"allocate --id own --at shop:a --amount cores=7", 0, "granted"},
+		{"plan -f " + file, 0, "nothing to change"},
 	})
 }
