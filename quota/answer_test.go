@@ -75,6 +75,25 @@ func (p *player) configuration(c quota.Configuration, repeated string) {
 	for _, o := range c.Over {
 		p.say("  over its limit: %s holds %d of %d %s", quota.Place(o.Tree, o.Node), o.Used, o.Limit, o.Resource)
 	}
+	if c.Effects != nil {
+		p.effects(*c.Effects)
+	}
+}
+
+func (p *player) effects(e quota.Effects) {
+	for _, r := range e.Rooms {
+		p.say("  room at %s for %s: %s to %s", quota.Place(r.Tree, r.Node), r.Resource, roomWords(r.Before, r.BeforeBounded), roomWords(r.After, r.AfterBounded))
+	}
+	for _, id := range e.Admitted {
+		p.say("  would admit %s", id)
+	}
+}
+
+func roomWords(room quota.Amount, bounded bool) string {
+	if !bounded {
+		return "any"
+	}
+	return fmt.Sprint(room)
 }
 
 func (p *player) changes(changes []quota.Change) {
@@ -172,78 +191,60 @@ func countWord(n quota.Amount) string {
 	return fmt.Sprint(n)
 }
 
-// principals pages by two, so that every scenario tries the pages.
-func (p *player) principals(v quota.View, kind quota.HolderKind, args []string) {
-	name, after := strings.Join(args[1:], ""), ""
-	for more := true; more; {
-		var list []quota.PrincipalUsage
-		var refused *quota.Error
-		if list, more, refused = v.Principals(args[0], kind, name, after, 2); refused != nil {
-			p.say("refused %s: %s", refused.Kind, refused.Error())
-			return
-		}
-		for _, u := range list {
-			p.principal(args[0], u)
-			after = u.Name
-		}
-	}
-}
-
-func (p *player) principal(tree string, u quota.PrincipalUsage) {
-	line := u.Name
-	for _, g := range u.Groups {
-		line += fmt.Sprintf(" %s:%s", g.Key, g.Value)
-	}
-	p.say("%s", line)
-	for _, n := range u.Nodes {
-		line := "  " + quota.Place(tree, n.Path)
-		for _, c := range n.Used {
-			line += fmt.Sprintf(" %s=%d", c.Resource, c.Amount)
-		}
-		if len(n.Applications) > 0 {
-			line += " runs " + strings.Join(n.Applications, ",")
-		}
-		p.say("%s%s", line, mostWords(n))
-	}
-}
-
-// mostWords are the limits of a user or group at a node.
-func mostWords(n quota.PrincipalNode) string {
-	if len(n.Limits) == 0 && n.MaxApplications == 0 {
-		return ""
-	}
-	text := ", at most"
-	for _, c := range n.Limits {
-		text += fmt.Sprintf(" %s=%d", c.Resource, c.Amount)
-	}
-	if n.MaxApplications > 0 {
-		text += fmt.Sprintf(" applications=%d", n.MaxApplications)
-	}
-	if n.Wildcard {
-		text += " as everybody"
-	}
-	return text
-}
-
 func (p *player) tree(v quota.View, name string) {
 	spec, refused := v.Tree(name)
 	if refused != nil {
 		p.say("refused %s: %s", refused.Kind, refused.Error())
 		return
 	}
+	if settings := settingWords(spec.TreeSettings); settings != "" {
+		p.say("tree%s", settings)
+	}
 	for _, r := range spec.Resources {
 		p.say("resource %s counts %s", r.Name, r.Unit)
 	}
 	for _, n := range spec.Nodes {
-		line := quota.Place(name, n.Path)
-		if n.Policy != "" {
-			line += " policy=" + n.Policy
-		}
-		for _, l := range n.Limits {
-			line += fmt.Sprintf(" %s=%s", l.Resource, l.Limit)
-		}
-		p.say("%s%s", line, labelWords(n.Labels))
+		p.say("%s", quota.Place(name, n.Path)+nodeWords(n))
 	}
+}
+
+func settingWords(s quota.TreeSettings) string {
+	text := ""
+	if s.Forest != "" {
+		text += " @forest=" + s.Forest
+	}
+	if s.RequireReason {
+		text += " @require-reason"
+	}
+	if s.Maintenance {
+		text += " @maintenance"
+	}
+	return text
+}
+
+func nodeWords(n quota.NodeSpec) string {
+	text := ""
+	if n.Policy != "" {
+		text += " policy=" + n.Policy
+	}
+	for _, lists := range []struct {
+		prefix string
+		limits []quota.ResourceLimit
+	}{{"", n.Limits}, {"default.", n.Defaults}, {"borrow.", n.Borrow}, {"lend.", n.Lend}} {
+		for _, l := range lists.limits {
+			text += fmt.Sprintf(" %s%s=%s", lists.prefix, l.Resource, l.Limit)
+		}
+	}
+	if n.Hard {
+		text += " @hard"
+	}
+	if n.Applications > 0 {
+		text += fmt.Sprintf(" @apps=%d", n.Applications)
+	}
+	if len(n.Admins) > 0 {
+		text += " @admins=" + strings.Join(n.Admins, ",")
+	}
+	return text + labelWords(n.Labels)
 }
 
 func labelWords(labels []quota.Label) string {

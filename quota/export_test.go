@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -24,4 +25,12 @@ func (v View) Sitting(tree, path string) []string {
 		ids[i] = s.id
 	}
 	return ids
+}
+
+// Register adds policies as the lines of policy.go do, and answers how to take them away again.
+func Register(p ...Policy) (remove func()) {
+	before := policies
+	policies = maps.Clone(before)
+	maps.Copy(policies, registry(p...))
+	return func() { policies = before }
 }

@@ -37,8 +37,7 @@ func (ld *Loader) AddTree(image TreeImage) error {
 		if n.ID == 0 || n.ID > ld.ledger.nodeID || ld.nodes[n.ID] != nil {
 			return fmt.Errorf("node identity %d of %s is not unique, or was never given", n.ID, at.place())
 		}
-		at.enter(n.ID, len(t.resources))
-		at.made = n.Made
+		at.id, at.made = n.ID, n.Made
 		ld.nodes[n.ID] = at
 	}
 	t.repool()
@@ -178,10 +177,10 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
 		}
 		if i < len(image.Groups) && image.Groups[i] != "" {
-			if a.claims[i].more == nil {
-				a.claims[i].more = &claimParticulars{}
+			if image.Request.Principal.User == "" {
+				return nil, fmt.Errorf("allocation %q is counted in group %s, but has no user", a.id, image.Groups[i])
 			}
-			a.claims[i].more.group = image.Groups[i]
+			a.claims[i].particulars().group = image.Groups[i]
 		}
 	}
 	return a, nil

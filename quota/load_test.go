@@ -99,6 +99,7 @@ func TestBrokenImages(t *testing.T) {
 		"ended nowhere":                  func(p *parts) { p.ended[0].PlacedPaths = nil },
 		"ended with a negative amount":   func(p *parts) { p.ended[0].Request.Claims[0].Amounts[0].Amount = -1 },
 		"ended without id":               func(p *parts) { p.ended[0].Request.ID = "" },
+		"a group of nobody":              func(p *parts) { p.held[0].Groups = []string{"red"} },
 		"held at a node of another one":  func(p *parts) { p.held[0].Request.Claims[0].Tree = "u" },
 	} {
 		p := soundParts(t)

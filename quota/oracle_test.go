@@ -41,8 +41,8 @@ type grant struct {
 	// preempted are those that it has ended, by is who ended it.
 	preempted []quota.Preempted
 	by        string
-	state   quota.State
-	until   quota.Instant // of a reservation; 0 once it is confirmed
+	state     quota.State
+	until     quota.Instant // of a reservation; 0 once it is confirmed
 }
 
 // verdict is what a command should do.
@@ -236,6 +236,9 @@ func (o *oracle) place(c quota.Allocate) ([]string, verdict) {
 		at, kind := o.placeAt(spec, claim.Node)
 		if kind != 0 {
 			return nil, refusal(kind, field+"node")
+		}
+		if c.Mode != quota.Force && o.borrows(claim.Tree, at) && !o.isLeaf(claim.Tree, at) {
+			return nil, refusal(quota.Invalid, field+"node")
 		}
 		if kind, of := wrongAmount(spec, claim.Amounts); kind != 0 {
 			return nil, refusal(kind, field+"amounts"+of)
