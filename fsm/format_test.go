@@ -102,7 +102,7 @@ func TestFormatIsRemembered(t *testing.T) {
 			t.Errorf("%s: a restore knows format %d, want %d", when, g.Format(), f.Format())
 		}
 	}
-	look("at first", 1, 1)
+	look("with a configuration that can be taken back", 1, 2)
 	huge := benchAllocate(1)
 	huge.Claims[0].Amounts[0].Amount = quota.MaxAmount
 	applyData(f, 3, mustEncode(t, huge))

@@ -71,7 +71,7 @@ func (o *sourceOptions) readFile(c *cli, file string) ([]*quoratev1.Tree, error)
 	}
 	trees, notes, err := convert(text)
 	if err != nil {
-		return nil, usagef("%s: %v", name, err)
+		return nil, usagef("%s", problemsIn(name, err))
 	}
 	c.sayNotes(name, notes)
 	return trees, nil
