@@ -25,7 +25,8 @@ func (o *sourceOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "file", "f", nil, "a `FILE`, or - for standard input; may be repeated")
 	flags.StringVar(&o.from, "from", "", "convert the files from this format first: "+names(converters))
-	flags.BoolVar(&o.prune, "prune", false, "also remove all trees that the files do not name; refused if anything is held there")
+	flags.BoolVar(&o.prune, "prune", false,
+		"also remove all trees that the files do not name; refused if anything is held there")
 	complete(cmd, "from", converterNames()...)
 }
 
