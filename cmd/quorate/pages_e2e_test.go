@@ -19,8 +19,8 @@ import (
 // what follows is all that they say, and "[exit N]" is their exit code if it is not 0. Run the tests with -args -rewrite to
 // write the transcripts anew, and read the diff.
 var pages = []string{
-	"docs/from-zuul.md", "docs/from-keystone.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md", "docs/from-boskos.md",
-	"docs/configuration.md", "docs/requests.md",
+	"docs/from-zuul.md", "docs/from-keystone.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md",
+	"docs/from-boskos.md", "docs/configuration.md", "docs/requests.md",
 }
 
 func TestPages(t *testing.T) {
