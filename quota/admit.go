@@ -16,6 +16,7 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 		return d, nil
 	}
 	t := l.try(a)
+	t.attach()
 	lost := t.settleSoft()
 	var violations []Violation
 	if lost == nil {
@@ -58,7 +59,7 @@ func (t *trial) settleSoft() *placedClaim {
 func (t *trial) check() []Violation {
 	a := t.newcomer()
 	violations := t.ledger.decide(a.rest()).Violations
-	violations = append(violations, t.ledger.checkForced(a)...)
+	violations = append(violations, a.uncountable()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
 	return append(violations, t.checkPrincipals(a)...)
 }
@@ -96,7 +97,7 @@ func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []Violat
 	if lost != nil {
 		all = append(all, lost.inTheWay()...)
 	}
-	all = append(all, l.checkForced(a)...)
+	all = append(all, a.uncountable()...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)
 	if len(all) == 0 {

@@ -38,6 +38,7 @@ func (l *Ledger) full() *Error {
 func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
 	l.fence++
 	if t == nil {
+		l.attach(a)
 		l.byID[a.id] = a
 		l.held.Set(a.fence, a)
 		for i := range a.claims {
@@ -65,7 +66,7 @@ func (l *Ledger) repeatOf(request Allocate) (Outcome, bool) {
 	if a.more != nil {
 		decision.Preempted = a.more.preempted
 	}
-	return Outcome{Decision: &decision, Allocation: a, Repeated: true}, true
+	return Outcome{Decision: &decision, Allocation: a.relocated(), Repeated: true}, true
 }
 
 // lookup finds a held allocation, or an ended one whose tombstone still stands.

@@ -75,6 +75,25 @@ func (p *player) configuration(c quota.Configuration, repeated string) {
 	for _, o := range c.Over {
 		p.say("  over its limit: %s holds %d of %d %s", quota.Place(o.Tree, o.Node), o.Used, o.Limit, o.Resource)
 	}
+	if c.Effects != nil {
+		p.effects(*c.Effects)
+	}
+}
+
+func (p *player) effects(e quota.Effects) {
+	for _, r := range e.Rooms {
+		p.say("  room at %s for %s: %s to %s", quota.Place(r.Tree, r.Node), r.Resource, roomWords(r.Before, r.BeforeBounded), roomWords(r.After, r.AfterBounded))
+	}
+	for _, id := range e.Admitted {
+		p.say("  would admit %s", id)
+	}
+}
+
+func roomWords(room quota.Amount, bounded bool) string {
+	if !bounded {
+		return "any"
+	}
+	return fmt.Sprint(room)
 }
 
 func (p *player) changes(changes []quota.Change) {
@@ -231,19 +250,54 @@ func (p *player) tree(v quota.View, name string) {
 		p.say("refused %s: %s", refused.Kind, refused.Error())
 		return
 	}
+	if settings := settingWords(spec.TreeSettings); settings != "" {
+		p.say("tree%s", settings)
+	}
 	for _, r := range spec.Resources {
 		p.say("resource %s counts %s", r.Name, r.Unit)
 	}
 	for _, n := range spec.Nodes {
-		line := quota.Place(name, n.Path)
-		if n.Policy != "" {
-			line += " policy=" + n.Policy
-		}
-		for _, l := range n.Limits {
-			line += fmt.Sprintf(" %s=%s", l.Resource, l.Limit)
-		}
-		p.say("%s%s", line, labelWords(n.Labels))
+		p.say("%s", quota.Place(name, n.Path)+nodeWords(n))
 	}
+}
+
+func settingWords(s quota.TreeSettings) string {
+	text := ""
+	if s.Forest != "" {
+		text += " @forest=" + s.Forest
+	}
+	if s.RequireReason {
+		text += " @require-reason"
+	}
+	if s.Maintenance {
+		text += " @maintenance"
+	}
+	return text
+}
+
+func nodeWords(n quota.NodeSpec) string {
+	text := ""
+	if n.Policy != "" {
+		text += " policy=" + n.Policy
+	}
+	for _, lists := range []struct {
+		prefix string
+		limits []quota.ResourceLimit
+	}{{"", n.Limits}, {"default.", n.Defaults}, {"borrow.", n.Borrow}, {"lend.", n.Lend}} {
+		for _, l := range lists.limits {
+			text += fmt.Sprintf(" %s%s=%s", lists.prefix, l.Resource, l.Limit)
+		}
+	}
+	if n.Hard {
+		text += " @hard"
+	}
+	if n.Applications > 0 {
+		text += fmt.Sprintf(" @apps=%d", n.Applications)
+	}
+	if len(n.Admins) > 0 {
+		text += " @admins=" + strings.Join(n.Admins, ",")
+	}
+	return text + labelWords(n.Labels)
 }
 
 func labelWords(labels []quota.Label) string {

@@ -181,3 +181,57 @@ func BenchmarkApplyTrees(b *testing.B) {
 		}
 	}
 }
+
+// wideTree has departments with teams below them, nodes in all, half of them limited.
+func wideTree(nodes int) quota.TreeSpec {
+	spec := quota.TreeSpec{Name: "wide", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "memory", Unit: quota.Bytes}}}
+	spec.Nodes = append(spec.Nodes, quota.NodeSpec{Policy: "capped", Defaults: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(9)}}})
+	for i := range nodes - 1 {
+		path := fmt.Sprintf("department-%d", i/100)
+		if i%100 > 0 {
+			path += fmt.Sprintf("/team-%d", i%100)
+		}
+		n := quota.NodeSpec{Path: path}
+		if i%2 == 0 {
+			n.Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(5)}}
+		}
+		spec.Nodes = append(spec.Nodes, n)
+	}
+	return spec
+}
+
+// BenchmarkConfigure changes a tree of as many nodes as there may be.
+func BenchmarkConfigure(b *testing.B) {
+	spec := wideTree(20_000)
+	revision := uint64(0)
+	for name, change := range map[string]func(i int) quota.Command{
+		"apply": func(i int) quota.Command {
+			spec.Nodes[1].Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(5 + quota.Amount(i%2))}}
+			return quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
+		},
+		"move": func(i int) quota.Command {
+			names := [2]string{"department-7", "department-x"}
+			return quota.MoveNode{Tree: "wide", From: names[i%2], To: names[1-i%2]}
+		},
+		"limits": func(i int) quota.Command {
+			return quota.SetLimits{Tree: "wide", Node: "department-7", Limits: []quota.ResourceLimit{{Resource: "memory", Limit: quota.AtMost(quota.Amount(i % 2))}}}
+		},
+		"rollback": func(int) quota.Command {
+			revision++
+			return quota.RollBack{Revision: revision - 1}
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			l := quota.New(quota.DefaultBounds())
+			l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
+			l.Apply(quota.Stamp{}, quota.SetLimits{Tree: "wide", Limits: []quota.ResourceLimit{{Resource: "memory", Limit: quota.AtMost(1)}}})
+			revision = 1
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if out := l.Apply(quota.Stamp{}, change(i)); out.Configuration == nil || len(out.Configuration.Changes) == 0 {
+					b.Fatalf("%+v %+v", out.Refused, out)
+				}
+			}
+		})
+	}
+}

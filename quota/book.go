@@ -45,8 +45,10 @@ func (l *Ledger) arrive(a *Allocation, i int) {
 func (l *Ledger) depart(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims--
+	l.vacate(c.at)
 	if c.more != nil && c.more.home != nil {
 		c.more.home.homes--
+		l.vacate(c.more.home)
 	}
 	for _, p := range c.amounts {
 		c.at.add(p.resource.index, -p.amount)

@@ -1,6 +1,9 @@
 package quota
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Check recomputes everything that the ledger keeps incrementally and reports the first invariant that does not hold.
 // It costs the whole ledger: for tests, for loading, and for builds with the tag "invariants".
@@ -94,8 +97,39 @@ func (t *tree) check(sums tallies) error {
 		err = n.check(t, sum)
 		return err == nil
 	})
+	if err == nil {
+		err = t.checkConfigured()
+	}
 	if err == nil && (claims != t.claims || nodes != len(t.byPath)) {
 		err = fmt.Errorf("tree %s counts %d claims and %d nodes but has %d and %d", t.name, t.claims, len(t.byPath), claims, nodes)
+	}
+	return err
+}
+
+// checkConfigured verifies what follows from the configuration alone.
+func (t *tree) checkConfigured() error {
+	governed := false
+	var err error
+	t.root.walk(func(n *node) bool {
+		governed = governed || len(n.spec.Admins) > 0
+		fresh := *n
+		fresh.settle()
+		switch {
+		case n.spec.Path != n.path || n.from != nil:
+			err = fmt.Errorf("%s is configured as %q, or still a draft", n.place(), n.spec.Path)
+		case n.parent != nil && (n.parent.path != parentPath(n.path) || t.byPath[n.parent.path] != n.parent):
+			err = fmt.Errorf("%s stands below %s", n.place(), n.parent.place())
+		case n.made && n.idle():
+			err = fmt.Errorf("%s was made on demand, and nothing is held there", n.place())
+		case fresh.policy != n.policy || fresh.borrows != n.borrows || fresh.special != n.special || !slices.Equal(fresh.fallbacks, n.fallbacks):
+			err = fmt.Errorf("%s has not the policy or the defaults that it is configured to have", n.place())
+		case !slices.IsSortedFunc(n.children, byPath):
+			err = fmt.Errorf("the children of %s are out of order", n.place())
+		}
+		return err == nil
+	})
+	if err == nil && governed != t.governed {
+		err = fmt.Errorf("tree %s names admins: %v, but counts as governed: %v", t.name, governed, t.governed)
 	}
 	return err
 }

@@ -62,42 +62,29 @@ func (n *node) adjust(r int, change func(*pool)) *node {
 	return n.parent
 }
 
-// repool makes the pools of a subtree anew; used answers what a node's subtree holds.
-func (n *node) repool(used func(*node, *resource) Amount) {
+// repool makes the pools of a subtree anew.
+func (n *node) repool() {
 	n.pools = nil
 	if n.borrows == BorrowBounded {
 		n.pools = make([]pool, len(n.limits))
 	}
 	for i := range n.pools {
-		n.pools[i] = pool{limit: n.effective(i).ceiling(), borrow: n.borrow[i], lend: n.lend[i], held: used(n, n.tree.resources[i])}
+		n.pools[i] = pool{limit: n.effective(i).ceiling(), borrow: n.borrow[i], lend: n.lend[i], held: n.subtree[i]}
 	}
 	for _, child := range n.children {
-		child.repool(used)
+		child.repool()
 		if !child.pooled() {
 			continue
 		}
 		for i := range n.pools {
-			n.pools[i].held -= used(child, n.tree.resources[i])
+			n.pools[i].held -= child.subtree[i]
 			n.pools[i].lent = n.pools[i].lent.plus(child.pools[i].lends())
 		}
 	}
 }
 
 // repool makes all pools anew: whoever changes a tree calls it.
-func (t *tree) repool() {
-	t.root.repool(func(n *node, r *resource) Amount { return n.subtree[r.index] })
-}
-
-// repoolAs makes the pools of a draft as they would be with what is held in the old tree.
-func (t *tree) repoolAs(old *tree) {
-	t.root.repool(func(n *node, r *resource) Amount {
-		was, known := old.byPath[n.path], old.resource(r.Name)
-		if was == nil || known == nil {
-			return 0
-		}
-		return was.subtree[known.index]
-	})
-}
+func (t *tree) repool() { t.root.repool() }
 
 // relimit carries changed limits of one node into the pools.
 func (n *node) relimit() {

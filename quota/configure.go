@@ -4,27 +4,43 @@ package quota
 type plan struct {
 	refused *Error
 	changes []Change
+	// undo is how to take the changes back, one for each tree that has any.
+	undo []TreeUndo
 	// commit carries it out; it cannot fail.
 	commit func()
 	// over lists the nodes that the change would leave over a limit, at most MaxOver.
 	over []Overuse
+	// effects works out what the change would mean for the requests to come, before it is carried out.
+	effects func() *Effects
 }
 
 func refusedPlan(err *Error) plan { return plan{refused: err} }
 
 // configure carries out a plan and remembers it in the history.
 func (l *Ledger) configure(meta ChangeMeta, p plan) Outcome {
-	if out, known := l.checkMeta(meta); known {
+	if out, settled := l.judge(meta, p); settled {
 		return out
-	}
-	if p.refused != nil {
-		return Outcome{Refused: p.refused}
 	}
 	if len(p.changes) > 0 {
 		p.commit()
-		l.remember(meta, p.changes)
+		l.remember(meta, p)
 	}
 	return Outcome{Configuration: &Configuration{Revision: l.revision, Changes: p.changes, Over: p.over}}
+}
+
+// judge answers a repeated request with its first result, and refuses a wrong expectation, a plan that cannot be, and
+// whoever may not.
+func (l *Ledger) judge(m ChangeMeta, p plan) (Outcome, bool) {
+	if out, known := l.checkMeta(m); known {
+		return out, true
+	}
+	if p.refused != nil {
+		return Outcome{Refused: p.refused}, true
+	}
+	if err := l.permit(m, p.changes); err != nil {
+		return Outcome{Refused: err}, true
+	}
+	return Outcome{}, false
 }
 
 // checkMeta answers a repeated request with its first result, and refuses a wrong expectation.
@@ -47,29 +63,4 @@ func (l *Ledger) checkMeta(m ChangeMeta) (Outcome, bool) {
 		return Outcome{Refused: refuse(RevisionMismatch, "expected_revision", "the configuration is at revision %d, not %d; read it again and decide anew", l.revision, *m.ExpectedRevision)}, true
 	}
 	return Outcome{}, false
-}
-
-// remember puts a change into the history and forgets the oldest beyond the bound.
-func (l *Ledger) remember(m ChangeMeta, changes []Change) {
-	l.revision++
-	r := &Revision{
-		Number: l.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
-		Wall: l.now.Wall, Changes: changes[:min(len(changes), MaxRevisionChanges)], ChangeCount: len(changes),
-	}
-	l.addRevision(r)
-}
-
-func (l *Ledger) addRevision(r *Revision) {
-	l.revisions = append(l.revisions, r)
-	if r.RequestID != "" {
-		l.requests[r.RequestID] = r
-	}
-	if len(l.revisions) > l.bounds.Revisions {
-		oldest := l.revisions[0]
-		l.revisions[0] = nil
-		l.revisions = l.revisions[1:]
-		if l.requests[oldest.RequestID] == oldest {
-			delete(l.requests, oldest.RequestID)
-		}
-	}
 }

@@ -36,7 +36,12 @@ func decideApart(claims []placedClaim) Decision {
 
 // fits appends a violation if the node's subtree has no room for amount more.
 func (n *node) fits(violations []Violation, r *resource, amount Amount) []Violation {
-	used, limit := n.subtree[r.index], n.ceilings[r.index]
+	return n.fitsIn(n.ceilings[r.index], violations, r, amount)
+}
+
+// fitsIn is the same for any limit.
+func (n *node) fitsIn(limit Amount, violations []Violation, r *resource, amount Amount) []Violation {
+	used := n.subtree[r.index]
 	if used+amount <= limit && amount <= MaxAmount {
 		return violations
 	}

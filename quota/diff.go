@@ -1,40 +1,73 @@
 package quota
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
-// differ collects changes of one tree.
+// differ collects the changes of one tree, and how to take them back.
 type differ struct {
 	tree    string
 	changes []Change
+	undo    TreeUndo
 }
 
-// diff lists every difference between two trees of one name; either may be nil.
-func diff(before, after *tree) []Change {
-	switch {
-	case before == nil && after == nil:
-		return nil
+// diff lists every difference that a succession makes. What was made on demand is no configuration.
+func (s *succession) diff() *differ {
+	d := &differ{}
+	switch before, after := s.old, s.draft; {
 	case after == nil:
-		return []Change{{Kind: Removed, Tree: before.name, Field: "tree", Before: before.name}}
-	}
-	d := differ{tree: after.name}
-	if before == nil {
-		before = &tree{name: after.name}
+		d.tree, d.undo = before.name, before.undo()
+		d.undo.Removed, d.undo.Nodes = true, before.specs()
+		d.add("", "tree", before.name, "")
+	case before == nil:
+		d.tree, d.undo = after.name, TreeUndo{Name: after.name, Added: true}
 		d.add("", "tree", "", after.name)
+		d.settle(&tree{}, after)
+		d.nodes(s)
+		d.undo.AddedPaths = nil // with the tree
+	default:
+		d.tree, d.undo = after.name, before.undo()
+		d.settle(before, after)
+		d.nodes(s)
+		d.removed(s)
+		d.undo.Moves = s.wayBack()
 	}
+	return d
+}
+
+// undo is how to take back a change of nothing but the tree as a whole.
+func (t *tree) undo() TreeUndo {
+	return TreeUndo{Name: t.name, TreeSettings: t.settings, Resources: t.registered()}
+}
+
+// settle compares what is said of the tree as a whole.
+func (d *differ) settle(before, after *tree) {
 	d.resources(before, after)
-	after.root.walk(func(n *node) bool {
-		d.node(before.byPath[n.path], n)
+	was, is := before.settings, after.settings
+	d.add("", "forest", was.Forest, is.Forest)
+	d.add("", "require_reason", switchText(was.RequireReason), switchText(is.RequireReason))
+	d.add("", "maintenance", switchText(was.Maintenance), switchText(is.Maintenance))
+}
+
+func (d *differ) nodes(s *succession) {
+	s.draft.root.walk(func(n *node) bool {
+		if !n.made {
+			d.node(n)
+		}
 		return true
 	})
-	if before.root != nil {
-		before.root.walk(func(n *node) bool {
-			if after.byPath[n.path] == nil {
-				d.add(n.path, "node", n.path, "")
-			}
-			return true
-		})
-	}
-	return d.changes
+}
+
+// removed lists the nodes that nothing continues.
+func (d *differ) removed(s *succession) {
+	s.old.root.walk(func(n *node) bool {
+		if !n.made && s.next[n] == nil {
+			d.undo.Nodes = append(d.undo.Nodes, *n.spec)
+			d.add(n.path, "node", n.path, "")
+		}
+		return true
+	})
 }
 
 // add notes a difference of two texts; an empty text means absent.
@@ -67,68 +100,37 @@ func (d *differ) resources(before, after *tree) {
 	}
 }
 
-func (d *differ) node(before, after *node) {
-	was := &NodeSpec{}
-	if before != nil {
-		was = before.spec
-	} else if after.path != "" {
-		d.add(after.path, "node", "", after.path)
+// node compares one node of a draft with the one that it continues.
+func (d *differ) node(n *node) {
+	if n.isNew() {
+		if n.path != "" {
+			d.add(n.path, "node", "", n.path)
+		}
+		d.undo.AddedPaths = append(d.undo.AddedPaths, n.path)
+		d.spec(n.path, &NodeSpec{}, n.spec, false)
+		return
 	}
-	d.add(after.path, "policy", policyText(was, before != nil), policyText(after.spec, true))
-	d.limits(after.path, was.Limits, after.spec.Limits)
-	d.labels(after.path, was.Labels, after.spec.Labels)
-	d.bounds(after.path, "borrow ", was.Borrow, after.spec.Borrow)
-	d.bounds(after.path, "lend ", was.Lend, after.spec.Lend)
-	d.add(after.path, "hard", hardText(was.Hard), hardText(after.spec.Hard))
-	d.principals(after.path, was, after.spec)
-}
-
-// policyText is the policy as configured; a new node that inherits is no change.
-func policyText(s *NodeSpec, there bool) string {
-	if there && s.Policy == "" && s.Path == "" {
-		return DefaultPolicy
+	if !n.stays() {
+		d.add(n.path, "path", n.from.path, n.path)
 	}
-	return s.Policy
-}
-
-func (d *differ) limits(path string, before, after []ResourceLimit) {
-	merge(before, after, func(l ResourceLimit) string { return l.Resource }, func(name string, was, is *ResourceLimit) {
-		d.add(path, "limit "+name, limitText(was), limitText(is))
-	})
-}
-
-func (d *differ) bounds(path, field string, before, after []ResourceLimit) {
-	merge(before, after, func(l ResourceLimit) string { return l.Resource }, func(name string, was, is *ResourceLimit) {
-		d.add(path, field+name, limitText(was), limitText(is))
-	})
-}
-
-func hardText(hard bool) string {
-	if hard {
-		return "hard"
+	if d.spec(n.path, n.from.spec, n.spec, true) {
+		d.undo.Nodes = append(d.undo.Nodes, *n.from.spec)
 	}
-	return ""
 }
 
-func limitText(l *ResourceLimit) string {
-	if l == nil {
-		return ""
-	}
-	return l.Limit.String()
-}
-
-func (d *differ) labels(path string, before, after []Label) {
-	merge(before, after, func(l Label) string { return l.Key }, func(key string, was, is *Label) {
-		d.add(path, "label "+key, labelText(was), labelText(is))
-	})
-}
-
-// labelText quotes the value, so that an empty one is not taken for absent.
-func labelText(l *Label) string {
-	if l == nil {
-		return ""
-	}
-	return `"` + l.Value + `"`
+// spec compares what is said of one node, and answers whether it differs. There is false for a node that was not.
+func (d *differ) spec(path string, was, is *NodeSpec, there bool) bool {
+	before := len(d.changes)
+	d.add(path, "policy", policyText(was, there), policyText(is, true))
+	d.limits(path, "limit ", was.Limits, is.Limits)
+	d.limits(path, "default ", was.Defaults, is.Defaults)
+	d.limits(path, "borrow ", was.Borrow, is.Borrow)
+	d.limits(path, "lend ", was.Lend, is.Lend)
+	d.add(path, "hard", switchText(was.Hard), switchText(is.Hard))
+	d.principals(path, was, is)
+	d.add(path, "admins", strings.Join(was.Admins, " "), strings.Join(is.Admins, " "))
+	d.labels(path, was.Labels, is.Labels)
+	return len(d.changes) > before
 }
 
 // merge walks two lists that are sorted by key side by side.

@@ -7,10 +7,13 @@ import (
 )
 
 // draft checks the shape of a specification and builds a tree from it that is not part of the ledger: its nodes have
-// configuration but no usage and no identity.
+// configuration but no identity, and no usage until they succeed others.
 func (l *Ledger) draft(spec TreeSpec, field string) (*tree, *Error) {
 	if !validName(spec.Name) {
 		return nil, refuse(Invalid, field+".name", "a tree's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", MaxName, nodeExtra, clip(spec.Name))
+	}
+	if f := spec.Forest; f != "" && !validName(f) {
+		return nil, refuse(Invalid, field+".forest", "a forest's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", MaxName, nodeExtra, clip(f))
 	}
 	t := &tree{name: spec.Name, settings: spec.TreeSettings, byPath: make(map[string]*node, len(spec.Nodes))}
 	if err := l.draftResources(t, spec.Resources, field); err != nil {
@@ -20,7 +23,8 @@ func (l *Ledger) draft(spec TreeSpec, field string) (*tree, *Error) {
 		return nil, refuse(Invalid, field+".nodes", "tree %s has %d nodes with its root; 1 to %d are allowed", spec.Name, n, l.bounds.NodesPerTree)
 	}
 	for i, n := range spec.Nodes {
-		if err := l.draftNode(t, n, i, nodeField(field, i)); err != nil {
+		if err := l.draftNode(t, n, i); err != nil {
+			err.Field = nodeField(field, i) + err.Field
 			return nil, err
 		}
 	}
@@ -57,69 +61,6 @@ func (l *Ledger) draftResources(t *tree, resources []Resource, field string) *Er
 	return nil
 }
 
-func (l *Ledger) draftNode(t *tree, spec NodeSpec, i int, field string) *Error {
-	if (i == 0) != (spec.Path == "") {
-		return refuse(Invalid, field+".path", "the first node of tree %s is its root with an empty path, and no other is; got %q", t.name, clip(spec.Path))
-	}
-	if err := checkPath(spec.Path, field+".path", l.bounds.Depth); err != nil {
-		return err
-	}
-	if t.byPath[spec.Path] != nil {
-		return refuse(Invalid, field+".path", "tree %s lists node %q twice", t.name, spec.Path)
-	}
-	if spec.Policy != "" && policies[spec.Policy] == nil {
-		return refuse(Invalid, field+".policy", "there is no policy %q; known are %s", clip(spec.Policy), policyNames())
-	}
-	if err := l.checkLabels(spec.Labels, field+".labels"); err != nil {
-		return err
-	}
-	limits, err := t.limits(spec.Limits, field+".limits")
-	if err != nil {
-		return err
-	}
-	rules, err := l.draftPrincipals(t, &spec, field)
-	if err != nil {
-		return err
-	}
-	t.byPath[spec.Path] = &node{address: &address{t.name, spec.Path}, tree: t, spec: &spec, limits: limits, rules: rules}
-	return nil
-}
-
-// limits spreads set limits over the resources of the tree.
-func (t *tree) limits(set []ResourceLimit, field string) ([]Limit, *Error) {
-	limits := make([]Limit, len(t.resources))
-	for i, s := range set {
-		if i > 0 && set[i-1].Resource >= s.Resource {
-			return nil, refuse(Invalid, field, "resource %s is not in order, or limited twice", s.Resource)
-		}
-		r, err := t.checkLimit(s, field, Invalid)
-		if err != nil {
-			return nil, err
-		}
-		if s.Limit.Kind == Unset {
-			return nil, refuse(Invalid, field, "the limit of %s is unset; leave it out", s.Resource)
-		}
-		limits[r.index] = s.Limit
-	}
-	return limits, nil
-}
-
-// checkLimit refuses a limit that cannot be; unknown is the kind of refusal for a resource that the tree does not have.
-func (t *tree) checkLimit(s ResourceLimit, field string, unknown Kind) (*resource, *Error) {
-	r := t.resource(s.Resource)
-	switch {
-	case r == nil:
-		return nil, refuse(unknown, field, "tree %s registers no resource %q; it has %s", t.name, clip(s.Resource), t.resourceNames())
-	case s.Limit.Kind > Unlimited:
-		return nil, refuse(Invalid, field, "the limit of %s is neither an amount nor unlimited nor unset", s.Resource)
-	case s.Limit.Kind != Limited && s.Limit.Amount != 0:
-		return nil, refuse(Invalid, field, "the limit of %s is %s and still names the amount %d; it is one or the other", s.Resource, s.Limit, s.Limit.Amount)
-	case s.Limit.Kind == Limited && (s.Limit.Amount < 0 || s.Limit.Amount > MaxAmount):
-		return nil, refuse(Invalid, field, "the limit of %s is %d; 0 to %d are allowed", s.Resource, s.Limit.Amount, MaxAmount)
-	}
-	return r, nil
-}
-
 // connect ties the nodes together and settles policies and ceilings, from the root down.
 func (t *tree) connect(field string, specs []NodeSpec) *Error {
 	t.root = t.byPath[""]
@@ -130,15 +71,20 @@ func (t *tree) connect(field string, specs []NodeSpec) *Error {
 		}
 		n.parent.children = append(n.parent.children, n)
 	}
+	if t.governed && len(t.root.spec.Admins) == 0 {
+		return refuse(Invalid, field+".admins", "tree %s names admins, but none at its root, so that nobody could ever change the tree as a whole; name one there", t.name)
+	}
 	t.root.walk(func(n *node) bool {
-		slices.SortFunc(n.children, func(a, b *node) int { return strings.Compare(a.path, b.path) })
+		slices.SortFunc(n.children, byPath)
 		n.settle()
 		return true
 	})
 	return nil
 }
 
-// settle derives policy and ceilings from the configuration of the node and its parent's policy.
+func byPath(a, b *node) int { return strings.Compare(a.path, b.path) }
+
+// settle derives from the configuration of the node and what its parent hands down: policy, defaults and ceilings.
 func (n *node) settle() {
 	switch {
 	case n.spec.Policy != "":
@@ -150,6 +96,7 @@ func (n *node) settle() {
 	}
 	n.borrows = n.policy.Borrowing()
 	n.special = n.borrows != BorrowNothing || n.parent != nil && n.parent.special
+	n.settleDefaults()
 	n.ceilings = make([]Amount, len(n.limits))
 	for r := range n.limits {
 		n.ceilings[r] = n.ceiling(r)
@@ -162,4 +109,21 @@ func (n *node) ceiling(r int) Amount {
 		return MaxAmount
 	}
 	return n.effective(r).ceiling()
+}
+
+// settleDefaults lays the node's own defaults over those from above.
+func (n *node) settleDefaults() {
+	n.fallbacks = nil
+	if n.parent != nil {
+		n.fallbacks = n.parent.fallbacks
+	}
+	if len(n.spec.Defaults) == 0 {
+		return
+	}
+	own := make([]Limit, len(n.limits))
+	copy(own, n.fallbacks)
+	for _, d := range n.spec.Defaults {
+		own[n.tree.resource(d.Resource).index] = d.Limit
+	}
+	n.fallbacks = own
 }

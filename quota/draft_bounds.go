@@ -1,5 +1,7 @@
 package quota
 
+import "slices"
+
 // draftBounds checks what only some policies know, and where a policy may stand: nodes may be hard where borrowing is soft,
 // and bound what they borrow and lend in a cohort. It needs the policies of the draft to be settled.
 func (t *tree) draftBounds(field string, specs []NodeSpec) *Error {
@@ -26,19 +28,17 @@ func (n *node) draftBounds(field string) *Error {
 		}
 		return refuse(Invalid, field+kind, "%s bounds what is borrowed or lent, but its policy %s does not; leave it out, or use the policy %s", n.place(), n.policy.Name(), cohort.PolicyName)
 	}
-	borrow, err := n.tree.limits(n.spec.Borrow, field+".borrow")
-	if err != nil {
-		return err
-	}
-	lend, err := n.tree.limits(n.spec.Lend, field+".lend")
-	if err != nil {
-		return err
-	}
-	n.borrow, n.lend = make([]Amount, len(borrow)), make([]Amount, len(lend))
-	for r := range borrow {
-		n.borrow[r], n.lend[r] = borrow[r].ceiling(), lend[r].ceiling()
-	}
+	n.borrow, n.lend = n.spread(n.spec.Borrow), n.spread(n.spec.Lend)
 	return nil
+}
+
+// spread lays bounds over the resources of the tree; what is absent is not bounded.
+func (n *node) spread(set []ResourceLimit) []Amount {
+	most := slices.Repeat([]Amount{MaxAmount}, len(n.tree.resources))
+	for _, s := range set {
+		most[n.tree.resource(s.Resource).index] = s.Limit.ceiling()
+	}
+	return most
 }
 
 // cohortAbove is the nearest ancestor in a cohort, or nil.

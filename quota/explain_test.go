@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// wideTree has many nodes of four resources, all limited to nothing but at the root.
-func wideTree(nodes int) quota.ApplyTrees {
+// plainWideTree has many nodes of four resources, all limited to nothing but at the root.
+func plainWideTree(nodes int) quota.ApplyTrees {
 	tree := quota.TreeSpec{Name: "w", Nodes: []quota.NodeSpec{{}}}
 	var none []quota.ResourceLimit
 	for _, r := range []string{"a", "b", "c", "d"} {
@@ -36,7 +36,7 @@ func wideRequest(nodes int) quota.Allocate {
 func TestLargeDenials(t *testing.T) {
 	const nodes, violations = 32, 128
 	l := quota.New(quota.DefaultBounds())
-	l.Apply(quota.Stamp{}, wideTree(nodes))
+	l.Apply(quota.Stamp{}, plainWideTree(nodes))
 	request := wideRequest(nodes)
 	if d := l.Apply(quota.Stamp{}, request).Decision; len(d.Violations) != violations {
 		t.Errorf("the answer has %d violations, want %d", len(d.Violations), violations)

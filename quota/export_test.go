@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -35,4 +36,12 @@ func (l *Ledger) CancelNow(id string) (restored []string) {
 	}
 	l.bury(a, Cancelled, "")
 	return l.putBack(a)
+}
+
+// Register adds policies as the lines of policy.go do, and answers how to take them away again.
+func Register(p ...Policy) (remove func()) {
+	before := policies
+	policies = maps.Clone(before)
+	maps.Copy(policies, registry(p...))
+	return func() { policies = before }
 }

@@ -1,6 +1,10 @@
 package quota
 
-import "slices"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // family is the view that a policy gets of a node and its children for one resource. If swap is not nil, it stands in
 // for the node or child of the same path.
@@ -32,39 +36,99 @@ func (n *node) breachOf(r *resource, f Family) []Breach {
 	return []Breach{{Tree: n.treeName, Node: n.path, Policy: n.policy.Name(), Resource: r.Name, Text: text}}
 }
 
-// checkDraft asks the policies about every family of a draft that differs from what is there (old may be nil). What is
-// the same is not asked again: it was right when it was made.
-func checkDraft(draft, old *tree) []Breach {
+// breaches asks the policies about every family of a draft that differs from what is there. What is the same is not asked
+// again: it was right when it was made.
+func (s *succession) breaches() []Breach {
 	var breaches []Breach
-	draft.root.walk(func(n *node) bool {
-		for _, r := range draft.resources {
-			before, own := familyBefore(n, old, r)
-			now := n.family(r.index, own, nil)
-			if before == nil || !sameLimits(*before, now) {
+	s.draft.root.walk(func(n *node) bool {
+		for _, r := range s.draft.resources {
+			now := n.family(r.index, n.own[r.index], nil)
+			if before, known := s.familyBefore(n, r); !known || !sameLimits(before, now) {
 				breaches = append(breaches, n.breachOf(r, now)...)
 			}
+		}
+		return true
+	})
+	if s.old != nil {
+		breaches = append(breaches, s.overfull()...)
+	}
+	return breaches
+}
+
+// familyBefore is the family that the draft's node had in the old tree under the same policy, if there was one.
+func (s *succession) familyBefore(n *node, r *resource) (Family, bool) {
+	was := n.from
+	if was == nil || was.policy != n.policy {
+		return Family{}, false
+	}
+	known := s.old.resource(r.Name)
+	if known == nil {
+		return Family{}, false
+	}
+	return was.family(known.index, was.own[known.index], nil), true
+}
+
+// sameLimits compares the limits of two families. Children that only have other names are the same.
+func sameLimits(a, b Family) bool {
+	if a.Limit != b.Limit || len(a.Children) != len(b.Children) {
+		return false
+	}
+	return slices.Equal(a.Children, b.Children) || slices.Equal(limitsOnly(a.Children), limitsOnly(b.Children))
+}
+
+// limitsOnly takes the names off, in an order that does not depend on them.
+func limitsOnly(children []ChildLimit) []ChildLimit {
+	list := slices.Clone(children)
+	for i := range list {
+		list[i].Name = ""
+	}
+	slices.SortFunc(list, func(a, b ChildLimit) int {
+		set := 0
+		if a.Set != b.Set {
+			set = 1
+			if b.Set {
+				set = -1
+			}
+		}
+		return cmp.Or(set, cmp.Compare(a.Limit.Kind, b.Limit.Kind), cmp.Compare(a.Limit.Amount, b.Limit.Amount))
+	})
+	return list
+}
+
+// overfull lists the nodes that moves would put above their limits. Lowering a limit below usage is allowed, because
+// nothing is taken away; but a move would be a way to hold more than a node may that no claim has. In maintenance nothing
+// is held to limits, and under bounded borrowing no limit stands alone.
+func (s *succession) overfull() []Breach {
+	if s.draft.settings.Maintenance {
+		return nil
+	}
+	var breaches []Breach
+	s.draft.root.walk(func(n *node) bool {
+		for i, r := range s.draft.resources {
+			used, limit := n.subtree[i], n.ceilings[i]
+			if used <= limit || used <= n.heldBefore(r) || n.borrows == BorrowBounded {
+				continue
+			}
+			breaches = append(breaches, Breach{
+				Tree: n.treeName, Node: n.path, Policy: n.policy.Name(), Resource: r.Name,
+				Text: fmt.Sprintf("it would hold %d with what moves below it, more than its limit of %d: raise the limit, or release something first", used, limit),
+			})
 		}
 		return true
 	})
 	return breaches
 }
 
-// familyBefore is the family that the draft's node had in the old tree under the same policy, or nil, and the own use
-// of the node.
-func familyBefore(n *node, old *tree, r *resource) (*Family, Amount) {
-	if old == nil || old.byPath[n.path] == nil || old.resource(r.Name) == nil {
-		return nil, 0
+// heldBefore is what the node held before the change.
+func (n *node) heldBefore(r *resource) Amount {
+	if n.from == nil {
+		return 0
 	}
-	was, wasR := old.byPath[n.path], old.resource(r.Name)
-	own := was.own[wasR.index]
-	if was.policy != n.policy {
-		return nil, own
+	if known := n.from.tree.resource(r.Name); known != nil {
+		return n.from.subtree[known.index]
 	}
-	f := was.family(wasR.index, own, nil)
-	return &f, own
+	return 0
 }
-
-func sameLimits(a, b Family) bool { return a.Limit == b.Limit && slices.Equal(a.Children, b.Children) }
 
 // breached makes the refusal that lists every breach.
 func breached(breaches []Breach) *Error {

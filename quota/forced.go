@@ -1,25 +1,17 @@
 package quota
 
-// checkForced says where forced claims would hold more than can be counted; no other limit is looked at.
-func (l *Ledger) checkForced(a *Allocation) []Violation {
-	var violations []Violation
+// uncountable lists where forced claims would make a tree hold more than can be counted. No other limit holds them.
+func (a *Allocation) uncountable() []Violation {
+	var forced []placedClaim
 	for i := range a.claims {
-		root, first := a.claims[i].at.tree.root, true
-		var d demand
-		for j := range a.claims {
-			if c := &a.claims[j]; c.forced() && c.at.tree == root.tree {
-				first = first && j >= i
-				for _, p := range c.amounts {
-					d.add(p)
-				}
-			}
+		if a.claims[i].forced() {
+			forced = append(forced, a.claims[i])
 		}
+	}
+	var violations []Violation
+	for _, d := range demandsOf(forced, func(c *placedClaim) *node { return c.at.tree.root }) {
 		for _, p := range d.amounts {
-			if used := root.subtree[p.resource.index]; first && used.plus(p.amount) > MaxAmount {
-				violations = append(violations, Violation{
-					Tree: root.treeName, Node: root.path, Resource: p.resource.Name, Limit: MaxAmount, Used: used, Requested: p.amount,
-				})
-			}
+			violations = d.node.fitsIn(MaxAmount, violations, p.resource, p.amount)
 		}
 	}
 	return violations

@@ -1,119 +1,127 @@
 package quota
 
-// install makes a checked draft part of the ledger. Where an old tree exists, its nodes and resources are changed in
-// place: allocations point at them.
-func (l *Ledger) install(draft, old *tree) {
-	if old == nil {
-		draft.root.walk(func(n *node) bool {
-			l.nodeID++
-			n.enter(l.nodeID, len(draft.resources))
+import (
+	"slices"
+	"strings"
+)
+
+// install makes a checked draft part of the ledger, or takes a tree away. Where an old tree exists, its nodes and
+// resources are changed in place: allocations point at them.
+func (l *Ledger) install(s *succession) {
+	switch {
+	case s.draft == nil:
+		delete(l.trees, s.old.name)
+		l.nodes -= len(s.old.byPath)
+	case s.old == nil:
+		s.draft.root.walk(func(n *node) bool {
+			n.enter(l)
 			return true
 		})
-		draft.repool()
-		l.trees[draft.name] = draft
-		l.nodes += len(draft.byPath)
-		return
+		s.draft.repool()
+		l.trees[s.draft.name] = s.draft
+		l.nodes += len(s.draft.byPath)
+	default:
+		l.replace(s)
 	}
-	l.nodes += len(draft.byPath) - len(old.byPath)
-	old.settings = draft.settings
-	from := old.adoptResources(draft.resources)
-	for path := range old.byPath {
-		if draft.byPath[path] == nil {
-			delete(old.byPath, path)
-		}
-	}
+}
+
+// enter gives a new node its identity.
+func (n *node) enter(l *Ledger) {
+	l.nodeID++
+	n.id = l.nodeID
+}
+
+// replace puts a draft in the place of the tree that it continues.
+func (l *Ledger) replace(s *succession) {
+	t := s.old
+	l.nodes += len(s.draft.byPath) - len(t.byPath)
+	t.settings, t.governed = s.draft.settings, s.draft.governed
+	t.adoptResources(s.draft.resources)
 	var drafted []*node
-	draft.root.walk(func(n *node) bool {
+	s.draft.root.walk(func(n *node) bool {
 		drafted = append(drafted, n)
 		return true
 	})
+	clear(t.byPath)
 	for _, n := range drafted {
-		l.adopt(old, n, from)
-	}
-	for _, n := range drafted {
-		old.byPath[n.path].relate(n)
-	}
-	l.reseat(old)
-	if rearranged(from) {
-		old.recount()
-	}
-	old.repool()
-}
-
-// rearranged is true if resources have got other places in the arrays.
-func rearranged(from []int) bool {
-	for i, f := range from {
-		if i != f {
-			return true
+		is := n.settled()
+		if is == n {
+			n.enter(l)
+			n.tree = t
+		} else {
+			is.configure(n)
+			is.own, is.subtree = n.own, n.subtree
+			is.rename(n.path)
 		}
+		t.byPath[n.path] = is
 	}
-	return false
+	for _, n := range drafted {
+		n.settled().relate(n)
+	}
+	for _, n := range drafted {
+		n.from = nil
+	}
+	l.reseat(t)
+	if slices.ContainsFunc(s.changes, Change.restructures) {
+		t.recount()
+	}
+	t.repool()
 }
 
-// enter gives a new node its identity and its empty usage.
-func (n *node) enter(id uint64, resources int) {
-	n.id = id
-	n.own = make([]Amount, resources)
-	n.subtree = make([]Amount, resources)
+// restructures is true for a change after which claims may have to be counted elsewhere.
+func (c Change) restructures() bool {
+	switch c.Field {
+	case "node", "path", "policy", "hard", "principals":
+		return true
+	}
+	return strings.HasPrefix(c.Field, "resource ")
 }
 
-// adoptResources takes over the draft's list, keeping the records of known resources, and answers for each new index
-// the old one, or -1.
-func (t *tree) adoptResources(wanted []*resource) []int {
-	from := make([]int, len(wanted))
+// settled is the node that a node of the draft becomes: the one that it continues, or itself.
+func (n *node) settled() *node {
+	if n.from != nil {
+		return n.from
+	}
+	return n
+}
+
+// adoptResources takes over the draft's list, keeping the records of known resources: claims point at them.
+func (t *tree) adoptResources(wanted []*resource) {
 	list := make([]*resource, len(wanted))
 	for i, w := range wanted {
-		from[i], list[i] = -1, w
+		list[i] = w
 		if known := t.resource(w.Name); known != nil {
-			from[i], list[i] = known.index, known
+			list[i] = known
 		}
 	}
 	for i, r := range list {
 		r.index, r.Unit = i, wanted[i].Unit
 	}
 	t.resources = list
-	return from
 }
 
-// adopt takes one node of a draft into the old tree: it changes the node that is there, or the draft's moves in.
-func (l *Ledger) adopt(old *tree, n *node, from []int) {
-	known := old.byPath[n.path]
-	if known == nil {
-		l.nodeID++
-		n.enter(l.nodeID, len(from))
-		n.tree = old
-		old.byPath[n.path] = n
-		return
+// rename gives the node another address; records keep the one that they were made with.
+func (n *node) rename(path string) {
+	if n.path != path {
+		n.address = &address{n.treeName, path}
 	}
-	known.configure(n)
-	known.own, known.subtree = rearrange(known.own, from), rearrange(known.subtree, from)
 }
 
 // configure takes over the configuration of a draft's node.
 func (n *node) configure(drafted *node) {
 	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits, drafted.ceilings, drafted.fallbacks
-	n.borrows, n.special, n.rules = drafted.borrows, drafted.special, drafted.rules
-	n.borrow, n.lend = drafted.borrow, drafted.lend
+	n.borrows, n.special, n.made = drafted.borrows, drafted.special, drafted.made
+	n.rules, n.borrow, n.lend = drafted.rules, drafted.borrow, drafted.lend
 }
 
 // relate gives the node the parent and the children that it has in the draft, as they are in its own tree.
 func (n *node) relate(drafted *node) {
 	children := make([]*node, len(drafted.children))
 	for i, child := range drafted.children {
-		children[i] = n.tree.byPath[child.path]
+		children[i] = child.settled()
 	}
 	n.children = children
 	if drafted.parent != nil {
-		n.parent = n.tree.byPath[drafted.parent.path]
+		n.parent = drafted.parent.settled()
 	}
-}
-
-func rearrange(amounts []Amount, from []int) []Amount {
-	moved := make([]Amount, len(from))
-	for i, f := range from {
-		if f >= 0 {
-			moved[i] = amounts[f]
-		}
-	}
-	return moved
 }

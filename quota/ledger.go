@@ -13,7 +13,9 @@ type Ledger struct {
 
 	revision  uint64      // of the configuration; counts changes
 	revisions []*Revision // oldest first
-	requests  map[string]*Revision
+	// historyNodes is what the revisions take of Bounds.HistoryNodes.
+	historyNodes int
+	requests     map[string]*Revision
 
 	byID  map[string]*Allocation  // held and ended
 	held  ordmap.Map[*Allocation] // by fence
@@ -22,6 +24,8 @@ type Ledger struct {
 	endings uint64
 	fence   uint64 // last given
 	seat    uint64 // last given, see claimParticulars
+	// vacated are nodes made on demand that a claim has left in the present command.
+	vacated []*node
 
 	due       due
 	events    []*Event // oldest first
@@ -43,6 +47,7 @@ func New(b Bounds) *Ledger {
 func (l *Ledger) Apply(s Stamp, c Command) Outcome {
 	l.advance(s)
 	out := l.dispatch(c)
+	l.sweep()
 	l.selfCheck()
 	return out
 }

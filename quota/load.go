@@ -37,8 +37,7 @@ func (ld *Loader) AddTree(image TreeImage) error {
 		if n.ID == 0 || n.ID > ld.ledger.nodeID || ld.nodes[n.ID] != nil {
 			return fmt.Errorf("node identity %d of %s is not unique, or was never given", n.ID, at.place())
 		}
-		at.enter(n.ID, len(t.resources))
-		at.made = n.Made
+		at.id, at.made = n.ID, n.Made
 		ld.nodes[n.ID] = at
 	}
 	t.repool()

@@ -70,6 +70,16 @@ func parentPath(path string) string {
 	return ""
 }
 
+// childPath is the path of a child.
+func childPath(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "/" + name
+}
+
+func lastName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
 // within tells whether path is the node at top or below it.
 func within(path, top string) bool {
 	return top == "" || path == top || strings.HasPrefix(path, top) && path[len(top)] == '/'

@@ -54,13 +54,16 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, map[string]quota.TreeS
 		return refusal(quota.Invalid, ""), nil
 	}
 	after := maps.Clone(o.trees)
-	seen := map[string]bool{}
-	var v verdict
-	for _, spec := range c.Trees {
-		if seen[spec.Name] || !o.goodTree(spec) {
+	for i, spec := range c.Trees {
+		if slices.ContainsFunc(c.Trees[:i], func(other quota.TreeSpec) bool { return other.Name == spec.Name }) {
 			return refusal(quota.Invalid, ""), nil
 		}
-		seen[spec.Name] = true
+	}
+	var v verdict
+	for _, spec := range c.Trees {
+		if !o.goodTree(spec) {
+			return refusal(quota.Invalid, ""), nil
+		}
 		if o.takesWhatIsHeld(spec) {
 			return refusal(quota.InUse, ""), nil
 		}
@@ -230,6 +233,12 @@ func (o *oracle) goodTree(spec quota.TreeSpec) bool {
 		}
 	}
 	for i, n := range spec.Nodes {
+		if nodeOf(spec, above(n.Path)) == nil {
+			return false
+		}
+		if n.Hard && policyOf(spec, n.Path) != "borrowing" {
+			return false
+		}
 		if !o.goodNode(spec, n) || (n.Path == "") != (i == 0) || nodeOf(spec, n.Path) != &spec.Nodes[i] {
 			return false
 		}
@@ -292,7 +301,7 @@ func facts(trees map[string]quota.TreeSpec) map[fact]string {
 				all[fact{name, n.Path, "policy"}] = cmp.Or(p, "open")
 			}
 			if n.Hard {
-				all[fact{name, n.Path, "hard"}] = "hard"
+				all[fact{name, n.Path, "hard"}] = "on"
 			}
 			for _, l := range n.Limits {
 				all[fact{name, n.Path, "limit " + l.Resource}] = l.Limit.String()

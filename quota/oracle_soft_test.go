@@ -286,9 +286,6 @@ func (o *oracle) checkSoft(c quota.Allocate, homes []string) verdict {
 				return refusal(quota.Invalid, "claims["+string(rune('0'+i))+"].node")
 			}
 		}
-		if !o.isLeaf(claim.Tree, homes[i]) {
-			return refusal(quota.Invalid, "claims["+string(rune('0'+i))+"].node")
-		}
 	}
 	return verdict{}
 }

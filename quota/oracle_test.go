@@ -237,6 +237,9 @@ func (o *oracle) place(c quota.Allocate) ([]string, verdict) {
 		if kind != 0 {
 			return nil, refusal(kind, field+"node")
 		}
+		if c.Mode != quota.Force && o.borrows(claim.Tree, at) && !o.isLeaf(claim.Tree, at) {
+			return nil, refusal(quota.Invalid, field+"node")
+		}
 		if kind, of := wrongAmount(spec, claim.Amounts); kind != 0 {
 			return nil, refusal(kind, field+"amounts"+of)
 		}

@@ -14,11 +14,8 @@ func (l *Ledger) place(request Allocate) (*Allocation, *Error) {
 	a := newAllocation(request.Claims)
 	a.id, a.labels, a.more = request.ID, request.Labels, request.particulars()
 	for i, c := range request.Claims {
-		if err := l.placeClaim(&a.claims[i], c, i); err != nil {
+		if err := l.placeClaim(a, c, i); err != nil {
 			return nil, err
-		}
-		if a.forced() || a.claims[i].at.tree.settings.Maintenance {
-			a.force(i)
 		}
 		for j, other := range request.Claims[:i] {
 			if other.Tree == c.Tree && other.Node == c.Node {
@@ -26,7 +23,30 @@ func (l *Ledger) place(request Allocate) (*Allocation, *Error) {
 			}
 		}
 	}
-	return a, a.checkSoft()
+	if err := checkForests(a); err != nil {
+		return nil, err
+	}
+	if err := a.checkSoft(); err != nil {
+		return nil, err
+	}
+	return a, l.roomForSprouts(a)
+}
+
+// checkForests refuses a request that draws from two forests.
+func checkForests(a *Allocation) *Error {
+	var first *tree
+	for i := range a.claims {
+		t := a.claims[i].at.tree
+		switch {
+		case t.settings.Forest == "":
+		case first == nil:
+			first = t
+		case first.settings.Forest != t.settings.Forest:
+			return refuse(Invalid, claimField(i, ".tree"), "tree %s is in forest %s, but tree %s in forest %s; a request may draw from one forest only",
+				t.name, t.settings.Forest, first.name, first.settings.Forest)
+		}
+	}
+	return nil
 }
 
 // particulars are nil for what most requests are.
@@ -131,14 +151,20 @@ func (l *Ledger) checkLabels(labels []Label, field string) *Error {
 	return nil
 }
 
-func (l *Ledger) placeClaim(placed *placedClaim, c Claim, i int) *Error {
+func (l *Ledger) placeClaim(a *Allocation, c Claim, i int) *Error {
+	placed := &a.claims[i]
 	t := l.trees[c.Tree]
 	if t == nil {
 		return refuse(NotFound, claimField(i, ".tree"), "there is no tree %q", clip(c.Tree))
 	}
-	at, err := t.placeAt(c.Node, i, l.bounds.Depth)
+	forced := a.more != nil && a.more.mode == Force || t.settings.Maintenance
+	at, err := t.placeAt(a, c.Node, i, l.bounds.Depth)
 	if err != nil {
 		return err
+	}
+	if !forced && len(at.children) > 0 && at.policy.LeavesOnly() {
+		return refuse(Invalid, claimField(i, ".node"), "%s has nodes below it, and policy %s admits claims at leaves only; claim at one of them, for example %s",
+			at.place(), at.policy.Name(), at.children[0].place())
 	}
 	placed.at, placed.placed, placed.asked = at, at.address, at.address
 	if at.path != c.Node {
@@ -147,11 +173,14 @@ func (l *Ledger) placeClaim(placed *placedClaim, c Claim, i int) *Error {
 	if c.Standing != (Standing{}) {
 		placed.more = &claimParticulars{Standing: c.Standing}
 	}
+	if forced {
+		a.force(i)
+	}
 	return t.placeAmounts(placed.amounts, c.Amounts, i)
 }
 
 // placeAt finds the node of a claim. For an unknown one, the nearest known ancestor's policy decides.
-func (t *tree) placeAt(path string, i, depth int) (*node, *Error) {
+func (t *tree) placeAt(a *Allocation, path string, i, depth int) (*node, *Error) {
 	if n := t.byPath[path]; n != nil {
 		return n, nil
 	}
@@ -159,8 +188,12 @@ func (t *tree) placeAt(path string, i, depth int) (*node, *Error) {
 		return nil, err
 	}
 	n := t.nearest(path)
-	if n.policy.Unknown() == UnknownToAncestor {
+	switch n.policy.Unknown() {
+	case UnknownToAncestor:
 		return n, nil
+	case MakeUnknown:
+		return a.sprout(n, path), nil
+	case RefuseUnknown:
 	}
 	return nil, refuse(NotFound, claimField(i, ".node"), "tree %s has no node %q; the nearest that exists is %s, whose policy %s refuses unknown nodes",
 		t.name, path, n.place(), n.policy.Name())

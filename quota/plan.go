@@ -1,33 +1,76 @@
 package quota
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// wish is one tree of a change as it is to be.
+type wish struct {
+	spec  TreeSpec
+	field string
+	// remove takes the tree away; of the spec only the name counts.
+	remove bool
+	// sketch, if not nil, says which node stands where; else each stays at its path.
+	sketch *spot
+	// reborn nodes, which the sketch does not know, continue what is at their path.
+	reborn bool
+}
 
 // planTrees checks a whole ApplyTrees against the ledger: the end result counts, not an order of steps, so that one
 // child may give what another gets.
 func (l *Ledger) planTrees(c ApplyTrees) plan {
-	if n := len(c.Trees); n < 1 || n > l.bounds.TreesPerChange {
-		return refusedPlan(refuse(Invalid, "trees", "the change names %d trees; 1 to %d are allowed", n, l.bounds.TreesPerChange))
+	least := 1
+	if c.Prune {
+		least = 0
 	}
-	var p plan
-	var names []string
-	var commits []func()
-	trees, nodes := len(l.trees), l.nodes
+	if n := len(c.Trees); n < least || n > l.bounds.TreesPerChange {
+		return refusedPlan(refuse(Invalid, "trees", "the change names %d trees; %d to %d are allowed", n, least, l.bounds.TreesPerChange))
+	}
+	var wishes []wish
+	named := map[string]bool{}
 	for i, spec := range c.Trees {
-		field := fmt.Sprintf("trees[%d]", i)
-		draft, old, err := l.planTree(spec, field, names)
+		w := wish{spec: spec, field: fmt.Sprintf("trees[%d]", i)}
+		if named[spec.Name] {
+			return refusedPlan(refuse(Invalid, w.field+".name", "tree %s is listed twice", spec.Name))
+		}
+		named[spec.Name] = true
+		if err := l.followMoves(&w); err != nil {
+			return refusedPlan(err)
+		}
+		wishes = append(wishes, w)
+	}
+	if c.Prune {
+		for _, name := range slices.Sorted(maps.Keys(l.trees)) {
+			if !named[name] {
+				wishes = append(wishes, wish{spec: TreeSpec{Name: name}, remove: true, field: "trees"})
+			}
+		}
+	}
+	return l.planWishes(wishes)
+}
+
+// planWishes checks a change of several trees, all or nothing.
+func (l *Ledger) planWishes(wishes []wish) plan {
+	var p plan
+	var steps []*succession
+	trees, nodes := len(l.trees), l.nodes
+	for _, w := range wishes {
+		s, err := l.planTree(w)
 		if err != nil {
 			return refusedPlan(err)
 		}
-		if old == nil {
-			trees++
-		} else {
-			nodes -= len(old.byPath)
+		d := s.diff()
+		s.changes = d.changes
+		if len(d.changes) > 0 {
+			p.undo = append(p.undo, d.undo)
 		}
-		nodes += len(draft.byPath)
-		names = append(names, spec.Name)
-		p.changes = append(p.changes, diff(old, draft)...)
-		p.over = append(p.over, overAfter(draft, old, MaxOver-len(p.over))...)
-		commits = append(commits, func() { l.install(draft, old) })
+		p.changes = append(p.changes, d.changes...)
+		p.over = append(p.over, s.over(MaxOver-len(p.over))...)
+		steps = append(steps, s)
+		trees += count(s.draft) - count(s.old)
+		nodes += s.draft.size() - s.old.size()
 	}
 	if trees > l.bounds.Trees {
 		return refusedPlan(refuse(Full, "trees", "the ledger would have %d trees; at most %d are allowed", trees, l.bounds.Trees))
@@ -36,145 +79,120 @@ func (l *Ledger) planTrees(c ApplyTrees) plan {
 		return refusedPlan(refuse(Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes, l.bounds.Nodes))
 	}
 	p.commit = func() {
-		for _, commit := range commits {
-			commit()
+		for _, s := range steps {
+			l.install(s)
 		}
 	}
+	p.effects = func() *Effects { return l.effects(steps) }
 	return p
 }
 
-func (l *Ledger) planTree(spec TreeSpec, field string, seen []string) (draft, old *tree, err *Error) {
-	for _, name := range seen {
-		if name == spec.Name {
-			return nil, nil, refuse(Invalid, field+".name", "tree %s is listed twice", name)
-		}
+func count(t *tree) int {
+	if t == nil {
+		return 0
 	}
-	if draft, err = l.draft(spec, field); err != nil {
-		return nil, nil, err
-	}
-	old = l.trees[spec.Name]
-	if old != nil {
-		if err = checkInUse(draft, old); err != nil {
-			return nil, nil, err
-		}
-	}
-	breaches := checkDraft(draft, old)
-	if old != nil {
-		breaches = append(breaches, l.borrowersOutside(old, draft)...)
-	}
-	if len(breaches) > 0 {
-		return nil, nil, breached(breaches)
-	}
-	return draft, old, nil
+	return 1
 }
 
-// checkInUse refuses to take away what held allocations stand on.
-func checkInUse(draft, old *tree) *Error {
-	for _, r := range old.resources {
-		is := draft.resource(r.Name)
-		switch {
-		case r.holds == 0:
-		case is == nil:
-			return refuse(InUse, "", "resource %s of tree %s cannot be removed while claims hold it (now: %d); release them first", r.Name, old.name, r.holds)
-		case is.Unit != r.Unit:
-			return refuse(InUse, "", "the unit of resource %s of tree %s cannot change from %s to %s while claims hold it (now: %d); release them first", r.Name, old.name, r.Unit, is.Unit, r.holds)
+// size is the number of nodes; that of no tree is zero.
+func (t *tree) size() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.byPath)
+}
+
+// planTree checks one tree of a change.
+func (l *Ledger) planTree(w wish) (*succession, *Error) {
+	old := l.trees[w.spec.Name]
+	if w.remove {
+		if old.claims > 0 {
+			return nil, refuse(InUse, w.field, "tree %s cannot be removed while claims are held in it (now: %d); release them first", old.name, old.claims)
 		}
+		return succeed(nil, old), nil
+	}
+	draft, err := l.draft(w.spec, w.field)
+	if err != nil {
+		return nil, err
+	}
+	s := succeed(draft, old, w.origins(old)...)
+	if err := s.checkInUse(); err != nil {
+		return nil, err
+	}
+	if err := l.checkKept(draft, w.field); err != nil {
+		return nil, err
+	}
+	breaches := s.breaches()
+	if old != nil {
+		breaches = append(breaches, l.borrowersOutside(s)...)
+	}
+	if len(breaches) > 0 {
+		return nil, breached(breaches)
+	}
+	return s, nil
+}
+
+// checkKept holds a draft to the bounds once more, with the nodes made on demand that it keeps.
+func (l *Ledger) checkKept(draft *tree, field string) *Error {
+	if n := draft.size(); n > l.bounds.NodesPerTree {
+		return refuse(Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, l.bounds.NodesPerTree)
 	}
 	var err *Error
-	old.root.walk(func(n *node) bool {
-		if n.claims+n.homes > 0 && draft.byPath[n.path] == nil {
-			err = refuse(InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first", n.place(), n.claims+n.homes)
+	draft.root.walk(func(n *node) bool {
+		if n.made && n.path != n.from.path {
+			err = checkPath(n.path, field, l.bounds.Depth)
 		}
 		return err == nil
 	})
 	return err
 }
 
-// planLimits checks a change of one node's limits. It costs the node's family, not the tree.
-func (l *Ledger) planLimits(c SetLimits) plan {
-	t := l.trees[c.Tree]
-	if t == nil {
-		return refusedPlan(refuse(NotFound, "tree", "there is no tree %q", clip(c.Tree)))
+func (w wish) origins(old *tree) []origin {
+	byPath := origin(old.byItsPath)
+	if w.sketch == nil {
+		return []origin{byPath}
 	}
-	n := t.byPath[c.Node]
-	if n == nil {
-		return refusedPlan(refuse(NotFound, "node", "tree %s has no node %q; the nearest that exists is %s", t.name, clip(c.Node), t.nearest(clip(c.Node)).place()))
+	drawn := func(path string) *node {
+		if at := w.sketch.find(path); at != nil {
+			return at.from
+		}
+		return nil
 	}
-	swap, err := n.withLimits(c.Limits)
-	if err != nil {
-		return refusedPlan(err)
+	if w.reborn {
+		return []origin{drawn, byPath}
 	}
-	if breaches := n.checkSwap(swap); len(breaches) > 0 {
-		return refusedPlan(breached(breaches))
-	}
-	d := differ{tree: t.name}
-	d.limits(n.path, n.spec.Limits, swap.spec.Limits)
-	return plan{
-		changes: d.changes,
-		over:    n.over(swap),
-		commit: func() {
-			n.configure(swap)
-			n.relimit()
-		},
-	}
+	return []origin{drawn}
 }
 
-// withLimits is a copy of the node with other limits.
-func (n *node) withLimits(set []ResourceLimit) (*node, *Error) {
-	if len(set) == 0 {
-		return nil, refuse(Invalid, "limits", "name at least one limit; tree %s has %s", n.treeName, n.tree.resourceNames())
+// checkInUse refuses to take away what held allocations stand on.
+func (s *succession) checkInUse() *Error {
+	if s.old == nil {
+		return nil
 	}
-	swap := *n
-	swap.limits = append([]Limit(nil), n.limits...)
-	for i, s := range set {
-		r, err := n.tree.checkLimit(s, "limits", NotFound)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 && set[i-1].Resource >= s.Resource {
-			return nil, refuse(Invalid, "limits", "resource %s is not in order, or limited twice", s.Resource)
-		}
-		swap.limits[r.index] = s.Limit
-	}
-	spec := *n.spec
-	spec.Limits = nil
-	for _, r := range n.tree.resources {
-		if limit := swap.limits[r.index]; limit.Kind != Unset {
-			spec.Limits = append(spec.Limits, ResourceLimit{Resource: r.Name, Limit: limit})
+	for _, r := range s.old.resources {
+		is := s.draft.resource(r.Name)
+		switch {
+		case r.holds == 0:
+		case is == nil:
+			return refuse(InUse, "", "resource %s of tree %s cannot be removed while claims hold it (now: %d); release them first", r.Name, s.old.name, r.holds)
+		case is.Unit != r.Unit:
+			return refuse(InUse, "", "the unit of resource %s of tree %s cannot change from %s to %s while claims hold it (now: %d); release them first", r.Name, s.old.name, r.Unit, is.Unit, r.holds)
 		}
 	}
-	swap.spec = &spec
-	swap.settle()
-	swap.pools = swap.relimited()
-	return &swap, nil
-}
-
-// checkSwap asks the policies about the two families that a changed node is in: its own and its parent's.
-func (n *node) checkSwap(swap *node) []Breach {
-	var breaches []Breach
-	for _, r := range n.tree.resources {
-		if n.effective(r.index) == swap.effective(r.index) {
-			continue
+	var err *Error
+	s.old.root.walk(func(n *node) bool {
+		if held := n.claims + n.homes; held > 0 && s.next[n] == nil {
+			err = refuse(InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first", n.place(), held)
 		}
-		if p := n.parent; p != nil {
-			breaches = append(breaches, p.breachOf(r, p.family(r.index, p.own[r.index], swap))...)
-		}
-		breaches = append(breaches, n.breachOf(r, n.family(r.index, n.own[r.index], swap))...)
-	}
-	return breaches
+		return err == nil
+	})
+	return err
 }
 
 // planDelete checks the removal of a tree.
 func (l *Ledger) planDelete(c DeleteTree) plan {
-	t := l.trees[c.Tree]
-	if t == nil {
+	if l.trees[c.Tree] == nil {
 		return refusedPlan(refuse(NotFound, "name", "there is no tree %q", clip(c.Tree)))
 	}
-	if t.claims > 0 {
-		return refusedPlan(refuse(InUse, "name", "tree %s cannot be removed while claims are held in it (now: %d); release them first", t.name, t.claims))
-	}
-	return plan{changes: diff(t, nil), commit: func() {
-		delete(l.trees, t.name)
-		l.nodes -= len(t.byPath)
-	}}
+	return l.planWishes([]wish{{spec: TreeSpec{Name: c.Tree}, field: "name", remove: true}})
 }

@@ -100,11 +100,28 @@ type ChildLimit struct {
 }
 
 // policies is the registration: one line each.
-var policies = registry(open, strict, borrowing, cohort)
+var policies = registry(
+	open,
+	strict,
+	capped,
+	project,
+	nested,
+	borrowing,
+	cohort,
+)
 
+// registry panics if policies contradict themselves or each other: a mistake of whoever wrote them.
 func registry(all ...Policy) map[string]Policy {
 	byName := make(map[string]Policy, len(all))
 	for _, p := range all {
+		if s, ok := p.(Switches); ok {
+			if text := s.contradiction(); text != "" {
+				panic("quota: policy " + p.Name() + ": " + text)
+			}
+		}
+		if byName[p.Name()] != nil {
+			panic("quota: two policies are named " + p.Name())
+		}
 		byName[p.Name()] = p
 	}
 	return byName

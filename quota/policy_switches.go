@@ -10,7 +10,8 @@ type Switches struct {
 	UnsetIs Limit
 	// Sum bounds the sum of the children's limits.
 	Sum SumRule
-	// ChildWithinParent bounds each child's limit by its parent's.
+	// ChildWithinParent bounds each limit that a child has of its own by its parent's. An unset one is bounded by the parent
+	// anyway, whatever the default says (Keystone: the lesser of default and parent).
 	ChildWithinParent bool
 	// ForUnknown, AtLeavesOnly, Borrow, Preempt and SetBy answer the policy's questions of the same meaning.
 	ForUnknown   UnknownRule
@@ -69,7 +70,7 @@ func (s Switches) CheckFamily(f Family) string {
 	}
 	if s.ChildWithinParent {
 		for _, c := range f.Children {
-			if c.Limit.ceiling() > f.Limit.Amount {
+			if c.Set && c.Limit.ceiling() > f.Limit.Amount {
 				return fmt.Sprintf("the limit of its child %s is %s, above its own %s: lower the child's, or raise its own first", c.Name, c.Limit, f.Limit)
 			}
 		}

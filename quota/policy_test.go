@@ -38,7 +38,7 @@ func TestSwitches(t *testing.T) {
 	} {
 		family := quota.Family{Limit: c.limit, Own: c.own}
 		for i, l := range c.children {
-			family.Children = append(family.Children, quota.ChildLimit{Name: string(rune('a' + i)), Limit: l})
+			family.Children = append(family.Children, quota.ChildLimit{Name: string(rune('a' + i)), Limit: l, Set: true})
 		}
 		if got := c.policy.CheckFamily(family); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)

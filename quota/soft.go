@@ -15,9 +15,6 @@ func (a *Allocation) checkSoft() *Error {
 		if !c.soft() {
 			continue
 		}
-		if c.at.policy.LeavesOnly() && len(c.at.children) > 0 {
-			return refuse(Invalid, claimField(i, ".node"), "%s has nodes below it, and its policy %s takes claims at leaves only; claim at one of those", c.at.place(), c.at.policy.Name())
-		}
 		for j := range a.claims[:i] {
 			if other := &a.claims[j]; other.soft() && other.at.tree == c.at.tree {
 				return refuse(Invalid, claimField(i, ".node"), "claims[%d] already borrows in tree %s, where a request may do so once; join the amounts, or make two requests", j, c.at.treeName)
@@ -33,14 +30,14 @@ type settling struct {
 	claim *placedClaim
 	path  []*node // from the claimed node up to the top: the last of its ancestors, without a gap, that borrows softly
 	// pushed are the claims that climb has pushed up, in that order, with the nodes where they sat before.
-	pushed  []origin
+	pushed  []formerSeat
 	touched map[sitter]bool
 	// out are the claims of victims, in the order in which they were chosen, with the nodes where they stood in the way.
-	out []origin
+	out []formerSeat
 }
 
-// origin is where a claim was.
-type origin struct {
+// formerSeat is where a claim was.
+type formerSeat struct {
 	sitter
 	node *node
 }
@@ -123,14 +120,14 @@ func (s *settling) mayEnd(r *row) bool {
 func (s *settling) push(who sitter, from *node, top bool) {
 	if !s.touched[who] {
 		s.touched[who] = true
-		s.pushed = append(s.pushed, origin{who, from})
+		s.pushed = append(s.pushed, formerSeat{who, from})
 	}
 	if !top {
 		s.move(who, from.parent)
 		return
 	}
 	s.takeOut(who)
-	s.out = append(s.out, origin{who, from})
+	s.out = append(s.out, formerSeat{who, from})
 }
 
 // stepBack gives everybody who has been pushed the node back where he sat, at the end of its order (as the quota manager
@@ -160,7 +157,7 @@ func (s *settling) makeWay(stop *node) bool {
 	}
 	for _, n := range slices.Backward(path) {
 		for queue := turnsOf(n.bench.rows(lower)); len(queue) > 0; queue.next() {
-			s.out = append(s.out, origin{queue[0].who, n})
+			s.out = append(s.out, formerSeat{queue[0].who, n})
 			s.takeOut(queue[0].who)
 			if stop.takes(s.claim.amounts) {
 				return true

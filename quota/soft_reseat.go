@@ -105,14 +105,14 @@ func (n *node) within(top *node) bool {
 
 // borrowersOutside are breaches where a draft would no longer let claims be counted above their nodes, although their
 // nodes stay below: whoever lends to them would then be held to limits that he has not broken.
-func (l *Ledger) borrowersOutside(old, draft *tree) []Breach {
+func (l *Ledger) borrowersOutside(s *succession) []Breach {
 	var breaches []Breach
-	old.root.walk(func(n *node) bool {
-		away := 0
+	s.old.root.walk(func(n *node) bool {
+		away, at := 0, s.next[n]
 		for _, r := range n.bench.rows(func(*row) bool { return true }) {
-			for _, s := range r.sitters.All() {
-				a, _ := l.held.Get(s.fence)
-				home, at := draft.byPath[a.claims[s.claim].home().path], draft.byPath[n.path]
+			for _, who := range r.sitters.All() {
+				a, _ := l.held.Get(who.fence)
+				home := s.next[a.claims[who.claim].home()]
 				if home != nil && at != nil && home != at && home.within(at) && !home.borrowsFrom(at) {
 					away++
 				}
@@ -120,7 +120,7 @@ func (l *Ledger) borrowersOutside(old, draft *tree) []Breach {
 		}
 		if away > 0 {
 			breaches = append(breaches, Breach{
-				Tree: n.treeName, Node: n.path, Policy: draft.byPath[n.path].policy.Name(),
+				Tree: n.treeName, Node: n.path, Policy: at.policy.Name(),
 				Text: fmt.Sprintf("%d of the claims counted here belong to nodes below and borrow: release them, or keep policy %s from there up to here", away, n.policy.Name()),
 			})
 		}

@@ -18,6 +18,18 @@ func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	return &t.Allocation
 }
 
+// relocated is the record, or if nodes have moved since it was made, a copy that says where its claims are counted now.
+func (a *Allocation) relocated() *Allocation {
+	for i := range a.claims {
+		if c := &a.claims[i]; c.placed != c.at.address {
+			is := *a
+			is.settleAddresses()
+			return &is
+		}
+	}
+	return a
+}
+
 // settleAddresses makes the record say where its claims were counted in the end.
 func (a *Allocation) settleAddresses() {
 	for i := range a.claims {

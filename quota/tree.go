@@ -21,10 +21,12 @@ type tree struct {
 	byPath    map[string]*node
 	claims    int // held claims in the whole tree
 	accounts  accounts
+	// governed is true if any node names admins.
+	governed bool
 }
 
-// node is a place in a tree. It lives as long as it is configured: a changed configuration changes it in place, so that
-// allocations keep pointing at it.
+// node is a place in a tree. It lives as long as it is configured or, if it was made on demand, something is held there:
+// a changed configuration changes it in place, so that allocations keep pointing at it.
 type node struct {
 	id uint64 // fixed for life
 	// address is replaced, never changed, when the node is renamed or moved; path is the one in it.
@@ -57,12 +59,14 @@ type node struct {
 	// In a cohort, by resource index: the bounds of borrowing, MaxAmount if there are none, and the pools.
 	borrow, lend []Amount
 	pools        []pool
+	// from is, in a draft only, the node of the ledger that it succeeds; nil if it is new.
+	from *node
 }
 
 // address is where a node is. Allocations keep the one that they were granted at.
 type address struct{ treeName, path string }
 
-func (n *node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }
+func (n *node) name() string { return lastName(n.path) }
 
 func (n *node) place() string { return Place(n.treeName, n.path) }
 

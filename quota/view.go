@@ -46,18 +46,13 @@ func (t *tree) registered() []Resource {
 	return list
 }
 
-// Tree is the configuration of one tree, parents before children, siblings by name. NotFound if there is none.
+// Tree is the configuration of one tree, without nodes made on demand: parents before children, siblings by name. NotFound if there is none.
 func (v View) Tree(name string) (TreeSpec, *Error) {
 	t := v.ledger.trees[name]
 	if t == nil {
 		return TreeSpec{}, refuse(NotFound, "name", "there is no tree %q", clip(name))
 	}
-	spec := TreeSpec{Name: t.name, Resources: t.registered(), Nodes: make([]NodeSpec, 0, len(t.byPath))}
-	t.root.walk(func(n *node) bool {
-		spec.Nodes = append(spec.Nodes, *n.spec)
-		return true
-	})
-	return spec, nil
+	return t.present(), nil
 }
 
 // Allocation is one allocation, held or ended and not yet forgotten.
@@ -146,11 +141,8 @@ func placements(a *Allocation, t *trial) []ClaimInfo {
 
 // dryConfigure answers the present revision: the change would make the next one.
 func (v View) dryConfigure(meta ChangeMeta, p plan) Outcome {
-	if out, known := v.ledger.checkMeta(meta); known {
+	if out, settled := v.ledger.judge(meta, p); settled {
 		return out
 	}
-	if p.refused != nil {
-		return Outcome{Refused: p.refused}
-	}
-	return Outcome{Configuration: &Configuration{Revision: v.ledger.revision, Changes: p.changes, Over: p.over}}
+	return Outcome{Configuration: &Configuration{Revision: v.ledger.revision, Changes: p.changes, Over: p.over, Effects: p.effects()}}
 }

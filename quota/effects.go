@@ -1,0 +1,89 @@
+package quota
+
+import (
+	"maps"
+	"slices"
+)
+
+// maxJudged is how many denied requests a dry run of a configuration judges anew.
+const maxJudged = 100
+
+// effects says what a planned change would mean for the requests to come. A draft carries the usage that it takes over,
+// so it can be asked like a tree of the ledger, and nothing needs to be changed and changed back.
+func (l *Ledger) effects(steps []*succession) *Effects {
+	e := &Effects{}
+	changed := map[string]bool{}
+	after := Ledger{bounds: l.bounds, now: l.now, trees: maps.Clone(l.trees), nodes: l.nodes}
+	for _, s := range steps {
+		if len(s.changes) == 0 {
+			continue
+		}
+		changed[s.changes[0].Tree] = true
+		delete(after.trees, s.changes[0].Tree)
+		if s.draft != nil {
+			after.trees[s.draft.name] = s.draft
+			e.addRooms(s)
+		}
+	}
+	e.Admitted = l.admittedBy(&after, changed)
+	return e
+}
+
+// effectsOf is the same for another specification of one node.
+func (l *Ledger) effectsOf(t *tree, spec *NodeSpec) *Effects {
+	w := wish{spec: t.present(), field: "limits"}
+	for i := range w.spec.Nodes {
+		if w.spec.Nodes[i].Path == spec.Path {
+			w.spec.Nodes[i] = *spec
+		}
+	}
+	return l.planWishes([]wish{w}).effects()
+}
+
+// addRooms lists the nodes that are there before and after and whose room appears or vanishes.
+func (e *Effects) addRooms(s *succession) {
+	if s.old == nil {
+		return
+	}
+	places := s.old.places(s.draft.resources)
+	s.draft.root.walk(func(n *node) bool {
+		for i, r := range s.draft.resources {
+			if n.from == nil || places[i] < 0 {
+				continue
+			}
+			c := RoomChange{Tree: n.treeName, Node: n.path, Resource: r.Name}
+			c.Before, c.BeforeBounded = n.from.headroom(places[i])
+			c.After, c.AfterBounded = n.headroom(i)
+			had, has := !c.BeforeBounded || c.Before > 0, !c.AfterBounded || c.After > 0
+			if had != has && len(e.Rooms) < MaxOver {
+				e.Rooms = append(e.Rooms, c)
+			}
+		}
+		return len(e.Rooms) < MaxOver
+	})
+}
+
+// admittedBy lists the newest requests that were denied in changed trees and would be granted after. It judges those
+// that nothing but limits of nodes decides; others may hang on what is held elsewhere.
+func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
+	var ids []string
+	judged := map[string]bool{}
+	for _, e := range slices.Backward(l.events) {
+		if e.Kind != EventDenied || judged[e.ID] || l.lookup(e.ID) != nil || !e.Request.names(changed) {
+			continue
+		}
+		if len(judged) == maxJudged {
+			break
+		}
+		judged[e.ID] = true
+		if a, refused := after.place(*e.Request); refused == nil && a.plain() && after.decide(a.claims).Granted {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// names is true if a claim is in one of some trees.
+func (r *Allocate) names(trees map[string]bool) bool {
+	return slices.ContainsFunc(r.Claims, func(c Claim) bool { return trees[c.Tree] })
+}

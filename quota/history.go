@@ -1,0 +1,58 @@
+package quota
+
+// remember puts a change into the history.
+func (l *Ledger) remember(m ChangeMeta, p plan) {
+	l.revision++
+	l.addRevision(&Revision{
+		Number: l.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
+		Wall: l.now.Wall, Changes: p.changes[:min(len(p.changes), MaxRevisionChanges)], ChangeCount: len(p.changes),
+		Undo: p.undo, Undoable: true,
+	})
+}
+
+// addRevision files a change, forgets the oldest beyond the bound, and how to undo the oldest beyond the other bound
+// (docs/adr/0023).
+func (l *Ledger) addRevision(r *Revision) {
+	l.revisions = append(l.revisions, r)
+	l.historyNodes += r.undoSize()
+	if r.RequestID != "" {
+		l.requests[r.RequestID] = r
+	}
+	if len(l.revisions) > l.bounds.Revisions {
+		oldest := l.revisions[0]
+		l.revisions[0] = nil
+		l.revisions = l.revisions[1:]
+		l.historyNodes -= oldest.undoSize()
+		if l.requests[oldest.RequestID] == oldest {
+			delete(l.requests, oldest.RequestID)
+		}
+	}
+	for i := 0; l.historyNodes > l.bounds.HistoryNodes; i++ {
+		l.forgetUndo(i)
+	}
+}
+
+// forgetUndo makes the record of a revision one that cannot be undone; images keep the one that they have.
+func (l *Ledger) forgetUndo(i int) {
+	r := l.revisions[i]
+	if !r.Undoable {
+		return
+	}
+	l.historyNodes -= r.undoSize()
+	short := *r
+	short.Undo, short.Undoable = nil, false
+	l.revisions[i] = &short
+	if l.requests[r.RequestID] == r {
+		l.requests[r.RequestID] = &short
+	}
+}
+
+// undoSize is what a revision takes of Bounds.HistoryNodes: every node, path and move that it keeps, and one for a tree.
+func (r *Revision) undoSize() int {
+	size := 0
+	for i := range r.Undo {
+		u := &r.Undo[i]
+		size += 1 + len(u.Nodes) + len(u.AddedPaths) + len(u.Moves)
+	}
+	return size
+}

@@ -1,0 +1,101 @@
+package quota
+
+import (
+	"slices"
+	"strings"
+)
+
+// permit refuses a change that a tree, as it is before, does not allow: without a reason where one is required, or by an
+// actor who is none of its admins. A change that changes nothing of a tree needs nothing of it.
+func (l *Ledger) permit(m ChangeMeta, changes []Change) *Error {
+	for len(changes) > 0 {
+		name := changes[0].Tree
+		end := slices.IndexFunc(changes, func(c Change) bool { return c.Tree != name })
+		if end < 0 {
+			end = len(changes)
+		}
+		if t := l.trees[name]; t != nil {
+			if t.settings.RequireReason && m.Reason == "" {
+				return refuse(Invalid, "reason", "changes of tree %s need a reason; give one", name)
+			}
+			if err := t.permit(m.Actor, changes[:end]); err != nil {
+				return err
+			}
+		}
+		changes = changes[end:]
+	}
+	return nil
+}
+
+// permit asks who may change limits node by node. Whatever else changes is the root admins' business, and so are all
+// limits that change along with it.
+func (t *tree) permit(actor string, changes []Change) *Error {
+	switch {
+	case !t.governed || t.root.hasAdmin(actor):
+		if !t.governed || !onlyLimits(changes) {
+			return nil
+		}
+	case !onlyLimits(changes):
+		return refuse(Forbidden, "actor", "%s may not change tree %s beyond limits of single nodes; its admins may: %s", who(actor), t.name, t.root.adminNames())
+	}
+	for _, c := range changes {
+		if err := t.byPath[c.Node].permitLimits(actor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func onlyLimits(changes []Change) bool {
+	return !slices.ContainsFunc(changes, func(c Change) bool { return !strings.HasPrefix(c.Field, "limit ") })
+}
+
+// permitLimits refuses to let an actor set the limits of the node. The policy of the parent says whose admins may.
+func (n *node) permitLimits(actor string) *Error {
+	if n.parent == nil {
+		if n.hasAdmin(actor) {
+			return nil
+		}
+		return refuse(Forbidden, "actor", "%s may not set limits of the root of tree %s; its admins may: %s", who(actor), n.treeName, n.adminNames())
+	}
+	if n.parent.policy.Setters() == SetByParent {
+		if n.parent.hasAdmin(actor) {
+			return nil
+		}
+		return refuse(Forbidden, "actor", "%s may not set limits of %s; under policy %s the admins of its parent %s may: %s",
+			who(actor), n.place(), n.parent.policy.Name(), n.parent.place(), n.parent.adminNames())
+	}
+	for up := n.parent; up != nil; up = up.parent {
+		if up.hasAdmin(actor) {
+			return nil
+		}
+	}
+	return refuse(Forbidden, "actor", "%s may not set limits of %s; under policy %s the admins of the nodes above it may: those of the tree are %s",
+		who(actor), n.place(), n.parent.policy.Name(), n.tree.root.adminNames())
+}
+
+func (n *node) hasAdmin(actor string) bool {
+	_, found := slices.BinarySearch(n.spec.Admins, actor)
+	return found
+}
+
+// adminNames lists the node's admins for people, the first few of many.
+func (n *node) adminNames() string {
+	const shown = 10
+	switch admins := n.spec.Admins; {
+	case len(admins) == 0:
+		return "there are none; an admin of the tree can name some"
+	case len(admins) > shown:
+		return strings.Join(admins[:shown], ", ") + " and others"
+	default:
+		return strings.Join(admins, ", ")
+	}
+}
+
+// who names an actor, who may have no name.
+func who(actor string) string {
+	if actor == "" {
+		return "nobody in particular"
+	}
+	return actor
+}
