@@ -42,6 +42,7 @@ func TestGoldenConversions(t *testing.T) {
 		{"quotamanager/testdata/readme.json", strictly}, // as printed in the project's README, with its comma too many
 		{"quotamanager/testdata/names.json", strictly},
 		{"quotamanager/testdata/faults.json", leniently},
+		{"../examples/boskos/boskos.yaml", boskos.Convert},
 		{"boskos/testdata/boskos.yaml", boskos.Convert},
 	} {
 		t.Run(test.sample, func(t *testing.T) {

@@ -15,6 +15,9 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 		d.Granted = len(d.Violations) == 0
 		return d, nil
 	}
+	if a.fitsAtHome() {
+		return Decision{Granted: true}, nil
+	}
 	t := l.try(a)
 	t.attach()
 	lost := t.settleSoft()
@@ -39,6 +42,26 @@ func (a *Allocation) plain() bool {
 	for i := range a.claims {
 		if a.claims[i].at.special {
 			return false
+		}
+	}
+	return true
+}
+
+// fitsAtHome is true if every claim has room at its node and everything above, so that nobody has to be moved for it: what
+// most claims that may borrow find.
+func (a *Allocation) fitsAtHome() bool {
+	if a.forced() || a.principal().User != "" || !sharesNoNode(a.claims) {
+		return false
+	}
+	for i := range a.claims {
+		c := &a.claims[i]
+		if c.forced() || c.at.special && !c.soft() || len(c.above(nil)) > 0 {
+			return false
+		}
+		for n := c.at; n != nil && n.borrows == BorrowSoftly; n = n.parent {
+			if !n.takes(c.amounts) {
+				return false
+			}
 		}
 	}
 	return true

@@ -27,6 +27,14 @@ func (v View) Sitting(tree, path string) []string {
 	return ids
 }
 
+// Register adds policies as the lines of policy.go do, and answers how to take them away again.
+func Register(p ...Policy) (remove func()) {
+	before := policies
+	policies = maps.Clone(before)
+	maps.Copy(policies, registry(p...))
+	return func() { policies = before }
+}
+
 // CancelNow does what a Cancel does to what a reservation holds and has displaced.
 func (l *Ledger) CancelNow(id string) (restored []string) {
 	a := l.byID[id]
@@ -36,12 +44,4 @@ func (l *Ledger) CancelNow(id string) (restored []string) {
 	}
 	l.bury(a, Cancelled, "")
 	return l.putBack(a)
-}
-
-// Register adds policies as the lines of policy.go do, and answers how to take them away again.
-func Register(p ...Policy) (remove func()) {
-	before := policies
-	policies = maps.Clone(before)
-	maps.Copy(policies, registry(p...))
-	return func() { policies = before }
 }

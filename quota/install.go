@@ -36,6 +36,7 @@ func (l *Ledger) replace(s *succession) {
 	t := s.old
 	l.nodes += len(s.draft.byPath) - len(t.byPath)
 	t.settings, t.governed = s.draft.settings, s.draft.governed
+	before, resources := t.seating(), t.resources
 	t.adoptResources(s.draft.resources)
 	var drafted []*node
 	s.draft.root.walk(func(n *node) bool {
@@ -61,7 +62,7 @@ func (l *Ledger) replace(s *succession) {
 	for _, n := range drafted {
 		n.from = nil
 	}
-	l.reseat(t)
+	l.reseat(t, before, slices.Equal(resources, t.resources))
 	if slices.ContainsFunc(s.changes, Change.restructures) {
 		t.recount()
 	}

@@ -92,6 +92,9 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 func (ld *Loader) seat(a *Allocation, i int, image AllocationImage) error {
 	c := &a.claims[i]
 	home, seat := at(image.Homes, i), at(image.Seats, i)
+	if seat == 0 && c.at.borrows == BorrowSoftly {
+		return fmt.Errorf("allocation %q has no seat at %s, which borrows softly", a.id, c.at.place())
+	}
 	if home == 0 && seat == 0 {
 		return nil
 	}
@@ -177,10 +180,10 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
 		}
 		if i < len(image.Groups) && image.Groups[i] != "" {
-			if a.claims[i].more == nil {
-				a.claims[i].more = &claimParticulars{}
+			if image.Request.Principal.User == "" {
+				return nil, fmt.Errorf("allocation %q is counted in group %s, but has no user", a.id, image.Groups[i])
 			}
-			a.claims[i].more.group = image.Groups[i]
+			a.claims[i].particulars().group = image.Groups[i]
 		}
 	}
 	return a, nil

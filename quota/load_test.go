@@ -99,9 +99,49 @@ func TestBrokenImages(t *testing.T) {
 		"ended nowhere":                  func(p *parts) { p.ended[0].PlacedPaths = nil },
 		"ended with a negative amount":   func(p *parts) { p.ended[0].Request.Claims[0].Amounts[0].Amount = -1 },
 		"ended without id":               func(p *parts) { p.ended[0].Request.ID = "" },
+		"a group of nobody":              func(p *parts) { p.held[0].Groups = []string{"red"} },
 		"held at a node of another one":  func(p *parts) { p.held[0].Request.Claims[0].Tree = "u" },
 	} {
 		p := soundParts(t)
+		spoil(&p)
+		if err := p.load(); err == nil {
+			t.Errorf("an image with %s was loaded", name)
+		}
+	}
+}
+
+// borrowed are parts of a ledger in which x borrows at the root of a tree, and y sits in its leaf.
+func borrowed(t *testing.T) parts {
+	t.Helper()
+	p := newPlayer(false)
+	for _, command := range [][]string{
+		{"apply", "tree t policy=borrowing resources=cores cores=9", "node a cores=1", "node b cores=4"},
+		{"allocate x t:a cores=2"},
+		{"allocate y t:b cores=2"},
+	} {
+		if _, err := p.play(command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := p.ledger.Freeze()
+	return parts{header: i.Header, trees: i.Trees(), revisions: i.Revisions(), held: slices.Collect(i.Held())}
+}
+
+// TestBrokenSeats: everybody at a borrowing node sits in a seat of his own, at or above the node that he belongs to.
+func TestBrokenSeats(t *testing.T) {
+	if err := borrowed(t).load(); err != nil {
+		t.Fatalf("the sound image: %v", err)
+	}
+	for name, spoil := range map[string]func(p *parts){
+		"no seat":                func(p *parts) { p.held[1].Seats = nil },
+		"a seat twice":           func(p *parts) { p.held[1].Seats = p.held[0].Seats },
+		"a seat never given":     func(p *parts) { p.header.Seat = 1 },
+		"an unknown home":        func(p *parts) { p.held[0].Homes[0] = 99 },
+		"a home beside the node": func(p *parts) { p.held[1].Homes = p.held[0].Homes },
+		"a seat in a plain tree": func(p *parts) { p.trees[0].Nodes[0].Spec = &quota.NodeSpec{Policy: "open"} },
+		"a borrower in a gap":    func(p *parts) { p.trees[0].Nodes[1].Spec = &quota.NodeSpec{Path: "a", Policy: "open"} },
+	} {
+		p := borrowed(t)
 		spoil(&p)
 		if err := p.load(); err == nil {
 			t.Errorf("an image with %s was loaded", name)

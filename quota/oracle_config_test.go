@@ -34,10 +34,13 @@ func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, map[string]
 	}
 	v.configured, v.changes = true, changesOf(o.trees, after)
 	if len(v.changes) > 0 {
+		before := o.trees
 		o.trees = after
 		o.revision++
-		for _, spec := range named {
-			o.reseat(spec)
+		for _, name := range named {
+			if seating(before[name]) != seating(after[name]) {
+				o.reseat(name)
+			}
 		}
 		o.history = append(o.history, quota.Revision{
 			Number: o.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
@@ -240,6 +243,11 @@ func (o *oracle) goodTree(spec quota.TreeSpec) bool {
 			return false
 		}
 		if !o.goodNode(spec, n) || (n.Path == "") != (i == 0) || nodeOf(spec, n.Path) != &spec.Nodes[i] {
+			return false
+		}
+	}
+	for _, n := range spec.Nodes {
+		if n.Hard && holdersPolicy(spec, n.Path) != "borrowing" {
 			return false
 		}
 	}

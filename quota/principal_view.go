@@ -16,17 +16,10 @@ func (v View) Principals(treeName string, kind HolderKind, name, after string, m
 	case kind != AUser && kind != AGroup:
 		return nil, false, refuse(Invalid, "kind", "ask for users or for groups")
 	}
-	nodes := t.whereLimited(kind)
-	t.accounts.addTo(nodes, kind)
+	wanted := func(n string) bool { return n > after && (name == "" || n == name) }
+	nodes := t.whereLimited(kind, wanted)
+	t.accounts.addTo(nodes, kind, wanted)
 	names := slices.Sorted(maps.Keys(nodes))
-	if name != "" {
-		names = slices.DeleteFunc(names, func(n string) bool { return n != name })
-	}
-	i, found := slices.BinarySearch(names, after)
-	if found {
-		i++
-	}
-	names = names[i:]
 	more = len(names) > max
 	for _, n := range names[:min(len(names), max)] {
 		list = append(list, t.principal(Holder{kind, n}, nodes[n]))
@@ -34,8 +27,9 @@ func (v View) Principals(treeName string, kind HolderKind, name, after string, m
 	return list, more, nil
 }
 
-// whereLimited has for every user or group that is named in a limit the nodes where it is. The user [Wildcard] is nobody.
-func (t *tree) whereLimited(kind HolderKind) map[string]map[*node]bool {
+// whereLimited has for every wanted user or group that is named in a limit the nodes where it is. The user [Wildcard] is
+// nobody.
+func (t *tree) whereLimited(kind HolderKind, wanted func(string) bool) map[string]map[*node]bool {
 	nodes := map[string]map[*node]bool{}
 	t.root.walk(func(n *node) bool {
 		if n.rules == nil {
@@ -46,7 +40,7 @@ func (t *tree) whereLimited(kind HolderKind) map[string]map[*node]bool {
 			named = n.rules.groups
 		}
 		for name := range named { // into sets, in whatever order
-			if kind == AGroup || name != Wildcard {
+			if wanted(name) && (kind == AGroup || name != Wildcard) {
 				put(nodes, name, n)
 			}
 		}
@@ -56,12 +50,15 @@ func (t *tree) whereLimited(kind HolderKind) map[string]map[*node]bool {
 }
 
 // addTo adds the nodes where something is held.
-func (acc *accounts) addTo(nodes map[string]map[*node]bool, kind HolderKind) {
+func (acc *accounts) addTo(nodes map[string]map[*node]bool, kind HolderKind, wanted func(string) bool) {
 	holders := acc.users
 	if kind == AGroup {
 		holders = acc.groups
 	}
 	for name, h := range holders { // into sets, in whatever order
+		if !wanted(name) {
+			continue
+		}
 		for n := range h.at {
 			put(nodes, name, n)
 		}

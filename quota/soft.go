@@ -70,7 +70,7 @@ func (s *settling) top() *node { return s.path[len(s.path)-1] }
 // node. It answers that node, or nil and the node where the search stopped; then everybody sits where he sat, but those
 // who had been pushed at the end of the order.
 func (s *settling) climb() (at, stop *node) {
-	s.pushed, s.touched = nil, map[sitter]bool{}
+	s.pushed, s.touched = nil, nil
 	hard := false
 	for _, n := range s.path {
 		stop = n
@@ -119,6 +119,9 @@ func (s *settling) mayEnd(r *row) bool {
 
 func (s *settling) push(who sitter, from *node, top bool) {
 	if !s.touched[who] {
+		if s.touched == nil {
+			s.touched = map[sitter]bool{}
+		}
 		s.touched[who] = true
 		s.pushed = append(s.pushed, formerSeat{who, from})
 	}

@@ -6,11 +6,35 @@ import (
 	"slices"
 )
 
-// reseat settles who sits where after any change of a tree. Claims keep their seats; those that a node has counted before
-// its policy became one of soft borrowing get seats in the order of their grants; those that can no longer be counted
-// where they are, because their node was moved elsewhere or has got children, are counted at their node again. That may
-// put it over its limits. It costs the claims that sit in the tree, and if some have no seat yet, all held ones.
-func (l *Ledger) reseat(t *tree) {
+// seating is what decides who may sit where in a tree: if it stays the same, everybody stays where he is.
+type seating struct {
+	id, parent uint64
+	borrows    Borrowing
+}
+
+// seating lists the nodes as a walk visits them.
+func (t *tree) seating() []seating {
+	var nodes []seating
+	t.root.walk(func(n *node) bool {
+		s := seating{id: n.id, borrows: n.borrows}
+		if n.parent != nil {
+			s.parent = n.parent.id
+		}
+		nodes = append(nodes, s)
+		return true
+	})
+	return nodes
+}
+
+// reseat settles who sits where after a change of a tree that changed its seating. Claims keep their seats; those that a
+// node has counted before its policy became one of soft borrowing get seats in the order of their grants; those that can no
+// longer be counted where they are, because their node was moved elsewhere or has got children, are counted at their node
+// again. That may put it over its limits. It costs the claims that sit in the tree, and if some have no seat yet, all held
+// ones.
+func (l *Ledger) reseat(t *tree, before []seating, sameResources bool) {
+	if sameResources && slices.Equal(before, t.seating()) {
+		return
+	}
 	sitters, unseated := t.clearBenches()
 	if unseated {
 		sitters = append(sitters, l.unseated(t)...)

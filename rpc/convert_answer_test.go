@@ -53,7 +53,7 @@ func TestModes(t *testing.T) {
 func TestDecisionsSayEverything(t *testing.T) {
 	denied := quota.Decision{
 		Violations: []quota.Violation{
-			{Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 4},
+			{Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 6},
 			{Tree: "t", Limit: 1, Used: 1, Requested: 1, Kind: quota.OfApplications, Holder: quota.Holder{Kind: quota.AUser, Name: "ann"}},
 			{Tree: "t", Node: "b", Resource: "cpu", Requested: 1, Kind: quota.OfBorrowing},
 		},
@@ -65,7 +65,7 @@ func TestDecisionsSayEverything(t *testing.T) {
 	want := &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: true, Explanation: denied.Explain(),
 		Violations: []*quoratev1.Violation{
-			{Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 4, Missing: 2},
+			{Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 6, Missing: 4},
 			{
 				Tree: "t", Limit: 1, Used: 1, Requested: 1, Missing: 1, Kind: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
 				HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",

@@ -93,13 +93,16 @@ func (o *convertOptions) run(file string) error {
 	}
 	trees, notes, err := convert(text)
 	if err != nil {
-		for problem := range strings.Lines(err.Error()) {
-			o.say("%s: %s", name, strings.TrimSuffix(problem, "\n"))
-		}
+		o.say("%s", problemsIn(name, err))
 		return errNotConverted
 	}
 	o.sayNotes(name, notes)
 	return o.printTrees(trees)
+}
+
+// problemsIn puts the name of the file before every problem, each of which has a line.
+func problemsIn(name string, err error) string {
+	return name + ": " + strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")
 }
 
 // printTrees writes trees as a manifest, or as the request to apply them.

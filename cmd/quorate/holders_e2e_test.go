@@ -17,3 +17,24 @@ func TestPreemptionOverTheRealThing(t *testing.T) {
 		{"allocate --id safe --priority 1 --unpreemptable --at ContextTree:Org-B/Context-3 --amount cpu=2", 0, "unpreemptable"},
 	})
 }
+
+func TestPrincipalsOverTheRealThing(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f)
+	const sue = " --user sue --group dev --at queues:ci/build --amount vcore=5"
+	playSteps(t, f, []step{
+		{"apply -f ../../examples/principals.yaml --actor ann", 0, ""},
+		{"allocate --id one --application run-1" + sue, 0, "counted for group dev"},
+		{"allocate --id two --application run-2" + sue, 3, "queues:ci/build  user sue, vcore: limit 8, used 5, requested 5, missing 2"},
+		{"explain two", 0, "# queues:ci/build  user sue, vcore: 8 -> 10"},
+		{"allocate --id two --application run-2 --user zoe --at queues:ci/build --amount vcore=5", 0, "granted"},
+		{"principals queues", 0, "run-1"},
+		{"principals queues sue", 0, "queues:ci/build"},
+		{"principals queues --groups", 0, "dev"},
+		{"principals bern", 1, "bern"},
+		{"usage queues", 0, "applications"},
+		{"release one", 0, "released"},
+		{"allocate --id two-again --application run-2" + sue, 0, "granted"},
+	})
+}

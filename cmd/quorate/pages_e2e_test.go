@@ -19,7 +19,7 @@ import (
 // what follows is all that they say, and "[exit N]" is their exit code if it is not 0. Run the tests with -args -rewrite to
 // write the transcripts anew, and read the diff.
 var pages = []string{
-	"docs/from-zuul.md", "docs/from-keystone.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md",
+	"docs/from-zuul.md", "docs/from-keystone.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md", "docs/from-boskos.md",
 	"docs/configuration.md", "docs/requests.md",
 }
 
@@ -129,14 +129,15 @@ func (s *shell) run(t *testing.T, command string) string {
 	return text
 }
 
-// curl is as much of curl as the pages use, so that the tests do not need it: -s, -d DATA, -H HEADER and one URL.
+// curl is as much of curl as the pages use, so that the tests do not need it: -s, -d or --data-binary DATA, -H HEADER and one
+// URL.
 func curl(args []string) error {
 	var url, data string
 	header := http.Header{}
 	for i := 0; i < len(args); i++ {
 		switch {
 		case args[i] == "-s":
-		case args[i] == "-d" && i+1 < len(args):
+		case (args[i] == "-d" || args[i] == "--data-binary") && i+1 < len(args):
 			i++
 			data = args[i]
 		case args[i] == "-H" && i+1 < len(args):

@@ -25,7 +25,8 @@ func (o *sourceOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "file", "f", nil, "a `FILE`, or - for standard input; may be repeated")
 	flags.StringVar(&o.from, "from", "", "convert the files from this format first: "+names(converters))
-	flags.BoolVar(&o.prune, "prune", false, "also remove all trees that the files do not name; refused if anything is held there")
+	flags.BoolVar(&o.prune, "prune", false,
+		"also remove all trees that the files do not name; refused if anything is held there")
 	complete(cmd, "from", converterNames()...)
 }
 
@@ -70,7 +71,7 @@ func (o *sourceOptions) readFile(c *cli, file string) ([]*quoratev1.Tree, error)
 	}
 	trees, notes, err := convert(text)
 	if err != nil {
-		return nil, usagef("%s: %v", name, err)
+		return nil, usagef("%s", problemsIn(name, err))
 	}
 	c.sayNotes(name, notes)
 	return trees, nil

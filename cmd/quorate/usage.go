@@ -31,7 +31,8 @@ func newUsageCmd(c *cli) *cobra.Command {
   HEADROOM  what a claim at this node could get now, by the least room on the path to the root
   OVER      how far the subtree is above its limit, after the limit was lowered
 
-Where applications run or are limited, a row counts them. Long amounts of bytes are rounded down and begin with ~; -o json has them exactly.`,
+Where applications run or are limited, a row counts them. Long amounts of bytes are rounded down and begin
+with ~; -o json has them exactly.`,
 		Example: `  quorate usage cern
   quorate usage cern:atlas/physics --subtree=false -o json`,
 		Args:              cobra.ExactArgs(1),

@@ -303,23 +303,6 @@ func TestOtherTrees(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	for _, name := range []string{"x@y.example", "x%40y.example"} {
-		if w := call(t, cluster(t), http.MethodGet, "/ws/v1/partition/default/usage/user/"+name, ""); w.Code != http.StatusOK {
-			t.Errorf("%s: %d %s", name, w.Code, w.Body)
-		}
-	}
-	plus := &fakeTrees{tree: &quoratev1.Tree{Name: "a+b"}} // made by hand: a partition of that name is a+2Bb
-	if w := call(t, plus, http.MethodGet, "/ws/v1/partition/a+b/queues", ""); w.Code != http.StatusOK {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	slash := &fakeTrees{tree: &quoratev1.Tree{Name: "gpu+20pool"}, users: []*quoratev1.PrincipalUsage{{Name: "system:ns/x"}}}
-	w := call(t, slash, http.MethodGet, "/ws/v1/partition/gpu%20pool/usage/user/system:ns%2Fx", "")
-	if !strings.Contains(w.Body.String(), `"userName":"system:ns/x"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
 func TestHeaders(t *testing.T) {
 	for _, path := range []string{"/ws/v1/partition/default/queues", "/ws/v1/partition/none/queues"} {
 		header := call(t, cluster(t), http.MethodGet, path, "").Header()

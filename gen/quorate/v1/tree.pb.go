@@ -809,7 +809,7 @@ func (x *Overuse) GetUsed() int64 {
 // ApplyTreesRequest is the wanted configuration of some trees.
 type ApplyTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The trees, each complete.
+	// The trees, each complete. There may be none only with prune.
 	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
 	// Only say what would change and what would be refused.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
@@ -3255,10 +3255,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\"\xb6\x02\n" +
-	"\x11ApplyTreesRequest\x122\n" +
-	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10dR\x05trees\x12\x17\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\"\xb4\x02\n" +
+	"\x11ApplyTreesRequest\x120\n" +
+	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
 	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
 	"\x05actor\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +

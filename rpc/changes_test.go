@@ -1,0 +1,155 @@
+package rpc
+
+import (
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func TestNodesMove(t *testing.T) {
+	d := one(t)
+	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics/higgs", 8)); err != nil {
+		t.Fatal(err)
+	}
+	move := &quoratev1.MoveNodeRequest{Tree: "cern", From: "physics/higgs", To: "physics/bosons", Actor: "ada", RequestId: "r1"}
+	dry := proto.CloneOf(move)
+	dry.DryRun = true
+	if planned, err := d.trees().MoveNode(t.Context(), dry); err != nil || len(planned.GetResult().GetChanges()) != 1 || planned.GetResult().GetRevision() != 1 {
+		t.Errorf("dry run: %v, %v", planned, err)
+	}
+	for _, repeated := range []bool{false, true} {
+		moved, err := d.trees().MoveNode(t.Context(), move)
+		if err != nil || moved.GetResult().GetRevision() != 2 || moved.GetResult().GetRepeated() != repeated || moved.GetResult().GetChanges()[0].GetField() != "path" {
+			t.Errorf("moved %v, %v", moved, err)
+		}
+	}
+	held, err := d.allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
+	if err != nil || held.GetAllocation().GetClaims()[0].GetPlaced() != "physics/bosons" {
+		t.Errorf("held %v, %v", held, err)
+	}
+	_, err = d.trees().MoveNode(t.Context(), &quoratev1.MoveNodeRequest{Tree: "cern", From: "physics/higgs", To: "physics/x"})
+	if connect.CodeOf(err) != connect.CodeNotFound || problemOf(t, err).GetField() != "from" {
+		t.Errorf("moved what is not there: %v", err)
+	}
+	_, err = d.trees().MoveNode(t.Context(), &quoratev1.MoveNodeRequest{Tree: "cern", To: "physics/x"})
+	if connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("moved the root: %v", err)
+	}
+}
+
+func TestMaintenanceLetsEverythingIn(t *testing.T) {
+	d := one(t)
+	set := func(on bool) *quoratev1.ConfigurationResult {
+		answer, err := d.trees().SetMaintenance(t.Context(), &quoratev1.SetMaintenanceRequest{Tree: "cern", On: on})
+		if err != nil || len(answer.GetResult().GetChanges()) != 1 {
+			t.Fatalf("got %v, %v", answer, err)
+		}
+		return answer.GetResult()
+	}
+	set(true)
+	if got, err := d.trees().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "cern"}); err != nil || !got.GetTree().GetMaintenance() {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics", 50)); err != nil {
+		t.Fatal(err)
+	}
+	if over := set(false).GetOver(); len(over) != 1 || over[0].GetNode() != "physics" || over[0].GetUsed() != 50 {
+		t.Errorf("got %v", over)
+	}
+}
+
+func TestRollBack(t *testing.T) {
+	d := one(t)
+	if _, err := d.trees().SetLimits(t.Context(), &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15)}); err != nil {
+		t.Fatal(err)
+	}
+	back, err := d.trees().RollBack(t.Context(), &quoratev1.RollBackRequest{Revision: 1, ExpectedRevision: proto.Uint64(2), Reason: "mistake"})
+	if err != nil || back.GetResult().GetRevision() != 3 || back.GetResult().GetChanges()[0].GetAfter() != "20" {
+		t.Errorf("got %v, %v", back, err)
+	}
+	if _, err = d.trees().RollBack(t.Context(), &quoratev1.RollBackRequest{Revision: 9}); err == nil {
+		t.Error("went back to the future")
+	}
+	none, err := d.trees().RollBack(t.Context(), &quoratev1.RollBackRequest{})
+	if err != nil || none.GetResult().GetChanges()[0].GetField() != "tree" {
+		t.Errorf("back to nothing: %v, %v", none, err)
+	}
+	all, err := d.trees().GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{})
+	if err != nil || len(all.GetTrees()) != 0 || all.GetRevision() != 4 {
+		t.Errorf("got %v, %v", all, err)
+	}
+}
+
+func TestTheWholeConfigurationCanBeAppliedAgain(t *testing.T) {
+	d := one(t)
+	other := cern()
+	other.Name, other.Policy = "desy", "capped"
+	everySetting(other)
+	other.Nodes[1].Borrow, other.Nodes[1].Lend, other.Nodes[1].Hard = nil, nil, false // no words of capped
+	apply := func(r *quoratev1.ApplyTreesRequest) *quoratev1.ConfigurationResult {
+		t.Helper()
+		r.Reason, r.Actor = "because", "ada"
+		answer, err := d.trees().ApplyTrees(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.GetResult()
+	}
+	apply(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{other}})
+	all, err := d.trees().GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{})
+	if err != nil || len(all.GetTrees()) != 2 || all.GetTrees()[1].GetName() != "desy" || all.GetRevision() != 2 {
+		t.Fatalf("got %v, %v", all, err)
+	}
+	if again := apply(&quoratev1.ApplyTreesRequest{Trees: all.GetTrees(), Prune: true}); len(again.GetChanges()) != 0 {
+		t.Errorf("applying what is there changed %v", again.GetChanges())
+	}
+	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{}); connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "trees" {
+		t.Errorf("no trees: %v", err)
+	}
+	if pruned := apply(&quoratev1.ApplyTreesRequest{Trees: all.GetTrees()[1:], Prune: true}); len(pruned.GetChanges()) == 0 || pruned.GetChanges()[0].GetTree() != "cern" {
+		t.Errorf("pruning changed %v", pruned.GetChanges())
+	}
+	if all := apply(&quoratev1.ApplyTreesRequest{Prune: true}); len(all.GetChanges()) != 1 || all.GetChanges()[0].GetTree() != "desy" {
+		t.Errorf("pruning everything changed %v", all.GetChanges())
+	}
+}
+
+func TestAPlanTellsItsEffect(t *testing.T) {
+	d := one(t)
+	if _, err := d.allocations().Allocate(t.Context(), request("big", "cern:physics/higgs", 11)); connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Fatal(err)
+	}
+	wanted := cern()
+	wanted.Nodes[0].Limits = cores(15)
+	wanted.Nodes[2].Limits = cores(0)
+	plan, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{wanted}, DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := plan.GetResult()
+	if len(result.GetChanges()) != 2 || len(result.GetAdmitted()) != 1 || result.GetAdmitted()[0] != "big" ||
+		len(result.GetRooms()) != 1 || result.GetRooms()[0].GetNode() != "operations" || result.GetRooms()[0].GetAfter() != 0 {
+		t.Errorf("got %v", result)
+	}
+}
+
+func TestOnlyAdminsSetLimits(t *testing.T) {
+	d := one(t)
+	tree := cern()
+	tree.Admins = []string{"ada"}
+	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}, Actor: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	set := &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15), Actor: "bob"}
+	_, err := d.trees().SetLimits(t.Context(), set)
+	if connect.CodeOf(err) != connect.CodePermissionDenied || problemOf(t, err).GetReason() != "FORBIDDEN" {
+		t.Errorf("bob: %v", err)
+	}
+	set.Actor = "ada"
+	if _, err = d.trees().SetLimits(t.Context(), set); err != nil {
+		t.Errorf("ada: %v", err)
+	}
+}
