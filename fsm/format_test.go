@@ -84,10 +84,10 @@ func TestNewestPartDecides(t *testing.T) {
 	}
 }
 
-// TestFormatIsRemembered: once an entry of the second format was applied, that is known, also after a restore. A denial
-// alone makes only the snapshot new.
+// TestFormatIsRemembered: once an entry of the second format was applied, that is known, also after a restore. A denial, or
+// a revision that can be taken back, makes only the snapshot new.
 func TestFormatIsRemembered(t *testing.T) {
-	f := newTestFSM(t, Options{})
+	f := New(Options{})
 	look := func(when string, format, ofSnapshot uint32) {
 		t.Helper()
 		s, err := f.Snapshot()
@@ -102,11 +102,16 @@ func TestFormatIsRemembered(t *testing.T) {
 			t.Errorf("%s: a restore knows format %d, want %d", when, g.Format(), f.Format())
 		}
 	}
-	look("with a configuration that can be taken back", 1, 2)
+	applyData(f, 1, mustEncode(t, quota.Release{ID: "nobody"}))
+	look("at first", 1, 1)
+	applyData(f, 2, mustEncode(t, benchTree()))
+	look("after a change of configuration", 1, 2)
+	f = restored(t, readGolden(t, "snapshot-v1.bin"))
+	look("after a restore of the first format", 1, 1)
 	huge := benchAllocate(1)
-	huge.Claims[0].Amounts[0].Amount = quota.MaxAmount
-	applyData(f, 3, mustEncode(t, huge))
+	huge.Claims[0] = quota.Claim{Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: quota.MaxAmount}}}
+	applyData(f, 5, mustEncode(t, huge))
 	look("after a denial", 1, 2)
-	applyData(f, 4, mustEncode(t, quota.Confirm{ID: "nobody"}))
+	applyData(f, 6, mustEncode(t, quota.Confirm{ID: "nobody"}))
 	look("after a new command", 2, 2)
 }

@@ -86,7 +86,7 @@ func secondFSM(t testing.TB) *FSM {
 		{2, []quota.Command{reserve("lapsed", 1000), reserve("cancelled", 9000), reserve("confirmed", 9000), reserve("waiting", 3_000_000)}},
 		{3, []quota.Command{quota.Cancel{ID: "cancelled"}, quota.Confirm{ID: "confirmed"}}},
 		{1500, []quota.Command{quota.Expire{Most: 10}}},
-		{1501, borrowers()},
+		{1501, append(borrowers(), moving()...)},
 		{1502, []quota.Command{
 			quota.Allocate{ID: "whose", Claims: standing, Principal: who},
 			quota.Allocate{ID: "denied", Claims: claims(9), Principal: who},
@@ -128,6 +128,25 @@ func borrowers() []quota.Command {
 	last.Mode, last.ReserveFor = quota.Reserve, 3_000_000
 	return []quota.Command{
 		quota.ApplyTrees{Trees: []quota.TreeSpec{tree}}, ask("x1", "x", 0), ask("x2", "x", 0), ask("x3", "x", 0), ask("x4", "x", 0), ask("y1", "y", 0), last,
+	}
+}
+
+// moving is a tree with a node on demand, one that was moved, and revisions that can be taken back.
+func moving() []quota.Command {
+	tree := quota.TreeSpec{
+		Name: "m", TreeSettings: quota.TreeSettings{Forest: "f", RequireReason: true},
+		Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{
+			{Policy: "project", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(9)}}},
+			{Path: "a", Labels: []quota.Label{{Key: "k", Value: "v"}}},
+		},
+	}
+	meta := quota.ChangeMeta{Actor: "eva", Reason: "because"}
+	return []quota.Command{
+		quota.ApplyTrees{Meta: meta, Trees: []quota.TreeSpec{tree}},
+		quota.Allocate{ID: "made", Claims: []quota.Claim{{Tree: "m", Node: "new", Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}}}},
+		quota.MoveNode{Meta: meta, Tree: "m", From: "a", To: "c"},
+		quota.SetMaintenance{Meta: meta, Tree: "m", On: true},
 	}
 }
 
