@@ -35,7 +35,29 @@ func (l *Ledger) install(draft, old *tree) {
 	for _, n := range drafted {
 		old.byPath[n.path].relate(n)
 	}
-	l.reseat(old, before, slices.Equal(resources, old.resources))
+	if !slices.Equal(before, old.seating()) || !slices.Equal(resources, old.resources) {
+		l.reseat(old)
+	}
+}
+
+// seating is what decides who may sit where in a tree: if it and the resources stay the same, everybody stays where he is.
+type seating struct {
+	id, parent uint64
+	borrows    Borrowing
+}
+
+// seating lists the nodes as a walk visits them.
+func (t *tree) seating() []seating {
+	var nodes []seating
+	t.root.walk(func(n *node) bool {
+		s := seating{id: n.id, borrows: n.borrows}
+		if n.parent != nil {
+			s.parent = n.parent.id
+		}
+		nodes = append(nodes, s)
+		return true
+	})
+	return nodes
 }
 
 // enter gives a new node its identity and its empty usage.
