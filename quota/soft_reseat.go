@@ -57,7 +57,7 @@ func (b *bench) all() []seated {
 	var list []seated
 	for branch, rows := range b.branches {
 		for _, r := range rows {
-			for seat, who := range r.sitters.All() {
+			for seat, who := range r.sitters.all() {
 				list = append(list, seated{sitter: who, seat: seat, slides: branch != nil})
 			}
 		}
@@ -123,7 +123,7 @@ func (l *Ledger) borrowersOutside(old, draft *tree) []Breach {
 	old.root.walk(func(n *node) bool {
 		away := 0
 		for _, r := range n.bench.rows(func(*row) bool { return true }) {
-			for _, s := range r.sitters.All() {
+			for _, s := range r.sitters.all() {
 				a, _ := l.held.Get(s.fence)
 				home, at := draft.byPath[a.claims[s.claim].home().path], draft.byPath[n.path]
 				if home != nil && at != nil && home != at && home.within(at) && !home.borrowsFrom(at) {
