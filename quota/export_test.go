@@ -14,7 +14,7 @@ func (v View) Sitting(tree, path string) []string {
 	}
 	var list []seated
 	for _, r := range v.ledger.trees[tree].byPath[path].bench.rows(func(*row) bool { return true }) {
-		for seat, who := range r.sitters.All() {
+		for seat, who := range r.sitters.all() {
 			a, _ := v.ledger.held.Get(who.fence)
 			list = append(list, seated{seat, a.id})
 		}

@@ -62,7 +62,9 @@ func (l *Ledger) replace(s *succession) {
 	for _, n := range drafted {
 		n.from = nil
 	}
-	l.reseat(t, before, slices.Equal(resources, t.resources))
+	if !slices.Equal(before, t.seating()) || !slices.Equal(resources, t.resources) {
+		l.reseat(t)
+	}
 	if slices.ContainsFunc(s.changes, Change.restructures) {
 		t.recount()
 	}

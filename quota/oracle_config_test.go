@@ -38,9 +38,7 @@ func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, map[string]
 		o.trees = after
 		o.revision++
 		for _, name := range named {
-			if seating(before[name]) != seating(after[name]) {
-				o.reseat(name)
-			}
+			o.reseat(name, before[name])
 		}
 		o.history = append(o.history, quota.Revision{
 			Number: o.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,

@@ -2,7 +2,6 @@ package quota_test
 
 import (
 	"cmp"
-	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -110,20 +109,8 @@ func (o *oracle) restore(s saved) {
 	o.seat, o.gone = s.seat, nil
 }
 
-// seating is what decides who may sit where.
-func seating(spec quota.TreeSpec) string {
-	text := ""
-	for _, r := range spec.Resources {
-		text += r.Name + "|"
-	}
-	for _, n := range spec.Nodes {
-		text += fmt.Sprint(n.Path, "|", policyOf(spec, n.Path) == "borrowing", "|")
-	}
-	return text
-}
-
-// reseat settles the seats of a tree after a change of its seating.
-func (o *oracle) reseat(tree string) {
+// reseat settles the seats of a tree after a change.
+func (o *oracle) reseat(tree string, before quota.TreeSpec) {
 	var sitters []claimOf
 	for _, g := range o.held() {
 		for i, c := range g.request.Claims {
@@ -141,7 +128,7 @@ func (o *oracle) reseat(tree string) {
 	}
 	slices.SortFunc(sitters, func(a, b claimOf) int { return cmp.Compare(a.seats[a.i], b.seats[b.i]) })
 	for _, s := range sitters {
-		if home := s.homes[s.i]; home != s.placed[s.i] && !o.isLeaf(tree, home) {
+		if home := s.homes[s.i]; home != s.placed[s.i] && isLeaf(before, home) && !o.isLeaf(tree, home) {
 			o.put(s, home)
 		}
 	}

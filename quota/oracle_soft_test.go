@@ -38,8 +38,10 @@ func policyOf(spec quota.TreeSpec, path string) string {
 
 func (o *oracle) borrows(tree, path string) bool { return o.policyOf(tree, path) == "borrowing" }
 
-func (o *oracle) isLeaf(tree, path string) bool {
-	return !slices.ContainsFunc(o.trees[tree].Nodes, func(n quota.NodeSpec) bool { return n.Path != path && below(n.Path, path) })
+func (o *oracle) isLeaf(tree, path string) bool { return isLeaf(o.trees[tree], path) }
+
+func isLeaf(spec quota.TreeSpec, path string) bool {
+	return !slices.ContainsFunc(spec.Nodes, func(n quota.NodeSpec) bool { return n.Path != path && below(n.Path, path) })
 }
 
 // region is the path and all above it, as far as it borrows without a gap.

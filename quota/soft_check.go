@@ -63,10 +63,10 @@ func (b *bench) is(other *bench) bool {
 }
 
 func (r *row) is(other *row) bool {
-	for seat, who := range r.sitters.All() {
-		if found, taken := other.sitters.Get(seat); !taken || found != who {
+	for seat, who := range r.sitters.all() {
+		if found, taken := other.sitters.get(seat); !taken || found != who {
 			return false
 		}
 	}
-	return r.sitters.Len() == other.sitters.Len()
+	return r.sitters.count() == other.sitters.count()
 }

@@ -57,10 +57,10 @@ func (t *trial) takeOut(s sitter) {
 	t.onUndo(func() { t.ledger.book(a, s.claim) })
 }
 
-// remember notes for a reservation where a claim was before it was moved for the first time. A claim of its own, that slides
-// where a victim was, goes with it.
+// remember notes for a reservation where a claim was before it was moved for the first time. Its own claims, which may
+// slide down too when a victim in another tree loses all its places, have no place to go back to.
 func (t *trial) remember(s sitter) {
-	if s.fence == t.fence || t.newcomer().state() != Reserved || t.known[s] {
+	if s.fence == t.fence || t.known[s] || t.newcomer().state() != Reserved {
 		return
 	}
 	if t.known == nil {

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// seating is what decides who may sit where in a tree: if it stays the same, everybody stays where he is.
+// seating is what decides who may sit where in a tree: if it and the resources stay the same,
+// everybody stays where he is.
 type seating struct {
 	id, parent uint64
 	borrows    Borrowing
@@ -26,63 +27,72 @@ func (t *tree) seating() []seating {
 	return nodes
 }
 
-// reseat settles who sits where after a change of a tree that changed its seating. Claims keep their seats; those that a
-// node has counted before its policy became one of soft borrowing get seats in the order of their grants; those that can no
-// longer be counted where they are, because their node was moved elsewhere or has got children, are counted at their node
-// again. That may put it over its limits. It costs the claims that sit in the tree, and if some have no seat yet, all held
-// ones.
-func (l *Ledger) reseat(t *tree, before []seating, sameResources bool) {
-	if sameResources && slices.Equal(before, t.seating()) {
-		return
-	}
-	sitters, unseated := t.clearBenches()
+// reseat settles who sits where after a change of a tree. Claims keep their seats; those that a node has counted before its
+// policy became one of soft borrowing get seats in the order of their grants; those that can no longer be counted where
+// they are, because their node was moved elsewhere or has got children, are counted at their node again. That may put it
+// over its limits. If neither nodes nor resources nor borrowing have changed, it changes nothing. It costs the claims that
+// sit in the tree, and if some have no seat yet, all held ones.
+func (l *Ledger) reseat(t *tree) {
+	seated, unseated := t.clearBenches()
 	if unseated {
-		sitters = append(sitters, l.unseated(t)...)
+		seated = append(seated, l.unseated(t)...)
 	}
-	for _, s := range sitters {
-		l.keepOrGiveSeat(s)
+	for _, s := range seated {
+		l.keepOrGiveSeat(s.sitter)
 	}
-	for _, s := range sitters {
+	for _, s := range seated {
 		a, _ := l.held.Get(s.fence)
-		if c := &a.claims[s.claim]; c.home() != c.at && (len(c.home().children) > 0 || !c.home().borrowsFrom(c.at)) {
-			l.move(s, c.home())
+		c := &a.claims[s.claim]
+		if home := c.home(); home != c.at && (!home.borrowsFrom(c.at) || s.slides && len(home.children) > 0) {
+			l.move(s.sitter, home)
 		}
 	}
 }
 
+// seated is a claim that sits in a tree which is settled anew.
+type seated struct {
+	sitter
+	seat   uint64
+	slides bool // it belongs to a leaf below, or did
+}
+
 // clearBenches empties all benches of the tree. It answers who sat there, by seat, and whether a node counts claims that
 // should sit and do not.
-func (t *tree) clearBenches() (all []sitter, unseated bool) {
-	type seated struct {
-		seat uint64
-		who  sitter
-	}
-	var list []seated
+func (t *tree) clearBenches() (list []seated, unseated bool) {
 	t.root.walk(func(n *node) bool {
 		before := len(list)
-		for _, r := range n.bench.rows(func(*row) bool { return true }) {
-			for seat, who := range r.sitters.All() {
-				list = append(list, seated{seat, who})
-			}
-		}
+		list = append(list, n.bench.all()...)
 		unseated = unseated || n.borrows == BorrowSoftly && n.claims > len(list)-before
 		n.bench = nil
 		return true
 	})
 	slices.SortFunc(list, func(a, b seated) int { return cmp.Compare(a.seat, b.seat) })
-	for _, s := range list {
-		all = append(all, s.who)
+	return list, unseated
+}
+
+// all are the claims that sit here, in no order.
+func (b *bench) all() []seated {
+	if b == nil {
+		return nil
 	}
-	return all, unseated
+	var list []seated
+	for branch, rows := range b.branches {
+		for _, r := range rows {
+			for seat, who := range r.sitters.all() {
+				list = append(list, seated{sitter: who, seat: seat, slides: branch != nil})
+			}
+		}
+	}
+	return list
 }
 
 // unseated are the claims that should sit in the tree and have no seat, by fence.
-func (l *Ledger) unseated(t *tree) []sitter {
-	var list []sitter
+func (l *Ledger) unseated(t *tree) []seated {
+	var list []seated
 	for fence, a := range l.held.All() {
 		for i := range a.claims {
 			if c := &a.claims[i]; c.at.tree == t && c.at.borrows == BorrowSoftly && c.seat() == 0 {
-				list = append(list, sitter{fence, i})
+				list = append(list, seated{sitter: sitter{fence, i}})
 			}
 		}
 	}
@@ -134,7 +144,7 @@ func (l *Ledger) borrowersOutside(s *succession) []Breach {
 	s.old.root.walk(func(n *node) bool {
 		away, at := 0, s.next[n]
 		for _, r := range n.bench.rows(func(*row) bool { return true }) {
-			for _, who := range r.sitters.All() {
+			for _, who := range r.sitters.all() {
 				a, _ := l.held.Get(who.fence)
 				home := s.next[a.claims[who.claim].home()]
 				if home != nil && at != nil && home != at && home.within(at) && !home.borrowsFrom(at) {

@@ -1,10 +1,6 @@
 package quota
 
-import (
-	"encoding/binary"
-
-	"github.com/quorate/quorate/quota/ordmap"
-)
+import "encoding/binary"
 
 // bench keeps the claims that are counted at a node of a borrowing tree, by seat. Those that are alike sit in one row, so
 // that what is asked of all of them is asked once. Its maps are looped over only where order cannot be seen.
@@ -24,7 +20,7 @@ type kin struct {
 type row struct {
 	Standing
 	amounts []placedAmount
-	sitters ordmap.Map[sitter] // by seat
+	sitters seats
 }
 
 // sitter names a claim of a held allocation.
@@ -69,7 +65,7 @@ func (b *bench) add(c *placedClaim, s sitter) {
 		r = &row{Standing: c.standing(), amounts: c.amounts}
 		rows[kin{c.standing(), string(key)}] = r
 	}
-	r.sitters.Set(c.seat(), s)
+	r.sitters.set(c.seat(), s)
 }
 
 func (b *bench) remove(c *placedClaim) {
@@ -78,8 +74,8 @@ func (b *bench) remove(c *placedClaim) {
 	var space [64]byte
 	key := c.appendAmounts(space[:0])
 	r := rows[kin{c.standing(), string(key)}]
-	r.sitters.Delete(c.seat())
-	if r.sitters.Len() == 0 {
+	r.sitters.free(c.seat())
+	if r.sitters.count() == 0 {
 		delete(rows, kin{c.standing(), string(key)})
 	}
 	if len(rows) == 0 && branch != nil {
@@ -91,7 +87,7 @@ func (b *bench) remove(c *placedClaim) {
 func (b *bench) count() int {
 	n := 0
 	for _, r := range b.rows(func(*row) bool { return true }) {
-		n += r.sitters.Len()
+		n += r.sitters.count()
 	}
 	return n
 }
@@ -152,7 +148,7 @@ func (n *node) takesAfter(amounts []placedAmount, gone []*row) bool {
 	for r, limit := range n.ceilings {
 		used := n.subtree[r] + amountOf(amounts, r)
 		for _, g := range gone {
-			used -= amountOf(g.amounts, r) * Amount(g.sitters.Len())
+			used -= amountOf(g.amounts, r) * Amount(g.sitters.count())
 		}
 		if used > limit {
 			return false

@@ -15,7 +15,7 @@ type turn struct {
 func turnsOf(rows []*row) turns {
 	t := make(turns, 0, len(rows))
 	for _, r := range rows {
-		seat, who, _ := r.sitters.Min()
+		seat, who, _ := r.sitters.first()
 		t = append(t, turn{r, seat, who})
 	}
 	heap.Init(&t)
@@ -26,7 +26,7 @@ func turnsOf(rows []*row) turns {
 func (t *turns) next() {
 	first := &(*t)[0]
 	var more bool
-	if first.seat, first.who, more = first.row.sitters.Min(); more {
+	if first.seat, first.who, more = first.row.sitters.first(); more {
 		heap.Fix(t, 0)
 	} else {
 		heap.Pop(t)
