@@ -113,7 +113,8 @@ func (d *differ) node(n *node) {
 	if !n.stays() {
 		d.add(n.path, "path", n.from.path, n.path)
 	}
-	if d.spec(n.path, n.from.spec, n.spec, true) {
+	differs := d.spec(n.path, n.from.spec, n.spec, true)
+	if differs || n.from.spec.Policy != n.spec.Policy { // a root that says "open" differs in words only
 		d.undo.Nodes = append(d.undo.Nodes, *n.from.spec)
 	}
 }

@@ -78,13 +78,13 @@ func (n *node) withLimits(set []ResourceLimit) (*node, *Error) {
 func (n *node) checkSwap(swap *node) []Breach {
 	var breaches []Breach
 	for _, r := range n.tree.resources {
-		if n.effective(r.index) == swap.effective(r.index) && n.limits[r.index].Kind == swap.limits[r.index].Kind {
-			continue
-		}
-		if p := n.parent; p != nil {
+		was, is := n.childLimit(r.index), swap.childLimit(r.index)
+		if p := n.parent; p != nil && was != is {
 			breaches = append(breaches, p.breachOf(r, p.family(r.index, p.own[r.index], swap))...)
 		}
-		breaches = append(breaches, n.breachOf(r, n.family(r.index, n.own[r.index], swap))...)
+		if was.Limit != is.Limit {
+			breaches = append(breaches, n.breachOf(r, n.family(r.index, n.own[r.index], swap))...)
+		}
 	}
 	return breaches
 }

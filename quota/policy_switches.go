@@ -70,7 +70,7 @@ func (s Switches) CheckFamily(f Family) string {
 	}
 	if s.ChildWithinParent {
 		for _, c := range f.Children {
-			if c.Set && c.Limit.ceiling() > f.Limit.Amount {
+			if c.Set && (c.Limit.Kind == Unlimited || c.Limit.Amount > f.Limit.Amount) {
 				return fmt.Sprintf("the limit of its child %s is %s, above its own %s: lower the child's, or raise its own first", c.Name, c.Limit, f.Limit)
 			}
 		}

@@ -34,6 +34,7 @@ func TestSwitches(t *testing.T) {
 		"capped: each child, but not the sum": {capped, ten, 0, []quota.Limit{ten, ten, ten}, ""},
 		"capped: a child above":               {capped, ten, 0, []quota.Limit{ten, quota.AtMost(11)}, "the limit of its child b is 11, above its own 10: lower the child's, or raise its own first"},
 		"capped: an unlimited child":          {capped, ten, 0, []quota.Limit{none}, "the limit of its child a is unlimited, above its own 10: lower the child's, or raise its own first"},
+		"capped: unlimited is no amount":      {capped, quota.AtMost(quota.MaxAmount), 0, []quota.Limit{none}, "the limit of its child a is unlimited, above its own 4611686018427387903: lower the child's, or raise its own first"},
 		"capped: unlimited parent":            {capped, none, 0, []quota.Limit{none, quota.AtMost(quota.MaxAmount)}, ""},
 	} {
 		family := quota.Family{Limit: c.limit, Own: c.own}

@@ -1,0 +1,141 @@
+package quotatest
+
+import (
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// ReshapingBounds are those of [Bounds] with room for moves, admins and a little history.
+func ReshapingBounds() *rapid.Generator[quota.Bounds] {
+	return rapid.Map(Bounds(), func(b quota.Bounds) quota.Bounds {
+		if b.Moves == 0 {
+			b.Moves, b.Admins, b.HistoryNodes, b.Events = 2, 2, 12, 3
+		}
+		return b
+	})
+}
+
+// ReshapingCommands are mostly changes of configuration, of every kind, with claims in between. The policies are those
+// without borrowing, and nobody is in anybody's way but by limits.
+func ReshapingCommands() *rapid.Generator[quota.Command] {
+	return rapid.Custom(func(t *rapid.T) quota.Command {
+		switch n := Die(t, 48, "type"); {
+		case n < 22:
+			return plainly(allocate(t))
+		case n < 27:
+			return quota.Release{ID: id(t)}
+		case n < 33:
+			return reshapingTrees(t)
+		case n < 37:
+			c := setLimits(t)
+			c.Meta = reasoned(t)
+			return c
+		case n < 41:
+			return quota.MoveNode{Meta: reasoned(t), Tree: treeName(t), From: path(t), To: path(t)}
+		case n < 43:
+			return quota.SetMaintenance{Meta: reasoned(t), Tree: treeName(t), On: rapid.Bool().Draw(t, "on")}
+		case n < 47:
+			return quota.RollBack{Meta: reasoned(t), Revision: rapid.Uint64Range(0, 12).Draw(t, "back to")}
+		}
+		return quota.DeleteTree{Meta: reasoned(t), Tree: treeName(t)}
+	})
+}
+
+// ReshapingTree are commands that declare one tree, though its policy may still refuse them.
+func ReshapingTree(name string) *rapid.Generator[quota.ApplyTrees] {
+	return rapid.Custom(func(t *rapid.T) quota.ApplyTrees {
+		return quota.ApplyTrees{Trees: []quota.TreeSpec{reshape(t, treeSpec(t, name))}}
+	})
+}
+
+// plainly takes away what only some policies know.
+func plainly(c quota.Allocate) quota.Allocate {
+	c.Mode, c.ReserveFor, c.Principal = quota.Hold, 0, quota.Principal{}
+	for i := range c.Claims {
+		c.Claims[i].Standing = quota.Standing{}
+	}
+	return c
+}
+
+func reasoned(t *rapid.T) quota.ChangeMeta {
+	m := meta(t)
+	if m.Reason == "" && !oneIn(t, 3, "no reason") {
+		m.Reason = "because"
+	}
+	return m
+}
+
+func reshapingTrees(t *rapid.T) quota.ApplyTrees {
+	c := applyTrees(t)
+	c.Meta, c.Prune = reasoned(t), oneIn(t, 12, "prune")
+	for i, spec := range c.Trees {
+		if len(spec.Nodes) == 0 {
+			continue
+		}
+		c.Trees[i] = reshape(t, spec)
+		if oneIn(t, 20, "spoil the shape") {
+			spoilShape(t, &c.Trees[i])
+		}
+	}
+	return c
+}
+
+// reshape gives a tree what a configuration can have beyond limits.
+func reshape(t *rapid.T, spec quota.TreeSpec) quota.TreeSpec {
+	if oneIn(t, 8, "in a forest") {
+		spec.Forest = pick(t, []string{"east", "west"}, "forest")
+	}
+	spec.RequireReason = oneIn(t, 15, "require reason")
+	spec.Maintenance = oneIn(t, 20, "maintenance")
+	if oneIn(t, 3, "moves") {
+		for range pick(t, []int{1, 1, 2, 3}, "how many moves") {
+			spec.Moves = append(spec.Moves, quota.Move{From: path(t), To: path(t)})
+		}
+	}
+	governed := oneIn(t, 8, "admins")
+	for i := range spec.Nodes {
+		reshapeNode(t, &spec.Nodes[i], spec.Resources, governed)
+	}
+	spec.Nodes[0].Policy = pick(t, []string{"", "open", "strict", "strict", "capped", "project", "nested"}, "root policy")
+	if governed {
+		spec.Nodes[0].Admins = []string{"eva"}
+	}
+	return spec
+}
+
+func reshapeNode(t *rapid.T, n *quota.NodeSpec, registered []quota.Resource, governed bool) {
+	n.Hard = false
+	if n.Policy != "lenient" {
+		n.Policy = ""
+	}
+	if oneIn(t, 10, "another policy") {
+		n.Policy = pick(t, []string{"open", "strict", "capped", "project", "nested"}, "policy")
+	}
+	for i, r := range registered {
+		if (i == 0 || registered[i-1].Name < r.Name) && oneIn(t, 12, "default") {
+			n.Defaults = append(n.Defaults, quota.ResourceLimit{Resource: r.Name, Limit: limit(t, strings.TrimPrefix(n.Path+"/x", "/"))})
+		}
+	}
+	if governed && oneIn(t, 3, "more admins") {
+		n.Admins = pick(t, [][]string{{"adam"}, {"adam", "eva"}}, "admins of")
+	}
+}
+
+func spoilShape(t *rapid.T, spec *quota.TreeSpec) {
+	last := &spec.Nodes[len(spec.Nodes)-1]
+	switch Die(t, 5, "how") {
+	case 0:
+		last.Admins = pick(t, [][]string{{""}, {"two words"}, {"b", "a"}, {"a", "a"}, {"a", "b", "c"}}, "bad admins")
+	case 1:
+		spec.Moves = []quota.Move{pick(t, []quota.Move{{To: "a"}, {From: "a"}, {From: "a", To: "a/q"}, {From: "a//b", To: "c"}, {From: "a", To: "/"}}, "bad move")}
+	case 2:
+		spec.Forest = "/"
+	case 3:
+		last.Defaults = []quota.ResourceLimit{badLimit(t)}
+	case 4:
+		last.Admins = []string{"eva"}
+	}
+}
