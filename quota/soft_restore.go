@@ -8,8 +8,8 @@ import (
 // putBack takes back what a reservation has displaced: a is the one that was cancelled or has lapsed, whose own claims are
 // booked no more. All that it had moved sits again where it was, in the seats of then, and all that it had preempted holds
 // again under the old fences; or nothing is put back, if anything of that was moved, ended or forgotten since, or would
-// put a node over its limit. It answers the ids of those that hold again, in the order in which they had been preempted. If nothing is
-// put back, others slide down into the freed room as after a release.
+// put a node over its limit. It answers the ids of those that hold again, in the order in which they had been preempted. If
+// nothing is put back, others slide down into the freed room as after a release.
 func (l *Ledger) putBack(a *Allocation) (restored []string) {
 	r := &restoring{trial: trial{ledger: l}, by: a}
 	if a.more != nil && len(a.more.displaced) > 0 && r.all(a.more.displaced) {
@@ -85,6 +85,7 @@ func (r *restoring) revive(last displacement, displaced []displacement) bool {
 		if d < 0 || !l.placeAgain(&a.claims[i], &tombstone.claims[i], displaced[d]) {
 			return false
 		}
+		a.claims[i].follow(a.principal())
 		r.concern(a.claims[i].at)
 	}
 	if len(l.checkPrincipals(a)) > 0 {
@@ -141,7 +142,7 @@ func (r *restoring) concern(n *node) {
 func (r *restoring) fits() bool {
 	for n, before := range r.before {
 		for i, held := range before {
-			if n.subtree[i] > n.ceilings[i] && n.subtree[i] > held {
+			if n.overBy(i, n.subtree[i]) > 0 && n.subtree[i] > held {
 				return false
 			}
 		}

@@ -282,7 +282,7 @@ func registers(spec quota.TreeSpec, name string) bool {
 }
 
 // violations asks every node on the way of every claim about every resource that the request wants in its subtree.
-// Trees in maintenance are asked apart: there only what can be counted is a limit.
+// Trees in maintenance are asked apart: there only what can be counted in the whole tree is a limit.
 func (o *oracle) violations(all []quota.Claim, places []string, maintenance bool) []quota.Violation {
 	var list []quota.Violation
 	var claims []quota.Claim
@@ -295,7 +295,7 @@ func (o *oracle) violations(all []quota.Claim, places []string, maintenance bool
 	asked := map[string]bool{}
 	for i, c := range claims {
 		for _, path := range upwards(placed[i]) {
-			if asked[c.Tree+":"+path] {
+			if asked[c.Tree+":"+path] || maintenance && path != "" {
 				continue
 			}
 			asked[c.Tree+":"+path] = true
