@@ -59,7 +59,7 @@ type demand struct {
 // decideTogether asks a common ancestor of several claims once, for the sum.
 func decideTogether(claims []placedClaim) Decision {
 	var violations []Violation
-	for _, d := range demandsOf(claims) {
+	for _, d := range demandsOf(claims, func(c *placedClaim) *node { return c.at }) {
 		for _, p := range d.amounts {
 			violations = d.node.fits(violations, p.resource, p.amount)
 		}
@@ -67,12 +67,13 @@ func decideTogether(claims []placedClaim) Decision {
 	return Decision{Granted: len(violations) == 0, Violations: violations}
 }
 
-// demandsOf adds up what claims ask of every node on their paths, in the order of the claims, upwards.
-func demandsOf(claims []placedClaim) []demand {
+// demandsOf adds up what claims ask of every node on the ways up from where they begin.
+func demandsOf(claims []placedClaim, begin func(*placedClaim) *node) []demand {
 	var demands []demand
 	place := map[*node]int{}
-	for _, c := range claims {
-		for n := c.at; n != nil; n = n.parent {
+	for i := range claims {
+		c := &claims[i]
+		for n := begin(c); n != nil; n = n.parent {
 			i, known := place[n]
 			if !known {
 				i = len(demands)

@@ -1,6 +1,6 @@
 package quota
 
-// uncountable lists where forced claims would make a node hold more than can be counted. No other limit holds them.
+// uncountable lists where forced claims would make a tree hold more than can be counted. No other limit holds them.
 func (a *Allocation) uncountable() []Violation {
 	var forced []placedClaim
 	for i := range a.claims {
@@ -9,7 +9,7 @@ func (a *Allocation) uncountable() []Violation {
 		}
 	}
 	var violations []Violation
-	for _, d := range demandsOf(forced) {
+	for _, d := range demandsOf(forced, func(c *placedClaim) *node { return c.at.tree.root }) {
 		for _, p := range d.amounts {
 			violations = d.node.fitsIn(MaxAmount, violations, p.resource, p.amount)
 		}

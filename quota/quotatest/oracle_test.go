@@ -295,8 +295,8 @@ func (o *oracle) violations(all []quota.Claim, places []string, maintenance bool
 	asked := map[string]bool{}
 	for i, c := range claims {
 		for _, path := range upwards(placed[i]) {
-			if asked[c.Tree+":"+path] {
-				continue
+			if asked[c.Tree+":"+path] || maintenance && path != "" {
+				continue // the root holds what everything below it holds
 			}
 			asked[c.Tree+":"+path] = true
 			for _, r := range o.trees[c.Tree].Resources {
