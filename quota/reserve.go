@@ -13,6 +13,7 @@ func (l *Ledger) confirm(c Confirm) Outcome {
 	confirmed, more := *out.Allocation, *out.Allocation.more
 	more.until, more.displaced = 0, nil
 	confirmed.more = &more
+	confirmed.settleAddresses()
 	l.put(&confirmed)
 	return Outcome{Allocation: &confirmed}
 }
@@ -28,7 +29,7 @@ func (l *Ledger) confirmable(id string) Outcome {
 	case a.ended != nil:
 		return Outcome{Refused: refuse(Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.ended.how())}
 	case a.state() == Held:
-		return Outcome{Allocation: a, Repeated: true}
+		return Outcome{Allocation: a.relocated(), Repeated: true}
 	case a.more.until <= l.now.At:
 		return Outcome{Refused: refuse(Ended, "id", "reservation %q lapsed at %d ms of ledger time, and now it is %d; ask again under another id", a.id, a.more.until, l.now.At)}
 	}

@@ -282,7 +282,7 @@ func registers(spec quota.TreeSpec, name string) bool {
 }
 
 // violations asks every node on the way of every claim about every resource that the request wants in its subtree.
-// Trees in maintenance are asked apart: there only what can be counted in the whole tree is a limit.
+// Trees in maintenance are asked apart: there only what can be counted is a limit.
 func (o *oracle) violations(all []quota.Claim, places []string, maintenance bool) []quota.Violation {
 	var list []quota.Violation
 	var claims []quota.Claim
@@ -296,7 +296,7 @@ func (o *oracle) violations(all []quota.Claim, places []string, maintenance bool
 	for i, c := range claims {
 		for _, path := range upwards(placed[i]) {
 			if asked[c.Tree+":"+path] || maintenance && path != "" {
-				continue
+				continue // the root holds what everything below it holds
 			}
 			asked[c.Tree+":"+path] = true
 			for _, r := range o.trees[c.Tree].Resources {
