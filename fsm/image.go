@@ -122,11 +122,11 @@ func decodePreempted(p *logv1.PreemptedRecord) quota.Preempted {
 }
 
 func encodeDisplacement(d quota.DisplacementImage) *logv1.Displacement {
-	return &logv1.Displacement{Id: d.ID, Claim: int64(d.Claim), From: d.From, FromSeat: d.FromSeat, Seat: d.Seat}
+	return &logv1.Displacement{Id: d.ID, Claim: int64(d.Claim), From: d.From, Home: d.Home, FromSeat: d.FromSeat, Seat: d.Seat}
 }
 
 func decodeDisplacement(d *logv1.Displacement) quota.DisplacementImage {
-	return quota.DisplacementImage{ID: d.GetId(), Claim: int(d.GetClaim()), From: d.GetFrom(), FromSeat: d.GetFromSeat(), Seat: d.GetSeat()}
+	return quota.DisplacementImage{ID: d.GetId(), Claim: int(d.GetClaim()), From: d.GetFrom(), Home: d.GetHome(), FromSeat: d.GetFromSeat(), Seat: d.GetSeat()}
 }
 
 func encodeEvent(e *quota.Event) *logv1.EventRecord {

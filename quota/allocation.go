@@ -33,9 +33,9 @@ type particulars struct {
 type displacement struct {
 	id    string
 	claim int
-	// from is the identity of the node where it was counted with the seat that it had there; seat is the one that it got,
-	// 0 if it was preempted.
-	from           uint64
+	// from is the identity of the node where it was counted with the seat that it had there, home that of the node that it
+	// belongs to, 0 if that is the same; seat is the one that it got, 0 if it was preempted.
+	from, home     uint64
 	fromSeat, seat uint64
 }
 

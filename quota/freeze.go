@@ -70,7 +70,7 @@ type AllocationImage struct {
 type DisplacementImage struct {
 	ID             string
 	Claim          int
-	From           uint64
+	From, Home     uint64
 	FromSeat, Seat uint64
 }
 
@@ -145,7 +145,7 @@ func (m *particulars) addTo(image *AllocationImage) {
 	image.Request.Principal, image.Request.Mode, image.Request.ReserveFor = m.principal, m.mode, m.reserveFor
 	image.Until, image.Forced, image.Preempted = m.until, m.forced, m.preempted
 	for _, d := range m.displaced {
-		image.Displaced = append(image.Displaced, DisplacementImage{ID: d.id, Claim: d.claim, From: d.from, FromSeat: d.fromSeat, Seat: d.seat})
+		image.Displaced = append(image.Displaced, DisplacementImage{ID: d.id, Claim: d.claim, From: d.from, Home: d.home, FromSeat: d.fromSeat, Seat: d.seat})
 	}
 }
 

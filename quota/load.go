@@ -196,7 +196,7 @@ func (image *AllocationImage) particulars() *particulars {
 	}
 	m := &particulars{principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted}
 	for _, d := range image.Displaced {
-		m.displaced = append(m.displaced, displacement{id: d.ID, claim: d.Claim, from: d.From, fromSeat: d.FromSeat, seat: d.Seat})
+		m.displaced = append(m.displaced, displacement{id: d.ID, claim: d.Claim, from: d.From, home: d.Home, fromSeat: d.FromSeat, seat: d.Seat})
 	}
 	return m
 }

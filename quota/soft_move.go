@@ -69,7 +69,11 @@ func (t *trial) remember(s sitter) {
 	t.known[s] = true
 	a, _ := t.ledger.held.Get(s.fence)
 	c := &a.claims[s.claim]
-	t.displaced = append(t.displaced, displacement{id: a.id, claim: s.claim, from: c.at.id, fromSeat: c.seat()})
+	d := displacement{id: a.id, claim: s.claim, from: c.at.id, fromSeat: c.seat()}
+	if home := c.home(); home != c.at {
+		d.home = home.id
+	}
+	t.displaced = append(t.displaced, d)
 }
 
 // settleDisplaced completes what remember noted with the seats that the claims have got in the end; before the victims

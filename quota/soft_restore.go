@@ -119,8 +119,8 @@ func (l *Ledger) placeAgain(c, ended *placedClaim, d displacement) bool {
 	if ended.more != nil {
 		c.more.forced, c.more.group = ended.more.forced, ended.more.group
 	}
-	if d.fromSeat != 0 && ended.asked.path != c.at.path {
-		c.more.home = t.byPath[ended.asked.path]
+	if d.home != 0 {
+		c.more.home = t.byID(d.home)
 		if c.more.home == nil || !c.more.home.borrowsFrom(c.at) {
 			return false
 		}

@@ -967,7 +967,9 @@ type Displacement struct {
 	From     uint64 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
 	FromSeat uint64 `protobuf:"varint,4,opt,name=from_seat,json=fromSeat,proto3" json:"from_seat,omitempty"`
 	// The seat that it got; 0 if it was preempted.
-	Seat          uint64 `protobuf:"varint,5,opt,name=seat,proto3" json:"seat,omitempty"`
+	Seat uint64 `protobuf:"varint,5,opt,name=seat,proto3" json:"seat,omitempty"`
+	// Identity of the node that it belongs to; 0 if that is where it was counted.
+	Home          uint64 `protobuf:"varint,6,opt,name=home,proto3" json:"home,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1033,6 +1035,13 @@ func (x *Displacement) GetFromSeat() uint64 {
 func (x *Displacement) GetSeat() uint64 {
 	if x != nil {
 		return x.Seat
+	}
+	return 0
+}
+
+func (x *Displacement) GetHome() uint64 {
+	if x != nil {
+		return x.Home
 	}
 	return 0
 }
@@ -1394,13 +1403,14 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x0fPreemptedRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\"y\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\"\x8d\x01\n" +
 	"\fDisplacement\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x03R\x05claim\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\x04R\x04from\x12\x1b\n" +
 	"\tfrom_seat\x18\x04 \x01(\x04R\bfromSeat\x12\x12\n" +
-	"\x04seat\x18\x05 \x01(\x04R\x04seat\"\x80\x02\n" +
+	"\x04seat\x18\x05 \x01(\x04R\x04seat\x12\x12\n" +
+	"\x04home\x18\x06 \x01(\x04R\x04home\"\x80\x02\n" +
 	"\vEventRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x0e\n" +
