@@ -119,6 +119,7 @@ func (l *Ledger) planTree(w wish) (*succession, *Error) {
 	if err := s.checkInUse(); err != nil {
 		return nil, err
 	}
+	s.carryAccounts()
 	if err := l.checkKept(draft, w.field); err != nil {
 		return nil, err
 	}
