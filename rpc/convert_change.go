@@ -3,6 +3,7 @@ package rpc
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -71,10 +72,11 @@ type configurationRequest interface {
 	GetDryRun() bool
 }
 
+// toMeta takes a blank reason for none: a tree that requires one asks for words.
 func toMeta(r configurationRequest, expected *uint64) (quota.ChangeMeta, error) {
 	digest, err := fingerprint(r)
 	return quota.ChangeMeta{
-		Actor: r.GetActor(), Reason: r.GetReason(), RequestID: r.GetRequestId(), Fingerprint: digest, ExpectedRevision: expected,
+		Actor: r.GetActor(), Reason: strings.TrimSpace(r.GetReason()), RequestID: r.GetRequestId(), Fingerprint: digest, ExpectedRevision: expected,
 	}, err
 }
 
