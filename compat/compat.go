@@ -15,7 +15,7 @@ import (
 const MaxSize = 4 << 20
 
 // reportedProblems is how many problems an error writes before it only counts the rest.
-const reportedProblems = 50
+const reportedProblems = 1000
 
 // Conversion is a configuration of another system in our words.
 type Conversion struct {
@@ -34,7 +34,7 @@ func (c *Conversion) Note(format string, args ...any) {
 // Problems are all the reasons why a configuration cannot be converted, in the order of the text.
 type Problems []string //nolint:errname // the plural of what people read, one on each line
 
-// Error writes a problem on each line: the first 50, and how many more there are.
+// Error writes a problem on each line: the first 1,000, and how many more there are.
 func (p Problems) Error() string {
 	shown := []string(p)
 	if more := len(p) - reportedProblems; more > 0 {

@@ -118,12 +118,12 @@ func TestProblems(t *testing.T) {
 	if err := problems.Err(); err != nil {
 		t.Errorf("no problem is %v", err)
 	}
-	for i := range 53 {
+	for i := range 1003 {
 		problems.Add("problem %d", i)
 	}
 	lines := strings.Split(problems.Err().Error(), "\n")
-	if len(lines) != 51 || lines[49] != "problem 49" || lines[50] != "and 3 more" {
-		t.Errorf("want fifty problems and a count, got:\n%v", problems)
+	if len(lines) != 1001 || lines[999] != "problem 999" || lines[1000] != "and 3 more" {
+		t.Errorf("want a thousand problems and a count, got:\n%v", problems)
 	}
 }
 

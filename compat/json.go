@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"strconv"
+	"strings"
 )
 
 // Documents splits a text into the JSON values in it, one after the other; each is syntactically correct and has no key
@@ -30,6 +33,30 @@ func Documents(data []byte) ([]json.RawMessage, error) {
 		documents = append(documents, document)
 	}
 }
+
+// Unreadable says in the words of JSON why a document is not what it should be, given what decoding it answers.
+func Unreadable(err error) string {
+	wrong := (*json.UnmarshalTypeError)(nil)
+	if !errors.As(err, &wrong) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	value, _, _ := strings.Cut(wrong.Value, " ") // of a number, its digits follow
+	what := "the value"
+	if wrong.Field != "" {
+		what = strconv.Quote(wrong.Field)
+	}
+	return fmt.Sprintf("%s is %s and should be %s", what, valueWords[value], typeWords[wrong.Type.Kind()])
+}
+
+var (
+	valueWords = map[string]string{
+		"string": "a text", "number": "a number", "bool": "true or false", "array": "a list", "object": "an object",
+	}
+	typeWords = map[reflect.Kind]string{
+		reflect.String: "a text, in quotes", reflect.Bool: "true or false", reflect.Int64: "a whole number of 64 bits",
+		reflect.Slice: "a list", reflect.Struct: "an object", reflect.Map: "an object",
+	}
+)
 
 // offset is where the decoder stopped; a text that is cut off stops at its end.
 func offset(err error, end int) int {

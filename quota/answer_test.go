@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -73,11 +74,18 @@ func (p *player) configuration(c quota.Configuration, repeated string) {
 		p.say("  nothing changed")
 	}
 	for _, o := range c.Over {
-		p.say("  over its limit: %s holds %d of %d %s", quota.Place(o.Tree, o.Node), o.Used, o.Limit, o.Resource)
+		p.say("  over its limit: %s holds %d of %d %s", whoseLimit(o), o.Used, o.Limit, cmp.Or(o.Resource, "applications"))
 	}
 	if c.Effects != nil {
 		p.effects(*c.Effects)
 	}
+}
+
+func whoseLimit(o quota.Overuse) string {
+	if o.Holder.Kind == quota.TheNode {
+		return quota.Place(o.Tree, o.Node)
+	}
+	return o.Holder.String() + "at " + quota.Place(o.Tree, o.Node)
 }
 
 func (p *player) effects(e quota.Effects) {

@@ -13,7 +13,7 @@ const maxJudged = 100
 func (l *Ledger) effects(steps []*succession) *Effects {
 	e := &Effects{}
 	changed := map[string]bool{}
-	after := Ledger{bounds: l.bounds, now: l.now, trees: maps.Clone(l.trees), nodes: l.nodes}
+	after := Ledger{bounds: l.bounds, now: l.now, trees: maps.Clone(l.trees), nodes: l.nodes, fence: l.fence, seat: l.seat}
 	for _, s := range steps {
 		if len(s.changes) == 0 {
 			continue
@@ -63,8 +63,8 @@ func (e *Effects) addRooms(s *succession) {
 	})
 }
 
-// admittedBy lists the newest requests that were denied in changed trees and would be granted after. It judges those
-// that nothing but limits of nodes decides; others may hang on what is held elsewhere.
+// admittedBy lists the newest requests that were denied in changed trees and would be granted after. It does not judge those
+// that may borrow softly: they hang on who sits where, which a draft does not know.
 func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 	var ids []string
 	judged := map[string]bool{}
@@ -76,11 +76,22 @@ func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 			break
 		}
 		judged[e.ID] = true
-		if a, refused := after.place(*e.Request); refused == nil && a.plain() && after.decide(a.claims).Granted {
+		if after.wouldAdmit(*e.Request) {
 			ids = append(ids, e.ID)
 		}
 	}
 	return ids
+}
+
+// wouldAdmit decides a request, and takes back what that books.
+func (l *Ledger) wouldAdmit(request Allocate) bool {
+	a, refused := l.place(request)
+	if refused != nil || slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.soft() }) {
+		return false
+	}
+	decision, t := l.admit(a)
+	t.rollback()
+	return decision.Granted
 }
 
 // names is true if a claim is in one of some trees.

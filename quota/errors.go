@@ -65,6 +65,27 @@ type Breach struct {
 	Text string
 }
 
+// maxText is about how much of a refusal's text names things of the same kind.
+const maxText = 4 * MaxReason
+
+// and joins the refusals of parts of one change, which may be nil, so that a person is told at once what stands in the way.
+// The first counts; others are told along with it if they are of its kind and it is one that every part can have.
+func (e *Error) and(other *Error) *Error {
+	switch {
+	case e == nil:
+		return other
+	case other == nil || other.Kind != e.Kind:
+		return e
+	case e.Kind == PolicyBreach:
+		return breached(append(e.Breaches, other.Breaches...))
+	case e.Kind == InUse && len(e.Text) <= maxText:
+		if e.Text += "; and " + other.Text; len(e.Text) > maxText {
+			e.Text += "; and more"
+		}
+	}
+	return e
+}
+
 func refuse(kind Kind, field, format string, args ...any) *Error {
 	return &Error{Kind: kind, Field: field, Text: fmt.Sprintf(format, args...)}
 }

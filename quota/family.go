@@ -136,7 +136,7 @@ func breached(breaches []Breach) *Error {
 	err := refuse(PolicyBreach, "", "policy %s of %s forbids it%s: %s", first.Policy, Place(first.Tree, first.Node), first.forResource(), first.Text)
 	for _, b := range breaches[1:] {
 		err.Text += "; and of " + Place(b.Tree, b.Node) + b.forResource() + ": " + b.Text
-		if len(err.Text) > 4*MaxReason {
+		if len(err.Text) > maxText {
 			err.Text += "; and more"
 			break
 		}

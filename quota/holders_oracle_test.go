@@ -3,6 +3,7 @@ package quota_test
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/quota"
 )
@@ -234,6 +235,56 @@ func (m *holdersModel) holds(tree, path string, who quota.Holder) (map[string]qu
 	}
 	slices.Sort(running)
 	return used, running
+}
+
+// over lists the limits of users, groups and applications that are exceeded.
+func (m *holdersModel) over(spec quota.TreeSpec) []quota.Overuse {
+	nodes := slices.Clone(spec.Nodes)
+	slices.SortFunc(nodes, func(a, b quota.NodeSpec) int {
+		return slices.Compare(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
+	})
+	var list []quota.Overuse
+	for _, n := range nodes {
+		running := quota.Amount(0)
+		for _, kind := range []quota.HolderKind{quota.AUser, quota.AGroup} {
+			for _, u := range m.principals(spec, kind) {
+				for _, at := range u.Nodes {
+					if at.Path != n.Path {
+						continue
+					}
+					if kind == quota.AUser {
+						running += quota.Amount(len(at.Applications))
+					}
+					list = append(list, overAt(spec.Name, at, quota.Holder{Kind: kind, Name: u.Name})...)
+				}
+			}
+		}
+		if n.Applications > 0 && running > n.Applications {
+			list = append(list, quota.Overuse{
+				Tree: spec.Name, Node: n.Path, Kind: quota.OfApplications, Limit: n.Applications, Used: running,
+			})
+		}
+	}
+	return list
+}
+
+func overAt(tree string, at quota.PrincipalNode, who quota.Holder) []quota.Overuse {
+	var list []quota.Overuse
+	for _, most := range at.Limits {
+		for _, used := range at.Used {
+			if used.Resource == most.Resource && used.Amount > most.Amount {
+				list = append(list, quota.Overuse{
+					Tree: tree, Node: at.Path, Resource: most.Resource, Holder: who, Limit: most.Amount, Used: used.Amount,
+				})
+			}
+		}
+	}
+	if running := quota.Amount(len(at.Applications)); at.MaxApplications > 0 && running > at.MaxApplications {
+		list = append(list, quota.Overuse{
+			Tree: tree, Node: at.Path, Kind: quota.OfApplications, Holder: who, Limit: at.MaxApplications, Used: running,
+		})
+	}
+	return list
 }
 
 // principals lists everybody who holds something in a tree or is named there.

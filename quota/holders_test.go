@@ -59,17 +59,44 @@ func holdersAgree(t *rapid.T) {
 type holdersPair struct {
 	ledger *quota.Ledger
 	model  *holdersModel
+	denied []quota.Allocate
 }
 
 // configure makes a tree so, if nothing is held where it would be taken away.
 func (p *holdersPair) configure(t *rapid.T, name string) {
 	spec := holdersTree(t, name)
-	out := p.ledger.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
+	change := quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
+	dry := p.ledger.View().DryRun(change)
+	out := p.ledger.Apply(quota.Stamp{}, change)
 	switch {
 	case out.Refused == nil:
 		p.model.trees[name] = spec
+		p.compareEffects(t, spec, *dry.Configuration, *out.Configuration)
 	case out.Refused.Kind != quota.InUse:
 		t.Fatalf("%+v: %v", spec, out.Refused)
+	}
+}
+
+// compareEffects holds what a dry run foresaw of a change against what is so after it.
+func (p *holdersPair) compareEffects(t *rapid.T, spec quota.TreeSpec, dry, done quota.Configuration) {
+	if diff := cmp.Diff(dry.Over, done.Over); diff != "" {
+		t.Fatalf("what is over (-dry +real):\n%s", diff)
+	}
+	over := slices.DeleteFunc(slices.Clone(done.Over), func(o quota.Overuse) bool {
+		return o.Holder.Kind == quota.TheNode && o.Kind == quota.OfResource
+	})
+	if diff := cmp.Diff(p.model.over(spec), over, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("who is over (-model +ledger):\n%s", diff)
+	}
+	var admitted []string
+	for _, c := range slices.Backward(p.denied) {
+		names := slices.ContainsFunc(c.Claims, func(claim quota.Claim) bool { return claim.Tree == spec.Name })
+		if d := p.ledger.View().DryRun(c).Decision; len(done.Changes) > 0 && names && d != nil && d.Granted {
+			admitted = append(admitted, c.ID)
+		}
+	}
+	if diff := cmp.Diff(admitted, dry.Effects.Admitted, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("who would be admitted (-real +dry):\n%s", diff)
 	}
 }
 
@@ -123,6 +150,7 @@ func (p *holdersPair) allocate(t *rapid.T, id string) {
 		t.Fatalf("%+v (-model +ledger):\n%s", c, diff)
 	}
 	if out.Allocation == nil {
+		p.denied = append(p.denied, c)
 		return
 	}
 	for i, info := range out.Allocation.Info().Claims {

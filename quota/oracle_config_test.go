@@ -62,21 +62,22 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, map[string]quota.TreeS
 	}
 	var v verdict
 	for _, spec := range c.Trees {
-		if !o.goodTree(spec) {
-			return refusal(quota.Invalid, ""), nil
-		}
-		if o.takesWhatIsHeld(spec) {
-			return refusal(quota.InUse, ""), nil
-		}
 		spec.Nodes = slices.Clone(spec.Nodes)
-		slices.SortFunc(spec.Nodes, func(a, b quota.NodeSpec) int { return comparePlaces(a.Path, b.Path) })
-		if breaches := append(breachesOf(spec), o.borrowersOutside(spec)...); len(breaches) > 0 {
-			return verdict{refused: quota.PolicyBreach, breaches: breaches}, nil
+		judged := o.judgeTree(spec)
+		switch {
+		case v.refused == 0 && judged.refused != 0:
+			v = judged
+		case v.refused == 0:
+			v.over = append(v.over, judged.over...)
+		case judged.refused == v.refused:
+			v.breaches = append(v.breaches, judged.breaches...)
+		case judged.refused != 0:
+			return v, nil
 		}
 		after[spec.Name] = spec
-		for _, n := range spec.Nodes {
-			v.over = append(v.over, o.over(spec, n.Path)...)
-		}
+	}
+	if v.refused != 0 {
+		return v, nil
 	}
 	nodes := 0
 	for _, spec := range after {
@@ -86,6 +87,25 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, map[string]quota.TreeS
 		return refusal(quota.Full, ""), nil
 	}
 	return v, after
+}
+
+// judgeTree says whether a tree may be so, and what is over then. It puts the nodes in order.
+func (o *oracle) judgeTree(spec quota.TreeSpec) verdict {
+	if !o.goodTree(spec) {
+		return refusal(quota.Invalid, "")
+	}
+	if o.takesWhatIsHeld(spec) {
+		return refusal(quota.InUse, "")
+	}
+	slices.SortFunc(spec.Nodes, func(a, b quota.NodeSpec) int { return comparePlaces(a.Path, b.Path) })
+	if breaches := append(breachesOf(spec), o.borrowersOutside(spec)...); len(breaches) > 0 {
+		return verdict{refused: quota.PolicyBreach, breaches: breaches}
+	}
+	var v verdict
+	for _, n := range spec.Nodes {
+		v.over = append(v.over, o.over(spec, n.Path)...)
+	}
+	return v
 }
 
 // comparePlaces orders parents before children and siblings by name.

@@ -59,7 +59,14 @@ func (l *Ledger) planWishes(wishes []wish) plan {
 	for _, w := range wishes {
 		s, err := l.planTree(w)
 		if err != nil {
-			return refusedPlan(err)
+			p.refused = p.refused.and(err)
+		}
+		switch {
+		case p.refused == nil:
+		case err != nil && err.Kind != p.refused.Kind:
+			return refusedPlan(p.refused)
+		default:
+			continue
 		}
 		d := s.diff()
 		s.changes = d.changes
@@ -71,6 +78,9 @@ func (l *Ledger) planWishes(wishes []wish) plan {
 		steps = append(steps, s)
 		trees += count(s.draft) - count(s.old)
 		nodes += s.draft.size() - s.old.size()
+	}
+	if p.refused != nil {
+		return refusedPlan(p.refused)
 	}
 	if trees > l.bounds.Trees {
 		return refusedPlan(refuse(Full, "trees", "the ledger would have %d trees; at most %d are allowed", trees, l.bounds.Trees))
@@ -119,6 +129,7 @@ func (l *Ledger) planTree(w wish) (*succession, *Error) {
 	if err := s.checkInUse(); err != nil {
 		return nil, err
 	}
+	s.carryAccounts()
 	if err := l.checkKept(draft, w.field); err != nil {
 		return nil, err
 	}
@@ -164,27 +175,27 @@ func (w wish) origins(old *tree) []origin {
 	return []origin{drawn}
 }
 
-// checkInUse refuses to take away what held allocations stand on.
+// checkInUse refuses to take away what held allocations stand on, and names all of it.
 func (s *succession) checkInUse() *Error {
 	if s.old == nil {
 		return nil
 	}
+	var err *Error
 	for _, r := range s.old.resources {
 		is := s.draft.resource(r.Name)
 		switch {
 		case r.holds == 0:
 		case is == nil:
-			return refuse(InUse, "", "resource %s of tree %s cannot be removed while claims hold it (now: %d); release them first", r.Name, s.old.name, r.holds)
+			err = err.and(refuse(InUse, "", "resource %s of tree %s cannot be removed while claims hold it (now: %d); release them first", r.Name, s.old.name, r.holds))
 		case is.Unit != r.Unit:
-			return refuse(InUse, "", "the unit of resource %s of tree %s cannot change from %s to %s while claims hold it (now: %d); release them first", r.Name, s.old.name, r.Unit, is.Unit, r.holds)
+			err = err.and(refuse(InUse, "", "the unit of resource %s of tree %s cannot change from %s to %s while claims hold it (now: %d); release them first", r.Name, s.old.name, r.Unit, is.Unit, r.holds))
 		}
 	}
-	var err *Error
 	s.old.root.walk(func(n *node) bool {
 		if held := n.claims + n.homes; held > 0 && s.next[n] == nil {
-			err = refuse(InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first", n.place(), held)
+			err = err.and(refuse(InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first, or move the node", n.place(), held))
 		}
-		return err == nil
+		return true
 	})
 	return err
 }

@@ -96,6 +96,26 @@ func (s *succession) carryUsage() {
 	s.draft.repool()
 }
 
+// carryAccounts gives the draft what users, groups and applications hold, so that their limits can be asked like those of
+// nodes. Every home goes on: checkInUse has said so.
+func (s *succession) carryAccounts() {
+	if s.old == nil {
+		return
+	}
+	for _, was := range s.old.accounts.tracks { // sums, in whatever order
+		key := was.trackKey
+		key.home = s.next[was.home]
+		is := &track{trackKey: key, claims: was.claims}
+		for _, p := range was.held {
+			if r := s.draft.resource(p.resource.Name); r != nil {
+				is.held = append(is.held, placedAmount{r, p.amount})
+			}
+		}
+		is.enter()
+		is.count(is.held, is.claims, 1)
+	}
+}
+
 // addUp recomputes the usage of the subtree from own usage.
 func (n *node) addUp() {
 	copy(n.subtree, n.own)

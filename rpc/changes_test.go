@@ -153,3 +153,25 @@ func TestOnlyAdminsSetLimits(t *testing.T) {
 		t.Errorf("ada: %v", err)
 	}
 }
+
+// TestABlankReasonIsNone: who has to say why must say something.
+func TestABlankReasonIsNone(t *testing.T) {
+	d := one(t)
+	tree := cern()
+	tree.RequireReason = true
+	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
+		t.Fatal(err)
+	}
+	set := &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15), Reason: " \t"}
+	if _, err := d.trees().SetLimits(t.Context(), set); connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "reason" {
+		t.Errorf("a blank reason is good enough: %v", err)
+	}
+	set.Reason = " because "
+	if _, err := d.trees().SetLimits(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	list, err := d.trees().ListRevisions(t.Context(), &quoratev1.ListRevisionsRequest{PageSize: 1})
+	if err != nil || list.GetRevisions()[0].GetReason() != "because" {
+		t.Errorf("got %v, %v", list, err)
+	}
+}

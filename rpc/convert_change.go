@@ -3,6 +3,7 @@ package rpc
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -29,7 +30,10 @@ func fromChanges(changes []quota.Change) []*quoratev1.Change {
 func fromConfiguration(c quota.Configuration, index uint64, repeated bool) *quoratev1.ConfigurationResult {
 	wire := &quoratev1.ConfigurationResult{Revision: c.Revision, Changes: fromChanges(c.Changes), Index: index, Repeated: repeated}
 	for _, o := range c.Over {
-		wire.Over = append(wire.Over, &quoratev1.Overuse{Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used)})
+		wire.Over = append(wire.Over, &quoratev1.Overuse{
+			Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used),
+			Kind: violationKinds[o.Kind], HolderKind: holderKinds[o.Holder.Kind], Holder: o.Holder.Name,
+		})
 	}
 	if c.Effects != nil {
 		wire.Rooms, wire.Admitted = fromRooms(c.Effects.Rooms), c.Effects.Admitted
@@ -68,10 +72,11 @@ type configurationRequest interface {
 	GetDryRun() bool
 }
 
+// toMeta takes a blank reason for none: a tree that requires one asks for words.
 func toMeta(r configurationRequest, expected *uint64) (quota.ChangeMeta, error) {
 	digest, err := fingerprint(r)
 	return quota.ChangeMeta{
-		Actor: r.GetActor(), Reason: r.GetReason(), RequestID: r.GetRequestId(), Fingerprint: digest, ExpectedRevision: expected,
+		Actor: r.GetActor(), Reason: strings.TrimSpace(r.GetReason()), RequestID: r.GetRequestId(), Fingerprint: digest, ExpectedRevision: expected,
 	}, err
 }
 

@@ -22,7 +22,8 @@ func newApplyCmd(c *cli) *cobra.Command {
 		Long: `Make each tree that the manifests name exactly as it is written there, all or nothing. Trees that they do not
 name stay as they are, unless --prune removes them. Nodes keep their use; what is in use is not removed.
 
-Every difference is printed: + added, ~ changed, - removed, and ! for a node that uses more than its new limit.
+Every difference is printed: + added, ~ changed, - removed, and ! for a node, user or group that uses more than its new
+limit.
 "quorate plan" shows them beforehand, with what they would do to requests.`,
 		Example: `  quorate apply -f examples/cern.yaml --dry-run
   quorate apply -f cern.yaml -f zuul.yaml --prune --expected-revision 7 --reason "one text for everything"

@@ -138,7 +138,7 @@ func (u units) raise(r *quoratev1.Raise) string {
 	return "# " + at.String() + "  " + limited(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo())
 }
 
-// limitOf is what violations and raises have in common.
+// limitOf is what violations, raises and what is over have in common.
 type limitOf interface {
 	GetKind() quoratev1.ViolationKind
 	GetHolderKind() quoratev1.HolderKind

@@ -11,7 +11,13 @@ import (
 
 // planned adds what only a dry run says.
 func planned(result *quoratev1.ConfigurationResult) {
-	result.Over = []*quoratev1.Overuse{{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 10, Used: 15}}
+	result.Over = []*quoratev1.Overuse{
+		{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 10, Used: 15},
+		{
+			Tree: "cern", Node: "atlas/physics", Kind: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
+			HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "sue", Limit: 2, Used: 3,
+		},
+	}
 	result.Rooms = []*quoratev1.RoomChange{
 		{Tree: "cern", Node: "atlas/physics", Resource: "cores", Before: proto.Int64(5), After: proto.Int64(0)},
 		{Tree: "cern", Node: "atlas/operations", Resource: "cores", Before: proto.Int64(0), After: proto.Int64(20)},

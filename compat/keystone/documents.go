@@ -11,10 +11,30 @@ import (
 
 // documents is what a file may hold: bodies of the unified limits API and of the list of projects, put together.
 type documents struct {
-	Registered []registeredLimit `json:"registered_limits"`
-	Limits     []projectLimit    `json:"limits"`
-	Projects   []project         `json:"projects"`
+	Registered []json.RawMessage `json:"registered_limits"`
+	Limits     []json.RawMessage `json:"limits"`
+	Projects   []json.RawMessage `json:"projects"`
 	Truncated  bool              `json:"truncated"`
+}
+
+// numbered is an entry of a list with its number there, from one.
+type numbered[T any] struct {
+	number int
+	entry  T
+}
+
+// entries reads the entries of a list, each for itself, so that all that cannot be read are found in one go.
+func entries[T any](c *converter, what string, list []json.RawMessage) []numbered[T] {
+	var read []numbered[T]
+	for i, text := range list {
+		e := numbered[T]{number: i + 1}
+		if err := json.Unmarshal(text, &e.entry); err != nil {
+			c.problems.Add("%s %d: %s", what, e.number, compat.Unreadable(err))
+			continue
+		}
+		read = append(read, e)
+	}
+	return read
 }
 
 type registeredLimit struct {

@@ -53,16 +53,26 @@ func Convert(data []byte) (*compat.Conversion, error) {
 		places:     map[string]*place{},
 	}
 	all := c.merge(parts)
-	for i, r := range all.Registered {
-		c.register(fmt.Sprintf("registered limit %d (%s, %s)", i+1, r.Service, r.Resource), r)
+	registered := entries[registeredLimit](c, "registered limit", all.Registered)
+	for _, r := range registered {
+		c.register(fmt.Sprintf("registered limit %d (%s, %s)", r.number, r.entry.Service, r.entry.Resource), r.entry)
 	}
-	c.settle(all.Projects)
+	c.settle(entries[project](c, "project", all.Projects))
+	limits := entries[projectLimit](c, "limit", all.Limits)
 	seen := map[string]int{}
-	for i, l := range all.Limits {
-		c.limit(fmt.Sprintf("limit %d (%s, %s)", i+1, l.Service, l.Resource), i+1, l, seen)
+	for _, l := range limits {
+		c.limit(naming(l), l.number, l.entry, seen)
 	}
-	c.remark(all)
+	for _, l := range limits {
+		c.checkLevel(naming(l), l.entry)
+	}
+	c.remark(registered, limits)
 	return c.done()
+}
+
+// naming is how problems and notes name a limit.
+func naming(l numbered[projectLimit]) string {
+	return fmt.Sprintf("limit %d (%s, %s)", l.number, l.entry.Service, l.entry.Resource)
 }
 
 // key names a registered limit.
@@ -92,7 +102,7 @@ func (c *converter) merge(parts []json.RawMessage) documents {
 	for i, part := range parts {
 		var d documents
 		if err := json.Unmarshal(part, &d); err != nil {
-			c.problems.Add("document %d: %s", i+1, strings.TrimPrefix(err.Error(), "json: "))
+			c.problems.Add("document %d: %s", i+1, compat.Unreadable(err))
 			continue
 		}
 		if d.Registered == nil && d.Limits == nil && d.Projects == nil {
@@ -239,18 +249,18 @@ func (c *converter) done() (*compat.Conversion, error) {
 }
 
 // remark notes what is lost, and what the choice of projects means.
-func (c *converter) remark(all documents) {
+func (c *converter) remark(registered []numbered[registeredLimit], limits []numbered[projectLimit]) {
 	described := 0
-	for _, r := range all.Registered {
-		described += min(1, len(deref(r.Description)))
+	for _, r := range registered {
+		described += min(1, len(deref(r.entry.Description)))
 	}
-	for _, l := range all.Limits {
-		described += min(1, len(deref(l.Description)))
+	for _, l := range limits {
+		described += min(1, len(deref(l.entry.Description)))
 	}
 	if described > 0 {
 		c.conversion.Note("%d descriptions of limits are not kept", described)
 	}
-	if len(all.Projects) == 0 {
+	if !c.listed {
 		c.conversion.Note("no projects are given: only those with a limit of their own become nodes, all directly below " +
 			"the root; claims of others are refused until they are added")
 		return

@@ -38,7 +38,7 @@ func TestConvertRefuses(t *testing.T) {
 	}{
 		"nothing":                {"", "there are no registered_limits"},
 		"nothing in it":          {"{}", "document 1 has none of the lists registered_limits, limits and projects"},
-		"a list":                 {"[]", "document 1: cannot unmarshal array"},
+		"a list":                 {"[]", "document 1: the value is a list and should be an object"},
 		"no JSON":                {"{\n]", "line 2: not JSON"},
 		"a key twice":            {`{"limits": [], "limits": []}`, `line 1: "limits" is here twice`},
 		"a part of a list":       {`{"limits": [], "truncated": true}`, "document 1 is truncated: get the whole list"},
@@ -66,6 +66,8 @@ func TestConvertRefuses(t *testing.T) {
 		"a circle":               {withProjects(`{"id": "x", "parent_id": "y"}, {"id": "y", "parent_id": "z"}, {"id": "z", "parent_id": "x"}`), "is its own ancestor"},
 		"too deep":               {withProjects(`{"id": "p"}` + deep.String()), "is 18 deep; a node may be 16 deep"},
 		"too long a text":        {strings.Repeat(" ", compat.MaxSize+1), "up to 4194304 are read"},
+		"a service as a number":  {`{"registered_limits": [` + registered + `, {"service_id": 5}], "limits": [{"project_id": 7}]}`, "registered limit 2: \"service_id\" is a number and should be a text, in quotes\nlimit 1: \"project_id\" is a number and should be a text, in quotes"},
+		"a limit in an object":   {`{"limits": {}}`, `document 1: "limits" is an object and should be a list`},
 		"projects and no limits": {`{"projects": [{"id": "x"}]}`, "there are no registered_limits"},
 	}
 	for name, test := range tests {
@@ -91,6 +93,44 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+// TestLevels: what the model strict_two_level refuses is a problem here, where the default of a parent without a limit counts,
+// and unlimited is more than any amount.
+func TestLevels(t *testing.T) {
+	text := func(projects, limits string) []byte {
+		return []byte(`{"registered_limits": [{"service_id": "s", "resource_name": "cores", "default_limit": 20}],
+			"projects": [` + projects + `], "limits": [` + limits + `]}`)
+	}
+	limit := func(id, most string) string {
+		return `{"service_id": "s", "resource_name": "cores", ` + id + `, "resource_limit": ` + most + `}`
+	}
+	const projects = `{"id": "d", "is_domain": true}, {"id": "p", "domain_id": "d"}, {"id": "q", "parent_id": "d"}`
+	domain, p, q := `"domain_id": "d"`, `"project_id": "p"`, `"project_id": "q"`
+	const out = `: in the model strict_two_level a limit is at most the one above; in the flat model, leave the projects out`
+	for name, test := range map[string]struct {
+		text []byte
+		want compat.Problems
+	}{
+		"equal, and siblings add up": {text(projects, limit(p, "30")+","+limit(q, "30")+","+limit(domain, "30")), nil},
+		"above, wherever it stands": {text(projects, limit(p, "31")+","+limit(q, "-1")+","+limit(domain, "30")), compat.Problems{
+			`limit 1 (s, cores): the limit of "p" is 31, above 30, that of "d" above it` + out,
+			`limit 2 (s, cores): the limit of "q" is unlimited, above 30, that of "d" above it` + out,
+		}},
+		"above the default":    {text(projects, limit(p, "21")), compat.Problems{`limit 1 (s, cores): the limit of "p" is 21, above 20, the default, which "d" above it has` + out}},
+		"above zero":           {text(projects, limit(p, "1")+","+limit(domain, "0")), compat.Problems{`limit 1 (s, cores): the limit of "p" is 1, above 0, that of "d" above it` + out}},
+		"below unlimited":      {text(projects, limit(p, "-1")+","+limit(domain, "-1")), nil},
+		"the flat model":       {text("", limit(p, "31")+","+limit(domain, "30")), nil},
+		"a domain on its own":  {text(projects, limit(domain, "-1")), nil},
+		"a project not listed": {text(projects, limit(`"project_id": "r"`, "99")), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Convert(test.text)
+			if diff := cmp.Diff(test.want.Err(), err); diff != "" {
+				t.Errorf("want (-), got (+):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ const maxPath = 1024
 // place is a project or domain with its path.
 type place struct {
 	path, name string
+	parent     string // its id; empty for those directly below the root
 }
 
 func (p *place) node(id string) *quoratev1.Node {
@@ -31,29 +32,29 @@ func (p *place) node(id string) *quoratev1.Node {
 }
 
 // settle gives every project its place below its parent. Domains that projects only name are places too.
-func (c *converter) settle(projects []project) {
+func (c *converter) settle(projects []numbered[project]) {
 	c.listed = len(projects) > 0
 	listed := map[string]*project{}
-	for i, p := range projects {
-		switch {
+	for i := range projects {
+		switch p := &projects[i].entry; {
 		case p.ID == "":
-			c.problems.Add("project %d has no id", i+1)
+			c.problems.Add("project %d has no id", projects[i].number)
 		case listed[p.ID] != nil:
 			c.problems.Add("project %q is here twice", p.ID)
 		default:
-			listed[p.ID] = &projects[i]
+			listed[p.ID] = p
 		}
 	}
 	for _, p := range projects {
-		if domain := deref(p.Domain); domain != "" && listed[domain] == nil {
+		if domain := deref(p.entry.Domain); domain != "" && listed[domain] == nil {
 			listed[domain] = &project{ID: domain, IsDomain: true}
 			c.conversion.Note("domain %q is not listed itself; it has no name", domain)
 			c.climb(domain, listed, nil)
 		}
 	}
 	for _, p := range projects {
-		if p.ID != "" {
-			c.climb(p.ID, listed, nil)
+		if p.entry.ID != "" {
+			c.climb(p.entry.ID, listed, nil)
 		}
 	}
 }
@@ -85,7 +86,7 @@ func (c *converter) climb(id string, listed map[string]*project, below map[strin
 			c.problems.Add("project %q is too deep", id)
 			break
 		}
-		found.path = c.climb(parent, listed, below) + "/" + name
+		found.path, found.parent = c.climb(parent, listed, below)+"/"+name, parent
 	}
 	c.places[id] = found
 	return found.path

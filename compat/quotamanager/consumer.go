@@ -82,7 +82,7 @@ func ParseConsumer(data []byte) (*Consumer, error) {
 }
 
 func unreadable(err error) string {
-	text := strings.TrimPrefix(err.Error(), "json: ")
+	text := compat.Unreadable(err)
 	if strings.Contains(text, `"trees:"`) {
 		return `the key "trees:" has a colon inside its quotes, so the request would name no tree: write "trees"`
 	}

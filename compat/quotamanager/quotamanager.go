@@ -8,7 +8,6 @@ package quotamanager
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -50,9 +49,22 @@ type treeDocument struct {
 }
 
 type nodeDocument struct {
-	Parent string            `json:"parent"`
-	Hard   string            `json:"hard"`
-	Quota  map[string]string `json:"quota"`
+	Parent text            `json:"parent"`
+	Hard   text            `json:"hard"`
+	Quota  map[string]text `json:"quota"`
+}
+
+// text is a JSON text, or notes what stands in its place, so that all such places are found in one go.
+type text struct{ value, wrong string }
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, &t.value)
+	}
+	if string(data) != "null" {
+		t.wrong = string(data)
+	}
+	return nil
 }
 
 type forestDocument struct {
@@ -173,7 +185,7 @@ func (c *converter) single(document json.RawMessage) {
 	}
 	switch err := json.Unmarshal(document, &shape); {
 	case err != nil:
-		c.problems.Add("a document is no object with a kind: %v", err)
+		c.problems.Add("a document is no object with a kind: %s", compat.Unreadable(err))
 	case shape.Kind == kindConsumer:
 		c.problems.Add("a %s document is a request and no configuration: leave it out here", kindConsumer)
 	case shape.Kind != kindTree:
@@ -192,13 +204,8 @@ func (c *converter) read(what string, document json.RawMessage, into any) bool {
 		c.conversion.Note("%s: %s; it is ignored", what, strings.TrimPrefix(err.Error(), "json: "))
 		err = json.Unmarshal(document, into)
 	}
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		c.problems.Add("error parsing tree: %s: %q is a %s, which does not fit; quotas and hard are texts, in quotes",
-			what, wrong.Field, wrong.Value)
-		return false
-	}
 	if err != nil {
-		c.problems.Add("%s: %v", what, err)
+		c.problems.Add("error parsing tree: %s: %s", what, compat.Unreadable(err))
 	}
 	return err == nil
 }

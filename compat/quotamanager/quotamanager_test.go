@@ -103,8 +103,9 @@ func TestConvertRefuses(t *testing.T) {
 		"a node twice":          {tree(root + ",\n" + root), `line 2: "A" is here twice`},
 		"no quota":              {tree(`"A": {"parent": "nil"}`), `tree "T": node "A" has no quota`},
 		"an empty node":         {tree(`"A": null`), `tree "T": node "A" has no quota`},
-		"a quota as a number":   {tree(`"A": {"quota": {"cpu": 1}}`), `error parsing tree: tree "T": `},
-		"hard as a boolean":     {tree(`"A": {"hard": true, "quota": {}}`), `is a bool, which does not fit; quotas and hard are texts`},
+		"a quota as a number":   {tree(`"A": {"quota": {"cpu": 1}}`), `error parsing tree: tree "T": node "A": the quota of cpu is 1 and should be a text, in quotes`},
+		"hard as a boolean":     {tree(`"A": {"hard": true, "quota": {}}`), `error parsing tree: tree "T": node "A": hard is true and should be a text, in quotes`},
+		"a node as a list":      {tree(`"A": []`), `error parsing tree: tree "T": "spec.nodes" is a list and should be an object`},
 		"too deep":              {tree(deep), `is 17 deep; a node may be 16 deep`},
 		"a resource's name":     {`{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["a b"]}}`, `"a b" is no name for a resource`},
 		"a forest's tree":       {`{"trees": [` + tree(root) + `], "forests": [{"name": "F", "trees": ["U"]}]}`, `forest "F" has a tree "U", which is not here`},
@@ -119,6 +120,26 @@ func TestConvertRefuses(t *testing.T) {
 				t.Errorf("Convert answers %v, %v; want an error that says %q", c, err, test.want)
 			}
 		})
+	}
+}
+
+// TestAllProblemsAtOnce: where the original stops at the first value that is no text, a file is corrected in one go.
+func TestAllProblemsAtOnce(t *testing.T) {
+	_, err := Convert([]byte(`{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["cpu", "disk"], "nodes": {
+		"A": {"parent": "nil", "quota": {"cpu": 10, "disk": 2.5}},
+		"B": {"parent": "A", "hard": true, "quota": {"cpu": "1", "disk": "x"}},
+		"C": {"parent": 7, "quota": {"cpu": null, "disk": "1"}}}}}
+		{"kind": "QuotaTree", "metadata": {"name": 5}}`), Options{})
+	want := compat.Problems{
+		`error parsing tree: tree "T": node "A": the quota of cpu is 10 and should be a text, in quotes`,
+		`error parsing tree: tree "T": node "A": the quota of disk is 2.5 and should be a text, in quotes`,
+		`error parsing tree: tree "T": node "B": hard is true and should be a text, in quotes`,
+		`error parsing tree: tree "T": node "C": parent is 7 and should be a text, in quotes`,
+		`tree "T": node "B": the quota of disk is "x", no whole number (leniently, it is 0, as the original does)`,
+		`error parsing tree: tree "": "metadata.name" is a number and should be a text, in quotes`,
+	}
+	if diff := cmp.Diff(error(want), err); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
 

@@ -84,11 +84,13 @@ func (b *builder) build() {
 	found := false
 	for _, name := range slices.Sorted(maps.Keys(b.nodes)) {
 		n := b.nodes[name]
+		b.misfits(name, n)
 		switch {
 		case n == nil || n.Quota == nil:
 			b.problems.Add("%s: node %q has no quota: write \"quota\": {\"cpu\": \"10\"}", b.what, name)
-		case n.Parent != "" && n.Parent != noParent:
-			children[n.Parent] = append(children[n.Parent], name)
+		case n.Parent.wrong != "": // it stands nowhere
+		case n.Parent.value != "" && n.Parent.value != noParent:
+			children[n.Parent.value] = append(children[n.Parent.value], name)
 		case found:
 			b.fault("it and what is below it are left out", "%s has the roots %q and %q", b.what, root, name)
 		default:
@@ -108,6 +110,24 @@ func (b *builder) build() {
 	reached := map[string]bool{root: true}
 	b.descend(children, root, "", 1, reached)
 	b.leftOver(reached)
+}
+
+// misfits are values of a node that are no texts: its quotas, hard, and its parent.
+func (b *builder) misfits(name string, n *nodeDocument) {
+	if n == nil {
+		return
+	}
+	b.misfit(name, "parent", n.Parent)
+	b.misfit(name, "hard", n.Hard)
+	for _, resource := range slices.Sorted(maps.Keys(n.Quota)) {
+		b.misfit(name, "the quota of "+resource, n.Quota[resource])
+	}
+}
+
+func (b *builder) misfit(name, what string, t text) {
+	if t.wrong != "" {
+		b.problems.Add("error parsing tree: %s: node %q: %s is %.40s and should be a text, in quotes", b.what, name, what, t.wrong)
+	}
 }
 
 // descend adds the nodes below a parent. A name has one parent, so nothing is reached twice.
@@ -141,12 +161,12 @@ func (b *builder) leftOver(reached map[string]bool) {
 	cyclic := b.cyclic(names)
 	for _, name := range names {
 		n := b.nodes[name]
-		if reached[name] || n == nil || n.Quota == nil || n.Parent == "" || n.Parent == noParent {
+		if reached[name] || n == nil || n.Quota == nil || n.Parent.value == "" || n.Parent.value == noParent {
 			continue
 		}
-		switch _, known := b.nodes[n.Parent]; {
+		switch _, known := b.nodes[n.Parent.value]; {
 		case !known:
-			b.fault("it is left out", "%s: node %q has the unknown parent %q", b.what, name, n.Parent)
+			b.fault("it is left out", "%s: node %q has the unknown parent %q", b.what, name, n.Parent.value)
 		case cyclic[name]:
 			b.fault("it is left out", "%s: node %q is its own ancestor", b.what, name)
 		case b.Lenient:
@@ -160,9 +180,9 @@ func (b *builder) cyclic(names []string) map[string]bool {
 	cyclic := map[string]bool{}
 	walks := map[string]int{} // the walk up on which a node was met first
 	for walk, name := range names {
-		for at := name; b.nodes[at] != nil; at = b.nodes[at].Parent {
+		for at := name; b.nodes[at] != nil; at = b.nodes[at].Parent.value {
 			if first, met := walks[at]; met {
-				for ; first == walk && !cyclic[at]; at = b.nodes[at].Parent {
+				for ; first == walk && !cyclic[at]; at = b.nodes[at].Parent.value {
 					cyclic[at] = true
 				}
 				break
@@ -174,7 +194,7 @@ func (b *builder) cyclic(names []string) map[string]bool {
 }
 
 func (b *builder) hard(name string) bool {
-	text := b.nodes[name].Hard
+	text := b.nodes[name].Hard.value
 	hard, err := strconv.ParseBool(text)
 	if err != nil && text != "" {
 		b.fault("it is soft", "%s: node %q: hard is %q, neither true nor false", b.what, name, text)
@@ -191,10 +211,10 @@ func (b *builder) limits(name string, n *nodeDocument) map[string]*quoratev1.Lim
 	missing := 0
 	for _, resource := range b.names {
 		amount := int64(0)
-		if text, found := n.Quota[resource]; found {
-			amount = b.amount(name, resource, text)
-		} else {
+		if text, found := n.Quota[resource]; !found {
 			missing++
+		} else if text.wrong == "" {
+			amount = b.amount(name, resource, text.value)
 		}
 		limits[resource] = compat.AtMost(amount)
 	}

@@ -101,13 +101,13 @@ func parse(text []byte) (*config, ConfigErrors) {
 	lines := []string{err.Error()}
 	var several *yaml.TypeError
 	if errors.As(err, &several) {
-		lines = several.Errors[:min(len(several.Errors), maxProblems)]
+		lines = several.Errors
 	}
-	var problems ConfigErrors
+	v := &validator{}
 	for _, line := range lines {
-		problems = append(problems, yamlProblem(line))
+		v.tell(yamlProblem(line))
 	}
-	return nil, problems
+	return nil, v.found()
 }
 
 var (

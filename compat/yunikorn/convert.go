@@ -46,7 +46,7 @@ func Convert(text []byte, options ...Option) (*compat.Conversion, error) {
 	for i, root := range valid.roots {
 		c.Trees = append(c.Trees, c.tree(&valid.Partitions[i], root, fmt.Sprintf("partitions[%d]", i)))
 	}
-	if err := c.problems.err(); err != nil {
+	if err := c.found().err(); err != nil {
 		return nil, err
 	}
 	compat.Sort(c.Trees)

@@ -40,8 +40,8 @@ const (
 	ruleStrictInheritedMax = "strict-inherited-max"
 )
 
-// maxProblems is how many problems are kept; whoever has so many sees the others in the next run.
-const maxProblems = 200
+// maxProblems is how many problems are kept; of the others the last one says how many there are.
+const maxProblems = 1000
 
 // Problem is one thing that is wrong in a configuration.
 type Problem struct {
@@ -70,8 +70,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// ConfigErrors is everything that is wrong in a configuration, at most 200. The first is the one that YuniKorn, which
-// stops there, would name.
+// ConfigErrors is everything that is wrong in a configuration: the first 1,000, and then one that says how many more there
+// are. The first is the one that YuniKorn, which stops there, would name.
 type ConfigErrors []Problem
 
 // Error gives every problem a line.

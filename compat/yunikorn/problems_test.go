@@ -32,11 +32,13 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestManyProblems shows that only so many are kept.
+// TestManyProblems shows that only so many are kept, and that the others are counted.
 func TestManyProblems(t *testing.T) {
-	var problems yunikorn.ConfigErrors
-	err := yunikorn.Validate([]byte(inRoot(repeated(300, "{name: a.%d}"))))
-	if !errors.As(err, &problems) || len(problems) != 200 {
-		t.Errorf("%d problems", len(problems))
+	for what, entry := range map[string]string{"no names": "{name: a.%d}", "no keys": "{nam: a%d}"} {
+		var problems yunikorn.ConfigErrors
+		err := yunikorn.Validate([]byte(inRoot(repeated(1300, entry))))
+		if !errors.As(err, &problems) || len(problems) != 1001 || problems[1000].Text != "and 300 more problems" {
+			t.Errorf("%s: %d problems, %v", what, len(problems), problems[len(problems)-1])
+		}
 	}
 }

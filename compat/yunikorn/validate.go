@@ -44,7 +44,7 @@ func validated(text []byte, options []Option) (*checked, ConfigErrors) {
 	if v.strict {
 		v.counts(text)
 	}
-	return result, v.problems
+	return result, v.found()
 }
 
 // checked is a configuration without problems.
@@ -56,6 +56,7 @@ type checked struct {
 type validator struct {
 	strict   bool
 	problems ConfigErrors
+	more     int // that were not kept
 }
 
 func (v *validator) fail(path, queue, rule, format string, args ...any) {
@@ -63,9 +64,19 @@ func (v *validator) fail(path, queue, rule, format string, args ...any) {
 }
 
 func (v *validator) tell(problem Problem) {
-	if len(v.problems) < maxProblems {
-		v.problems = append(v.problems, problem)
+	if len(v.problems) == maxProblems {
+		v.more++
+		return
 	}
+	v.problems = append(v.problems, problem)
+}
+
+// found are the problems so far.
+func (v *validator) found() ConfigErrors {
+	if v.more == 0 {
+		return v.problems
+	}
+	return append(v.problems, Problem{Rule: ruleBounds, Text: fmt.Sprintf("and %d more problems", v.more)})
 }
 
 // understood tells, once, what of a map of quantities could not be read.

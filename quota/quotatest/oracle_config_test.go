@@ -65,25 +65,39 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, configuration) {
 	return o.judge(next, wishes)
 }
 
-// firstRefusal is that of an earlier tree, or else the one given.
+// firstRefusal is that of earlier trees, or else the one given.
 func (o *oracle) firstRefusal(next configuration, wishes []string, kind quota.Kind) verdict {
+	return o.judgeTrees(next, wishes).and(refusal(kind, ""))
+}
+
+// judgeTrees judges trees up to the first refusal, and from there those that are refused for the same.
+func (o *oracle) judgeTrees(next configuration, wishes []string) verdict {
+	var v verdict
 	for _, name := range wishes {
-		if v := o.judgeTree(next, name); v.refused != 0 {
-			return v
+		judged := o.judgeTree(next, name)
+		if v = v.and(judged); judged.refused != 0 && judged.refused != v.refused {
+			break
 		}
 	}
-	return refusal(kind, "")
+	return v
+}
+
+// and joins what is said of two trees: the first refusal counts, and breaches add up.
+func (v verdict) and(other verdict) verdict {
+	switch {
+	case v.refused == 0 && other.refused != 0:
+		return other
+	case v.refused == other.refused:
+		v.breaches, v.over = append(v.breaches, other.breaches...), append(v.over, other.over...)
+	}
+	return v
 }
 
 // judge decides about a change of some trees.
 func (o *oracle) judge(next configuration, wishes []string) (verdict, configuration) {
-	var v verdict
-	for _, name := range wishes {
-		judged := o.judgeTree(next, name)
-		if judged.refused != 0 {
-			return judged, configuration{}
-		}
-		v.over = append(v.over, judged.over...)
+	v := o.judgeTrees(next, wishes)
+	if v.refused != 0 {
+		return v, configuration{}
 	}
 	nodes := 0
 	for name := range next.trees {
