@@ -19,13 +19,23 @@ type raised struct {
 // put raises the limit, take lowers it again.
 func (r *raised) put() {
 	if r.node != nil {
-		r.node.limits[r.resource], r.node.ceilings[r.resource] = AtMost(r.To), r.To
+		r.node.swapLimit(r.resource, AtMost(r.To))
 	}
 }
 
 func (r *raised) take() {
 	if r.node != nil {
-		r.node.limits[r.resource], r.node.ceilings[r.resource] = r.before, r.From
+		r.node.swapLimit(r.resource, r.before)
+	}
+}
+
+// swapLimit puts another limit in force, as SetLimits does.
+func (n *node) swapLimit(resource int, limit Limit) {
+	n.limits[resource] = limit
+	n.ceilings[resource] = n.ceiling(resource)
+	if n.pools != nil {
+		ceiling := n.effective(resource).ceiling()
+		n.adjust(resource, func(p *pool) { p.limit = ceiling })
 	}
 }
 
@@ -120,7 +130,8 @@ func (h *higher) begin(v Violation) *raised {
 }
 
 func (r *raised) at(n *node, resource int) {
-	r.node, r.resource, r.before, r.From, r.To = n, resource, n.limits[resource], n.ceilings[resource], n.ceilings[resource]
+	r.node, r.resource, r.before, r.From = n, resource, n.limits[resource], n.effective(resource).ceiling()
+	r.To = r.From
 }
 
 // leaveOut drops every raise that the others can do without, those of the leaves first: room that all share is dearer.
