@@ -724,19 +724,25 @@ func (x *Change) GetAfter() string {
 	return ""
 }
 
-// Overuse is a node that holds more than its limit. Nothing is evicted; it only cannot grow.
+// Overuse is a node, or a user or group at a node, that holds more than its limit. Nothing is evicted; it only cannot grow.
 type Overuse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node; empty for the root.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// The resource.
+	// The resource; empty if applications are counted.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The limit in base units.
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// What its subtree holds.
-	Used          int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	// What the subtree holds, or the holder in it.
+	Used int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	// What is limited.
+	Kind ViolationKind `protobuf:"varint,6,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
+	// Whose limit it is: the node's own, or that of a principal there.
+	HolderKind HolderKind `protobuf:"varint,7,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
+	// Name of the user or group; "*" for the common pot of a wildcard group.
+	Holder        string `protobuf:"bytes,8,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -804,6 +810,27 @@ func (x *Overuse) GetUsed() int64 {
 		return x.Used
 	}
 	return 0
+}
+
+func (x *Overuse) GetKind() ViolationKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ViolationKind_VIOLATION_KIND_UNSPECIFIED
+}
+
+func (x *Overuse) GetHolderKind() HolderKind {
+	if x != nil {
+		return x.HolderKind
+	}
+	return HolderKind_HOLDER_KIND_UNSPECIFIED
+}
+
+func (x *Overuse) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
 }
 
 // ApplyTreesRequest is the wanted configuration of some trees.
@@ -959,7 +986,7 @@ type ConfigurationResult struct {
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Every difference, by tree and path. Empty if everything was so already.
 	Changes []*Change `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
-	// Nodes of the changed trees that are over a limit after the change; at most 100.
+	// Nodes of the changed trees, and users and groups there, that are over a limit after the change; at most 100.
 	Over []*Overuse `protobuf:"bytes,3,rep,name=over,proto3" json:"over,omitempty"`
 	// Log index that reflects this answer.
 	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
@@ -3249,13 +3276,17 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x06 \x01(\tR\x05after\"w\n" +
+	"\x05after\x18\x06 \x01(\tR\x05after\"\xf7\x01\n" +
 	"\aOveruse\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\"\xb4\x02\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\x12-\n" +
+	"\x04kind\x18\x06 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
+	"\vholder_kind\x18\a \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
+	"holderKind\x12\x16\n" +
+	"\x06holder\x18\b \x01(\tR\x06holder\"\xb4\x02\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -3562,11 +3593,12 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	nil,                              // 51: quorate.v1.PrincipalUsage.GroupsEntry
 	nil,                              // 52: quorate.v1.PrincipalNode.UsedEntry
 	nil,                              // 53: quorate.v1.PrincipalNode.LimitsEntry
-	(*ReadOptions)(nil),              // 54: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 55: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 56: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 57: google.protobuf.Timestamp
-	(HolderKind)(0),                  // 58: quorate.v1.HolderKind
+	(ViolationKind)(0),               // 54: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 55: quorate.v1.HolderKind
+	(*ReadOptions)(nil),              // 56: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 57: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 58: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 59: google.protobuf.Timestamp
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
@@ -3585,83 +3617,85 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	49, // 13: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
 	5,  // 14: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
 	1,  // 15: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	6,  // 16: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	11, // 17: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	7,  // 18: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	8,  // 19: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	12, // 20: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	50, // 21: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	11, // 22: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	11, // 23: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	54, // 24: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	6,  // 25: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	55, // 26: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	54, // 27: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	2,  // 28: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	20, // 29: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	55, // 30: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	54, // 31: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	24, // 32: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,  // 33: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	56, // 34: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	56, // 35: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	23, // 36: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	55, // 37: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	54, // 38: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	57, // 39: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	7,  // 40: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	27, // 41: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	55, // 42: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	11, // 43: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	11, // 44: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	11, // 45: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	54, // 46: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	6,  // 47: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	55, // 48: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	58, // 49: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	54, // 50: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	39, // 51: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	55, // 52: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	51, // 53: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	40, // 54: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	52, // 55: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	53, // 56: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	56, // 57: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	56, // 58: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	56, // 59: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	56, // 60: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	56, // 61: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	56, // 62: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	56, // 63: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	9,  // 64: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	13, // 65: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	29, // 66: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	31, // 67: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	33, // 68: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	35, // 69: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	37, // 70: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	15, // 71: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	17, // 72: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	19, // 73: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	22, // 74: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	26, // 75: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	10, // 76: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	14, // 77: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	30, // 78: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	32, // 79: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	34, // 80: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	36, // 81: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	38, // 82: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	16, // 83: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	18, // 84: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	21, // 85: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	25, // 86: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	28, // 87: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	76, // [76:88] is the sub-list for method output_type
-	64, // [64:76] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	54, // 16: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	55, // 17: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	6,  // 18: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	11, // 19: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	7,  // 20: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	8,  // 21: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	12, // 22: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	50, // 23: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	11, // 24: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	11, // 25: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	56, // 26: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	6,  // 27: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	57, // 28: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	56, // 29: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	2,  // 30: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	20, // 31: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	57, // 32: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	56, // 33: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	24, // 34: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,  // 35: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	58, // 36: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	58, // 37: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	23, // 38: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	57, // 39: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	56, // 40: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	59, // 41: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	7,  // 42: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
+	27, // 43: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	57, // 44: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	11, // 45: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	11, // 46: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	11, // 47: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	56, // 48: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	6,  // 49: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	57, // 50: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	55, // 51: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	56, // 52: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	39, // 53: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	57, // 54: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	51, // 55: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	40, // 56: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	52, // 57: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	53, // 58: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	58, // 59: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	58, // 60: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	58, // 61: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	58, // 62: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	58, // 63: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	58, // 64: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	58, // 65: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	9,  // 66: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	13, // 67: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	29, // 68: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	31, // 69: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	33, // 70: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	35, // 71: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	37, // 72: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	15, // 73: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	17, // 74: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	19, // 75: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	22, // 76: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	26, // 77: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	10, // 78: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	14, // 79: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	30, // 80: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	32, // 81: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	34, // 82: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	36, // 83: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	38, // 84: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	16, // 85: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	18, // 86: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	21, // 87: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	25, // 88: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	28, // 89: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	78, // [78:90] is the sub-list for method output_type
+	66, // [66:78] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
