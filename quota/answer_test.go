@@ -73,7 +73,14 @@ func (p *player) configuration(c quota.Configuration, repeated string) {
 		p.say("  nothing changed")
 	}
 	for _, o := range c.Over {
-		p.say("  over its limit: %s holds %d of %d %s", quota.Place(o.Tree, o.Node), o.Used, o.Limit, o.Resource)
+		what, at := o.Resource, ""
+		if o.Holder.Kind != quota.TheNode {
+			at = "at "
+		}
+		if o.Kind == quota.OfApplications {
+			what = "applications"
+		}
+		p.say("  over its limit: %s%s%s holds %d of %d %s", o.Holder, at, quota.Place(o.Tree, o.Node), o.Used, o.Limit, what)
 	}
 	if c.Effects != nil {
 		p.effects(*c.Effects)

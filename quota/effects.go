@@ -22,6 +22,7 @@ func (l *Ledger) effects(steps []*succession) *Effects {
 		delete(after.trees, s.changes[0].Tree)
 		if s.draft != nil {
 			after.trees[s.draft.name] = s.draft
+			s.carryAccounts()
 			e.addRooms(s)
 		}
 	}
@@ -64,7 +65,7 @@ func (e *Effects) addRooms(s *succession) {
 }
 
 // admittedBy lists the newest requests that were denied in changed trees and would be granted after. It judges those
-// that nothing but limits of nodes decides; others may hang on what is held elsewhere.
+// that nothing but limits of nodes and principals decides; others may hang on what is held elsewhere.
 func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 	var ids []string
 	judged := map[string]bool{}
@@ -76,11 +77,21 @@ func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 			break
 		}
 		judged[e.ID] = true
-		if a, refused := after.place(*e.Request); refused == nil && a.plain() && after.decide(a.claims).Granted {
+		if after.admits(*e.Request) {
 			ids = append(ids, e.ID)
 		}
 	}
 	return ids
+}
+
+// admits is true if a request would be granted that only plain limits decide.
+func (l *Ledger) admits(request Allocate) bool {
+	a, refused := l.place(request)
+	if refused != nil || !a.plain() {
+		return false
+	}
+	l.enlist(a)
+	return l.decide(a.claims).Granted && len(l.checkPrincipals(a)) == 0
 }
 
 // names is true if a claim is in one of some trees.

@@ -236,6 +236,57 @@ func (m *holdersModel) holds(tree, path string, who quota.Holder) (map[string]qu
 	return used, running
 }
 
+// over lists which applications, users and groups a tree has too much of, node by node.
+func (m *holdersModel) over(spec quota.TreeSpec) []quota.Overuse {
+	var list []quota.Overuse
+	for _, n := range spec.Nodes {
+		if running := quota.Amount(m.running(spec.Name, n.Path)); n.Applications > 0 && running > n.Applications {
+			list = append(list, quota.Overuse{Tree: spec.Name, Node: n.Path, Kind: quota.OfApplications, Limit: n.Applications, Used: running})
+		}
+		for _, kind := range []quota.HolderKind{quota.AUser, quota.AGroup} {
+			for _, name := range []string{"*", "ann", "blue", "bob", "cyd", "green", "red", "white"} {
+				list = append(list, m.overOf(spec, &n, quota.Holder{Kind: kind, Name: name})...)
+			}
+		}
+	}
+	return list
+}
+
+func (m *holdersModel) overOf(spec quota.TreeSpec, n *quota.NodeSpec, who quota.Holder) []quota.Overuse {
+	l := principalLimit(n, who)
+	if l == nil {
+		return nil
+	}
+	var list []quota.Overuse
+	used, running := m.holds(spec.Name, n.Path, who)
+	for _, most := range l.Limits {
+		if used[most.Resource] > most.Amount {
+			list = append(list, quota.Overuse{
+				Tree: spec.Name, Node: n.Path, Resource: most.Resource, Limit: most.Amount, Used: used[most.Resource], Holder: who,
+			})
+		}
+	}
+	if count := quota.Amount(len(running)); l.Applications > 0 && count > l.Applications {
+		list = append(list, quota.Overuse{
+			Tree: spec.Name, Node: n.Path, Kind: quota.OfApplications, Limit: l.Applications, Used: count, Holder: who,
+		})
+	}
+	return list
+}
+
+// running is how many applications run at a node and below, each user's apart.
+func (m *holdersModel) running(tree, path string) int {
+	running := map[quota.Label]bool{}
+	for _, h := range m.held {
+		for i, c := range h.Claims {
+			if c.Tree == tree && below(h.placed[i], path) && h.Principal.Application != "" {
+				running[quota.Label{Key: h.Principal.User, Value: h.Principal.Application}] = true
+			}
+		}
+	}
+	return len(running)
+}
+
 // principals lists everybody who holds something in a tree or is named there.
 func (m *holdersModel) principals(spec quota.TreeSpec, kind quota.HolderKind) []quota.PrincipalUsage {
 	var list []quota.PrincipalUsage

@@ -68,6 +68,12 @@ func (p *holdersPair) configure(t *rapid.T, name string) {
 	switch {
 	case out.Refused == nil:
 		p.model.trees[name] = spec
+		held := slices.DeleteFunc(out.Configuration.Over, func(o quota.Overuse) bool {
+			return o.Holder.Kind == quota.TheNode && o.Kind == quota.OfResource
+		})
+		if diff := cmp.Diff(p.model.over(spec), held, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("who is over in %+v (-model +ledger):\n%s", spec, diff)
+		}
 	case out.Refused.Kind != quota.InUse:
 		t.Fatalf("%+v: %v", spec, out.Refused)
 	}

@@ -26,8 +26,8 @@ type Configuration struct {
 	// Changes tree by tree: resources, then nodes parents before children, removed nodes last. Empty if everything was so
 	// already.
 	Changes []Change
-	// Over lists the nodes above a limit, at most MaxOver: of the trees that ApplyTrees named, or the node of SetLimits.
-	// A repeat does not list them again.
+	// Over lists what is above a limit, at most MaxOver: of the trees that ApplyTrees named, or the node of SetLimits. A
+	// repeat does not list it again.
 	Over []Overuse
 	// Effects is set in a dry run only.
 	Effects *Effects
@@ -48,13 +48,18 @@ type RoomChange struct {
 	BeforeBounded, AfterBounded bool
 }
 
-// MaxOver bounds the list of nodes over a limit in a Configuration.
+// MaxOver bounds the list of what is over a limit in a Configuration.
 const MaxOver = 100
 
-// Overuse is a node that holds more than its limit: nothing is evicted, it only cannot grow.
+// Overuse is a node, or a user or group at a node, that holds more than its limit: nothing is evicted, it only cannot grow.
 type Overuse struct {
-	Tree, Node, Resource string
-	Limit, Used          Amount
+	Tree, Node string
+	// Resource is empty if applications are counted.
+	Resource    string
+	Limit, Used Amount
+	// Kind says what is limited, Holder whose limit it is.
+	Kind   ViolationKind
+	Holder Holder
 }
 
 // ChangeKind says what happened to a piece of configuration. The numbers are part of the snapshot format.

@@ -15,7 +15,7 @@ func (l *Ledger) planMaintenance(c SetMaintenance) plan {
 		effects: func() *Effects { return &Effects{} },
 	}
 	if !c.On {
-		p.over = t.over(MaxOver)
+		p.over = t.over(MaxOver, t.accounts.over(nil))
 	}
 	return p
 }

@@ -96,6 +96,31 @@ func (s *succession) carryUsage() {
 	s.draft.repool()
 }
 
+// carryAccounts gives the draft, unless it has them, the accounts of users and groups: those of the old tree do not know
+// its nodes. What is held keeps its home, so the tracks are enough.
+func (s *succession) carryAccounts() {
+	if s.old == nil || s.draft.accounts.tracks != nil {
+		return
+	}
+	s.draft.root.walk(func(n *node) bool {
+		n.applications = 0
+		return true
+	})
+	for _, was := range s.old.accounts.tracks { // sums, in whatever order
+		is := &track{trackKey: was.trackKey, claims: was.claims}
+		is.home = s.next[was.home]
+		for _, p := range was.held {
+			is.held = append(is.held, placedAmount{s.draft.resource(p.resource.Name), p.amount})
+		}
+		is.enter()
+		is.count(is.held, is.claims, 1)
+	}
+}
+
+func (t *tree) limitsPrincipals() bool {
+	return !t.root.walk(func(n *node) bool { return n.rules == nil && n.spec.Applications == 0 })
+}
+
 // addUp recomputes the usage of the subtree from own usage.
 func (n *node) addUp() {
 	copy(n.subtree, n.own)

@@ -29,7 +29,10 @@ func fromChanges(changes []quota.Change) []*quoratev1.Change {
 func fromConfiguration(c quota.Configuration, index uint64, repeated bool) *quoratev1.ConfigurationResult {
 	wire := &quoratev1.ConfigurationResult{Revision: c.Revision, Changes: fromChanges(c.Changes), Index: index, Repeated: repeated}
 	for _, o := range c.Over {
-		wire.Over = append(wire.Over, &quoratev1.Overuse{Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used)})
+		wire.Over = append(wire.Over, &quoratev1.Overuse{
+			Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used),
+			Kind: violationKinds[o.Kind], HolderKind: holderKinds[o.Holder.Kind], Holder: o.Holder.Name,
+		})
 	}
 	if c.Effects != nil {
 		wire.Rooms, wire.Admitted = fromRooms(c.Effects.Rooms), c.Effects.Admitted

@@ -68,7 +68,7 @@ func (c *cli) printResult(answer proto.Message, result *quoratev1.ConfigurationR
 	})
 }
 
-// drawResult writes a line for each difference, for each node that is over its limit now, and for each effect.
+// drawResult writes a line for each difference, for each limit that something is over now, and for each effect.
 func (u units) drawResult(p *page, result *quoratev1.ConfigurationResult) {
 	for _, change := range result.GetChanges() {
 		p.line("%s", u.change(change))
@@ -76,7 +76,7 @@ func (u units) drawResult(p *page, result *quoratev1.ConfigurationResult) {
 	for _, over := range result.GetOver() {
 		at := place{over.GetTree(), over.GetNode()}
 		amount := func(n int64) string { return u.amount(over.GetTree(), over.GetResource(), n) }
-		p.line("! %s  %s: uses %s of %s, %s over; nothing is taken away, it only cannot grow", at, over.GetResource(),
+		p.line("! %s  %s: uses %s of %s, %s over; nothing is taken away, it only cannot grow", at, limited(over),
 			amount(over.GetUsed()), amount(over.GetLimit()), amount(over.GetUsed()-over.GetLimit()))
 	}
 	for _, room := range result.GetRooms() {

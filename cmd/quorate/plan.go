@@ -22,7 +22,7 @@ func newPlanCmd(c *cli) *cobra.Command {
 		Long: `Show what "quorate apply" would change, without changing anything:
 
   + added, ~ changed, - removed
-  !  a node would use more than its new limit
+  !  a node, or a user or group there, would use more than its new limit
   <  a node would have no room for a claim any more
   >  a node would have room for a claim again
   *  a request that was denied lately would be granted
