@@ -121,8 +121,10 @@ func (h *higher) begin(v Violation) *raised {
 	r := &raised{Raise: Raise{Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder, From: v.Limit, To: v.Limit}}
 	if v.Kind == OfResource && v.Holder.Kind == TheNode {
 		t := h.ledger.trees[v.Tree]
-		if n := t.byPath[v.Node]; n != nil { // it may be one that the request would make
+		if n := t.byPath[v.Node]; n != nil {
 			r.at(n, t.resource(v.Resource).index)
+		} else { // the request would make it
+			r.Unconfigured = true
 		}
 	}
 	h.list = append(h.list, r)
@@ -131,7 +133,7 @@ func (h *higher) begin(v Violation) *raised {
 
 func (r *raised) at(n *node, resource int) {
 	r.node, r.resource, r.before, r.From = n, resource, n.limits[resource], n.effective(resource).ceiling()
-	r.To = r.From
+	r.To, r.Unconfigured = r.From, n.made
 }
 
 // leaveOut drops every raise that the others can do without, those of the leaves first: room that all share is dearer.

@@ -135,6 +135,9 @@ func (u units) drawRemedy(p *page, remedy *quoratev1.Remedy) {
 func (u units) raise(r *quoratev1.Raise) string {
 	at := place{r.GetTree(), r.GetNode()}
 	amount := func(n int64) string { return u.amount(r.GetTree(), r.GetResource(), n) }
+	if r.GetUnconfigured() {
+		return "# " + at.String() + "  " + limited(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo()) + ", a node to be configured first"
+	}
 	if r.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED &&
 		r.GetHolderKind() == quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED {
 		return "quorate limits set " + at.String() + " " + r.GetResource() + "=" + amount(r.GetTo())
