@@ -8,7 +8,7 @@ type plan struct {
 	undo []TreeUndo
 	// commit carries it out; it cannot fail.
 	commit func()
-	// over lists the nodes that the change would leave over a limit, at most MaxOver.
+	// over lists what the change would leave over a limit, at most MaxOver.
 	over []Overuse
 	// effects works out what the change would mean for the requests to come, before it is carried out.
 	effects func() *Effects

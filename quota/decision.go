@@ -39,6 +39,8 @@ type Raise struct {
 	Kind                 ViolationKind
 	Holder               Holder
 	From, To             Amount
+	// Unconfigured is true for a node that is, or would be, made on demand: to have a limit it must be configured first.
+	Unconfigured bool
 }
 
 // ViolationKind says what is limited. The numbers are part of the snapshot format.

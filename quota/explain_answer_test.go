@@ -94,7 +94,11 @@ func (p *player) remedy(r *quota.Remedy) {
 		if raise.Kind == quota.OfApplications {
 			what = "applications"
 		}
-		p.say("  raise %s%s of %s from %d to %d", raise.Holder, what, quota.Place(raise.Tree, raise.Node), raise.From, raise.To)
+		configure := ""
+		if raise.Unconfigured {
+			configure = ", which must be configured first"
+		}
+		p.say("  raise %s%s of %s from %d to %d%s", raise.Holder, what, quota.Place(raise.Tree, raise.Node), raise.From, raise.To, configure)
 	}
 	if len(r.Releases) > 0 {
 		p.say("  or release %s", strings.Join(r.Releases, " "))

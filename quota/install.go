@@ -74,7 +74,7 @@ func (l *Ledger) replace(s *succession) {
 // restructures is true for a change after which claims may have to be counted elsewhere.
 func (c Change) restructures() bool {
 	switch c.Field {
-	case "node", "path", "policy", "hard", "principals":
+	case "node", "path", "policy", "hard":
 		return true
 	}
 	return strings.HasPrefix(c.Field, "resource ")

@@ -19,13 +19,23 @@ type raised struct {
 // put raises the limit, take lowers it again.
 func (r *raised) put() {
 	if r.node != nil {
-		r.node.limits[r.resource], r.node.ceilings[r.resource] = AtMost(r.To), r.To
+		r.node.swapLimit(r.resource, AtMost(r.To))
 	}
 }
 
 func (r *raised) take() {
 	if r.node != nil {
-		r.node.limits[r.resource], r.node.ceilings[r.resource] = r.before, r.From
+		r.node.swapLimit(r.resource, r.before)
+	}
+}
+
+// swapLimit puts another limit in force, as SetLimits does.
+func (n *node) swapLimit(resource int, limit Limit) {
+	n.limits[resource] = limit
+	n.ceilings[resource] = n.ceiling(resource)
+	if n.pools != nil {
+		ceiling := n.effective(resource).ceiling()
+		n.adjust(resource, func(p *pool) { p.limit = ceiling })
 	}
 }
 
@@ -111,8 +121,10 @@ func (h *higher) begin(v Violation) *raised {
 	r := &raised{Raise: Raise{Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder, From: v.Limit, To: v.Limit}}
 	if v.Kind == OfResource && v.Holder.Kind == TheNode {
 		t := h.ledger.trees[v.Tree]
-		if n := t.byPath[v.Node]; n != nil { // it may be one that the request would make
+		if n := t.byPath[v.Node]; n != nil {
 			r.at(n, t.resource(v.Resource).index)
+		} else { // the request would make it
+			r.Unconfigured = true
 		}
 	}
 	h.list = append(h.list, r)
@@ -120,7 +132,8 @@ func (h *higher) begin(v Violation) *raised {
 }
 
 func (r *raised) at(n *node, resource int) {
-	r.node, r.resource, r.before, r.From, r.To = n, resource, n.limits[resource], n.ceilings[resource], n.ceilings[resource]
+	r.node, r.resource, r.before, r.From = n, resource, n.limits[resource], n.effective(resource).ceiling()
+	r.To, r.Unconfigured = r.From, n.made
 }
 
 // leaveOut drops every raise that the others can do without, those of the leaves first: room that all share is dearer.

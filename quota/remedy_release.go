@@ -12,26 +12,29 @@ const (
 	maxSingles = 20
 )
 
-// candidate is a held allocation whose end would give back some of what is missing.
-type candidate struct {
-	a *Allocation
-	// gives has what its end gives back of each violated limit.
-	gives []Amount
+// releasing looks for releases that give back what is missing of each violated limit.
+type releasing struct {
+	*search
+	violations []Violation
+	missing    []Amount
+	candidates []candidate
 }
 
 // releases are the ids of held allocations whose end would admit the request, by fence: a single one if that is enough,
-// the smallest, or else a set of which none can be left out. It is not always the smallest set there is. Nil if the
-// newest records do not have one.
+// the smallest, or else a set of which none can be left out or exchanged for a smaller one. It is not always the smallest
+// set there is. Nil if the newest records do not have one.
 func (s *search) releases(violations []Violation) []string {
-	violations = violations[:min(len(violations), maxEventViolations)]
-	missing := make([]Amount, len(violations))
-	for i, v := range violations {
-		missing[i] = v.Missing()
+	r := &releasing{search: s, violations: violations[:min(len(violations), maxEventViolations)]}
+	for _, v := range r.violations {
+		r.missing = append(r.missing, v.Missing())
 	}
-	candidates := s.candidates(violations)
-	chosen := s.single(candidates, missing)
+	r.findCandidates()
+	chosen := r.single()
 	if chosen == nil {
-		chosen = s.several(candidates, missing)
+		chosen = r.several()
+	}
+	if chosen == nil && r.leaveOutOwn() {
+		chosen = r.several()
 	}
 	slices.SortFunc(chosen, func(a, b *Allocation) int { return cmp.Compare(a.fence, b.fence) })
 	var ids []string
@@ -41,109 +44,113 @@ func (s *search) releases(violations []Violation) []string {
 	return ids
 }
 
-// candidates are found among the newest held allocations, the newest first.
-func (s *search) candidates(violations []Violation) []candidate {
+// lacks are what is still missing beside what some allocations give.
+func (r *releasing) lacks(chosen []*Allocation) []Amount {
+	rest := slices.Clone(r.missing)
+	for i, given := range r.gives(chosen) {
+		rest[i] = max(0, rest[i]-given)
+	}
+	return rest
+}
+
+// enough are the allocations that each give what is missing, the smallest first.
+func (r *releasing) enough(missing []Amount) []candidate {
 	var list []candidate
-	looked := 0
-	for _, a := range s.ledger.held.Backward() {
-		if looked == scanned {
-			break
-		}
-		looked++
-		c := candidate{a: a, gives: make([]Amount, len(violations))}
-		for i, v := range violations {
-			c.gives[i] = a.gives(v)
-		}
-		if slices.Max(c.gives) > 0 {
+	for _, c := range r.candidates {
+		if len(c.as) == 1 && c.covers(missing) {
 			list = append(list, c)
 		}
 	}
+	slices.SortStableFunc(list, func(x, y candidate) int { return cmp.Compare(r.size(x), r.size(y)) })
 	return list
 }
 
-// gives is how much of a violated limit the end of the allocation would give back.
-func (a *Allocation) gives(v Violation) Amount {
-	var sum Amount
-	for i := range a.claims {
-		c := &a.claims[i]
-		if c.at.treeName != v.Tree || !within(c.countedAt(v.Holder).path, v.Node) || !a.countsFor(c, v.Holder) {
-			continue
-		}
-		if v.Kind == OfApplications {
-			return 1 // if it is the last of its application
-		}
-		for _, p := range c.amounts {
-			if p.resource.Name == v.Resource {
-				sum += p.amount
-			}
-		}
-	}
-	return sum
-}
-
-// countedAt is the node where a claim is counted for a holder: principals are counted where the claim belongs.
-func (c *placedClaim) countedAt(h Holder) *node {
-	if h.Kind == TheNode {
-		return c.at
-	}
-	return c.home()
-}
-
-func (a *Allocation) countsFor(c *placedClaim, h Holder) bool {
-	switch h.Kind {
-	case AUser:
-		return a.principal().User == h.Name
-	case AGroup:
-		return c.more != nil && c.more.group == h.Name
-	case TheNode:
-	}
-	return true
-}
-
 // single is the smallest allocation that is enough alone.
-func (s *search) single(candidates []candidate, missing []Amount) []*Allocation {
-	var enough []candidate
-	for _, c := range candidates {
-		if !slices.ContainsFunc(shortfalls(missing, c.gives), func(lack Amount) bool { return lack > 0 }) {
-			enough = append(enough, c)
-		}
-	}
-	slices.SortStableFunc(enough, func(x, y candidate) int { return slices.Compare(x.gives, y.gives) })
+func (r *releasing) single() []*Allocation {
+	enough := r.enough(r.missing)
 	for _, c := range enough[:min(len(enough), maxSingles)] {
-		if s.admitsWithout([]*Allocation{c.a}) {
-			return []*Allocation{c.a}
+		if r.admitsWithout(c.as) {
+			return c.as
 		}
 	}
 	return nil
 }
 
-// shortfalls are what is still missing beside what is given.
-func shortfalls(missing, gives []Amount) []Amount {
-	rest := make([]Amount, len(missing))
-	for i := range missing {
-		rest[i] = max(0, missing[i]-gives[i])
-	}
-	return rest
-}
-
-// several chooses whoever gives most of what is still missing, until nothing is, and then leaves out whom it can.
-func (s *search) several(candidates []candidate, missing []Amount) []*Allocation {
-	var chosen []*Allocation
-	rest := missing
-	for slices.Max(rest) > 0 {
-		i := mostHelpful(candidates, rest)
-		if i < 0 || len(chosen) == maxReleases {
-			return nil
-		}
-		chosen, rest = append(chosen, candidates[i].a), shortfalls(rest, candidates[i].gives)
-		candidates = slices.Delete(candidates, i, i+1)
-	}
-	if !s.admitsWithout(chosen) {
+// several chooses whoever gives most of what is still missing, until the request is admitted, and then leaves out whom it
+// can, and exchanges others for smaller ones.
+func (r *releasing) several() []*Allocation {
+	all := r.candidates
+	defer func() { r.candidates = all }()
+	chosen := r.choose()
+	if chosen == nil {
 		return nil
 	}
+	r.candidates = all
+	chosen = r.leaveOut(chosen)
+	return r.leaveOut(r.exchange(chosen))
+}
+
+// choose goes on when nothing is missing any more by the numbers and the request is denied all the same: what a cohort
+// does not lend, for example, is given back to nobody else.
+func (r *releasing) choose() []*Allocation {
+	var chosen []*Allocation
+	for rest := r.missing; ; rest = r.lacks(chosen) {
+		if slices.Max(rest) <= 0 {
+			if r.admitsWithout(chosen) {
+				return chosen
+			}
+			rest = r.missing
+		}
+		i := mostHelpful(r.candidates, rest)
+		if i < 0 || len(chosen)+len(r.candidates[i].as) > maxReleases {
+			return nil
+		}
+		next := r.candidates[i].as
+		chosen = append(chosen, next...)
+		r.leave(next, chosen)
+	}
+}
+
+// mostHelpful is the candidate that gives most of what is missing for each allocation of it; -1 if none gives anything.
+func mostHelpful(candidates []candidate, missing []Amount) int {
+	best, most := -1, 0.0
+	for i, c := range candidates {
+		if help := c.helps(missing) / float64(len(c.as)); help > most {
+			best, most = i, help
+		}
+	}
+	return best
+}
+
+// leave takes those who are chosen next out of the candidates. What is left of an application then gives all of it.
+func (r *releasing) leave(next, chosen []*Allocation) {
+	gone := func(a *Allocation) bool { return slices.Contains(next, a) }
+	var list []candidate
+	for _, c := range r.candidates {
+		if slices.ContainsFunc(c.as, gone) {
+			c = r.without(c, gone, chosen)
+		}
+		if len(c.as) > 0 {
+			list = append(list, c)
+		}
+	}
+	r.candidates = list
+}
+
+// without is what is left of a candidate beside those who are chosen.
+func (r *releasing) without(c candidate, gone func(*Allocation) bool, chosen []*Allocation) candidate {
+	left := slices.DeleteFunc(slices.Clone(c.as), gone)
+	together := r.gives(slices.Concat(chosen, left))
+	for i, given := range r.gives(chosen) {
+		together[i] -= given
+	}
+	return candidate{left, together}
+}
+
+func (r *releasing) leaveOut(chosen []*Allocation) []*Allocation {
 	for i := 0; i < len(chosen); {
 		fewer := slices.Delete(slices.Clone(chosen), i, i+1)
-		if s.admitsWithout(fewer) {
+		if r.admitsWithout(fewer) {
 			chosen = fewer
 		} else {
 			i++
@@ -152,21 +159,24 @@ func (s *search) several(candidates []candidate, missing []Amount) []*Allocation
 	return chosen
 }
 
-// mostHelpful is the candidate that gives the largest parts of what is missing, added up; -1 if none gives anything.
-func mostHelpful(candidates []candidate, missing []Amount) int {
-	best, most := -1, 0.0
-	for i, c := range candidates {
-		help := 0.0
-		for j, lack := range missing {
-			if lack > 0 {
-				help += float64(min(lack, c.gives[j])) / float64(lack)
+// exchange replaces those of whom a smaller part would do by the smallest that is enough beside the others.
+func (r *releasing) exchange(chosen []*Allocation) []*Allocation {
+	for i, a := range chosen {
+		others := slices.Delete(slices.Clone(chosen), i, i+1)
+		size := r.size(candidate{gives: r.gives([]*Allocation{a})})
+		for _, c := range r.enough(r.lacks(others)) {
+			if r.size(c) >= size {
+				break
+			}
+			if !slices.Contains(others, c.as[0]) {
+				if swapped := append(others, c.as[0]); r.admitsWithout(swapped) {
+					chosen = slices.Insert(others, i, c.as[0])
+				}
+				break
 			}
 		}
-		if help > most {
-			best, most = i, help
-		}
 	}
-	return best
+	return chosen
 }
 
 // admitsWithout asks whether the request would be admitted after the release of some held allocations.

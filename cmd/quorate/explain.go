@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -14,6 +15,8 @@ type explainOptions struct {
 	*cli
 	requestOptions
 	past string // the id of a request that was made; empty for a hypothetical one
+	// described is true if any flag of a request was given.
+	described bool
 }
 
 func newExplainCmd(c *cli) *cobra.Command {
@@ -35,6 +38,7 @@ A denial is an answer here: the exit code is 0. For an exit code that tells, use
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.past = strings.Join(args, "")
+			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { o.described = o.described || f.Changed })
 			return o.run(cmd.Context())
 		},
 	}
@@ -44,8 +48,8 @@ A denial is an answer here: the exit code is 0. For an exit code that tells, use
 
 func (o *explainOptions) run(ctx context.Context) error {
 	switch {
-	case o.past != "" && len(o.claims.list) > 0:
-		return usagef("explain either the request %s or a new one with --at, not both", o.past)
+	case o.past != "" && o.described:
+		return usagef("explain either the request %s, without flags of a request, or a new one with --at", o.past)
 	case o.past == "" && len(o.claims.list) == 0:
 		return usagef("say which request: its ID, or --at TREE:node/path --amount RESOURCE=AMOUNT")
 	case o.past == "":
@@ -131,6 +135,9 @@ func (u units) drawRemedy(p *page, remedy *quoratev1.Remedy) {
 func (u units) raise(r *quoratev1.Raise) string {
 	at := place{r.GetTree(), r.GetNode()}
 	amount := func(n int64) string { return u.amount(r.GetTree(), r.GetResource(), n) }
+	if r.GetUnconfigured() {
+		return "# " + at.String() + "  " + limited(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo()) + ", a node to be configured first"
+	}
 	if r.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED &&
 		r.GetHolderKind() == quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED {
 		return "quorate limits set " + at.String() + " " + r.GetResource() + "=" + amount(r.GetTo())

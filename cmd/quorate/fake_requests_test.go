@@ -109,6 +109,7 @@ func explained() *quoratev1.Decision {
 					Tree: "tenants", Node: "tenant-1", Resource: "ram", From: 1 << 30, To: 2 << 30,
 					Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 				},
+				{Tree: "tenants", Node: "new", Resource: "servers", From: 1, To: 2, Unconfigured: true},
 			},
 			Releases: []string{"workflow-1", "request-1"},
 		},

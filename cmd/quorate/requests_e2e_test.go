@@ -22,7 +22,7 @@ func TestReservationsOverTheRealThing(t *testing.T) {
 		{"release kept", 0, "released"},
 		{"allocate --id dropped --reserve 1h " + web, 0, "reserved"},
 		{"cancel dropped", 0, "cancelled"},
-		{"cancel dropped", 0, "cancelled before"},
+		{"cancel dropped", 0, "ended before"},
 		{"confirm dropped", 5, "ended"},
 		{"confirm nobody", 1, "nobody"},
 		{"allocate --id short --reserve 1ms " + web, 0, "reserved"},
@@ -38,6 +38,7 @@ func TestReservationsOverTheRealThing(t *testing.T) {
 	}
 	playSteps(t, f, []step{
 		{"confirm short", 5, "ended"},
+		{"cancel short", 0, "ended before"},
 		{"events --kind expired", 0, "short"},
 		{"allocate --id next " + web, 0, "granted"},
 	})
@@ -58,6 +59,7 @@ func TestARemedyHelps(t *testing.T) {
 		{"explain" + wanted, 0, "it would be denied"},
 		{"explain --at cern:atlas/operations/web --amount cores=15", 0, "it would be granted"},
 		{"explain old;1", 0, "held"},
+		{"explain old;1 --user ann", 2, "without flags of a request"},
 		{"explain nobody", 1, "nobody"},
 		{"events --id new", 0, "denied"},
 	})

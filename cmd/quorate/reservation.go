@@ -63,8 +63,8 @@ func (c *cli) cancel(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if answer.GetRepeated() {
-		c.say("it was cancelled before; this call changed nothing")
+	if answer.GetRepeated() { // in whatever way: the table says which
+		c.say("it had ended before; this call changed nothing")
 	} else {
 		c.say("cancelled")
 	}

@@ -484,7 +484,9 @@ type Raise struct {
 	// The limit in force.
 	From int64 `protobuf:"varint,7,opt,name=from,proto3" json:"from,omitempty"`
 	// The least limit that would do.
-	To            int64 `protobuf:"varint,8,opt,name=to,proto3" json:"to,omitempty"`
+	To int64 `protobuf:"varint,8,opt,name=to,proto3" json:"to,omitempty"`
+	// True for a node that is, or would be, made on demand: to have a limit it must be added to the configuration.
+	Unconfigured  bool `protobuf:"varint,9,opt,name=unconfigured,proto3" json:"unconfigured,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -573,6 +575,13 @@ func (x *Raise) GetTo() int64 {
 		return x.To
 	}
 	return 0
+}
+
+func (x *Raise) GetUnconfigured() bool {
+	if x != nil {
+		return x.Unconfigured
+	}
+	return false
 }
 
 // Violation is one limit that a request would break.
@@ -888,7 +897,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\"O\n" +
 	"\x06Remedy\x12)\n" +
 	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x12\x1a\n" +
-	"\breleases\x18\x02 \x03(\tR\breleases\"\xef\x01\n" +
+	"\breleases\x18\x02 \x03(\tR\breleases\"\x93\x02\n" +
 	"\x05Raise\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -898,7 +907,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"holderKind\x12\x16\n" +
 	"\x06holder\x18\x06 \x01(\tR\x06holder\x12\x12\n" +
 	"\x04from\x18\a \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\b \x01(\x03R\x02to\"\xb1\x02\n" +
+	"\x02to\x18\b \x01(\x03R\x02to\x12\"\n" +
+	"\funconfigured\x18\t \x01(\bR\funconfigured\"\xb1\x02\n" +
 	"\tViolation\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
