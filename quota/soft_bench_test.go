@@ -179,6 +179,21 @@ func BenchmarkSoftTenth(b *testing.B) {
 	}
 }
 
+// BenchmarkSoftUnlike: one op is a claim with room in its leaf, and its release, while many borrow at the root who belong to
+// that leaf. No two of them hold the same, and none fits when the room is free again.
+func BenchmarkSoftUnlike(b *testing.B) {
+	for _, borrowers := range []int{100, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("borrowers=%d", borrowers), func(b *testing.B) {
+			spec, leaves := softTree(10, 1, 0, quota.MaxAmount)
+			l := softLedger(b, spec, leaves, 0)
+			for i := range borrowers {
+				hold(b, l, jobID(i), leaves[0], quota.Amount(2+i), quota.Standing{})
+			}
+			pairsAt(b, l, leaves[:1])
+		})
+	}
+}
+
 // BenchmarkSoftReclaim: one op is a claim of a free share that preempts a borrower at the root, its release, and the
 // borrower again.
 func BenchmarkSoftReclaim(b *testing.B) {

@@ -75,12 +75,18 @@ func (b *bench) all() []seated {
 	if b == nil {
 		return nil
 	}
-	var list []seated
-	for branch, rows := range b.branches {
-		for _, r := range rows {
-			for seat, who := range r.sitters.all() {
-				list = append(list, seated{sitter: who, seat: seat, slides: branch != nil})
+	slides := map[sitter]bool{}
+	for _, l := range b.lines {
+		for _, r := range l.rows {
+			for _, who := range r.sitters.all() {
+				slides[who] = true
 			}
+		}
+	}
+	var list []seated
+	for _, c := range b.crowds {
+		for seat, who := range c.sitters.all() {
+			list = append(list, seated{sitter: who, seat: seat, slides: slides[who]})
 		}
 	}
 	return list
@@ -143,13 +149,11 @@ func (l *Ledger) borrowersOutside(s *succession) []Breach {
 	var breaches []Breach
 	s.old.root.walk(func(n *node) bool {
 		away, at := 0, s.next[n]
-		for _, r := range n.bench.rows(func(*row) bool { return true }) {
-			for _, who := range r.sitters.all() {
-				a, _ := l.held.Get(who.fence)
-				home := s.next[a.claims[who.claim].home()]
-				if home != nil && at != nil && home != at && home.within(at) && !home.borrowsFrom(at) {
-					away++
-				}
+		for _, sits := range n.bench.all() {
+			a, _ := l.held.Get(sits.fence)
+			home := s.next[a.claims[sits.claim].home()]
+			if home != nil && at != nil && home != at && home.within(at) && !home.borrowsFrom(at) {
+				away++
 			}
 		}
 		if away > 0 {
