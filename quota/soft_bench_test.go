@@ -3,6 +3,7 @@ package quota_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/quorate/quorate/quota"
@@ -255,16 +256,29 @@ func BenchmarkSoftPriority(b *testing.B) {
 	}
 }
 
-// BenchmarkSoftUpdate changes a limit of a tree of a thousand nodes in which a hundred thousand claims sit.
+// BenchmarkSoftUpdate changes a limit of a tree of a thousand nodes in which a hundred thousand claims sit, or adds and removes
+// a node, after which everybody finds his seat anew.
 func BenchmarkSoftUpdate(b *testing.B) {
-	spec, leaves := softTree(1000, quota.MaxAmount, quota.MaxAmount, quota.MaxAmount)
-	l := softLedger(b, spec, leaves, 100_000)
-	timed(b, func(i int) {
-		spec.Nodes[1].Limits = []quota.ResourceLimit{
-			{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount - quota.Amount(i%2) - 1)}, {Resource: "memory", Limit: quota.AtMost(quota.MaxAmount)},
-		}
-		if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}); out.Configuration == nil {
-			b.Fatalf("%+v", out)
-		}
-	})
+	for _, change := range []string{"limit", "node"} {
+		b.Run(change, func(b *testing.B) {
+			l, _ := crowded(b, 1000, 100_000, 9)
+			spec, refused := l.View().Tree("t")
+			if refused != nil {
+				b.Fatal(refused)
+			}
+			root, last := spec.Nodes[0].Limits[1], spec.Nodes[len(spec.Nodes)-1]
+			timed(b, func(i int) {
+				update := spec
+				if change == "limit" {
+					spec.Nodes[0].Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount - quota.Amount(i%2) - 1)}, root}
+				} else if i%2 == 0 {
+					last.Path = "new"
+					update.Nodes = append(slices.Clone(spec.Nodes), last)
+				}
+				if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{update}}); out.Configuration == nil {
+					b.Fatalf("%+v", out)
+				}
+			})
+		})
+	}
 }
