@@ -42,7 +42,7 @@ func agree(t *rapid.T) {
 			p.apply(t, quotatest.Tree(name).Draw(t, "first trees"))
 		}
 	}
-	p.steps(t, 60, quotatest.Commands())
+	p.steps(t, 60, func() quota.Command { return quotatest.Commands().Draw(t, "command") })
 }
 
 // TestBorrowingAgainstOracle does the same with claims that borrow, push each other up and out, and slide down.
@@ -55,11 +55,33 @@ func agreeOnBorrowing(t *rapid.T) {
 	for _, name := range []string{"t", "u"} {
 		p.apply(t, quotatest.BorrowingTree(name).Draw(t, "first trees"))
 	}
-	p.steps(t, 100, quotatest.BorrowingCommands())
+	p.steps(t, 100, func() quota.Command {
+		if quotatest.Die(t, 25, "grow") == 0 {
+			return p.grown(t, quotatest.TreeNames[quotatest.Die(t, 2, "tree")])
+		}
+		return quotatest.BorrowingCommands().Draw(t, "command")
+	})
+}
+
+// grown is a tree with one more node, so that claims which borrow there may have to go home, or with one less.
+func (p *pair) grown(t *rapid.T, name string) quota.ApplyTrees {
+	spec := p.oracle.trees[name]
+	spec.Nodes = slices.Clone(spec.Nodes)
+	at := quotatest.Die(t, len(spec.Nodes), "node")
+	if at > 0 && p.oracle.isLeaf(name, spec.Nodes[at].Path) && quotatest.Die(t, 3, "less") == 0 {
+		spec.Nodes = slices.Delete(spec.Nodes, at, at+1)
+	} else {
+		n := quota.NodeSpec{Path: strings.TrimPrefix(spec.Nodes[at].Path+"/new", "/")}
+		for _, r := range spec.Resources {
+			n.Limits = append(n.Limits, quota.ResourceLimit{Resource: r.Name, Limit: quota.AtMost(quota.Amount(quotatest.Die(t, 4, "limit")))})
+		}
+		spec.Nodes = append(spec.Nodes, n)
+	}
+	return quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
 }
 
 // steps plays commands, and looks at everything now and then.
-func (p *pair) steps(t *rapid.T, n int, commands *rapid.Generator[quota.Command]) {
+func (p *pair) steps(t *rapid.T, n int, next func() quota.Command) {
 	for range n {
 		switch quotatest.Die(t, 10, "step") {
 		case 0:
@@ -69,7 +91,7 @@ func (p *pair) steps(t *rapid.T, n int, commands *rapid.Generator[quota.Command]
 		case 2:
 			p.apply(t, p.said[quotatest.Die(t, len(p.said), "again")])
 		default:
-			p.apply(t, commands.Draw(t, "command"))
+			p.apply(t, next())
 		}
 		if err := p.ledger.Check(); err != nil {
 			t.Fatal(err)

@@ -8,21 +8,12 @@ import (
 
 // Sitting are the ids of the allocations that have a claim at a borrowing node, by seat.
 func (v View) Sitting(tree, path string) []string {
-	type seated struct {
-		seat uint64
-		id   string
-	}
-	var list []seated
-	for _, r := range v.ledger.trees[tree].byPath[path].bench.rows(func(*row) bool { return true }) {
-		for seat, who := range r.sitters.all() {
-			a, _ := v.ledger.held.Get(who.fence)
-			list = append(list, seated{seat, a.id})
-		}
-	}
+	list := v.ledger.trees[tree].byPath[path].bench.all()
 	slices.SortFunc(list, func(a, b seated) int { return cmp.Compare(a.seat, b.seat) })
 	ids := make([]string, len(list))
 	for i, s := range list {
-		ids[i] = s.id
+		a, _ := v.ledger.held.Get(s.fence)
+		ids[i] = a.id
 	}
 	return ids
 }

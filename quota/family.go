@@ -106,7 +106,7 @@ func (s *succession) overfull() []Breach {
 	s.draft.root.walk(func(n *node) bool {
 		for i, r := range s.draft.resources {
 			used, limit := n.subtree[i], n.ceilings[i]
-			if used <= limit || used <= n.heldBefore(r) || n.borrows == BorrowBounded {
+			if used <= limit || used <= s.heldBefore(n, r) || n.borrows == BorrowBounded {
 				continue
 			}
 			breaches = append(breaches, Breach{
@@ -119,15 +119,20 @@ func (s *succession) overfull() []Breach {
 	return breaches
 }
 
-// heldBefore is what the node held before the change.
-func (n *node) heldBefore(r *resource) Amount {
+// heldBefore is what the draft's node held before the change, and would have held if those who come home had not borrowed.
+func (s *succession) heldBefore(n *node, r *resource) Amount {
 	if n.from == nil {
 		return 0
 	}
-	if known := n.from.tree.resource(r.Name); known != nil {
-		return n.from.subtree[known.index]
+	known := s.old.resource(r.Name)
+	if known == nil {
+		return 0
 	}
-	return 0
+	held := n.from.subtree[known.index]
+	if belongs := s.belongs[n.from]; belongs != nil {
+		held = held.plus(belongs[known.index])
+	}
+	return held
 }
 
 // breached makes the refusal that lists every breach.

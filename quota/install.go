@@ -35,6 +35,7 @@ func (n *node) enter(l *Ledger) {
 func (l *Ledger) replace(s *succession) {
 	t := s.old
 	l.nodes += len(s.draft.byPath) - len(t.byPath)
+	s.countHomings(-1) // reseat moves the claims themselves
 	t.settings, t.governed = s.draft.settings, s.draft.governed
 	before, resources := t.seating(), t.resources
 	t.adoptResources(s.draft.resources)

@@ -101,11 +101,7 @@ func (o *oracle) judgeTree(spec quota.TreeSpec) verdict {
 	if breaches := append(breachesOf(spec), o.borrowersOutside(spec)...); len(breaches) > 0 {
 		return verdict{refused: quota.PolicyBreach, breaches: breaches}
 	}
-	var v verdict
-	for _, n := range spec.Nodes {
-		v.over = append(v.over, o.over(spec, n.Path)...)
-	}
-	return v
+	return verdict{over: o.overAfter(spec)}
 }
 
 // comparePlaces orders parents before children and siblings by name.
@@ -184,6 +180,25 @@ func (o *oracle) takesWhatIsHeld(spec quota.TreeSpec) bool {
 		}
 	}
 	return false
+}
+
+// overAfter lists what the nodes of spec will hold above their limits when everybody has found his seat.
+func (o *oracle) overAfter(spec quota.TreeSpec) []quota.Overuse {
+	before, known := o.trees[spec.Name]
+	saved := o.save()
+	o.trees = maps.Clone(o.trees)
+	o.trees[spec.Name] = spec
+	o.reseat(spec.Name, before)
+	var list []quota.Overuse
+	for _, n := range spec.Nodes {
+		list = append(list, o.over(spec, n.Path)...)
+	}
+	o.restore(saved)
+	delete(o.trees, spec.Name)
+	if known {
+		o.trees[spec.Name] = before
+	}
+	return list
 }
 
 // over lists what a node holds above the limits of spec.

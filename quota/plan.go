@@ -133,11 +133,8 @@ func (l *Ledger) planTree(w wish) (*succession, *Error) {
 	if err := l.checkKept(draft, w.field); err != nil {
 		return nil, err
 	}
-	breaches := s.breaches()
-	if old != nil {
-		breaches = append(breaches, l.borrowersOutside(s)...)
-	}
-	if len(breaches) > 0 {
+	stuck := l.bringHome(s)
+	if breaches := append(s.breaches(), stuck...); len(breaches) > 0 {
 		return nil, breached(breaches)
 	}
 	return s, nil

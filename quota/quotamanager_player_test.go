@@ -33,9 +33,9 @@ type managerNode struct {
 }
 
 type managerOp struct {
-	Do, Tree, ID, Node, Mode string
-	Spec                     json.RawMessage
-	Text                     string
+	Do, Tree, ID, Node, To, Mode string
+	Spec                         json.RawMessage
+	Text                         string
 }
 
 type managerConsumer struct {
@@ -62,17 +62,19 @@ type manager struct {
 	t         *testing.T
 	ledger    *quota.Ledger
 	now       quota.Instant
-	trees     map[string]managerTree
+	trees     map[string]managerTree       // as edited
+	paths     map[string]map[string]string // of the nodes in the ledger, by tree and name
 	consumers map[string]managerConsumer
 	forced    bool
-	try       string // the id of the last try
+	moves     []quota.Move // of the next update
+	try       string       // the id of the last try
 }
 
 func newManager(t *testing.T, c managerCase) *manager {
 	t.Helper()
 	bounds := quota.DefaultBounds()
 	bounds.TombstoneSpan = 100
-	m := &manager{t: t, ledger: quota.New(bounds), trees: map[string]managerTree{}, consumers: map[string]managerConsumer{}, forced: c.Mode == "maintenance"}
+	m := &manager{t: t, ledger: quota.New(bounds), trees: map[string]managerTree{}, paths: map[string]map[string]string{}, consumers: map[string]managerConsumer{}, forced: c.Mode == "maintenance"}
 	for _, tree := range c.Trees {
 		m.addTree(tree)
 	}
@@ -109,9 +111,16 @@ func (m *manager) play(op managerOp) (bool, []string) {
 		if err := json.Unmarshal(op.Spec, &n); err != nil {
 			m.t.Fatal(err)
 		}
-		m.trees[op.Tree].Spec.Nodes[op.Node] = n
+		m.edit(op.Tree, op.Node, op.Node, func(nodes map[string]managerNode) { nodes[op.Node] = n })
+		return true, nil
+	case "cacheDeleteNode":
+		m.edit(op.Tree, op.Node, op.Node, func(nodes map[string]managerNode) { delete(nodes, op.Node) })
+		return true, nil
+	case "cacheRenameNode":
+		m.edit(op.Tree, op.Node, op.To, func(nodes map[string]managerNode) { rename(nodes, op.Node, op.To) })
 		return true, nil
 	case "updateTree":
+		defer func() { m.moves = nil }()
 		return m.addTree(m.trees[op.Tree]), nil
 	case "isAllocated":
 		a, refused := m.ledger.View().Allocation(op.ID)
@@ -123,8 +132,40 @@ func (m *manager) play(op managerOp) (bool, []string) {
 		return m.undo(op.ID), nil
 	case "list":
 		return true, nil
+	case "allocate", "allocateForest", "tryAllocate", "tryAllocateForest":
+		return m.allocate(op)
 	}
-	return m.allocate(op)
+	m.t.Fatalf("what is the call %q?", op.Do)
+	return false, nil
+}
+
+// edit changes the nodes of a tree before its next update, one of which may get another name, and notes which of them move.
+func (m *manager) edit(tree, from, to string, change func(map[string]managerNode)) {
+	nodes, names := m.trees[tree].Spec.Nodes, map[string]string{}
+	for node := range nodes {
+		names[m.path(tree, node)] = node
+	}
+	change(nodes)
+	for _, path := range slices.Sorted(maps.Keys(names)) {
+		node := names[path]
+		if node == from {
+			node = to
+		}
+		if _, still := nodes[node]; still && m.path(tree, node) != path {
+			m.moves = append(m.moves, quota.Move{From: path, To: m.path(tree, node)})
+		}
+	}
+}
+
+func rename(nodes map[string]managerNode, from, to string) {
+	nodes[to] = nodes[from]
+	delete(nodes, from)
+	for name, n := range nodes {
+		if n.Parent == from {
+			n.Parent = to
+			nodes[name] = n
+		}
+	}
 }
 
 func (m *manager) addConsumer(op managerOp) bool {
@@ -206,13 +247,16 @@ func (m *manager) path(tree, name string) string {
 func (m *manager) addTree(tree managerTree) bool {
 	name := tree.Metadata.Name
 	m.trees[name] = tree
-	spec := quota.TreeSpec{Name: name}
+	m.paths[name] = map[string]string{}
+	spec := quota.TreeSpec{Name: name, Moves: m.moves}
 	for _, r := range slices.Sorted(slices.Values(tree.Spec.ResourceNames)) {
 		spec.Resources = append(spec.Resources, quota.Resource{Name: r, Unit: quota.Count})
 	}
-	for node, n := range tree.Spec.Nodes {
+	for _, node := range m.connected(name) {
+		n := tree.Spec.Nodes[node]
 		hard, _ := strconv.ParseBool(n.Hard) // missing is soft
 		ours := quota.NodeSpec{Path: m.path(name, node), Hard: hard}
+		m.paths[name][node] = ours.Path
 		if ours.Path == "" {
 			ours.Policy = "borrowing"
 		}
@@ -233,12 +277,27 @@ func (m *manager) addTree(tree managerTree) bool {
 	return true
 }
 
+// connected are the nodes from which a way leads up to a root; the quota manager leaves the others out.
+func (m *manager) connected(tree string) []string {
+	nodes := m.trees[tree].Spec.Nodes
+	var list []string
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		n, known := nodes[node]
+		for known && n.Parent != "" && n.Parent != "nil" {
+			n, known = nodes[n.Parent]
+		}
+		if known {
+			list = append(list, node)
+		}
+	}
+	return list
+}
+
 // state has a line for every node: what is held in its subtree, and who is counted there, in order.
 func (m *manager) state() []string {
 	var lines []string
-	for name, tree := range m.trees {
-		for node := range tree.Spec.Nodes {
-			path := m.path(name, node)
+	for name, paths := range m.paths {
+		for node, path := range paths {
 			page, refused := m.ledger.View().Usage(name, path, false, false, "", 1)
 			if refused != nil {
 				m.t.Fatal(refused)

@@ -100,21 +100,21 @@ func (s *settling) makeRoom(n *node, onlyLower bool) bool {
 	if n.bench == nil || n.spec.Hard && !top || top && n.policy.Preemption()&PreemptBorrowers == 0 {
 		return false
 	}
-	rows := n.bench.rows(func(r *row) bool {
-		return (!onlyLower || r.Priority < s.claim.standing().Priority) && (!top || s.mayEnd(r))
+	crowds := n.bench.who(func(c *crowd) bool {
+		return (!onlyLower || c.Priority < s.claim.standing().Priority) && (!top || s.mayEnd(c))
 	})
-	if !n.takesAfter(s.claim.amounts, rows) {
+	if !n.takesAfter(s.claim.amounts, crowds) {
 		return false
 	}
-	for queue := turnsOf(rows); !n.takes(s.claim.amounts); queue.next() {
+	for queue := turnsOf(crowds); !n.takes(s.claim.amounts); queue.next() {
 		s.push(queue[0].who, n, top)
 	}
 	return true
 }
 
-// mayEnd is true if the claims of the row may be preempted by the newcomer.
-func (s *settling) mayEnd(r *row) bool {
-	return !r.Unpreemptable && r.Type == s.claim.standing().Type
+// mayEnd is true if the claims of the crowd may be preempted by the newcomer.
+func (s *settling) mayEnd(c *crowd) bool {
+	return !c.Unpreemptable && c.Type == s.claim.standing().Type
 }
 
 func (s *settling) push(who sitter, from *node, top bool) {
@@ -149,17 +149,17 @@ func (s *settling) makeWay(stop *node) bool {
 	if s.claim.standing().Priority <= 0 || s.claim.at.policy.Preemption()&PreemptLower == 0 {
 		return false
 	}
-	lower := func(r *row) bool { return r.Priority < s.claim.standing().Priority && s.mayEnd(r) }
+	lower := func(c *crowd) bool { return c.Priority < s.claim.standing().Priority && s.mayEnd(c) }
 	path := s.path[:slices.Index(s.path, stop)+1]
-	var all []*row
+	var all []*crowd
 	for _, n := range path {
-		all = append(all, n.bench.rows(lower)...)
+		all = append(all, n.bench.who(lower)...)
 	}
 	if len(all) == 0 || !stop.takesAfter(s.claim.amounts, all) {
 		return false
 	}
 	for _, n := range slices.Backward(path) {
-		for queue := turnsOf(n.bench.rows(lower)); len(queue) > 0; queue.next() {
+		for queue := turnsOf(n.bench.who(lower)); len(queue) > 0; queue.next() {
 			s.out = append(s.out, formerSeat{queue[0].who, n})
 			s.takeOut(queue[0].who)
 			if stop.takes(s.claim.amounts) {
@@ -226,19 +226,8 @@ func (l *Ledger) slide(n *node, move func(sitter, *node)) {
 		if n.borrows != BorrowSoftly || n.parent.bench == nil {
 			continue
 		}
-		var rows []*row
-		for _, r := range n.parent.bench.branches[n] {
-			if n.takes(r.amounts) {
-				rows = append(rows, r)
-			}
-		}
-		for queue := turnsOf(rows); len(queue) > 0; {
-			if !n.takes(queue[0].row.amounts) {
-				queue.skip()
-				continue
-			}
-			move(queue[0].who, n)
-			queue.next()
+		for who, found := n.parent.bench.lines[n].first(n); found; who, found = n.parent.bench.lines[n].first(n) {
+			move(who, n)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package quota_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/quorate/quorate/quota"
@@ -179,6 +180,21 @@ func BenchmarkSoftTenth(b *testing.B) {
 	}
 }
 
+// BenchmarkSoftUnlike: one op is a claim with room in its leaf, and its release, while many borrow at the root who belong to
+// that leaf. No two of them hold the same, and none fits when the room is free again.
+func BenchmarkSoftUnlike(b *testing.B) {
+	for _, borrowers := range []int{100, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("borrowers=%d", borrowers), func(b *testing.B) {
+			spec, leaves := softTree(10, 1, 0, quota.MaxAmount)
+			l := softLedger(b, spec, leaves, 0)
+			for i := range borrowers {
+				hold(b, l, jobID(i), leaves[0], quota.Amount(2+i), quota.Standing{})
+			}
+			pairsAt(b, l, leaves[:1])
+		})
+	}
+}
+
 // BenchmarkSoftReclaim: one op is a claim of a free share that preempts a borrower at the root, its release, and the
 // borrower again.
 func BenchmarkSoftReclaim(b *testing.B) {
@@ -240,16 +256,52 @@ func BenchmarkSoftPriority(b *testing.B) {
 	}
 }
 
-// BenchmarkSoftUpdate changes a limit of a tree of a thousand nodes in which a hundred thousand claims sit.
+// BenchmarkSoftUndo: one op is a reservation that preempts many at once, and its cancellation, which puts them all back.
+func BenchmarkSoftUndo(b *testing.B) {
+	for _, many := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("victims=%d", many), func(b *testing.B) {
+			most := quota.Amount(many)
+			spec, leaves := softTree(10, 0, 0, most)
+			spec.Nodes[1].Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(most)}, {Resource: "memory", Limit: quota.AtMost(most)}}
+			l := quota.New(quota.DefaultBounds())
+			l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
+			for i := range many {
+				hold(b, l, jobID(i), leaves[1], 1, quota.Standing{})
+			}
+			timed(b, func(i int) {
+				id := fmt.Sprintf("big-%d", i)
+				l.Apply(quota.Stamp{}, quota.Allocate{ID: id, Mode: quota.Reserve, ReserveFor: 1, Claims: softClaim(leaves[0], most, quota.Standing{})})
+				if l.Apply(quota.Stamp{}, quota.Cancel{ID: id}); l.View().Counts().Held != many {
+					b.Fatalf("%d hold again", l.View().Counts().Held)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkSoftUpdate changes a limit of a tree of a thousand nodes in which a hundred thousand claims sit, or adds and removes
+// a node, after which everybody finds his seat anew.
 func BenchmarkSoftUpdate(b *testing.B) {
-	spec, leaves := softTree(1000, quota.MaxAmount, quota.MaxAmount, quota.MaxAmount)
-	l := softLedger(b, spec, leaves, 100_000)
-	timed(b, func(i int) {
-		spec.Nodes[1].Limits = []quota.ResourceLimit{
-			{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount - quota.Amount(i%2) - 1)}, {Resource: "memory", Limit: quota.AtMost(quota.MaxAmount)},
-		}
-		if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}); out.Configuration == nil {
-			b.Fatalf("%+v", out)
-		}
-	})
+	for _, change := range []string{"limit", "node"} {
+		b.Run(change, func(b *testing.B) {
+			l, _ := crowded(b, 1000, 100_000, 9)
+			spec, refused := l.View().Tree("t")
+			if refused != nil {
+				b.Fatal(refused)
+			}
+			root, last := spec.Nodes[0].Limits[1], spec.Nodes[len(spec.Nodes)-1]
+			timed(b, func(i int) {
+				update := spec
+				if change == "limit" {
+					spec.Nodes[0].Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount - quota.Amount(i%2) - 1)}, root}
+				} else if i%2 == 0 {
+					last.Path = "new"
+					update.Nodes = append(slices.Clone(spec.Nodes), last)
+				}
+				if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{update}}); out.Configuration == nil {
+					b.Fatalf("%+v", out)
+				}
+			})
+		})
+	}
 }

@@ -3,6 +3,8 @@ package quota
 import (
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 )
 
 // checkSeats sees that exactly the claims of borrowing nodes sit, each in a seat of its own and in the row where it belongs.
@@ -29,7 +31,7 @@ func (l *Ledger) checkSeats() error {
 				return fmt.Errorf("claim %d of %q is counted at %s but cannot borrow there from %s", i, a.id, c.at.place(), c.home().place())
 			}
 			if benches[c.at] == nil {
-				benches[c.at] = &bench{branches: map[*node]map[kin]*row{}}
+				benches[c.at] = newBench()
 			}
 			benches[c.at].add(c, sitter{fence, i})
 		}
@@ -46,27 +48,48 @@ func (l *Ledger) checkSeats() error {
 	return err
 }
 
-// is tells whether the same claims sit in the same rows.
+// is tells whether the same claims sit in the same crowds and lines. One that nobody sits on is as good as none.
 func (b *bench) is(other *bench) bool {
-	if b.count() != other.count() {
-		return false
-	}
 	if b == nil || other == nil {
-		return true
+		return b.empty() && other.empty()
 	}
-	for branch, rows := range b.branches {
-		if !maps.EqualFunc(rows, other.branches[branch], (*row).is) {
-			return false
-		}
-	}
-	return true
+	return maps.EqualFunc(b.crowds, other.crowds, (*crowd).is) && maps.EqualFunc(b.lines, other.lines, (*line).is)
 }
 
-func (r *row) is(other *row) bool {
-	for seat, who := range r.sitters.all() {
-		if found, taken := other.sitters.get(seat); !taken || found != who {
+func (b *bench) empty() bool { return b == nil || len(b.crowds)+len(b.lines) == 0 }
+
+func (d *crowd) is(other *crowd) bool {
+	return slices.Equal(d.holds, other.holds) && d.sitters.are(&other.sitters)
+}
+
+func (l *line) is(other *line) bool {
+	placed := 0
+	sound := l.top.sound(0, math.MaxUint64, &placed)
+	return sound && placed == len(l.rows) && maps.EqualFunc(l.rows, other.rows, (*row).is)
+}
+
+func (r *row) is(other *row) bool { return r.sitters.are(&other.sitters) }
+
+// sound sees that the rows of a tree are in order, from one seat to below another, and know their first seats and what is
+// least; it counts them.
+func (r *row) sound(from, to uint64, placed *int) bool {
+	if r == nil {
+		return true
+	}
+	*placed++
+	again := *r
+	again.least = make([]Amount, len(r.least))
+	again.sum()
+	first, _, any := r.sitters.first()
+	return any && first == r.seat && from <= r.seat && r.seat < to && slices.Equal(again.least, r.least) &&
+		r.before.sound(from, r.seat, placed) && r.after.sound(r.seat+1, to, placed)
+}
+
+func (s *seats) are(others *seats) bool {
+	for seat, who := range s.all() {
+		if found, taken := others.get(seat); !taken || found != who {
 			return false
 		}
 	}
-	return r.sitters.count() == other.sitters.count()
+	return s.count() == others.count()
 }

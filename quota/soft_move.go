@@ -79,10 +79,13 @@ func (t *trial) remember(s sitter) {
 // settleDisplaced completes what remember noted with the seats that the claims have got in the end; before the victims
 // are buried.
 func (t *trial) settleDisplaced() []displacement {
+	ended := make(map[uint64]bool, len(t.victims))
+	for _, v := range t.victims {
+		ended[v.fence] = true
+	}
 	for i := range t.displaced {
 		d := &t.displaced[i]
-		a := t.ledger.byID[d.id]
-		if !slices.ContainsFunc(t.victims, func(v *Allocation) bool { return v.fence == a.fence }) {
+		if a := t.ledger.byID[d.id]; !ended[a.fence] {
 			d.seat = a.claims[d.claim].seat()
 		}
 	}

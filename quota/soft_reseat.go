@@ -2,7 +2,6 @@ package quota
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -43,7 +42,7 @@ func (l *Ledger) reseat(t *tree) {
 	for _, s := range seated {
 		a, _ := l.held.Get(s.fence)
 		c := &a.claims[s.claim]
-		if home := c.home(); home != c.at && (!home.borrowsFrom(c.at) || s.slides && len(home.children) > 0) {
+		if home := c.home(); home != c.at && home.callsBack(c.at, s.slides) {
 			l.move(s.sitter, home)
 		}
 	}
@@ -75,12 +74,18 @@ func (b *bench) all() []seated {
 	if b == nil {
 		return nil
 	}
-	var list []seated
-	for branch, rows := range b.branches {
-		for _, r := range rows {
-			for seat, who := range r.sitters.all() {
-				list = append(list, seated{sitter: who, seat: seat, slides: branch != nil})
+	slides := map[sitter]bool{}
+	for _, l := range b.lines {
+		for _, r := range l.rows {
+			for _, who := range r.sitters.all() {
+				slides[who] = true
 			}
+		}
+	}
+	var list []seated
+	for _, c := range b.crowds {
+		for seat, who := range c.sitters.all() {
+			list = append(list, seated{sitter: who, seat: seat, slides: slides[who]})
 		}
 	}
 	return list
@@ -127,6 +132,12 @@ func (n *node) borrowsFrom(other *node) bool {
 	return false
 }
 
+// callsBack is true if a claim that belongs here and is counted at another node can no longer be counted there; slid says
+// whether it could slide down before, which it could not if this had been no leaf.
+func (n *node) callsBack(at *node, slid bool) bool {
+	return !n.borrowsFrom(at) || slid && len(n.children) > 0
+}
+
 // within is true if the node is top or below it.
 func (n *node) within(top *node) bool {
 	for ; n != nil; n = n.parent {
@@ -135,30 +146,4 @@ func (n *node) within(top *node) bool {
 		}
 	}
 	return false
-}
-
-// borrowersOutside are breaches where a draft would no longer let claims be counted above their nodes, although their
-// nodes stay below: whoever lends to them would then be held to limits that he has not broken.
-func (l *Ledger) borrowersOutside(s *succession) []Breach {
-	var breaches []Breach
-	s.old.root.walk(func(n *node) bool {
-		away, at := 0, s.next[n]
-		for _, r := range n.bench.rows(func(*row) bool { return true }) {
-			for _, who := range r.sitters.all() {
-				a, _ := l.held.Get(who.fence)
-				home := s.next[a.claims[who.claim].home()]
-				if home != nil && at != nil && home != at && home.within(at) && !home.borrowsFrom(at) {
-					away++
-				}
-			}
-		}
-		if away > 0 {
-			breaches = append(breaches, Breach{
-				Tree: n.treeName, Node: n.path, Policy: at.policy.Name(),
-				Text: fmt.Sprintf("%d of the claims counted here belong to nodes below and borrow: release them, or keep policy %s from there up to here", away, n.policy.Name()),
-			})
-		}
-		return true
-	})
-	return breaches
 }

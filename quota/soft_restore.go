@@ -11,7 +11,7 @@ import (
 // put a node over its limit. It answers the ids of those that hold again, in the order in which they had been preempted. If
 // nothing is put back, others slide down into the freed room as after a release.
 func (l *Ledger) putBack(a *Allocation) (restored []string) {
-	r := &restoring{trial: trial{ledger: l}, by: a}
+	r := &restoring{trial: trial{ledger: l}, by: a, revived: map[string]revival{}, nodes: map[uint64]*node{}}
 	if a.more != nil && len(a.more.displaced) > 0 && r.all(a.more.displaced) {
 		return r.commit()
 	}
@@ -26,15 +26,28 @@ func (l *Ledger) putBack(a *Allocation) (restored []string) {
 type restoring struct {
 	trial
 	by      *Allocation
-	buried  []*Allocation // tombstones of those that hold again
-	revived []*Allocation
+	revived map[string]revival
 	before  map[*node][]Amount // what the nodes concerned held before
+	places  map[place]displacement
+	nodes   map[uint64]*node // that have been looked for, by identity
+}
+
+// revival is an allocation that holds again, and its tombstone.
+type revival struct{ tombstone, again *Allocation }
+
+// place names one claim of an allocation.
+type place struct {
+	id    string
+	claim int
 }
 
 func (r *restoring) all(displaced []displacement) bool {
-	r.before = map[*node][]Amount{}
+	r.before, r.places = map[*node][]Amount{}, make(map[place]displacement, len(displaced))
+	for _, d := range displaced {
+		r.places[place{d.id, d.claim}] = d
+	}
 	for _, d := range slices.Backward(displaced) {
-		if d.seat == 0 && !r.revive(d, displaced) || d.seat != 0 && !r.moveBack(d) {
+		if d.seat == 0 && !r.revive(d) || d.seat != 0 && !r.moveBack(d) {
 			return false
 		}
 	}
@@ -49,7 +62,7 @@ func (r *restoring) moveBack(d displacement) bool {
 		return false
 	}
 	c := &was.claims[d.claim]
-	from := c.at.tree.byID(d.from)
+	from := r.node(c.at.tree, d.from)
 	if from == nil || !c.home().borrowsFrom(from) {
 		return false
 	}
@@ -68,9 +81,9 @@ func (r *restoring) moveBack(d displacement) bool {
 }
 
 // revive makes a victim hold again, with all its claims at once; they are next to each other in the list.
-func (r *restoring) revive(last displacement, displaced []displacement) bool {
+func (r *restoring) revive(last displacement) bool {
 	l := r.ledger
-	if slices.ContainsFunc(r.revived, func(a *Allocation) bool { return a.id == last.id }) {
+	if _, done := r.revived[last.id]; done {
 		return true
 	}
 	tombstone := l.lookup(last.id)
@@ -81,8 +94,8 @@ func (r *restoring) revive(last displacement, displaced []displacement) bool {
 	a := &again
 	a.ended, a.claims = nil, make([]placedClaim, len(tombstone.claims))
 	for i := range a.claims {
-		d := slices.IndexFunc(displaced, func(d displacement) bool { return d.id == a.id && d.claim == i })
-		if d < 0 || !l.placeAgain(&a.claims[i], &tombstone.claims[i], displaced[d]) {
+		d, known := r.places[place{a.id, i}]
+		if !known || !r.placeAgain(&a.claims[i], &tombstone.claims[i], d) {
 			return false
 		}
 		a.claims[i].follow(a.principal())
@@ -97,18 +110,18 @@ func (r *restoring) revive(last displacement, displaced []displacement) bool {
 		l.book(a, i)
 		r.onUndo(func() { l.unbook(a, i) })
 	}
-	r.buried, r.revived = append(r.buried, tombstone), append(r.revived, a)
+	r.revived[a.id] = revival{tombstone, a}
 	return true
 }
 
 // placeAgain makes the claim of a tombstone one that is counted where it was when it was displaced; false if a node or a
 // resource is no longer there under its name. The record of a tombstone may have been loaded, and then knows names only.
-func (l *Ledger) placeAgain(c, ended *placedClaim, d displacement) bool {
-	t := l.trees[ended.asked.treeName]
+func (r *restoring) placeAgain(c, ended *placedClaim, d displacement) bool {
+	t := r.ledger.trees[ended.asked.treeName]
 	if t == nil {
 		return false
 	}
-	c.at = t.byID(d.from)
+	c.at = r.node(t, d.from)
 	if c.at == nil || (d.fromSeat != 0) != (c.at.borrows == BorrowSoftly) {
 		return false
 	}
@@ -120,7 +133,7 @@ func (l *Ledger) placeAgain(c, ended *placedClaim, d displacement) bool {
 		c.more.forced, c.more.group = ended.more.forced, ended.more.group
 	}
 	if d.home != 0 {
-		c.more.home = t.byID(d.home)
+		c.more.home = r.node(t, d.home)
 		if c.more.home == nil || !c.more.home.borrowsFrom(c.at) {
 			return false
 		}
@@ -153,43 +166,52 @@ func (r *restoring) fits() bool {
 // commit takes the tombstones of those that hold again away.
 func (r *restoring) commit() []string {
 	l := r.ledger
+	numbers := r.numbers()
 	var restored []string
 	for _, p := range r.by.more.preempted {
-		i := slices.IndexFunc(r.revived, func(a *Allocation) bool { return a.id == p.ID })
-		l.unbury(l.numberOf(r.buried[i]), r.buried[i])
-		l.byID[p.ID] = r.revived[i]
-		l.due.add(r.revived[i])
+		is := r.revived[p.ID]
+		l.unbury(numbers[is.tombstone], is.tombstone)
+		l.byID[p.ID] = is.again
+		l.due.add(is.again)
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
 		restored = append(restored, p.ID)
 	}
 	return restored
 }
 
-// numberOf finds the number under which a tombstone is kept: they are in the order of their ends.
-func (l *Ledger) numberOf(a *Allocation) uint64 {
+// numbers are those under which the tombstones are kept. They are in the order of their ends, which are one after the other,
+// when the reservation was made.
+func (r *restoring) numbers() map[*Allocation]uint64 {
+	l, numbers := r.ledger, make(map[*Allocation]uint64, len(r.revived))
 	first, _, _ := l.ended.Min()
-	at := sort.Search(int(l.endings-first)+1, func(i int) bool {
+	from := sort.Search(int(l.endings-first)+1, func(i int) bool {
 		for _, other := range l.ended.From(first + uint64(i)) {
-			return other.ended.At >= a.ended.At
+			return other.ended.At >= r.by.granted.At
 		}
 		return true
 	})
-	for number, other := range l.ended.From(first + uint64(at)) {
-		if other == a {
-			return number
+	for number, a := range l.ended.From(first + uint64(from)) {
+		if len(numbers) == len(r.revived) {
+			break
+		}
+		if is, known := r.revived[a.id]; known && is.tombstone == a {
+			numbers[a] = number
 		}
 	}
-	return 0
+	return numbers
 }
 
-// byID finds a node by its identity. It costs the tree.
-func (t *tree) byID(id uint64) *node {
-	var found *node
-	t.root.walk(func(n *node) bool {
-		if n.id == id {
-			found = n
-		}
-		return found == nil
-	})
-	return found
+// node finds a node of a tree by its identity, nil if it is not there any more. The first time it costs the tree.
+func (r *restoring) node(t *tree, id uint64) *node {
+	n, known := r.nodes[id]
+	if !known {
+		t.root.walk(func(at *node) bool {
+			if at.id == id {
+				n = at
+			}
+			return n == nil
+		})
+		r.nodes[id] = n
+	}
+	return n
 }

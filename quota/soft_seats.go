@@ -72,10 +72,13 @@ func (s *seats) get(seat uint64) (sitter, bool) {
 
 // first is the seat that was taken first, and false if nobody sits.
 func (s *seats) first() (uint64, sitter, bool) {
-	for seat, who := range s.all() {
-		return seat, who, true
+	if s.many != nil {
+		return s.many.Min()
 	}
-	return 0, sitter{}, false
+	if len(s.few) == 0 {
+		return 0, sitter{}, false
+	}
+	return s.few[0].seat, s.few[0].who, true
 }
 
 func (s *seats) count() int {

@@ -1,25 +1,19 @@
 package quota
 
-import "encoding/binary"
-
-// bench keeps the claims that are counted at a node of a borrowing tree, by seat. Those that are alike sit in one row, so
-// that what is asked of all of them is asked once. Its maps are looped over only where order cannot be seen.
+// bench keeps the claims that are counted at a node of a borrowing tree, by seat, and each where it is looked for: among
+// those of its standing, who may be pushed out, and if it can slide down, in the line of its branch. Its maps are looped
+// over only where order cannot be seen.
 type bench struct {
-	// branches has the rows by the child that leads to the node that they belong to; under nil are those that cannot slide
-	// down, because they belong to the bench's node, or to a node that is no leaf.
-	branches map[*node]map[kin]*row
+	crowds map[Standing]*crowd
+	// lines are by the child that leads to the leaf that the claims belong to. Who belongs to the bench's node, or to a node
+	// that is no leaf, is in none.
+	lines map[*node]*line
 }
 
-// kin is what the claims of a row have in common, beside the branch.
-type kin struct {
+// crowd is the claims on a bench that stand alike, with the sum of what they hold, by resource index.
+type crowd struct {
 	Standing
-	amounts string
-}
-
-// row is the claims of one branch that stand alike and hold the same amounts.
-type row struct {
-	Standing
-	amounts []placedAmount
+	holds   []Amount
 	sitters seats
 }
 
@@ -40,7 +34,7 @@ func (l *Ledger) sit(a *Allocation, i int) {
 		c.more.seat = l.seat
 	}
 	if c.at.bench == nil {
-		c.at.bench = &bench{branches: map[*node]map[kin]*row{}}
+		c.at.bench = newBench()
 	}
 	c.at.bench.add(c, sitter{a.fence, i})
 }
@@ -51,72 +45,61 @@ func (l *Ledger) stand(a *Allocation, i int) {
 	c.at.bench.remove(c)
 }
 
+func newBench() *bench { return &bench{crowds: map[Standing]*crowd{}, lines: map[*node]*line{}} }
+
 func (b *bench) add(c *placedClaim, s sitter) {
+	alike := b.crowds[c.standing()]
+	if alike == nil {
+		alike = &crowd{Standing: c.standing(), holds: make([]Amount, len(c.at.subtree))}
+		b.crowds[c.standing()] = alike
+	}
+	alike.sitters.set(c.seat(), s)
+	alike.hold(c, 1)
 	branch := c.branch()
-	rows := b.branches[branch]
-	if rows == nil {
-		rows = map[kin]*row{}
-		b.branches[branch] = rows
+	if branch == nil {
+		return
 	}
-	var space [64]byte
-	key := c.appendAmounts(space[:0])
-	r := rows[kin{c.standing(), string(key)}]
-	if r == nil {
-		r = &row{Standing: c.standing(), amounts: c.amounts}
-		rows[kin{c.standing(), string(key)}] = r
+	if b.lines[branch] == nil {
+		b.lines[branch] = &line{rows: map[string]*row{}}
 	}
-	r.sitters.set(c.seat(), s)
+	b.lines[branch].add(c, s)
 }
 
 func (b *bench) remove(c *placedClaim) {
+	alike := b.crowds[c.standing()]
+	alike.sitters.free(c.seat())
+	alike.hold(c, -1)
+	if alike.sitters.count() == 0 {
+		delete(b.crowds, c.standing())
+	}
 	branch := c.branch()
-	rows := b.branches[branch]
-	var space [64]byte
-	key := c.appendAmounts(space[:0])
-	r := rows[kin{c.standing(), string(key)}]
-	r.sitters.free(c.seat())
-	if r.sitters.count() == 0 {
-		delete(rows, kin{c.standing(), string(key)})
+	if branch == nil {
+		return
 	}
-	if len(rows) == 0 && branch != nil {
-		delete(b.branches, branch)
+	b.lines[branch].remove(c)
+	if len(b.lines[branch].rows) == 0 {
+		delete(b.lines, branch)
 	}
 }
 
-// count is how many sit here.
-func (b *bench) count() int {
-	n := 0
-	for _, r := range b.rows(func(*row) bool { return true }) {
-		n += r.sitters.count()
+func (d *crowd) hold(c *placedClaim, sign Amount) {
+	for _, p := range c.amounts {
+		d.holds[p.resource.index] += sign * p.amount
 	}
-	return n
 }
 
-// rows are those that pass, in no order.
-func (b *bench) rows(pass func(*row) bool) []*row {
+// who are the crowds that pass, in no order.
+func (b *bench) who(pass func(*crowd) bool) []*crowd {
 	if b == nil {
 		return nil
 	}
-	var list []*row
-	for _, rows := range b.branches {
-		for _, r := range rows {
-			if pass(r) {
-				list = append(list, r)
-			}
+	var list []*crowd
+	for _, alike := range b.crowds {
+		if pass(alike) {
+			list = append(list, alike)
 		}
 	}
 	return list
-}
-
-// appendAmounts writes the amounts that are not zero, so that equal ones are equal texts.
-func (c *placedClaim) appendAmounts(text []byte) []byte {
-	for _, p := range c.amounts {
-		if p.amount != 0 {
-			text = binary.AppendUvarint(text, uint64(p.resource.index))
-			text = binary.AppendUvarint(text, uint64(p.amount))
-		}
-	}
-	return text
 }
 
 // branch is the child of the claim's node that leads to the leaf that it belongs to, or nil.
@@ -143,12 +126,12 @@ func (c *placedClaim) seat() uint64 {
 // if nothing of that resource is asked for (seed 004).
 func (n *node) takes(amounts []placedAmount) bool { return n.takesAfter(amounts, nil) }
 
-// takesAfter is the same as if all of the rows were gone.
-func (n *node) takesAfter(amounts []placedAmount, gone []*row) bool {
+// takesAfter is the same as if all of the crowds were gone.
+func (n *node) takesAfter(amounts []placedAmount, gone []*crowd) bool {
 	for r, limit := range n.ceilings {
 		used := n.subtree[r] + amountOf(amounts, r)
 		for _, g := range gone {
-			used -= amountOf(g.amounts, r) * Amount(g.sitters.count())
+			used -= g.holds[r]
 		}
 		if used > limit {
 			return false

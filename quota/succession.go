@@ -11,6 +11,9 @@ type succession struct {
 	draft, old *tree
 	// next has for each node of the old tree the one of the draft that continues it.
 	next map[*node]*node
+	// homings are claims that come home, and belongs what nodes of the old tree would hold if those had been there.
+	homings []homing
+	belongs map[*node][]Amount
 	// changes are the differences; see differ.
 	changes []Change
 }
