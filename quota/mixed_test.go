@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -15,6 +16,19 @@ import (
 // TestMixed brings together what each oracle keeps apart: borrowing, principals, reservations, moves, rollbacks and
 // maintenance. No model says what must come out, but what must hold after every command whatever came before is checked.
 func TestMixed(t *testing.T) { rapid.Check(t, mixed) }
+
+// FuzzMixed does the same with what a fuzzer finds.
+func FuzzMixed(f *testing.F) {
+	for seed := range uint64(8) {
+		data := make([]byte, 16<<10)
+		random := rand.NewChaCha8([32]byte{byte(seed)})
+		if _, err := random.Read(data); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(rapid.MakeFuzz(mixed))
+}
 
 func mixed(t *rapid.T) {
 	l := quota.New(quota.DefaultBounds())
