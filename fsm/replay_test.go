@@ -18,18 +18,24 @@ type moment struct {
 	commands []quota.Command
 }
 
+// moments have commands of every kind, or those whose effects meet: claims that push each other out under reservations,
+// moves and rollbacks.
 func moments() *rapid.Generator[[]moment] {
 	return rapid.Custom(func(t *rapid.T) []moment {
 		var list []moment
 		now := quota.Stamp{}
+		trees, commands := quotatest.Tree, quotatest.AllCommands
+		if rapid.Bool().Draw(t, "mixed") {
+			trees, commands = quotatest.MixedTree, quotatest.MixedCommands
+		}
 		for _, name := range quotatest.TreeNames {
-			tree := quotatest.Tree(name).Draw(t, "tree")
+			tree := trees(name).Draw(t, "tree")
 			list = append(list, moment{now, []quota.Command{tree}})
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "moments") {
 			now.At += quota.Instant(rapid.Int64Range(-1, 6).Draw(t, "at"))
 			now.Wall += rapid.Int64Range(-1, 6).Draw(t, "wall")
-			list = append(list, moment{now, rapid.SliceOfN(quotatest.AllCommands(), 1, 12).Draw(t, "commands")})
+			list = append(list, moment{now, rapid.SliceOfN(commands(), 1, 12).Draw(t, "commands")})
 		}
 		return list
 	})

@@ -84,11 +84,14 @@ func (v View) NextDue() (Instant, bool) {
 	return next.until, ok
 }
 
-// checkDue verifies that exactly the reservations wait for their end.
+// checkDue verifies that exactly the reservations wait for their end, and that nobody else remembers whom it displaced.
 func (l *Ledger) checkDue() error {
 	reserved := 0
 	for fence, a := range l.held.All() {
 		if a.state() != Reserved {
+			if a.more != nil && len(a.more.displaced) > 0 {
+				return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
+			}
 			continue
 		}
 		reserved++

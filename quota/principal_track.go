@@ -81,6 +81,14 @@ func (t *track) add(c *placedClaim, sign Amount) {
 	}
 }
 
+// sameTrack ties the claim to the track of another record of it, on which it may have been taken out and counted again
+// since: then the track that it knows has been left for a successor.
+func (c *placedClaim) sameTrack(later *placedClaim) {
+	if later.more.track != nil {
+		c.more.track = later.more.track
+	}
+}
+
 func (t *track) count(amounts []placedAmount, claims int, sign Amount) {
 	t.userRun.add(amounts, claims, sign)
 	t.groupRun.add(amounts, claims, sign)

@@ -44,6 +44,7 @@ func (t *trial) move(s sitter, to *node) {
 	was, is := t.ledger.move(s, to)
 	t.onUndo(func() {
 		t.ledger.depart(is, s.claim)
+		was.claims[s.claim].sameTrack(&is.claims[s.claim])
 		t.ledger.put(was)
 		t.ledger.arrive(was, s.claim)
 	})

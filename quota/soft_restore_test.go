@@ -14,13 +14,13 @@ import (
 )
 
 // TestCancelPutsBack: a reservation that is cancelled at once leaves everybody whom it has moved or preempted where they
-// were, in the same seats, also if the ledger was loaded in between.
+// were, in the same seats and groups, also if the ledger was loaded in between.
 func TestCancelPutsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := busy(t, 40)
 		for i := range 20 {
-			before, over := heldBy(l), overOf(l)
-			c, ok := quotatest.BorrowingCommands().Draw(t, "reserved").(quota.Allocate)
+			before, over := heldBy(l), booksOf(l).over
+			c, ok := quotatest.MixedCommands().Draw(t, "reserved").(quota.Allocate)
 			if !ok {
 				continue
 			}
@@ -50,24 +50,24 @@ func TestCancelPutsBack(t *testing.T) {
 	})
 }
 
-// TestLateCancel: whatever happened since, all that were preempted hold again or none, and nobody is over a limit for it.
+// TestLateCancel: whatever happened since, all that were preempted hold again or none, and no node, user or group is over a limit for it.
 func TestLateCancel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := busy(t, 40)
 		for i := range 10 {
-			c, ok := quotatest.BorrowingCommands().Draw(t, "reserved").(quota.Allocate)
+			c, ok := quotatest.MixedCommands().Draw(t, "reserved").(quota.Allocate)
 			if !ok {
 				continue
 			}
 			c.ID, c.Mode, c.ReserveFor = fmt.Sprintf("r%d", i), quota.Reserve, 1000
 			out := l.Apply(quota.Stamp{}, c)
 			for range quotatest.Die(t, 4, "meanwhile") {
-				l.Apply(quota.Stamp{}, quotatest.BorrowingCommands().Draw(t, "command"))
+				l.Apply(quota.Stamp{}, quotatest.MixedCommands().Draw(t, "command"))
 			}
 			if a, refused := l.View().Allocation(c.ID); refused != nil || a.Ended {
 				continue
 			}
-			over := overOf(l)
+			over := booksOf(l).over
 			restored := l.CancelNow(c.ID)
 			if err := l.Check(); err != nil {
 				t.Fatal(err)
@@ -75,7 +75,7 @@ func TestLateCancel(t *testing.T) {
 			if n := len(out.Decision.Preempted); len(restored) != 0 && len(restored) != n {
 				t.Fatalf("of %d that were preempted, %v hold again", n, restored)
 			}
-			for place, amount := range overOf(l) {
+			for place, amount := range booksOf(l).over {
 				if amount > over[place] {
 					t.Fatalf("%s is over its limit by %d, and was by %d", place, amount, over[place])
 				}
@@ -84,14 +84,14 @@ func TestLateCancel(t *testing.T) {
 	})
 }
 
-// busy is a ledger of two borrowing trees in which much is held.
+// busy is a ledger of two borrowing trees in which users and groups hold much.
 func busy(t *rapid.T, commands int) *quota.Ledger {
 	l := quota.New(quota.DefaultBounds())
 	for _, name := range []string{"t", "u"} {
-		l.Apply(quota.Stamp{}, quotatest.BorrowingTree(name).Draw(t, "tree"))
+		l.Apply(quota.Stamp{}, quotatest.MixedTree(name).Draw(t, "tree"))
 	}
 	for range commands {
-		l.Apply(quota.Stamp{}, quotatest.BorrowingCommands().Draw(t, "command"))
+		l.Apply(quota.Stamp{}, quotatest.MixedCommands().Draw(t, "command"))
 	}
 	return l
 }

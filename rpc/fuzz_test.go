@@ -125,3 +125,27 @@ func ascending[T any](t *testing.T, list []T, key func(T) string) {
 		}
 	}
 }
+
+// FuzzPageToken: any text may be sent as a page token. What is taken is of this list, and goes on where it says.
+func FuzzPageToken(f *testing.F) {
+	for _, token := range []string{"", "a", "%", allocationPageToken(1), allocationPageToken(1 << 63), makeToken(usageToken, []byte("a/b")), makeToken(principalToken, nil)} {
+		f.Add(token)
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		after, err := openAllocationToken(token)
+		if again, failed := openAllocationToken(allocationPageToken(after)); err == nil && (failed != nil || again != after) {
+			t.Errorf("%q goes on after %d, and then after %d, %v", token, after, again, failed)
+		}
+		path, usageErr := openUsageToken(token)
+		if again, failed := openUsageToken(makeToken(usageToken, []byte(path))); usageErr == nil && (failed != nil || again != path) {
+			t.Errorf("%q goes on after %q, and then after %q, %v", token, path, again, failed)
+		}
+		name, principalErr := openPrincipalToken(token)
+		if again, failed := openPrincipalToken(makeToken(principalToken, []byte(name))); principalErr == nil && (failed != nil || again != name) {
+			t.Errorf("%q goes on after %q, and then after %q, %v", token, name, again, failed)
+		}
+		if token != "" && (err == nil && usageErr == nil || usageErr == nil && principalErr == nil || err == nil && principalErr == nil) {
+			t.Errorf("%q is a token of several lists", token)
+		}
+	})
+}

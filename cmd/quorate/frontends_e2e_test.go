@@ -90,3 +90,65 @@ var yunikornAnswers = map[string]string{
 	"queue/root.batch":        `"maxRunningApps":50`,
 	"queue/root":              `"runningApps":1`,
 }
+
+// The queues behind the two answers that YuniKorn's design page shows (seed 003).
+const seedQueues = `partitions:
+- name: default
+  queues:
+  - name: root
+    limits:
+    - users: [user1]
+      maxapplications: 10
+    queues:
+    - name: default
+      limits:
+      - users: [user1]
+        maxapplications: 10
+        maxresources: {memory: 50G, vcore: 100}
+    - name: test
+      limits:
+      - groups: [tester]
+        maxapplications: 2
+        maxresources: {vcore: 10}
+`
+
+// Its answers, but for what its own releases do otherwise: a queue is named by queuePath, a group has the list of its
+// applications in place of its users, and app1, in whose queues no group has a limit, is of no group. The field maxResources
+// of root.test, empty there, is so here.
+const (
+	seedUser = `[{"userName":"user1","groups":{"app2":"tester"},"queues":{"queuePath":"root",` +
+		`"resourceUsage":{"memory":12000000000,"vcore":12000},"runningApplications":["app1","app2"],` +
+		`"maxResources":{},"maxApplications":10,"children":[{"queuePath":"root.default",` +
+		`"resourceUsage":{"memory":6000000000,"vcore":6000},"runningApplications":["app1"],` +
+		`"maxResources":{"memory":50000000000,"vcore":100000},"maxApplications":10,"children":[]},{"queuePath":"root.test",` +
+		`"resourceUsage":{"memory":6000000000,"vcore":6000},"runningApplications":["app2"],` +
+		`"maxResources":{},"maxApplications":0,"children":[]}]}}]` + "\n"
+	seedGroup = `[{"groupName":"tester","applications":["app2"],"queues":{"queuePath":"root",` +
+		`"resourceUsage":{"memory":6000000000,"vcore":6000},"runningApplications":["app2"],` +
+		`"maxResources":{},"maxApplications":0,"children":[{"queuePath":"root.test",` +
+		`"resourceUsage":{"memory":6000000000,"vcore":6000},"runningApplications":["app2"],` +
+		`"maxResources":{"vcore":10000},"maxApplications":2,"children":[]}]}}]` + "\n"
+)
+
+// TestYuniKornSeed brings a ledger to the state of the design page's examples, which must read as they do.
+func TestYuniKornSeed(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f)
+	file := filepath.Join(t.TempDir(), "queues.yaml")
+	if err := os.WriteFile(file, []byte(seedQueues), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const pod = " --amount memory=6G --amount vcore=6 --user user1 --group tester --application "
+	playSteps(t, f, []step{
+		{"apply --from yunikorn -f " + file, 0, "revision 1"},
+		{"allocate --id pod-1 --at default:default" + pod + "app1", 0, "granted"},
+		{"allocate --id pod-2 --at default:test" + pod + "app2", 0, "granted"},
+		{"allocate --id pod-3 --at default:test" + pod + "app2", 3, "group tester, vcore: limit 10, used 6, requested 6, missing 2"},
+	})
+	for path, want := range map[string]string{"users": seedUser, "groups": seedGroup} {
+		if status, body := get(t, f.url()+"/ws/v1/partition/default/usage/"+path); status != http.StatusOK || body != want {
+			t.Errorf("%s: %d\n%s\nwant\n%s", path, status, body, want)
+		}
+	}
+}

@@ -53,6 +53,40 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestReadme runs what the README lets a newcomer type, in its order, but for make and for servers. It shows only part of
+// what is said: the line of a denial, whose exit code is the next thing that is asked for.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := alone(t)
+	serve(t, f)
+	shell := newShell(t, f.url())
+	for _, block := range consoles.FindAllStringSubmatch(string(text), -1) {
+		for _, command := range strings.Split(strings.ReplaceAll(block[1], "\\\n", ""), "$ ")[1:] {
+			command, said, _ := strings.Cut(command, "\n")
+			if notForReaders.MatchString(command) {
+				continue
+			}
+			end := ""
+			if said != "" {
+				end = "[exit 3]\n"
+			}
+			got := shell.run(t, command)
+			if !strings.HasPrefix(got, said) || !strings.HasSuffix(got, end) || end == "" && strings.Contains(got, "[exit ") {
+				t.Errorf("%s\n%s", command, got)
+			}
+		}
+	}
+	if shell.commands < 10 {
+		t.Errorf("only %d commands were found", shell.commands)
+	}
+}
+
+var notForReaders = regexp.MustCompile("^(make|echo|quorate (dev|server)) ")
+
 var consoles = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }

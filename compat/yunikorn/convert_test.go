@@ -19,7 +19,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 func TestConvert(t *testing.T) {
 	files, err := filepath.Glob("testdata/convert/*.yaml")
@@ -64,7 +64,7 @@ func shown(t *testing.T, c *compat.Conversion) []byte {
 
 func golden(t *testing.T, file string, got []byte) {
 	t.Helper()
-	if *update {
+	if *rewrite {
 		if err := os.WriteFile(file, got, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func golden(t *testing.T, file string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs (write it anew with -update); got\n%s", file, got)
+		t.Errorf("%s differs (write it anew with -args -rewrite); got\n%s", file, got)
 	}
 }
 

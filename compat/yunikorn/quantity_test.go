@@ -2,7 +2,11 @@ package yunikorn
 
 import (
 	"math"
+	"math/big"
+	"regexp"
+	"strings"
 	"testing"
+	"unicode"
 )
 
 func TestQuantity(t *testing.T) {
@@ -74,3 +78,43 @@ func TestQuantity(t *testing.T) {
 		})
 	}
 }
+
+var written = regexp.MustCompile(`^\s*([0-9]+)\s*(|m|[kMGTPE]|[KMGTPE]i)\s*$`)
+
+// FuzzQuantity holds what is read against arithmetic that has no end.
+func FuzzQuantity(f *testing.F) {
+	for _, seed := range []string{"0", "25G", " 500 m ", "9223372036854775807", "8Ei", "1e3", "-1", "1 0", "٣", ""} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, cores bool) {
+		kind, scale := memory, int64(1)
+		if cores {
+			kind, scale = vcore, 1000
+		}
+		got, err := quantity(kind, text)
+		parts := written.FindStringSubmatch(text)
+		if parts == nil || parts[2] == "m" && !cores {
+			if err == nil && !strings.ContainsFunc(text, oddSpace) {
+				t.Fatalf("%q is no quantity of %s, but was read as %d", text, kind, got)
+			}
+			return
+		}
+		want, _ := new(big.Int).SetString(parts[1], 10)
+		if parts[2] != "m" {
+			want.Mul(want, big.NewInt(factors[parts[2]])).Mul(want, big.NewInt(scale))
+		}
+		if !want.IsInt64() {
+			if err == nil {
+				t.Fatalf("%q of %s is %s, but was read as %d", text, kind, want, got)
+			}
+			return
+		}
+		if err != nil || got != want.Int64() {
+			t.Fatalf("%q of %s is %s, but was read as %d, %v", text, kind, want, got, err)
+		}
+	})
+}
+
+// oddSpace is white space beyond ASCII, which the pattern does not know.
+func oddSpace(r rune) bool { return unicode.IsSpace(r) && (r > unicode.MaxASCII || r == '\v') }

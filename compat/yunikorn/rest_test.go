@@ -328,3 +328,38 @@ func TestValidateConf(t *testing.T) {
 		})
 	}
 }
+
+// FuzzREST asks at any address: every answer is JSON, and an error says its status once more.
+func FuzzREST(f *testing.F) {
+	for _, target := range []string{
+		"usage/users", "usage/user/user1", "usage/user/x%40y.example", "usage/groups", "usage/group/*", "usage/group/a%2Fb",
+		"queues", "queue/root.a:b", "queue/root.A%3ab?subtree", "queue/root..a", "queue/%zz", "", "../default/queues",
+	} {
+		f.Add("GET", "/ws/v1/partition/default/"+target)
+	}
+	f.Add("POST", "/ws/v1/validate-conf")
+	f.Add("GET", "/ws/v1/partition/%2F/queues")
+	f.Fuzz(func(t *testing.T, method, target string) {
+		r, err := http.NewRequest(method, "http://node"+target, strings.NewReader("partitions: []"))
+		if err != nil || !strings.HasPrefix(target, "/") {
+			return
+		}
+		w := httptest.NewRecorder()
+		yunikorn.NewHandler(cluster(t)).ServeHTTP(w, r)
+		if w.Code >= 300 && w.Code < 400 {
+			return // to the same address without dots and double slashes
+		}
+		var failure struct {
+			Code int `json:"status_code"`
+		}
+		if !json.Valid(w.Body.Bytes()) {
+			t.Fatalf("%s %s: %d, and no JSON: %s", method, target, w.Code, w.Body)
+		}
+		if w.Code == http.StatusOK {
+			return
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &failure); err != nil || failure.Code != w.Code || w.Code >= 500 {
+			t.Fatalf("%s %s: %d: %s, %v", method, target, w.Code, w.Body, err)
+		}
+	})
+}
