@@ -48,6 +48,7 @@ func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
 		a = t.commit()
 	}
 	l.due.add(a)
+	l.fact(FactGranted, a)
 	return a
 }
 

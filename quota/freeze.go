@@ -25,6 +25,8 @@ type Header struct {
 	Revision uint64
 	// Fence and NodeID are the last ones given.
 	Fence, NodeID, Seat, Event uint64
+	// Turn and Arrival are the last ones given to an item and to a waiting request.
+	Turn, Arrival uint64
 }
 
 // TreeImage is a tree with the identities of its nodes, parents before children, siblings by name.
@@ -33,6 +35,8 @@ type TreeImage struct {
 	Settings  TreeSettings
 	Resources []Resource
 	Nodes     []NodeImage
+	// ItemNumbers has for each resource the last number given to an item on demand; nil if all are 0.
+	ItemNumbers []uint64
 }
 
 // NodeImage is a node with its identity.
@@ -64,6 +68,56 @@ type AllocationImage struct {
 	Groups       []string
 	// Ended is nil while held.
 	Ended *Stamp
+	// Expires, TTL, RevokedBy and Unclaimed are those of a lease, see AllocationInfo; Data are its data as they are now.
+	Expires   Instant
+	TTL       Span
+	RevokedBy string
+	Unclaimed bool
+	Data      []Label
+	// Items are those that it holds, by claim, resource and name.
+	Items []HeldItemImage
+}
+
+// HeldItemImage is an item in an allocation.
+type HeldItemImage struct {
+	Claim          int
+	Resource, Name string
+}
+
+// ItemImage is one item. Who holds it follows from the held allocations.
+type ItemImage struct {
+	ItemName
+	State string
+	// Turn is its place in the order of age.
+	Turn uint64
+	// Updated is when it last changed, Since when state or owner did.
+	Updated Stamp
+	Since   Instant
+	// Expires is when it goes; its wall-clock time is for people.
+	Expires Stamp
+	Data    []Label
+	Leaving bool
+}
+
+// WaitingImage is one request in the queue.
+type WaitingImage struct {
+	Allocation AllocationImage
+	Arrival    uint64
+	Since      Stamp
+	Until      Instant
+	KeepUntil  Instant
+	Line       LineImage
+	// HeadSince is when it came to the head of its line; 0 if it has not.
+	HeadSince Instant
+}
+
+// LineImage names a line.
+type LineImage struct {
+	// Node is its identity; 0 for items.
+	Node     uint64
+	Resource string
+	// Tree, and State or Item, are those of a line for items.
+	Tree, State, Item string
 }
 
 // DisplacementImage is a claim that was moved, or an allocation that was preempted, by a reservation.

@@ -28,6 +28,7 @@ type Ledger struct {
 	vacated []*node
 
 	due       due
+	facts     []Fact   // of the last command
 	events    []*Event // oldest first
 	lastEvent uint64   // number of the last one
 }
@@ -46,9 +47,11 @@ func New(b Bounds) *Ledger {
 // at all. The outcome depends on nothing but the ledger, the stamp and the command.
 func (l *Ledger) Apply(s Stamp, c Command) Outcome {
 	l.advance(s)
+	l.facts = l.facts[:0]
 	out := l.dispatch(c)
 	l.sweep()
 	l.selfCheck()
+	out.Now = l.now.At
 	return out
 }
 

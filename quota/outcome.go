@@ -13,7 +13,11 @@ type Outcome struct {
 	Configuration *Configuration
 	// Restored are the ids of the allocations that hold again after a Cancel; none, or all that had been preempted.
 	Restored []string
-	// Expired counts what an Expire has ended.
+	// Now is ledger time after the command.
+	Now Instant
+	// Items are those of an UpdateItems, in its order, or those that a ResetItems took, by name, with whoever had them.
+	Items []ItemInfo
+	// Expired counts what an Expire has ended or changed.
 	Expired int
 	// Repeated is true if the command had been carried out before and changed nothing now.
 	Repeated bool

@@ -9,12 +9,13 @@ func (l *Ledger) confirm(c Confirm) Outcome {
 	if out.Refused != nil || out.Repeated {
 		return out
 	}
-	l.due.drop(out.Allocation)
 	confirmed, more := *out.Allocation, *out.Allocation.more
 	more.until, more.displaced = 0, nil
 	confirmed.more = &more
 	confirmed.settleAddresses()
 	l.put(&confirmed)
+	l.due.add(&confirmed)
+	l.fact(FactConfirmed, &confirmed)
 	return Outcome{Allocation: &confirmed}
 }
 
@@ -64,10 +65,10 @@ func (l *Ledger) expire(c Expire) Outcome {
 	var out Outcome
 	for out.Expired < c.Most {
 		next, waiting := l.due.next()
-		if !waiting || next.until > l.now.At {
+		if !waiting || next.at > l.now.At {
 			break
 		}
-		a, _ := l.held.Get(next.fence)
+		a, _ := l.held.Get(next.number)
 		_, restored := l.undo(a, Expired)
 		out.Restored = append(out.Restored, restored...)
 		out.Expired++

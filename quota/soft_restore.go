@@ -160,6 +160,7 @@ func (r *restoring) commit() []string {
 		l.byID[p.ID] = r.revived[i]
 		l.due.add(r.revived[i])
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
+		l.fact(FactRestored, r.revived[i])
 		restored = append(restored, p.ID)
 	}
 	return restored

@@ -13,8 +13,9 @@ func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	t := &tombstone{Allocation: *a, end: ending{Stamp: l.now, state: state, by: by}}
 	t.ended = &t.end
 	t.settleAddresses()
-	l.due.drop(a)
+	l.due.drop(dueKey{dueAllocation, a.fence})
 	l.inter(&t.Allocation)
+	l.fact(FactEnded, &t.Allocation)
 	return &t.Allocation
 }
 
