@@ -15,6 +15,7 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	decision, t := l.admit(a)
 	switch {
 	case !decision.Granted:
+		l.makeWanted(a, decision.Violations)
 		l.noteDenial(request, decision)
 		return Outcome{Decision: &decision}
 	case l.tooMany(t):
@@ -49,6 +50,12 @@ func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
 		}
 	} else {
 		a = t.commit()
+	}
+	l.take(a)
+	if t != nil {
+		for _, v := range t.victims {
+			l.announce(v)
+		}
 	}
 	l.due.add(a)
 	l.fact(FactGranted, a)

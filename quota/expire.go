@@ -33,7 +33,9 @@ func (l *Ledger) happen(k dueKey) (restored []string) {
 	case dueAllocation:
 		a, _ := l.held.Get(k.number)
 		return l.lapse(a)
-	case dueWaiter, dueItem:
+	case dueItem:
+		l.turnItem(k.number)
+	case dueWaiter:
 	}
 	return nil
 }
