@@ -17,7 +17,7 @@ func (d *differ) items(name string, was, is *ItemSpec) {
 		return
 	}
 	before, after := was.text(), is.text()
-	if was != nil && is != nil && !slices.Equal(was.Names, is.Names) {
+	if was != nil && is != nil && !was.onDemand() && !is.onDemand() && !slices.Equal(was.Names, is.Names) {
 		after += fmt.Sprintf(" (%d new, %d gone)", is.beyond(was), was.beyond(is))
 	}
 	d.add("", "items "+name, before, after)

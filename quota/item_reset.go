@@ -70,23 +70,23 @@ func (a *Allocation) holdsNothing() bool {
 
 // takeAway takes items, which get a state, from an allocation, and answers its record. If nothing is left, it ends.
 func (l *Ledger) takeAway(a *Allocation, gone map[*item]bool, itemState string, end State, by string) *Allocation {
-	is := l.shrink(a, gone)
+	is := a.without(gone)
 	for _, it := range a.has() {
 		if gone[it] {
 			l.giveBack(it, stateOr(itemState, it.stock.resource.Items))
-			l.announceItem(it.stock, it.name)
 		}
 	}
 	if is.holdsNothing() {
-		return l.end(is, end, by)
+		return l.end(a, end, by)
 	}
+	l.shrink(a, is)
+	l.announce(a)
 	l.fact(FactShrunk, is)
 	return is
 }
 
-// shrink makes an allocation smaller by items: what they count is given back.
-func (l *Ledger) shrink(a *Allocation, gone map[*item]bool) *Allocation {
-	is := a.without(gone)
+// shrink puts a smaller record in the place of an allocation. What it does not count any more is given back.
+func (l *Ledger) shrink(a, is *Allocation) {
 	for i := range a.claims {
 		l.unbook(a, i)
 	}
@@ -98,7 +98,6 @@ func (l *Ledger) shrink(a *Allocation, gone map[*item]bool) *Allocation {
 	for i := range is.claims {
 		l.slideInto(is.claims[i].at)
 	}
-	return is
 }
 
 // stateOr is the state, or if it is empty the one that the resource says of what is given back.
