@@ -5,17 +5,22 @@ package quota
 // changed.
 func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	a.fence, a.granted = l.fence+1, l.now
-	if a.more != nil && a.more.mode == Reserve {
+	switch {
+	case a.more == nil:
+	case a.more.mode == Reserve:
 		a.more.until = l.now.At + Instant(a.more.reserveFor)
+	case a.more.lease != nil:
+		a.more.lease.begin(l.now)
 	}
 	l.enlist(a)
 	if a.plain() {
 		d := l.decide(a.claims)
 		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
+		d.Violations = append(d.Violations, l.checkItems(a)...)
 		d.Granted = len(d.Violations) == 0
 		return d, nil
 	}
-	if a.fitsAtHome() {
+	if a.fitsAtHome() && len(l.checkItems(a)) == 0 {
 		return Decision{Granted: true}, nil
 	}
 	t := l.try(a)
@@ -84,7 +89,8 @@ func (t *trial) check() []Violation {
 	violations := t.ledger.decide(a.rest()).Violations
 	violations = append(violations, a.uncountable()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
-	return append(violations, t.checkPrincipals(a)...)
+	violations = append(violations, t.checkPrincipals(a)...)
+	return append(violations, t.ledger.checkItems(a)...)
 }
 
 // checkPrincipals looks at the ledger as it is without those claims that settleSoft has booked already.
@@ -123,6 +129,7 @@ func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []Violat
 	all = append(all, a.uncountable()...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)
+	all = append(all, l.checkItems(a)...)
 	if len(all) == 0 {
 		return tried
 	}

@@ -3,6 +3,9 @@ package quota
 // allocate decides a request and books it if it is granted.
 func (l *Ledger) allocate(request Allocate) Outcome {
 	if out, known := l.repeatOf(request); known {
+		if out.Allocation != nil {
+			out.Allocation = l.claim(out.Allocation)
+		}
 		return out
 	}
 	a, refused := l.place(request)
@@ -12,6 +15,7 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	decision, t := l.admit(a)
 	switch {
 	case !decision.Granted:
+		l.makeWanted(a, decision.Violations)
 		l.noteDenial(request, decision)
 		return Outcome{Decision: &decision}
 	case l.tooMany(t):
@@ -47,7 +51,14 @@ func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
 	} else {
 		a = t.commit()
 	}
+	l.take(a)
+	if t != nil {
+		for _, v := range t.victims {
+			l.announce(v)
+		}
+	}
 	l.due.add(a)
+	l.fact(FactGranted, a)
 	return a
 }
 
@@ -60,7 +71,7 @@ func (l *Ledger) repeatOf(request Allocate) (Outcome, bool) {
 	case !a.is(request):
 		return Outcome{Refused: refuse(IDTaken, "id", "allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}, true
 	case a.ended != nil:
-		return Outcome{Refused: refuse(Ended, "id", "allocation %q was granted once and has ended%s; nothing was charged again; use another id", a.id, a.ended.how())}, true
+		return Outcome{Refused: refuse(Ended, "id", "allocation %q was granted once and has ended%s; nothing was charged again; use another id", a.id, a.how())}, true
 	}
 	decision := Decision{Granted: true}
 	if a.more != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -28,12 +29,16 @@ func (p *player) outcome(c quota.Command, out quota.Outcome) {
 	case out.Decision != nil:
 		p.say("%s, fence %d%s", out.Decision.Explain(), out.Allocation.Fence(), repeated)
 		p.placed(out.Allocation.Info())
+		p.holds(out.Allocation.Info())
 		p.preempted(*out.Decision)
 	case out.Allocation != nil:
-		p.say("%s%s", stateWords[out.Allocation.Info().State], repeated)
+		p.say("%s%s", stateWords[out.Allocation.Info().State]+lease(out.Allocation.Info()), repeated)
+		p.holds(out.Allocation.Info())
 		if len(out.Restored) > 0 {
 			p.say("  held again: %s", strings.Join(out.Restored, " "))
 		}
+	case out.Items != nil:
+		p.itemLines(out.Items, repeated)
 	case out.Expired > 0:
 		p.say("%d expired", out.Expired)
 	default:
@@ -144,11 +149,15 @@ func (p *player) read(word string, args []string) error {
 		return p.events(v, args)
 	case "explain":
 		return p.explain(v, args)
+	case "items":
+		p.items(v, args)
+	case "counted":
+		p.counted(v, args)
 	case "due":
 		p.due(v)
 	case "counts":
 		c := v.Counts()
-		p.say("%d trees, %d nodes, %d held, %d ended", c.Trees, c.Nodes, c.Held, c.Ended)
+		p.say("%d trees, %d nodes, %d held, %d ended%s", c.Trees, c.Nodes, c.Held, c.Ended, itemCount(c))
 	default:
 		return fmt.Errorf("what is %q?", word)
 	}
@@ -209,7 +218,7 @@ func (p *player) tree(v quota.View, name string) {
 		p.say("tree%s", settings)
 	}
 	for _, r := range spec.Resources {
-		p.say("resource %s counts %s", r.Name, r.Unit)
+		p.say("resource %s counts %s%s", r.Name, r.Unit, itemWords(r.Items))
 	}
 	for _, n := range spec.Nodes {
 		p.say("%s", quota.Place(name, n.Path)+nodeWords(n))
@@ -227,7 +236,7 @@ func settingWords(s quota.TreeSettings) string {
 	if s.Maintenance {
 		text += " @maintenance"
 	}
-	return text
+	return text + leaseSettings(s)
 }
 
 func nodeWords(n quota.NodeSpec) string {
@@ -245,6 +254,9 @@ func nodeWords(n quota.NodeSpec) string {
 	}
 	if n.Hard {
 		text += " @hard"
+	}
+	if n.Queueing != quota.InheritQueueing {
+		text += " @queueing=" + map[quota.Queueing]string{quota.Strict: "strict", quota.BestEffort: "best-effort"}[n.Queueing]
 	}
 	if n.Applications > 0 {
 		text += fmt.Sprintf(" @apps=%d", n.Applications)
@@ -266,6 +278,9 @@ func labelWords(labels []quota.Label) string {
 // list pages by two, so that every scenario tries the pages.
 func (p *player) list(v quota.View, args []string) {
 	f := quota.AllocationFilter{Labels: (&parser{}).node(args).Labels}
+	if i := slices.Index(args, "@leases"); i >= 0 {
+		f.Leases, args = true, slices.Delete(args, i, i+1)
+	}
 	if len(args) > len(f.Labels) {
 		f.Tree, f.Node = at(args[0])
 	}
@@ -301,14 +316,16 @@ func (p *player) allocation(a quota.AllocationInfo) {
 		for _, component := range c.Amounts {
 			text += fmt.Sprintf(" %s=%d", component.Resource, component.Amount)
 		}
+		text += pickWords(c.Picks)
 	}
 	text += labelWords(a.Labels) + ", granted " + moment(a.GrantedAt, a.GrantedWall)
-	text += p.particulars(a)
+	text += p.particulars(a) + lease(a)
 	if a.Ended {
 		text += ", ended " + moment(a.EndedAt, a.EndedWall)
 	}
 	p.say("%s", text)
 	p.placed(a)
+	p.holds(a)
 }
 
 // particulars are what only some allocations have.

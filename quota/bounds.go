@@ -19,6 +19,13 @@ type Bounds struct {
 	Moves          int // moves of a tree in one ApplyTrees
 	Events         int // events remembered
 	HistoryNodes   int // node specifications kept in the history for a rollback
+	Cells          int // nodes of a tree times its resources
+	Items          int // items in the ledger
+	ItemsOfOne     int // items of one resource
+	Picks          int // items of a request
+	Turns          int // turns of a resource
+	Data           int // pairs of user data
+	Waiting        int // requests in the queue
 	// TombstoneSpan is how long an ended allocation keeps its id, so that a late retry learns that it has ended.
 	TombstoneSpan Span
 }
@@ -26,10 +33,11 @@ type Bounds struct {
 // DefaultBounds are the bounds of every released version; changing one needs a new feature level.
 func DefaultBounds() Bounds {
 	return Bounds{
-		Trees: 1_000, Nodes: 100_000, NodesPerTree: 20_000, Depth: 16, Resources: 64,
+		Trees: 1_000, Nodes: 100_000, NodesPerTree: 20_000, Depth: 16, Resources: 512, Cells: 4_000_000,
 		Claims: 32, Labels: 32,
 		Held: 20_000_000, Ended: 1_000_000, Revisions: 1_000, TreesPerChange: 100,
 		Principals: 1_000, Groups: 256, Admins: 100, Moves: 1_000, Events: 10_000, HistoryNodes: 200_000,
+		Items: 100_000, ItemsOfOne: 10_000, Picks: 1_000, Turns: 16, Data: 64, Waiting: 50_000,
 		TombstoneSpan: 10 * 60 * 1000,
 	}
 }
@@ -46,6 +54,27 @@ const (
 	MaxPrincipal  = 256
 	// MaxRevisionChanges is how many changes of one revision the history keeps.
 	MaxRevisionChanges = 200
+)
+
+// More lengths of texts, in bytes.
+const (
+	MaxItemName  = 253
+	MaxItemState = 63
+	// MaxData is what keys and values of user data may have together.
+	MaxData = 16 << 10
+)
+
+// Spans of leases and of the queue.
+const (
+	MaxTTL      Span = 7 * 24 * 60 * 60 * 1000
+	MaxGrace    Span = 60 * 60 * 1000
+	MaxWait     Span = 7 * 24 * 60 * 60 * 1000
+	MinKeep     Span = 1000
+	MaxKeep     Span = 60 * 60 * 1000
+	DefaultKeep Span = 2 * 60 * 1000
+	// DefaultOvertake is how long the first in a line may be overtaken.
+	DefaultOvertake Span = 5 * 60 * 1000
+	MaxOvertake     Span = 7 * 24 * 60 * 60 * 1000
 )
 
 // MaxReserve is the longest time that a reservation may stand: an hour.

@@ -12,6 +12,8 @@ type Claim struct {
 	Node string
 	// Amounts are sorted by resource. An amount of zero holds nothing and is still checked.
 	Amounts Vector
+	// Picks are items, sorted by resource. They count like amounts. A claim has amounts or picks.
+	Picks []Pick
 	// Standing says who may preempt the claim, and whom it may.
 	Standing
 }
@@ -47,6 +49,8 @@ const (
 	Reserve Mode = 1
 	// Force holds it at the named nodes whatever the limits say.
 	Force Mode = 2
+	// Wait in the queue if it does not fit.
+	Wait Mode = 3
 )
 
 // Allocate asks to hold all claims under an id that the caller chose, or nothing. Idempotent by id.
@@ -62,19 +66,87 @@ type Allocate struct {
 	Mode Mode
 	// ReserveFor is how long a reservation stands, 1 to MaxReserve; 0 in the other modes.
 	ReserveFor Span
+	// TTL makes it a lease: 1 to MaxTTL, 0 for the default of its items and trees, which may be none.
+	TTL Span
+	// WaitFor is how long it may wait, 1 to MaxWait, and Keep how long it stays in the queue without a sign of its caller,
+	// MinKeep to MaxKeep; 0 means MaxWait and DefaultKeep. Both are 0 in the other modes.
+	WaitFor, Keep Span
+	// Priority orders the queue: the higher, the earlier. Who may preempt whom is said by the claims.
+	Priority int64
+	// Data are the lease's user data, sorted by key.
+	Data []Label
 }
 
-// Release ends an allocation, also a reservation. Idempotent.
+// Pick asks for items of one resource: any that are in a state, or those of certain names.
+type Pick struct {
+	Resource string
+	// Count is how many, at least 1; with Names it is their number.
+	Count int
+	// State is what they must be in; empty means FreeState. With Names any state will do if it is empty.
+	State string
+	// Names are sorted; empty takes any, the one first that has been in the state for longest.
+	Names []string
+	// HeldState is what they are in while they are held; empty means LeasedState.
+	HeldState string
+}
+
+// Release ends an allocation, also a reservation or a waiting request. Idempotent.
 type Release struct {
 	ID string
+	// Items, if any, are all that is given back: the allocation goes on with the rest, and ends with its last item if it
+	// has no amounts. Items that it does not hold any more are passed over.
+	Items []ItemName
+	// ItemState is what items get that are given back; empty means what their resource says.
+	ItemState string
 }
 
-// Confirm makes a reservation a held allocation for good. Idempotent.
+// ItemName names an item.
+type ItemName struct {
+	Tree, Resource, Name string
+}
+
+// Renew extends a lease from now on by its TTL, and keeps a waiting request in the queue.
+type Renew struct {
+	ID string
+	// Fence, if not 0, must be that of the allocation.
+	Fence uint64
+	// TTL, if not 0, is what counts from now on.
+	TTL Span
+	// Data is laid over the lease's; an empty value removes a key. Sorted by key.
+	Data []Label
+	// Items are changes of items that it holds.
+	Items []ItemUpdate
+}
+
+// ItemUpdate changes an item.
+type ItemUpdate struct {
+	Item ItemName
+	// State is the new one; empty leaves it.
+	State string
+	// Data is laid over the item's; an empty value removes a key. Sorted by key.
+	Data []Label
+}
+
+// UpdateItems changes items that nobody holds, all or none. Idempotent.
+type UpdateItems struct {
+	Updates []ItemUpdate
+}
+
+// ResetItems takes items in a state from holders that have not renewed for a while.
+type ResetItems struct {
+	Tree, Resource, State string
+	// Idle is for how long; 0 or less takes all.
+	Idle Span
+	// To is the state that they get.
+	To string
+}
+
+// Confirm makes a reservation a held allocation for good, or a lease. Idempotent.
 type Confirm struct {
 	ID string
 }
 
-// Cancel ends a reservation and puts back what it preempted or moved, if all of that is still possible. Idempotent.
+// Cancel ends a reservation or a waiting request, and puts back what it preempted or moved, if all of that is still possible. Idempotent.
 type Cancel struct {
 	ID string
 }
@@ -141,6 +213,9 @@ type DeleteTree struct {
 
 func (Allocate) command()       {}
 func (Release) command()        {}
+func (Renew) command()          {}
+func (UpdateItems) command()    {}
+func (ResetItems) command()     {}
 func (Confirm) command()        {}
 func (Cancel) command()         {}
 func (Expire) command()         {}

@@ -10,6 +10,8 @@ import (
 type Decision struct {
 	// Granted is true if everything is held, or in a dry run would be.
 	Granted bool
+	// Waiting is true if the request was put into the queue, or is in it; then it is not granted.
+	Waiting bool
 	// Violations are all limits that the request would break: claims in the order of the request, levels from the
 	// claimed node up to the root, resources by name. A node shared by several claims is named once.
 	Violations []Violation
@@ -54,6 +56,10 @@ const (
 	OfApplications ViolationKind = 1
 	// OfBorrowing: how much a node may borrow beyond its own limit.
 	OfBorrowing ViolationKind = 2
+	// OfItems: how many items are to be had; Item says in which state, or which one.
+	OfItems ViolationKind = 3
+	// OfQueue: requests that must not be overtaken. The limit is 0, used is how many they are, requested is 0.
+	OfQueue ViolationKind = 4
 )
 
 // HolderKind says whose limit it is. The numbers are part of the snapshot format.
@@ -96,6 +102,8 @@ type Violation struct {
 	// Kind says what is limited, Holder whose limit it is.
 	Kind   ViolationKind
 	Holder Holder
+	// Item is the state that items are wanted in, or the name of the one that is wanted.
+	Item string
 }
 
 // Missing is how much room lacks.
@@ -135,7 +143,10 @@ func (v Violation) sentence() string {
 	case OfBorrowing:
 		return fmt.Sprintf("%s borrows %d of %d %s, %d requested, %d missing",
 			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
-	case OfResource:
+	case OfItems:
+		return fmt.Sprintf("%s has %d of %d %s to be had as %s, %d requested, %d missing",
+			v.Tree, v.Limit-v.Used, v.Limit, v.Resource, v.Item, v.Requested, v.Missing())
+	case OfResource, OfQueue:
 	}
 	return fmt.Sprintf("%s%s%s holds %d of %d %s, %d requested, %d missing",
 		v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,9 @@ func (s *succession) diff() *differ {
 	default:
 		d.tree, d.undo = after.name, before.undo()
 		d.settle(before, after)
+		if !slices.ContainsFunc(d.changes, Change.ofResources) {
+			d.undo.leaveResources()
+		}
 		d.nodes(s)
 		d.removed(s)
 		d.undo.Moves = s.wayBack()
@@ -41,6 +45,18 @@ func (t *tree) undo() TreeUndo {
 	return TreeUndo{Name: t.name, TreeSettings: t.settings, Resources: t.registered()}
 }
 
+// leaveResources forgets the resources, which have not changed, if some are itemized.
+func (u *TreeUndo) leaveResources() {
+	if slices.ContainsFunc(u.Resources, func(r Resource) bool { return r.Items != nil }) {
+		u.Resources = nil
+	}
+}
+
+// ofResources is true for a change of what is registered.
+func (c Change) ofResources() bool {
+	return strings.HasPrefix(c.Field, "resource ") || strings.HasPrefix(c.Field, "unit ") || strings.HasPrefix(c.Field, "items ")
+}
+
 // settle compares what is said of the tree as a whole.
 func (d *differ) settle(before, after *tree) {
 	d.resources(before, after)
@@ -48,6 +64,10 @@ func (d *differ) settle(before, after *tree) {
 	d.add("", "forest", was.Forest, is.Forest)
 	d.add("", "require_reason", switchText(was.RequireReason), switchText(is.RequireReason))
 	d.add("", "maintenance", switchText(was.Maintenance), switchText(is.Maintenance))
+	d.add("", "lease default", spanText(was.Leases.Default), spanText(is.Leases.Default))
+	d.add("", "lease max", spanText(was.Leases.Max), spanText(is.Leases.Max))
+	d.add("", "lease grace", spanText(was.Leases.Grace), spanText(is.Leases.Grace))
+	d.add("", "overtake", spanText(was.Overtake), spanText(is.Overtake))
 }
 
 func (d *differ) nodes(s *succession) {
@@ -89,9 +109,11 @@ func (d *differ) resources(before, after *tree) {
 		was := before.resource(r.Name)
 		if was == nil {
 			d.add("", "resource "+r.Name, "", r.Unit.String())
+			d.items(r.Name, nil, r.Items)
 			continue
 		}
 		d.add("", "unit "+r.Name, was.Unit.String(), r.Unit.String())
+		d.items(r.Name, was.Items, r.Items)
 	}
 	for _, r := range before.resources {
 		if after.resource(r.Name) == nil {
@@ -127,6 +149,7 @@ func (d *differ) spec(path string, was, is *NodeSpec, there bool) bool {
 	d.limits(path, "default ", was.Defaults, is.Defaults)
 	d.limits(path, "borrow ", was.Borrow, is.Borrow)
 	d.limits(path, "lend ", was.Lend, is.Lend)
+	d.add(path, "queueing", was.Queueing.text(), is.Queueing.text())
 	d.add(path, "hard", switchText(was.Hard), switchText(is.Hard))
 	d.principals(path, was, is)
 	d.add(path, "admins", strings.Join(was.Admins, " "), strings.Join(is.Admins, " "))

@@ -1,46 +1,68 @@
 package quota
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 )
 
-// due is when each reservation lapses, the next one first. It follows from the held allocations.
+// due is what happens at an instant of ledger time, the next first. It follows from the rest of the state.
 type due struct {
 	queue dueQueue
 }
 
-// lapse is one reservation and when it lapses.
-type lapse struct {
-	until Instant
-	fence uint64
+// dueKind says what a number in a dueKey is.
+type dueKind uint8
+
+// The closed list. What is due at one instant happens in this order.
+const (
+	// dueAllocation has the fence of a reservation that lapses or a lease that ends.
+	dueAllocation dueKind = 1
+	// dueWaiter has the arrival of a waiting request that leaves the queue.
+	dueWaiter dueKind = 2
+	// dueItem has the turn of an item that changes its state or goes.
+	dueItem dueKind = 3
+)
+
+// dueKey is who or what waits for an instant.
+type dueKey struct {
+	kind   dueKind
+	number uint64
 }
 
-// dueQueue is a heap that knows where each fence is, so that confirmed and cancelled reservations leave no trace.
+// deadline is an instant, and who waits for it.
+type deadline struct {
+	at Instant
+	dueKey
+}
+
+// before orders by time, then by kind, then by number, so that all replicas do the same first.
+func (d deadline) before(other deadline) bool {
+	return cmp.Or(cmp.Compare(d.at, other.at), cmp.Compare(d.kind, other.kind), cmp.Compare(d.number, other.number)) < 0
+}
+
+// dueQueue is a heap that knows where each key is, so that what does not wait any more leaves no trace.
 type dueQueue struct {
-	list []lapse
-	at   map[uint64]int
+	list []deadline
+	at   map[dueKey]int
 }
 
 // Len, Less, Swap, Push and Pop make it a heap.
 func (q *dueQueue) Len() int { return len(q.list) }
 
-// Less orders by time, and within one instant by age, so that all replicas end the same ones first.
-func (q *dueQueue) Less(i, j int) bool {
-	a, b := q.list[i], q.list[j]
-	return a.until < b.until || a.until == b.until && a.fence < b.fence
-}
+// Less is the order of the queue.
+func (q *dueQueue) Less(i, j int) bool { return q.list[i].before(q.list[j]) }
 
 // Swap keeps track of both places.
 func (q *dueQueue) Swap(i, j int) {
 	q.list[i], q.list[j] = q.list[j], q.list[i]
-	q.at[q.list[i].fence], q.at[q.list[j].fence] = i, j
+	q.at[q.list[i].dueKey], q.at[q.list[j].dueKey] = i, j
 }
 
 // Push is for the heap only.
 func (q *dueQueue) Push(x any) {
-	next, _ := x.(lapse)
-	q.at[next.fence] = len(q.list)
+	next, _ := x.(deadline)
+	q.at[next.dueKey] = len(q.list)
 	q.list = append(q.list, next)
 }
 
@@ -48,59 +70,88 @@ func (q *dueQueue) Push(x any) {
 func (q *dueQueue) Pop() any {
 	last := q.list[len(q.list)-1]
 	q.list = q.list[:len(q.list)-1]
-	delete(q.at, last.fence)
+	delete(q.at, last.dueKey)
 	return last
 }
 
-// add notes a held allocation if it is a reservation.
-func (d *due) add(a *Allocation) {
-	if a.state() != Reserved {
-		return
+// set makes a key wait for an instant, instead of the one that it waits for; 0 is none.
+func (d *due) set(key dueKey, at Instant) {
+	i, waits := d.queue.at[key]
+	switch {
+	case at == 0:
+		d.drop(key)
+	case waits && d.queue.list[i].at == at:
+	case waits:
+		d.queue.list[i].at = at
+		heap.Fix(&d.queue, i)
+	default:
+		if d.queue.at == nil {
+			d.queue.at = map[dueKey]int{}
+		}
+		heap.Push(&d.queue, deadline{at, key})
 	}
-	if d.queue.at == nil {
-		d.queue.at = map[uint64]int{}
-	}
-	heap.Push(&d.queue, lapse{until: a.more.until, fence: a.fence})
 }
 
-// drop forgets an allocation, if it is there.
-func (d *due) drop(a *Allocation) {
-	if i, waits := d.queue.at[a.fence]; waits {
+// drop forgets a key, if it waits.
+func (d *due) drop(key dueKey) {
+	if i, waits := d.queue.at[key]; waits {
 		heap.Remove(&d.queue, i)
 	}
 }
 
-// next is the reservation that lapses first.
-func (d *due) next() (lapse, bool) {
+// add notes a held allocation if it ends by itself.
+func (d *due) add(a *Allocation) { d.set(dueKey{dueAllocation, a.fence}, a.endsAt()) }
+
+// next is what is due first.
+func (d *due) next() (deadline, bool) {
 	if len(d.queue.list) == 0 {
-		return lapse{}, false
+		return deadline{}, false
 	}
 	return d.queue.list[0], true
 }
 
-// NextDue is when the next reservation lapses, perhaps in the past; false if there is none.
-func (v View) NextDue() (Instant, bool) {
-	next, ok := v.ledger.due.next()
-	return next.until, ok
+// endsAt is when a held allocation ends by itself; 0 if it does not.
+func (a *Allocation) endsAt() Instant {
+	if a.more != nil && a.more.until != 0 {
+		return a.more.until
+	}
+	return a.lease().expires
 }
 
-// checkDue verifies that exactly the reservations wait for their end, and that nobody else remembers whom it displaced.
+// NextDue is when the ledger needs its next Expire, perhaps in the past; false if it needs none.
+func (v View) NextDue() (Instant, bool) {
+	next, ok := v.ledger.due.next()
+	return next.at, ok
+}
+
+// checkDue verifies that everything waits for exactly the instant that it should.
 func (l *Ledger) checkDue() error {
-	reserved := 0
+	expected := 0
 	for fence, a := range l.held.All() {
-		if a.state() != Reserved {
-			if a.more != nil && len(a.more.displaced) > 0 {
-				return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
-			}
+		if a.state() != Reserved && a.more != nil && len(a.more.displaced) > 0 {
+			return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
+		}
+		at := a.endsAt()
+		if at == 0 {
 			continue
 		}
-		reserved++
-		if i, waits := l.due.queue.at[fence]; !waits || l.due.queue.list[i] != (lapse{a.more.until, fence}) {
-			return fmt.Errorf("reservation %q lapses at %d, but nobody waits for that", a.id, a.more.until)
+		expected++
+		if i, waits := l.due.queue.at[dueKey{dueAllocation, fence}]; !waits || l.due.queue.list[i].at != at {
+			return fmt.Errorf("allocation %q ends at %d, but nobody waits for that", a.id, at)
 		}
 	}
-	if waiting := l.due.queue.Len(); waiting != reserved || len(l.due.queue.at) != reserved {
-		return fmt.Errorf("%d reservations are held, but %d are waited for", reserved, waiting)
+	for turn, it := range l.items.All() {
+		at := it.dueAt()
+		if at == 0 {
+			continue
+		}
+		expected++
+		if i, waits := l.due.queue.at[dueKey{dueItem, turn}]; !waits || l.due.queue.list[i].at != at {
+			return fmt.Errorf("item %s changes at %d, but nobody waits for that", it.name, at)
+		}
+	}
+	if waiting := l.due.queue.Len(); waiting != expected || len(l.due.queue.at) != expected {
+		return fmt.Errorf("%d instants are to be waited for, but %d are", expected, waiting)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (e *Effects) addRooms(s *succession) {
 }
 
 // admittedBy lists the newest requests that were denied in changed trees and would be granted after. It does not judge those
-// that may borrow softly: they hang on who sits where, which a draft does not know.
+// that may borrow softly or want items: they hang on who sits where and which items are free, which a draft does not know.
 func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 	var ids []string
 	judged := map[string]bool{}
@@ -86,7 +86,7 @@ func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 // wouldAdmit decides a request, and takes back what that books.
 func (l *Ledger) wouldAdmit(request Allocate) bool {
 	a, refused := l.place(request)
-	if refused != nil || slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.soft() }) {
+	if refused != nil || a.wantsItems() || slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.soft() }) {
 		return false
 	}
 	decision, t := l.admit(a)

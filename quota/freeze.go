@@ -16,6 +16,7 @@ type Image struct {
 	revisions []*Revision
 	held      ordmap.Map[*Allocation]
 	ended     ordmap.Map[*Allocation]
+	items     ordmap.Map[*item]
 	events    []*Event
 }
 
@@ -25,6 +26,8 @@ type Header struct {
 	Revision uint64
 	// Fence and NodeID are the last ones given.
 	Fence, NodeID, Seat, Event uint64
+	// Turn and Arrival are the last ones given to an item and to a waiting request.
+	Turn, Arrival uint64
 }
 
 // TreeImage is a tree with the identities of its nodes, parents before children, siblings by name.
@@ -33,6 +36,8 @@ type TreeImage struct {
 	Settings  TreeSettings
 	Resources []Resource
 	Nodes     []NodeImage
+	// ItemNumbers has for each resource the last number given to an item on demand; nil if all are 0.
+	ItemNumbers []uint64
 }
 
 // NodeImage is a node with its identity.
@@ -64,6 +69,56 @@ type AllocationImage struct {
 	Groups       []string
 	// Ended is nil while held.
 	Ended *Stamp
+	// Expires, TTL, RevokedBy and Unclaimed are those of a lease, see AllocationInfo; Data are its data as they are now.
+	Expires   Instant
+	TTL       Span
+	RevokedBy string
+	Unclaimed bool
+	Data      []Label
+	// Items are those that it holds, by claim, resource and name.
+	Items []HeldItemImage
+}
+
+// HeldItemImage is an item in an allocation.
+type HeldItemImage struct {
+	Claim          int
+	Resource, Name string
+}
+
+// ItemImage is one item. Who holds it follows from the held allocations.
+type ItemImage struct {
+	ItemName
+	State string
+	// Turn is its place in the order of age.
+	Turn uint64
+	// Updated is when it last changed, Since when state or owner did.
+	Updated Stamp
+	Since   Instant
+	// Expires is when it goes; its wall-clock time is for people.
+	Expires Stamp
+	Data    []Label
+	Leaving bool
+}
+
+// WaitingImage is one request in the queue.
+type WaitingImage struct {
+	Allocation AllocationImage
+	Arrival    uint64
+	Since      Stamp
+	Until      Instant
+	KeepUntil  Instant
+	Line       LineImage
+	// HeadSince is when it came to the head of its line; 0 if it has not.
+	HeadSince Instant
+}
+
+// LineImage names a line.
+type LineImage struct {
+	// Node is its identity; 0 for items.
+	Node     uint64
+	Resource string
+	// Tree, and State or Item, are those of a line for items.
+	Tree, State, Item string
 }
 
 // DisplacementImage is a claim that was moved, or an allocation that was preempted, by a reservation.
@@ -77,10 +132,11 @@ type DisplacementImage struct {
 // Freeze takes an image. It costs the number of nodes, not of allocations.
 func (l *Ledger) Freeze() *Image {
 	image := &Image{
-		Header:    Header{Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent},
+		Header:    Header{Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent, Turn: l.turn},
 		revisions: slices.Clone(l.revisions),
 		held:      l.held.Clone(),
 		ended:     l.ended.Clone(),
+		items:     l.items.Clone(),
 		events:    slices.Clone(l.events),
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.trees)) {
@@ -90,7 +146,7 @@ func (l *Ledger) Freeze() *Image {
 }
 
 func (t *tree) freeze() TreeImage {
-	image := TreeImage{Name: t.name, Settings: t.settings, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath))}
+	image := TreeImage{Name: t.name, Settings: t.settings, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath)), ItemNumbers: t.itemNumbers()}
 	t.root.walk(func(n *node) bool {
 		image.Nodes = append(image.Nodes, NodeImage{ID: n.id, Spec: n.spec, Made: n.made})
 		return true
@@ -144,6 +200,10 @@ func (a *Allocation) image() AllocationImage {
 func (m *particulars) addTo(image *AllocationImage) {
 	image.Request.Principal, image.Request.Mode, image.Request.ReserveFor = m.principal, m.mode, m.reserveFor
 	image.Until, image.Forced, image.Preempted = m.until, m.forced, m.preempted
+	if b := m.lease; b != nil {
+		image.Request.TTL, image.Request.Data = b.asked, b.askedData
+		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, b.data
+	}
 	for _, d := range m.displaced {
 		image.Displaced = append(image.Displaced, DisplacementImage{ID: d.id, Claim: d.claim, From: d.from, Home: d.home, FromSeat: d.fromSeat, Seat: d.seat})
 	}
@@ -152,7 +212,10 @@ func (m *particulars) addTo(image *AllocationImage) {
 // addTo writes what the claim is, and where. Whatever most claims do not have is written only if one of them has it.
 func (c *placedClaim) addTo(image *AllocationImage, i int) {
 	info := c.info()
-	image.Request.Claims[i] = Claim{Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Standing: info.Standing}
+	image.Request.Claims[i] = Claim{Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Picks: info.Picks, Standing: info.Standing}
+	for _, h := range c.held() {
+		image.Items = append(image.Items, HeldItemImage{Claim: i, Resource: h.resource, Name: h.name})
+	}
 	n := len(image.Request.Claims)
 	if image.Ended == nil {
 		image.Placed = append(image.Placed, c.at.id)

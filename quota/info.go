@@ -17,6 +17,19 @@ type AllocationInfo struct {
 	Forced bool
 	// ReservedUntil is ledger time; 0 if it is not a reservation.
 	ReservedUntil Instant
+	// TTL is how long a renewal extends a lease, ExpiresAt when it ends unless it is renewed; 0 if it is no lease.
+	TTL       Span
+	ExpiresAt Instant
+	// RevokedBy is the id of the allocation that a lease has to give way to: it ends at ExpiresAt whatever its holder does.
+	RevokedBy string
+	// Unclaimed is true for a lease that was granted from the queue and whose caller has not come for it.
+	Unclaimed bool
+	// Data are user data, sorted by key.
+	Data []Label
+	// Priority in the queue.
+	Priority int64
+	// Waiting is its place in the queue; nil unless it waits.
+	Waiting *WaitingInfo
 	// Preempted are those that its grant ended; PreemptedBy is the id of the one that ended it.
 	Preempted   []Preempted
 	PreemptedBy string
@@ -37,17 +50,46 @@ const (
 	Expired      State = 3
 	WasPreempted State = 4
 	Cancelled    State = 5
+	// Waiting holds nothing yet.
+	Waiting State = 6
+	// TimedOut had its deadline come while it waited.
+	TimedOut State = 7
+	// Abandoned had no sign of its caller while it waited.
+	Abandoned State = 8
 )
+
+// WaitingInfo is the place of a request in the queue.
+type WaitingInfo struct {
+	Since     Instant
+	SinceWall int64
+	// Until is when it gives up, KeepUntil when it is dropped without a sign of its caller.
+	Until, KeepUntil Instant
+	// Position is its place in its line, from 1; Line says for people where that is. Both are known only to a View.
+	Position int
+	Line     string
+}
 
 // ClaimInfo is one claim of an AllocationInfo.
 type ClaimInfo struct {
 	Tree, Node string
 	Amounts    Vector
+	// Picks are the items asked for, Items those that it holds, by resource and name.
+	Picks []Pick
+	Items []HeldItem
 	// Placed is the path of the node where the claim is counted.
 	Placed string
 	Standing
 	// Group is the one that is counted for the claim; empty if none is.
 	Group string
+}
+
+// HeldItem is an item in an allocation.
+type HeldItem struct {
+	Resource, Name, State string
+	// Data are its user data, sorted by key.
+	Data []Label
+	// UpdatedWall is for people.
+	UpdatedWall int64
 }
 
 // AllocationFilter selects held allocations; all given conditions must hold.
@@ -56,6 +98,8 @@ type AllocationFilter struct {
 	Tree, Node string
 	// Labels must all be there.
 	Labels []Label
+	// Leases wants only leases.
+	Leases bool
 }
 
 // AllocationPage is one page of held allocations in the order of their fences.
@@ -130,6 +174,7 @@ type TreeUndo struct {
 	// Added by the revision; then nothing else is set. Removed by it; then Nodes holds all of it.
 	Added, Removed bool
 	TreeSettings
+	// Resources are empty if some are itemized and the revision has left all as they were: their names may be many.
 	Resources []Resource
 	// Nodes that the revision changed or removed, as they were before, by the paths of before.
 	Nodes []NodeSpec
@@ -141,7 +186,98 @@ type TreeUndo struct {
 
 // Counts are the sizes of a ledger.
 type Counts struct {
-	Trees, Nodes, Held, Ended int
+	Trees, Nodes, Held, Ended, Waiting, Items int
+}
+
+// Fact is a change of state of one allocation, for those who watch. It is no part of the state.
+type Fact struct {
+	Kind FactKind
+	// Allocation is the record after it.
+	Allocation *Allocation
+}
+
+// FactKind says what has happened.
+type FactKind uint8
+
+// The closed list.
+const (
+	FactWaiting   FactKind = 1
+	FactGranted   FactKind = 2
+	FactConfirmed FactKind = 3
+	FactRevoked   FactKind = 4
+	FactEnded     FactKind = 5
+	FactRestored  FactKind = 6
+	// FactShrunk: some of its items were given back.
+	FactShrunk FactKind = 7
+)
+
+// ItemInfo is a reader's own copy of one item.
+type ItemInfo struct {
+	ItemName
+	State string
+	// Owner is the user of the allocation that holds it, Allocation its id and Fence its fence; empty if nobody does.
+	Owner, Allocation string
+	Fence             uint64
+	Data              []Label
+	// Updated is when state, owner or data last changed, or the holder last renewed.
+	Updated     Instant
+	UpdatedWall int64
+	// Expires is when it goes unless somebody holds it; 0 for never.
+	Expires     Instant
+	ExpiresWall int64
+	// Leaving is true if it is not configured any more.
+	Leaving bool
+}
+
+// ItemFilter selects items of one tree; all given conditions must hold.
+type ItemFilter struct {
+	Tree, Resource, State, Name, Owner string
+}
+
+// ItemPage is one page of items, by resource and then by name.
+type ItemPage struct {
+	Items []ItemInfo
+	// Next is the item to continue after; nil on the last page.
+	Next *ItemName
+}
+
+// ItemCount is the standing of one itemized resource.
+type ItemCount struct {
+	Tree, Resource string
+	// States counts items by state, Owners by the user who holds them, where nobody is the empty name. Both are sorted.
+	States, Owners []NamedCount
+	// Waiting counts the requests that wait for items of the resource.
+	Waiting int
+}
+
+// NamedCount is how many there are of something.
+type NamedCount struct {
+	Name  string
+	Count int
+}
+
+// QueueFilter selects waiting requests; all given conditions must hold.
+type QueueFilter struct {
+	Tree, Node, Resource string
+}
+
+// QueuePage is one page of waiting requests in the order of the queue.
+type QueuePage struct {
+	Requests []QueuedInfo
+	// Next continues; nil on the last page.
+	Next *QueueTurn
+}
+
+// QueueTurn is a place in the order of the queue.
+type QueueTurn struct {
+	Priority int64
+	Arrival  uint64
+}
+
+// QueuedInfo is a waiting request with what stands in its way.
+type QueuedInfo struct {
+	Allocation AllocationInfo
+	Decision   Decision
 }
 
 // EventKind says what happened. The numbers are part of the snapshot format.
@@ -153,10 +289,14 @@ const (
 	EventDenied EventKind = 1
 	// EventPreempted: an allocation was ended to make room for another.
 	EventPreempted EventKind = 2
-	// EventExpired: a reservation was not confirmed in time.
+	// EventExpired: a reservation was not confirmed in time, or a lease not renewed.
 	EventExpired EventKind = 3
 	// EventRestored: a preempted allocation holds again, because the reservation that preempted it was not confirmed.
 	EventRestored EventKind = 4
+	// EventRevoked: a lease was told that it has to give way.
+	EventRevoked EventKind = 5
+	// EventDropped: a request left the queue, because its deadline came or its caller did not come back.
+	EventDropped EventKind = 6
 )
 
 // Event is something that happened to one allocation. It is never changed after it was made.

@@ -10,6 +10,9 @@ import (
 func (l *Ledger) install(s *succession) {
 	switch {
 	case s.draft == nil:
+		for _, r := range s.old.resources {
+			l.dropItems(r)
+		}
 		delete(l.trees, s.old.name)
 		l.nodes -= len(s.old.byPath)
 	case s.old == nil:
@@ -20,6 +23,7 @@ func (l *Ledger) install(s *succession) {
 		s.draft.repool()
 		l.trees[s.draft.name] = s.draft
 		l.nodes += len(s.draft.byPath)
+		l.stockUp(s.draft, nil)
 	default:
 		l.replace(s)
 	}
@@ -38,6 +42,10 @@ func (l *Ledger) replace(s *succession) {
 	s.countHomings(-1) // reseat moves the claims themselves
 	t.settings, t.governed = s.draft.settings, s.draft.governed
 	before, resources := t.seating(), t.resources
+	was := map[*resource]*ItemSpec{}
+	for _, r := range resources {
+		was[r] = r.Items
+	}
 	t.adoptResources(s.draft.resources)
 	var drafted []*node
 	s.draft.root.walk(func(n *node) bool {
@@ -70,6 +78,12 @@ func (l *Ledger) replace(s *succession) {
 		t.recount()
 	}
 	t.repool()
+	for _, r := range resources {
+		if !slices.Contains(t.resources, r) {
+			l.dropItems(r)
+		}
+	}
+	l.stockUp(t, was)
 }
 
 // restructures is true for a change after which claims may have to be counted elsewhere.
@@ -89,17 +103,18 @@ func (n *node) settled() *node {
 	return n
 }
 
-// adoptResources takes over the draft's list, keeping the records of known resources: claims point at them.
+// adoptResources takes over the draft's list, keeping the records of known resources: claims point at them. What was itemized
+// and is not any more, or the other way round, is another resource for those who held it once.
 func (t *tree) adoptResources(wanted []*resource) {
 	list := make([]*resource, len(wanted))
 	for i, w := range wanted {
 		list[i] = w
-		if known := t.resource(w.Name); known != nil {
+		if known := t.resource(w.Name); known != nil && (known.Unit == Items) == (w.Unit == Items) {
 			list[i] = known
 		}
 	}
 	for i, r := range list {
-		r.index, r.Unit = i, wanted[i].Unit
+		r.index, r.Unit, r.Items = i, wanted[i].Unit, wanted[i].Items
 	}
 	t.resources = list
 }

@@ -27,7 +27,11 @@ type Ledger struct {
 	// vacated are nodes made on demand that a claim has left in the present command.
 	vacated []*node
 
+	items ordmap.Map[*item] // by turn
+	turn  uint64            // last given to an item
+
 	due       due
+	facts     []Fact   // of the last command
 	events    []*Event // oldest first
 	lastEvent uint64   // number of the last one
 }
@@ -46,9 +50,11 @@ func New(b Bounds) *Ledger {
 // at all. The outcome depends on nothing but the ledger, the stamp and the command.
 func (l *Ledger) Apply(s Stamp, c Command) Outcome {
 	l.advance(s)
+	l.facts = l.facts[:0]
 	out := l.dispatch(c)
 	l.sweep()
 	l.selfCheck()
+	out.Now = l.now.At
 	return out
 }
 
@@ -58,6 +64,12 @@ func (l *Ledger) dispatch(c Command) Outcome {
 		return l.allocate(c)
 	case Release:
 		return l.release(c)
+	case Renew:
+		return l.renew(c)
+	case UpdateItems:
+		return l.updateItems(c)
+	case ResetItems:
+		return l.resetItems(c)
 	case Confirm:
 		return l.confirm(c)
 	case Cancel:

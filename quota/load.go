@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Loader builds a ledger from the parts of an image: trees, then revisions, held and ended allocations, each in the
-// order that the image gives them. After any error the loader is useless and the image must not be served.
+// Loader builds a ledger from the parts of an image: trees, then revisions and items, then held and ended allocations, each
+// in the order that the image gives them. After any error the loader is useless and the image must not be served.
 type Loader struct {
 	ledger *Ledger
 	nodes  map[uint64]*node
@@ -16,6 +16,7 @@ type Loader struct {
 func NewLoader(b Bounds, h Header) *Loader {
 	l := New(b)
 	l.now, l.revision, l.fence, l.nodeID, l.seat, l.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
+	l.turn = h.Turn
 	return &Loader{ledger: l, nodes: map[uint64]*node{}}
 }
 
@@ -41,6 +42,9 @@ func (ld *Loader) AddTree(image TreeImage) error {
 		ld.nodes[n.ID] = at
 	}
 	t.repool()
+	if err := ld.stock(t, image.ItemNumbers); err != nil {
+		return err
+	}
 	ld.ledger.trees[t.name] = t
 	ld.ledger.nodes += len(t.byPath)
 	return nil
@@ -78,6 +82,9 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 	l.byID[a.id] = a
 	l.held.Set(a.fence, a)
 	l.due.add(a)
+	if err := ld.own(a); err != nil {
+		return err
+	}
 	for i := range a.claims {
 		if err := ld.seat(a, i, image); err != nil {
 			return err
@@ -179,6 +186,9 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 		if err := a.claims[i].load(c, n); err != nil {
 			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
 		}
+		if err := a.claims[i].loadItems(image, i); err != nil {
+			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
+		}
 		if i < len(image.Groups) && image.Groups[i] != "" {
 			if image.Request.Principal.User == "" {
 				return nil, fmt.Errorf("allocation %q is counted in group %s, but has no user", a.id, image.Groups[i])
@@ -190,15 +200,29 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 }
 
 func (image *AllocationImage) particulars() *particulars {
-	r := image.Request
-	if r.Mode == Hold && r.Principal.User == "" && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 {
+	r, b := image.Request, image.lease()
+	if r.Mode == Hold && r.Principal.User == "" && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 && b == nil {
 		return nil
 	}
-	m := &particulars{principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted}
+	m := &particulars{
+		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted, lease: b,
+	}
 	for _, d := range image.Displaced {
 		m.displaced = append(m.displaced, displacement{id: d.ID, claim: d.Claim, from: d.From, home: d.Home, fromSeat: d.FromSeat, seat: d.Seat})
 	}
 	return m
+}
+
+// lease is nil for what is none and has no user data.
+func (image *AllocationImage) lease() *lease {
+	r := image.Request
+	if image.TTL == 0 && len(r.Data)+len(image.Data) == 0 {
+		return nil
+	}
+	return &lease{
+		asked: r.TTL, ttl: image.TTL, expires: image.Expires, revokedBy: image.RevokedBy, unclaimed: image.Unclaimed,
+		askedData: r.Data, data: image.Data,
+	}
 }
 
 // load rebuilds a claim at a node.
@@ -217,6 +241,7 @@ func (c *placedClaim) load(claim Claim, n *node) error {
 		}
 		c.amounts[j] = placedAmount{resource: r, amount: component.Amount}
 	}
+	c.amounts = c.amounts[:len(claim.Amounts)]
 	return nil
 }
 

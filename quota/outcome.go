@@ -13,7 +13,11 @@ type Outcome struct {
 	Configuration *Configuration
 	// Restored are the ids of the allocations that hold again after a Cancel; none, or all that had been preempted.
 	Restored []string
-	// Expired counts what an Expire has ended.
+	// Now is ledger time after the command.
+	Now Instant
+	// Items are those of an UpdateItems, in its order, or those that a ResetItems took, by name, with whoever had them.
+	Items []ItemInfo
+	// Expired counts what an Expire has ended or changed.
 	Expired int
 	// Repeated is true if the command had been carried out before and changed nothing now.
 	Repeated bool
@@ -76,7 +80,8 @@ type Change struct {
 	Tree, Node string
 	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME",
 	// "unit RESOURCE", "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins",
-	// "forest", "maintenance", "require_reason" or, for a moved node, "path".
+	// "forest", "maintenance", "require_reason", "items RESOURCE", "queueing", "lease default", "lease max", "lease grace",
+	// "overtake" or, for a moved node, "path".
 	Field string
 	// Before and After are texts; empty for what was or is not there.
 	Before, After string

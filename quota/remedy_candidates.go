@@ -79,10 +79,25 @@ func (a *Allocation) gives(v Violation) Amount {
 		if at.treeName != v.Tree || !within(at.path, v.Node) || !a.countsFor(c, v.Holder) {
 			continue
 		}
+		if v.Kind == OfItems {
+			sum += c.givesItems(v)
+			continue
+		}
 		for _, p := range c.amounts {
 			if p.resource.Name == v.Resource {
 				sum += p.amount
 			}
+		}
+	}
+	return sum
+}
+
+// givesItems is how many items a release would make to be had as they are wanted.
+func (c *placedClaim) givesItems(v Violation) Amount {
+	sum := Amount(0)
+	for _, h := range c.held() {
+		if h.resource == v.Resource && (h.name == v.Item || h.is.stock.resource.Items.releasedState() == v.Item) {
+			sum++
 		}
 	}
 	return sum

@@ -208,6 +208,7 @@ func (s *search) tryRelease(fence uint64) (undo []func()) {
 			l.book(a, i)
 		}
 	})
+	undo = append(undo, l.giveAll(a, released)...)
 	for i := range a.claims {
 		l.slide(a.claims[i].at, func(who sitter, to *node) {
 			was, is := l.move(who, to)

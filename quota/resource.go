@@ -11,6 +11,8 @@ const (
 	Milli Unit = 2
 	// Bytes counts bytes.
 	Bytes Unit = 3
+	// Items are named.
+	Items Unit = 4
 )
 
 // String is the unit's word in configuration files.
@@ -22,6 +24,8 @@ func (u Unit) String() string {
 		return "milli"
 	case Bytes:
 		return "bytes"
+	case Items:
+		return "items"
 	}
 	return "unknown"
 }
@@ -31,4 +35,39 @@ func (u Unit) String() string {
 type Resource struct {
 	Name string
 	Unit Unit
+	// Items say which items there are; nil unless the unit is Items. Never changed in place.
+	Items *ItemSpec
 }
+
+// ItemSpec says which items there are of an itemized resource, and what becomes of them (seed 001).
+type ItemSpec struct {
+	// Names are sorted; if there are none, items are made on demand.
+	Names []string
+	// Min and Max are how many there are on demand.
+	Min, Max int
+	// Lifespan is how long an item on demand stays after it was last given back, unless somebody holds it; 0 is for ever.
+	Lifespan Span
+	// State is that of a new item, Released that of one that is given back, both FreeState if empty; Expired that of one
+	// whose lease has expired or was taken away, Released if empty.
+	State, Released, Expired string
+	// TTL of a lease of such an item if the request names none; 0 leaves it to the tree.
+	TTL Span
+	// Turns are changes of state by time, at most one from each state, sorted by it.
+	Turns []Turn
+	// Queueing of requests for the items.
+	Queueing Queueing
+}
+
+// Turn changes the state of an item that nobody holds when it was in it for a while.
+type Turn struct {
+	From, To string
+	After    Span
+}
+
+// States that have a meaning.
+const (
+	// FreeState is what requests ask for that name no other.
+	FreeState = "free"
+	// LeasedState is what held items are in unless the request names another.
+	LeasedState = "leased"
+)

@@ -11,12 +11,15 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// The words of a scenario. AT is tree or tree:path, AMOUNTS is resource=number or resource=max, LIMITS also knows
+// The words of a scenario. AT is tree or tree:path, AMOUNTS is resource=number, resource=max or, for items,
+// resource=NUMBER:[STATE][>HELDSTATE] or resource=NAME+NAME…:[STATE][>HELDSTATE]. LIMITS also knows
 // resource=unlimited and resource=unset; max is the largest amount there is.
 //
 //	apply [META] [@prune]              make trees so, with indented lines:
-//	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME] [@require-reason] [@maintenance] [NODE…]
+//	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME] [@require-reason] [@maintenance] [LEASES] [NODE…]
 //	  node PATH [policy=NAME] [LIMITS] [label.KEY=VALUE]… [NODE…]
+//	  items RESOURCE NAME… | items RESOURCE MIN..MAX, then [@lifespan=DURATION] [@new=STATE] [@released=STATE] [@expired=STATE]
+//	    [@ttl=DURATION] [@queueing=WORD] [FROM>TO=DURATION]…       on one line, of the tree above
 //	  principals [users=NAME,…] [groups=NAME,…] [AMOUNTS] [@apps=NUMBER] [@text=TEXT]     of the tree or node above
 //	  moved FROM TO                    in the tree above
 //	set AT LIMITS [META]               change limits of one node
@@ -24,19 +27,25 @@ import (
 //	maintenance TREE on|off [META]
 //	rollback REVISION [META]
 //	delete TREE [META]
-//	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME] [@reserve=DURATION] [@force]
-//	release ID | confirm ID | cancel ID | expire NUMBER
+//	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME] [@reserve=DURATION] [@force] [@ttl=DURATION] [data.KEY=VALUE]…
+//	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…   with indented lines: TREE/RESOURCE/ITEM [@state=STATE] [data.KEY=VALUE]…
+//	update                             change items, with the same lines
+//	reset TREE RESOURCE STATE TO [@idle=DURATION]
+//	release ID [TREE/RESOURCE/ITEM]… [@state=STATE] | confirm ID | cancel ID | expire NUMBER
 //	dry COMMAND                        say what a command would do
 //	tick DURATION                      let ledger time pass
 //	freeze                             go on with a ledger loaded from an image of this one
 //	bounds NAME=NUMBER…                begin anew with other bounds
 //	users TREE [NAME] | groups TREE [NAME]
-//	usage AT | tree NAME | trees | list [AT] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
+//	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
 //	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored] [id=ID]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
+//	items TREE[/RESOURCE] [state=STATE] [name=NAME] [owner=USER] | counted [TREE[/RESOURCE]]
 //	due                                when the next reservation lapses
 //
-// META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER @admins=NAME,…
+// LEASES are @lease-default=DURATION @lease-max=DURATION @lease-grace=DURATION @overtake=DURATION.
+//
+// META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER @admins=NAME,… @queueing=WORD
 // default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is @priority=NUMBER @type=NUMBER @unpreemptable.
 func parseCommand(words, body []string) (quota.Command, error) {
 	p := &parser{}
@@ -58,7 +67,13 @@ func parseCommand(words, body []string) (quota.Command, error) {
 	case "allocate":
 		return p.allocate(args), p.err
 	case "release":
-		return quota.Release{ID: args[0]}, nil
+		return p.release(args), p.err
+	case "update":
+		return quota.UpdateItems{Updates: p.itemUpdates(body)}, p.err
+	case "reset":
+		return p.reset(args), p.err
+	case "renew":
+		return p.renew(args, body), p.err
 	case "confirm":
 		return quota.Confirm{ID: args[0]}, nil
 	case "cancel":
@@ -142,6 +157,8 @@ func (p *parser) trees(body []string) []quota.TreeSpec {
 			n := p.node(words[2:])
 			n.Path = words[1]
 			trees[last].Nodes = append(trees[last].Nodes, n)
+		case words[0] == "items" && last >= 0:
+			p.items(&trees[last], words[1:])
 		case words[0] == "principals" && last >= 0:
 			n := &trees[last].Nodes[len(trees[last].Nodes)-1]
 			n.Principals = append(n.Principals, p.principals(words[1:]))
@@ -160,6 +177,7 @@ func (p *parser) settings(words []string) quota.TreeSettings {
 		if forest, ok := strings.CutPrefix(word, "@forest="); ok {
 			s.Forest = forest
 		}
+		p.leaseSetting(&s, word)
 	}
 	return s
 }
@@ -196,7 +214,7 @@ func (p *parser) resources(words []string) []quota.Resource {
 		}
 		for name := range strings.SplitSeq(names, ",") {
 			name, unit, _ := strings.Cut(name, ":")
-			units := map[string]quota.Unit{"": quota.Count, "count": quota.Count, "milli": quota.Milli, "bytes": quota.Bytes}
+			units := map[string]quota.Unit{"": quota.Count, "count": quota.Count, "milli": quota.Milli, "bytes": quota.Bytes, "items": quota.Items, "odd": quota.Items + 1}
 			list = append(list, quota.Resource{Name: name, Unit: units[unit]})
 		}
 	}
@@ -237,6 +255,8 @@ func (p *parser) attribute(n *quota.NodeSpec, key, value string) bool {
 		n.Hard = true
 	case "@apps":
 		n.Applications = p.amount(value)
+	case "@queueing":
+		n.Queueing = p.queueing(value)
 	case "@admins":
 		n.Admins = strings.Split(value, ",")
 	case "default":
@@ -283,7 +303,10 @@ func (p *parser) allocate(args []string) quota.Allocate {
 		key, value, ok := strings.Cut(word, "=")
 		label, isLabel := strings.CutPrefix(key, "label.")
 		last := len(request.Claims) - 1
+		pair, isData := strings.CutPrefix(key, "data.")
 		switch {
+		case isData:
+			request.Data = append(request.Data, quota.Label{Key: pair, Value: value})
 		case word[0] == '@':
 			p.attributeOf(&request, key, value)
 		case !ok:
@@ -295,11 +318,15 @@ func (p *parser) allocate(args []string) quota.Allocate {
 			p.fail("where is %q claimed?", word)
 		default:
 			c := &request.Claims[last]
+			if p.pick(c, key, value) {
+				continue
+			}
 			c.Amounts = append(c.Amounts, quota.Component{Resource: key, Amount: p.amount(value)})
 			slices.SortFunc(c.Amounts, byResource)
 		}
 	}
 	sortLabels(request.Labels)
+	sortLabels(request.Data)
 	return request
 }
 
@@ -328,6 +355,8 @@ func (p *parser) attributeOf(r *quota.Allocate, key, value string) {
 		r.ReserveFor = p.span(value)
 	case "@force":
 		r.Mode = quota.Force
+	case "@ttl":
+		r.TTL = p.span(value)
 	default:
 		p.fail("what is %s?", key)
 	}

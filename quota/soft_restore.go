@@ -92,10 +92,18 @@ func (r *restoring) revive(last displacement) bool {
 	}
 	again := *tombstone
 	a := &again
+	if b := tombstone.lease(); b.ttl > 0 {
+		b.revokedBy = ""
+		b.begin(l.now) // it could not be renewed meanwhile
+		a = a.withLease(b)
+	}
 	a.ended, a.claims = nil, make([]placedClaim, len(tombstone.claims))
 	for i := range a.claims {
 		d, known := r.places[place{a.id, i}]
 		if !known || !r.placeAgain(&a.claims[i], &tombstone.claims[i], d) {
+			return false
+		}
+		if !r.retake(a, i, tombstone.claims[i].held()) {
 			return false
 		}
 		a.claims[i].follow(a.principal())
@@ -131,6 +139,9 @@ func (r *restoring) placeAgain(c, ended *placedClaim, d displacement) bool {
 	}
 	if ended.more != nil {
 		c.more.forced, c.more.group = ended.more.forced, ended.more.group
+		if len(ended.picks()) > 0 {
+			c.setItems(ended.picks(), nil)
+		}
 	}
 	if d.home != 0 {
 		c.more.home = r.node(t, d.home)
@@ -139,9 +150,34 @@ func (r *restoring) placeAgain(c, ended *placedClaim, d displacement) bool {
 		}
 	}
 	for _, p := range ended.amounts {
-		c.amounts = append(c.amounts, placedAmount{t.resource(p.resource.Name), p.amount})
+		r := t.resource(p.resource.Name)
+		if r == nil || (r.Unit == Items) != (p.resource.Unit == Items) {
+			return false
+		}
+		c.amounts = append(c.amounts, placedAmount{r, p.amount})
 	}
-	return !slices.ContainsFunc(c.amounts, func(p placedAmount) bool { return p.resource == nil })
+	return true
+}
+
+// retake gives a claim the items again that it held; false if one was taken by somebody else since, or changed, or is gone.
+func (r *restoring) retake(a *Allocation, i int, names []heldItem) bool {
+	l, c := r.ledger, &a.claims[i]
+	for _, h := range names {
+		s := c.at.tree.resource(h.resource).stock
+		it := s.byName[h.name]
+		if it == nil || it.owner != 0 || it.state != s.resource.Items.expiredState() {
+			return false
+		}
+		turn := l.turn
+		is := l.aged(it, c.pickOf(h.resource).heldState(), a.fence)
+		l.changeItem(it, is)
+		r.onUndo(func() {
+			l.changeItem(is, it)
+			l.turn = turn
+		})
+		c.more.items.held = append(c.more.items.held, heldItem{h.resource, h.name, is})
+	}
+	return true
 }
 
 // concern remembers what a node and all above it hold before anything is put back there.
@@ -174,6 +210,7 @@ func (r *restoring) commit() []string {
 		l.byID[p.ID] = is.again
 		l.due.add(is.again)
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
+		l.fact(FactRestored, is.again)
 		restored = append(restored, p.ID)
 	}
 	return restored

@@ -28,7 +28,22 @@ type NodeSpec struct {
 	Applications Amount
 	// Admins are the actors who may set limits below, sorted. If a tree names none at all, anybody may.
 	Admins []string
+	// Queueing says whether requests that wait for room here may be overtaken.
+	Queueing Queueing
 }
+
+// Queueing says whether requests may overtake each other. The numbers are part of the log format.
+type Queueing uint8
+
+// The closed list.
+const (
+	// InheritQueueing is the parent's; of a root, BestEffort; of items, Strict.
+	InheritQueueing Queueing = 0
+	// Strict: nobody overtakes.
+	Strict Queueing = 1
+	// BestEffort: later requests that fit may pass, until the first in the line has been there for TreeSettings.Overtake.
+	BestEffort Queueing = 2
+)
 
 // PrincipalLimit limits users and groups in the subtree of a node, each of them for itself (seed 003).
 type PrincipalLimit struct {
@@ -54,6 +69,20 @@ type TreeSettings struct {
 	RequireReason bool
 	// Maintenance holds every allocation at its named node, whatever the limits say.
 	Maintenance bool
+	// Leases say what leases with a claim in the tree may be.
+	Leases LeaseSettings
+	// Overtake is how long the first in a line may be overtaken; 0 means DefaultOvertake.
+	Overtake Span
+}
+
+// LeaseSettings say what leases may be; 0 means the default for each.
+type LeaseSettings struct {
+	// Default is the TTL of requests that name none; 0 makes no leases of them.
+	Default Span
+	// Max is the longest TTL that a request may name; 0 means MaxTTL.
+	Max Span
+	// Grace is how long the holder of a lease is told before it is preempted; 0 is not at all.
+	Grace Span
 }
 
 // TreeSpec is the configuration of one tree.

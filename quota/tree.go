@@ -10,6 +10,8 @@ type resource struct {
 	Resource
 	index int
 	holds int // components of held claims
+	// stock is nil unless the resource is itemized, and in a draft.
+	stock *stock
 }
 
 // tree is a hierarchy of nodes.

@@ -39,6 +39,8 @@ const (
 	// Hold it at the named nodes whatever the limits say, and flag it: for use that exists already. Every allocation in a
 	// tree in maintenance is decided so.
 	Mode_MODE_FORCE Mode = 4
+	// Wait in the queue if it does not fit now. What can never fit is denied at once.
+	Mode_MODE_WAIT Mode = 5
 )
 
 // Enum value maps for Mode.
@@ -49,6 +51,7 @@ var (
 		2: "MODE_DRY_RUN",
 		3: "MODE_RESERVE",
 		4: "MODE_FORCE",
+		5: "MODE_WAIT",
 	}
 	Mode_value = map[string]int32{
 		"MODE_UNSPECIFIED": 0,
@@ -56,6 +59,7 @@ var (
 		"MODE_DRY_RUN":     2,
 		"MODE_RESERVE":     3,
 		"MODE_FORCE":       4,
+		"MODE_WAIT":        5,
 	}
 )
 
@@ -98,12 +102,18 @@ const (
 	AllocationState_ALLOCATION_STATE_RELEASED AllocationState = 2
 	// Holds its room until it is confirmed or cancelled, or its time is over.
 	AllocationState_ALLOCATION_STATE_RESERVED AllocationState = 3
-	// A reservation that was not confirmed in time.
+	// A reservation that was not confirmed in time, or a lease that was not renewed in time.
 	AllocationState_ALLOCATION_STATE_EXPIRED AllocationState = 4
 	// Ended to make room for another.
 	AllocationState_ALLOCATION_STATE_PREEMPTED AllocationState = 5
-	// A reservation that was cancelled.
+	// A reservation or a waiting request that was cancelled, or whose node is gone.
 	AllocationState_ALLOCATION_STATE_CANCELLED AllocationState = 6
+	// Waits in the queue and holds nothing.
+	AllocationState_ALLOCATION_STATE_WAITING AllocationState = 7
+	// Its deadline came while it waited.
+	AllocationState_ALLOCATION_STATE_TIMED_OUT AllocationState = 8
+	// Its caller did not come back while it waited.
+	AllocationState_ALLOCATION_STATE_ABANDONED AllocationState = 9
 )
 
 // Enum value maps for AllocationState.
@@ -116,6 +126,9 @@ var (
 		4: "ALLOCATION_STATE_EXPIRED",
 		5: "ALLOCATION_STATE_PREEMPTED",
 		6: "ALLOCATION_STATE_CANCELLED",
+		7: "ALLOCATION_STATE_WAITING",
+		8: "ALLOCATION_STATE_TIMED_OUT",
+		9: "ALLOCATION_STATE_ABANDONED",
 	}
 	AllocationState_value = map[string]int32{
 		"ALLOCATION_STATE_UNSPECIFIED": 0,
@@ -125,6 +138,9 @@ var (
 		"ALLOCATION_STATE_EXPIRED":     4,
 		"ALLOCATION_STATE_PREEMPTED":   5,
 		"ALLOCATION_STATE_CANCELLED":   6,
+		"ALLOCATION_STATE_WAITING":     7,
+		"ALLOCATION_STATE_TIMED_OUT":   8,
+		"ALLOCATION_STATE_ABANDONED":   9,
 	}
 )
 
@@ -155,6 +171,79 @@ func (AllocationState) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{1}
 }
 
+// AllocationChange says what has happened to an allocation.
+type AllocationChange int32
+
+const (
+	// Only in messages without an allocation: nothing has happened, the stream is alive.
+	AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED AllocationChange = 0
+	// It was put into the queue.
+	AllocationChange_ALLOCATION_CHANGE_WAITING AllocationChange = 1
+	// It was granted: held or reserved.
+	AllocationChange_ALLOCATION_CHANGE_GRANTED AllocationChange = 2
+	// A reservation was confirmed.
+	AllocationChange_ALLOCATION_CHANGE_CONFIRMED AllocationChange = 3
+	// A lease has to give way; it ends soon.
+	AllocationChange_ALLOCATION_CHANGE_REVOKED AllocationChange = 4
+	// It has ended; its state says how.
+	AllocationChange_ALLOCATION_CHANGE_ENDED AllocationChange = 5
+	// It holds again what had been preempted by a reservation.
+	AllocationChange_ALLOCATION_CHANGE_RESTORED AllocationChange = 6
+	// Some of its items were given back; it still holds the others.
+	AllocationChange_ALLOCATION_CHANGE_SHRUNK AllocationChange = 7
+)
+
+// Enum value maps for AllocationChange.
+var (
+	AllocationChange_name = map[int32]string{
+		0: "ALLOCATION_CHANGE_UNSPECIFIED",
+		1: "ALLOCATION_CHANGE_WAITING",
+		2: "ALLOCATION_CHANGE_GRANTED",
+		3: "ALLOCATION_CHANGE_CONFIRMED",
+		4: "ALLOCATION_CHANGE_REVOKED",
+		5: "ALLOCATION_CHANGE_ENDED",
+		6: "ALLOCATION_CHANGE_RESTORED",
+		7: "ALLOCATION_CHANGE_SHRUNK",
+	}
+	AllocationChange_value = map[string]int32{
+		"ALLOCATION_CHANGE_UNSPECIFIED": 0,
+		"ALLOCATION_CHANGE_WAITING":     1,
+		"ALLOCATION_CHANGE_GRANTED":     2,
+		"ALLOCATION_CHANGE_CONFIRMED":   3,
+		"ALLOCATION_CHANGE_REVOKED":     4,
+		"ALLOCATION_CHANGE_ENDED":       5,
+		"ALLOCATION_CHANGE_RESTORED":    6,
+		"ALLOCATION_CHANGE_SHRUNK":      7,
+	}
+)
+
+func (x AllocationChange) Enum() *AllocationChange {
+	p := new(AllocationChange)
+	*p = x
+	return p
+}
+
+func (x AllocationChange) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AllocationChange) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_allocation_proto_enumTypes[2].Descriptor()
+}
+
+func (AllocationChange) Type() protoreflect.EnumType {
+	return &file_quorate_v1_allocation_proto_enumTypes[2]
+}
+
+func (x AllocationChange) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AllocationChange.Descriptor instead.
+func (AllocationChange) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
+}
+
 // EventKind says what happened.
 type EventKind int32
 
@@ -165,10 +254,14 @@ const (
 	EventKind_EVENT_KIND_DENIED EventKind = 1
 	// An allocation was ended to make room for another.
 	EventKind_EVENT_KIND_PREEMPTED EventKind = 2
-	// A reservation lapsed.
+	// A reservation or a lease lapsed.
 	EventKind_EVENT_KIND_EXPIRED EventKind = 3
 	// A preempted allocation holds again, because the reservation that preempted it was not confirmed.
 	EventKind_EVENT_KIND_RESTORED EventKind = 4
+	// A lease was told that it has to give way.
+	EventKind_EVENT_KIND_REVOKED EventKind = 5
+	// A request left the queue: its deadline came, or its caller did not come back.
+	EventKind_EVENT_KIND_DROPPED EventKind = 6
 )
 
 // Enum value maps for EventKind.
@@ -179,6 +272,8 @@ var (
 		2: "EVENT_KIND_PREEMPTED",
 		3: "EVENT_KIND_EXPIRED",
 		4: "EVENT_KIND_RESTORED",
+		5: "EVENT_KIND_REVOKED",
+		6: "EVENT_KIND_DROPPED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -186,6 +281,8 @@ var (
 		"EVENT_KIND_PREEMPTED":   2,
 		"EVENT_KIND_EXPIRED":     3,
 		"EVENT_KIND_RESTORED":    4,
+		"EVENT_KIND_REVOKED":     5,
+		"EVENT_KIND_DROPPED":     6,
 	}
 )
 
@@ -200,11 +297,11 @@ func (x EventKind) String() string {
 }
 
 func (EventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_allocation_proto_enumTypes[2].Descriptor()
+	return file_quorate_v1_allocation_proto_enumTypes[3].Descriptor()
 }
 
 func (EventKind) Type() protoreflect.EnumType {
-	return &file_quorate_v1_allocation_proto_enumTypes[2]
+	return &file_quorate_v1_allocation_proto_enumTypes[3]
 }
 
 func (x EventKind) Number() protoreflect.EnumNumber {
@@ -213,7 +310,7 @@ func (x EventKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventKind.Descriptor instead.
 func (EventKind) EnumDescriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{3}
 }
 
 // Principal says who holds.
@@ -291,6 +388,8 @@ type Claim struct {
 	// Amounts by resource, in base units, none negative. An amount of zero holds nothing but is still checked: it is
 	// denied while the node is over its limit.
 	Amounts map[string]int64 `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Items of itemized resources of the tree. They count at the node like amounts. A claim has amounts or items.
+	Items []*ItemPick `protobuf:"bytes,7,rep,name=items,proto3" json:"items,omitempty"`
 	// Overrides the request's priority in this tree.
 	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
 	// Overrides the request's type in this tree.
@@ -352,6 +451,13 @@ func (x *Claim) GetAmounts() map[string]int64 {
 	return nil
 }
 
+func (x *Claim) GetItems() []*ItemPick {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 func (x *Claim) GetPriority() int64 {
 	if x != nil && x.Priority != nil {
 		return *x.Priority
@@ -393,7 +499,20 @@ type AllocateRequest struct {
 	// True if it may not be preempted. It may still be moved between the nodes of a borrowing tree.
 	Unpreemptable bool `protobuf:"varint,8,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
 	// For MODE_RESERVE: how long the reservation stands, in milliseconds of ledger time; 0 means 60,000.
-	ReserveMs     int64 `protobuf:"varint,9,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
+	ReserveMs int64 `protobuf:"varint,9,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
+	// Makes it a lease: it ends by itself unless it is renewed in so many milliseconds of ledger time. 0 means the shortest
+	// default of its items and trees, and no lease if they have none. Up to 7 days, and up to what its trees allow.
+	TtlMs int64 `protobuf:"varint,10,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// For MODE_WAIT: how long it may wait; 0 means 7 days, which is also the most.
+	WaitMs int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// For MODE_WAIT: without a repetition or a Renew for so long the request leaves the queue, and a lease that was granted
+	// from the queue ends if its caller does not come for it. 0 means 120,000; 1,000 to 3,600,000.
+	KeepMs int64 `protobuf:"varint,12,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
+	// For MODE_WAIT: how long this call itself waits for the grant before it answers with the place in the queue; at most
+	// until shortly before the caller's deadline, and a minute.
+	PollMs int64 `protobuf:"varint,13,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
+	// Data of the lease for its holder; at most 64 pairs and 16 KiB. Never logged.
+	UserData      map[string]string `protobuf:"bytes,14,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -491,6 +610,41 @@ func (x *AllocateRequest) GetReserveMs() int64 {
 	return 0
 }
 
+func (x *AllocateRequest) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *AllocateRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+func (x *AllocateRequest) GetKeepMs() int64 {
+	if x != nil {
+		return x.KeepMs
+	}
+	return 0
+}
+
+func (x *AllocateRequest) GetPollMs() int64 {
+	if x != nil {
+		return x.PollMs
+	}
+	return 0
+}
+
+func (x *AllocateRequest) GetUserData() map[string]string {
+	if x != nil {
+		return x.UserData
+	}
+	return nil
+}
+
 // Allocation is the record of who holds what, where.
 type Allocation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -519,7 +673,20 @@ type Allocation struct {
 	// For a preempted one: the id of the allocation that took its place.
 	PreemptedBy string `protobuf:"bytes,12,opt,name=preempted_by,json=preemptedBy,proto3" json:"preempted_by,omitempty"`
 	// Whom its grant preempted.
-	Preempted     []*Preempted `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
+	Preempted []*Preempted `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
+	// For a lease: how long a renewal extends it.
+	TtlMs int64 `protobuf:"varint,14,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// For a lease: ledger time at which it ends unless it is renewed before.
+	ExpiresLedgerMs int64 `protobuf:"varint,15,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
+	// For a lease that has to give way to another allocation: the id of that one. It ends at expires_ledger_ms whatever
+	// its holder does.
+	RevokedBy string `protobuf:"bytes,16,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
+	// Data of the lease.
+	UserData map[string]string `protobuf:"bytes,17,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// While it waits: its place in the queue.
+	Waiting *Waiting `protobuf:"bytes,18,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Priority in the queue.
+	Priority      int64 `protobuf:"varint,19,opt,name=priority,proto3" json:"priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -645,6 +812,139 @@ func (x *Allocation) GetPreempted() []*Preempted {
 	return nil
 }
 
+func (x *Allocation) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *Allocation) GetExpiresLedgerMs() int64 {
+	if x != nil {
+		return x.ExpiresLedgerMs
+	}
+	return 0
+}
+
+func (x *Allocation) GetRevokedBy() string {
+	if x != nil {
+		return x.RevokedBy
+	}
+	return ""
+}
+
+func (x *Allocation) GetUserData() map[string]string {
+	if x != nil {
+		return x.UserData
+	}
+	return nil
+}
+
+func (x *Allocation) GetWaiting() *Waiting {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *Allocation) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+// Waiting is the place of a request in the queue.
+type Waiting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ledger time of its arrival.
+	SinceLedgerMs int64 `protobuf:"varint,1,opt,name=since_ledger_ms,json=sinceLedgerMs,proto3" json:"since_ledger_ms,omitempty"`
+	// Wall-clock time of its arrival on the leader; for people only.
+	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	// Ledger time at which it gives up.
+	UntilLedgerMs int64 `protobuf:"varint,3,opt,name=until_ledger_ms,json=untilLedgerMs,proto3" json:"until_ledger_ms,omitempty"`
+	// Ledger time at which it is dropped unless its caller comes back before.
+	KeepUntilLedgerMs int64 `protobuf:"varint,4,opt,name=keep_until_ledger_ms,json=keepUntilLedgerMs,proto3" json:"keep_until_ledger_ms,omitempty"`
+	// Its place in the line in which it stands now, from 1.
+	Position int64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
+	// Where that line is: "tree:node resource", for people.
+	Line          string `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Waiting) Reset() {
+	*x = Waiting{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Waiting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Waiting) ProtoMessage() {}
+
+func (x *Waiting) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
+func (*Waiting) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Waiting) GetSinceLedgerMs() int64 {
+	if x != nil {
+		return x.SinceLedgerMs
+	}
+	return 0
+}
+
+func (x *Waiting) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Waiting) GetUntilLedgerMs() int64 {
+	if x != nil {
+		return x.UntilLedgerMs
+	}
+	return 0
+}
+
+func (x *Waiting) GetKeepUntilLedgerMs() int64 {
+	if x != nil {
+		return x.KeepUntilLedgerMs
+	}
+	return 0
+}
+
+func (x *Waiting) GetPosition() int64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *Waiting) GetLine() string {
+	if x != nil {
+		return x.Line
+	}
+	return ""
+}
+
 // HeldClaim is a claim with the node that it is counted at.
 type HeldClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -664,14 +964,16 @@ type HeldClaim struct {
 	// True if it may not be preempted in this tree.
 	Unpreemptable bool `protobuf:"varint,7,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
 	// The group that is counted for it in this tree; empty if none is.
-	Group         string `protobuf:"bytes,8,opt,name=group,proto3" json:"group,omitempty"`
+	Group string `protobuf:"bytes,8,opt,name=group,proto3" json:"group,omitempty"`
+	// The items that it holds.
+	Items         []*HeldItem `protobuf:"bytes,9,rep,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *HeldClaim) Reset() {
 	*x = HeldClaim{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -683,7 +985,7 @@ func (x *HeldClaim) String() string {
 func (*HeldClaim) ProtoMessage() {}
 
 func (x *HeldClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[4]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -696,7 +998,7 @@ func (x *HeldClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldClaim.ProtoReflect.Descriptor instead.
 func (*HeldClaim) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *HeldClaim) GetTree() string {
@@ -755,6 +1057,13 @@ func (x *HeldClaim) GetGroup() string {
 	return ""
 }
 
+func (x *HeldClaim) GetItems() []*HeldItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 // AllocateResponse is a grant, or the positive answer of a dry run.
 type AllocateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -767,14 +1076,16 @@ type AllocateResponse struct {
 	// True when the allocation existed already and this call changed nothing.
 	Repeated bool `protobuf:"varint,4,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
+	Index uint64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
+	// Ledger time of that index: a lease lasts expires_ledger_ms less this from before the call was made.
+	LedgerTimeMs  int64 `protobuf:"varint,6,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AllocateResponse) Reset() {
 	*x = AllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +1097,7 @@ func (x *AllocateResponse) String() string {
 func (*AllocateResponse) ProtoMessage() {}
 
 func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[5]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +1110,7 @@ func (x *AllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateResponse.ProtoReflect.Descriptor instead.
 func (*AllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AllocateResponse) GetAllocation() *Allocation {
@@ -837,6 +1148,13 @@ func (x *AllocateResponse) GetIndex() uint64 {
 	return 0
 }
 
+func (x *AllocateResponse) GetLedgerTimeMs() int64 {
+	if x != nil {
+		return x.LedgerTimeMs
+	}
+	return 0
+}
+
 // BatchAllocateRequest carries independent requests.
 type BatchAllocateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -848,7 +1166,7 @@ type BatchAllocateRequest struct {
 
 func (x *BatchAllocateRequest) Reset() {
 	*x = BatchAllocateRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +1178,7 @@ func (x *BatchAllocateRequest) String() string {
 func (*BatchAllocateRequest) ProtoMessage() {}
 
 func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[6]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +1191,7 @@ func (x *BatchAllocateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateRequest.ProtoReflect.Descriptor instead.
 func (*BatchAllocateRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BatchAllocateRequest) GetRequests() []*AllocateRequest {
@@ -894,7 +1212,7 @@ type BatchAllocateResponse struct {
 
 func (x *BatchAllocateResponse) Reset() {
 	*x = BatchAllocateResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +1224,7 @@ func (x *BatchAllocateResponse) String() string {
 func (*BatchAllocateResponse) ProtoMessage() {}
 
 func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[7]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +1237,7 @@ func (x *BatchAllocateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAllocateResponse.ProtoReflect.Descriptor instead.
 func (*BatchAllocateResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BatchAllocateResponse) GetOutcomes() []*AllocateOutcome {
@@ -945,7 +1263,7 @@ type AllocateOutcome struct {
 
 func (x *AllocateOutcome) Reset() {
 	*x = AllocateOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1275,7 @@ func (x *AllocateOutcome) String() string {
 func (*AllocateOutcome) ProtoMessage() {}
 
 func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[8]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1288,7 @@ func (x *AllocateOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateOutcome.ProtoReflect.Descriptor instead.
 func (*AllocateOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AllocateOutcome) GetOutcome() isAllocateOutcome_Outcome {
@@ -1033,7 +1351,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1363,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[9]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1376,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Failure) GetCode() string {
@@ -1089,18 +1407,722 @@ func (x *Failure) GetProblem() *Problem {
 	return nil
 }
 
+// RenewRequest extends a lease or keeps a waiting request.
+type RenewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id given to Allocate.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The fence of the grant; 0 does not look. Another one is refused, so that nobody renews a lease that is not theirs.
+	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Changes how long the lease lasts from now on; 0 leaves it.
+	TtlMs int64 `protobuf:"varint,3,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// Laid over the data of the lease; an empty value removes a key.
+	UserData map[string]string `protobuf:"bytes,4,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Changes to items that it holds.
+	Items         []*ItemUpdate `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewRequest) Reset() {
+	*x = RenewRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewRequest) ProtoMessage() {}
+
+func (x *RenewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
+func (*RenewRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RenewRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RenewRequest) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *RenewRequest) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *RenewRequest) GetUserData() map[string]string {
+	if x != nil {
+		return x.UserData
+	}
+	return nil
+}
+
+func (x *RenewRequest) GetItems() []*ItemUpdate {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// RenewResponse shows the renewed allocation.
+type RenewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The record.
+	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// Log index that reflects this answer.
+	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// Ledger time of that index.
+	LedgerTimeMs  int64 `protobuf:"varint,3,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewResponse) Reset() {
+	*x = RenewResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewResponse) ProtoMessage() {}
+
+func (x *RenewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
+func (*RenewResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RenewResponse) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *RenewResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *RenewResponse) GetLedgerTimeMs() int64 {
+	if x != nil {
+		return x.LedgerTimeMs
+	}
+	return 0
+}
+
+// BatchRenewRequest carries renewals.
+type BatchRenewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each is checked and carried out on its own.
+	Renewals      []*RenewRequest `protobuf:"bytes,1,rep,name=renewals,proto3" json:"renewals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchRenewRequest) Reset() {
+	*x = BatchRenewRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchRenewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchRenewRequest) ProtoMessage() {}
+
+func (x *BatchRenewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchRenewRequest.ProtoReflect.Descriptor instead.
+func (*BatchRenewRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *BatchRenewRequest) GetRenewals() []*RenewRequest {
+	if x != nil {
+		return x.Renewals
+	}
+	return nil
+}
+
+// BatchRenewResponse has an outcome for each renewal, in their order.
+type BatchRenewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As many as there were renewals.
+	Outcomes      []*RenewOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchRenewResponse) Reset() {
+	*x = BatchRenewResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchRenewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchRenewResponse) ProtoMessage() {}
+
+func (x *BatchRenewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchRenewResponse.ProtoReflect.Descriptor instead.
+func (*BatchRenewResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *BatchRenewResponse) GetOutcomes() []*RenewOutcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
+// RenewOutcome is the answer to one renewal of a batch.
+type RenewOutcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one is set.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*RenewOutcome_Renewed
+	//	*RenewOutcome_Failure
+	Outcome       isRenewOutcome_Outcome `protobuf_oneof:"outcome"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewOutcome) Reset() {
+	*x = RenewOutcome{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewOutcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewOutcome) ProtoMessage() {}
+
+func (x *RenewOutcome) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewOutcome.ProtoReflect.Descriptor instead.
+func (*RenewOutcome) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RenewOutcome) GetOutcome() isRenewOutcome_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *RenewOutcome) GetRenewed() *RenewResponse {
+	if x != nil {
+		if x, ok := x.Outcome.(*RenewOutcome_Renewed); ok {
+			return x.Renewed
+		}
+	}
+	return nil
+}
+
+func (x *RenewOutcome) GetFailure() *Failure {
+	if x != nil {
+		if x, ok := x.Outcome.(*RenewOutcome_Failure); ok {
+			return x.Failure
+		}
+	}
+	return nil
+}
+
+type isRenewOutcome_Outcome interface {
+	isRenewOutcome_Outcome()
+}
+
+type RenewOutcome_Renewed struct {
+	// It was renewed.
+	Renewed *RenewResponse `protobuf:"bytes,1,opt,name=renewed,proto3,oneof"`
+}
+
+type RenewOutcome_Failure struct {
+	// It could not be renewed.
+	Failure *Failure `protobuf:"bytes,2,opt,name=failure,proto3,oneof"`
+}
+
+func (*RenewOutcome_Renewed) isRenewOutcome_Outcome() {}
+
+func (*RenewOutcome_Failure) isRenewOutcome_Outcome() {}
+
+// ListWaitingRequest filters waiting requests; all given conditions must hold.
+type ListWaitingRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only requests with a claim in this tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Only requests with a claim at this node or below it; needs tree.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Only requests for this resource, counted or itemized.
+	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	// At most this many; 0 means 100.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the page before.
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// How fresh the answer must be.
+	Read          *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWaitingRequest) Reset() {
+	*x = ListWaitingRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWaitingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWaitingRequest) ProtoMessage() {}
+
+func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWaitingRequest.ProtoReflect.Descriptor instead.
+func (*ListWaitingRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListWaitingRequest) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ListWaitingRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ListWaitingRequest) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ListWaitingRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListWaitingRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListWaitingRequest) GetRead() *ReadOptions {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// WaitingRequest is one request with what stands in its way now.
+type WaitingRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The record.
+	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// Why it still waits.
+	Decision      *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitingRequest) Reset() {
+	*x = WaitingRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingRequest) ProtoMessage() {}
+
+func (x *WaitingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingRequest.ProtoReflect.Descriptor instead.
+func (*WaitingRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *WaitingRequest) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *WaitingRequest) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// ListWaitingResponse is one page.
+type ListWaitingResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the queue.
+	Requests []*WaitingRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	// Empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Where in the log the page was taken.
+	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListWaitingResponse) Reset() {
+	*x = ListWaitingResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListWaitingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListWaitingResponse) ProtoMessage() {}
+
+func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListWaitingResponse.ProtoReflect.Descriptor instead.
+func (*ListWaitingResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListWaitingResponse) GetRequests() []*WaitingRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+func (x *ListWaitingResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListWaitingResponse) GetRead() *ReadInfo {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+// WatchAllocationsRequest says from where to watch what; all given conditions must hold.
+type WatchAllocationsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The position after which to begin: the index of a read or of a write, or the position of the last change that came;
+	// 0 begins now.
+	AfterIndex uint64 `protobuf:"varint,1,opt,name=after_index,json=afterIndex,proto3" json:"after_index,omitempty"`
+	// The number within after_index of the last change that came; 0 if after_index is that of a read or write.
+	AfterNumber uint32 `protobuf:"varint,2,opt,name=after_number,json=afterNumber,proto3" json:"after_number,omitempty"`
+	// Only these ids.
+	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Only allocations with a claim in this tree.
+	Tree string `protobuf:"bytes,4,opt,name=tree,proto3" json:"tree,omitempty"`
+	// Only allocations with a claim at this node or below it; needs tree.
+	Node          string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchAllocationsRequest) Reset() {
+	*x = WatchAllocationsRequest{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchAllocationsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchAllocationsRequest) ProtoMessage() {}
+
+func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchAllocationsRequest.ProtoReflect.Descriptor instead.
+func (*WatchAllocationsRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *WatchAllocationsRequest) GetAfterIndex() uint64 {
+	if x != nil {
+		return x.AfterIndex
+	}
+	return 0
+}
+
+func (x *WatchAllocationsRequest) GetAfterNumber() uint32 {
+	if x != nil {
+		return x.AfterNumber
+	}
+	return 0
+}
+
+func (x *WatchAllocationsRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *WatchAllocationsRequest) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *WatchAllocationsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+// WatchAllocationsResponse is one change, or every few seconds none.
+type WatchAllocationsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What has happened.
+	Change AllocationChange `protobuf:"varint,1,opt,name=change,proto3,enum=quorate.v1.AllocationChange" json:"change,omitempty"`
+	// The allocation after it; unset if nothing has happened.
+	Allocation *Allocation `protobuf:"bytes,2,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// Log index of the change; together with number it is the position.
+	Index uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// Number of the change within its index, from 1.
+	Number uint32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	// Ledger time of that index.
+	LedgerTimeMs  int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchAllocationsResponse) Reset() {
+	*x = WatchAllocationsResponse{}
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchAllocationsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchAllocationsResponse) ProtoMessage() {}
+
+func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchAllocationsResponse.ProtoReflect.Descriptor instead.
+func (*WatchAllocationsResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *WatchAllocationsResponse) GetChange() AllocationChange {
+	if x != nil {
+		return x.Change
+	}
+	return AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED
+}
+
+func (x *WatchAllocationsResponse) GetAllocation() *Allocation {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *WatchAllocationsResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *WatchAllocationsResponse) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WatchAllocationsResponse) GetLedgerTimeMs() int64 {
+	if x != nil {
+		return x.LedgerTimeMs
+	}
+	return 0
+}
+
 // ReleaseRequest names the allocation to end.
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Gives back only these of its items; the allocation goes on with the rest, and ends with the last one.
+	Items []*ItemName `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	// The state that items get which are given back; empty means what their resource says.
+	ItemState     string `protobuf:"bytes,3,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +2134,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[10]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,12 +2147,26 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *ReleaseRequest) GetItems() []*ItemName {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ReleaseRequest) GetItemState() string {
+	if x != nil {
+		return x.ItemState
 	}
 	return ""
 }
@@ -1150,7 +2186,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +2198,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[11]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +2211,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleaseResponse) GetAllocation() *Allocation {
@@ -1210,7 +2246,7 @@ type BatchReleaseRequest struct {
 
 func (x *BatchReleaseRequest) Reset() {
 	*x = BatchReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +2258,7 @@ func (x *BatchReleaseRequest) String() string {
 func (*BatchReleaseRequest) ProtoMessage() {}
 
 func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[12]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +2271,7 @@ func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
 func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BatchReleaseRequest) GetIds() []string {
@@ -1256,7 +2292,7 @@ type BatchReleaseResponse struct {
 
 func (x *BatchReleaseResponse) Reset() {
 	*x = BatchReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +2304,7 @@ func (x *BatchReleaseResponse) String() string {
 func (*BatchReleaseResponse) ProtoMessage() {}
 
 func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[13]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +2317,7 @@ func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
 func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
@@ -1307,7 +2343,7 @@ type ReleaseOutcome struct {
 
 func (x *ReleaseOutcome) Reset() {
 	*x = ReleaseOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +2355,7 @@ func (x *ReleaseOutcome) String() string {
 func (*ReleaseOutcome) ProtoMessage() {}
 
 func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[14]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +2368,7 @@ func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
 func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
@@ -1391,7 +2427,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +2439,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[15]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +2452,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -1446,7 +2482,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +2494,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[16]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +2507,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -1503,14 +2539,16 @@ type ListAllocationsRequest struct {
 	// The next_page_token of the page before.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// How fresh the answer must be.
-	Read          *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
+	// Only leases.
+	Leases        bool `protobuf:"varint,7,opt,name=leases,proto3" json:"leases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +2560,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[17]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +2573,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -1580,6 +2618,13 @@ func (x *ListAllocationsRequest) GetRead() *ReadOptions {
 	return nil
 }
 
+func (x *ListAllocationsRequest) GetLeases() bool {
+	if x != nil {
+		return x.Leases
+	}
+	return false
+}
+
 // ListAllocationsResponse is one page.
 type ListAllocationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1595,7 +2640,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +2652,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[18]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +2665,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -1655,7 +2700,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +2712,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[19]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +2725,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ConfirmRequest) GetId() string {
@@ -1705,7 +2750,7 @@ type ConfirmResponse struct {
 
 func (x *ConfirmResponse) Reset() {
 	*x = ConfirmResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +2762,7 @@ func (x *ConfirmResponse) String() string {
 func (*ConfirmResponse) ProtoMessage() {}
 
 func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[20]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +2775,7 @@ func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ConfirmResponse) GetAllocation() *Allocation {
@@ -1765,7 +2810,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +2822,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[21]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +2835,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CancelRequest) GetId() string {
@@ -1817,7 +2862,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +2874,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[22]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +2887,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CancelResponse) GetAllocation() *Allocation {
@@ -1891,7 +2936,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1903,7 +2948,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[23]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1916,7 +2961,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExplainRequest) GetQuestion() isExplainRequest_Question {
@@ -1986,7 +3031,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +3043,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[24]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +3056,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExplainResponse) GetDecision() *Decision {
@@ -2065,7 +3110,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +3122,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[25]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +3135,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -2161,7 +3206,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +3218,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[26]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +3231,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListEventsRequest) GetAfter() uint64 {
@@ -2239,7 +3284,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +3296,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[27]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +3309,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -2293,15 +3338,16 @@ var File_quorate_v1_allocation_proto protoreflect.FileDescriptor
 const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"\x1bquorate/v1/allocation.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\"\x81\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\"\x81\x01\n" +
 	"\tPrincipal\x12\x1c\n" +
 	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
 	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
-	"\vapplication\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\"\xe1\x02\n" +
+	"\vapplication\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\"\x95\x03\n" +
 	"\x05Claim\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12R\n" +
-	"\aamounts\x18\x03 \x03(\v2\x1e.quorate.v1.Claim.AmountsEntryB\x18\xbaH\x15\x9a\x01\x12\b\x01\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x00R\aamounts\x12\x1f\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
+	"\aamounts\x18\x03 \x03(\v2\x1e.quorate.v1.Claim.AmountsEntryB\x16\xbaH\x13\x9a\x01\x10\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x00R\aamounts\x124\n" +
+	"\x05items\x18\a \x03(\v2\x14.quorate.v1.ItemPickB\b\xbaH\x05\x92\x01\x02\x10 R\x05items\x12\x1f\n" +
 	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12\x17\n" +
 	"\x04type\x18\x05 \x01(\x03H\x01R\x04type\x88\x01\x01\x12)\n" +
 	"\runpreemptable\x18\x06 \x01(\bH\x02R\runpreemptable\x88\x01\x01\x1a:\n" +
@@ -2310,7 +3356,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\v\n" +
 	"\t_priorityB\a\n" +
 	"\x05_typeB\x10\n" +
-	"\x0e_unpreemptable\"\xec\x03\n" +
+	"\x0e_unpreemptable\"\x96\x06\n" +
 	"\x0fAllocateRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
 	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\n" +
@@ -2322,10 +3368,21 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04type\x18\a \x01(\x03R\x04type\x12$\n" +
 	"\runpreemptable\x18\b \x01(\bR\runpreemptable\x12+\n" +
 	"\n" +
-	"reserve_ms\x18\t \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\treserveMs\x1a9\n" +
+	"reserve_ms\x18\t \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\treserveMs\x12$\n" +
+	"\x06ttl_ms\x18\n" +
+	" \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x12&\n" +
+	"\await_ms\x18\v \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x06waitMs\x12%\n" +
+	"\akeep_ms\x18\f \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\x06keepMs\x12$\n" +
+	"\apoll_ms\x18\r \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x12P\n" +
+	"\tuser_data\x18\x0e \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
+	"\rUserDataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb4\a\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
@@ -2342,10 +3399,27 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	" \x01(\bR\x06forced\x127\n" +
 	"\x18reserved_until_ledger_ms\x18\v \x01(\x03R\x15reservedUntilLedgerMs\x12!\n" +
 	"\fpreempted_by\x18\f \x01(\tR\vpreemptedBy\x123\n" +
-	"\tpreempted\x18\r \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x1a9\n" +
+	"\tpreempted\x18\r \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12\x15\n" +
+	"\x06ttl_ms\x18\x0e \x01(\x03R\x05ttlMs\x12*\n" +
+	"\x11expires_ledger_ms\x18\x0f \x01(\x03R\x0fexpiresLedgerMs\x12\x1d\n" +
+	"\n" +
+	"revoked_by\x18\x10 \x01(\tR\trevokedBy\x12A\n" +
+	"\tuser_data\x18\x11 \x03(\v2$.quorate.v1.Allocation.UserDataEntryR\buserData\x12-\n" +
+	"\awaiting\x18\x12 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\x12\x1a\n" +
+	"\bpriority\x18\x13 \x01(\x03R\bpriority\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb1\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
+	"\rUserDataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xec\x01\n" +
+	"\aWaiting\x12&\n" +
+	"\x0fsince_ledger_ms\x18\x01 \x01(\x03R\rsinceLedgerMs\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12&\n" +
+	"\x0funtil_ledger_ms\x18\x03 \x01(\x03R\runtilLedgerMs\x12/\n" +
+	"\x14keep_until_ledger_ms\x18\x04 \x01(\x03R\x11keepUntilLedgerMs\x12\x1a\n" +
+	"\bposition\x18\x05 \x01(\x03R\bposition\x12\x12\n" +
+	"\x04line\x18\x06 \x01(\tR\x04line\"\xdd\x02\n" +
 	"\tHeldClaim\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12<\n" +
@@ -2354,10 +3428,11 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bpriority\x18\x05 \x01(\x03R\bpriority\x12\x12\n" +
 	"\x04type\x18\x06 \x01(\x03R\x04type\x12$\n" +
 	"\runpreemptable\x18\a \x01(\bR\runpreemptable\x12\x14\n" +
-	"\x05group\x18\b \x01(\tR\x05group\x1a:\n" +
+	"\x05group\x18\b \x01(\tR\x05group\x12*\n" +
+	"\x05items\x18\t \x03(\v2\x14.quorate.v1.HeldItemR\x05items\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xc4\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xea\x01\n" +
 	"\x10AllocateResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -2365,7 +3440,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x14\n" +
 	"\x05fence\x18\x03 \x01(\x04R\x05fence\x12\x1a\n" +
 	"\brepeated\x18\x04 \x01(\bR\brepeated\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\x04R\x05index\"a\n" +
+	"\x05index\x18\x05 \x01(\x04R\x05index\x12$\n" +
+	"\x0eledger_time_ms\x18\x06 \x01(\x03R\fledgerTimeMs\"a\n" +
 	"\x14BatchAllocateRequest\x12I\n" +
 	"\brequests\x18\x01 \x03(\v2\x1b.quorate.v1.AllocateRequestB\x10\xbaH\r\x92\x01\n" +
 	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03R\brequests\"P\n" +
@@ -2379,9 +3455,70 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x120\n" +
 	"\bdecision\x18\x03 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12-\n" +
-	"\aproblem\x18\x04 \x01(\v2\x13.quorate.v1.ProblemR\aproblem\"7\n" +
+	"\aproblem\x18\x04 \x01(\v2\x13.quorate.v1.ProblemR\aproblem\"\xb6\x02\n" +
+	"\fRenewRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12$\n" +
+	"\x06ttl_ms\x18\x03 \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x12M\n" +
+	"\tuser_data\x18\x04 \x03(\v2&.quorate.v1.RenewRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x127\n" +
+	"\x05items\x18\x05 \x03(\v2\x16.quorate.v1.ItemUpdateB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x1a;\n" +
+	"\rUserDataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x01\n" +
+	"\rRenewResponse\x126\n" +
+	"\n" +
+	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
+	"allocation\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12$\n" +
+	"\x0eledger_time_ms\x18\x03 \x01(\x03R\fledgerTimeMs\"[\n" +
+	"\x11BatchRenewRequest\x12F\n" +
+	"\brenewals\x18\x01 \x03(\v2\x18.quorate.v1.RenewRequestB\x10\xbaH\r\x92\x01\n" +
+	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03R\brenewals\"J\n" +
+	"\x12BatchRenewResponse\x124\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x18.quorate.v1.RenewOutcomeR\boutcomes\"\x81\x01\n" +
+	"\fRenewOutcome\x125\n" +
+	"\arenewed\x18\x01 \x01(\v2\x19.quorate.v1.RenewResponseH\x00R\arenewed\x12/\n" +
+	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
+	"\aoutcome\"\xf2\x01\n" +
+	"\x12ListWaitingRequest\x12\x1b\n" +
+	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
+	"\bresource\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\bresource\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12&\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tB\a\xbaH\x04r\x02(@R\tpageToken\x12+\n" +
+	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"z\n" +
+	"\x0eWaitingRequest\x126\n" +
+	"\n" +
+	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
+	"allocation\x120\n" +
+	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\"\x9f\x01\n" +
+	"\x13ListWaitingResponse\x126\n" +
+	"\brequests\x18\x01 \x03(\v2\x1a.quorate.v1.WaitingRequestR\brequests\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xb5\x01\n" +
+	"\x17WatchAllocationsRequest\x12\x1f\n" +
+	"\vafter_index\x18\x01 \x01(\x04R\n" +
+	"afterIndex\x12!\n" +
+	"\fafter_number\x18\x02 \x01(\rR\vafterNumber\x12\x1b\n" +
+	"\x03ids\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03ids\x12\x1b\n" +
+	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xdc\x01\n" +
+	"\x18WatchAllocationsResponse\x124\n" +
+	"\x06change\x18\x01 \x01(\x0e2\x1c.quorate.v1.AllocationChangeR\x06change\x126\n" +
+	"\n" +
+	"allocation\x18\x02 \x01(\v2\x16.quorate.v1.AllocationR\n" +
+	"allocation\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\rR\x06number\x12$\n" +
+	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\x96\x01\n" +
 	"\x0eReleaseRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\"{\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
+	"\x05items\x18\x02 \x03(\v2\x14.quorate.v1.ItemNameB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x12&\n" +
+	"\n" +
+	"item_state\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\titemState\"{\n" +
 	"\x0fReleaseResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -2403,7 +3540,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xde\x02\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xf6\x02\n" +
 	"\x16ListAllocationsRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
@@ -2412,7 +3549,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12&\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tB\a\xbaH\x04r\x02(@R\tpageToken\x12+\n" +
-	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x1a9\n" +
+	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x16\n" +
+	"\x06leases\x18\a \x01(\bR\x06leases\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\x01\n" +
@@ -2468,14 +3606,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x12ListEventsResponse\x12)\n" +
 	"\x06events\x18\x01 \x03(\v2\x11.quorate.v1.EventR\x06events\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*a\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*p\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vMODE_REJECT\x10\x01\x12\x10\n" +
 	"\fMODE_DRY_RUN\x10\x02\x12\x10\n" +
 	"\fMODE_RESERVE\x10\x03\x12\x0e\n" +
 	"\n" +
-	"MODE_FORCE\x10\x04*\xea\x01\n" +
+	"MODE_FORCE\x10\x04\x12\r\n" +
+	"\tMODE_WAIT\x10\x05*\xc8\x02\n" +
 	"\x0fAllocationState\x12 \n" +
 	"\x1cALLOCATION_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15ALLOCATION_STATE_HELD\x10\x01\x12\x1d\n" +
@@ -2483,18 +3622,37 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x19ALLOCATION_STATE_RESERVED\x10\x03\x12\x1c\n" +
 	"\x18ALLOCATION_STATE_EXPIRED\x10\x04\x12\x1e\n" +
 	"\x1aALLOCATION_STATE_PREEMPTED\x10\x05\x12\x1e\n" +
-	"\x1aALLOCATION_STATE_CANCELLED\x10\x06*\x89\x01\n" +
+	"\x1aALLOCATION_STATE_CANCELLED\x10\x06\x12\x1c\n" +
+	"\x18ALLOCATION_STATE_WAITING\x10\a\x12\x1e\n" +
+	"\x1aALLOCATION_STATE_TIMED_OUT\x10\b\x12\x1e\n" +
+	"\x1aALLOCATION_STATE_ABANDONED\x10\t*\x8e\x02\n" +
+	"\x10AllocationChange\x12!\n" +
+	"\x1dALLOCATION_CHANGE_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19ALLOCATION_CHANGE_WAITING\x10\x01\x12\x1d\n" +
+	"\x19ALLOCATION_CHANGE_GRANTED\x10\x02\x12\x1f\n" +
+	"\x1bALLOCATION_CHANGE_CONFIRMED\x10\x03\x12\x1d\n" +
+	"\x19ALLOCATION_CHANGE_REVOKED\x10\x04\x12\x1b\n" +
+	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
+	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
+	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a*\xb9\x01\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
 	"\x14EVENT_KIND_PREEMPTED\x10\x02\x12\x16\n" +
 	"\x12EVENT_KIND_EXPIRED\x10\x03\x12\x17\n" +
-	"\x13EVENT_KIND_RESTORED\x10\x042\xa3\x06\n" +
+	"\x13EVENT_KIND_RESTORED\x10\x04\x12\x16\n" +
+	"\x12EVENT_KIND_REVOKED\x10\x05\x12\x16\n" +
+	"\x12EVENT_KIND_DROPPED\x10\x062\xe9\b\n" +
 	"\x11AllocationService\x12E\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\x12T\n" +
-	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\x12B\n" +
+	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\x12<\n" +
+	"\x05Renew\x12\x18.quorate.v1.RenewRequest\x1a\x19.quorate.v1.RenewResponse\x12K\n" +
+	"\n" +
+	"BatchRenew\x12\x1d.quorate.v1.BatchRenewRequest\x1a\x1e.quorate.v1.BatchRenewResponse\x12B\n" +
 	"\aRelease\x12\x1a.quorate.v1.ReleaseRequest\x1a\x1b.quorate.v1.ReleaseResponse\x12Q\n" +
-	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\x12B\n" +
+	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\x12S\n" +
+	"\vListWaiting\x12\x1e.quorate.v1.ListWaitingRequest\x1a\x1f.quorate.v1.ListWaitingResponse\"\x03\x90\x02\x01\x12d\n" +
+	"\x10WatchAllocations\x12#.quorate.v1.WatchAllocationsRequest\x1a$.quorate.v1.WatchAllocationsResponse\"\x03\x90\x02\x010\x01\x12B\n" +
 	"\aConfirm\x12\x1a.quorate.v1.ConfirmRequest\x1a\x1b.quorate.v1.ConfirmResponse\x12?\n" +
 	"\x06Cancel\x12\x19.quorate.v1.CancelRequest\x1a\x1a.quorate.v1.CancelResponse\x12G\n" +
 	"\aExplain\x12\x1a.quorate.v1.ExplainRequest\x1a\x1b.quorate.v1.ExplainResponse\"\x03\x90\x02\x01\x12P\n" +
@@ -2518,125 +3676,173 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_allocation_proto_rawDescData
 }
 
-var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_quorate_v1_allocation_proto_goTypes = []any{
-	(Mode)(0),                       // 0: quorate.v1.Mode
-	(AllocationState)(0),            // 1: quorate.v1.AllocationState
-	(EventKind)(0),                  // 2: quorate.v1.EventKind
-	(*Principal)(nil),               // 3: quorate.v1.Principal
-	(*Claim)(nil),                   // 4: quorate.v1.Claim
-	(*AllocateRequest)(nil),         // 5: quorate.v1.AllocateRequest
-	(*Allocation)(nil),              // 6: quorate.v1.Allocation
-	(*HeldClaim)(nil),               // 7: quorate.v1.HeldClaim
-	(*AllocateResponse)(nil),        // 8: quorate.v1.AllocateResponse
-	(*BatchAllocateRequest)(nil),    // 9: quorate.v1.BatchAllocateRequest
-	(*BatchAllocateResponse)(nil),   // 10: quorate.v1.BatchAllocateResponse
-	(*AllocateOutcome)(nil),         // 11: quorate.v1.AllocateOutcome
-	(*Failure)(nil),                 // 12: quorate.v1.Failure
-	(*ReleaseRequest)(nil),          // 13: quorate.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),         // 14: quorate.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),     // 15: quorate.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),    // 16: quorate.v1.BatchReleaseResponse
-	(*ReleaseOutcome)(nil),          // 17: quorate.v1.ReleaseOutcome
-	(*GetAllocationRequest)(nil),    // 18: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),   // 19: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),  // 20: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil), // 21: quorate.v1.ListAllocationsResponse
-	(*ConfirmRequest)(nil),          // 22: quorate.v1.ConfirmRequest
-	(*ConfirmResponse)(nil),         // 23: quorate.v1.ConfirmResponse
-	(*CancelRequest)(nil),           // 24: quorate.v1.CancelRequest
-	(*CancelResponse)(nil),          // 25: quorate.v1.CancelResponse
-	(*ExplainRequest)(nil),          // 26: quorate.v1.ExplainRequest
-	(*ExplainResponse)(nil),         // 27: quorate.v1.ExplainResponse
-	(*Event)(nil),                   // 28: quorate.v1.Event
-	(*ListEventsRequest)(nil),       // 29: quorate.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),      // 30: quorate.v1.ListEventsResponse
-	nil,                             // 31: quorate.v1.Claim.AmountsEntry
-	nil,                             // 32: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                             // 33: quorate.v1.Allocation.LabelsEntry
-	nil,                             // 34: quorate.v1.HeldClaim.AmountsEntry
-	nil,                             // 35: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),   // 36: google.protobuf.Timestamp
-	(*Preempted)(nil),               // 37: quorate.v1.Preempted
-	(*Decision)(nil),                // 38: quorate.v1.Decision
-	(*Problem)(nil),                 // 39: quorate.v1.Problem
-	(*ReadOptions)(nil),             // 40: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                // 41: quorate.v1.ReadInfo
+	(Mode)(0),                        // 0: quorate.v1.Mode
+	(AllocationState)(0),             // 1: quorate.v1.AllocationState
+	(AllocationChange)(0),            // 2: quorate.v1.AllocationChange
+	(EventKind)(0),                   // 3: quorate.v1.EventKind
+	(*Principal)(nil),                // 4: quorate.v1.Principal
+	(*Claim)(nil),                    // 5: quorate.v1.Claim
+	(*AllocateRequest)(nil),          // 6: quorate.v1.AllocateRequest
+	(*Allocation)(nil),               // 7: quorate.v1.Allocation
+	(*Waiting)(nil),                  // 8: quorate.v1.Waiting
+	(*HeldClaim)(nil),                // 9: quorate.v1.HeldClaim
+	(*AllocateResponse)(nil),         // 10: quorate.v1.AllocateResponse
+	(*BatchAllocateRequest)(nil),     // 11: quorate.v1.BatchAllocateRequest
+	(*BatchAllocateResponse)(nil),    // 12: quorate.v1.BatchAllocateResponse
+	(*AllocateOutcome)(nil),          // 13: quorate.v1.AllocateOutcome
+	(*Failure)(nil),                  // 14: quorate.v1.Failure
+	(*RenewRequest)(nil),             // 15: quorate.v1.RenewRequest
+	(*RenewResponse)(nil),            // 16: quorate.v1.RenewResponse
+	(*BatchRenewRequest)(nil),        // 17: quorate.v1.BatchRenewRequest
+	(*BatchRenewResponse)(nil),       // 18: quorate.v1.BatchRenewResponse
+	(*RenewOutcome)(nil),             // 19: quorate.v1.RenewOutcome
+	(*ListWaitingRequest)(nil),       // 20: quorate.v1.ListWaitingRequest
+	(*WaitingRequest)(nil),           // 21: quorate.v1.WaitingRequest
+	(*ListWaitingResponse)(nil),      // 22: quorate.v1.ListWaitingResponse
+	(*WatchAllocationsRequest)(nil),  // 23: quorate.v1.WatchAllocationsRequest
+	(*WatchAllocationsResponse)(nil), // 24: quorate.v1.WatchAllocationsResponse
+	(*ReleaseRequest)(nil),           // 25: quorate.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),          // 26: quorate.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),      // 27: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),     // 28: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),           // 29: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),     // 30: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),    // 31: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),   // 32: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil),  // 33: quorate.v1.ListAllocationsResponse
+	(*ConfirmRequest)(nil),           // 34: quorate.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),          // 35: quorate.v1.ConfirmResponse
+	(*CancelRequest)(nil),            // 36: quorate.v1.CancelRequest
+	(*CancelResponse)(nil),           // 37: quorate.v1.CancelResponse
+	(*ExplainRequest)(nil),           // 38: quorate.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 39: quorate.v1.ExplainResponse
+	(*Event)(nil),                    // 40: quorate.v1.Event
+	(*ListEventsRequest)(nil),        // 41: quorate.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),       // 42: quorate.v1.ListEventsResponse
+	nil,                              // 43: quorate.v1.Claim.AmountsEntry
+	nil,                              // 44: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                              // 45: quorate.v1.AllocateRequest.UserDataEntry
+	nil,                              // 46: quorate.v1.Allocation.LabelsEntry
+	nil,                              // 47: quorate.v1.Allocation.UserDataEntry
+	nil,                              // 48: quorate.v1.HeldClaim.AmountsEntry
+	nil,                              // 49: quorate.v1.RenewRequest.UserDataEntry
+	nil,                              // 50: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*ItemPick)(nil),                 // 51: quorate.v1.ItemPick
+	(*timestamppb.Timestamp)(nil),    // 52: google.protobuf.Timestamp
+	(*Preempted)(nil),                // 53: quorate.v1.Preempted
+	(*HeldItem)(nil),                 // 54: quorate.v1.HeldItem
+	(*Decision)(nil),                 // 55: quorate.v1.Decision
+	(*Problem)(nil),                  // 56: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 57: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 58: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 59: quorate.v1.ReadInfo
+	(*ItemName)(nil),                 // 60: quorate.v1.ItemName
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	31, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
-	4,  // 1: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
-	0,  // 2: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	32, // 3: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
-	3,  // 4: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
-	7,  // 5: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	33, // 6: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
-	1,  // 7: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	36, // 8: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	36, // 9: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
-	3,  // 10: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
-	37, // 11: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
-	34, // 12: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	6,  // 13: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	38, // 14: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	5,  // 15: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	11, // 16: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	8,  // 17: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	12, // 18: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	38, // 19: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	39, // 20: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	6,  // 21: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	17, // 22: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	14, // 23: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	12, // 24: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	40, // 25: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	6,  // 26: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	41, // 27: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	35, // 28: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	40, // 29: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	6,  // 30: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	41, // 31: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	6,  // 32: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	6,  // 33: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	5,  // 34: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	40, // 35: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	38, // 36: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	6,  // 37: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	36, // 38: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	41, // 39: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	2,  // 40: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	36, // 41: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	38, // 42: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	2,  // 43: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	40, // 44: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	28, // 45: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	41, // 46: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	5,  // 47: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	9,  // 48: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	13, // 49: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	15, // 50: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	22, // 51: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	24, // 52: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	26, // 53: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	29, // 54: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	18, // 55: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	20, // 56: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	8,  // 57: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	10, // 58: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	14, // 59: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	16, // 60: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	23, // 61: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	25, // 62: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	27, // 63: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	30, // 64: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	19, // 65: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	21, // 66: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	57, // [57:67] is the sub-list for method output_type
-	47, // [47:57] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	43, // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	51, // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
+	5,  // 2: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
+	0,  // 3: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
+	44, // 4: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	4,  // 5: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
+	45, // 6: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
+	9,  // 7: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
+	46, // 8: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	1,  // 9: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
+	52, // 10: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	52, // 11: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	4,  // 12: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
+	53, // 13: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	47, // 14: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
+	8,  // 15: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
+	52, // 16: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	48, // 17: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	54, // 18: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	7,  // 19: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	55, // 20: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	6,  // 21: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	13, // 22: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	10, // 23: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	14, // 24: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	55, // 25: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	56, // 26: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	49, // 27: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	57, // 28: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	7,  // 29: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	15, // 30: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	19, // 31: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	16, // 32: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	14, // 33: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	58, // 34: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	7,  // 35: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	55, // 36: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	21, // 37: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	59, // 38: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	2,  // 39: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	7,  // 40: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	60, // 41: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	7,  // 42: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	29, // 43: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	26, // 44: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	14, // 45: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	58, // 46: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	7,  // 47: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	59, // 48: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	50, // 49: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	58, // 50: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	7,  // 51: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	59, // 52: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	7,  // 53: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	7,  // 54: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	6,  // 55: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	58, // 56: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	55, // 57: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	7,  // 58: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	52, // 59: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	59, // 60: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	3,  // 61: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	52, // 62: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	55, // 63: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	3,  // 64: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	58, // 65: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	40, // 66: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	59, // 67: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	6,  // 68: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	11, // 69: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	15, // 70: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	17, // 71: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	25, // 72: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	27, // 73: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	20, // 74: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	23, // 75: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	34, // 76: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	36, // 77: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	38, // 78: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	41, // 79: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	30, // 80: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	32, // 81: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	10, // 82: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	12, // 83: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	16, // 84: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	18, // 85: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	26, // 86: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	28, // 87: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	22, // 88: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	24, // 89: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	35, // 90: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	37, // 91: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	39, // 92: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	42, // 93: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	31, // 94: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	33, // 95: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	82, // [82:96] is the sub-list for method output_type
+	68, // [68:82] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -2646,16 +3852,21 @@ func file_quorate_v1_allocation_proto_init() {
 	}
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
+	file_quorate_v1_item_proto_init()
 	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
-	file_quorate_v1_allocation_proto_msgTypes[8].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[9].OneofWrappers = []any{
 		(*AllocateOutcome_Granted)(nil),
 		(*AllocateOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[14].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[15].OneofWrappers = []any{
+		(*RenewOutcome_Renewed)(nil),
+		(*RenewOutcome_Failure)(nil),
+	}
+	file_quorate_v1_allocation_proto_msgTypes[25].OneofWrappers = []any{
 		(*ReleaseOutcome_Released)(nil),
 		(*ReleaseOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[23].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[34].OneofWrappers = []any{
 		(*ExplainRequest_Request)(nil),
 		(*ExplainRequest_Id)(nil),
 	}
@@ -2664,8 +3875,8 @@ func file_quorate_v1_allocation_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   33,
+			NumEnums:      4,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

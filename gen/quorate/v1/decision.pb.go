@@ -31,6 +31,8 @@ const (
 	Outcome_OUTCOME_GRANTED Outcome = 1
 	// Nothing is held; the violations say why.
 	Outcome_OUTCOME_DENIED Outcome = 2
+	// Nothing is held yet: the request waits; the violations say for what.
+	Outcome_OUTCOME_WAITING Outcome = 3
 )
 
 // Enum value maps for Outcome.
@@ -39,11 +41,13 @@ var (
 		0: "OUTCOME_UNSPECIFIED",
 		1: "OUTCOME_GRANTED",
 		2: "OUTCOME_DENIED",
+		3: "OUTCOME_WAITING",
 	}
 	Outcome_value = map[string]int32{
 		"OUTCOME_UNSPECIFIED": 0,
 		"OUTCOME_GRANTED":     1,
 		"OUTCOME_DENIED":      2,
+		"OUTCOME_WAITING":     3,
 	}
 )
 
@@ -137,6 +141,11 @@ const (
 	ViolationKind_VIOLATION_KIND_APPLICATIONS ViolationKind = 1
 	// How much of a resource a node may borrow beyond its own limit (policy cohort).
 	ViolationKind_VIOLATION_KIND_BORROWING ViolationKind = 2
+	// The number of items of an itemized resource that are to be had in the wanted state.
+	ViolationKind_VIOLATION_KIND_ITEMS ViolationKind = 3
+	// Nothing but requests that came earlier, or are more important, and must not be overtaken here. The numbers count
+	// requests.
+	ViolationKind_VIOLATION_KIND_QUEUE ViolationKind = 4
 )
 
 // Enum value maps for ViolationKind.
@@ -145,11 +154,15 @@ var (
 		0: "VIOLATION_KIND_UNSPECIFIED",
 		1: "VIOLATION_KIND_APPLICATIONS",
 		2: "VIOLATION_KIND_BORROWING",
+		3: "VIOLATION_KIND_ITEMS",
+		4: "VIOLATION_KIND_QUEUE",
 	}
 	ViolationKind_value = map[string]int32{
 		"VIOLATION_KIND_UNSPECIFIED":  0,
 		"VIOLATION_KIND_APPLICATIONS": 1,
 		"VIOLATION_KIND_BORROWING":    2,
+		"VIOLATION_KIND_ITEMS":        3,
+		"VIOLATION_KIND_QUEUE":        4,
 	}
 )
 
@@ -606,7 +619,9 @@ type Violation struct {
 	// Whose limit it is.
 	HolderKind HolderKind `protobuf:"varint,9,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
 	// Name of the user or group; "*" for the common pot of a wildcard group. Empty for the node itself.
-	Holder        string `protobuf:"bytes,10,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder string `protobuf:"bytes,10,opt,name=holder,proto3" json:"holder,omitempty"`
+	// For items: the wanted state, or the name of the wanted item that is not to be had.
+	Item          string `protobuf:"bytes,11,opt,name=item,proto3" json:"item,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -707,6 +722,13 @@ func (x *Violation) GetHolderKind() HolderKind {
 func (x *Violation) GetHolder() string {
 	if x != nil {
 		return x.Holder
+	}
+	return ""
+}
+
+func (x *Violation) GetItem() string {
+	if x != nil {
+		return x.Item
 	}
 	return ""
 }
@@ -908,7 +930,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06holder\x18\x06 \x01(\tR\x06holder\x12\x12\n" +
 	"\x04from\x18\a \x01(\x03R\x04from\x12\x0e\n" +
 	"\x02to\x18\b \x01(\x03R\x02to\x12\"\n" +
-	"\funconfigured\x18\t \x01(\bR\funconfigured\"\xb1\x02\n" +
+	"\funconfigured\x18\t \x01(\bR\funconfigured\"\xc5\x02\n" +
 	"\tViolation\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -921,7 +943,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\vholder_kind\x18\t \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
 	"holderKind\x12\x16\n" +
 	"\x06holder\x18\n" +
-	" \x01(\tR\x06holder\"\x88\x01\n" +
+	" \x01(\tR\x06holder\x12\x12\n" +
+	"\x04item\x18\v \x01(\tR\x04item\"\x88\x01\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
@@ -933,20 +956,23 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
 	"\x06policy\x18\x03 \x01(\tR\x06policy\x12\x1a\n" +
 	"\bresource\x18\x04 \x01(\tR\bresource\x12\x12\n" +
-	"\x04text\x18\x05 \x01(\tR\x04text*K\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text*`\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fOUTCOME_GRANTED\x10\x01\x12\x12\n" +
-	"\x0eOUTCOME_DENIED\x10\x02*V\n" +
+	"\x0eOUTCOME_DENIED\x10\x02\x12\x13\n" +
+	"\x0fOUTCOME_WAITING\x10\x03*V\n" +
 	"\n" +
 	"HolderKind\x12\x1b\n" +
 	"\x17HOLDER_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10HOLDER_KIND_USER\x10\x01\x12\x15\n" +
-	"\x11HOLDER_KIND_GROUP\x10\x02*n\n" +
+	"\x11HOLDER_KIND_GROUP\x10\x02*\xa2\x01\n" +
 	"\rViolationKind\x12\x1e\n" +
 	"\x1aVIOLATION_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bVIOLATION_KIND_APPLICATIONS\x10\x01\x12\x1c\n" +
-	"\x18VIOLATION_KIND_BORROWING\x10\x02B\x9d\x01\n" +
+	"\x18VIOLATION_KIND_BORROWING\x10\x02\x12\x18\n" +
+	"\x14VIOLATION_KIND_ITEMS\x10\x03\x12\x18\n" +
+	"\x14VIOLATION_KIND_QUEUE\x10\x04B\x9d\x01\n" +
 	"\x0ecom.quorate.v1B\rDecisionProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"

@@ -35,6 +35,8 @@ const (
 	Unit_UNIT_MILLI Unit = 2
 	// Bytes.
 	Unit_UNIT_BYTES Unit = 3
+	// Named items; the resource says which.
+	Unit_UNIT_ITEMS Unit = 4
 )
 
 // Enum value maps for Unit.
@@ -44,12 +46,14 @@ var (
 		1: "UNIT_COUNT",
 		2: "UNIT_MILLI",
 		3: "UNIT_BYTES",
+		4: "UNIT_ITEMS",
 	}
 	Unit_value = map[string]int32{
 		"UNIT_UNSPECIFIED": 0,
 		"UNIT_COUNT":       1,
 		"UNIT_MILLI":       2,
 		"UNIT_BYTES":       3,
+		"UNIT_ITEMS":       4,
 	}
 )
 
@@ -78,6 +82,59 @@ func (x Unit) Number() protoreflect.EnumNumber {
 // Deprecated: Use Unit.Descriptor instead.
 func (Unit) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{0}
+}
+
+// Queueing says whether requests may overtake each other.
+type Queueing int32
+
+const (
+	// The parent's; of a root, best effort; of items, strict.
+	Queueing_QUEUEING_UNSPECIFIED Queueing = 0
+	// Nobody overtakes a request that waits for room here.
+	Queueing_QUEUEING_STRICT Queueing = 1
+	// Later requests that fit may pass, until the first in the line has waited for Tree.overtake_ms.
+	Queueing_QUEUEING_BEST_EFFORT Queueing = 2
+)
+
+// Enum value maps for Queueing.
+var (
+	Queueing_name = map[int32]string{
+		0: "QUEUEING_UNSPECIFIED",
+		1: "QUEUEING_STRICT",
+		2: "QUEUEING_BEST_EFFORT",
+	}
+	Queueing_value = map[string]int32{
+		"QUEUEING_UNSPECIFIED": 0,
+		"QUEUEING_STRICT":      1,
+		"QUEUEING_BEST_EFFORT": 2,
+	}
+)
+
+func (x Queueing) Enum() *Queueing {
+	p := new(Queueing)
+	*p = x
+	return p
+}
+
+func (x Queueing) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Queueing) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_tree_proto_enumTypes[1].Descriptor()
+}
+
+func (Queueing) Type() protoreflect.EnumType {
+	return &file_quorate_v1_tree_proto_enumTypes[1]
+}
+
+func (x Queueing) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Queueing.Descriptor instead.
+func (Queueing) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{1}
 }
 
 // ChangeKind says what happened to a piece of configuration.
@@ -121,11 +178,11 @@ func (x ChangeKind) String() string {
 }
 
 func (ChangeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_tree_proto_enumTypes[1].Descriptor()
+	return file_quorate_v1_tree_proto_enumTypes[2].Descriptor()
 }
 
 func (ChangeKind) Type() protoreflect.EnumType {
-	return &file_quorate_v1_tree_proto_enumTypes[1]
+	return &file_quorate_v1_tree_proto_enumTypes[2]
 }
 
 func (x ChangeKind) Number() protoreflect.EnumNumber {
@@ -134,7 +191,198 @@ func (x ChangeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeKind.Descriptor instead.
 func (ChangeKind) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{2}
+}
+
+// ItemSpec says which items there are of an itemized resource, and what becomes of them.
+type ItemSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Their names; or none, and items are made on demand. Unique in the resource: 1 to 253 letters, digits and _ . @ + -.
+	Names []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	// On demand: how many there are at least, and at most.
+	Min int64 `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
+	// See min.
+	Max int64 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
+	// On demand: an item that nobody holds goes when it was last given back so long ago; 0 is never.
+	LifespanMs int64 `protobuf:"varint,4,opt,name=lifespan_ms,json=lifespanMs,proto3" json:"lifespan_ms,omitempty"`
+	// State of a new item; empty means "free".
+	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	// State of an item that is given back without saying one; empty means "free".
+	Released string `protobuf:"bytes,6,opt,name=released,proto3" json:"released,omitempty"`
+	// State of an item whose lease has expired or was taken away; empty means that of released.
+	Expired string `protobuf:"bytes,7,opt,name=expired,proto3" json:"expired,omitempty"`
+	// How long a lease of such an item lasts if the request does not say; 0 leaves that to the tree.
+	TtlMs int64 `protobuf:"varint,8,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// Changes of state by time.
+	Turns []*Turn `protobuf:"bytes,9,rep,name=turns,proto3" json:"turns,omitempty"`
+	// Whether requests for these items may overtake each other; by default they may not.
+	Queueing      Queueing `protobuf:"varint,10,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemSpec) Reset() {
+	*x = ItemSpec{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemSpec) ProtoMessage() {}
+
+func (x *ItemSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
+func (*ItemSpec) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ItemSpec) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *ItemSpec) GetMin() int64 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *ItemSpec) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *ItemSpec) GetLifespanMs() int64 {
+	if x != nil {
+		return x.LifespanMs
+	}
+	return 0
+}
+
+func (x *ItemSpec) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ItemSpec) GetReleased() string {
+	if x != nil {
+		return x.Released
+	}
+	return ""
+}
+
+func (x *ItemSpec) GetExpired() string {
+	if x != nil {
+		return x.Expired
+	}
+	return ""
+}
+
+func (x *ItemSpec) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *ItemSpec) GetTurns() []*Turn {
+	if x != nil {
+		return x.Turns
+	}
+	return nil
+}
+
+func (x *ItemSpec) GetQueueing() Queueing {
+	if x != nil {
+		return x.Queueing
+	}
+	return Queueing_QUEUEING_UNSPECIFIED
+}
+
+// Turn changes the state of items that nobody holds when they were in it for a while.
+type Turn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The state before.
+	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	// The state after.
+	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// How long an item stays in the state before.
+	AfterMs       int64 `protobuf:"varint,3,opt,name=after_ms,json=afterMs,proto3" json:"after_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Turn) Reset() {
+	*x = Turn{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Turn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Turn) ProtoMessage() {}
+
+func (x *Turn) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Turn.ProtoReflect.Descriptor instead.
+func (*Turn) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Turn) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Turn) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Turn) GetAfterMs() int64 {
+	if x != nil {
+		return x.AfterMs
+	}
+	return 0
 }
 
 // Resource is a registered resource of a tree; a name that is not registered is refused.
@@ -143,14 +391,16 @@ type Resource struct {
 	// Unique in the tree: 1 to 63 of letters, digits and _ . / -, beginning with a letter, digit or _.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What its amounts count.
-	Unit          Unit `protobuf:"varint,2,opt,name=unit,proto3,enum=quorate.v1.Unit" json:"unit,omitempty"`
+	Unit Unit `protobuf:"varint,2,opt,name=unit,proto3,enum=quorate.v1.Unit" json:"unit,omitempty"`
+	// For items: which there are. Only with UNIT_ITEMS, and always then.
+	Items         *ItemSpec `protobuf:"bytes,3,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[0]
+	mi := &file_quorate_v1_tree_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -162,7 +412,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[0]
+	mi := &file_quorate_v1_tree_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -175,7 +425,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{0}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Resource) GetName() string {
@@ -190,6 +440,13 @@ func (x *Resource) GetUnit() Unit {
 		return x.Unit
 	}
 	return Unit_UNIT_UNSPECIFIED
+}
+
+func (x *Resource) GetItems() *ItemSpec {
+	if x != nil {
+		return x.Items
+	}
+	return nil
 }
 
 // Node is a place in a tree below the root.
@@ -218,14 +475,16 @@ type Node struct {
 	Applications int64 `protobuf:"varint,10,opt,name=applications,proto3" json:"applications,omitempty"`
 	// Actors who may set the limits of the nodes below (of the children, under "strict"). If a tree names none at all,
 	// anybody may.
-	Admins        []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
+	Admins []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
+	// Whether requests that wait for room here may be overtaken.
+	Queueing      Queueing `protobuf:"varint,12,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[1]
+	mi := &file_quorate_v1_tree_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +496,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[1]
+	mi := &file_quorate_v1_tree_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +509,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{1}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Node) GetPath() string {
@@ -330,6 +589,13 @@ func (x *Node) GetAdmins() []string {
 	return nil
 }
 
+func (x *Node) GetQueueing() Queueing {
+	if x != nil {
+		return x.Queueing
+	}
+	return Queueing_QUEUEING_UNSPECIFIED
+}
+
 // PrincipalLimit limits users and groups in the subtree of a node. Each of them gets the whole amount for itself.
 type PrincipalLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -349,7 +615,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[2]
+	mi := &file_quorate_v1_tree_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -361,7 +627,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[2]
+	mi := &file_quorate_v1_tree_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -374,7 +640,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -425,7 +691,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[3]
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -437,7 +703,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[3]
+	mi := &file_quorate_v1_tree_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -450,7 +716,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Move) GetFrom() string {
@@ -498,14 +764,20 @@ type Tree struct {
 	Admins []string `protobuf:"bytes,13,rep,name=admins,proto3" json:"admins,omitempty"`
 	// Only in ApplyTrees: nodes that have got other paths. Each is done before the nodes are compared, if its old path
 	// exists and its new one does not, and passed over otherwise, so that it may stay in the text.
-	Moves         []*Move `protobuf:"bytes,14,rep,name=moves,proto3" json:"moves,omitempty"`
+	Moves []*Move `protobuf:"bytes,14,rep,name=moves,proto3" json:"moves,omitempty"`
+	// What leases in this tree may be.
+	Leases *LeaseSettings `protobuf:"bytes,15,opt,name=leases,proto3" json:"leases,omitempty"`
+	// Whether requests that wait for room in the whole tree may be overtaken, see Node.
+	Queueing Queueing `protobuf:"varint,16,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
+	// Best effort: how long the first in a line may be overtaken; 0 means 300,000 (five minutes).
+	OvertakeMs    int64 `protobuf:"varint,17,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -517,7 +789,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[4]
+	mi := &file_quorate_v1_tree_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -530,7 +802,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Tree) GetName() string {
@@ -631,6 +903,92 @@ func (x *Tree) GetMoves() []*Move {
 	return nil
 }
 
+func (x *Tree) GetLeases() *LeaseSettings {
+	if x != nil {
+		return x.Leases
+	}
+	return nil
+}
+
+func (x *Tree) GetQueueing() Queueing {
+	if x != nil {
+		return x.Queueing
+	}
+	return Queueing_QUEUEING_UNSPECIFIED
+}
+
+func (x *Tree) GetOvertakeMs() int64 {
+	if x != nil {
+		return x.OvertakeMs
+	}
+	return 0
+}
+
+// LeaseSettings say what leases with a claim in a tree may be.
+type LeaseSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long a lease lasts if neither the request nor an item says; 0 leaves requests without a TTL to be held until they
+	// are released.
+	DefaultTtlMs int64 `protobuf:"varint,1,opt,name=default_ttl_ms,json=defaultTtlMs,proto3" json:"default_ttl_ms,omitempty"`
+	// The longest TTL that a request may name; 0 means 7 days.
+	MaxTtlMs int64 `protobuf:"varint,2,opt,name=max_ttl_ms,json=maxTtlMs,proto3" json:"max_ttl_ms,omitempty"`
+	// How long the holder of a lease is told before it is preempted; 0 is not at all.
+	GraceMs       int64 `protobuf:"varint,3,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseSettings) Reset() {
+	*x = LeaseSettings{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseSettings) ProtoMessage() {}
+
+func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
+func (*LeaseSettings) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *LeaseSettings) GetDefaultTtlMs() int64 {
+	if x != nil {
+		return x.DefaultTtlMs
+	}
+	return 0
+}
+
+func (x *LeaseSettings) GetMaxTtlMs() int64 {
+	if x != nil {
+		return x.MaxTtlMs
+	}
+	return 0
+}
+
+func (x *LeaseSettings) GetGraceMs() int64 {
+	if x != nil {
+		return x.GraceMs
+	}
+	return 0
+}
+
 // Change is one difference between two configurations.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -654,7 +1012,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +1024,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[5]
+	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +1037,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Change) GetKind() ChangeKind {
@@ -749,7 +1107,7 @@ type Overuse struct {
 
 func (x *Overuse) Reset() {
 	*x = Overuse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +1119,7 @@ func (x *Overuse) String() string {
 func (*Overuse) ProtoMessage() {}
 
 func (x *Overuse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[6]
+	mi := &file_quorate_v1_tree_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +1132,7 @@ func (x *Overuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overuse.ProtoReflect.Descriptor instead.
 func (*Overuse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Overuse) GetTree() string {
@@ -856,7 +1214,7 @@ type ApplyTreesRequest struct {
 
 func (x *ApplyTreesRequest) Reset() {
 	*x = ApplyTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +1226,7 @@ func (x *ApplyTreesRequest) String() string {
 func (*ApplyTreesRequest) ProtoMessage() {}
 
 func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[7]
+	mi := &file_quorate_v1_tree_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +1239,7 @@ func (x *ApplyTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ApplyTreesRequest) GetTrees() []*Tree {
@@ -944,7 +1302,7 @@ type ApplyTreesResponse struct {
 
 func (x *ApplyTreesResponse) Reset() {
 	*x = ApplyTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1314,7 @@ func (x *ApplyTreesResponse) String() string {
 func (*ApplyTreesResponse) ProtoMessage() {}
 
 func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[8]
+	mi := &file_quorate_v1_tree_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1327,7 @@ func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
@@ -1004,7 +1362,7 @@ type ConfigurationResult struct {
 
 func (x *ConfigurationResult) Reset() {
 	*x = ConfigurationResult{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1374,7 @@ func (x *ConfigurationResult) String() string {
 func (*ConfigurationResult) ProtoMessage() {}
 
 func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[9]
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1387,7 @@ func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigurationResult.ProtoReflect.Descriptor instead.
 func (*ConfigurationResult) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ConfigurationResult) GetRevision() uint64 {
@@ -1100,7 +1458,7 @@ type RoomChange struct {
 
 func (x *RoomChange) Reset() {
 	*x = RoomChange{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1470,7 @@ func (x *RoomChange) String() string {
 func (*RoomChange) ProtoMessage() {}
 
 func (x *RoomChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[10]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1483,7 @@ func (x *RoomChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomChange.ProtoReflect.Descriptor instead.
 func (*RoomChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RoomChange) GetTree() string {
@@ -1188,7 +1546,7 @@ type SetLimitsRequest struct {
 
 func (x *SetLimitsRequest) Reset() {
 	*x = SetLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1558,7 @@ func (x *SetLimitsRequest) String() string {
 func (*SetLimitsRequest) ProtoMessage() {}
 
 func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[11]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1571,7 @@ func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
 func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SetLimitsRequest) GetTree() string {
@@ -1283,7 +1641,7 @@ type SetLimitsResponse struct {
 
 func (x *SetLimitsResponse) Reset() {
 	*x = SetLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +1653,7 @@ func (x *SetLimitsResponse) String() string {
 func (*SetLimitsResponse) ProtoMessage() {}
 
 func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +1666,7 @@ func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
 func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
@@ -1339,7 +1697,7 @@ type DeleteTreeRequest struct {
 
 func (x *DeleteTreeRequest) Reset() {
 	*x = DeleteTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1709,7 @@ func (x *DeleteTreeRequest) String() string {
 func (*DeleteTreeRequest) ProtoMessage() {}
 
 func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1722,7 @@ func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteTreeRequest) GetName() string {
@@ -1420,7 +1778,7 @@ type DeleteTreeResponse struct {
 
 func (x *DeleteTreeResponse) Reset() {
 	*x = DeleteTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1790,7 @@ func (x *DeleteTreeResponse) String() string {
 func (*DeleteTreeResponse) ProtoMessage() {}
 
 func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1803,7 @@ func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
@@ -1468,7 +1826,7 @@ type GetTreeRequest struct {
 
 func (x *GetTreeRequest) Reset() {
 	*x = GetTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1480,7 +1838,7 @@ func (x *GetTreeRequest) String() string {
 func (*GetTreeRequest) ProtoMessage() {}
 
 func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1493,7 +1851,7 @@ func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetTreeRequest) GetName() string {
@@ -1525,7 +1883,7 @@ type GetTreeResponse struct {
 
 func (x *GetTreeResponse) Reset() {
 	*x = GetTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1537,7 +1895,7 @@ func (x *GetTreeResponse) String() string {
 func (*GetTreeResponse) ProtoMessage() {}
 
 func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1550,7 +1908,7 @@ func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetTreeResponse) GetTree() *Tree {
@@ -1585,7 +1943,7 @@ type ListTreesRequest struct {
 
 func (x *ListTreesRequest) Reset() {
 	*x = ListTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1955,7 @@ func (x *ListTreesRequest) String() string {
 func (*ListTreesRequest) ProtoMessage() {}
 
 func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1968,7 @@ func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesRequest.ProtoReflect.Descriptor instead.
 func (*ListTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListTreesRequest) GetRead() *ReadOptions {
@@ -1639,7 +1997,7 @@ type TreeSummary struct {
 
 func (x *TreeSummary) Reset() {
 	*x = TreeSummary{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +2009,7 @@ func (x *TreeSummary) String() string {
 func (*TreeSummary) ProtoMessage() {}
 
 func (x *TreeSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +2022,7 @@ func (x *TreeSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeSummary.ProtoReflect.Descriptor instead.
 func (*TreeSummary) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TreeSummary) GetName() string {
@@ -1717,7 +2075,7 @@ type ListTreesResponse struct {
 
 func (x *ListTreesResponse) Reset() {
 	*x = ListTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +2087,7 @@ func (x *ListTreesResponse) String() string {
 func (*ListTreesResponse) ProtoMessage() {}
 
 func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +2100,7 @@ func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesResponse.ProtoReflect.Descriptor instead.
 func (*ListTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListTreesResponse) GetTrees() []*TreeSummary {
@@ -1787,7 +2145,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +2157,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +2170,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetUsageRequest) GetTree() string {
@@ -1876,7 +2234,7 @@ type NodeUsage struct {
 
 func (x *NodeUsage) Reset() {
 	*x = NodeUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1888,7 +2246,7 @@ func (x *NodeUsage) String() string {
 func (*NodeUsage) ProtoMessage() {}
 
 func (x *NodeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1901,7 +2259,7 @@ func (x *NodeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUsage.ProtoReflect.Descriptor instead.
 func (*NodeUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NodeUsage) GetNode() string {
@@ -1965,7 +2323,7 @@ type ResourceUsage struct {
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2335,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2348,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -2064,7 +2422,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2434,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +2447,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -2128,7 +2486,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2498,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2511,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListRevisionsRequest) GetPageSize() int32 {
@@ -2200,7 +2558,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2570,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2583,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -2290,7 +2648,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +2660,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +2673,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -2357,7 +2715,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +2727,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2740,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -2452,7 +2810,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2464,7 +2822,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2477,7 +2835,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -2510,7 +2868,7 @@ type SetMaintenanceRequest struct {
 
 func (x *SetMaintenanceRequest) Reset() {
 	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2880,7 @@ func (x *SetMaintenanceRequest) String() string {
 func (*SetMaintenanceRequest) ProtoMessage() {}
 
 func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2893,7 @@ func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetMaintenanceRequest) GetTree() string {
@@ -2598,7 +2956,7 @@ type SetMaintenanceResponse struct {
 
 func (x *SetMaintenanceResponse) Reset() {
 	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2968,7 @@ func (x *SetMaintenanceResponse) String() string {
 func (*SetMaintenanceResponse) ProtoMessage() {}
 
 func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2981,7 @@ func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
 func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
@@ -2654,7 +3012,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +3024,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +3037,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -2735,7 +3093,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2747,7 +3105,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2760,7 +3118,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -2781,7 +3139,7 @@ type GetConfigurationRequest struct {
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2793,7 +3151,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2806,7 +3164,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -2831,7 +3189,7 @@ type GetConfigurationResponse struct {
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2843,7 +3201,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2856,7 +3214,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -2901,7 +3259,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +3271,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +3284,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -2986,7 +3344,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3356,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +3369,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -3050,7 +3408,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +3420,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3433,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -3120,7 +3478,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3490,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3145,7 +3503,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -3195,26 +3553,48 @@ var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\"z\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\"\x8c\x03\n" +
+	"\bItemSpec\x12\x1f\n" +
+	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
+	"\x03min\x18\x02 \x01(\x03B\n" +
+	"\xbaH\a\"\x05\x18\x90N(\x00R\x03min\x12\x1c\n" +
+	"\x03max\x18\x03 \x01(\x03B\n" +
+	"\xbaH\a\"\x05\x18\x90N(\x00R\x03max\x12(\n" +
+	"\vlifespan_ms\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\n" +
+	"lifespanMs\x12\x1d\n" +
+	"\x05state\x18\x05 \x01(\tB\a\xbaH\x04r\x02(?R\x05state\x12#\n" +
+	"\breleased\x18\x06 \x01(\tB\a\xbaH\x04r\x02(?R\breleased\x12!\n" +
+	"\aexpired\x18\a \x01(\tB\a\xbaH\x04r\x02(?R\aexpired\x12$\n" +
+	"\x06ttl_ms\x18\b \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x120\n" +
+	"\x05turns\x18\t \x03(\v2\x10.quorate.v1.TurnB\b\xbaH\x05\x92\x01\x02\x10\x10R\x05turns\x12:\n" +
+	"\bqueueing\x18\n" +
+	" \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\"d\n" +
+	"\x04Turn\x12\x1d\n" +
+	"\x04from\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04from\x12\x19\n" +
+	"\x02to\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x02to\x12\"\n" +
+	"\bafter_ms\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\aafterMs\"\xa6\x01\n" +
 	"\bResource\x12>\n" +
 	"\x04name\x18\x01 \x01(\tB*\xbaH'r%2#^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$R\x04name\x12.\n" +
-	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\"\xa4\a\n" +
+	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\x12*\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\xe4\a\n" +
 	"\x04Node\x12\x1e\n" +
 	"\x04path\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12>\n" +
-	"\x06limits\x18\x02 \x03(\v2\x1c.quorate.v1.Node.LimitsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06limits\x12\x1f\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12?\n" +
+	"\x06limits\x18\x02 \x03(\v2\x1c.quorate.v1.Node.LimitsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x06limits\x12\x1f\n" +
 	"\x06policy\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12>\n" +
 	"\x06labels\x18\x04 \x03(\v2\x1c.quorate.v1.Node.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10 R\x06labels\x12\x12\n" +
 	"\x04hard\x18\x05 \x01(\bR\x04hard\x12E\n" +
 	"\n" +
 	"principals\x18\x06 \x03(\v2\x1a.quorate.v1.PrincipalLimitB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\n" +
-	"principals\x12D\n" +
-	"\bdefaults\x18\a \x03(\v2\x1e.quorate.v1.Node.DefaultsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\bdefaults\x12>\n" +
-	"\x06borrow\x18\b \x03(\v2\x1c.quorate.v1.Node.BorrowEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06borrow\x128\n" +
-	"\x04lend\x18\t \x03(\v2\x1a.quorate.v1.Node.LendEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x04lend\x12+\n" +
+	"principals\x12E\n" +
+	"\bdefaults\x18\a \x03(\v2\x1e.quorate.v1.Node.DefaultsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\bdefaults\x12?\n" +
+	"\x06borrow\x18\b \x03(\v2\x1c.quorate.v1.Node.BorrowEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x06borrow\x129\n" +
+	"\x04lend\x18\t \x03(\v2\x1a.quorate.v1.Node.LendEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x04lend\x12+\n" +
 	"\fapplications\x18\n" +
 	" \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
-	"\x06admins\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x1aL\n" +
+	"\x06admins\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x12:\n" +
+	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -3229,11 +3609,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1aJ\n" +
 	"\tLendEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\xb2\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\xb3\x02\n" +
 	"\x0ePrincipalLimit\x12\x1f\n" +
 	"\x05users\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05users\x12!\n" +
-	"\x06groups\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x06groups\x12H\n" +
-	"\x06limits\x18\x03 \x03(\v2&.quorate.v1.PrincipalLimit.LimitsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06limits\x12+\n" +
+	"\x06groups\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x06groups\x12I\n" +
+	"\x06limits\x18\x03 \x03(\v2&.quorate.v1.PrincipalLimit.LimitsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x06limits\x12+\n" +
 	"\fapplications\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12*\n" +
 	"\vdescription\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vdescription\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
@@ -3241,13 +3621,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xae\a\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xd0\b\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
-	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12>\n" +
-	"\tresources\x18\x03 \x03(\v2\x14.quorate.v1.ResourceB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10@R\tresources\x12>\n" +
-	"\x06limits\x18\x04 \x03(\v2\x1c.quorate.v1.Tree.LimitsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06limits\x122\n" +
+	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12?\n" +
+	"\tresources\x18\x03 \x03(\v2\x14.quorate.v1.ResourceB\v\xbaH\b\x92\x01\x05\b\x01\x10\x80\x04R\tresources\x12?\n" +
+	"\x06limits\x18\x04 \x03(\v2\x1c.quorate.v1.Tree.LimitsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x06limits\x122\n" +
 	"\x05nodes\x18\x05 \x03(\v2\x10.quorate.v1.NodeB\n" +
 	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05nodes\x12>\n" +
 	"\x06labels\x18\x06 \x03(\v2\x1c.quorate.v1.Tree.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10 R\x06labels\x12\x1f\n" +
@@ -3257,11 +3636,16 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"principals\x18\n" +
 	" \x03(\v2\x1a.quorate.v1.PrincipalLimitB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\n" +
-	"principals\x12D\n" +
-	"\bdefaults\x18\v \x03(\v2\x1e.quorate.v1.Tree.DefaultsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\bdefaults\x12+\n" +
+	"principals\x12E\n" +
+	"\bdefaults\x18\v \x03(\v2\x1e.quorate.v1.Tree.DefaultsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\bdefaults\x12+\n" +
 	"\fapplications\x18\f \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
 	"\x06admins\x18\r \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x121\n" +
-	"\x05moves\x18\x0e \x03(\v2\x10.quorate.v1.MoveB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05moves\x1aL\n" +
+	"\x05moves\x18\x0e \x03(\v2\x10.quorate.v1.MoveB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05moves\x121\n" +
+	"\x06leases\x18\x0f \x01(\v2\x19.quorate.v1.LeaseSettingsR\x06leases\x12:\n" +
+	"\bqueueing\x18\x10 \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12.\n" +
+	"\vovertake_ms\x18\x11 \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\n" +
+	"overtakeMs\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -3270,7 +3654,14 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aN\n" +
 	"\rDefaultsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\xa0\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\x9a\x01\n" +
+	"\rLeaseSettings\x123\n" +
+	"\x0edefault_ttl_ms\x18\x01 \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\fdefaultTtlMs\x12+\n" +
+	"\n" +
+	"max_ttl_ms\x18\x02 \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\bmaxTtlMs\x12'\n" +
+	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\xa0\x01\n" +
 	"\x06Change\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.quorate.v1.ChangeKindR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -3491,7 +3882,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a9\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01*L\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01*\\\n" +
 	"\x04Unit\x12\x14\n" +
 	"\x10UNIT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -3499,7 +3890,13 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"UNIT_MILLI\x10\x02\x12\x0e\n" +
 	"\n" +
-	"UNIT_BYTES\x10\x03*r\n" +
+	"UNIT_BYTES\x10\x03\x12\x0e\n" +
+	"\n" +
+	"UNIT_ITEMS\x10\x04*S\n" +
+	"\bQueueing\x12\x18\n" +
+	"\x14QUEUEING_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fQUEUEING_STRICT\x10\x01\x12\x18\n" +
+	"\x14QUEUEING_BEST_EFFORT\x10\x02*r\n" +
 	"\n" +
 	"ChangeKind\x12\x1b\n" +
 	"\x17CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -3537,166 +3934,176 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_tree_proto_rawDescData
 }
 
-var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                        // 0: quorate.v1.Unit
-	(ChangeKind)(0),                  // 1: quorate.v1.ChangeKind
-	(*Resource)(nil),                 // 2: quorate.v1.Resource
-	(*Node)(nil),                     // 3: quorate.v1.Node
-	(*PrincipalLimit)(nil),           // 4: quorate.v1.PrincipalLimit
-	(*Move)(nil),                     // 5: quorate.v1.Move
-	(*Tree)(nil),                     // 6: quorate.v1.Tree
-	(*Change)(nil),                   // 7: quorate.v1.Change
-	(*Overuse)(nil),                  // 8: quorate.v1.Overuse
-	(*ApplyTreesRequest)(nil),        // 9: quorate.v1.ApplyTreesRequest
-	(*ApplyTreesResponse)(nil),       // 10: quorate.v1.ApplyTreesResponse
-	(*ConfigurationResult)(nil),      // 11: quorate.v1.ConfigurationResult
-	(*RoomChange)(nil),               // 12: quorate.v1.RoomChange
-	(*SetLimitsRequest)(nil),         // 13: quorate.v1.SetLimitsRequest
-	(*SetLimitsResponse)(nil),        // 14: quorate.v1.SetLimitsResponse
-	(*DeleteTreeRequest)(nil),        // 15: quorate.v1.DeleteTreeRequest
-	(*DeleteTreeResponse)(nil),       // 16: quorate.v1.DeleteTreeResponse
-	(*GetTreeRequest)(nil),           // 17: quorate.v1.GetTreeRequest
-	(*GetTreeResponse)(nil),          // 18: quorate.v1.GetTreeResponse
-	(*ListTreesRequest)(nil),         // 19: quorate.v1.ListTreesRequest
-	(*TreeSummary)(nil),              // 20: quorate.v1.TreeSummary
-	(*ListTreesResponse)(nil),        // 21: quorate.v1.ListTreesResponse
-	(*GetUsageRequest)(nil),          // 22: quorate.v1.GetUsageRequest
-	(*NodeUsage)(nil),                // 23: quorate.v1.NodeUsage
-	(*ResourceUsage)(nil),            // 24: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),         // 25: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),     // 26: quorate.v1.ListRevisionsRequest
-	(*Revision)(nil),                 // 27: quorate.v1.Revision
-	(*ListRevisionsResponse)(nil),    // 28: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),          // 29: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),         // 30: quorate.v1.MoveNodeResponse
-	(*SetMaintenanceRequest)(nil),    // 31: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),   // 32: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),          // 33: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),         // 34: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),  // 35: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil), // 36: quorate.v1.GetConfigurationResponse
-	(*ListPrincipalsRequest)(nil),    // 37: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),   // 38: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),           // 39: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),            // 40: quorate.v1.PrincipalNode
-	nil,                              // 41: quorate.v1.Node.LimitsEntry
-	nil,                              // 42: quorate.v1.Node.LabelsEntry
-	nil,                              // 43: quorate.v1.Node.DefaultsEntry
-	nil,                              // 44: quorate.v1.Node.BorrowEntry
-	nil,                              // 45: quorate.v1.Node.LendEntry
-	nil,                              // 46: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                              // 47: quorate.v1.Tree.LimitsEntry
-	nil,                              // 48: quorate.v1.Tree.LabelsEntry
-	nil,                              // 49: quorate.v1.Tree.DefaultsEntry
-	nil,                              // 50: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                              // 51: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                              // 52: quorate.v1.PrincipalNode.UsedEntry
-	nil,                              // 53: quorate.v1.PrincipalNode.LimitsEntry
-	(ViolationKind)(0),               // 54: quorate.v1.ViolationKind
-	(HolderKind)(0),                  // 55: quorate.v1.HolderKind
-	(*ReadOptions)(nil),              // 56: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 57: quorate.v1.ReadInfo
-	(*Limit)(nil),                    // 58: quorate.v1.Limit
-	(*timestamppb.Timestamp)(nil),    // 59: google.protobuf.Timestamp
+	(Queueing)(0),                    // 1: quorate.v1.Queueing
+	(ChangeKind)(0),                  // 2: quorate.v1.ChangeKind
+	(*ItemSpec)(nil),                 // 3: quorate.v1.ItemSpec
+	(*Turn)(nil),                     // 4: quorate.v1.Turn
+	(*Resource)(nil),                 // 5: quorate.v1.Resource
+	(*Node)(nil),                     // 6: quorate.v1.Node
+	(*PrincipalLimit)(nil),           // 7: quorate.v1.PrincipalLimit
+	(*Move)(nil),                     // 8: quorate.v1.Move
+	(*Tree)(nil),                     // 9: quorate.v1.Tree
+	(*LeaseSettings)(nil),            // 10: quorate.v1.LeaseSettings
+	(*Change)(nil),                   // 11: quorate.v1.Change
+	(*Overuse)(nil),                  // 12: quorate.v1.Overuse
+	(*ApplyTreesRequest)(nil),        // 13: quorate.v1.ApplyTreesRequest
+	(*ApplyTreesResponse)(nil),       // 14: quorate.v1.ApplyTreesResponse
+	(*ConfigurationResult)(nil),      // 15: quorate.v1.ConfigurationResult
+	(*RoomChange)(nil),               // 16: quorate.v1.RoomChange
+	(*SetLimitsRequest)(nil),         // 17: quorate.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),        // 18: quorate.v1.SetLimitsResponse
+	(*DeleteTreeRequest)(nil),        // 19: quorate.v1.DeleteTreeRequest
+	(*DeleteTreeResponse)(nil),       // 20: quorate.v1.DeleteTreeResponse
+	(*GetTreeRequest)(nil),           // 21: quorate.v1.GetTreeRequest
+	(*GetTreeResponse)(nil),          // 22: quorate.v1.GetTreeResponse
+	(*ListTreesRequest)(nil),         // 23: quorate.v1.ListTreesRequest
+	(*TreeSummary)(nil),              // 24: quorate.v1.TreeSummary
+	(*ListTreesResponse)(nil),        // 25: quorate.v1.ListTreesResponse
+	(*GetUsageRequest)(nil),          // 26: quorate.v1.GetUsageRequest
+	(*NodeUsage)(nil),                // 27: quorate.v1.NodeUsage
+	(*ResourceUsage)(nil),            // 28: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),         // 29: quorate.v1.GetUsageResponse
+	(*ListRevisionsRequest)(nil),     // 30: quorate.v1.ListRevisionsRequest
+	(*Revision)(nil),                 // 31: quorate.v1.Revision
+	(*ListRevisionsResponse)(nil),    // 32: quorate.v1.ListRevisionsResponse
+	(*MoveNodeRequest)(nil),          // 33: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),         // 34: quorate.v1.MoveNodeResponse
+	(*SetMaintenanceRequest)(nil),    // 35: quorate.v1.SetMaintenanceRequest
+	(*SetMaintenanceResponse)(nil),   // 36: quorate.v1.SetMaintenanceResponse
+	(*RollBackRequest)(nil),          // 37: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),         // 38: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),  // 39: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil), // 40: quorate.v1.GetConfigurationResponse
+	(*ListPrincipalsRequest)(nil),    // 41: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),   // 42: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),           // 43: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),            // 44: quorate.v1.PrincipalNode
+	nil,                              // 45: quorate.v1.Node.LimitsEntry
+	nil,                              // 46: quorate.v1.Node.LabelsEntry
+	nil,                              // 47: quorate.v1.Node.DefaultsEntry
+	nil,                              // 48: quorate.v1.Node.BorrowEntry
+	nil,                              // 49: quorate.v1.Node.LendEntry
+	nil,                              // 50: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                              // 51: quorate.v1.Tree.LimitsEntry
+	nil,                              // 52: quorate.v1.Tree.LabelsEntry
+	nil,                              // 53: quorate.v1.Tree.DefaultsEntry
+	nil,                              // 54: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                              // 55: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                              // 56: quorate.v1.PrincipalNode.UsedEntry
+	nil,                              // 57: quorate.v1.PrincipalNode.LimitsEntry
+	(ViolationKind)(0),               // 58: quorate.v1.ViolationKind
+	(HolderKind)(0),                  // 59: quorate.v1.HolderKind
+	(*ReadOptions)(nil),              // 60: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 61: quorate.v1.ReadInfo
+	(*Limit)(nil),                    // 62: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),    // 63: google.protobuf.Timestamp
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
-	0,  // 0: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
-	41, // 1: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	42, // 2: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
-	4,  // 3: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	43, // 4: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	44, // 5: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	45, // 6: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
-	46, // 7: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
-	2,  // 8: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	47, // 9: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
-	3,  // 10: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	48, // 11: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
-	4,  // 12: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	49, // 13: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
-	5,  // 14: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
-	1,  // 15: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	54, // 16: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
-	55, // 17: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
-	6,  // 18: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	11, // 19: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	7,  // 20: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	8,  // 21: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	12, // 22: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	50, // 23: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	11, // 24: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	11, // 25: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	56, // 26: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	6,  // 27: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	57, // 28: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	56, // 29: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	2,  // 30: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	20, // 31: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	57, // 32: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	56, // 33: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	24, // 34: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	0,  // 35: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	58, // 36: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	58, // 37: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	23, // 38: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	57, // 39: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	56, // 40: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	59, // 41: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
-	7,  // 42: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	27, // 43: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	57, // 44: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	11, // 45: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	11, // 46: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	11, // 47: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	56, // 48: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	6,  // 49: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	57, // 50: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	55, // 51: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	56, // 52: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	39, // 53: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	57, // 54: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	51, // 55: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	40, // 56: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	52, // 57: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	53, // 58: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	58, // 59: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	58, // 60: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	58, // 61: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	58, // 62: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	58, // 63: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	58, // 64: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	58, // 65: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	9,  // 66: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	13, // 67: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	29, // 68: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	31, // 69: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	33, // 70: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	35, // 71: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	37, // 72: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	15, // 73: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	17, // 74: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	19, // 75: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	22, // 76: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	26, // 77: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	10, // 78: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	14, // 79: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	30, // 80: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	32, // 81: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	34, // 82: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	36, // 83: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	38, // 84: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	16, // 85: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	18, // 86: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	21, // 87: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	25, // 88: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	28, // 89: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	78, // [78:90] is the sub-list for method output_type
-	66, // [66:78] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	4,  // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
+	1,  // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
+	0,  // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
+	3,  // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
+	45, // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	46, // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	7,  // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
+	47, // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	48, // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	49, // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	1,  // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
+	50, // 11: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	5,  // 12: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
+	51, // 13: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	6,  // 14: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
+	52, // 15: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	7,  // 16: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
+	53, // 17: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	8,  // 18: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
+	10, // 19: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
+	1,  // 20: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
+	2,  // 21: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
+	58, // 22: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
+	59, // 23: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
+	9,  // 24: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	15, // 25: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	11, // 26: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	12, // 27: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	16, // 28: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	54, // 29: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	15, // 30: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15, // 31: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	60, // 32: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	9,  // 33: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	61, // 34: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	60, // 35: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	5,  // 36: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	24, // 37: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	61, // 38: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	60, // 39: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	28, // 40: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	0,  // 41: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	62, // 42: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	62, // 43: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	27, // 44: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	61, // 45: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	60, // 46: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	63, // 47: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	11, // 48: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
+	31, // 49: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	61, // 50: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	15, // 51: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15, // 52: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15, // 53: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	60, // 54: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	9,  // 55: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	61, // 56: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	59, // 57: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	60, // 58: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	43, // 59: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	61, // 60: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	55, // 61: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	44, // 62: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	56, // 63: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	57, // 64: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	62, // 65: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	62, // 66: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	62, // 67: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	62, // 68: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	62, // 69: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	62, // 70: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	62, // 71: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	13, // 72: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	17, // 73: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	33, // 74: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	35, // 75: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	37, // 76: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	39, // 77: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	41, // 78: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	19, // 79: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	21, // 80: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	23, // 81: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	26, // 82: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	30, // 83: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	14, // 84: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	18, // 85: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	34, // 86: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	36, // 87: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	38, // 88: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	40, // 89: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	42, // 90: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	20, // 91: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	22, // 92: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	25, // 93: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	29, // 94: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	32, // 95: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	84, // [84:96] is the sub-list for method output_type
+	72, // [72:84] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -3706,21 +4113,21 @@ func file_quorate_v1_tree_proto_init() {
 	}
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
-	file_quorate_v1_tree_proto_msgTypes[7].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[10].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[11].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[13].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[22].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[27].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[29].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[31].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[14].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[16].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[25].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[30].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[32].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   52,
+			NumEnums:      3,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -113,6 +113,9 @@ type Command struct {
 	//	*Command_MoveNode
 	//	*Command_SetMaintenance
 	//	*Command_RollBack
+	//	*Command_Renew
+	//	*Command_UpdateItems
+	//	*Command_ResetItems
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -254,6 +257,33 @@ func (x *Command) GetRollBack() *RollBack {
 	return nil
 }
 
+func (x *Command) GetRenew() *Renew {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Renew); ok {
+			return x.Renew
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetUpdateItems() *UpdateItems {
+	if x != nil {
+		if x, ok := x.Command.(*Command_UpdateItems); ok {
+			return x.UpdateItems
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetResetItems() *ResetItems {
+	if x != nil {
+		if x, ok := x.Command.(*Command_ResetItems); ok {
+			return x.ResetItems
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -303,6 +333,19 @@ type Command_RollBack struct {
 	RollBack *RollBack `protobuf:"bytes,11,opt,name=roll_back,json=rollBack,proto3,oneof"`
 }
 
+type Command_Renew struct {
+	// Since format 3.
+	Renew *Renew `protobuf:"bytes,12,opt,name=renew,proto3,oneof"`
+}
+
+type Command_UpdateItems struct {
+	UpdateItems *UpdateItems `protobuf:"bytes,13,opt,name=update_items,json=updateItems,proto3,oneof"`
+}
+
+type Command_ResetItems struct {
+	ResetItems *ResetItems `protobuf:"bytes,14,opt,name=reset_items,json=resetItems,proto3,oneof"`
+}
+
 func (*Command_Allocate) isCommand_Command() {}
 
 func (*Command_Release) isCommand_Command() {}
@@ -324,6 +367,12 @@ func (*Command_MoveNode) isCommand_Command() {}
 func (*Command_SetMaintenance) isCommand_Command() {}
 
 func (*Command_RollBack) isCommand_Command() {}
+
+func (*Command_Renew) isCommand_Command() {}
+
+func (*Command_UpdateItems) isCommand_Command() {}
+
+func (*Command_ResetItems) isCommand_Command() {}
 
 // Amount is one component of a vector.
 type Amount struct {
@@ -389,6 +438,8 @@ type Claim struct {
 	Priority      int64 `protobuf:"zigzag64,4,opt,name=priority,proto3" json:"priority,omitempty"`
 	Type          int64 `protobuf:"zigzag64,5,opt,name=type,proto3" json:"type,omitempty"`
 	Unpreemptable bool  `protobuf:"varint,6,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
+	// Since format 3: by resource, as amounts.
+	Picks         []*Pick `protobuf:"bytes,7,rep,name=picks,proto3" json:"picks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -465,6 +516,91 @@ func (x *Claim) GetUnpreemptable() bool {
 	return false
 }
 
+func (x *Claim) GetPicks() []*Pick {
+	if x != nil {
+		return x.Picks
+	}
+	return nil
+}
+
+// Pick asks for items. Since format 3.
+type Pick struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	Count    int64                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	State    string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// Sorted; empty for any.
+	Names         []string `protobuf:"bytes,4,rep,name=names,proto3" json:"names,omitempty"`
+	HeldState     string   `protobuf:"bytes,5,opt,name=held_state,json=heldState,proto3" json:"held_state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pick) Reset() {
+	*x = Pick{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pick) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pick) ProtoMessage() {}
+
+func (x *Pick) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pick.ProtoReflect.Descriptor instead.
+func (*Pick) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Pick) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Pick) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Pick) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Pick) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *Pick) GetHeldState() string {
+	if x != nil {
+		return x.HeldState
+	}
+	return ""
+}
+
 // Principal is who holds. Since format 2.
 type Principal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -477,7 +613,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -489,7 +625,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -502,7 +638,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Principal) GetUser() string {
@@ -537,7 +673,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -549,7 +685,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -562,7 +698,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Label) GetKey() string {
@@ -587,17 +723,24 @@ type Allocate struct {
 	Labels []*Label               `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
 	// Since format 2.
 	Principal *Principal `protobuf:"bytes,4,opt,name=principal,proto3" json:"principal,omitempty"`
-	// 0 hold, 1 reserve, 2 force.
+	// 0 hold, 1 reserve, 2 force; since format 3: 3 wait.
 	Mode uint32 `protobuf:"varint,5,opt,name=mode,proto3" json:"mode,omitempty"`
 	// How long a reservation stands.
-	ReserveMs     int64 `protobuf:"varint,6,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
+	ReserveMs int64 `protobuf:"varint,6,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
+	// Since format 3.
+	TtlMs    int64 `protobuf:"varint,7,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	WaitMs   int64 `protobuf:"varint,8,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	KeepMs   int64 `protobuf:"varint,9,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
+	Priority int64 `protobuf:"zigzag64,10,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Sorted by key.
+	Data          []*Label `protobuf:"bytes,11,rep,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -609,7 +752,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -622,7 +765,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Allocate) GetId() string {
@@ -667,17 +810,54 @@ func (x *Allocate) GetReserveMs() int64 {
 	return 0
 }
 
-// Release ends an allocation.
+func (x *Allocate) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *Allocate) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+func (x *Allocate) GetKeepMs() int64 {
+	if x != nil {
+		return x.KeepMs
+	}
+	return 0
+}
+
+func (x *Allocate) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Allocate) GetData() []*Label {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+// Release ends an allocation, or since format 3 gives back some of its items.
 type Release struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Items         []*ItemName            `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	ItemState     string                 `protobuf:"bytes,3,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +869,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,12 +882,350 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Release) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *Release) GetItems() []*ItemName {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *Release) GetItemState() string {
+	if x != nil {
+		return x.ItemState
+	}
+	return ""
+}
+
+// ItemName names an item. Since format 3.
+type ItemName struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Resource      string                 `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemName) Reset() {
+	*x = ItemName{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemName) ProtoMessage() {}
+
+func (x *ItemName) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
+func (*ItemName) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ItemName) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ItemName) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ItemName) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// ItemUpdate changes an item. Since format 3.
+type ItemUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Item  *ItemName              `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// Empty leaves it.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Sorted by key; an empty value removes it.
+	Data          []*Label `protobuf:"bytes,3,rep,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemUpdate) Reset() {
+	*x = ItemUpdate{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemUpdate) ProtoMessage() {}
+
+func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
+func (*ItemUpdate) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ItemUpdate) GetItem() *ItemName {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *ItemUpdate) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ItemUpdate) GetData() []*Label {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+// Renew extends a lease. Since format 3.
+type Renew struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Fence uint64                 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	TtlMs int64                  `protobuf:"varint,3,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// Sorted by key; an empty value removes it.
+	Data          []*Label      `protobuf:"bytes,4,rep,name=data,proto3" json:"data,omitempty"`
+	Items         []*ItemUpdate `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Renew) Reset() {
+	*x = Renew{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Renew) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Renew) ProtoMessage() {}
+
+func (x *Renew) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Renew.ProtoReflect.Descriptor instead.
+func (*Renew) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Renew) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Renew) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Renew) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *Renew) GetData() []*Label {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Renew) GetItems() []*ItemUpdate {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// UpdateItems changes items that nobody holds. Since format 3.
+type UpdateItems struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Updates       []*ItemUpdate          `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateItems) Reset() {
+	*x = UpdateItems{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateItems) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateItems) ProtoMessage() {}
+
+func (x *UpdateItems) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
+func (*UpdateItems) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *UpdateItems) GetUpdates() []*ItemUpdate {
+	if x != nil {
+		return x.Updates
+	}
+	return nil
+}
+
+// ResetItems takes items from idle holders. Since format 3.
+type ResetItems struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Resource      string                 `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	IdleMs        int64                  `protobuf:"varint,4,opt,name=idle_ms,json=idleMs,proto3" json:"idle_ms,omitempty"`
+	To            string                 `protobuf:"bytes,5,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResetItems) Reset() {
+	*x = ResetItems{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResetItems) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResetItems) ProtoMessage() {}
+
+func (x *ResetItems) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
+func (*ResetItems) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ResetItems) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ResetItems) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ResetItems) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ResetItems) GetIdleMs() int64 {
+	if x != nil {
+		return x.IdleMs
+	}
+	return 0
+}
+
+func (x *ResetItems) GetTo() string {
+	if x != nil {
+		return x.To
 	}
 	return ""
 }
@@ -722,7 +1240,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +1252,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +1265,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Confirm) GetId() string {
@@ -767,7 +1285,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +1297,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +1310,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Cancel) GetId() string {
@@ -813,7 +1331,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +1343,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +1356,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -861,7 +1379,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +1391,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +1404,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Limit) GetResource() string {
@@ -914,15 +1432,17 @@ func (x *Limit) GetAmount() int64 {
 type Resource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// 1 count, 2 milli, 3 bytes.
-	Unit          uint32 `protobuf:"varint,2,opt,name=unit,proto3" json:"unit,omitempty"`
+	// 1 count, 2 milli, 3 bytes; since format 3: 4 items.
+	Unit uint32 `protobuf:"varint,2,opt,name=unit,proto3" json:"unit,omitempty"`
+	// Since format 3.
+	Items         *ItemSpec `protobuf:"bytes,3,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -934,7 +1454,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -947,7 +1467,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Resource) GetName() string {
@@ -960,6 +1480,193 @@ func (x *Resource) GetName() string {
 func (x *Resource) GetUnit() uint32 {
 	if x != nil {
 		return x.Unit
+	}
+	return 0
+}
+
+func (x *Resource) GetItems() *ItemSpec {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// ItemSpec says which items there are. Since format 3.
+type ItemSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sorted.
+	Names      []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	Min        int64    `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
+	Max        int64    `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
+	LifespanMs int64    `protobuf:"varint,4,opt,name=lifespan_ms,json=lifespanMs,proto3" json:"lifespan_ms,omitempty"`
+	State      string   `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	Released   string   `protobuf:"bytes,6,opt,name=released,proto3" json:"released,omitempty"`
+	Expired    string   `protobuf:"bytes,7,opt,name=expired,proto3" json:"expired,omitempty"`
+	TtlMs      int64    `protobuf:"varint,8,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	Turns      []*Turn  `protobuf:"bytes,9,rep,name=turns,proto3" json:"turns,omitempty"`
+	// 0 the default, 1 strict, 2 best effort.
+	Queueing      uint32 `protobuf:"varint,10,opt,name=queueing,proto3" json:"queueing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemSpec) Reset() {
+	*x = ItemSpec{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemSpec) ProtoMessage() {}
+
+func (x *ItemSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
+func (*ItemSpec) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ItemSpec) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *ItemSpec) GetMin() int64 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *ItemSpec) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *ItemSpec) GetLifespanMs() int64 {
+	if x != nil {
+		return x.LifespanMs
+	}
+	return 0
+}
+
+func (x *ItemSpec) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ItemSpec) GetReleased() string {
+	if x != nil {
+		return x.Released
+	}
+	return ""
+}
+
+func (x *ItemSpec) GetExpired() string {
+	if x != nil {
+		return x.Expired
+	}
+	return ""
+}
+
+func (x *ItemSpec) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *ItemSpec) GetTurns() []*Turn {
+	if x != nil {
+		return x.Turns
+	}
+	return nil
+}
+
+func (x *ItemSpec) GetQueueing() uint32 {
+	if x != nil {
+		return x.Queueing
+	}
+	return 0
+}
+
+// Turn changes the state of idle items by time. Since format 3.
+type Turn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	AfterMs       int64                  `protobuf:"varint,3,opt,name=after_ms,json=afterMs,proto3" json:"after_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Turn) Reset() {
+	*x = Turn{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Turn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Turn) ProtoMessage() {}
+
+func (x *Turn) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Turn.ProtoReflect.Descriptor instead.
+func (*Turn) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Turn) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Turn) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Turn) GetAfterMs() int64 {
+	if x != nil {
+		return x.AfterMs
 	}
 	return 0
 }
@@ -982,14 +1689,16 @@ type Node struct {
 	Lend         []*Limit `protobuf:"bytes,9,rep,name=lend,proto3" json:"lend,omitempty"`
 	Applications int64    `protobuf:"varint,10,opt,name=applications,proto3" json:"applications,omitempty"`
 	// Sorted.
-	Admins        []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
+	Admins []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
+	// Since format 3: 0 the parent's, 1 strict, 2 best effort.
+	Queueing      uint32 `protobuf:"varint,12,opt,name=queueing,proto3" json:"queueing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1001,7 +1710,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1014,7 +1723,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Node) GetPath() string {
@@ -1094,6 +1803,13 @@ func (x *Node) GetAdmins() []string {
 	return nil
 }
 
+func (x *Node) GetQueueing() uint32 {
+	if x != nil {
+		return x.Queueing
+	}
+	return 0
+}
+
 // PrincipalLimit limits users and groups at a node. Since format 2.
 type PrincipalLimit struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1109,7 +1825,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1837,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1850,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -1183,7 +1899,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1911,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1924,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Move) GetFrom() string {
@@ -1238,13 +1954,16 @@ type Tree struct {
 	RequireReason bool    `protobuf:"varint,5,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
 	Maintenance   bool    `protobuf:"varint,6,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
 	Moves         []*Move `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves,omitempty"`
+	// Since format 3.
+	Leases        *Leases `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"`
+	OvertakeMs    int64   `protobuf:"varint,9,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1975,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1988,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Tree) GetName() string {
@@ -1321,6 +2040,81 @@ func (x *Tree) GetMoves() []*Move {
 	return nil
 }
 
+func (x *Tree) GetLeases() *Leases {
+	if x != nil {
+		return x.Leases
+	}
+	return nil
+}
+
+func (x *Tree) GetOvertakeMs() int64 {
+	if x != nil {
+		return x.OvertakeMs
+	}
+	return 0
+}
+
+// Leases are the settings of leases of a tree. Since format 3.
+type Leases struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DefaultMs     int64                  `protobuf:"varint,1,opt,name=default_ms,json=defaultMs,proto3" json:"default_ms,omitempty"`
+	MaxMs         int64                  `protobuf:"varint,2,opt,name=max_ms,json=maxMs,proto3" json:"max_ms,omitempty"`
+	GraceMs       int64                  `protobuf:"varint,3,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Leases) Reset() {
+	*x = Leases{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Leases) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Leases) ProtoMessage() {}
+
+func (x *Leases) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Leases.ProtoReflect.Descriptor instead.
+func (*Leases) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Leases) GetDefaultMs() int64 {
+	if x != nil {
+		return x.DefaultMs
+	}
+	return 0
+}
+
+func (x *Leases) GetMaxMs() int64 {
+	if x != nil {
+		return x.MaxMs
+	}
+	return 0
+}
+
+func (x *Leases) GetGraceMs() int64 {
+	if x != nil {
+		return x.GraceMs
+	}
+	return 0
+}
+
 // ChangeMeta goes with every change of configuration.
 type ChangeMeta struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1336,7 +2130,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +2142,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +2155,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -1412,7 +2206,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +2218,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +2231,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -1474,7 +2268,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +2280,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +2293,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -1542,7 +2336,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +2348,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +2361,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -1602,7 +2396,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1614,7 +2408,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1627,7 +2421,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -1657,7 +2451,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +2463,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +2476,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -1724,7 +2518,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1736,7 +2530,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1749,7 +2543,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -1775,7 +2569,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x17\n" +
 	"\atime_ms\x18\x02 \x01(\x03R\x06timeMs\x12\x17\n" +
 	"\awall_ms\x18\x03 \x01(\x03R\x06wallMs\x123\n" +
-	"\bcommands\x18\x04 \x03(\v2\x17.quorate.log.v1.CommandR\bcommands\"\x91\x05\n" +
+	"\bcommands\x18\x04 \x03(\v2\x17.quorate.log.v1.CommandR\bcommands\"\xc1\x06\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -1791,25 +2585,37 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\tmove_node\x18\t \x01(\v2\x18.quorate.log.v1.MoveNodeH\x00R\bmoveNode\x12I\n" +
 	"\x0fset_maintenance\x18\n" +
 	" \x01(\v2\x1e.quorate.log.v1.SetMaintenanceH\x00R\x0esetMaintenance\x127\n" +
-	"\troll_back\x18\v \x01(\v2\x18.quorate.log.v1.RollBackH\x00R\brollBackB\t\n" +
+	"\troll_back\x18\v \x01(\v2\x18.quorate.log.v1.RollBackH\x00R\brollBack\x12-\n" +
+	"\x05renew\x18\f \x01(\v2\x15.quorate.log.v1.RenewH\x00R\x05renew\x12@\n" +
+	"\fupdate_items\x18\r \x01(\v2\x1b.quorate.log.v1.UpdateItemsH\x00R\vupdateItems\x12=\n" +
+	"\vreset_items\x18\x0e \x01(\v2\x1a.quorate.log.v1.ResetItemsH\x00R\n" +
+	"resetItemsB\t\n" +
 	"\acommand\"<\n" +
 	"\x06Amount\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
-	"\x06amount\x18\x02 \x01(\x03R\x06amount\"\xb7\x01\n" +
+	"\x06amount\x18\x02 \x01(\x03R\x06amount\"\xe3\x01\n" +
 	"\x05Claim\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x120\n" +
 	"\aamounts\x18\x03 \x03(\v2\x16.quorate.log.v1.AmountR\aamounts\x12\x1a\n" +
 	"\bpriority\x18\x04 \x01(\x12R\bpriority\x12\x12\n" +
 	"\x04type\x18\x05 \x01(\x12R\x04type\x12$\n" +
-	"\runpreemptable\x18\x06 \x01(\bR\runpreemptable\"Y\n" +
+	"\runpreemptable\x18\x06 \x01(\bR\runpreemptable\x12*\n" +
+	"\x05picks\x18\a \x03(\v2\x14.quorate.log.v1.PickR\x05picks\"\x83\x01\n" +
+	"\x04Pick\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
+	"\x05names\x18\x04 \x03(\tR\x05names\x12\x1d\n" +
+	"\n" +
+	"held_state\x18\x05 \x01(\tR\theldState\"Y\n" +
 	"\tPrincipal\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12 \n" +
 	"\vapplication\x18\x03 \x01(\tR\vapplication\"/\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xe4\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xf4\x02\n" +
 	"\bAllocate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
 	"\x06claims\x18\x02 \x03(\v2\x15.quorate.log.v1.ClaimR\x06claims\x12-\n" +
@@ -1817,9 +2623,42 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\tprincipal\x18\x04 \x01(\v2\x19.quorate.log.v1.PrincipalR\tprincipal\x12\x12\n" +
 	"\x04mode\x18\x05 \x01(\rR\x04mode\x12\x1d\n" +
 	"\n" +
-	"reserve_ms\x18\x06 \x01(\x03R\treserveMs\"\x19\n" +
+	"reserve_ms\x18\x06 \x01(\x03R\treserveMs\x12\x15\n" +
+	"\x06ttl_ms\x18\a \x01(\x03R\x05ttlMs\x12\x17\n" +
+	"\await_ms\x18\b \x01(\x03R\x06waitMs\x12\x17\n" +
+	"\akeep_ms\x18\t \x01(\x03R\x06keepMs\x12\x1a\n" +
+	"\bpriority\x18\n" +
+	" \x01(\x12R\bpriority\x12)\n" +
+	"\x04data\x18\v \x03(\v2\x15.quorate.log.v1.LabelR\x04data\"h\n" +
 	"\aRelease\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x19\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
+	"\x05items\x18\x02 \x03(\v2\x18.quorate.log.v1.ItemNameR\x05items\x12\x1d\n" +
+	"\n" +
+	"item_state\x18\x03 \x01(\tR\titemState\"N\n" +
+	"\bItemName\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"{\n" +
+	"\n" +
+	"ItemUpdate\x12,\n" +
+	"\x04item\x18\x01 \x01(\v2\x18.quorate.log.v1.ItemNameR\x04item\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12)\n" +
+	"\x04data\x18\x03 \x03(\v2\x15.quorate.log.v1.LabelR\x04data\"\xa1\x01\n" +
+	"\x05Renew\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x15\n" +
+	"\x06ttl_ms\x18\x03 \x01(\x03R\x05ttlMs\x12)\n" +
+	"\x04data\x18\x04 \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x120\n" +
+	"\x05items\x18\x05 \x03(\v2\x1a.quorate.log.v1.ItemUpdateR\x05items\"C\n" +
+	"\vUpdateItems\x124\n" +
+	"\aupdates\x18\x01 \x03(\v2\x1a.quorate.log.v1.ItemUpdateR\aupdates\"{\n" +
+	"\n" +
+	"ResetItems\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x17\n" +
+	"\aidle_ms\x18\x04 \x01(\x03R\x06idleMs\x12\x0e\n" +
+	"\x02to\x18\x05 \x01(\tR\x02to\"\x19\n" +
 	"\aConfirm\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
 	"\x06Cancel\x12\x0e\n" +
@@ -1829,10 +2668,28 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x05Limit\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x16\n" +
-	"\x06amount\x18\x03 \x01(\x03R\x06amount\"2\n" +
+	"\x06amount\x18\x03 \x01(\x03R\x06amount\"b\n" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04unit\x18\x02 \x01(\rR\x04unit\"\xad\x03\n" +
+	"\x04unit\x18\x02 \x01(\rR\x04unit\x12.\n" +
+	"\x05items\x18\x03 \x01(\v2\x18.quorate.log.v1.ItemSpecR\x05items\"\x90\x02\n" +
+	"\bItemSpec\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\x12\x10\n" +
+	"\x03min\x18\x02 \x01(\x03R\x03min\x12\x10\n" +
+	"\x03max\x18\x03 \x01(\x03R\x03max\x12\x1f\n" +
+	"\vlifespan_ms\x18\x04 \x01(\x03R\n" +
+	"lifespanMs\x12\x14\n" +
+	"\x05state\x18\x05 \x01(\tR\x05state\x12\x1a\n" +
+	"\breleased\x18\x06 \x01(\tR\breleased\x12\x18\n" +
+	"\aexpired\x18\a \x01(\tR\aexpired\x12\x15\n" +
+	"\x06ttl_ms\x18\b \x01(\x03R\x05ttlMs\x12*\n" +
+	"\x05turns\x18\t \x03(\v2\x14.quorate.log.v1.TurnR\x05turns\x12\x1a\n" +
+	"\bqueueing\x18\n" +
+	" \x01(\rR\bqueueing\"E\n" +
+	"\x04Turn\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\x12\x19\n" +
+	"\bafter_ms\x18\x03 \x01(\x03R\aafterMs\"\xc9\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12-\n" +
@@ -1847,7 +2704,8 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x04lend\x18\t \x03(\v2\x15.quorate.log.v1.LimitR\x04lend\x12\"\n" +
 	"\fapplications\x18\n" +
 	" \x01(\x03R\fapplications\x12\x16\n" +
-	"\x06admins\x18\v \x03(\tR\x06admins\"\xb4\x01\n" +
+	"\x06admins\x18\v \x03(\tR\x06admins\x12\x1a\n" +
+	"\bqueueing\x18\f \x01(\rR\bqueueing\"\xb4\x01\n" +
 	"\x0ePrincipalLimit\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12.\n" +
@@ -1856,7 +2714,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\x8b\x02\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xdc\x02\n" +
 	"\x04Tree\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x126\n" +
 	"\tresources\x18\x02 \x03(\v2\x18.quorate.log.v1.ResourceR\tresources\x12*\n" +
@@ -1864,7 +2722,15 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06forest\x18\x04 \x01(\tR\x06forest\x12%\n" +
 	"\x0erequire_reason\x18\x05 \x01(\bR\rrequireReason\x12 \n" +
 	"\vmaintenance\x18\x06 \x01(\bR\vmaintenance\x12*\n" +
-	"\x05moves\x18\a \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\"\xc3\x01\n" +
+	"\x05moves\x18\a \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
+	"\x06leases\x18\b \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
+	"\vovertake_ms\x18\t \x01(\x03R\n" +
+	"overtakeMs\"Y\n" +
+	"\x06Leases\x12\x1d\n" +
+	"\n" +
+	"default_ms\x18\x01 \x01(\x03R\tdefaultMs\x12\x15\n" +
+	"\x06max_ms\x18\x02 \x01(\x03R\x05maxMs\x12\x19\n" +
+	"\bgrace_ms\x18\x03 \x01(\x03R\agraceMs\"\xc3\x01\n" +
 	"\n" +
 	"ChangeMeta\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12\x16\n" +
@@ -1915,73 +2781,96 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),          // 0: quorate.log.v1.Entry
 	(*Command)(nil),        // 1: quorate.log.v1.Command
 	(*Amount)(nil),         // 2: quorate.log.v1.Amount
 	(*Claim)(nil),          // 3: quorate.log.v1.Claim
-	(*Principal)(nil),      // 4: quorate.log.v1.Principal
-	(*Label)(nil),          // 5: quorate.log.v1.Label
-	(*Allocate)(nil),       // 6: quorate.log.v1.Allocate
-	(*Release)(nil),        // 7: quorate.log.v1.Release
-	(*Confirm)(nil),        // 8: quorate.log.v1.Confirm
-	(*Cancel)(nil),         // 9: quorate.log.v1.Cancel
-	(*Expire)(nil),         // 10: quorate.log.v1.Expire
-	(*Limit)(nil),          // 11: quorate.log.v1.Limit
-	(*Resource)(nil),       // 12: quorate.log.v1.Resource
-	(*Node)(nil),           // 13: quorate.log.v1.Node
-	(*PrincipalLimit)(nil), // 14: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),           // 15: quorate.log.v1.Move
-	(*Tree)(nil),           // 16: quorate.log.v1.Tree
-	(*ChangeMeta)(nil),     // 17: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),     // 18: quorate.log.v1.ApplyTrees
-	(*MoveNode)(nil),       // 19: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil), // 20: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),       // 21: quorate.log.v1.RollBack
-	(*SetLimits)(nil),      // 22: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),     // 23: quorate.log.v1.DeleteTree
+	(*Pick)(nil),           // 4: quorate.log.v1.Pick
+	(*Principal)(nil),      // 5: quorate.log.v1.Principal
+	(*Label)(nil),          // 6: quorate.log.v1.Label
+	(*Allocate)(nil),       // 7: quorate.log.v1.Allocate
+	(*Release)(nil),        // 8: quorate.log.v1.Release
+	(*ItemName)(nil),       // 9: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),     // 10: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),          // 11: quorate.log.v1.Renew
+	(*UpdateItems)(nil),    // 12: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),     // 13: quorate.log.v1.ResetItems
+	(*Confirm)(nil),        // 14: quorate.log.v1.Confirm
+	(*Cancel)(nil),         // 15: quorate.log.v1.Cancel
+	(*Expire)(nil),         // 16: quorate.log.v1.Expire
+	(*Limit)(nil),          // 17: quorate.log.v1.Limit
+	(*Resource)(nil),       // 18: quorate.log.v1.Resource
+	(*ItemSpec)(nil),       // 19: quorate.log.v1.ItemSpec
+	(*Turn)(nil),           // 20: quorate.log.v1.Turn
+	(*Node)(nil),           // 21: quorate.log.v1.Node
+	(*PrincipalLimit)(nil), // 22: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),           // 23: quorate.log.v1.Move
+	(*Tree)(nil),           // 24: quorate.log.v1.Tree
+	(*Leases)(nil),         // 25: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),     // 26: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),     // 27: quorate.log.v1.ApplyTrees
+	(*MoveNode)(nil),       // 28: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil), // 29: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),       // 30: quorate.log.v1.RollBack
+	(*SetLimits)(nil),      // 31: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),     // 32: quorate.log.v1.DeleteTree
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
-	6,  // 1: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	7,  // 2: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	18, // 3: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	22, // 4: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	23, // 5: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	8,  // 6: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	9,  // 7: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	10, // 8: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	19, // 9: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	20, // 10: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	21, // 11: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	2,  // 12: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	3,  // 13: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	5,  // 14: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	4,  // 15: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	11, // 16: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	5,  // 17: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	14, // 18: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	11, // 19: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	11, // 20: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	11, // 21: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	2,  // 22: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	12, // 23: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	13, // 24: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	15, // 25: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	17, // 26: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	16, // 27: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	17, // 28: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	17, // 29: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	17, // 30: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	17, // 31: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	11, // 32: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	17, // 33: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	7,  // 1: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	8,  // 2: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	27, // 3: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	31, // 4: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	32, // 5: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	14, // 6: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	15, // 7: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	16, // 8: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	28, // 9: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	29, // 10: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	30, // 11: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	11, // 12: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	12, // 13: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	13, // 14: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	2,  // 15: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	4,  // 16: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	3,  // 17: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	6,  // 18: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	5,  // 19: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	6,  // 20: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	9,  // 21: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	9,  // 22: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	6,  // 23: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	6,  // 24: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	10, // 25: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	10, // 26: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	19, // 27: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	20, // 28: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	17, // 29: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	6,  // 30: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	22, // 31: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	17, // 32: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	17, // 33: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	17, // 34: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	2,  // 35: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	18, // 36: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	21, // 37: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	23, // 38: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	25, // 39: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	26, // 40: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	24, // 41: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	26, // 42: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	26, // 43: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	26, // 44: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	26, // 45: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	17, // 46: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	26, // 47: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -2001,15 +2890,18 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_MoveNode)(nil),
 		(*Command_SetMaintenance)(nil),
 		(*Command_RollBack)(nil),
+		(*Command_Renew)(nil),
+		(*Command_UpdateItems)(nil),
+		(*Command_ResetItems)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[17].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

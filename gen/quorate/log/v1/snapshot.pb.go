@@ -21,8 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Record is one element of a snapshot: a header, then trees, revisions, held and ended allocations, events, then a
-// trailer.
+// Record is one element of a snapshot: a header, then trees, revisions, items, held and ended allocations, waiting
+// requests, events, then a trailer.
 // Each is written with its length in front.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -35,6 +35,8 @@ type Record struct {
 	//	*Record_Ended
 	//	*Record_Trailer
 	//	*Record_Event
+	//	*Record_Item
+	//	*Record_Waiting
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -140,6 +142,24 @@ func (x *Record) GetEvent() *EventRecord {
 	return nil
 }
 
+func (x *Record) GetItem() *ItemRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Item); ok {
+			return x.Item
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetWaiting() *WaitingRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Waiting); ok {
+			return x.Waiting
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -173,6 +193,15 @@ type Record_Event struct {
 	Event *EventRecord `protobuf:"bytes,7,opt,name=event,proto3,oneof"`
 }
 
+type Record_Item struct {
+	// Since format 3.
+	Item *ItemRecord `protobuf:"bytes,8,opt,name=item,proto3,oneof"`
+}
+
+type Record_Waiting struct {
+	Waiting *WaitingRecord `protobuf:"bytes,9,opt,name=waiting,proto3,oneof"`
+}
+
 func (*Record_Header) isRecord_Record() {}
 
 func (*Record_Tree) isRecord_Record() {}
@@ -186,6 +215,10 @@ func (*Record_Ended) isRecord_Record() {}
 func (*Record_Trailer) isRecord_Record() {}
 
 func (*Record_Event) isRecord_Record() {}
+
+func (*Record_Item) isRecord_Record() {}
+
+func (*Record_Waiting) isRecord_Record() {}
 
 // Header opens a snapshot.
 type Header struct {
@@ -211,7 +244,10 @@ type Header struct {
 	// Number of the last event. Since format 2.
 	Event uint64 `protobuf:"varint,10,opt,name=event,proto3" json:"event,omitempty"`
 	// The newest format of an entry that was applied so far; 0 is 1. Since format 2.
-	EntryFormat   uint32 `protobuf:"varint,11,opt,name=entry_format,json=entryFormat,proto3" json:"entry_format,omitempty"`
+	EntryFormat uint32 `protobuf:"varint,11,opt,name=entry_format,json=entryFormat,proto3" json:"entry_format,omitempty"`
+	// Since format 3: last turn given to an item, last arrival in the queue.
+	Turn          uint64 `protobuf:"varint,12,opt,name=turn,proto3" json:"turn,omitempty"`
+	Arrival       uint64 `protobuf:"varint,13,opt,name=arrival,proto3" json:"arrival,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -323,6 +359,20 @@ func (x *Header) GetEntryFormat() uint32 {
 	return 0
 }
 
+func (x *Header) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *Header) GetArrival() uint64 {
+	if x != nil {
+		return x.Arrival
+	}
+	return 0
+}
+
 // TreeRecord is a tree with the identities of its nodes.
 type TreeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -330,7 +380,9 @@ type TreeRecord struct {
 	// As many as nodes, in their order.
 	NodeIds []uint64 `protobuf:"varint,2,rep,packed,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
 	// Identities of the nodes that were made on demand and are not configured. Since format 2.
-	Made          []uint64 `protobuf:"varint,3,rep,packed,name=made,proto3" json:"made,omitempty"`
+	Made []uint64 `protobuf:"varint,3,rep,packed,name=made,proto3" json:"made,omitempty"`
+	// For each resource the number that the last item made on demand got; empty if all are 0. Since format 3.
+	ItemNumbers   []uint64 `protobuf:"varint,4,rep,packed,name=item_numbers,json=itemNumbers,proto3" json:"item_numbers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -386,6 +438,335 @@ func (x *TreeRecord) GetMade() []uint64 {
 	return nil
 }
 
+func (x *TreeRecord) GetItemNumbers() []uint64 {
+	if x != nil {
+		return x.ItemNumbers
+	}
+	return nil
+}
+
+// ItemRecord is one item. Who holds it follows from the held allocations. Since format 3.
+type ItemRecord struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Tree     string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Resource string                 `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	Name     string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	State    string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	// Its place in the order of age.
+	Turn uint64 `protobuf:"varint,5,opt,name=turn,proto3" json:"turn,omitempty"`
+	// Ledger and wall-clock time of its last change, and of its last change of state or owner.
+	UpdatedMs     int64 `protobuf:"varint,6,opt,name=updated_ms,json=updatedMs,proto3" json:"updated_ms,omitempty"`
+	UpdatedWallMs int64 `protobuf:"varint,7,opt,name=updated_wall_ms,json=updatedWallMs,proto3" json:"updated_wall_ms,omitempty"`
+	SinceMs       int64 `protobuf:"varint,8,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	// Ledger time after which it goes, and the same as wall-clock time; 0 for never.
+	ExpiresMs     int64 `protobuf:"varint,9,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	ExpiresWallMs int64 `protobuf:"varint,10,opt,name=expires_wall_ms,json=expiresWallMs,proto3" json:"expires_wall_ms,omitempty"`
+	// Sorted by key.
+	Data []*Label `protobuf:"bytes,11,rep,name=data,proto3" json:"data,omitempty"`
+	// It is not configured any more.
+	Leaving       bool `protobuf:"varint,12,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemRecord) Reset() {
+	*x = ItemRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemRecord) ProtoMessage() {}
+
+func (x *ItemRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemRecord.ProtoReflect.Descriptor instead.
+func (*ItemRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ItemRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *ItemRecord) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ItemRecord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ItemRecord) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ItemRecord) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *ItemRecord) GetUpdatedMs() int64 {
+	if x != nil {
+		return x.UpdatedMs
+	}
+	return 0
+}
+
+func (x *ItemRecord) GetUpdatedWallMs() int64 {
+	if x != nil {
+		return x.UpdatedWallMs
+	}
+	return 0
+}
+
+func (x *ItemRecord) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *ItemRecord) GetExpiresMs() int64 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
+}
+
+func (x *ItemRecord) GetExpiresWallMs() int64 {
+	if x != nil {
+		return x.ExpiresWallMs
+	}
+	return 0
+}
+
+func (x *ItemRecord) GetData() []*Label {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ItemRecord) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+// WaitingRecord is a request in the queue. Since format 3.
+type WaitingRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As that of a held allocation, without a fence.
+	Allocation  *AllocationRecord `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	Arrival     uint64            `protobuf:"varint,2,opt,name=arrival,proto3" json:"arrival,omitempty"`
+	SinceMs     int64             `protobuf:"varint,3,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	SinceWallMs int64             `protobuf:"varint,4,opt,name=since_wall_ms,json=sinceWallMs,proto3" json:"since_wall_ms,omitempty"`
+	UntilMs     int64             `protobuf:"varint,5,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	KeepUntilMs int64             `protobuf:"varint,6,opt,name=keep_until_ms,json=keepUntilMs,proto3" json:"keep_until_ms,omitempty"`
+	// The line in which it stands.
+	Line *LineRecord `protobuf:"bytes,7,opt,name=line,proto3" json:"line,omitempty"`
+	// Ledger time since which it stands at the head of that line; 0 if it does not.
+	HeadSinceMs   int64 `protobuf:"varint,8,opt,name=head_since_ms,json=headSinceMs,proto3" json:"head_since_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitingRecord) Reset() {
+	*x = WaitingRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingRecord) ProtoMessage() {}
+
+func (x *WaitingRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingRecord.ProtoReflect.Descriptor instead.
+func (*WaitingRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *WaitingRecord) GetAllocation() *AllocationRecord {
+	if x != nil {
+		return x.Allocation
+	}
+	return nil
+}
+
+func (x *WaitingRecord) GetArrival() uint64 {
+	if x != nil {
+		return x.Arrival
+	}
+	return 0
+}
+
+func (x *WaitingRecord) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *WaitingRecord) GetSinceWallMs() int64 {
+	if x != nil {
+		return x.SinceWallMs
+	}
+	return 0
+}
+
+func (x *WaitingRecord) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+func (x *WaitingRecord) GetKeepUntilMs() int64 {
+	if x != nil {
+		return x.KeepUntilMs
+	}
+	return 0
+}
+
+func (x *WaitingRecord) GetLine() *LineRecord {
+	if x != nil {
+		return x.Line
+	}
+	return nil
+}
+
+func (x *WaitingRecord) GetHeadSinceMs() int64 {
+	if x != nil {
+		return x.HeadSinceMs
+	}
+	return 0
+}
+
+// LineRecord names a line of waiting requests. Since format 3.
+type LineRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identity of the node; 0 for items.
+	Node uint64 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// The resource; empty for everything at the node.
+	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	// For items: the tree, and the state or the name of the item.
+	Tree          string `protobuf:"bytes,3,opt,name=tree,proto3" json:"tree,omitempty"`
+	State         string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	Item          string `protobuf:"bytes,5,opt,name=item,proto3" json:"item,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LineRecord) Reset() {
+	*x = LineRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LineRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LineRecord) ProtoMessage() {}
+
+func (x *LineRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LineRecord.ProtoReflect.Descriptor instead.
+func (*LineRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *LineRecord) GetNode() uint64 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *LineRecord) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *LineRecord) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *LineRecord) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *LineRecord) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
 // ChangeRecord is one difference in the history.
 type ChangeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -402,7 +783,7 @@ type ChangeRecord struct {
 
 func (x *ChangeRecord) Reset() {
 	*x = ChangeRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -414,7 +795,7 @@ func (x *ChangeRecord) String() string {
 func (*ChangeRecord) ProtoMessage() {}
 
 func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -427,7 +808,7 @@ func (x *ChangeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRecord.ProtoReflect.Descriptor instead.
 func (*ChangeRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ChangeRecord) GetKind() uint32 {
@@ -492,7 +873,7 @@ type RevisionRecord struct {
 
 func (x *RevisionRecord) Reset() {
 	*x = RevisionRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -504,7 +885,7 @@ func (x *RevisionRecord) String() string {
 func (*RevisionRecord) ProtoMessage() {}
 
 func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -517,7 +898,7 @@ func (x *RevisionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevisionRecord.ProtoReflect.Descriptor instead.
 func (*RevisionRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RevisionRecord) GetRevision() uint64 {
@@ -607,14 +988,17 @@ type TreeUndo struct {
 	// Paths of nodes that the revision added.
 	AddedPaths []string `protobuf:"bytes,9,rep,name=added_paths,json=addedPaths,proto3" json:"added_paths,omitempty"`
 	// From the paths of after to those of before, in the order in which they are to be done.
-	Moves         []*Move `protobuf:"bytes,10,rep,name=moves,proto3" json:"moves,omitempty"`
+	Moves []*Move `protobuf:"bytes,10,rep,name=moves,proto3" json:"moves,omitempty"`
+	// Since format 3.
+	Leases        *Leases `protobuf:"bytes,11,opt,name=leases,proto3" json:"leases,omitempty"`
+	OvertakeMs    int64   `protobuf:"varint,12,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TreeUndo) Reset() {
 	*x = TreeUndo{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +1010,7 @@ func (x *TreeUndo) String() string {
 func (*TreeUndo) ProtoMessage() {}
 
 func (x *TreeUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +1023,7 @@ func (x *TreeUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeUndo.ProtoReflect.Descriptor instead.
 func (*TreeUndo) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TreeUndo) GetName() string {
@@ -712,6 +1096,20 @@ func (x *TreeUndo) GetMoves() []*Move {
 	return nil
 }
 
+func (x *TreeUndo) GetLeases() *Leases {
+	if x != nil {
+		return x.Leases
+	}
+	return nil
+}
+
+func (x *TreeUndo) GetOvertakeMs() int64 {
+	if x != nil {
+		return x.OvertakeMs
+	}
+	return 0
+}
+
 // AllocationRecord is one allocation.
 type AllocationRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -726,7 +1124,8 @@ type AllocationRecord struct {
 	// Ledger time of the end.
 	EndedMs     int64 `protobuf:"varint,7,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
 	EndedWallMs int64 `protobuf:"varint,8,opt,name=ended_wall_ms,json=endedWallMs,proto3" json:"ended_wall_ms,omitempty"`
-	// Since format 2. 0 held or, if ended, released; 1 reserved, 2 released, 3 expired, 4 preempted, 5 cancelled.
+	// Since format 2. 0 held or, if ended, released; 1 reserved, 2 released, 3 expired, 4 preempted, 5 cancelled; since
+	// format 3: 6 waiting, 7 timed out, 8 abandoned.
 	State uint32 `protobuf:"varint,9,opt,name=state,proto3" json:"state,omitempty"`
 	// Ledger time at which a reservation lapses.
 	UntilMs int64 `protobuf:"varint,10,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
@@ -743,14 +1142,25 @@ type AllocationRecord struct {
 	// Seat of each claim in its borrowing tree, 0 for none; empty if all are 0.
 	Seats []uint64 `protobuf:"varint,16,rep,packed,name=seats,proto3" json:"seats,omitempty"`
 	// Group that is counted for each claim; empty if there are none at all.
-	Groups        []string `protobuf:"bytes,17,rep,name=groups,proto3" json:"groups,omitempty"`
+	Groups []string `protobuf:"bytes,17,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Since format 3. Ledger time at which a lease ends, and how long a renewal extends it.
+	ExpiresMs int64 `protobuf:"varint,18,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	TtlMs     int64 `protobuf:"varint,19,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// The allocation that it has to give way to.
+	RevokedBy string `protobuf:"bytes,20,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
+	// Data of the lease as it is now, sorted by key.
+	Data []*Label `protobuf:"bytes,21,rep,name=data,proto3" json:"data,omitempty"`
+	// Items that it holds.
+	Items []*HeldItemRecord `protobuf:"bytes,22,rep,name=items,proto3" json:"items,omitempty"`
+	// The request that was granted from the queue and whose caller has not come yet.
+	Unclaimed     bool `protobuf:"varint,23,opt,name=unclaimed,proto3" json:"unclaimed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AllocationRecord) Reset() {
 	*x = AllocationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +1172,7 @@ func (x *AllocationRecord) String() string {
 func (*AllocationRecord) ProtoMessage() {}
 
 func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +1185,7 @@ func (x *AllocationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRecord.ProtoReflect.Descriptor instead.
 func (*AllocationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AllocationRecord) GetRequest() *Allocate {
@@ -897,6 +1307,110 @@ func (x *AllocationRecord) GetGroups() []string {
 	return nil
 }
 
+func (x *AllocationRecord) GetExpiresMs() int64 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
+}
+
+func (x *AllocationRecord) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *AllocationRecord) GetRevokedBy() string {
+	if x != nil {
+		return x.RevokedBy
+	}
+	return ""
+}
+
+func (x *AllocationRecord) GetData() []*Label {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *AllocationRecord) GetItems() []*HeldItemRecord {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *AllocationRecord) GetUnclaimed() bool {
+	if x != nil {
+		return x.Unclaimed
+	}
+	return false
+}
+
+// HeldItemRecord is an item in an allocation. Since format 3.
+type HeldItemRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which of the claims.
+	Claim         int64  `protobuf:"varint,1,opt,name=claim,proto3" json:"claim,omitempty"`
+	Resource      string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	Name          string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldItemRecord) Reset() {
+	*x = HeldItemRecord{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldItemRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldItemRecord) ProtoMessage() {}
+
+func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
+func (*HeldItemRecord) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *HeldItemRecord) GetClaim() int64 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *HeldItemRecord) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *HeldItemRecord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // PreemptedRecord is an allocation that was ended to make room. Since format 2.
 type PreemptedRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -909,7 +1423,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1435,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1448,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -976,7 +1490,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1502,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1515,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Displacement) GetId() string {
@@ -1050,7 +1564,7 @@ func (x *Displacement) GetHome() uint64 {
 type EventRecord struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// 1 denied, 2 preempted, 3 expired, 4 restored.
+	// 1 denied, 2 preempted, 3 expired, 4 restored; since format 3: 5 revoked, 6 dropped.
 	Kind   uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Id     string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	By     string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
@@ -1065,7 +1579,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1077,7 +1591,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1090,7 +1604,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -1158,18 +1672,20 @@ type ViolationRecord struct {
 	Limit     int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	Used      int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	Requested int64                  `protobuf:"varint,6,opt,name=requested,proto3" json:"requested,omitempty"`
-	// 0 resource, 1 applications, 2 borrowing.
+	// 0 resource, 1 applications, 2 borrowing; since format 3: 3 items, 4 queue.
 	Kind uint32 `protobuf:"varint,7,opt,name=kind,proto3" json:"kind,omitempty"`
 	// 0 the node, 1 a user, 2 a group.
-	HolderKind    uint32 `protobuf:"varint,8,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
-	Holder        string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
+	HolderKind uint32 `protobuf:"varint,8,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
+	Holder     string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
+	// Since format 3.
+	Item          string `protobuf:"bytes,10,opt,name=item,proto3" json:"item,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1697,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1710,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -1260,6 +1776,13 @@ func (x *ViolationRecord) GetHolder() string {
 	return ""
 }
 
+func (x *ViolationRecord) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
 // Trailer closes a snapshot.
 type Trailer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1273,7 +1796,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1808,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1821,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -1319,7 +1842,7 @@ var File_quorate_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1aquorate/log/v1/entry.proto\"\x90\x03\n" +
+	"\x1dquorate/log/v1/snapshot.proto\x12\x0equorate.log.v1\x1a\x1aquorate/log/v1/entry.proto\"\xfd\x03\n" +
 	"\x06Record\x120\n" +
 	"\x06header\x18\x01 \x01(\v2\x16.quorate.log.v1.HeaderH\x00R\x06header\x120\n" +
 	"\x04tree\x18\x02 \x01(\v2\x1a.quorate.log.v1.TreeRecordH\x00R\x04tree\x12<\n" +
@@ -1327,8 +1850,10 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04held\x18\x04 \x01(\v2 .quorate.log.v1.AllocationRecordH\x00R\x04held\x128\n" +
 	"\x05ended\x18\x05 \x01(\v2 .quorate.log.v1.AllocationRecordH\x00R\x05ended\x123\n" +
 	"\atrailer\x18\x06 \x01(\v2\x17.quorate.log.v1.TrailerH\x00R\atrailer\x123\n" +
-	"\x05event\x18\a \x01(\v2\x1b.quorate.log.v1.EventRecordH\x00R\x05eventB\b\n" +
-	"\x06record\"\x96\x02\n" +
+	"\x05event\x18\a \x01(\v2\x1b.quorate.log.v1.EventRecordH\x00R\x05event\x120\n" +
+	"\x04item\x18\b \x01(\v2\x1a.quorate.log.v1.ItemRecordH\x00R\x04item\x129\n" +
+	"\awaiting\x18\t \x01(\v2\x1d.quorate.log.v1.WaitingRecordH\x00R\awaitingB\b\n" +
+	"\x06record\"\xc4\x02\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x17\n" +
@@ -1341,12 +1866,50 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04seat\x18\t \x01(\x04R\x04seat\x12\x14\n" +
 	"\x05event\x18\n" +
 	" \x01(\x04R\x05event\x12!\n" +
-	"\fentry_format\x18\v \x01(\rR\ventryFormat\"e\n" +
+	"\fentry_format\x18\v \x01(\rR\ventryFormat\x12\x12\n" +
+	"\x04turn\x18\f \x01(\x04R\x04turn\x12\x18\n" +
+	"\aarrival\x18\r \x01(\x04R\aarrival\"\x88\x01\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +
 	"\bnode_ids\x18\x02 \x03(\x04R\anodeIds\x12\x12\n" +
-	"\x04made\x18\x03 \x03(\x04R\x04made\"\x8e\x01\n" +
+	"\x04made\x18\x03 \x03(\x04R\x04made\x12!\n" +
+	"\fitem_numbers\x18\x04 \x03(\x04R\vitemNumbers\"\xe8\x02\n" +
+	"\n" +
+	"ItemRecord\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12\x12\n" +
+	"\x04turn\x18\x05 \x01(\x04R\x04turn\x12\x1d\n" +
+	"\n" +
+	"updated_ms\x18\x06 \x01(\x03R\tupdatedMs\x12&\n" +
+	"\x0fupdated_wall_ms\x18\a \x01(\x03R\rupdatedWallMs\x12\x19\n" +
+	"\bsince_ms\x18\b \x01(\x03R\asinceMs\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\t \x01(\x03R\texpiresMs\x12&\n" +
+	"\x0fexpires_wall_ms\x18\n" +
+	" \x01(\x03R\rexpiresWallMs\x12)\n" +
+	"\x04data\x18\v \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x12\x18\n" +
+	"\aleaving\x18\f \x01(\bR\aleaving\"\xbd\x02\n" +
+	"\rWaitingRecord\x12@\n" +
+	"\n" +
+	"allocation\x18\x01 \x01(\v2 .quorate.log.v1.AllocationRecordR\n" +
+	"allocation\x12\x18\n" +
+	"\aarrival\x18\x02 \x01(\x04R\aarrival\x12\x19\n" +
+	"\bsince_ms\x18\x03 \x01(\x03R\asinceMs\x12\"\n" +
+	"\rsince_wall_ms\x18\x04 \x01(\x03R\vsinceWallMs\x12\x19\n" +
+	"\buntil_ms\x18\x05 \x01(\x03R\auntilMs\x12\"\n" +
+	"\rkeep_until_ms\x18\x06 \x01(\x03R\vkeepUntilMs\x12.\n" +
+	"\x04line\x18\a \x01(\v2\x1a.quorate.log.v1.LineRecordR\x04line\x12\"\n" +
+	"\rhead_since_ms\x18\b \x01(\x03R\vheadSinceMs\"z\n" +
+	"\n" +
+	"LineRecord\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x04R\x04node\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x12\n" +
+	"\x04tree\x18\x03 \x01(\tR\x04tree\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12\x12\n" +
+	"\x04item\x18\x05 \x01(\tR\x04item\"\x8e\x01\n" +
 	"\fChangeRecord\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -1366,7 +1929,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vfingerprint\x18\b \x01(\fR\vfingerprint\x12,\n" +
 	"\x04undo\x18\t \x03(\v2\x18.quorate.log.v1.TreeUndoR\x04undo\x12\x1a\n" +
 	"\bundoable\x18\n" +
-	" \x01(\bR\bundoable\"\xe0\x02\n" +
+	" \x01(\bR\bundoable\"\xb1\x03\n" +
 	"\bTreeUndo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05added\x18\x02 \x01(\bR\x05added\x12\x18\n" +
@@ -1379,7 +1942,10 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\vadded_paths\x18\t \x03(\tR\n" +
 	"addedPaths\x12*\n" +
 	"\x05moves\x18\n" +
-	" \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\"\xb5\x04\n" +
+	" \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
+	"\x06leases\x18\v \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
+	"\vovertake_ms\x18\f \x01(\x03R\n" +
+	"overtakeMs\"\x89\x06\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -1399,7 +1965,19 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\tdisplaced\x18\x0e \x03(\v2\x1c.quorate.log.v1.DisplacementR\tdisplaced\x12\x14\n" +
 	"\x05homes\x18\x0f \x03(\x04R\x05homes\x12\x14\n" +
 	"\x05seats\x18\x10 \x03(\x04R\x05seats\x12\x16\n" +
-	"\x06groups\x18\x11 \x03(\tR\x06groups\"I\n" +
+	"\x06groups\x18\x11 \x03(\tR\x06groups\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\x12 \x01(\x03R\texpiresMs\x12\x15\n" +
+	"\x06ttl_ms\x18\x13 \x01(\x03R\x05ttlMs\x12\x1d\n" +
+	"\n" +
+	"revoked_by\x18\x14 \x01(\tR\trevokedBy\x12)\n" +
+	"\x04data\x18\x15 \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x124\n" +
+	"\x05items\x18\x16 \x03(\v2\x1e.quorate.log.v1.HeldItemRecordR\x05items\x12\x1c\n" +
+	"\tunclaimed\x18\x17 \x01(\bR\tunclaimed\"V\n" +
+	"\x0eHeldItemRecord\x12\x14\n" +
+	"\x05claim\x18\x01 \x01(\x03R\x05claim\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"I\n" +
 	"\x0fPreemptedRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -1421,7 +1999,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\arequest\x18\a \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12?\n" +
 	"\n" +
 	"violations\x18\b \x03(\v2\x1f.quorate.log.v1.ViolationRecordR\n" +
-	"violations\"\xea\x01\n" +
+	"violations\"\xfe\x01\n" +
 	"\x0fViolationRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -1432,7 +2010,9 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04kind\x18\a \x01(\rR\x04kind\x12\x1f\n" +
 	"\vholder_kind\x18\b \x01(\rR\n" +
 	"holderKind\x12\x16\n" +
-	"\x06holder\x18\t \x01(\tR\x06holder\";\n" +
+	"\x06holder\x18\t \x01(\tR\x06holder\x12\x12\n" +
+	"\x04item\x18\n" +
+	" \x01(\tR\x04item\";\n" +
 	"\aTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digestB\xb2\x01\n" +
@@ -1450,50 +2030,64 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),           // 0: quorate.log.v1.Record
 	(*Header)(nil),           // 1: quorate.log.v1.Header
 	(*TreeRecord)(nil),       // 2: quorate.log.v1.TreeRecord
-	(*ChangeRecord)(nil),     // 3: quorate.log.v1.ChangeRecord
-	(*RevisionRecord)(nil),   // 4: quorate.log.v1.RevisionRecord
-	(*TreeUndo)(nil),         // 5: quorate.log.v1.TreeUndo
-	(*AllocationRecord)(nil), // 6: quorate.log.v1.AllocationRecord
-	(*PreemptedRecord)(nil),  // 7: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),     // 8: quorate.log.v1.Displacement
-	(*EventRecord)(nil),      // 9: quorate.log.v1.EventRecord
-	(*ViolationRecord)(nil),  // 10: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),          // 11: quorate.log.v1.Trailer
-	(*Tree)(nil),             // 12: quorate.log.v1.Tree
-	(*Resource)(nil),         // 13: quorate.log.v1.Resource
-	(*Node)(nil),             // 14: quorate.log.v1.Node
-	(*Move)(nil),             // 15: quorate.log.v1.Move
-	(*Allocate)(nil),         // 16: quorate.log.v1.Allocate
+	(*ItemRecord)(nil),       // 3: quorate.log.v1.ItemRecord
+	(*WaitingRecord)(nil),    // 4: quorate.log.v1.WaitingRecord
+	(*LineRecord)(nil),       // 5: quorate.log.v1.LineRecord
+	(*ChangeRecord)(nil),     // 6: quorate.log.v1.ChangeRecord
+	(*RevisionRecord)(nil),   // 7: quorate.log.v1.RevisionRecord
+	(*TreeUndo)(nil),         // 8: quorate.log.v1.TreeUndo
+	(*AllocationRecord)(nil), // 9: quorate.log.v1.AllocationRecord
+	(*HeldItemRecord)(nil),   // 10: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),  // 11: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),     // 12: quorate.log.v1.Displacement
+	(*EventRecord)(nil),      // 13: quorate.log.v1.EventRecord
+	(*ViolationRecord)(nil),  // 14: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),          // 15: quorate.log.v1.Trailer
+	(*Tree)(nil),             // 16: quorate.log.v1.Tree
+	(*Label)(nil),            // 17: quorate.log.v1.Label
+	(*Resource)(nil),         // 18: quorate.log.v1.Resource
+	(*Node)(nil),             // 19: quorate.log.v1.Node
+	(*Move)(nil),             // 20: quorate.log.v1.Move
+	(*Leases)(nil),           // 21: quorate.log.v1.Leases
+	(*Allocate)(nil),         // 22: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
 	2,  // 1: quorate.log.v1.Record.tree:type_name -> quorate.log.v1.TreeRecord
-	4,  // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
-	6,  // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
-	6,  // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	11, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	9,  // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
-	12, // 7: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	3,  // 8: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
-	5,  // 9: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	13, // 10: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	14, // 11: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	15, // 12: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	16, // 13: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	7,  // 14: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	8,  // 15: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	16, // 16: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	10, // 17: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	7,  // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
+	9,  // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
+	9,  // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
+	15, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	13, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	3,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
+	4,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
+	16, // 9: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	17, // 10: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	9,  // 11: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
+	5,  // 12: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
+	6,  // 13: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
+	8,  // 14: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
+	18, // 15: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	19, // 16: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	20, // 17: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	21, // 18: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	22, // 19: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	11, // 20: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	12, // 21: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	17, // 22: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	10, // 23: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	22, // 24: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	14, // 25: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -1510,6 +2104,8 @@ func file_quorate_log_v1_snapshot_proto_init() {
 		(*Record_Ended)(nil),
 		(*Record_Trailer)(nil),
 		(*Record_Event)(nil),
+		(*Record_Item)(nil),
+		(*Record_Waiting)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1517,7 +2113,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -39,12 +39,23 @@ const (
 	// AllocationServiceBatchAllocateProcedure is the fully-qualified name of the AllocationService's
 	// BatchAllocate RPC.
 	AllocationServiceBatchAllocateProcedure = "/quorate.v1.AllocationService/BatchAllocate"
+	// AllocationServiceRenewProcedure is the fully-qualified name of the AllocationService's Renew RPC.
+	AllocationServiceRenewProcedure = "/quorate.v1.AllocationService/Renew"
+	// AllocationServiceBatchRenewProcedure is the fully-qualified name of the AllocationService's
+	// BatchRenew RPC.
+	AllocationServiceBatchRenewProcedure = "/quorate.v1.AllocationService/BatchRenew"
 	// AllocationServiceReleaseProcedure is the fully-qualified name of the AllocationService's Release
 	// RPC.
 	AllocationServiceReleaseProcedure = "/quorate.v1.AllocationService/Release"
 	// AllocationServiceBatchReleaseProcedure is the fully-qualified name of the AllocationService's
 	// BatchRelease RPC.
 	AllocationServiceBatchReleaseProcedure = "/quorate.v1.AllocationService/BatchRelease"
+	// AllocationServiceListWaitingProcedure is the fully-qualified name of the AllocationService's
+	// ListWaiting RPC.
+	AllocationServiceListWaitingProcedure = "/quorate.v1.AllocationService/ListWaiting"
+	// AllocationServiceWatchAllocationsProcedure is the fully-qualified name of the AllocationService's
+	// WatchAllocations RPC.
+	AllocationServiceWatchAllocationsProcedure = "/quorate.v1.AllocationService/WatchAllocations"
 	// AllocationServiceConfirmProcedure is the fully-qualified name of the AllocationService's Confirm
 	// RPC.
 	AllocationServiceConfirmProcedure = "/quorate.v1.AllocationService/Confirm"
@@ -68,6 +79,8 @@ const (
 // AllocationServiceClient is a client for the quorate.v1.AllocationService service.
 type AllocationServiceClient interface {
 	// Allocate decides one request and, if everything fits, holds all of it, atomically over any number of trees.
+	// With MODE_WAIT a request that does not fit is put into the queue, and the answer is its place there: a state of
+	// WAITING is no error. With poll_ms the call itself waits for the grant. Repeat it under the same id to go on waiting.
 	//
 	// Idempotent by id: repeating a request whose allocation is still held answers the first grant again and charges
 	// nothing. Errors: resource_exhausted with a Decision detail when a limit stands in the way (nothing changed);
@@ -78,15 +91,27 @@ type AllocationServiceClient interface {
 	// A request that fails or is denied does not touch the others. Dry runs in it are decided on the state that the
 	// others leave behind.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
+	// Renew extends a lease, and keeps a waiting request in the queue. Repeating it extends again. failed_precondition when
+	// the allocation has ended, with the way it ended; not_found for an unknown id; aborted when the fence is another one.
+	Renew(context.Context, *v1.RenewRequest) (*v1.RenewResponse, error)
+	// BatchRenew renews up to 1,000 allocations in one call, each with an outcome of its own.
+	BatchRenew(context.Context, *v1.BatchRenewRequest) (*v1.BatchRenewResponse, error)
 	// Release ends an allocation and frees everything it held. Never refused for a held allocation; releasing one that
 	// has ended answers the same record again. not_found for an id that is unknown or forgotten.
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
 	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
 	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
+	// ListWaiting pages through the requests that wait, in the order in which they will be tried: priority, then arrival.
+	ListWaiting(context.Context, *v1.ListWaitingRequest) (*v1.ListWaitingResponse, error)
+	// WatchAllocations streams every change of state of allocations after a point of the log, in order, from the state of
+	// the node that is asked. Any node goes on where another one stopped: pass the position of the last change that came.
+	// out_of_range when the node does not remember so far back: list, and watch from the index of that answer.
+	// resource_exhausted when the caller reads too slowly: watch again from the last position.
+	WatchAllocations(context.Context, *v1.WatchAllocationsRequest) (*connect.ServerStreamForClient[v1.WatchAllocationsResponse], error)
 	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it again.
 	// failed_precondition when it has lapsed or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
-	// Cancel ends a reservation. What it preempted or moved is put back where it was if all of that is still possible, and
+	// Cancel ends a reservation, or takes a waiting request out of the queue. What it preempted or moved is put back where it was if all of that is still possible, and
 	// stays as it is otherwise; the answer says which. Idempotent. failed_precondition when it is confirmed already.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
 	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
@@ -124,6 +149,18 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			connect.WithSchema(allocationServiceMethods.ByName("BatchAllocate")),
 			connect.WithClientOptions(opts...),
 		),
+		renew: connect.NewClient[v1.RenewRequest, v1.RenewResponse](
+			httpClient,
+			baseURL+AllocationServiceRenewProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("Renew")),
+			connect.WithClientOptions(opts...),
+		),
+		batchRenew: connect.NewClient[v1.BatchRenewRequest, v1.BatchRenewResponse](
+			httpClient,
+			baseURL+AllocationServiceBatchRenewProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("BatchRenew")),
+			connect.WithClientOptions(opts...),
+		),
 		release: connect.NewClient[v1.ReleaseRequest, v1.ReleaseResponse](
 			httpClient,
 			baseURL+AllocationServiceReleaseProcedure,
@@ -134,6 +171,20 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			httpClient,
 			baseURL+AllocationServiceBatchReleaseProcedure,
 			connect.WithSchema(allocationServiceMethods.ByName("BatchRelease")),
+			connect.WithClientOptions(opts...),
+		),
+		listWaiting: connect.NewClient[v1.ListWaitingRequest, v1.ListWaitingResponse](
+			httpClient,
+			baseURL+AllocationServiceListWaitingProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("ListWaiting")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		watchAllocations: connect.NewClient[v1.WatchAllocationsRequest, v1.WatchAllocationsResponse](
+			httpClient,
+			baseURL+AllocationServiceWatchAllocationsProcedure,
+			connect.WithSchema(allocationServiceMethods.ByName("WatchAllocations")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		confirm: connect.NewClient[v1.ConfirmRequest, v1.ConfirmResponse](
@@ -181,16 +232,20 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 
 // allocationServiceClient implements AllocationServiceClient.
 type allocationServiceClient struct {
-	allocate        *connect.Client[v1.AllocateRequest, v1.AllocateResponse]
-	batchAllocate   *connect.Client[v1.BatchAllocateRequest, v1.BatchAllocateResponse]
-	release         *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
-	batchRelease    *connect.Client[v1.BatchReleaseRequest, v1.BatchReleaseResponse]
-	confirm         *connect.Client[v1.ConfirmRequest, v1.ConfirmResponse]
-	cancel          *connect.Client[v1.CancelRequest, v1.CancelResponse]
-	explain         *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
-	listEvents      *connect.Client[v1.ListEventsRequest, v1.ListEventsResponse]
-	getAllocation   *connect.Client[v1.GetAllocationRequest, v1.GetAllocationResponse]
-	listAllocations *connect.Client[v1.ListAllocationsRequest, v1.ListAllocationsResponse]
+	allocate         *connect.Client[v1.AllocateRequest, v1.AllocateResponse]
+	batchAllocate    *connect.Client[v1.BatchAllocateRequest, v1.BatchAllocateResponse]
+	renew            *connect.Client[v1.RenewRequest, v1.RenewResponse]
+	batchRenew       *connect.Client[v1.BatchRenewRequest, v1.BatchRenewResponse]
+	release          *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
+	batchRelease     *connect.Client[v1.BatchReleaseRequest, v1.BatchReleaseResponse]
+	listWaiting      *connect.Client[v1.ListWaitingRequest, v1.ListWaitingResponse]
+	watchAllocations *connect.Client[v1.WatchAllocationsRequest, v1.WatchAllocationsResponse]
+	confirm          *connect.Client[v1.ConfirmRequest, v1.ConfirmResponse]
+	cancel           *connect.Client[v1.CancelRequest, v1.CancelResponse]
+	explain          *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
+	listEvents       *connect.Client[v1.ListEventsRequest, v1.ListEventsResponse]
+	getAllocation    *connect.Client[v1.GetAllocationRequest, v1.GetAllocationResponse]
+	listAllocations  *connect.Client[v1.ListAllocationsRequest, v1.ListAllocationsResponse]
 }
 
 // Allocate calls quorate.v1.AllocationService.Allocate.
@@ -205,6 +260,24 @@ func (c *allocationServiceClient) Allocate(ctx context.Context, req *v1.Allocate
 // BatchAllocate calls quorate.v1.AllocationService.BatchAllocate.
 func (c *allocationServiceClient) BatchAllocate(ctx context.Context, req *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error) {
 	response, err := c.batchAllocate.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Renew calls quorate.v1.AllocationService.Renew.
+func (c *allocationServiceClient) Renew(ctx context.Context, req *v1.RenewRequest) (*v1.RenewResponse, error) {
+	response, err := c.renew.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// BatchRenew calls quorate.v1.AllocationService.BatchRenew.
+func (c *allocationServiceClient) BatchRenew(ctx context.Context, req *v1.BatchRenewRequest) (*v1.BatchRenewResponse, error) {
+	response, err := c.batchRenew.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -227,6 +300,20 @@ func (c *allocationServiceClient) BatchRelease(ctx context.Context, req *v1.Batc
 		return response.Msg, err
 	}
 	return nil, err
+}
+
+// ListWaiting calls quorate.v1.AllocationService.ListWaiting.
+func (c *allocationServiceClient) ListWaiting(ctx context.Context, req *v1.ListWaitingRequest) (*v1.ListWaitingResponse, error) {
+	response, err := c.listWaiting.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// WatchAllocations calls quorate.v1.AllocationService.WatchAllocations.
+func (c *allocationServiceClient) WatchAllocations(ctx context.Context, req *v1.WatchAllocationsRequest) (*connect.ServerStreamForClient[v1.WatchAllocationsResponse], error) {
+	return c.watchAllocations.CallServerStream(ctx, connect.NewRequest(req))
 }
 
 // Confirm calls quorate.v1.AllocationService.Confirm.
@@ -286,6 +373,8 @@ func (c *allocationServiceClient) ListAllocations(ctx context.Context, req *v1.L
 // AllocationServiceHandler is an implementation of the quorate.v1.AllocationService service.
 type AllocationServiceHandler interface {
 	// Allocate decides one request and, if everything fits, holds all of it, atomically over any number of trees.
+	// With MODE_WAIT a request that does not fit is put into the queue, and the answer is its place there: a state of
+	// WAITING is no error. With poll_ms the call itself waits for the grant. Repeat it under the same id to go on waiting.
 	//
 	// Idempotent by id: repeating a request whose allocation is still held answers the first grant again and charges
 	// nothing. Errors: resource_exhausted with a Decision detail when a limit stands in the way (nothing changed);
@@ -296,15 +385,27 @@ type AllocationServiceHandler interface {
 	// A request that fails or is denied does not touch the others. Dry runs in it are decided on the state that the
 	// others leave behind.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
+	// Renew extends a lease, and keeps a waiting request in the queue. Repeating it extends again. failed_precondition when
+	// the allocation has ended, with the way it ended; not_found for an unknown id; aborted when the fence is another one.
+	Renew(context.Context, *v1.RenewRequest) (*v1.RenewResponse, error)
+	// BatchRenew renews up to 1,000 allocations in one call, each with an outcome of its own.
+	BatchRenew(context.Context, *v1.BatchRenewRequest) (*v1.BatchRenewResponse, error)
 	// Release ends an allocation and frees everything it held. Never refused for a held allocation; releasing one that
 	// has ended answers the same record again. not_found for an id that is unknown or forgotten.
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
 	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
 	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
+	// ListWaiting pages through the requests that wait, in the order in which they will be tried: priority, then arrival.
+	ListWaiting(context.Context, *v1.ListWaitingRequest) (*v1.ListWaitingResponse, error)
+	// WatchAllocations streams every change of state of allocations after a point of the log, in order, from the state of
+	// the node that is asked. Any node goes on where another one stopped: pass the position of the last change that came.
+	// out_of_range when the node does not remember so far back: list, and watch from the index of that answer.
+	// resource_exhausted when the caller reads too slowly: watch again from the last position.
+	WatchAllocations(context.Context, *v1.WatchAllocationsRequest, *connect.ServerStream[v1.WatchAllocationsResponse]) error
 	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it again.
 	// failed_precondition when it has lapsed or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
-	// Cancel ends a reservation. What it preempted or moved is put back where it was if all of that is still possible, and
+	// Cancel ends a reservation, or takes a waiting request out of the queue. What it preempted or moved is put back where it was if all of that is still possible, and
 	// stays as it is otherwise; the answer says which. Idempotent. failed_precondition when it is confirmed already.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
 	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
@@ -338,6 +439,18 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 		connect.WithSchema(allocationServiceMethods.ByName("BatchAllocate")),
 		connect.WithHandlerOptions(opts...),
 	)
+	allocationServiceRenewHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceRenewProcedure,
+		svc.Renew,
+		connect.WithSchema(allocationServiceMethods.ByName("Renew")),
+		connect.WithHandlerOptions(opts...),
+	)
+	allocationServiceBatchRenewHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceBatchRenewProcedure,
+		svc.BatchRenew,
+		connect.WithSchema(allocationServiceMethods.ByName("BatchRenew")),
+		connect.WithHandlerOptions(opts...),
+	)
 	allocationServiceReleaseHandler := connect.NewUnaryHandlerSimple(
 		AllocationServiceReleaseProcedure,
 		svc.Release,
@@ -348,6 +461,20 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 		AllocationServiceBatchReleaseProcedure,
 		svc.BatchRelease,
 		connect.WithSchema(allocationServiceMethods.ByName("BatchRelease")),
+		connect.WithHandlerOptions(opts...),
+	)
+	allocationServiceListWaitingHandler := connect.NewUnaryHandlerSimple(
+		AllocationServiceListWaitingProcedure,
+		svc.ListWaiting,
+		connect.WithSchema(allocationServiceMethods.ByName("ListWaiting")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	allocationServiceWatchAllocationsHandler := connect.NewServerStreamHandlerSimple(
+		AllocationServiceWatchAllocationsProcedure,
+		svc.WatchAllocations,
+		connect.WithSchema(allocationServiceMethods.ByName("WatchAllocations")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
 	allocationServiceConfirmHandler := connect.NewUnaryHandlerSimple(
@@ -396,10 +523,18 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 			allocationServiceAllocateHandler.ServeHTTP(w, r)
 		case AllocationServiceBatchAllocateProcedure:
 			allocationServiceBatchAllocateHandler.ServeHTTP(w, r)
+		case AllocationServiceRenewProcedure:
+			allocationServiceRenewHandler.ServeHTTP(w, r)
+		case AllocationServiceBatchRenewProcedure:
+			allocationServiceBatchRenewHandler.ServeHTTP(w, r)
 		case AllocationServiceReleaseProcedure:
 			allocationServiceReleaseHandler.ServeHTTP(w, r)
 		case AllocationServiceBatchReleaseProcedure:
 			allocationServiceBatchReleaseHandler.ServeHTTP(w, r)
+		case AllocationServiceListWaitingProcedure:
+			allocationServiceListWaitingHandler.ServeHTTP(w, r)
+		case AllocationServiceWatchAllocationsProcedure:
+			allocationServiceWatchAllocationsHandler.ServeHTTP(w, r)
 		case AllocationServiceConfirmProcedure:
 			allocationServiceConfirmHandler.ServeHTTP(w, r)
 		case AllocationServiceCancelProcedure:
@@ -429,12 +564,28 @@ func (UnimplementedAllocationServiceHandler) BatchAllocate(context.Context, *v1.
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.BatchAllocate is not implemented"))
 }
 
+func (UnimplementedAllocationServiceHandler) Renew(context.Context, *v1.RenewRequest) (*v1.RenewResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Renew is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) BatchRenew(context.Context, *v1.BatchRenewRequest) (*v1.BatchRenewResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.BatchRenew is not implemented"))
+}
+
 func (UnimplementedAllocationServiceHandler) Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Release is not implemented"))
 }
 
 func (UnimplementedAllocationServiceHandler) BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.BatchRelease is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) ListWaiting(context.Context, *v1.ListWaitingRequest) (*v1.ListWaitingResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.ListWaiting is not implemented"))
+}
+
+func (UnimplementedAllocationServiceHandler) WatchAllocations(context.Context, *v1.WatchAllocationsRequest, *connect.ServerStream[v1.WatchAllocationsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.WatchAllocations is not implemented"))
 }
 
 func (UnimplementedAllocationServiceHandler) Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error) {
