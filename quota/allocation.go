@@ -27,6 +27,11 @@ type particulars struct {
 	preempted  []Preempted
 	// displaced are the claims that a reservation moved, in that order, so that Cancel can put them back.
 	displaced []displacement
+	// waitFor, keep and priority are what the request said about the queue.
+	waitFor, keep Span
+	priority      int64
+	// waiting is its place in the queue; nil unless it waits. Never changed in place.
+	waiting *waiting
 }
 
 // displacement is a claim that was moved from its place, or an allocation that was preempted from there.
@@ -77,6 +82,8 @@ func (a *Allocation) state() State {
 	switch {
 	case a.ended != nil:
 		return a.ended.state
+	case a.waits():
+		return Waiting
 	case a.more != nil && a.more.until != 0:
 		return Reserved
 	}
@@ -153,6 +160,7 @@ func (a *Allocation) Info() AllocationInfo {
 	}
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
+		m.addQueueTo(&info)
 	}
 	if a.ended != nil {
 		info.Ended, info.EndedAt, info.EndedWall, info.PreemptedBy = true, a.ended.At, a.ended.Wall, a.ended.by
@@ -191,7 +199,7 @@ func (a *Allocation) is(request Allocate) bool {
 	if a.more != nil {
 		first = *a.more
 	}
-	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.principal.is(request.Principal) {
+	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.queues(request) || !first.principal.is(request.Principal) {
 		return false
 	}
 	for i := range a.claims {

@@ -126,6 +126,9 @@ func (d Decision) Explain() string {
 			parts[i] += " (more than the whole limit: it cannot fit until that is raised)"
 		}
 	}
+	if d.Waiting {
+		return "waiting: " + strings.Join(parts, "; ")
+	}
 	return "denied: " + strings.Join(parts, "; ")
 }
 
@@ -141,10 +144,30 @@ func (v Violation) sentence() string {
 	case OfBorrowing:
 		return fmt.Sprintf("%s borrows %d of %d %s, %d requested, %d missing",
 			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
-	case OfResource:
+	case OfQueue:
+		return v.queueSentence()
+	case OfResource, OfItems:
 	}
 	return fmt.Sprintf("%s%s%s holds %d of %d %s, %d requested, %d missing",
 		v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
+}
+
+// queueSentence says who is before the request.
+func (v Violation) queueSentence() string {
+	who, what, of := "requests wait", v.Resource, ""
+	if v.Used == 1 {
+		who = "request waits"
+	}
+	if what == "" {
+		what = "room"
+	}
+	if v.Holder.Kind != TheNode {
+		of = " of " + strings.TrimSuffix(v.Holder.String(), " ")
+	}
+	if v.Item != "" {
+		what += " " + v.Item
+	}
+	return fmt.Sprintf("%d %s%s for %s at %s before this one", v.Used, who, of, what, Place(v.Tree, v.Node))
 }
 
 // Place writes a node as people do: "tree:path/of/node", or "tree" for its root.

@@ -29,6 +29,8 @@ func (l *Ledger) confirmable(id string) Outcome {
 		return out
 	case a.ended != nil:
 		return Outcome{Refused: refuse(Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.ended.how())}
+	case a.waits():
+		return Outcome{Refused: refuse(InUse, "id", "request %q waits and holds nothing that could be confirmed; wait until it is granted, or cancel it", a.id)}
 	case a.state() == Held:
 		return Outcome{Allocation: a.relocated(), Repeated: true}
 	case a.more.until <= l.now.At:
@@ -37,11 +39,14 @@ func (l *Ledger) confirmable(id string) Outcome {
 	return Outcome{Allocation: a}
 }
 
-// cancel ends a reservation and puts back what it displaced.
+// cancel ends a reservation and puts back what it displaced; a request that waits leaves the queue.
 func (l *Ledger) cancel(c Cancel) Outcome {
 	out := l.cancellable(c.ID)
 	if out.Refused != nil || out.Repeated {
 		return out
+	}
+	if a := out.Allocation; a.waits() {
+		return Outcome{Allocation: l.drop(l.waiterOf(a), Cancelled, "")}
 	}
 	ended, restored := l.undo(out.Allocation, Cancelled)
 	return Outcome{Allocation: ended, Restored: restored}
@@ -56,7 +61,7 @@ func (l *Ledger) cancellable(id string) Outcome {
 	return out
 }
 
-// expire ends reservations that are due, in the order of their instants and then of their fences. A lapse puts back what
+// expire ends what is due, in the order of instants; at one, allocations by fence, then requests that wait by arrival. A lapse puts back what
 // it displaced, just as a cancellation does.
 func (l *Ledger) expire(c Expire) Outcome {
 	if err := checkMost(c.Most); err != nil {
@@ -68,10 +73,15 @@ func (l *Ledger) expire(c Expire) Outcome {
 		if !waiting || next.at > l.now.At {
 			break
 		}
-		a, _ := l.held.Get(next.number)
-		_, restored := l.undo(a, Expired)
-		out.Restored = append(out.Restored, restored...)
 		out.Expired++
+		switch next.kind {
+		case dueWaiter:
+			l.lapse(l.queue.byArrival[next.number])
+		case dueAllocation, dueItem:
+			a, _ := l.held.Get(next.number)
+			_, restored := l.undo(a, Expired)
+			out.Restored = append(out.Restored, restored...)
+		}
 	}
 	return out
 }

@@ -16,6 +16,7 @@ func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	l.due.drop(dueKey{dueAllocation, a.fence})
 	l.inter(&t.Allocation)
 	l.fact(FactEnded, &t.Allocation)
+	l.freed(a)
 	return &t.Allocation
 }
 
@@ -54,8 +55,15 @@ func (e *ending) how() string {
 	case Expired:
 		return " (not confirmed in time)"
 	case Cancelled:
+		if e.by != "" {
+			return " (cancelled by " + e.by + ")"
+		}
 		return " (cancelled)"
-	case Held, Reserved, Released:
+	case TimedOut:
+		return " (its deadline came while it waited)"
+	case Abandoned:
+		return " (its caller gave no sign while it waited)"
+	case Held, Reserved, Released, Waiting:
 	}
 	return ""
 }
