@@ -3,10 +3,14 @@ package quota
 // allocate decides a request and books it if it is granted.
 func (l *Ledger) allocate(request Allocate) Outcome {
 	if out, known := l.repeatOf(request); known {
-		if a := out.Allocation; a != nil && a.waits() {
+		switch a := out.Allocation; {
+		case a == nil:
+		case a.waits():
 			w := l.waiterOf(a)
 			l.sign(w)
 			out.Allocation = w.record
+		default:
+			out.Allocation = l.claim(a)
 		}
 		return out
 	}
@@ -69,7 +73,7 @@ func (l *Ledger) repeatOf(request Allocate) (Outcome, bool) {
 	case !a.is(request):
 		return Outcome{Refused: refuse(IDTaken, "id", "allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}, true
 	case a.ended != nil:
-		return Outcome{Refused: refuse(Ended, "id", "allocation %q %s has ended%s; nothing was charged again; use another id", a.id, a.was(), a.ended.how())}, true
+		return Outcome{Refused: refuse(Ended, "id", "allocation %q %s has ended%s; nothing was charged again; use another id", a.id, a.was(), a.how())}, true
 	case a.waits():
 		_, d, t, _ := l.judgeWaiter(l.waiterOf(a))
 		t.rollback()

@@ -32,6 +32,7 @@ type particulars struct {
 	priority      int64
 	// waiting is its place in the queue; nil unless it waits. Never changed in place.
 	waiting *waiting
+	lease   *lease // nil for most
 }
 
 // displacement is a claim that was moved from its place, or an allocation that was preempted from there.
@@ -162,6 +163,8 @@ func (a *Allocation) Info() AllocationInfo {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
 		m.addQueueTo(&info)
 	}
+	b := a.lease()
+	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, append([]Label(nil), b.data...)
 	if a.ended != nil {
 		info.Ended, info.EndedAt, info.EndedWall, info.PreemptedBy = true, a.ended.At, a.ended.Wall, a.ended.by
 	}
@@ -200,6 +203,9 @@ func (a *Allocation) is(request Allocate) bool {
 		first = *a.more
 	}
 	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.queues(request) || !first.principal.is(request.Principal) {
+		return false
+	}
+	if b := a.lease(); b.asked != request.TTL || a.ended == nil && !slices.Equal(b.askedData, request.Data) {
 		return false
 	}
 	for i := range a.claims {

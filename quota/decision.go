@@ -126,7 +126,10 @@ func (d Decision) Explain() string {
 			parts[i] += " (more than the whole limit: it cannot fit until that is raised)"
 		}
 	}
-	if d.Waiting {
+	switch {
+	case d.Waiting && len(parts) == 0:
+		return "waiting: the ledger holds as much as it may"
+	case d.Waiting:
 		return "waiting: " + strings.Join(parts, "; ")
 	}
 	return "denied: " + strings.Join(parts, "; ")
@@ -154,20 +157,22 @@ func (v Violation) sentence() string {
 
 // queueSentence says who is before the request.
 func (v Violation) queueSentence() string {
-	who, what, of := "requests wait", v.Resource, ""
+	who, waits, what := "requests", " wait", v.Resource
 	if v.Used == 1 {
-		who = "request waits"
-	}
-	if what == "" {
-		what = "room"
+		who, waits = "request", " waits"
 	}
 	if v.Holder.Kind != TheNode {
-		of = " of " + strings.TrimSuffix(v.Holder.String(), " ")
+		who += " of " + strings.TrimSuffix(v.Holder.String(), " ")
 	}
-	if v.Item != "" {
+	switch {
+	case v.Item != "":
 		what += " " + v.Item
+	case v.Resource == "" && v.Holder.Kind != TheNode:
+		what = "applications"
+	case v.Resource == "":
+		what = "room"
 	}
-	return fmt.Sprintf("%d %s%s for %s at %s before this one", v.Used, who, of, what, Place(v.Tree, v.Node))
+	return fmt.Sprintf("%d %s for %s at %s before this one", v.Used, who+waits, what, Place(v.Tree, v.Node))
 }
 
 // Place writes a node as people do: "tree:path/of/node", or "tree" for its root.

@@ -53,6 +53,9 @@ func (m *particulars) queues(r Allocate) bool {
 func (w *waiter) anchor() {
 	a := w.record
 	a.fence, a.granted, a.more.forced = 0, Stamp{}, false
+	if a.more.lease != nil {
+		a.more.lease.expires = 0
+	}
 	for i := range a.claims {
 		c, path := &a.claims[i], w.request.Claims[i].Node
 		for c.at.made {
@@ -110,8 +113,8 @@ func (l *Ledger) drop(w *waiter, state State, by string) *Allocation {
 	return ended
 }
 
-// lapse ends a request whose deadline has come, or whose caller has given no sign.
-func (l *Ledger) lapse(w *waiter) {
+// giveUp ends a request whose deadline has come, or whose caller has given no sign.
+func (l *Ledger) giveUp(w *waiter) {
 	state := TimedOut
 	if place := w.record.more.waiting; place.keepUntil < place.until {
 		state = Abandoned

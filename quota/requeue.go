@@ -58,6 +58,7 @@ func (l *Ledger) settleWaiting(w *waiter, request Allocate, placed *Allocation) 
 		placed.claims[i].asked = w.record.claims[i].asked
 	}
 	l.replaceWaiting(w, placed.claims, *w.record.more.waiting)
+	w.record.more.lease = placed.more.lease
 	w.request, w.rests = request, nil
 	w.anchor()
 }

@@ -12,6 +12,7 @@ type tombstone struct {
 func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	t := &tombstone{Allocation: *a, end: ending{Stamp: l.now, state: state, by: by}}
 	t.ended = &t.end
+	t.forgetData()
 	t.settleAddresses()
 	l.due.drop(dueKey{dueAllocation, a.fence})
 	l.inter(&t.Allocation)
@@ -47,22 +48,34 @@ func (a *Allocation) settleAddresses() {
 	}
 }
 
+// forgetData drops the user data of what has ended, but of what may yet be put back.
+func (a *Allocation) forgetData() {
+	if b := a.lease(); len(b.askedData)+len(b.data) > 0 && a.ended.state != WasPreempted {
+		b.askedData, b.data = nil, nil
+		more := *a.more
+		more.lease, a.more = &b, &more
+	}
+}
+
 // how says in words how an allocation ended, beyond a plain release.
-func (e *ending) how() string {
-	switch e.state {
+func (a *Allocation) how() string {
+	switch a.ended.state {
 	case WasPreempted:
-		return " (preempted by " + e.by + ")"
+		return " (preempted by " + a.ended.by + ")"
 	case Expired:
+		if a.lease().expires > 0 {
+			return " (not renewed in time)"
+		}
 		return " (not confirmed in time)"
 	case Cancelled:
-		if e.by != "" {
-			return " (cancelled by " + e.by + ")"
+		if a.ended.by != "" {
+			return " (cancelled by " + a.ended.by + ")"
 		}
 		return " (cancelled)"
 	case TimedOut:
-		return " (its deadline came while it waited)"
+		return " (not granted in time)"
 	case Abandoned:
-		return " (its caller gave no sign while it waited)"
+		return " (its caller did not come back)"
 	case Held, Reserved, Released, Waiting:
 	}
 	return ""

@@ -140,7 +140,16 @@ func (l *Ledger) changeLine(w *waiter, key lineKey, need Amount) {
 func (l *Ledger) serve(w *waiter, a *Allocation, t *trial) {
 	l.removeWaiter(w)
 	a.more.waiting = nil
+	a.unclaimed(l.now, w.request.keeps())
 	l.grant(a, t)
+}
+
+// unclaimed makes a lease end soon unless its caller comes for it.
+func (a *Allocation) unclaimed(now Stamp, keep Span) {
+	if b := a.more.lease; b != nil && b.ttl > 0 {
+		b.unclaimed = true
+		b.expires = now.At + Instant(min(b.ttl, keep))
+	}
 }
 
 // lineOf is the line of the first thing in the way.
