@@ -111,10 +111,10 @@ func (t *tree) check(sums tallies) error {
 
 // checkConfigured verifies what follows from the configuration alone.
 func (t *tree) checkConfigured() error {
-	governed := false
+	governed, soft := false, false
 	var err error
 	t.root.walk(func(n *node) bool {
-		governed = governed || len(n.spec.Admins) > 0
+		governed, soft = governed || len(n.spec.Admins) > 0, soft || n.borrows == BorrowSoftly
 		fresh := *n
 		fresh.settle()
 		switch {
@@ -131,6 +131,9 @@ func (t *tree) checkConfigured() error {
 		}
 		return err == nil
 	})
+	if err == nil && soft != t.soft {
+		err = fmt.Errorf("tree %s borrows softly somewhere: %v, but says %v", t.name, soft, t.soft)
+	}
 	if err == nil && governed != t.governed {
 		err = fmt.Errorf("tree %s names admins: %v, but counts as governed: %v", t.name, governed, t.governed)
 	}

@@ -84,6 +84,7 @@ func (t *tree) connect(field string, specs []NodeSpec) *Error {
 	t.root.walk(func(n *node) bool {
 		slices.SortFunc(n.children, byPath)
 		n.settle()
+		t.soft = t.soft || n.borrows == BorrowSoftly
 		return true
 	})
 	return nil

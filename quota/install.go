@@ -35,7 +35,7 @@ func (n *node) enter(l *Ledger) {
 func (l *Ledger) replace(s *succession) {
 	t := s.old
 	l.nodes += len(s.draft.byPath) - len(t.byPath)
-	t.settings, t.governed = s.draft.settings, s.draft.governed
+	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft
 	before, resources := t.seating(), t.resources
 	t.adoptResources(s.draft.resources)
 	var drafted []*node

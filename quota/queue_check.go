@@ -1,6 +1,9 @@
 package quota
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // checkQueue verifies I7: every request that waits stands in one line, what that waits for is in its way, or somebody who
 // must not be overtaken there; and nobody waits who could be granted.
@@ -38,15 +41,33 @@ func (l *Ledger) checkWaiter(w *waiter, last QueueTurn) error {
 	b, d, t, full := l.judgeWaiter(w)
 	t.rollback()
 	switch {
-	case full && w.line.tree == nil:
+	case w.line.tree == nil && (full || l.stays(w, b, d.Violations)):
 	case full || d.Granted:
 		return fmt.Errorf("I7: request %q waits for %s, but could be granted", a.id, w.line)
-	case !l.stays(w, b, d.Violations):
+	case !l.stays(w, b, d.Violations) && !l.blockedThere(w):
 		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", a.id, w.line)
 	case w.line.needs(b) != w.need:
 		return fmt.Errorf("request %q needs %d of %s, but its line says %d", a.id, w.line.needs(b), w.line, w.need)
 	}
 	return nil
+}
+
+// blockedThere is true if what a line waits for is in the way of those claims that are in its tree: of several that borrow
+// softly a decision names only the first that finds no place.
+func (l *Ledger) blockedThere(w *waiter) bool {
+	if w.line.tree == nil {
+		return false
+	}
+	request := w.request
+	request.Claims = slices.DeleteFunc(slices.Clone(request.Claims), func(c Claim) bool { return c.Tree != w.line.tree.name })
+	a, refused := l.place(request)
+	if refused != nil {
+		return false
+	}
+	a.more.waiting = w.record.more.waiting
+	d, t := l.admit(a)
+	t.rollback()
+	return !d.Granted && l.stays(w, a, d.Violations)
 }
 
 // checkLines verifies that there are exactly the lines in which somebody stands, and that everybody knows of them who should.

@@ -25,6 +25,8 @@ type tree struct {
 	accounts  accounts
 	// governed is true if any node names admins.
 	governed bool
+	// soft is true if claims may borrow softly anywhere in the tree.
+	soft bool
 	// lines are all in which requests wait for something in the tree.
 	lines []*line
 }

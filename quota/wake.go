@@ -75,6 +75,9 @@ func (l *Ledger) wake() {
 
 // nextIn is the next one in a stirred line who may have a chance; nil if nobody has.
 func (l *Ledger) nextIn(ln *line) *waiter {
+	if ln.tree == nil && ln != &l.queue.limbo && l.held.Len() >= l.bounds.Held {
+		return nil
+	}
 	if ln.thorough {
 		return ln.within(MaxAmount, ln.from)
 	}
@@ -205,6 +208,9 @@ func (l *Ledger) stays(w *waiter, a *Allocation, violations []Violation) bool {
 		return false
 	}
 	key := w.line.lineKey
+	if key.tree == nil && l.held.Len() >= l.bounds.Held {
+		return true
+	}
 	for _, v := range violations {
 		if l.keyOf(v) == key {
 			return true
