@@ -1,8 +1,8 @@
 package quota
 
 // admit decides whether an allocation that has its claims may be held. If so, and if more than plain limits had to be
-// looked at, its claims are booked already, and the trial can take that back; otherwise the trial is nil and nothing has
-// changed.
+// looked at, its claims are booked already, and the trial can take that back; otherwise the trial is nil or
+// has taken everything back, and nothing has changed.
 func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	a.fence, a.granted = l.fence+1, l.now
 	switch {
@@ -31,6 +31,9 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	var violations []Violation
 	if lost == nil {
 		if violations = t.check(); len(violations) == 0 {
+			if d, wait := t.graciously(a); wait {
+				return d, t
+			}
 			t.bookRest()
 			return Decision{Granted: true, Preempted: t.preempted}, t
 		}

@@ -21,7 +21,7 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	decision, t := l.admit(a)
 	switch {
 	case request.mayWait(decision):
-		return l.enqueue(request, a, decision)
+		return l.enqueue(request, a, decision, t)
 	case !decision.Granted:
 		l.noteDenial(request, decision)
 		return Outcome{Decision: &decision}

@@ -58,6 +58,10 @@ func (p *player) wouldPlace(d quota.Decision) {
 
 func (p *player) preempted(d quota.Decision) {
 	for _, v := range d.Preempted {
+		if !d.Granted {
+			p.say("  %s at %s has to give way", v.ID, quota.Place(v.Tree, v.Node))
+			continue
+		}
 		p.say("  preempted %s at %s", v.ID, quota.Place(v.Tree, v.Node))
 	}
 }

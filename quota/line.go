@@ -24,6 +24,8 @@ type line struct {
 	at         int
 	// all waiters are to be tried, also those who seem to be in vain.
 	thorough bool
+	// pressing is how many stand there for whom leases have been revoked.
+	pressing int
 }
 
 // lines is the list in which a line of the key is kept.
@@ -60,7 +62,8 @@ func (ln *line) strict() bool {
 	return false
 }
 
-// firm answers the head if nobody may overtake it now: in a strict line, or once it has been there for long enough.
+// firm answers whom nobody may overtake now: the head in a strict line, or once it has been there for long enough; or else
+// the first for whom leases have been revoked.
 func (ln *line) firm(now Instant) *waiter {
 	head := ln.head()
 	if head == nil || ln.tree == nil {
@@ -69,7 +72,7 @@ func (ln *line) firm(now Instant) *waiter {
 	if ln.strict() || now-head.headSince >= Instant(ln.tree.settings.overtake()) {
 		return head
 	}
-	return nil
+	return ln.firstPressing()
 }
 
 func (s TreeSettings) overtake() Span {
@@ -93,6 +96,9 @@ func (l *Ledger) joinLine(w *waiter, key lineKey, need Amount) {
 	wasFirm := ln.firm(l.now.At) != nil
 	w.line, w.need = ln, need
 	ln.insert(w)
+	if w.pressing = l.queue.revokedFor[w.record.id] > 0; w.pressing {
+		ln.pressing++
+	}
 	l.head(ln)
 	if wasFirm && ln.firm(l.now.At) == nil {
 		l.stir(ln) // its new head may be overtaken, where the old one might not
@@ -116,6 +122,9 @@ func (l *Ledger) leaveLine(w *waiter) {
 	}
 	wasFirm := ln.firm(l.now.At) == w
 	ln.remove(w)
+	if w.pressing {
+		ln.pressing--
+	}
 	if ln.length == 0 {
 		l.dropLine(ln)
 		return

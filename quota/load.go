@@ -82,6 +82,7 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 	l.byID[a.id] = a
 	l.held.Set(a.fence, a)
 	l.due.add(a)
+	l.countRevoked(a, 1)
 	for i := range a.claims {
 		if err := ld.seat(a, i, image); err != nil {
 			return err

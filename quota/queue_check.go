@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -11,7 +12,15 @@ func (l *Ledger) checkQueue() error {
 	if len(l.queue.stirred) > 0 || l.queue.limbo.length > 0 {
 		return fmt.Errorf("%d lines are stirred and %d requests in no line between two commands", len(l.queue.stirred), l.queue.limbo.length)
 	}
-	lines := map[*line]int{}
+	lines, pressing, revoked := map[*line]int{}, map[*line]int{}, map[string]int{}
+	for _, a := range l.held.All() {
+		if by := a.lease().revokedBy; by != "" {
+			revoked[by]++
+		}
+	}
+	if !maps.Equal(revoked, l.queue.revokedFor) {
+		return fmt.Errorf("leases are revoked for %v, but %v are counted", revoked, l.queue.revokedFor)
+	}
 	last := QueueTurn{Priority: 1<<63 - 1}
 	for w := range l.queue.all.from(firstTurn) {
 		if err := l.checkWaiter(w, last); err != nil {
@@ -19,9 +28,17 @@ func (l *Ledger) checkQueue() error {
 		}
 		last = w.turn
 		lines[w.line]++
+		if w.pressing {
+			pressing[w.line]++
+		}
 	}
 	if n := l.queue.all.length; n != len(l.queue.byArrival) {
 		return fmt.Errorf("%d requests wait, but %d are known by their arrival", n, len(l.queue.byArrival))
+	}
+	for ln := range lines {
+		if ln.pressing != pressing[ln] {
+			return fmt.Errorf("%d press in the line for %s, but it says %d", pressing[ln], ln, ln.pressing)
+		}
 	}
 	return l.checkLines(lines)
 }
@@ -37,6 +54,9 @@ func (l *Ledger) checkWaiter(w *waiter, last QueueTurn) error {
 		return fmt.Errorf("I7: request %q stands in no line", a.id)
 	case place.since.At > l.now.At || w.headSince > max(1, l.now.At) || w.line.ranks.head() == w && w.headSince == 0:
 		return fmt.Errorf("I9: request %q waits, or is at the head of a line, since a time to come", a.id)
+	}
+	if w.pressing != (l.queue.revokedFor[a.id] > 0) {
+		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", l.queue.revokedFor[a.id], a.id, w.pressing)
 	}
 	b, d, t, full := l.judgeWaiter(w)
 	t.rollback()

@@ -27,6 +27,9 @@ func (l *Ledger) requeue(changed map[string]bool) {
 // intoLimbo takes a request out of its line together with all others there: nobody comes to the head by that.
 func (l *Ledger) intoLimbo(w *waiter) {
 	ln := w.line
+	if w.pressing {
+		ln.pressing--
+	}
 	if ln.remove(w); ln.length == 0 {
 		l.dropLine(ln)
 	}

@@ -167,6 +167,7 @@ func (r *restoring) commit() []string {
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
 		l.fact(FactRestored, r.revived[i])
 		l.took(r.revived[i])
+		l.countRevoked(r.revived[i], 1)
 		restored = append(restored, p.ID)
 	}
 	return restored

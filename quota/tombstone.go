@@ -18,6 +18,7 @@ func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	l.inter(&t.Allocation)
 	l.fact(FactEnded, &t.Allocation)
 	l.freed(a)
+	l.countRevoked(a, -1)
 	return &t.Allocation
 }
 

@@ -81,13 +81,11 @@ func (l *Ledger) nextIn(ln *line) *waiter {
 	if ln.thorough {
 		return ln.within(MaxAmount, ln.from)
 	}
-	if head := ln.firm(l.now.At); head != nil {
-		if head.turn.before(ln.from) || head.need > ln.room() {
-			return nil
-		}
-		return head
+	next := ln.within(ln.room(), ln.from)
+	if firm := ln.firm(l.now.At); next != nil && firm != nil && firm.turn.before(next.turn) {
+		return nil
 	}
-	return ln.within(ln.room(), ln.from)
+	return next
 }
 
 // attempt grants a request from the queue if that can be. Otherwise it goes on waiting: where it is, if what it waits for
@@ -103,6 +101,9 @@ func (l *Ledger) attempt(w *waiter) {
 	case !l.stays(w, a, d.Violations):
 		key := l.lineOf(a, d.Violations)
 		l.changeLine(w, key, key.needs(a))
+		l.tell(w, t)
+	default:
+		l.tell(w, t)
 	}
 }
 
