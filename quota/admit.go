@@ -16,10 +16,11 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	if a.plain() {
 		d := l.asker(a).decide(a.claims)
 		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
+		d.Violations = append(d.Violations, l.checkItems(a)...)
 		d.Granted = len(d.Violations) == 0
 		return d, nil
 	}
-	if a.fitsAtHome() {
+	if a.fitsAtHome() && len(l.checkItems(a)) == 0 {
 		return Decision{Granted: true}, nil
 	}
 	if behind := l.behindSoftly(a); len(behind) > 0 {
@@ -94,7 +95,8 @@ func (t *trial) check() []Violation {
 	violations := t.ledger.asker(a).decide(a.rest()).Violations
 	violations = append(violations, a.uncountable()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
-	return append(violations, t.checkPrincipals(a)...)
+	violations = append(violations, t.checkPrincipals(a)...)
+	return append(violations, t.ledger.checkItems(a)...)
 }
 
 // checkPrincipals looks at the ledger as it is without those claims that settleSoft has booked already.
@@ -134,6 +136,7 @@ func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []Violat
 	all = append(all, a.uncountable()...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)
+	all = append(all, l.checkItems(a)...)
 	if len(all) == 0 {
 		return tried
 	}

@@ -25,6 +25,9 @@ func (l *Ledger) Check() error {
 	if nodes != l.nodes {
 		return fmt.Errorf("the ledger counts %d nodes but has %d", l.nodes, nodes)
 	}
+	if err := l.checkStocks(); err != nil {
+		return err
+	}
 	if err := l.checkDue(); err != nil {
 		return err
 	}

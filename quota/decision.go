@@ -153,7 +153,10 @@ func (v Violation) sentence() string {
 			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
 	case OfQueue:
 		return v.queueSentence()
-	case OfResource, OfItems:
+	case OfItems:
+		return fmt.Sprintf("%s has %d of %d %s to be had as %s, %d requested, %d missing",
+			v.Tree, v.Limit-v.Used, v.Limit, v.Resource, v.Item, v.Requested, v.Missing())
+	case OfResource:
 	}
 	return fmt.Sprintf("%s%s%s holds %d of %d %s, %d requested, %d missing",
 		v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())

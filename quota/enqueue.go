@@ -17,6 +17,7 @@ func (l *Ledger) enqueue(request Allocate, a *Allocation, d Decision, t *trial) 
 	l.addWaiter(w)
 	l.joinLine(w, key, need)
 	l.fact(FactWaiting, a)
+	l.makeWanted(a, d.Violations)
 	l.tell(w, t)
 	return Outcome{Decision: waitingDecision(d), Allocation: a}
 }
@@ -68,9 +69,12 @@ func (w *waiter) anchor() {
 			c.placed = &address{c.at.treeName, path}
 			w.below(i, strings.TrimPrefix(path[len(c.at.path):], "/"))
 		}
-		standing := c.standing()
+		standing, picks := c.standing(), c.picks()
 		if c.more = nil; standing != (Standing{}) {
 			c.more = &claimParticulars{Standing: standing}
+		}
+		if len(picks) > 0 {
+			c.setItems(picks, nil)
 		}
 	}
 }

@@ -158,6 +158,8 @@ func (l *Ledger) dropLine(ln *line) {
 // wait on.
 func (ln *line) room() Amount {
 	switch {
+	case ln.resource != nil && ln.node == nil:
+		return ln.resource.stock.roomFor(ln.lineKey)
 	case ln.node == nil:
 		return MaxAmount
 	case ln.holder.Kind != TheNode:
@@ -208,6 +210,9 @@ func (n *node) roomFor(r int) Amount {
 
 // needs is what an allocation wants of the thing that a line waits for.
 func (key lineKey) needs(a *Allocation) Amount {
+	if key.node == nil && key.resource != nil {
+		return key.needsItems(a)
+	}
 	if key.node == nil || key.resource == nil {
 		if key.node != nil && (key.holder.Kind != TheNode || key.node.borrows != BorrowSoftly) {
 			return 1 // application
@@ -227,4 +232,31 @@ func (key lineKey) needs(a *Allocation) Amount {
 		}
 	}
 	return sum
+}
+
+// needsItems is how many items an allocation wants of those that a line waits for.
+func (key lineKey) needsItems(a *Allocation) Amount {
+	if key.item != "" {
+		return 1
+	}
+	sum := Amount(0)
+	for i := range a.claims {
+		if c := &a.claims[i]; c.at.tree == key.tree {
+			if p := c.pickOf(key.resource.Name); len(p.Names) == 0 && p.state() == key.state {
+				sum += Amount(p.Count)
+			}
+		}
+	}
+	return sum
+}
+
+// roomFor is how many items of a line there are to be had.
+func (s *stock) roomFor(key lineKey) Amount {
+	if key.item == "" {
+		return Amount(s.idleIn(key.state) + s.makeable(key.state))
+	}
+	if it := s.byName[key.item]; it == nil || it.owner != 0 {
+		return 0
+	}
+	return 1
 }

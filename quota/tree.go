@@ -12,6 +12,8 @@ type resource struct {
 	holds int // components of held claims
 	// lines are those of requests that wait for items of it.
 	lines []*line
+	// stock is nil unless the resource is itemized, and in a draft.
+	stock *stock
 }
 
 // tree is a hierarchy of nodes.

@@ -1,6 +1,9 @@
 package quota
 
-import "container/heap"
+import (
+	"container/heap"
+	"slices"
+)
 
 // stirredLines are the lines that are to be tried, as a heap by who is next.
 type stirredLines []*line
@@ -162,18 +165,18 @@ func (l *Ledger) lineOf(a *Allocation, violations []Violation) lineKey {
 		root := a.claims[0].at.tree.root
 		return lineKey{tree: root.tree, node: root}
 	}
-	key := l.keyOf(violations[0])
+	key := l.keyOf(a, violations[0])
 	if key.isSoft() {
-		key.node = l.stopOf(key.node, violations)
+		key.node = l.stopOf(a, key.node, violations)
 	}
 	return key
 }
 
 // stopOf is the node where a claim that may borrow softly is stopped: the first hard one that is in the way from a node
 // up, or else the last of all.
-func (l *Ledger) stopOf(n *node, violations []Violation) *node {
+func (l *Ledger) stopOf(a *Allocation, n *node, violations []Violation) *node {
 	for _, v := range violations {
-		key := l.keyOf(v)
+		key := l.keyOf(a, v)
 		if !key.isSoft() || !n.borrowsFrom(key.node) {
 			break
 		}
@@ -191,15 +194,29 @@ func (key lineKey) isSoft() bool {
 
 // keyOf is the line of those who wait for a violated limit. At a node that the request itself would make it is that of the
 // nearest node that exists.
-func (l *Ledger) keyOf(v Violation) lineKey {
+func (l *Ledger) keyOf(a *Allocation, v Violation) lineKey {
 	t := l.trees[v.Tree]
 	if v.Kind == OfItems || v.Kind == OfQueue && v.Item != "" {
-		return lineKey{tree: t, resource: t.resource(v.Resource), state: v.Item}
+		return a.itemKey(t, v)
 	}
 	key := lineKey{tree: t, node: t.nearest(v.Node), holder: v.Holder}
 	if v.Resource != "" && (key.node.borrows != BorrowSoftly || v.Holder.Kind != TheNode) {
 		key.resource = t.resource(v.Resource)
 	}
+	return key
+}
+
+// itemKey is the line of those who wait for items: for one that the request names, or for any in a state.
+func (a *Allocation) itemKey(t *tree, v Violation) lineKey {
+	key := lineKey{tree: t, resource: t.resource(v.Resource)}
+	for i := range a.claims {
+		c := &a.claims[i]
+		if c.at.tree == t && slices.Contains(c.pickOf(v.Resource).Names, v.Item) {
+			key.item = v.Item
+			return key
+		}
+	}
+	key.state = v.Item
 	return key
 }
 
@@ -213,7 +230,7 @@ func (l *Ledger) stays(w *waiter, a *Allocation, violations []Violation) bool {
 		return true
 	}
 	for _, v := range violations {
-		if l.keyOf(v) == key {
+		if l.keyOf(a, v) == key {
 			return true
 		}
 	}
