@@ -1,8 +1,8 @@
 package quota
 
 // admit decides whether an allocation that has its claims may be held. If so, and if more than plain limits had to be
-// looked at, its claims are booked already, and the trial can take that back; otherwise the trial is nil and nothing has
-// changed.
+// looked at, its claims are booked already, and the trial can take that back; otherwise the trial is nil or
+// has taken everything back, and nothing has changed.
 func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	a.fence, a.granted = l.fence+1, l.now
 	switch {
@@ -14,7 +14,7 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	}
 	l.enlist(a)
 	if a.plain() {
-		d := l.decide(a.claims)
+		d := l.asker(a).decide(a.claims)
 		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
 		d.Violations = append(d.Violations, l.checkItems(a)...)
 		d.Granted = len(d.Violations) == 0
@@ -23,12 +23,18 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	if a.fitsAtHome() && len(l.checkItems(a)) == 0 {
 		return Decision{Granted: true}, nil
 	}
+	if behind := l.behindSoftly(a); len(behind) > 0 {
+		return Decision{Violations: l.everyViolation(a, nil, behind)}, nil
+	}
 	t := l.try(a)
 	t.attach()
 	lost := t.settleSoft()
 	var violations []Violation
 	if lost == nil {
 		if violations = t.check(); len(violations) == 0 {
+			if d, wait := t.graciously(a); wait {
+				return d, t
+			}
 			t.bookRest()
 			return Decision{Granted: true, Preempted: t.preempted}, t
 		}
@@ -55,7 +61,7 @@ func (a *Allocation) plain() bool {
 // fitsAtHome is true if every claim has room at its node and everything above, so that nobody has to be moved for it: what
 // most claims that may borrow find.
 func (a *Allocation) fitsAtHome() bool {
-	if a.forced() || a.principal().User != "" || !sharesNoNode(a.claims) {
+	if a.forced() || a.principal().User != "" || !sharesNoNode(a.claims) || a.anyWaits() {
 		return false
 	}
 	for i := range a.claims {
@@ -86,7 +92,7 @@ func (t *trial) settleSoft() *placedClaim {
 // check looks at every limit that settleSoft has not looked at.
 func (t *trial) check() []Violation {
 	a := t.newcomer()
-	violations := t.ledger.decide(a.rest()).Violations
+	violations := t.ledger.asker(a).decide(a.rest()).Violations
 	violations = append(violations, a.uncountable()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
 	violations = append(violations, t.checkPrincipals(a)...)
@@ -122,10 +128,11 @@ func (t *trial) bookRest() {
 // found no place, if that is why. Only if nothing does then, those of the trial count: what other claims would have moved
 // was in the way.
 func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []Violation) []Violation {
-	all := l.decide(a.rest()).Violations
+	all := l.asker(a).decide(a.rest()).Violations
 	if lost != nil {
 		all = append(all, lost.inTheWay()...)
 	}
+	all = append(all, l.behindSoftly(a)...)
 	all = append(all, a.uncountable()...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)

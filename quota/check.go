@@ -37,6 +37,9 @@ func (l *Ledger) Check() error {
 	if err := l.checkAccounts(); err != nil {
 		return err
 	}
+	if err := l.checkQueue(); err != nil {
+		return err
+	}
 	return l.checkEnded()
 }
 
@@ -111,10 +114,10 @@ func (t *tree) check(sums tallies) error {
 
 // checkConfigured verifies what follows from the configuration alone.
 func (t *tree) checkConfigured() error {
-	governed := false
+	governed, soft := false, false
 	var err error
 	t.root.walk(func(n *node) bool {
-		governed = governed || len(n.spec.Admins) > 0
+		governed, soft = governed || len(n.spec.Admins) > 0, soft || n.borrows == BorrowSoftly
 		fresh := *n
 		fresh.settle()
 		switch {
@@ -124,13 +127,16 @@ func (t *tree) checkConfigured() error {
 			err = fmt.Errorf("%s stands below %s", n.place(), n.parent.place())
 		case n.made && n.idle():
 			err = fmt.Errorf("%s was made on demand, and nothing is held there", n.place())
-		case fresh.policy != n.policy || fresh.borrows != n.borrows || fresh.special != n.special || !slices.Equal(fresh.fallbacks, n.fallbacks):
-			err = fmt.Errorf("%s has not the policy or the defaults that it is configured to have", n.place())
+		case fresh.policy != n.policy || fresh.strict != n.strict || fresh.borrows != n.borrows || fresh.special != n.special || !slices.Equal(fresh.fallbacks, n.fallbacks):
+			err = fmt.Errorf("%s has not the policy, the queueing or the defaults that it is configured to have", n.place())
 		case !slices.IsSortedFunc(n.children, byPath):
 			err = fmt.Errorf("the children of %s are out of order", n.place())
 		}
 		return err == nil
 	})
+	if err == nil && soft != t.soft {
+		err = fmt.Errorf("tree %s borrows softly somewhere: %v, but says %v", t.name, soft, t.soft)
+	}
 	if err == nil && governed != t.governed {
 		err = fmt.Errorf("tree %s names admins: %v, but counts as governed: %v", t.name, governed, t.governed)
 	}
@@ -176,7 +182,7 @@ func (l *Ledger) checkEnded() error {
 		}
 		last, youngest[a.id] = a.ended.At, a
 	}
-	ids := l.held.Len()
+	ids := l.held.Len() + l.queue.all.length
 	for id, a := range youngest {
 		switch known := l.byID[id]; {
 		case known == a:

@@ -87,6 +87,7 @@ func (t *tree) connect(field string, specs []NodeSpec) *Error {
 	t.root.walk(func(n *node) bool {
 		slices.SortFunc(n.children, byPath)
 		n.settle()
+		t.soft = t.soft || n.borrows == BorrowSoftly
 		return true
 	})
 	return nil
@@ -106,6 +107,7 @@ func (n *node) settle() {
 	}
 	n.borrows = n.policy.Borrowing()
 	n.special = n.borrows != BorrowNothing || n.parent != nil && n.parent.special
+	n.strict = n.queuesStrictly()
 	n.settleDefaults()
 	n.ceilings = make([]Amount, len(n.limits))
 	for r := range n.limits {
@@ -136,4 +138,12 @@ func (n *node) settleDefaults() {
 		own[n.tree.resource(d.Resource).index] = d.Limit
 	}
 	n.fallbacks = own
+}
+
+// queuesStrictly is what the node says of its queueing, or else its parent.
+func (n *node) queuesStrictly() bool {
+	if n.spec.Queueing == InheritQueueing {
+		return n.parent != nil && n.parent.strict
+	}
+	return n.spec.Queueing == Strict
 }

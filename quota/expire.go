@@ -33,9 +33,10 @@ func (l *Ledger) happen(k dueKey) (restored []string) {
 	case dueAllocation:
 		a, _ := l.held.Get(k.number)
 		return l.lapse(a)
+	case dueWaiter:
+		l.giveUp(l.queue.byArrival[k.number])
 	case dueItem:
 		l.turnItem(k.number)
-	case dueWaiter:
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (l *Ledger) replace(s *succession) {
 	t := s.old
 	l.nodes += len(s.draft.byPath) - len(t.byPath)
 	s.countHomings(-1) // reseat moves the claims themselves
-	t.settings, t.governed = s.draft.settings, s.draft.governed
+	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft
 	before, resources := t.seating(), t.resources
 	was := map[*resource]*ItemSpec{}
 	for _, r := range resources {
@@ -129,7 +129,7 @@ func (n *node) rename(path string) {
 // configure takes over the configuration of a draft's node.
 func (n *node) configure(drafted *node) {
 	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits, drafted.ceilings, drafted.fallbacks
-	n.borrows, n.special, n.made = drafted.borrows, drafted.special, drafted.made
+	n.borrows, n.special, n.made, n.strict = drafted.borrows, drafted.special, drafted.made, drafted.strict
 	n.rules, n.borrow, n.lend = drafted.rules, drafted.borrow, drafted.lend
 }
 

@@ -13,7 +13,7 @@ type wanted struct {
 	all   map[*stock]int // those with names that there are
 }
 
-// checkItems says which items a request lacks, in the order of the request: for those with names each by itself, for the
+// checkItems says which items a request lacks, and who must not be overtaken there, in the order of the request: for those with names each by itself, for the
 // others each state of a resource once.
 func (l *Ledger) checkItems(a *Allocation) []Violation {
 	if !a.wantsItems() {
@@ -26,8 +26,10 @@ func (l *Ledger) checkItems(a *Allocation) []Violation {
 			s := a.claims[i].at.tree.resource(p.Resource).stock
 			if len(p.Names) > 0 {
 				violations = append(violations, s.lackOfNames(p)...)
+				violations = l.asker(a).behindNames(violations, a.claims[i].at.tree, p)
 			} else if key := (shelf{s, p.state()}); w.any[key] > 0 {
 				violations = append(violations, w.lack(key)...)
+				violations = l.asker(a).behind(violations, s.resource.lines, lineKey{tree: a.claims[i].at.tree, resource: s.resource, state: key.state})
 				delete(w.any, key)
 			}
 		}

@@ -31,10 +31,10 @@ func (s *stock) nextName() string {
 }
 
 // makeWanted makes items for a request that was not granted for nothing but the lack of items in a state that new ones do
-// not have: whoever brings items into that state finds them, as with Boskos.
+// not have, or because others wait for them: whoever brings items into that state finds them, as with Boskos.
 func (l *Ledger) makeWanted(a *Allocation, violations []Violation) {
 	for _, v := range violations {
-		if v.Kind != OfItems || v.hopeless() {
+		if v.Kind != OfItems && v.Kind != OfQueue || v.hopeless() {
 			return
 		}
 	}

@@ -98,6 +98,7 @@ func (l *Ledger) shrink(a, is *Allocation) {
 	for i := range is.claims {
 		l.slideInto(is.claims[i].at)
 	}
+	l.freed(a)
 }
 
 // stateOr is the state, or if it is empty the one that the resource says of what is given back.

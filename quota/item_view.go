@@ -122,7 +122,16 @@ func (l *Ledger) count(s *stock) ItemCount {
 		}
 		owners[user]++
 	}
-	return ItemCount{Tree: s.tree, Resource: s.resource.Name, States: namedCounts(states), Owners: namedCounts(owners)}
+	return ItemCount{Tree: s.tree, Resource: s.resource.Name, States: namedCounts(states), Owners: namedCounts(owners), Waiting: s.waiting()}
+}
+
+// waiting is how many requests wait for items.
+func (s *stock) waiting() int {
+	n := 0
+	for _, ln := range s.resource.lines {
+		n += ln.length
+	}
+	return n
 }
 
 func namedCounts(counts map[string]int) []NamedCount {

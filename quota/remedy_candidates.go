@@ -69,13 +69,13 @@ func (r *releasing) gives(as []*Allocation) []Amount {
 
 // gives is how much of a violated limit of a resource the end of the allocation would give back.
 func (a *Allocation) gives(v Violation) Amount {
+	if v.Kind == OfQueue {
+		return 0
+	}
 	var sum Amount
 	for i := range a.claims {
 		c := &a.claims[i]
-		at := c.at
-		if v.Holder.Kind != TheNode {
-			at = c.home() // where principals are counted
-		}
+		at := c.countedAt(v.Holder)
 		if at.treeName != v.Tree || !within(at.path, v.Node) || !a.countsFor(c, v.Holder) {
 			continue
 		}
@@ -101,6 +101,14 @@ func (c *placedClaim) givesItems(v Violation) Amount {
 		}
 	}
 	return sum
+}
+
+// countedAt is the node where a claim is counted for a holder: principals are counted where the claim belongs.
+func (c *placedClaim) countedAt(h Holder) *node {
+	if h.Kind == TheNode {
+		return c.at
+	}
+	return c.home()
 }
 
 func (a *Allocation) countsFor(c *placedClaim, h Holder) bool {
@@ -188,8 +196,11 @@ func (r *releasing) size(c candidate) float64 {
 // leaveOutOwn takes the allocations of the request's own application out of the candidates: without them it would have to
 // begin anew, perhaps in another group or as one too many. False if there were none.
 func (r *releasing) leaveOutOwn() bool {
-	own := r.request.Principal
-	before := len(r.candidates)
+	request, refused := r.place()
+	if refused != nil {
+		return false
+	}
+	own, before := request.principal(), len(r.candidates)
 	r.candidates = slices.DeleteFunc(r.candidates, func(c candidate) bool {
 		return own.Application != "" && slices.ContainsFunc(c.as, func(a *Allocation) bool {
 			return a.principal().User == own.User && a.principal().Application == own.Application

@@ -28,6 +28,7 @@ import (
 //	rollback REVISION [META]
 //	delete TREE [META]
 //	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME] [@reserve=DURATION] [@force] [@ttl=DURATION] [data.KEY=VALUE]…
+//	         [@wait[=DURATION]] [@keep=DURATION] [@rank=NUMBER]                           rank orders the queue
 //	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…   with indented lines: TREE/RESOURCE/ITEM [@state=STATE] [data.KEY=VALUE]…
 //	update                             change items, with the same lines
 //	reset TREE RESOURCE STATE TO [@idle=DURATION]
@@ -37,8 +38,9 @@ import (
 //	freeze                             go on with a ledger loaded from an image of this one
 //	bounds NAME=NUMBER…                begin anew with other bounds
 //	users TREE [NAME] | groups TREE [NAME]
+//	queue [AT] [resource=NAME]         who waits, where, and why
 //	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
-//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored] [id=ID]
+//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped] [id=ID]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
 //	items TREE[/RESOURCE] [state=STATE] [name=NAME] [owner=USER] | counted [TREE[/RESOURCE]]
 //	due                                when the next reservation lapses
@@ -337,6 +339,9 @@ func (p *parser) attributeOf(r *quota.Allocate, key, value string) {
 		return
 	}
 	c := &r.Claims[len(r.Claims)-1]
+	if p.wait(r, key, value) {
+		return
+	}
 	switch key {
 	case "@priority":
 		c.Priority = int64(p.amount(value))

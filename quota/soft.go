@@ -227,7 +227,7 @@ func (l *Ledger) slide(n *node, move func(sitter, *node)) {
 		if n.borrows != BorrowSoftly || n.parent.bench == nil {
 			continue
 		}
-		for who, found := n.parent.bench.lines[n].first(n); found; who, found = n.parent.bench.lines[n].first(n) {
+		for who, found := n.parent.bench.descents[n].first(n); found; who, found = n.parent.bench.descents[n].first(n) {
 			move(who, n)
 		}
 	}

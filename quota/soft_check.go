@@ -48,24 +48,24 @@ func (l *Ledger) checkSeats() error {
 	return err
 }
 
-// is tells whether the same claims sit in the same crowds and lines. One that nobody sits on is as good as none.
+// is tells whether the same claims sit in the same crowds and descents. One that nobody sits on is as good as none.
 func (b *bench) is(other *bench) bool {
 	if b == nil || other == nil {
 		return b.empty() && other.empty()
 	}
-	return maps.EqualFunc(b.crowds, other.crowds, (*crowd).is) && maps.EqualFunc(b.lines, other.lines, (*line).is)
+	return maps.EqualFunc(b.crowds, other.crowds, (*crowd).is) && maps.EqualFunc(b.descents, other.descents, (*descent).is)
 }
 
-func (b *bench) empty() bool { return b == nil || len(b.crowds)+len(b.lines) == 0 }
+func (b *bench) empty() bool { return b == nil || len(b.crowds)+len(b.descents) == 0 }
 
 func (d *crowd) is(other *crowd) bool {
 	return slices.Equal(d.holds, other.holds) && d.sitters.are(&other.sitters)
 }
 
-func (l *line) is(other *line) bool {
+func (d *descent) is(other *descent) bool {
 	placed := 0
-	sound := l.top.sound(0, math.MaxUint64, &placed)
-	return sound && placed == len(l.rows) && maps.EqualFunc(l.rows, other.rows, (*row).is)
+	sound := d.top.sound(0, math.MaxUint64, &placed)
+	return sound && placed == len(d.rows) && maps.EqualFunc(d.rows, other.rows, (*row).is)
 }
 
 func (r *row) is(other *row) bool { return r.sitters.are(&other.sitters) }

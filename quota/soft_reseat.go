@@ -75,8 +75,8 @@ func (b *bench) all() []seated {
 		return nil
 	}
 	slides := map[sitter]bool{}
-	for _, l := range b.lines {
-		for _, r := range l.rows {
+	for _, d := range b.descents {
+		for _, r := range d.rows {
 			for _, who := range r.sitters.all() {
 				slides[who] = true
 			}

@@ -211,6 +211,8 @@ func (r *restoring) commit() []string {
 		l.due.add(is.again)
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
 		l.fact(FactRestored, is.again)
+		l.took(is.again)
+		l.countRevoked(is.again, 1)
 		restored = append(restored, p.ID)
 	}
 	return restored

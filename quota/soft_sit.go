@@ -1,13 +1,13 @@
 package quota
 
 // bench keeps the claims that are counted at a node of a borrowing tree, by seat, and each where it is looked for: among
-// those of its standing, who may be pushed out, and if it can slide down, in the line of its branch. Its maps are looped
+// those of its standing, who may be pushed out, and if it can slide down, in the descent of its branch. Its maps are looped
 // over only where order cannot be seen.
 type bench struct {
 	crowds map[Standing]*crowd
-	// lines are by the child that leads to the leaf that the claims belong to. Who belongs to the bench's node, or to a node
+	// descents are by the child that leads to the leaf that the claims belong to. Who belongs to the bench's node, or to a node
 	// that is no leaf, is in none.
-	lines map[*node]*line
+	descents map[*node]*descent
 }
 
 // crowd is the claims on a bench that stand alike, with the sum of what they hold, by resource index.
@@ -45,7 +45,7 @@ func (l *Ledger) stand(a *Allocation, i int) {
 	c.at.bench.remove(c)
 }
 
-func newBench() *bench { return &bench{crowds: map[Standing]*crowd{}, lines: map[*node]*line{}} }
+func newBench() *bench { return &bench{crowds: map[Standing]*crowd{}, descents: map[*node]*descent{}} }
 
 func (b *bench) add(c *placedClaim, s sitter) {
 	alike := b.crowds[c.standing()]
@@ -59,10 +59,10 @@ func (b *bench) add(c *placedClaim, s sitter) {
 	if branch == nil {
 		return
 	}
-	if b.lines[branch] == nil {
-		b.lines[branch] = &line{rows: map[string]*row{}}
+	if b.descents[branch] == nil {
+		b.descents[branch] = &descent{rows: map[string]*row{}}
 	}
-	b.lines[branch].add(c, s)
+	b.descents[branch].add(c, s)
 }
 
 func (b *bench) remove(c *placedClaim) {
@@ -76,9 +76,9 @@ func (b *bench) remove(c *placedClaim) {
 	if branch == nil {
 		return
 	}
-	b.lines[branch].remove(c)
-	if len(b.lines[branch].rows) == 0 {
-		delete(b.lines, branch)
+	b.descents[branch].remove(c)
+	if len(b.descents[branch].rows) == 0 {
+		delete(b.descents, branch)
 	}
 }
 

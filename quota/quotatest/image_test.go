@@ -35,6 +35,11 @@ func load(image *quota.Image, b quota.Bounds) (*quota.Ledger, error) {
 			return nil, err
 		}
 	}
+	for w := range image.Waiting() {
+		if err := loader.AddWaiting(w); err != nil {
+			return nil, err
+		}
+	}
 	for _, e := range image.Events() {
 		if err := loader.AddEvent(e); err != nil {
 			return nil, err
@@ -48,7 +53,8 @@ func picture(image *quota.Image) string {
 	data, err := json.Marshal(map[string]any{
 		"header": image.Header, "trees": image.Trees(), "revisions": image.Revisions(),
 		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
-		"items": slices.Collect(image.Items()),
+		"waiting": slices.Collect(image.Waiting()),
+		"items":   slices.Collect(image.Items()),
 	})
 	if err != nil {
 		panic(err)

@@ -2,15 +2,15 @@ package quota
 
 import "encoding/binary"
 
-// line is the claims at a node that belong to a leaf below one of its children, and may slide down there. Those that ask for
+// descent is the claims at a node that belong to a leaf below one of its children, and may slide down there. Those that ask for
 // the same amounts sit in one row. The rows are a search tree by the seats of their first sitters, in which each knows the
 // least that it and those below it in the tree ask for: so who slides down next is found without asking everybody.
-type line struct {
+type descent struct {
 	rows map[string]*row // by amounts
 	top  *row
 }
 
-// row is the claims of a line that ask for the same amounts.
+// row is the claims of a descent that ask for the same amounts.
 type row struct {
 	amounts []placedAmount
 	sitters seats
@@ -20,29 +20,29 @@ type row struct {
 	least         []Amount // by resource index
 }
 
-func (l *line) add(c *placedClaim, s sitter) {
+func (d *descent) add(c *placedClaim, s sitter) {
 	var space [64]byte
 	key := c.appendAmounts(space[:0])
-	r := l.rows[string(key)]
+	r := d.rows[string(key)]
 	if r == nil {
 		r = &row{amounts: c.amounts, least: make([]Amount, len(c.at.subtree))}
-		l.rows[string(key)] = r
+		d.rows[string(key)] = r
 	}
-	l.reseat(r, func() { r.sitters.set(c.seat(), s) })
+	d.reseat(r, func() { r.sitters.set(c.seat(), s) })
 }
 
-func (l *line) remove(c *placedClaim) {
+func (d *descent) remove(c *placedClaim) {
 	var space [64]byte
 	key := c.appendAmounts(space[:0])
-	r := l.rows[string(key)]
-	l.reseat(r, func() { r.sitters.free(c.seat()) })
+	r := d.rows[string(key)]
+	d.reseat(r, func() { r.sitters.free(c.seat()) })
 	if r.sitters.count() == 0 {
-		delete(l.rows, string(key))
+		delete(d.rows, string(key))
 	}
 }
 
 // reseat changes who sits in a row, and where the row is in the tree if its first sitter is another then.
-func (l *line) reseat(r *row, change func()) {
+func (d *descent) reseat(r *row, change func()) {
 	was, _, had := r.sitters.first()
 	change()
 	is, _, has := r.sitters.first()
@@ -50,24 +50,24 @@ func (l *line) reseat(r *row, change func()) {
 		return
 	}
 	if had {
-		before, from := l.top.cut(was)
+		before, from := d.top.cut(was)
 		_, after := from.cut(was + 1)
-		l.top = before.join(after)
+		d.top = before.join(after)
 	}
 	if has {
 		r.seat, r.before, r.after = is, nil, nil
 		r.sum()
-		before, after := l.top.cut(is)
-		l.top = before.join(r).join(after)
+		before, after := d.top.cut(is)
+		d.top = before.join(r).join(after)
 	}
 }
 
 // first is who has sat longest of those that a node has room for, if anybody.
-func (l *line) first(n *node) (sitter, bool) {
-	if l == nil {
+func (d *descent) first(n *node) (sitter, bool) {
+	if d == nil {
 		return sitter{}, false
 	}
-	r := l.top.first(n)
+	r := d.top.first(n)
 	if r == nil {
 		return sitter{}, false
 	}
