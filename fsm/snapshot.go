@@ -16,7 +16,7 @@ import (
 )
 
 // SnapshotFormat is the newest format of snapshots that this version writes and understands.
-const SnapshotFormat uint32 = 2
+const SnapshotFormat uint32 = 3
 
 // snapshot is a frozen ledger on its way to disk.
 type snapshot struct {
@@ -36,7 +36,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]), EntryFormat: writtenFormat(f.format),
 		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
-		Seat: image.Header.Seat, Event: image.Header.Event,
+		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival,
 	}}, nil
 }
 
