@@ -36,6 +36,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	before := f.nextDue()
 	f.ledger, f.applied, f.format = ledger, header.GetIndex(), max(firstFormat, header.GetEntryFormat())
 	copy(f.chain[:], header.GetChain())
+	f.feed.restart(f.applied, f.ledger.View().Now())
 	f.wake(before)
 	return nil
 }
