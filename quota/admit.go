@@ -5,8 +5,12 @@ package quota
 // changed.
 func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	a.fence, a.granted = l.fence+1, l.now
-	if a.more != nil && a.more.mode == Reserve {
+	switch {
+	case a.more == nil:
+	case a.more.mode == Reserve:
 		a.more.until = l.now.At + Instant(a.more.reserveFor)
+	case a.more.lease != nil:
+		a.more.lease.begin(l.now)
 	}
 	l.enlist(a)
 	if a.plain() {

@@ -3,6 +3,9 @@ package quota
 // allocate decides a request and books it if it is granted.
 func (l *Ledger) allocate(request Allocate) Outcome {
 	if out, known := l.repeatOf(request); known {
+		if out.Allocation != nil {
+			out.Allocation = l.claim(out.Allocation)
+		}
 		return out
 	}
 	a, refused := l.place(request)
@@ -61,7 +64,7 @@ func (l *Ledger) repeatOf(request Allocate) (Outcome, bool) {
 	case !a.is(request):
 		return Outcome{Refused: refuse(IDTaken, "id", "allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}, true
 	case a.ended != nil:
-		return Outcome{Refused: refuse(Ended, "id", "allocation %q was granted once and has ended%s; nothing was charged again; use another id", a.id, a.ended.how())}, true
+		return Outcome{Refused: refuse(Ended, "id", "allocation %q was granted once and has ended%s; nothing was charged again; use another id", a.id, a.how())}, true
 	}
 	decision := Decision{Granted: true}
 	if a.more != nil {

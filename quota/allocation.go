@@ -27,6 +27,7 @@ type particulars struct {
 	preempted  []Preempted
 	// displaced are the claims that a reservation moved, in that order, so that Cancel can put them back.
 	displaced []displacement
+	lease     *lease // nil for most
 }
 
 // displacement is a claim that was moved from its place, or an allocation that was preempted from there.
@@ -154,6 +155,8 @@ func (a *Allocation) Info() AllocationInfo {
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
 	}
+	b := a.lease()
+	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, append([]Label(nil), b.data...)
 	if a.ended != nil {
 		info.Ended, info.EndedAt, info.EndedWall, info.PreemptedBy = true, a.ended.At, a.ended.Wall, a.ended.by
 	}
@@ -192,6 +195,9 @@ func (a *Allocation) is(request Allocate) bool {
 		first = *a.more
 	}
 	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.principal.is(request.Principal) {
+		return false
+	}
+	if b := a.lease(); b.asked != request.TTL || a.ended == nil && !slices.Equal(b.askedData, request.Data) {
 		return false
 	}
 	for i := range a.claims {

@@ -3,6 +3,7 @@ package quota_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -29,7 +30,7 @@ func (p *player) outcome(c quota.Command, out quota.Outcome) {
 		p.placed(out.Allocation.Info())
 		p.preempted(*out.Decision)
 	case out.Allocation != nil:
-		p.say("%s%s", stateWords[out.Allocation.Info().State], repeated)
+		p.say("%s%s", stateWords[out.Allocation.Info().State]+lease(out.Allocation.Info()), repeated)
 		if len(out.Restored) > 0 {
 			p.say("  held again: %s", strings.Join(out.Restored, " "))
 		}
@@ -219,7 +220,7 @@ func settingWords(s quota.TreeSettings) string {
 	if s.Maintenance {
 		text += " @maintenance"
 	}
-	return text
+	return text + leaseSettings(s)
 }
 
 func nodeWords(n quota.NodeSpec) string {
@@ -237,6 +238,9 @@ func nodeWords(n quota.NodeSpec) string {
 	}
 	if n.Hard {
 		text += " @hard"
+	}
+	if n.Queueing != quota.InheritQueueing {
+		text += " @queueing=" + map[quota.Queueing]string{quota.Strict: "strict", quota.BestEffort: "best-effort"}[n.Queueing]
 	}
 	if n.Applications > 0 {
 		text += fmt.Sprintf(" @apps=%d", n.Applications)
@@ -258,6 +262,9 @@ func labelWords(labels []quota.Label) string {
 // list pages by two, so that every scenario tries the pages.
 func (p *player) list(v quota.View, args []string) {
 	f := quota.AllocationFilter{Labels: (&parser{}).node(args).Labels}
+	if i := slices.Index(args, "@leases"); i >= 0 {
+		f.Leases, args = true, slices.Delete(args, i, i+1)
+	}
 	if len(args) > len(f.Labels) {
 		f.Tree, f.Node = at(args[0])
 	}
@@ -295,7 +302,7 @@ func (p *player) allocation(a quota.AllocationInfo) {
 		}
 	}
 	text += labelWords(a.Labels) + ", granted " + moment(a.GrantedAt, a.GrantedWall)
-	text += p.particulars(a)
+	text += p.particulars(a) + lease(a)
 	if a.Ended {
 		text += ", ended " + moment(a.EndedAt, a.EndedWall)
 	}

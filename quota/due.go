@@ -112,10 +112,10 @@ func (d *due) next() (deadline, bool) {
 
 // endsAt is when a held allocation ends by itself; 0 if it does not.
 func (a *Allocation) endsAt() Instant {
-	if a.more == nil {
-		return 0
+	if a.more != nil && a.more.until != 0 {
+		return a.more.until
 	}
-	return a.more.until
+	return a.lease().expires
 }
 
 // NextDue is when the ledger needs its next Expire, perhaps in the past; false if it needs none.

@@ -198,6 +198,10 @@ func (a *Allocation) image() AllocationImage {
 func (m *particulars) addTo(image *AllocationImage) {
 	image.Request.Principal, image.Request.Mode, image.Request.ReserveFor = m.principal, m.mode, m.reserveFor
 	image.Until, image.Forced, image.Preempted = m.until, m.forced, m.preempted
+	if b := m.lease; b != nil {
+		image.Request.TTL, image.Request.Data = b.asked, b.askedData
+		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, b.data
+	}
 	for _, d := range m.displaced {
 		image.Displaced = append(image.Displaced, DisplacementImage{ID: d.id, Claim: d.claim, From: d.from, Home: d.home, FromSeat: d.fromSeat, Seat: d.seat})
 	}

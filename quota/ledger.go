@@ -61,6 +61,8 @@ func (l *Ledger) dispatch(c Command) Outcome {
 		return l.allocate(c)
 	case Release:
 		return l.release(c)
+	case Renew:
+		return l.renew(c)
 	case Confirm:
 		return l.confirm(c)
 	case Cancel:

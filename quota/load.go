@@ -190,15 +190,29 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 }
 
 func (image *AllocationImage) particulars() *particulars {
-	r := image.Request
-	if r.Mode == Hold && r.Principal.User == "" && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 {
+	r, b := image.Request, image.lease()
+	if r.Mode == Hold && r.Principal.User == "" && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 && b == nil {
 		return nil
 	}
-	m := &particulars{principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted}
+	m := &particulars{
+		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted, lease: b,
+	}
 	for _, d := range image.Displaced {
 		m.displaced = append(m.displaced, displacement{id: d.ID, claim: d.Claim, from: d.From, home: d.Home, fromSeat: d.FromSeat, seat: d.Seat})
 	}
 	return m
+}
+
+// lease is nil for what is none and has no user data.
+func (image *AllocationImage) lease() *lease {
+	r := image.Request
+	if image.TTL == 0 && len(r.Data)+len(image.Data) == 0 {
+		return nil
+	}
+	return &lease{
+		asked: r.TTL, ttl: image.TTL, expires: image.Expires, revokedBy: image.RevokedBy, unclaimed: image.Unclaimed,
+		askedData: r.Data, data: image.Data,
+	}
 }
 
 // load rebuilds a claim at a node.

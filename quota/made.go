@@ -62,6 +62,9 @@ func (l *Ledger) roomForSprouts(a *Allocation) *Error {
 	more := map[*tree]int{}
 	for _, s := range sprouts {
 		more[s.tree]++
+		if n := (len(s.tree.byPath) + more[s.tree]) * len(s.tree.resources); n > l.bounds.Cells {
+			return refuse(Full, "claims", "with the nodes that the request needs tree %s would have %d nodes times resources; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, l.bounds.Cells)
+		}
 		if n := len(s.tree.byPath) + more[s.tree]; n > l.bounds.NodesPerTree {
 			return refuse(Full, "claims", "with the nodes that the request needs tree %s would have %d; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, l.bounds.NodesPerTree)
 		}

@@ -29,6 +29,9 @@ func (l *Ledger) place(request Allocate) (*Allocation, *Error) {
 	if err := a.checkSoft(); err != nil {
 		return nil, err
 	}
+	if err := a.settleLease(request); err != nil {
+		return nil, err
+	}
 	return a, l.roomForSprouts(a)
 }
 
@@ -78,6 +81,9 @@ func (l *Ledger) checkRequest(request Allocate) *Error {
 		return refuse(Invalid, "claims", "the request has %d claims; 1 to %d are allowed", n, l.bounds.Claims)
 	}
 	if err := l.checkMode(request); err != nil {
+		return err
+	}
+	if err := l.checkLease(request); err != nil {
 		return err
 	}
 	if err := l.checkPrincipal(request.Principal); err != nil {

@@ -137,6 +137,9 @@ func (l *Ledger) checkKept(draft *tree, field string) *Error {
 	if n := draft.size(); n > l.bounds.NodesPerTree {
 		return refuse(Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, l.bounds.NodesPerTree)
 	}
+	if n := draft.size() * len(draft.resources); n > l.bounds.Cells {
+		return refuse(Full, field, "with the nodes that were made on demand tree %s would have %d nodes times resources; at most %d are allowed", draft.name, n, l.bounds.Cells)
+	}
 	var err *Error
 	draft.root.walk(func(n *node) bool {
 		if n.made && n.path != n.from.path {

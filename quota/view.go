@@ -88,6 +88,8 @@ func (v View) DryRun(c Command) Outcome {
 		return v.dryAllocate(c)
 	case Release:
 		return l.releasable(c.ID)
+	case Renew:
+		return v.dryRenew(c)
 	case Confirm:
 		return l.confirmable(c.ID)
 	case Cancel:
@@ -129,6 +131,15 @@ func (v View) dryAllocate(c Allocate) Outcome {
 		}
 	}
 	return Outcome{Decision: &decision}
+}
+
+// dryRenew answers the record as it is: a renewal changes nothing but its times and data.
+func (v View) dryRenew(c Renew) Outcome {
+	a, refused := v.ledger.renewable(c)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	return Outcome{Allocation: a}
 }
 
 // placements says where the claims of an admitted allocation would be counted.

@@ -24,6 +24,7 @@ var refusalCodes = map[quota.Kind]connect.Code{
 	quota.InUse:            connect.CodeFailedPrecondition,
 	quota.Full:             connect.CodeResourceExhausted,
 	quota.Forbidden:        connect.CodePermissionDenied,
+	quota.FenceMismatch:    connect.CodeAborted,
 }
 
 // accidentCodes is the same for what keeps a node from serving.
