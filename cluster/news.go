@@ -18,6 +18,9 @@ const FeedSize = fsm.FeedSize
 // After is the position behind everything that the entry of an index did: the one to read news from after a read.
 func After(index uint64) Position { return fsm.After(index) }
 
+// Latest is the position behind everything that a node has applied when it is asked.
+func Latest() Position { return fsm.Latest() }
+
 // News answers at most so many facts behind a position, at least one, from what this node has applied; the bulletin says
 // where to go on and when. Any node can. The error says Forgotten if the position is too far back.
 func (n *Node) News(after Position, most int) (Bulletin, error) {

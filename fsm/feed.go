@@ -29,6 +29,9 @@ type Position struct {
 // After is the position behind everything that the entry of an index did.
 func After(index uint64) Position { return Position{index, math.MaxUint32} }
 
+// Latest is the position behind everything that is applied when the feed is asked.
+func Latest() Position { return Position{math.MaxUint64, math.MaxUint32} }
+
 // Compare is negative if p comes before another position, positive if behind it.
 func (p Position) Compare(other Position) int {
 	return cmp.Or(cmp.Compare(p.Index, other.Index), cmp.Compare(p.Number, other.Number))
@@ -112,6 +115,9 @@ func (f *feed) get(i int) News { return f.ring[(f.first+i)%len(f.ring)] }
 func (f *feed) read(after Position, most int) (Bulletin, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if after == Latest() {
+		after = f.last
+	}
 	if after.Compare(f.forgotten) < 0 {
 		return Bulletin{}, fmt.Errorf("%w: it begins behind fact %d of entry %d", ErrForgotten, f.forgotten.Number, f.forgotten.Index)
 	}

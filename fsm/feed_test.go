@@ -93,6 +93,9 @@ func TestAReaderWaitsForMore(t *testing.T) {
 	if quiet, err := f.News(b.Next, 10); err != nil || quiet.Next != After(11) {
 		t.Errorf("the reader stays at %v, %v", quiet.Next, err)
 	}
+	if latest, err := f.News(Latest(), 10); err != nil || len(latest.News) != 0 || latest.Next != After(11) {
+		t.Errorf("the latest: %+v, %v", latest, err)
+	}
 	applyData(f, 12, holdAndEnd(t, 1, 2))
 	<-b.Changed
 	if got := endings(t, f, b.Next); len(got) != 1 || got[0].Index != 12 {
