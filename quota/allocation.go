@@ -27,7 +27,12 @@ type particulars struct {
 	preempted  []Preempted
 	// displaced are the claims that a reservation moved, in that order, so that Cancel can put them back.
 	displaced []displacement
-	lease     *lease // nil for most
+	// waitFor, keep and priority are what the request said about the queue.
+	waitFor, keep Span
+	priority      int64
+	// waiting is its place in the queue; nil unless it waits. Never changed in place.
+	waiting *waiting
+	lease   *lease // nil for most
 }
 
 // displacement is a claim that was moved from its place, or an allocation that was preempted from there.
@@ -81,6 +86,8 @@ func (a *Allocation) state() State {
 	switch {
 	case a.ended != nil:
 		return a.ended.state
+	case a.waits():
+		return Waiting
 	case a.more != nil && a.more.until != 0:
 		return Reserved
 	}
@@ -157,6 +164,7 @@ func (a *Allocation) Info() AllocationInfo {
 	}
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
+		m.addQueueTo(&info)
 	}
 	b := a.lease()
 	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, append([]Label(nil), b.data...)
@@ -197,7 +205,7 @@ func (a *Allocation) is(request Allocate) bool {
 	if a.more != nil {
 		first = *a.more
 	}
-	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.principal.is(request.Principal) {
+	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.queues(request) || !first.principal.is(request.Principal) {
 		return false
 	}
 	if b := a.lease(); b.asked != request.TTL || a.ended == nil && !slices.Equal(b.askedData, request.Data) {

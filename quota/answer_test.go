@@ -22,7 +22,7 @@ func (p *player) outcome(c quota.Command, out quota.Outcome) {
 		p.say("refused %s: %s", out.Refused.Kind, out.Refused.Error())
 	case out.Configuration != nil:
 		p.configuration(*out.Configuration, repeated)
-	case out.Decision != nil && out.Allocation == nil:
+	case out.Decision != nil && (out.Allocation == nil || out.Decision.Waiting):
 		p.say("%s%s", out.Decision.Explain(), repeated)
 		p.wouldPlace(*out.Decision)
 	case out.Decision != nil:
@@ -65,6 +65,7 @@ func (p *player) preempted(d quota.Decision) {
 var stateWords = map[quota.State]string{
 	quota.Held: "held", quota.Reserved: "reserved", quota.Released: "released", quota.Expired: "expired",
 	quota.WasPreempted: "preempted", quota.Cancelled: "cancelled",
+	quota.Waiting: "waiting", quota.TimedOut: "timed out", quota.Abandoned: "abandoned",
 }
 
 func (p *player) configuration(c quota.Configuration, repeated string) {
@@ -127,6 +128,8 @@ func (p *player) read(word string, args []string) error {
 		for _, t := range v.Trees() {
 			p.say("%s: policy %s, %d resources, %d nodes, %d claims held", t.Name, t.Policy, len(t.Resources), t.Nodes, t.Claims)
 		}
+	case "queue":
+		p.queue(v, args)
 	case "list":
 		p.list(v, args)
 	case "get":
@@ -141,7 +144,11 @@ func (p *player) read(word string, args []string) error {
 		p.due(v)
 	case "counts":
 		c := v.Counts()
-		p.say("%d trees, %d nodes, %d held, %d ended", c.Trees, c.Nodes, c.Held, c.Ended)
+		waiting := ""
+		if c.Waiting > 0 {
+			waiting = fmt.Sprintf(", %d waiting", c.Waiting)
+		}
+		p.say("%d trees, %d nodes, %d held, %d ended%s", c.Trees, c.Nodes, c.Held, c.Ended, waiting)
 	default:
 		return fmt.Errorf("what is %q?", word)
 	}
@@ -295,13 +302,22 @@ func (p *player) get(v quota.View, id string) {
 
 func (p *player) allocation(a quota.AllocationInfo) {
 	text := fmt.Sprintf("%s, fence %d:", a.ID, a.Fence)
+	if a.Fence == 0 {
+		text = a.ID + ":"
+	}
 	for _, c := range a.Claims {
 		text += " " + quota.Place(c.Tree, c.Node)
 		for _, component := range c.Amounts {
 			text += fmt.Sprintf(" %s=%d", component.Resource, component.Amount)
 		}
 	}
-	text += labelWords(a.Labels) + ", granted " + moment(a.GrantedAt, a.GrantedWall)
+	text += labelWords(a.Labels)
+	if a.Fence > 0 {
+		text += ", granted " + moment(a.GrantedAt, a.GrantedWall)
+	}
+	if a.Waiting != nil {
+		text += waits(a)
+	}
 	text += p.particulars(a) + lease(a)
 	if a.Ended {
 		text += ", ended " + moment(a.EndedAt, a.EndedWall)
@@ -327,7 +343,7 @@ func (p *player) particulars(a quota.AllocationInfo) string {
 	if a.Forced {
 		text += ", forced"
 	}
-	if a.State != quota.Held && a.State != quota.Released {
+	if a.State != quota.Held && a.State != quota.Released && a.State != quota.Waiting {
 		text += ", " + stateWords[a.State]
 	}
 	if a.State == quota.Reserved {

@@ -103,6 +103,7 @@ func (n *node) settle() {
 	}
 	n.borrows = n.policy.Borrowing()
 	n.special = n.borrows != BorrowNothing || n.parent != nil && n.parent.special
+	n.strict = n.queuesStrictly()
 	n.settleDefaults()
 	n.ceilings = make([]Amount, len(n.limits))
 	for r := range n.limits {
@@ -133,4 +134,12 @@ func (n *node) settleDefaults() {
 		own[n.tree.resource(d.Resource).index] = d.Limit
 	}
 	n.fallbacks = own
+}
+
+// queuesStrictly is what the node says of its queueing, or else its parent.
+func (n *node) queuesStrictly() bool {
+	if n.spec.Queueing == InheritQueueing {
+		return n.parent != nil && n.parent.strict
+	}
+	return n.spec.Queueing == Strict
 }

@@ -137,6 +137,13 @@ func (l *Ledger) checkDue() error {
 			return fmt.Errorf("allocation %q ends at %d, but nobody waits for that", a.id, at)
 		}
 	}
+	for w := range l.queue.all.from(firstTurn) {
+		expected++
+		place := w.record.more.waiting
+		if i, waits := l.due.queue.at[dueKey{dueWaiter, place.arrival}]; !waits || l.due.queue.list[i].at != place.endsAt() {
+			return fmt.Errorf("request %q leaves the queue at %d, but nobody waits for that", w.record.id, place.endsAt())
+		}
+	}
 	if waiting := l.due.queue.Len(); waiting != expected || len(l.due.queue.at) != expected {
 		return fmt.Errorf("%d instants are to be waited for, but %d are", expected, waiting)
 	}

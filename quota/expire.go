@@ -33,7 +33,9 @@ func (l *Ledger) happen(k dueKey) (restored []string) {
 	case dueAllocation:
 		a, _ := l.held.Get(k.number)
 		return l.lapse(a)
-	case dueWaiter, dueItem:
+	case dueWaiter:
+		l.giveUp(l.queue.byArrival[k.number])
+	case dueItem:
 	}
 	return nil
 }

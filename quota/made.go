@@ -110,16 +110,17 @@ func (l *Ledger) vacate(n *node) {
 }
 
 // sweep lets nodes made on demand vanish where nothing is held any more. It runs at the end of a command, when nothing can
-// be taken back.
-func (l *Ledger) sweep() {
+// be taken back. It answers whether any did.
+func (l *Ledger) sweep() (any bool) {
 	for _, n := range l.vacated {
 		for n.made && n.idle() && n.tree.byPath[n.path] == n {
 			l.detach(n)
-			n = n.parent
+			n, any = n.parent, true
 		}
 	}
 	l.vacated = nil
+	return any
 }
 
-// idle is true if no claim is counted at the node or belongs there, and nothing is below.
-func (n *node) idle() bool { return n.claims+n.homes == 0 && len(n.children) == 0 }
+// idle is true if no claim is counted at the node or belongs there, nobody waits for room there, and nothing is below.
+func (n *node) idle() bool { return n.claims+n.homes+len(n.lines)+len(n.children) == 0 }

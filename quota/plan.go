@@ -82,6 +82,7 @@ func (l *Ledger) planWishes(wishes []wish) plan {
 		for _, s := range steps {
 			l.install(s)
 		}
+		l.requeueTrees(steps)
 	}
 	p.effects = func() *Effects { return l.effects(steps) }
 	return p

@@ -68,6 +68,7 @@ func (p *player) perform(words, body []string) error {
 		c, err := parseCommand(words, body)
 		if err == nil {
 			p.outcome(c, p.ledger.Apply(p.now, c))
+			p.happened(c)
 		}
 		return err
 	}
@@ -82,7 +83,7 @@ func (p *player) setBounds(args []string) error {
 		"claims": &b.Claims, "labels": &b.Labels, "held": &b.Held, "ended": &b.Ended, "revisions": &b.Revisions,
 		"trees-per-change": &b.TreesPerChange, "principals": &b.Principals, "groups": &b.Groups, "admins": &b.Admins,
 		"moves": &b.Moves, "events": &b.Events, "history-nodes": &b.HistoryNodes, "cells": &b.Cells, "items": &b.Items, "items-of-one": &b.ItemsOfOne, "picks": &b.Picks,
-		"turns": &b.Turns, "data": &b.Data,
+		"turns": &b.Turns, "data": &b.Data, "waiting": &b.Waiting,
 	}
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")

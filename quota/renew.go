@@ -1,10 +1,15 @@
 package quota
 
-// renew extends a lease from now on, and changes its user data.
+// renew extends a lease from now on, and changes its user data; it keeps a request in the queue.
 func (l *Ledger) renew(c Renew) Outcome {
 	a, refused := l.renewable(c)
 	if refused != nil {
 		return Outcome{Refused: refused}
+	}
+	if a.waits() {
+		w := l.waiterOf(a)
+		l.sign(w)
+		return Outcome{Allocation: w.record}
 	}
 	return Outcome{Allocation: l.refile(l.renewed(a, c))}
 }
@@ -21,6 +26,10 @@ func (l *Ledger) renewable(c Renew) (*Allocation, *Error) {
 		return nil, refuse(Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.how())
 	case c.Fence != 0 && c.Fence != a.fence:
 		return nil, refuse(FenceMismatch, "fence", "allocation %q has fence %d, not %d: another grant took the place of that one; stop using what it held", a.id, a.fence, c.Fence)
+	case a.waits() && (c.TTL != 0 || len(c.Data)+len(c.Items) > 0):
+		return nil, refuse(Invalid, "id", "request %q waits and holds nothing yet: a renewal keeps it in the queue; leave TTL, data and items out", a.id)
+	case a.waits():
+		return a, nil
 	case a.state() == Reserved:
 		return nil, refuse(InUse, "id", "allocation %q is a reservation, which ends at %d ms of ledger time whatever is renewed; confirm it first", a.id, a.more.until)
 	case c.TTL != 0 && a.lease().ttl == 0:

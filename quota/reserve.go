@@ -30,6 +30,8 @@ func (l *Ledger) confirmable(id string) Outcome {
 		return out
 	case a.ended != nil:
 		return Outcome{Refused: refuse(Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.how())}
+	case a.waits():
+		return Outcome{Refused: refuse(InUse, "id", "request %q waits and holds nothing that could be confirmed; wait until it is granted, or cancel it", a.id)}
 	case a.state() == Held:
 		return Outcome{Allocation: a.relocated(), Repeated: true}
 	case a.more.until <= l.now.At:
@@ -38,11 +40,14 @@ func (l *Ledger) confirmable(id string) Outcome {
 	return Outcome{Allocation: a}
 }
 
-// cancel ends a reservation and puts back what it displaced.
+// cancel ends a reservation and puts back what it displaced; a request that waits leaves the queue.
 func (l *Ledger) cancel(c Cancel) Outcome {
 	out := l.cancellable(c.ID)
 	if out.Refused != nil || out.Repeated {
 		return out
+	}
+	if a := out.Allocation; a.waits() {
+		return Outcome{Allocation: l.drop(l.waiterOf(a), Cancelled, "")}
 	}
 	ended, restored := l.undo(out.Allocation, Cancelled)
 	return Outcome{Allocation: ended, Restored: restored}

@@ -73,6 +73,12 @@ func lease(a quota.AllocationInfo) string {
 	if a.ExpiresAt > 0 {
 		text += " until " + inWords(quota.Span(a.ExpiresAt))
 	}
+	if a.Unclaimed {
+		text += " unclaimed"
+	}
+	if a.RevokedBy != "" {
+		text += ", revoked for " + a.RevokedBy
+	}
 	for _, pair := range a.Data {
 		text += fmt.Sprintf(", data %s=%s", pair.Key, pair.Value)
 	}

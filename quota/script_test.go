@@ -25,6 +25,7 @@ import (
 //	rollback REVISION [META]
 //	delete TREE [META]
 //	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME] [@reserve=DURATION] [@force] [@ttl=DURATION] [data.KEY=VALUE]…
+//	         [@wait[=DURATION]] [@keep=DURATION] [@rank=NUMBER]                           rank orders the queue
 //	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…
 //	release ID | confirm ID | cancel ID | expire NUMBER
 //	dry COMMAND                        say what a command would do
@@ -32,8 +33,9 @@ import (
 //	freeze                             go on with a ledger loaded from an image of this one
 //	bounds NAME=NUMBER…                begin anew with other bounds
 //	users TREE [NAME] | groups TREE [NAME]
+//	queue [AT] [resource=NAME]         who waits, where, and why
 //	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
-//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored] [id=ID]
+//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped] [id=ID]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
 //	due                                when the next reservation lapses
 //
@@ -322,6 +324,9 @@ func (p *parser) attributeOf(r *quota.Allocate, key, value string) {
 		return
 	}
 	c := &r.Claims[len(r.Claims)-1]
+	if p.wait(r, key, value) {
+		return
+	}
 	switch key {
 	case "@priority":
 		c.Priority = int64(p.amount(value))

@@ -166,6 +166,7 @@ func (r *restoring) commit() []string {
 		l.due.add(r.revived[i])
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
 		l.fact(FactRestored, r.revived[i])
+		l.took(r.revived[i])
 		restored = append(restored, p.ID)
 	}
 	return restored

@@ -17,6 +17,7 @@ func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	l.due.drop(dueKey{dueAllocation, a.fence})
 	l.inter(&t.Allocation)
 	l.fact(FactEnded, &t.Allocation)
+	l.freed(a)
 	return &t.Allocation
 }
 
@@ -67,6 +68,9 @@ func (a *Allocation) how() string {
 		}
 		return " (not confirmed in time)"
 	case Cancelled:
+		if a.ended.by != "" {
+			return " (cancelled by " + a.ended.by + ")"
+		}
 		return " (cancelled)"
 	case TimedOut:
 		return " (not granted in time)"

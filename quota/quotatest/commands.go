@@ -151,7 +151,7 @@ func spoilAllocate(t *rapid.T, c *quota.Allocate) {
 	first := &c.Claims[0]
 	switch Die(t, 9, "how") {
 	case 7:
-		c.Mode = quota.Force + 1
+		c.Mode = quota.Wait + 1
 	case 8:
 		c.ReserveFor = pick(t, []quota.Span{0, -1, quota.MaxReserve + 1}, "bad span") + quota.Span(quota.Reserve-c.Mode)
 	case 0:
