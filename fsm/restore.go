@@ -129,6 +129,8 @@ func add(loader *quota.Loader, record *logv1.Record) error {
 		return loader.AddHeld(decodeAllocation(part.Held, false))
 	case *logv1.Record_Ended:
 		return loader.AddEnded(decodeAllocation(part.Ended, true))
+	case *logv1.Record_Waiting:
+		return loader.AddWaiting(decodeWaiting(part.Waiting))
 	case *logv1.Record_Event:
 		return loader.AddEvent(decodeEvent(part.Event))
 	}

@@ -11,6 +11,7 @@ func encodeWaiting(w quota.WaitingImage) *logv1.WaitingRecord {
 		SinceMs: int64(w.Since.At), SinceWallMs: w.Since.Wall, UntilMs: int64(w.Until), KeepUntilMs: int64(w.KeepUntil),
 		Line: &logv1.LineRecord{
 			Node: w.Line.Node, Resource: w.Line.Resource, Tree: w.Line.Tree, State: w.Line.State, Item: w.Line.Item,
+			HolderKind: uint32(w.Line.Holder.Kind), Holder: w.Line.Holder.Name,
 		},
 		HeadSinceMs: int64(w.HeadSince),
 	}
@@ -24,6 +25,7 @@ func decodeWaiting(r *logv1.WaitingRecord) quota.WaitingImage {
 		Until: quota.Instant(r.GetUntilMs()), KeepUntil: quota.Instant(r.GetKeepUntilMs()),
 		Line: quota.LineImage{
 			Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(), Item: line.GetItem(),
+			Holder: quota.Holder{Kind: quota.HolderKind(min(line.GetHolderKind(), 255)), Name: line.GetHolder()},
 		},
 		HeadSince: quota.Instant(r.GetHeadSinceMs()),
 	}
