@@ -75,6 +75,9 @@ func newAllocation(claims []Claim) *Allocation {
 	return a
 }
 
+// ID is the name that the caller gave it.
+func (a *Allocation) ID() string { return a.id }
+
 // Fence is the token of the grant.
 func (a *Allocation) Fence() uint64 { return a.fence }
 
