@@ -25,8 +25,8 @@ import (
 // maxResponse bounds the bytes of one answer; the largest that a server sends are pages of a thousand records.
 const maxResponse = 64 << 20
 
-// Client reaches the services of one cluster. It is safe for concurrent use and needs no closing; it has a goroutine only
-// while there are leases to renew.
+// Client reaches the services of one cluster. It is safe for concurrent use and needs no closing; it has goroutines
+// (two at most) only while there are leases to renew.
 //
 // Calls answer *connect.Error as the server sent it, wrapped when several attempts were made: use connect.CodeOf and
 // DecisionOf on it, never its text.

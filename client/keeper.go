@@ -30,10 +30,13 @@ type keeper struct {
 	faults  int                  // attempts in a row that did not get through
 	running bool
 	wake    chan struct{} // has a token when due has changed
+	lookout lookout
 }
 
 func newKeeper(c *Client) *keeper {
-	return &keeper{client: c, due: map[*Lease]time.Time{}, wake: make(chan struct{}, 1)}
+	k := &keeper{client: c, due: map[*Lease]time.Time{}, wake: make(chan struct{}, 1)}
+	k.lookout = lookout{keeper: k, watched: map[string]*Lease{}}
+	return k
 }
 
 // add begins to renew a lease that has a TTL.
@@ -41,6 +44,7 @@ func (k *keeper) add(l *Lease, due time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.due[l] = due
+	k.lookout.add(l, l.ttl())
 	if !k.running {
 		k.running = true
 		go k.run()
@@ -53,7 +57,18 @@ func (k *keeper) drop(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.due, l)
+	k.lookout.drop(l)
 	k.stir()
+}
+
+// hurry renews a lease now, if it is kept.
+func (k *keeper) hurry(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l, watched := k.lookout.watched[id]; watched {
+		k.due[l] = time.Now()
+		k.stir()
+	}
 }
 
 // stir must be called with mu held.

@@ -231,6 +231,34 @@ func TestRevoked(t *testing.T) {
 	})
 }
 
+// TestLongLeasesAreTold: a holder does not wait for its next renewal to learn that it has to give way.
+func TestLongLeasesAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		c := p.client(t)
+		var leases []*client.Lease
+		for i := range 3 {
+			leases = append(leases, acquire(t, c, account(fmt.Sprintf("l%d", i), time.Hour)))
+		}
+		for i, l := range leases {
+			time.Sleep(10*time.Second + 5*time.Minute)
+			p.set(func() {
+				p.gone = map[string]bool{fmt.Sprintf("n%d", i+1): true}
+				p.cuts = 1
+				p.change(l.ID(), func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+30_000 })
+				p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, p.held[l.ID()])
+			})
+			began := time.Now()
+			<-l.Revoked()
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("%s was told after %v", l.ID(), took)
+			}
+			<-l.Context().Done()
+			lostHow(t, l, client.Preempted)
+		}
+	})
+}
+
 // TestTheServersSayThatItIsLost: then the context ends at once.
 func TestTheServersSayThatItIsLost(t *testing.T) {
 	for how, happens := range map[client.How]func(*playground){

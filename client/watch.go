@@ -24,7 +24,12 @@ const watchSilence = 20 * time.Second
 func (c *Client) Watch(
 	ctx context.Context, request *quoratev1.WatchAllocationsRequest, report func(*quoratev1.WatchAllocationsResponse) error,
 ) error {
-	w := &watch{client: c, from: proto.CloneOf(request), report: report, heard: time.Now()}
+	return (&watch{client: c, from: proto.CloneOf(request), report: report}).follow(ctx)
+}
+
+// follow reads streams, one after the other.
+func (w *watch) follow(ctx context.Context) error {
+	w.heard = time.Now()
 	pause := pauses()
 	for {
 		heard := w.heard
@@ -36,10 +41,10 @@ func (c *Client) Watch(
 			return w.refused
 		case isFinal(err):
 			return err
-		case time.Since(w.heard) > c.patience:
+		case time.Since(w.heard) > w.client.patience:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		c.notice(err)
+		w.client.notice(err)
 		if w.heard.After(heard) {
 			pause = pauses()
 		}
