@@ -58,14 +58,15 @@ func WithMargin(margin time.Duration) AcquireOption {
 // Errors: *DeniedError if it can never fit, or was not to wait; *TimedOutError if it waited in vain; ErrUnavailable if no
 // server answered; ErrLost if it ended while it waited; context.Canceled; and any other answer as the server sent it.
 func (c *Client) Acquire(ctx context.Context, request *quoratev1.AllocateRequest, options ...AcquireOption) (*Lease, error) {
-	a := &acquisition{client: c, began: time.Now(), report: func(Progress) {}}
-	for _, option := range options {
-		option(a)
-	}
-	if err := a.prepare(ctx, request); err != nil {
+	a, err := c.acquisition(ctx, request, options)
+	if err != nil {
 		return nil, err
 	}
-	lease, err := a.wait(ctx)
+	answer, sent, err := a.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lease, err := a.lease(ctx, answer, sent)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,30 @@ func (c *Client) Acquire(ctx context.Context, request *quoratev1.AllocateRequest
 	return lease, nil
 }
 
-// acquisition is one call of Acquire.
+// Wait asks for an allocation and waits for it as Acquire does, with the same errors, but leaves it to the caller to renew
+// what it answers.
+func (c *Client) Wait(
+	ctx context.Context, request *quoratev1.AllocateRequest, options ...AcquireOption,
+) (*quoratev1.AllocateResponse, error) {
+	a, err := c.acquisition(ctx, request, options)
+	if err != nil {
+		return nil, err
+	}
+	answer, _, err := a.wait(ctx)
+	return answer, err
+}
+
+func (c *Client) acquisition(
+	ctx context.Context, request *quoratev1.AllocateRequest, options []AcquireOption,
+) (*acquisition, error) {
+	a := &acquisition{client: c, began: time.Now(), report: func(Progress) {}}
+	for _, option := range options {
+		option(a)
+	}
+	return a, a.prepare(ctx, request)
+}
+
+// acquisition is one call of Acquire or Wait.
 type acquisition struct {
 	client  *Client
 	request *quoratev1.AllocateRequest
@@ -91,7 +115,7 @@ func (a *acquisition) prepare(ctx context.Context, request *quoratev1.AllocateRe
 	a.request = proto.CloneOf(named(request))
 	switch request.GetMode() {
 	case quoratev1.Mode_MODE_UNSPECIFIED, quoratev1.Mode_MODE_WAIT:
-		a.request.Mode, a.request.PollMs = quoratev1.Mode_MODE_WAIT, pollTime.Milliseconds()
+		a.request.Mode = quoratev1.Mode_MODE_WAIT
 	case quoratev1.Mode_MODE_REJECT, quoratev1.Mode_MODE_FORCE:
 	case quoratev1.Mode_MODE_DRY_RUN, quoratev1.Mode_MODE_RESERVE:
 		return fmt.Errorf("client: %v makes no lease: leave the mode out, or call Allocations.Allocate", request.GetMode())
@@ -104,20 +128,21 @@ func (a *acquisition) prepare(ctx context.Context, request *quoratev1.AllocateRe
 
 func (a *acquisition) waits() bool { return a.request.GetMode() == quoratev1.Mode_MODE_WAIT }
 
-// wait asks until the request is granted, or will not be.
-func (a *acquisition) wait(ctx context.Context) (*Lease, error) {
+// wait asks until the request is granted, or will not be. It says when the question was sent that was answered.
+func (a *acquisition) wait(ctx context.Context) (granted *quoratev1.AllocateResponse, sent time.Time, err error) {
 	for {
 		answer, sent, err := a.ask(ctx)
 		if err != nil {
-			return nil, a.failure(ctx, err)
+			return nil, sent, a.failure(ctx, err)
 		}
 		if answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
-			return a.lease(ctx, answer, sent)
+			return answer, sent, nil
 		}
 		a.last = answer
+		a.request.PollMs = pollTime.Milliseconds() // the first question does not wait, so that the caller knows soon
 		a.report(Progress{time.Since(a.began), answer.GetAllocation(), answer.GetDecision()})
 		if err := rest(ctx, pollPause-time.Since(sent)); err != nil {
-			return nil, a.failure(ctx, err)
+			return nil, sent, a.failure(ctx, err)
 		}
 	}
 }
