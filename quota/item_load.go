@@ -104,8 +104,8 @@ func (c *placedClaim) loadItems(image AllocationImage, i int) error {
 			continue
 		}
 		held := heldItem{resource: h.Resource, name: h.Name}
-		if n := len(c.held()); n > 0 && compareHeld(c.held()[n-1], held) >= 0 {
-			return fmt.Errorf("item %s is out of order, or held twice", h.Name)
+		if n := len(c.held()); n > 0 && compareHeld(c.held()[n-1], held) >= 0 || c.pickOf(h.Resource).Resource == "" {
+			return fmt.Errorf("item %s is out of order, held twice, or was not asked for", h.Name)
 		}
 		c.more.items.held = append(c.more.items.held, held)
 	}
