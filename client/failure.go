@@ -44,7 +44,7 @@ type TimedOutError struct {
 
 // Error says how long it waited, and for what.
 func (e *TimedOutError) Error() string {
-	return fmt.Sprintf("not granted after %v: %s", e.Waited.Round(100*time.Millisecond), e.Decision.GetExplanation())
+	return fmt.Sprintf("not granted after %v: %s", e.Waited.Round(time.Second), e.Decision.GetExplanation())
 }
 
 // Unwrap is context.DeadlineExceeded if the caller's time was over, and the server's answer if the request's was.

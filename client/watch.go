@@ -84,7 +84,10 @@ func (w *watch) once(ctx context.Context) error {
 	if errors.Is(context.Cause(streaming), errSilent) {
 		err = errSilent
 	}
-	if err == nil {
+	switch {
+	case isFinal(err):
+		return err
+	case err == nil:
 		err = connect.NewError(connect.CodeUnavailable, errors.New("the stream has ended"))
 	}
 	return fmt.Errorf("%s: %w", w.client.servers.urls[index].Host, err)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -185,12 +186,15 @@ func drawPlacements(p *page, decision *quoratev1.Decision) {
 }
 
 // denied gives programs the decision in the same shape as a grant's; people read it on standard error.
-func (o *allocateOptions) denied(err error) error {
-	decision, denied := client.DecisionOf(err)
-	if !denied || o.output == outputTable {
+func (c *cli) denied(err error) error {
+	decision, found := client.DecisionOf(err)
+	if timedOut := (*client.TimedOutError)(nil); errors.As(err, &timedOut) {
+		decision, found = timedOut.Decision, true
+	}
+	if !found || c.output == outputTable {
 		return err
 	}
-	if unprinted := o.print(&quoratev1.AllocateResponse{Decision: decision}, nil); unprinted != nil {
+	if unprinted := c.print(&quoratev1.AllocateResponse{Decision: decision}, nil); unprinted != nil {
 		return unprinted
 	}
 	return err

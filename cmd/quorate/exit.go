@@ -61,12 +61,12 @@ var exitCodes = []struct {
 	{exitWaiting, "waiting", "the request is in the queue and holds nothing yet; repeat the command to come for it", nil},
 }
 
-// exitStatus ends quorate with the exit code of a command that it ran, and says nothing more.
-type exitStatus struct {
+// statusError ends quorate with the exit code of a command that it ran, and says nothing more.
+type statusError struct {
 	code int
 }
 
-func (e *exitStatus) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+func (e *statusError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
 
 // waitingError is a request that was left in the queue.
 type waitingError struct {
@@ -114,7 +114,7 @@ func exitCodeOf(err error) int {
 
 // leaseExitCode gives the exit code for what can become of leases and of waiting.
 func leaseExitCode(err error) (int, bool) {
-	status, timedOut, waiting := (*exitStatus)(nil), (*client.TimedOutError)(nil), (*waitingError)(nil)
+	status, timedOut, waiting := (*statusError)(nil), (*client.TimedOutError)(nil), (*waitingError)(nil)
 	switch {
 	case errors.As(err, &status):
 		return status.code, true
@@ -135,7 +135,7 @@ func (c *cli) report(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitOK
 	}
-	if status := (*exitStatus)(nil); errors.As(err, &status) {
+	if status := (*statusError)(nil); errors.As(err, &status) {
 		return status.code
 	}
 	c.say("quorate: %s", sentence(err))
@@ -157,6 +157,9 @@ func (c *cli) report(cmd *cobra.Command, err error) int {
 
 // sentence is what a server said, followed by its code; everything else is as it is.
 func sentence(err error) string {
+	if denied := (*client.DeniedError)(nil); errors.As(err, &denied) {
+		err = denied.Unwrap()
+	}
 	if answer, direct := err.(*connect.Error); direct { //nolint:errorlint // a wrapped one has more to say than the answer
 		return fmt.Sprintf("%s (%v)", answer.Message(), answer.Code())
 	}

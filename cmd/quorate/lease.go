@@ -115,7 +115,7 @@ func leaseText(a *quoratev1.Allocation, nowMs int64) string {
 // waitingText says where a request stands that waits.
 func waitingText(a *quoratev1.Allocation) string {
 	w := a.GetWaiting()
-	if w == nil {
+	if w.GetPosition() == 0 { // not in the queue, or not placed there yet
 		return ""
 	}
 	text := fmt.Sprintf("waits at position %d", w.GetPosition())

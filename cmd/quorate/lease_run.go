@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 const (
@@ -130,14 +129,14 @@ func (o *leaseRunOptions) acquire(ctx context.Context, signals <-chan os.Signal)
 		defer close(caught)
 		select {
 		case s := <-signals:
-			cancel(&exitStatus{exitSignal + signalNumber(s)})
+			cancel(&statusError{exitSignal + signalNumber(s)})
 		case <-granted:
 		}
 	}()
 	lease, err := o.ask(ctx)
 	close(granted)
 	<-caught
-	interrupted := (*exitStatus)(nil)
+	interrupted := (*statusError)(nil)
 	if !errors.As(context.Cause(ctx), &interrupted) {
 		return lease, o.denied(err)
 	}
@@ -174,15 +173,6 @@ func (o *leaseRunOptions) ask(ctx context.Context) (*client.Lease, error) {
 	line := newWaitingLine(o.cli)
 	defer line.end()
 	return quorate.Acquire(waiting, request, client.WithProgress(line.report), client.WithMargin(o.killAfter))
-}
-
-// denied gives programs the decision in the same shape as allocate does.
-func (o *leaseRunOptions) denied(err error) error {
-	decision, denied := client.DecisionOf(err)
-	if !denied || o.output == outputTable {
-		return err
-	}
-	return errors.Join(o.print(&quoratev1.AllocateResponse{Decision: decision}, nil), err)
 }
 
 // release gives back what is held, whatever happened.

@@ -103,16 +103,12 @@ func (w *waitingLine) end() {
 
 // progress says the place and what blocks.
 func (u units) progress(at client.Progress) string {
-	text := strings.TrimPrefix(waitingText(at.Allocation), "waits ")
-	for i, v := range at.Decision.GetViolations() {
-		if i == 0 {
-			text += ": "
-		} else {
-			text += "; "
-		}
-		text += u.violation(v)
+	var blocks []string
+	for _, v := range at.Decision.GetViolations() {
+		blocks = append(blocks, u.violation(v))
 	}
-	return text
+	stands := strings.TrimPrefix(waitingText(at.Allocation), "waits ")
+	return strings.TrimSuffix(stands+": "+strings.Join(blocks, "; "), ": ")
 }
 
 // clip cuts a text off that is too long for its line.

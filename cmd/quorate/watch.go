@@ -114,14 +114,17 @@ func (o *watchOptions) show(m *quoratev1.WatchAllocationsResponse) error {
 		return o.write(text)
 	}
 	a := m.GetAllocation()
-	change := strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_"))
-	text := fmt.Sprintf("%d.%d  %-9s  %s  %s", m.GetIndex(), m.GetNumber(), change, a.GetId(), o.units.claims(a))
+	words := []string{
+		fmt.Sprintf("%-8s", fmt.Sprintf("%d.%d", m.GetIndex(), m.GetNumber())),
+		fmt.Sprintf("%-9s", strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_"))),
+		a.GetId(), o.units.claims(a),
+	}
 	for _, more := range []string{changeText(m), waitingText(a)} {
 		if more != "" {
-			text += "  (" + more + ")"
+			words = append(words, "("+more+")")
 		}
 	}
-	return o.write([]byte(text + "\n"))
+	return o.write([]byte(strings.Join(words, "  ") + "\n"))
 }
 
 // changeText says how an allocation ended, or why it will.

@@ -30,9 +30,9 @@ func findJob(c *cli, args []string) (*exec.Cmd, error) {
 func cannotStart(c *cli, err error) error {
 	c.say("quorate: the command cannot be started: %v", err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return &exitStatus{exitNotFound}
+		return &statusError{exitNotFound}
 	}
-	return &exitStatus{exitNotExecutable}
+	return &statusError{exitNotExecutable}
 }
 
 // watchdog runs a command, and ends it with everything that it has started if its lease is lost.
@@ -95,10 +95,10 @@ func (w *watchdog) stop(job *exec.Cmd, ended <-chan error) error {
 			if !gone {
 				<-ended
 			}
-			return &exitStatus{exitLeaseLost}
+			return &statusError{exitLeaseLost}
 		}
 		if gone && errors.Is(syscall.Kill(-job.Process.Pid, 0), syscall.ESRCH) {
-			return &exitStatus{exitLeaseLost}
+			return &statusError{exitLeaseLost}
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (w *watchdog) result(job *exec.Cmd, err error) error {
 		return err
 	}
 	if status, is := job.ProcessState.Sys().(syscall.WaitStatus); is && status.Signaled() {
-		return &exitStatus{exitSignal + int(status.Signal())}
+		return &statusError{exitSignal + int(status.Signal())}
 	}
-	return &exitStatus{job.ProcessState.ExitCode()}
+	return &statusError{job.ProcessState.ExitCode()}
 }
