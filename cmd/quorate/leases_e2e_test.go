@@ -58,7 +58,9 @@ func TestLeaseRun(t *testing.T) {
 	t.Parallel()
 	f := alone(t)
 	serve(t, f)
-	slices := func() string { return run(t, "items", "ci:aws-quota-slice", "--state", "leased", "--server", f.url()).stdout }
+	slices := func() string {
+		return run(t, "items", "ci:aws-quota-slice", "--state", "leased", "--server", f.url()).stdout
+	}
 	under := func(more ...string) *process {
 		return start(t, append([]string{"lease", "run", "--server", f.url(), "--resource", "aws-quota-slice"}, more...)...)
 	}
@@ -92,7 +94,9 @@ func TestLeaseRun(t *testing.T) {
 		eventually(t, func() bool { return strings.Contains(first.stdout.String(), "ready") })
 		second := under("--id", "second", "--wait", "10m", "--", "true")
 		third := under("--id", "third", "--wait", "10m", "--", "true")
-		eventually(t, func() bool { return strings.Contains(second.stderr.String(), "waiting") && strings.Contains(third.stderr.String(), "waiting") })
+		eventually(t, func() bool {
+			return strings.Contains(second.stderr.String(), "waiting") && strings.Contains(third.stderr.String(), "waiting")
+		})
 		third.signal(t, syscall.SIGTERM)
 		if end := third.wait(t); end.code != 143 || !strings.Contains(end.stderr, "taken back") {
 			t.Errorf("interrupted while it waits: exit code %d\n%s", end.code, end.stderr)
