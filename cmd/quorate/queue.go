@@ -27,21 +27,21 @@ line of the first thing in its way; its position is the place there. What blocks
 level, and whoever comes first.`,
 		Example: `  quorate queue
   quorate queue --tree ci --node tenants/web
-  quorate queue --resource aws-account -o json`,
+  quorate queue --tree ci --resource aws-account -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.tree, "tree", "", "only requests with a claim in this tree")
 	flags.StringVar(&o.node, "node", "", "only those with a claim at this node of the tree or below it")
-	flags.StringVar(&o.resource, "resource", "", "only those that ask for this resource")
+	flags.StringVar(&o.resource, "resource", "", "only those that ask for this resource of the tree")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 	return cmd
 }
 
 func (o *queueOptions) run(ctx context.Context) error {
-	if o.node != "" && o.tree == "" {
-		return usagef("--node needs --tree: a node is a place in a tree")
+	if (o.node != "" || o.resource != "") && o.tree == "" {
+		return usagef("--node and --resource need --tree: nodes and resources are those of a tree")
 	}
 	if o.limit < 0 {
 		return usagef("--limit must not be negative")

@@ -238,6 +238,7 @@ func TestTranscripts(t *testing.T) {
 			"items reset ci --state leased --to dirty",
 			"items reset ci:aws-account --state leased",
 			"queue --node tenants",
+			"queue --resource aws-account",
 			"watch --node tenants",
 			"watch --after yesterday",
 			"watch --after 4.x",

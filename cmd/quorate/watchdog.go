@@ -45,6 +45,7 @@ type watchdog struct {
 
 func (w *watchdog) run(job *exec.Cmd, environment []string) error {
 	job.Env = append(os.Environ(), environment...)
+	defer lendTerminal(w.in, job)()
 	if err := job.Start(); err != nil {
 		return cannotStart(w.cli, err)
 	}
