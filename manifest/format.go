@@ -52,7 +52,14 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	v.addFlag("require-reason", t.GetRequireReason())
 	v.addFlag("maintenance", t.GetMaintenance())
 	v.addFilled("labels", textsValue(t.GetLabels()))
-	v.add("resources", resourcesValue(units))
+	v.addFilled("leases", leasesValue(t.GetLeases()))
+	v.addText("queueing", queueings[t.GetQueueing()])
+	v.addSpan("overtake", t.GetOvertakeMs())
+	resources, err := resourcesValue(t.GetResources())
+	if err != nil {
+		return value{}, err
+	}
+	v.add("resources", resources)
 	f := formatter{units: units, families: families}
 	root := &quoratev1.Node{
 		Limits:       t.GetLimits(),
@@ -64,14 +71,22 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	return v, f.addRest(&v, root)
 }
 
-func resourcesValue(units map[string]quoratev1.Unit) value {
+func resourcesValue(resources []*quoratev1.Resource) (value, error) {
 	v := value{kind: kindMap}
-	for _, name := range slices.Sorted(maps.Keys(units)) {
-		unit := value{kind: kindMap}
-		unit.addText("unit", UnitName(units[name]))
-		v.add(name, unit)
+	byName := func(a, b *quoratev1.Resource) int { return cmp.Compare(a.GetName(), b.GetName()) }
+	for _, r := range slices.SortedFunc(slices.Values(resources), byName) {
+		what := value{kind: kindMap}
+		switch itemized := r.GetUnit() == quoratev1.Unit_UNIT_ITEMS; {
+		case itemized != (r.GetItems() != nil):
+			return value{}, fmt.Errorf("resource %q has the unit %s, and items: %v", r.GetName(), UnitName(r.GetUnit()), r.GetItems() != nil)
+		case itemized:
+			what.add("items", itemsValue(r.GetItems()))
+		default:
+			what.addText("unit", UnitName(r.GetUnit()))
+		}
+		v.add(r.GetName(), what)
 	}
-	return v
+	return v, nil
 }
 
 // familiesOf gives the children of every path, sorted; those of the root have the empty path.
@@ -114,6 +129,7 @@ func (f formatter) node(n *quoratev1.Node) (value, error) {
 	v.addText("policy", n.GetPolicy())
 	v.addFlag("hard", n.GetHard())
 	v.addFilled("labels", textsValue(n.GetLabels()))
+	v.addText("queueing", queueings[n.GetQueueing()])
 	return v, f.addRest(&v, n)
 }
 

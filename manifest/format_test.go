@@ -179,6 +179,10 @@ func sorted(t *quoratev1.Tree) *quoratev1.Tree {
 		slices.Sort(n.GetAdmins())
 	}
 	slices.SortFunc(c.GetNodes(), func(a, b *quoratev1.Node) int { return strings.Compare(a.GetPath(), b.GetPath()) })
+	for _, r := range c.GetResources() {
+		slices.Sort(r.GetItems().GetNames())
+		slices.SortFunc(r.GetItems().GetTurns(), byState)
+	}
 	slices.SortFunc(c.GetResources(), func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return c
 }
@@ -196,11 +200,18 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 			Maintenance:   rapid.Bool().Draw(t, "maintenance"),
 			Applications:  applications().Draw(t, "applications"),
 			Admins:        names(0, 3).Draw(t, "admins"),
+			Leases:        leaseSettings().Draw(t, "leases"),
+			Queueing:      queueingWords().Draw(t, "queueing"),
+			OvertakeMs:    spans(maxOvertake.Milliseconds()).Draw(t, "overtake"),
 		}
 		units := map[string]quoratev1.Unit{}
 		for _, name := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}`), 1, 4, rapid.ID).Draw(t, "resources") {
-			units[name] = rapid.SampledFrom([]quoratev1.Unit{count, milli, octet}).Draw(t, "unit")
-			tree.Resources = append(tree.Resources, &quoratev1.Resource{Name: name, Unit: units[name]})
+			units[name] = rapid.SampledFrom([]quoratev1.Unit{count, milli, octet, quoratev1.Unit_UNIT_ITEMS}).Draw(t, "unit")
+			r := &quoratev1.Resource{Name: name, Unit: units[name]}
+			if r.GetUnit() == quoratev1.Unit_UNIT_ITEMS {
+				r.Items = itemSpecs().Draw(t, "items")
+			}
+			tree.Resources = append(tree.Resources, r)
 		}
 		tree.Limits = limits(units).Draw(t, "limits")
 		tree.Defaults = limits(units).Draw(t, "defaults")
@@ -223,6 +234,7 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 				Applications: applications().Draw(t, "applications"),
 				Admins:       names(0, 3).Draw(t, "admins"),
 				Principals:   rapid.SliceOfN(principals(units), 0, 2).Draw(t, "principals"),
+				Queueing:     queueingWords().Draw(t, "queueing"),
 			})
 		}
 		tree.Nodes = rapid.Permutation(tree.GetNodes()).Draw(t, "order")

@@ -8,6 +8,7 @@
 //	    policy: strict
 //	    resources:
 //	      cores: {unit: count} # or milli, or bytes
+//	      account: {items: {names: [one, two], ttl: 30m}}
 //	    limits: {cores: unlimited}
 //	    nodes:
 //	      atlas:
@@ -18,9 +19,11 @@
 //	          - users: [ann, bob] # each of them
 //	            limits: {cores: 5}
 //
-// All keys of a tree: policy, forest, require-reason, maintenance, labels, resources, limits, defaults, applications,
-// admins, principals, moves and nodes; all keys of a node: policy, hard, labels, limits, defaults, borrow, lend,
-// applications, admins, principals and nodes. What they mean is said at the messages Tree and Node of the API.
+// All keys of a tree: policy, forest, require-reason, maintenance, labels, leases, queueing, overtake, resources, limits,
+// defaults, applications, admins, principals, moves and nodes; all keys of a node: policy, hard, labels, queueing, limits,
+// defaults, borrow, lend, applications, admins, principals and nodes. A resource has a unit, or items: their names, or how
+// many are made on demand (min, max, lifespan), and state, released, expired, ttl, turns and queueing. What they mean is
+// said at the messages Tree, Node and ItemSpec of the API. Times are written as 90s, 30m or 1h30m.
 //
 // A limit is a quantity, or the word unlimited; a resource that is not named is unset, and the node's policy says what
 // that means. A key with nothing after it is an error, since that is what a file looks like that was cut off.
@@ -41,7 +44,7 @@ const (
 
 	maxNodes          = 20_000
 	maxDepth          = 16
-	maxResources      = 64
+	maxResources      = 512
 	maxLabels         = 32
 	maxLabelKey       = 63
 	maxText           = 256 // bytes of a label, a description, or the name of a principal
@@ -50,6 +53,9 @@ const (
 	maxPrincipals     = 1000 // at one node
 	maxPrincipalNames = 1000 // users, and as many groups, of one entry
 	maxMoves          = 1000
+	maxItems          = 10_000 // of one resource
+	maxItemName       = 253
+	maxTurns          = 16 // of one resource
 )
 
 // reportedProblems is how many problems Parse names before it only counts the rest.
@@ -58,6 +64,7 @@ const reportedProblems = 10
 var (
 	nodeName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
 	resourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
+	itemName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,252}$`)
 )
 
 // Error is one thing that is wrong in a manifest, with its place.

@@ -3,7 +3,6 @@ package manifest
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -30,9 +29,9 @@ func Parse(file string, text []byte) ([]*quoratev1.Tree, error) {
 
 // The keys of a tree and of a node, in the order in which errors list them.
 var (
-	treeKeys = strings.Fields("admins applications defaults forest labels limits maintenance moves nodes policy " +
-		"principals require-reason resources")
-	nodeKeys = strings.Fields("admins applications borrow defaults hard labels lend limits nodes policy principals")
+	treeKeys = strings.Fields("admins applications defaults forest labels leases limits maintenance moves nodes " +
+		"overtake policy principals queueing require-reason resources")
+	nodeKeys = strings.Fields("admins applications borrow defaults hard labels lend limits nodes policy principals queueing")
 )
 
 // parser makes messages of maps and gathers what is wrong with them.
@@ -74,6 +73,9 @@ func (p *parser) tree(e entry) *quoratev1.Tree {
 		Forest:        p.word(what, "forest", sections),
 		RequireReason: p.flag(what, "require-reason", sections),
 		Maintenance:   p.flag(what, "maintenance", sections),
+		Leases:        p.leases(what, sections),
+		OvertakeMs:    p.span(what, "overtake", sections, maxOvertake),
+		Queueing:      root.GetQueueing(),
 		Policy:        root.GetPolicy(),
 		Limits:        root.GetLimits(),
 		Labels:        root.GetLabels(),
@@ -134,6 +136,7 @@ func (p *parser) shared(what string, sections map[string]value, units map[string
 		Applications: p.applications(what, sections),
 		Admins:       slices.Sorted(slices.Values(p.names(what, "admins", sections, maxAdmins))),
 		Principals:   p.principals(what, sections["principals"], units),
+		Queueing:     p.queueing(what, sections),
 	}
 }
 
@@ -142,38 +145,49 @@ func (p *parser) resources(what string, resources value) ([]*quoratev1.Resource,
 	if resources.kind == kindMap && len(resources.entries) == 0 {
 		p.fail(resources.line, resources.column, "%s registers no resource: write resources: {cores: {unit: count}}", what)
 	}
+	var known []*quoratev1.Resource
 	for _, e := range p.entries("resources", resources, maxResources) {
 		if !resourceName.MatchString(e.key) {
 			p.failName(e, "resource", "_ . / -")
 			continue
 		}
-		unit, known := p.unit(e)
-		if known {
-			units[e.key] = unit
+		if r := p.resource(e); r != nil {
+			units[e.key] = r.GetUnit()
+			known = append(known, r)
 		}
 	}
-	var sorted []*quoratev1.Resource
-	for _, name := range slices.Sorted(maps.Keys(units)) {
-		sorted = append(sorted, &quoratev1.Resource{Name: name, Unit: units[name]})
-	}
-	return sorted, units
+	slices.SortFunc(known, func(a, b *quoratev1.Resource) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return known, units
 }
 
-func (p *parser) unit(e entry) (quoratev1.Unit, bool) {
-	unit, found := p.sections(fmt.Sprintf("resource %q", e.key), e.value, "unit")["unit"]
-	if !found {
-		if e.value.kind == kindMap {
-			p.fail(e.line, e.column, "resource %q has no unit: write {unit: count}, or milli, or bytes", e.key)
-		}
-		return 0, false
+// resource reads what one resource counts; nil if that is not said.
+func (p *parser) resource(e entry) *quoratev1.Resource {
+	sections := p.sections(fmt.Sprintf("resource %q", e.key), e.value, "items", "unit")
+	unit, counted := sections["unit"]
+	items, itemized := sections["items"]
+	switch {
+	case counted && itemized:
+		p.fail(e.line, e.column, "resource %q has a unit and items: leave one of them out; items count as whole things", e.key)
+	case itemized:
+		return &quoratev1.Resource{Name: e.key, Unit: quoratev1.Unit_UNIT_ITEMS, Items: p.itemSpec(e.key, items)}
+	case counted:
+		return p.counted(e.key, unit)
+	case e.value.kind == kindMap:
+		p.fail(e.line, e.column, "resource %q has no unit: write {unit: count}, or milli, or bytes, or {items: {names: [a, b]}}",
+			e.key)
 	}
-	for known, name := range unitNames {
-		if unit.kind == kindText && unit.text == name {
-			return known, true
+	return nil
+}
+
+func (p *parser) counted(name string, unit value) *quoratev1.Resource {
+	for known, word := range unitNames {
+		if known != quoratev1.Unit_UNIT_ITEMS && unit.kind == kindText && unit.text == word {
+			return &quoratev1.Resource{Name: name, Unit: known}
 		}
 	}
-	p.fail(unit.line, unit.column, "the unit of %q is one of count, milli, bytes", e.key)
-	return 0, false
+	p.fail(unit.line, unit.column, "the unit of %q is one of count, milli, bytes; what has names is written {items: {names: [a, b]}}",
+		name)
+	return nil
 }
 
 // sections are the entries of a map that has only known keys.

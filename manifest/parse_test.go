@@ -107,17 +107,17 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"an ended document":     {"trees: {}\n...\n", "f:2:1: a file holds one document"},
 		"two headers":           {"---\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
 		"a directive":           {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
-		"a tree is a number":    {"trees: {t: 5}", `f:1:12: tree "t" is a map of admins, applications, defaults, forest, labels, limits, maintenance, moves, nodes, policy, principals, require-reason, resources, not "5"`},
+		"a tree is a number":    {"trees: {t: 5}", `f:1:12: tree "t" is a map of admins, applications, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources, not "5"`},
 		"trees is a text":       {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
-		"an unknown key":        {"trees: {t: {resources: {c: {unit: count}}, nods: {}}}", `f:1:44: tree "t" has no key "nods"; allowed are admins, applications, defaults, forest, labels, limits, maintenance, moves, nodes, policy, principals, require-reason, resources`},
-		"a node's unknown key":  {tree("      a: {resources: {}}\n"), `f:5:11: node "a" has no key "resources"; allowed are admins, applications, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals`},
+		"an unknown key":        {"trees: {t: {resources: {c: {unit: count}}, nods: {}}}", `f:1:44: tree "t" has no key "nods"; allowed are admins, applications, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-reason, resources`},
+		"a node's unknown key":  {tree("      a: {resources: {}}\n"), `f:5:11: node "a" has no key "resources"; allowed are admins, applications, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals, queueing`},
 		"a duplicate tree":      {"trees:\n  t: {}\n  t: {}\n", `f:3:3: "t" is here twice: it is already in line 2`},
 		"a duplicate node":      {tree("      a: {}\n      b: {}\n      a: {}\n"), `f:7:7: "a" is here twice: it is already in line 5`},
 		"twice, once in quotes": {tree("      a: {}\n      'a': {}\n"), `f:6:7: "a" is here twice`},
 		"twice in braces":       {tree("      a: {limits: {cores: 1, cores: 2}}\n"), `f:5:30: "cores" is here twice`},
 		"no resource":           {"trees: {t: {}}", `f:1:9: tree "t" registers no resource`},
 		"no resource either":    {"trees: {t: {resources: {}}}", `tree "t" registers no resource`},
-		"a resource's short":    {"trees: {t: {resources: {c: count}}}", `f:1:28: resource "c" is a map of unit, not "count"`},
+		"a resource's short":    {"trees: {t: {resources: {c: count}}}", `f:1:28: resource "c" is a map of items, unit, not "count"`},
 		"no unit":               {"trees: {t: {resources: {c: {}}}}", `f:1:25: resource "c" has no unit`},
 		"another unit":          {"trees: {t: {resources: {c: {unit: GB}}}}", `f:1:35: the unit of "c" is one of count, milli, bytes`},
 		"a unit of units":       {"trees: {t: {resources: {c: {unit: {count: 1}}}}}", `f:1:35: the unit of "c" is one of`},
@@ -239,8 +239,8 @@ func TestParseBounds(t *testing.T) {
 		"siblings":      {tree(many(20_001, "      n%d: {}")), "nodes has 20001 entries; 20000 are allowed"},
 		"siblings fit":  {tree(many(20_000, "      n%d: {}")), ""},
 		"nodes":         {tree(spread(10, 2000)), `tree "t" has 20010 nodes; a tree may have 20000`},
-		"resources":     {"trees:\n  t:\n    resources:\n" + many(65, "      r%d: {unit: count}"), "resources has 65 entries; 64 are allowed"},
-		"resources fit": {"trees:\n  t:\n    resources:\n" + many(64, "      r%d: {unit: count}"), ""},
+		"resources":     {"trees:\n  t:\n    resources:\n" + many(513, "      r%d: {unit: count}"), "resources has 513 entries; 512 are allowed"},
+		"resources fit": {"trees:\n  t:\n    resources:\n" + many(512, "      r%d: {unit: count}"), ""},
 		"labels":        {tree("      a:\n        labels:\n" + many(33, "          l%d: x")), "labels has 33 entries; 32 are allowed"},
 		"labels fit":    {tree("      a:\n        labels:\n" + many(32, "          l%d: x")), ""},
 		"size":          {tree("      a: {}\n" + strings.Repeat("#", MaxSize)), "a manifest may have 4194304 bytes"},
@@ -338,6 +338,7 @@ func FuzzParseManifest(f *testing.F) {
 	}
 	f.Add(tree("      a: {labels: {x: \"\\u00e9\", 'y''s': z}}\n      b: {}\n"))
 	f.Add("trees:\n  t:\n    admins:\n    - ann\n    - 'b c'\n    principals:\n      - users: [\"*\", x]\n        limits: {}\n")
+	f.Add(leasesAndItems)
 	f.Add("{\"trees\": {\"t\": {\"resources\": {\"cores\": {\"unit\": \"count\"}}}}}")
 	f.Fuzz(func(t *testing.T, text string) {
 		root, err := read("f", []byte(text))

@@ -27,6 +27,7 @@ var unitNames = map[quoratev1.Unit]string{
 	quoratev1.Unit_UNIT_COUNT: "count",
 	quoratev1.Unit_UNIT_MILLI: "milli",
 	quoratev1.Unit_UNIT_BYTES: "bytes",
+	quoratev1.Unit_UNIT_ITEMS: "items",
 }
 
 // suffixes are powers of thousand and of 1024, in the order in which FormatQuantity prefers them.
@@ -61,7 +62,7 @@ const MaxAmount int64 = 1<<62 - 1
 
 var quantity = regexp.MustCompile(`^((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)([A-Za-z]*)$`)
 
-// UnitName is the word for a unit in manifests: count, milli or bytes. An unspecified unit is count.
+// UnitName is the word for a unit: count, milli, bytes or items. An unspecified unit is count.
 func UnitName(unit quoratev1.Unit) string {
 	if name, found := unitNames[unit]; found {
 		return name
@@ -132,14 +133,14 @@ func baseUnits(unit quoratev1.Unit) string {
 		return "bytes"
 	case quoratev1.Unit_UNIT_MILLI:
 		return "thousandths"
-	case quoratev1.Unit_UNIT_COUNT, quoratev1.Unit_UNIT_UNSPECIFIED:
+	case quoratev1.Unit_UNIT_COUNT, quoratev1.Unit_UNIT_ITEMS, quoratev1.Unit_UNIT_UNSPECIFIED:
 		return "things"
 	}
 	return "things"
 }
 
 // FormatQuantity writes an amount exactly and as short as it can: bytes with the suffix that leaves the fewest digits,
-// milli as whole things or with m, counts as they are. ParseQuantity reads the result back as the same amount, from 0 to
+// milli as whole things or with m, counts and items as they are. ParseQuantity reads the result back as the same amount, from 0 to
 // MaxAmount.
 func FormatQuantity(amount int64, unit quoratev1.Unit) string {
 	plain := strconv.FormatInt(amount, 10)
@@ -151,7 +152,7 @@ func FormatQuantity(amount int64, unit quoratev1.Unit) string {
 		return plain + milliSuffix
 	case quoratev1.Unit_UNIT_BYTES:
 		return shortest(amount, plain)
-	case quoratev1.Unit_UNIT_COUNT, quoratev1.Unit_UNIT_UNSPECIFIED:
+	case quoratev1.Unit_UNIT_COUNT, quoratev1.Unit_UNIT_ITEMS, quoratev1.Unit_UNIT_UNSPECIFIED:
 		return plain
 	}
 	return plain

@@ -1,0 +1,160 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// itemKeys are those of items and, of these, those that only make sense for items on demand.
+var (
+	itemKeys     = []string{"expired", "lifespan", "max", "min", "names", "queueing", "released", "state", "ttl", "turns"}
+	onDemandKeys = []string{"lifespan", "max", "min"}
+)
+
+// itemSpec reads which items there are of a resource: by name, or made on demand.
+func (p *parser) itemSpec(resource string, v value) *quoratev1.ItemSpec {
+	what := fmt.Sprintf("items of %q", resource)
+	sections := p.sections(what, v, itemKeys...)
+	if v.kind != kindMap {
+		return nil
+	}
+	spec := &quoratev1.ItemSpec{
+		Names:      p.itemNames(what, sections),
+		Min:        p.itemCount(what, "min", sections),
+		Max:        p.itemCount(what, "max", sections),
+		LifespanMs: p.span(what, "lifespan", sections, maxLifespan),
+		State:      p.state(what, "state", sections),
+		Released:   p.state(what, "released", sections),
+		Expired:    p.state(what, "expired", sections),
+		TtlMs:      p.span(what, "ttl", sections, maxTTL),
+		Turns:      p.turns(what, sections),
+		Queueing:   p.queueing(what, sections),
+	}
+	p.checkStock(what, v, sections, spec)
+	return spec
+}
+
+// checkStock refuses what is neither named nor made on demand, or both.
+func (p *parser) checkStock(what string, v value, sections map[string]value, spec *quoratev1.ItemSpec) {
+	if _, named := sections["names"]; named {
+		for _, key := range onDemandKeys {
+			if at, found := sections[key]; found {
+				p.fail(at.line, at.column, "%s are named, so they are not made on demand: leave %s out, or the names", what, key)
+			}
+		}
+		return
+	}
+	most, limited := sections["max"]
+	switch {
+	case !limited:
+		p.fail(v.line, v.column, "%s: say which there are, names: [a, b], or how many are made on demand, max: 3", what)
+	case spec.GetMax() > 0 && spec.GetMin() > spec.GetMax():
+		p.fail(most.line, most.column, "%s: min, %d, is more than max, %d", what, spec.GetMin(), spec.GetMax())
+	}
+}
+
+func (p *parser) itemNames(what string, sections map[string]value) []string {
+	v, found := sections["names"]
+	if found && v.kind == kindList && len(v.items) == 0 {
+		p.fail(v.line, v.column, "%s: the list of names is empty: name at least one, or write max: 3 to make them on demand", what)
+	}
+	list := v
+	list.items = nil
+	for _, item := range v.items {
+		if item.kind == kindText && !itemName.MatchString(item.text) {
+			p.fail(item.line, item.column, "%s: %.64q is no name for an item: 1 to %d letters, digits and _ . @ + -, "+
+				"beginning with a letter, digit or _", what, item.text, maxItemName)
+			continue
+		}
+		list.items = append(list.items, item)
+	}
+	return slices.Sorted(slices.Values(p.names(what, "names", map[string]value{"names": list}, maxItems)))
+}
+
+// itemCount reads how many items there are, at least or at most.
+func (p *parser) itemCount(what, key string, sections map[string]value) int64 {
+	v, found := sections[key]
+	if !found {
+		return 0
+	}
+	count, err := strconv.ParseInt(v.text, 10, 64)
+	fewest := int64(0)
+	if key == "max" {
+		fewest = 1
+	}
+	if v.kind != kindText || err != nil || count < fewest || count > maxItems || strconv.FormatInt(count, 10) != v.text {
+		p.fail(v.line, v.column, "%s of %s is a number from %d to %d, not %s", key, what, fewest, maxItems, v.shown())
+		return 0
+	}
+	return count
+}
+
+func (p *parser) state(what, key string, sections map[string]value) string {
+	v, found := sections[key]
+	if found && (v.kind != kindText || v.text == "" || len(v.text) > maxWord) {
+		p.fail(v.line, v.column, "%s of %s is the word for a state, such as free or dirty, of up to %d bytes", key, what, maxWord)
+		return ""
+	}
+	return v.text
+}
+
+// turns reads the changes of state by time, at most one from each state. They come sorted by it.
+func (p *parser) turns(what string, sections map[string]value) []*quoratev1.Turn {
+	var parsed []*quoratev1.Turn
+	lines := map[string]int{}
+	for i, v := range p.items("turns", sections["turns"], maxTurns) {
+		of := fmt.Sprintf("turn %d of %s", i+1, what)
+		parts := p.sections(of, v, "after", "from", "to")
+		if v.kind != kindMap {
+			continue
+		}
+		turn := &quoratev1.Turn{
+			From: p.state(of, "from", parts), To: p.state(of, "to", parts), AfterMs: p.span(of, "after", parts, maxLifespan),
+		}
+		for _, key := range []string{"from", "to", "after"} {
+			if _, found := parts[key]; !found {
+				p.fail(v.line, v.column, "%s has no %q: write {from: dirty, to: free, after: 5m}", of, key)
+			}
+		}
+		if line, again := lines[turn.GetFrom()]; again {
+			p.fail(v.line, v.column, "%s: there is already a turn from %q, in line %d", of, turn.GetFrom(), line)
+		}
+		if turn.GetFrom() != "" && turn.GetFrom() == turn.GetTo() {
+			p.fail(v.line, v.column, "%s leads from %q to itself: name another state", of, turn.GetFrom())
+		}
+		lines[turn.GetFrom()] = v.line
+		parsed = append(parsed, turn)
+	}
+	slices.SortFunc(parsed, byState)
+	return parsed
+}
+
+func byState(a, b *quoratev1.Turn) int { return cmp.Compare(a.GetFrom(), b.GetFrom()) }
+
+// itemsValue writes which items there are.
+func itemsValue(spec *quoratev1.ItemSpec) value {
+	v := value{kind: kindMap}
+	v.addFilled("names", namesValue(slices.Sorted(slices.Values(spec.GetNames()))))
+	v.addCount("min", spec.GetMin())
+	v.addCount("max", spec.GetMax())
+	v.addSpan("lifespan", spec.GetLifespanMs())
+	v.addText("state", spec.GetState())
+	v.addText("released", spec.GetReleased())
+	v.addText("expired", spec.GetExpired())
+	v.addSpan("ttl", spec.GetTtlMs())
+	turns := value{kind: kindList}
+	for _, t := range slices.SortedFunc(slices.Values(spec.GetTurns()), byState) {
+		turn := value{kind: kindMap}
+		turn.addText("from", t.GetFrom())
+		turn.addText("to", t.GetTo())
+		turn.addSpan("after", t.GetAfterMs())
+		turns.items = append(turns.items, turn)
+	}
+	v.addFilled("turns", turns)
+	v.addText("queueing", queueings[spec.GetQueueing()])
+	return v
+}

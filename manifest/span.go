@@ -1,0 +1,125 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// Longest times, the same as the API's.
+const (
+	maxTTL      = 7 * 24 * time.Hour
+	maxGrace    = time.Hour
+	maxOvertake = 7 * 24 * time.Hour
+	maxLifespan = 366 * 24 * time.Hour // also of an item in a state
+)
+
+// span reads a time up to most under a key, in milliseconds; 0 if it is absent.
+func (p *parser) span(what, key string, sections map[string]value, most time.Duration) int64 {
+	v, found := sections[key]
+	if !found {
+		return 0
+	}
+	if v.kind != kindText {
+		p.fail(v.line, v.column, "%s of %s is a time, such as 90s, 30m or 1h30m, not %s", key, what, v.shown())
+		return 0
+	}
+	span, err := parseSpan(v.text, most)
+	if err != nil {
+		p.fail(v.line, v.column, "%s of %s: %v", key, what, err)
+	}
+	return span
+}
+
+// parseSpan reads a time as Go writes it and answers whole milliseconds.
+func parseSpan(text string, most time.Duration) (int64, error) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%.64q is no time: write hours, minutes and seconds, such as 48h, 1h30m or 90s", text)
+	case d <= 0:
+		return 0, fmt.Errorf("%q is not a time that passes: it is more than 0; leave the line out for the default", text)
+	case d%time.Millisecond != 0:
+		return 0, fmt.Errorf("%q is not a whole number of milliseconds", text)
+	case d > most:
+		return 0, fmt.Errorf("%q is too long: it is at most %s", text, formatSpan(most.Milliseconds()))
+	}
+	return d.Milliseconds(), nil
+}
+
+// formatSpan writes milliseconds as short as parseSpan reads them: 48h, not 48h0m0s.
+func formatSpan(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	if d.Milliseconds() != ms {
+		return fmt.Sprintf("%dms", ms) // beyond what a Duration can be: for Parse to refuse
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// addSpan leaves zeros out.
+func (v *value) addSpan(key string, ms int64) {
+	if ms != 0 {
+		v.add(key, value{text: formatSpan(ms), plain: true})
+	}
+}
+
+// queueings are the words for the ways in which requests wait.
+var queueings = map[quoratev1.Queueing]string{
+	quoratev1.Queueing_QUEUEING_STRICT:      "strict",
+	quoratev1.Queueing_QUEUEING_BEST_EFFORT: "best-effort",
+}
+
+// queueing reads whether requests may overtake each other.
+func (p *parser) queueing(what string, sections map[string]value) quoratev1.Queueing {
+	v, found := sections["queueing"]
+	if !found {
+		return quoratev1.Queueing_QUEUEING_UNSPECIFIED
+	}
+	for known, word := range queueings {
+		if v.kind == kindText && v.text == word {
+			return known
+		}
+	}
+	p.fail(v.line, v.column, "queueing of %s is strict or best-effort, not %s", what, v.shown())
+	return quoratev1.Queueing_QUEUEING_UNSPECIFIED
+}
+
+// leases reads what leases in a tree may be; nil if everything is the default.
+func (p *parser) leases(what string, sections map[string]value) *quoratev1.LeaseSettings {
+	v, found := sections["leases"]
+	if !found {
+		return nil
+	}
+	of := "leases of " + what
+	terms := p.sections(of, v, "grace", "max-ttl", "ttl")
+	if v.kind == kindMap && len(v.entries) == 0 {
+		p.fail(v.line, v.column, "%s say nothing: write leases: {ttl: 30m}, or leave the line out", of)
+	}
+	settings := &quoratev1.LeaseSettings{
+		DefaultTtlMs: p.span(of, "ttl", terms, maxTTL),
+		MaxTtlMs:     p.span(of, "max-ttl", terms, maxTTL),
+		GraceMs:      p.span(of, "grace", terms, maxGrace),
+	}
+	if most := settings.GetMaxTtlMs(); most > 0 && settings.GetDefaultTtlMs() > most {
+		p.fail(v.line, v.column, "%s: their ttl, %s, is longer than their max-ttl, %s",
+			of, formatSpan(settings.GetDefaultTtlMs()), formatSpan(most))
+	}
+	return settings
+}
+
+func leasesValue(s *quoratev1.LeaseSettings) value {
+	v := value{kind: kindMap}
+	v.addSpan("ttl", s.GetDefaultTtlMs())
+	v.addSpan("max-ttl", s.GetMaxTtlMs())
+	v.addSpan("grace", s.GetGraceMs())
+	return v
+}
