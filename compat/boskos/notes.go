@@ -24,7 +24,7 @@ func notes(c *compat.Conversion, config *Config, pools []*pool) {
 	}
 	if config.TTL == nil && slices.ContainsFunc(pools, func(p *pool) bool { return p.cycle.TTL == nil }) {
 		c.Note("a lease that is not updated for %v expires, as with Boskos's reaper; \"quorate: {ttl: 0s}\" in the file "+
-			"makes leases last for ever", DefaultTTL)
+			"makes leases last for ever", strings.TrimSuffix(DefaultTTL.String(), "0s"))
 	}
 	for _, p := range pools {
 		if p.made {
