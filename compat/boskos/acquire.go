@@ -115,12 +115,9 @@ func (s *server) request(
 
 // addExpiration adds when an item would go if it were given back now, which only dynamic types with a lifespan have.
 func (s *server) addExpiration(ctx context.Context, tree string, r *resource) error {
-	found, err := s.api.Items.ListItems(ctx, &quoratev1.ListItemsRequest{Tree: tree, Resource: r.Type, Name: r.Name})
-	if err != nil {
-		return err
-	}
-	for _, item := range found.GetItems() {
+	items, err := s.pages(ctx, &quoratev1.ListItemsRequest{Tree: tree, Resource: r.Type, Name: r.Name})
+	for _, item := range items {
 		r.expire(item)
 	}
-	return nil
+	return err
 }

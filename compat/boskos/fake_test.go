@@ -410,6 +410,9 @@ func (f *fake) ListItems(_ context.Context, r *quoratev1.ListItemsRequest) (*quo
 	if f.trees[r.GetTree()] == nil {
 		return nil, unknown(r.GetTree())
 	}
+	if r.GetPageToken() == "" {
+		return &quoratev1.ListItemsResponse{NextPageToken: "a page may be short although more follow"}, nil
+	}
 	found := &quoratev1.ListItemsResponse{}
 	for _, item := range f.items {
 		if item.name.GetTree() != r.GetTree() || item.name.GetName() != r.GetName() {

@@ -21,13 +21,28 @@ func (s *server) itemsNamed(ctx context.Context, l *layout, name string) ([]*quo
 	}
 	var items []*quoratev1.Item
 	for _, tree := range l.trees {
-		found, err := s.api.Items.ListItems(ctx, &quoratev1.ListItemsRequest{Tree: tree, Name: name})
+		found, err := s.pages(ctx, &quoratev1.ListItemsRequest{Tree: tree, Name: name})
 		if err != nil && !isUnknown(err) {
 			return nil, err
 		}
-		items = append(items, found.GetItems()...)
+		items = append(items, found...)
 	}
 	return items, nil
+}
+
+// pages gathers all pages of a list.
+func (s *server) pages(ctx context.Context, request *quoratev1.ListItemsRequest) ([]*quoratev1.Item, error) {
+	var items []*quoratev1.Item
+	for {
+		found, err := s.api.Items.ListItems(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, found.GetItems()...)
+		if request.PageToken = found.GetNextPageToken(); request.GetPageToken() == "" {
+			return items, nil
+		}
+	}
 }
 
 // itemOf finds the item that an owner has, or says why there is none: no such name, or another owner.
