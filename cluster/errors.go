@@ -30,13 +30,15 @@ const (
 	TooLarge
 	// NotUpgraded: a member might not understand the command.
 	NotUpgraded
+	// Forgotten: the facts behind a position are not remembered here any more.
+	Forgotten
 )
 
 // String is the reason's stable code.
 func (r Reason) String() string {
 	names := [...]string{
 		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED", "DEADLINE", "TOO_LARGE",
-		"NOT_UPGRADED",
+		"NOT_UPGRADED", "FORGOTTEN",
 	}
 	if int(r) < len(names) {
 		return names[r]
@@ -44,7 +46,7 @@ func (r Reason) String() string {
 	return "UNKNOWN"
 }
 
-// Error is the only error that Propose, Read, ReadIndex, WaitLeader and Ready return.
+// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader and Ready return.
 type Error struct {
 	Reason Reason
 	// NotApplied is true if what was asked certainly did not happen and never will, so that a retry is safe even under

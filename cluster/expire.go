@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// expiryBatch bounds what one entry ends, so that nobody who is behind it waits for long.
+	// expiryBatch bounds what one entry ends or changes, so that nobody who is behind it waits for long.
 	expiryBatch = 512
 	// expiryRetry is the pause after an expiry that could not be written.
 	expiryRetry = 100 * time.Millisecond
 )
 
-// expire ends reservations when their time is over, for as long as the leadership lasts (docs/adr/0003). It sleeps until
-// the next instant that the ledger names; one entry is under way at a time.
+// expire carries out what is due for as long as the leadership lasts (docs/adr/0003): reservations and leases end, waiting
+// requests leave the queue, items change their state or go. It sleeps until the next instant that the ledger names; one
+// entry is under way at a time.
 func (l *life) expire() {
 	for l.ctx.Err() == nil {
 		at, waits, changed := l.node.ledger.NextDue()
@@ -42,10 +43,10 @@ func (l *life) sleep(at quota.Instant, waits bool, changed <-chan struct{}) {
 }
 
 func (l *life) expireOnce() {
-	_, _, err := l.propose(l.ctx, []quota.Command{quota.Expire{Most: expiryBatch}})
+	_, _, err := l.propose(l.ctx, []quota.Command{quota.Expire{Most: expiryBatch}}, false)
 	if err == nil || l.ctx.Err() != nil {
 		return
 	}
-	l.node.log.Warn("reservations that are due could not be ended, trying again", "error", err)
+	l.node.log.Warn("what is due could not be carried out, trying again", "error", err)
 	after(l.ctx, expiryRetry)
 }

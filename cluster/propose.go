@@ -21,6 +21,16 @@ const entriesInFlight = 4
 // A refusal of the ledger is an outcome. An error is an *Error: unless it says NotApplied, any part of the commands may
 // have taken effect or may still; the caller retries with the same ids.
 func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+	return n.propose(ctx, commands, false)
+}
+
+// ProposeSoon is Propose for what is small, comes often, and need not be carried out at once, such as renewals: it waits up
+// to 50 ms for company, so that many callers cost few entries. It overtakes nothing and is not overtaken.
+func (n *Node) ProposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+	return n.propose(ctx, commands, true)
+}
+
+func (n *Node) propose(ctx context.Context, commands []quota.Command, patient bool) ([]quota.Outcome, uint64, error) {
 	if err := n.serving(); err != nil {
 		return nil, 0, err
 	}
@@ -28,10 +38,10 @@ func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]quota.
 	if l == nil {
 		return nil, 0, n.refuseToLead()
 	}
-	return l.propose(ctx, commands)
+	return l.propose(ctx, commands, patient)
 }
 
-func (l *life) propose(ctx context.Context, commands []quota.Command) ([]quota.Outcome, uint64, error) {
+func (l *life) propose(ctx context.Context, commands []quota.Command, patient bool) ([]quota.Outcome, uint64, error) {
 	proposals, err := divide(commands)
 	if err != nil {
 		return nil, 0, err
@@ -41,7 +51,7 @@ func (l *life) propose(ctx context.Context, commands []quota.Command) ([]quota.O
 			return nil, 0, err
 		}
 	}
-	if err := l.queue.put(proposals); err != nil {
+	if err := l.queue.put(proposals, patient); err != nil {
 		return nil, 0, err
 	}
 	return l.collect(ctx, proposals)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
@@ -77,7 +79,7 @@ func TestTheQueueFillsEntriesInOrder(t *testing.T) {
 	for _, size := range []int{600, 400, 24, 1, 1024, 1} {
 		all = append(all, proposed(size, 10))
 	}
-	if err := q.put(all); err != nil {
+	if err := q.put(all, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range [][]*proposal{all[:3], all[3:4], all[4:5], all[5:]} {
@@ -93,7 +95,7 @@ func TestTheQueueFillsEntriesInOrder(t *testing.T) {
 func TestTheQueueBoundsBytes(t *testing.T) {
 	q := newQueue()
 	for range 3 {
-		if err := q.put([]*proposal{proposed(1, fsm.MaxEntryBytes/2)}); err != nil {
+		if err := q.put([]*proposal{proposed(1, fsm.MaxEntryBytes/2)}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,13 +109,13 @@ func TestAFullQueueSaysOverloaded(t *testing.T) {
 	var err *Error
 	taken := 0
 	for ; err == nil && taken < 100; taken++ {
-		err = q.put([]*proposal{proposed(fsm.MaxEntryCommands, 10)})
+		err = q.put([]*proposal{proposed(fsm.MaxEntryCommands, 10)}, false)
 	}
 	if err == nil || err.Reason != Overloaded || !err.NotApplied {
 		t.Fatalf("after %d full entries: %v, want OVERLOADED, not applied", taken, err)
 	}
 	q.take()
-	if err := q.put([]*proposal{proposed(1, 10)}); err != nil {
+	if err := q.put([]*proposal{proposed(1, 10)}, false); err != nil {
 		t.Errorf("after room was made: %v", err)
 	}
 }
@@ -121,7 +123,7 @@ func TestAFullQueueSaysOverloaded(t *testing.T) {
 func TestWithdrawAndClose(t *testing.T) {
 	q := newQueue()
 	first, second := proposed(1, 10), proposed(1, 10)
-	if err := q.put([]*proposal{first, second}); err != nil {
+	if err := q.put([]*proposal{first, second}, false); err != nil {
 		t.Fatal(err)
 	}
 	if !q.withdraw(first) || q.withdraw(first) {
@@ -132,10 +134,71 @@ func TestWithdrawAndClose(t *testing.T) {
 	if !errors.As(r.err, &e) || e.Reason != NotLeader || !e.NotApplied {
 		t.Errorf("a waiting proposal got %v at the close", r.err)
 	}
-	if err := q.put([]*proposal{first}); err == nil || err.Reason != NotLeader || !err.NotApplied {
+	if err := q.put([]*proposal{first}, false); err == nil || err.Reason != NotLeader || !err.NotApplied {
 		t.Errorf("a closed queue answers %v", err)
 	}
 	if q.commands != 0 || q.bytes != 0 {
 		t.Errorf("a closed queue counts %d commands, %d bytes", q.commands, q.bytes)
 	}
+}
+
+func TestPatientProposalsWaitForCompany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		put := func(patient bool, commands int) {
+			t.Helper()
+			if err := q.put([]*proposal{proposed(commands, 10)}, patient); err != nil {
+				t.Fatal(err)
+			}
+		}
+		goes := func(when string, want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := q.take(); len(got) != want {
+				t.Errorf("%s %d proposals went, want %d", when, len(got), want)
+			}
+		}
+		put(true, 1)
+		time.Sleep(patience - time.Millisecond)
+		put(true, 1)
+		goes("before their time", 0)
+		time.Sleep(2 * time.Millisecond)
+		goes("when the first had waited", 2)
+
+		put(true, 1)
+		time.Sleep(patience - time.Millisecond)
+		goes("after the others, with a window of its own,", 0)
+		put(false, 1)
+		put(true, 1)
+		goes("with one in a hurry, and before and behind it,", 3)
+
+		put(true, fsm.MaxEntryCommands-1)
+		goes("with room left in the entry", 0)
+		put(true, 1)
+		goes("when there was enough for an entry", 2)
+		put(true, 1)
+		goes("alone again", 0)
+		time.Sleep(patience + time.Millisecond)
+		goes("at last", 1)
+	})
+}
+
+func TestPatientProposalsAreWithdrawnAndRefusedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, first, second := newQueue(), proposed(1, 10), proposed(1, 10)
+		if err := q.put([]*proposal{first, second}, true); err != nil {
+			t.Fatal(err)
+		}
+		if !q.withdraw(first) || q.commands != 1 {
+			t.Errorf("%d commands are left of one", q.commands)
+		}
+		q.close()
+		if r := <-second.done; r.err == nil {
+			t.Error("a closed queue keeps what waits for company")
+		}
+		time.Sleep(2 * patience) // no timer is left behind that could find a closed queue
+		if err := q.put([]*proposal{first}, true); err == nil {
+			t.Error("a closed queue takes more")
+		}
+	})
 }

@@ -11,7 +11,7 @@ import (
 
 // link extends the chain by an entry and a summary of what it did. Two replicas that applied different entries, or the
 // same entries with different effect, have different chains from then on.
-func (f *FSM) link(entry []byte, outcomes Outcomes) {
+func (f *FSM) link(entry []byte, outcomes Outcomes, news []News) {
 	h := sha256.New()
 	h.Write(f.chain[:])
 	h.Write(entry)
@@ -33,6 +33,11 @@ func (f *FSM) link(entry []byte, outcomes Outcomes) {
 		writeNumbers(h, verdict, fence, revision)
 		if more := secondNumbers(o); slices.Max(more) > 0 {
 			writeNumbers(h, more...)
+		}
+	}
+	if f.format >= thirdFormat { // from then on a command may do something to many
+		for _, n := range news {
+			writeNumbers(h, uint64(n.Kind), n.Allocation.Fence())
 		}
 	}
 	h.Sum(f.chain[:0])

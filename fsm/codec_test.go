@@ -130,10 +130,41 @@ func secondSamples() map[string]quota.Command {
 	}
 }
 
-// secondEntry has every message of the second format.
-func secondEntry() *logv1.Entry {
-	entry := &logv1.Entry{Format: secondFormat, TimeMs: 5, WallMs: 6}
-	samples := secondSamples()
+// thirdSamples are the commands of the third format, and those of the others with everything that they have got since.
+func thirdSamples() map[string]quota.Command {
+	labels := []quota.Label{{Key: "k", Value: "v"}, {Key: "l"}}
+	item := quota.ItemName{Tree: "t", Resource: "slice", Name: "slice-1"}
+	updates := []quota.ItemUpdate{{Item: item, State: "dirty", Data: labels}}
+	tree := quota.TreeSpec{
+		Name: "t", TreeSettings: quota.TreeSettings{Leases: quota.LeaseSettings{Default: 1, Max: 2, Grace: 3}, Overtake: 4},
+		Resources: []quota.Resource{
+			{Name: "lab", Unit: quota.Items, Items: &quota.ItemSpec{
+				Names: []string{"a", "b"}, State: "dirty", Released: "used", Expired: "lost", TTL: 60_000,
+				Turns: []quota.Turn{{From: "used", To: "free", After: 5000}}, Queueing: quota.BestEffort,
+			}},
+			{Name: "slice", Unit: quota.Items, Items: &quota.ItemSpec{Min: 1, Max: 3, Lifespan: 9000}},
+		},
+		Nodes: []quota.NodeSpec{{Policy: "open", Queueing: quota.Strict}},
+	}
+	picks := []quota.Pick{
+		{Resource: "lab", Count: 2, State: "used", Names: []string{"a", "b"}, HeldState: "busy"}, {Resource: "slice", Count: 1},
+	}
+	return map[string]quota.Command{
+		"allocate": quota.Allocate{
+			ID: "i", Claims: []quota.Claim{{Tree: "t", Picks: picks}}, Mode: quota.Wait,
+			TTL: 60_000, WaitFor: 90_000, Keep: 5000, Priority: -3, Data: labels,
+		},
+		"release":      quota.Release{ID: "i", Items: []quota.ItemName{item}, ItemState: "dirty"},
+		"renew":        quota.Renew{ID: "i", Fence: 7, TTL: 60_000, Data: labels, Items: updates},
+		"update-items": quota.UpdateItems{Updates: updates},
+		"reset-items":  quota.ResetItems{Tree: "t", Resource: "slice", State: "busy", Idle: 60_000, To: "dirty"},
+		"apply-trees":  quota.ApplyTrees{Trees: []quota.TreeSpec{tree}},
+	}
+}
+
+// entryOf has all samples of a format.
+func entryOf(format uint32, samples map[string]quota.Command) *logv1.Entry {
+	entry := &logv1.Entry{Format: format, TimeMs: 5, WallMs: 6}
 	for _, name := range slices.Sorted(maps.Keys(samples)) {
 		entry.Commands = append(entry.Commands, encodeCommand(samples[name]))
 	}
@@ -142,8 +173,11 @@ func secondEntry() *logv1.Entry {
 
 // TestUnknownFieldsAnywhere gives each message of an entry in turn a field of a newer version: none is passed over.
 func TestUnknownFieldsAnywhere(t *testing.T) {
+	second := func() *logv1.Entry { return entryOf(secondFormat, secondSamples()) }
+	third := func() *logv1.Entry { return entryOf(thirdFormat, thirdSamples()) }
 	t.Run("first format", func(t *testing.T) { unknownFieldsAnywhere(t, sampleEntry, 25) })
-	t.Run("second format", func(t *testing.T) { unknownFieldsAnywhere(t, secondEntry, 35) })
+	t.Run("second format", func(t *testing.T) { unknownFieldsAnywhere(t, second, 35) })
+	t.Run("third format", func(t *testing.T) { unknownFieldsAnywhere(t, third, 38) })
 }
 
 func unknownFieldsAnywhere(t *testing.T, sample func() *logv1.Entry, most int) {

@@ -59,7 +59,18 @@ func decodeCommand(c *logv1.Command) (quota.Command, error) {
 	case *logv1.Command_Allocate:
 		return decodeAllocate(c.Allocate), nil
 	case *logv1.Command_Release:
-		return quota.Release{ID: c.Release.GetId()}, nil
+		return quota.Release{
+			ID: c.Release.GetId(), Items: each(c.Release.GetItems(), decodeItemName), ItemState: c.Release.GetItemState(),
+		}, nil
+	case *logv1.Command_Renew:
+		return decodeRenew(c.Renew), nil
+	case *logv1.Command_UpdateItems:
+		return quota.UpdateItems{Updates: each(c.UpdateItems.GetUpdates(), decodeItemUpdate)}, nil
+	case *logv1.Command_ResetItems:
+		r := c.ResetItems
+		return quota.ResetItems{
+			Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
+		}, nil
 	case *logv1.Command_Confirm:
 		return quota.Confirm{ID: c.Confirm.GetId()}, nil
 	case *logv1.Command_Cancel:
@@ -97,6 +108,15 @@ func decodeAllocate(c *logv1.Allocate) quota.Allocate {
 	return quota.Allocate{
 		ID: c.GetId(), Claims: each(c.GetClaims(), decodeClaim), Labels: each(c.GetLabels(), decodeLabel),
 		Principal: decodePrincipal(c.GetPrincipal()), Mode: quota.Mode(min(c.GetMode(), 255)), ReserveFor: quota.Span(c.GetReserveMs()),
+		TTL: quota.Span(c.GetTtlMs()), WaitFor: quota.Span(c.GetWaitMs()), Keep: quota.Span(c.GetKeepMs()),
+		Priority: c.GetPriority(), Data: each(c.GetData(), decodeLabel),
+	}
+}
+
+func decodeRenew(c *logv1.Renew) quota.Renew {
+	return quota.Renew{
+		ID: c.GetId(), Fence: c.GetFence(), TTL: quota.Span(c.GetTtlMs()),
+		Data: each(c.GetData(), decodeLabel), Items: each(c.GetItems(), decodeItemUpdate),
 	}
 }
 
@@ -106,7 +126,7 @@ func decodePrincipal(p *logv1.Principal) quota.Principal {
 
 func decodeClaim(c *logv1.Claim) quota.Claim {
 	return quota.Claim{
-		Tree: c.GetTree(), Node: c.GetNode(), Amounts: each(c.GetAmounts(), decodeAmount),
+		Tree: c.GetTree(), Node: c.GetNode(), Amounts: each(c.GetAmounts(), decodeAmount), Picks: each(c.GetPicks(), decodePick),
 		Standing: quota.Standing{Priority: c.GetPriority(), Type: c.GetType(), Unpreemptable: c.GetUnpreemptable()},
 	}
 }
@@ -130,15 +150,24 @@ func decodeMeta(m *logv1.ChangeMeta) quota.ChangeMeta {
 func decodeTree(t *logv1.Tree) quota.TreeSpec {
 	return quota.TreeSpec{
 		Name: t.GetName(), Resources: each(t.GetResources(), decodeResource), Nodes: each(t.GetNodes(), decodeNode),
-		TreeSettings: quota.TreeSettings{Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance()},
-		Moves:        each(t.GetMoves(), decodeMove),
+		TreeSettings: quota.TreeSettings{
+			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
+			Leases: decodeLeases(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
+		},
+		Moves: each(t.GetMoves(), decodeMove),
+	}
+}
+
+func decodeLeases(l *logv1.Leases) quota.LeaseSettings {
+	return quota.LeaseSettings{
+		Default: quota.Span(l.GetDefaultMs()), Max: quota.Span(l.GetMaxMs()), Grace: quota.Span(l.GetGraceMs()),
 	}
 }
 
 func decodeMove(m *logv1.Move) quota.Move { return quota.Move{From: m.GetFrom(), To: m.GetTo()} }
 
 func decodeResource(r *logv1.Resource) quota.Resource {
-	return quota.Resource{Name: r.GetName(), Unit: quota.Unit(min(r.GetUnit(), 255))}
+	return quota.Resource{Name: r.GetName(), Unit: quota.Unit(min(r.GetUnit(), 255)), Items: decodeItemSpec(r.GetItems())}
 }
 
 func decodeNode(n *logv1.Node) quota.NodeSpec {
@@ -146,7 +175,7 @@ func decodeNode(n *logv1.Node) quota.NodeSpec {
 		Path: n.GetPath(), Policy: n.GetPolicy(), Limits: each(n.GetLimits(), decodeLimit), Labels: each(n.GetLabels(), decodeLabel),
 		Hard: n.GetHard(), Principals: each(n.GetPrincipals(), decodePrincipalLimit), Defaults: each(n.GetDefaults(), decodeLimit),
 		Borrow: each(n.GetBorrow(), decodeLimit), Lend: each(n.GetLend(), decodeLimit),
-		Applications: quota.Amount(n.GetApplications()), Admins: n.GetAdmins(),
+		Applications: quota.Amount(n.GetApplications()), Admins: n.GetAdmins(), Queueing: decodeQueueing(n.GetQueueing()),
 	}
 }
 

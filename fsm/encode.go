@@ -80,7 +80,21 @@ func encodeCommand(c quota.Command) *logv1.Command {
 	case quota.Allocate:
 		return &logv1.Command{Command: &logv1.Command_Allocate{Allocate: encodeAllocate(c)}}
 	case quota.Release:
-		return &logv1.Command{Command: &logv1.Command_Release{Release: &logv1.Release{Id: c.ID}}}
+		return &logv1.Command{Command: &logv1.Command_Release{Release: &logv1.Release{
+			Id: c.ID, Items: each(c.Items, encodeItemName), ItemState: c.ItemState,
+		}}}
+	case quota.Renew:
+		return &logv1.Command{Command: &logv1.Command_Renew{Renew: &logv1.Renew{
+			Id: c.ID, Fence: c.Fence, TtlMs: int64(c.TTL), Data: each(c.Data, encodeLabel), Items: each(c.Items, encodeItemUpdate),
+		}}}
+	case quota.UpdateItems:
+		return &logv1.Command{Command: &logv1.Command_UpdateItems{UpdateItems: &logv1.UpdateItems{
+			Updates: each(c.Updates, encodeItemUpdate),
+		}}}
+	case quota.ResetItems:
+		return &logv1.Command{Command: &logv1.Command_ResetItems{ResetItems: &logv1.ResetItems{
+			Tree: c.Tree, Resource: c.Resource, State: c.State, IdleMs: int64(c.Idle), To: c.To,
+		}}}
 	case quota.Confirm:
 		return &logv1.Command{Command: &logv1.Command_Confirm{Confirm: &logv1.Confirm{Id: c.ID}}}
 	case quota.Cancel:
@@ -136,6 +150,7 @@ func encodeAllocate(c quota.Allocate) *logv1.Allocate {
 	return &logv1.Allocate{
 		Id: c.ID, Claims: each(c.Claims, encodeClaim), Labels: each(c.Labels, encodeLabel), Principal: encodePrincipal(c.Principal),
 		Mode: uint32(c.Mode), ReserveMs: int64(c.ReserveFor),
+		TtlMs: int64(c.TTL), WaitMs: int64(c.WaitFor), KeepMs: int64(c.Keep), Priority: c.Priority, Data: each(c.Data, encodeLabel),
 	}
 }
 
@@ -149,7 +164,7 @@ func encodePrincipal(p quota.Principal) *logv1.Principal {
 func encodeClaim(c quota.Claim) *logv1.Claim {
 	return &logv1.Claim{
 		Tree: c.Tree, Node: c.Node, Amounts: each(c.Amounts, encodeAmount),
-		Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable,
+		Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable, Picks: each(c.Picks, encodePick),
 	}
 }
 
@@ -169,13 +184,22 @@ func encodeTree(t quota.TreeSpec) *logv1.Tree {
 	return &logv1.Tree{
 		Name: t.Name, Resources: each(t.Resources, encodeResource), Nodes: each(t.Nodes, encodeNode),
 		Forest: t.Forest, RequireReason: t.RequireReason, Maintenance: t.Maintenance, Moves: each(t.Moves, encodeMove),
+		Leases: encodeLeases(t.Leases), OvertakeMs: int64(t.Overtake),
 	}
+}
+
+// encodeLeases is nil if everything is the default.
+func encodeLeases(s quota.LeaseSettings) *logv1.Leases {
+	if s == (quota.LeaseSettings{}) {
+		return nil
+	}
+	return &logv1.Leases{DefaultMs: int64(s.Default), MaxMs: int64(s.Max), GraceMs: int64(s.Grace)}
 }
 
 func encodeMove(m quota.Move) *logv1.Move { return &logv1.Move{From: m.From, To: m.To} }
 
 func encodeResource(r quota.Resource) *logv1.Resource {
-	return &logv1.Resource{Name: r.Name, Unit: uint32(r.Unit)}
+	return &logv1.Resource{Name: r.Name, Unit: uint32(r.Unit), Items: encodeItemSpec(r.Items)}
 }
 
 func encodeNode(n quota.NodeSpec) *logv1.Node {
@@ -183,7 +207,7 @@ func encodeNode(n quota.NodeSpec) *logv1.Node {
 		Path: n.Path, Policy: n.Policy, Limits: each(n.Limits, encodeLimit), Labels: each(n.Labels, encodeLabel),
 		Hard: n.Hard, Principals: each(n.Principals, encodePrincipalLimit), Defaults: each(n.Defaults, encodeLimit),
 		Borrow: each(n.Borrow, encodeLimit), Lend: each(n.Lend, encodeLimit),
-		Applications: int64(n.Applications), Admins: n.Admins,
+		Applications: int64(n.Applications), Admins: n.Admins, Queueing: uint32(n.Queueing),
 	}
 }
 

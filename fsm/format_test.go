@@ -13,50 +13,116 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// lastOfFirst is the highest number of a field that the first format had, for each message that has got more since.
-// Messages that it did not have at all are at 0.
-var lastOfFirst = map[protoreflect.Name]protoreflect.FieldNumber{
-	"Command": 5, "Claim": 3, "Allocate": 3, "Node": 4, "Tree": 3, "ApplyTrees": 2,
-	"Principal": 0, "PrincipalLimit": 0, "Move": 0, "Confirm": 0, "Cancel": 0, "Expire": 0,
-	"MoveNode": 0, "SetMaintenance": 0, "RollBack": 0,
+// lastOf is the highest number of a field that each format had, from the first on, for each message that has got more
+// since. Messages that a format did not have at all are at 0.
+var lastOf = map[protoreflect.Name][]protoreflect.FieldNumber{
+	"Command": {5, 11}, "Claim": {3, 6}, "Allocate": {3, 6}, "Node": {4, 11}, "Tree": {3, 7}, "ApplyTrees": {2},
+	"Principal": {0}, "PrincipalLimit": {0}, "Move": {0}, "Confirm": {0}, "Cancel": {0}, "Expire": {0},
+	"MoveNode": {0}, "SetMaintenance": {0}, "RollBack": {0},
+	"Release": {1, 1}, "Resource": {2, 2}, "Pick": {0, 0}, "ItemName": {0, 0}, "ItemUpdate": {0, 0}, "Renew": {0, 0}, "UpdateItems": {0, 0},
+	"ResetItems": {0, 0}, "ItemSpec": {0, 0}, "Turn": {0, 0}, "Leases": {0, 0},
 }
 
-// isOfFirst looks at every field of a message: did the first format have it?
-func isOfFirst(m protoreflect.Message) bool {
-	first := true
+// formatOfMessage looks at every field of a message: which format had it first?
+func formatOfMessage(m protoreflect.Message) uint32 {
+	format := firstFormat
 	for _, part := range messages(m) {
-		last, grown := lastOfFirst[part.Descriptor().Name()]
+		last := lastOf[part.Descriptor().Name()]
 		part.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
-			first = first && (!grown || field.Number() <= last)
-			return first
+			for before, number := range last {
+				if field.Number() > number {
+					format = max(format, firstFormat+uint32(before)+1)
+				}
+			}
+			return true
 		})
-		if n, ok := part.Interface().(*logv1.Node); ok && n.GetPolicy() != "" && n.GetPolicy() != "open" && n.GetPolicy() != "strict" {
-			first = false
+		format = max(format, formatOfNumbers(part.Interface()))
+	}
+	return format
+}
+
+// formatOfNumbers looks at what is new without a new field.
+func formatOfNumbers(m proto.Message) uint32 {
+	switch m := m.(type) {
+	case *logv1.Node:
+		if m.GetPolicy() != "" && m.GetPolicy() != "open" && m.GetPolicy() != "strict" {
+			return secondFormat
+		}
+	case *logv1.Resource:
+		if m.GetUnit() == 4 {
+			return thirdFormat
+		}
+	case *logv1.Tree:
+		if len(m.GetResources()) > 64 {
+			return thirdFormat
+		}
+	case *logv1.Allocate:
+		if m.GetMode() == 3 {
+			return thirdFormat
 		}
 	}
-	return first
+	return firstFormat
 }
 
-// TestFormatOf: a command needs the second format exactly if its encoding has something that the first did not.
+// TestFormatOf: a command needs a format exactly if its encoding has something that those before did not have.
 func TestFormatOf(t *testing.T) {
 	check := func(t rapid.TB, c quota.Command) {
-		want := secondFormat
-		if isOfFirst(encodeCommand(c).ProtoReflect()) {
-			want = firstFormat
-		}
+		want := formatOfMessage(encodeCommand(c).ProtoReflect())
 		if got := formatOf(c); got != want {
 			t.Fatalf("%T %+v is of format %d, want %d", c, c, got, want)
 		}
 	}
-	for _, c := range secondSamples() {
+	for _, samples := range []map[string]quota.Command{secondSamples(), thirdSamples()} {
+		for _, c := range samples {
+			check(t, c)
+		}
+	}
+	wide := quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "t", Resources: make([]quota.Resource, 65)}}}
+	check(t, wide)
+	for _, leaf := range leaves((&logv1.Command{}).ProtoReflect()) {
+		command, _ := leaf.Interface().(*logv1.Command)
+		c, err := decodeCommand(command)
+		if err != nil {
+			t.Fatal(err)
+		}
 		check(t, c)
 	}
 	rapid.Check(t, func(t *rapid.T) { check(t, quotatest.AllCommands().Draw(t, "command")) })
 }
 
+// leaves are messages of a type that say one thing each, for every field however deep.
+func leaves(of protoreflect.Message) []protoreflect.Message {
+	var list []protoreflect.Message
+	fields := of.Descriptor().Fields()
+	for i := range fields.Len() {
+		field, m := fields.Get(i), of.New()
+		switch {
+		case field.Message() == nil && field.IsList():
+			m.Mutable(field).List().Append(one(field))
+			list = append(list, m)
+		case field.Message() == nil:
+			m.Set(field, one(field))
+			list = append(list, m)
+		case field.IsList():
+			for _, part := range leaves(m.Mutable(field).List().NewElement().Message()) {
+				m := of.New()
+				m.Mutable(field).List().Append(protoreflect.ValueOfMessage(part))
+				list = append(list, m)
+			}
+		default:
+			for _, part := range leaves(m.NewField(field).Message()) {
+				m := of.New()
+				m.Set(field, protoreflect.ValueOfMessage(part))
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
 // TestNewestPartDecides: an entry has the newest format of its parts, and no newer one.
 func TestNewestPartDecides(t *testing.T) {
-	first, second := quota.Release{ID: "x"}, quota.Confirm{ID: "x"}
+	first, second, third := quota.Release{ID: "x"}, quota.Confirm{ID: "x"}, quota.Renew{ID: "x"}
 	for _, c := range []struct {
 		parts [][]quota.Command
 		want  uint32
@@ -64,6 +130,7 @@ func TestNewestPartDecides(t *testing.T) {
 		{[][]quota.Command{{first}, {first, first}}, 1},
 		{[][]quota.Command{{first, second}}, 2},
 		{[][]quota.Command{{first}, {second}, {first}}, 2},
+		{[][]quota.Command{{first}, {third}, {second}}, 3},
 	} {
 		var parts []Part
 		for _, commands := range c.parts {

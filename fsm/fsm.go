@@ -40,6 +40,9 @@ type FSM struct {
 	// chain is a digest over all applied entries and their outcomes: equal on replicas that agree (P9).
 	chain  [sha256.Size]byte
 	halted error
+	// feed remembers what the entries did, news those that are not in it yet.
+	feed *feed
+	news []News
 	// moved is closed and replaced whenever applied grows, due whenever the ledger needs its next Expire at another instant.
 	moved, due chan struct{}
 }
@@ -51,7 +54,7 @@ func New(o Options) *FSM {
 	if o.Bounds == (quota.Bounds{}) {
 		o.Bounds = quota.DefaultBounds()
 	}
-	return &FSM{options: o, ledger: quota.New(o.Bounds), format: firstFormat, moved: make(chan struct{}), due: make(chan struct{})}
+	return &FSM{options: o, ledger: quota.New(o.Bounds), format: firstFormat, feed: newFeed(), moved: make(chan struct{}), due: make(chan struct{})}
 }
 
 // Apply applies one entry; see ApplyBatch.
@@ -76,6 +79,9 @@ func (f *FSM) applyAll(entries []*raft.Log, responses []any) {
 	for i, entry := range entries {
 		responses[i] = f.apply(entry)
 	}
+	f.feed.append(f.news, f.applied, f.ledger.View().Now())
+	clear(f.news) // it must not keep records alive
+	f.news = f.news[:0]
 	f.wake(before)
 }
 
@@ -114,11 +120,15 @@ func (f *FSM) apply(entry *raft.Log) any {
 		f.halted = fmt.Errorf("%w: log entry %d: %w", ErrHalted, entry.Index, err)
 		return f.halted
 	}
-	outcomes := make(Outcomes, len(e.commands))
+	outcomes, before := make(Outcomes, len(e.commands)), len(f.news)
 	for i, c := range e.commands {
 		outcomes[i] = f.ledger.Apply(e.stamp, c)
+		for _, fact := range f.ledger.TakeFacts() {
+			number := uint32(len(f.news) - before + 1) //nolint:gosec // an entry is bounded, and so is what it does
+			f.news = append(f.news, News{Position{entry.Index, number}, fact, outcomes[i].Now})
+		}
 	}
-	f.link(entry.Data, outcomes)
 	f.applied, f.format = entry.Index, max(f.format, e.format)
+	f.link(entry.Data, outcomes, f.news[before:])
 	return outcomes
 }

@@ -14,6 +14,7 @@ func appendLength(buffer []byte, n int) []byte {
 
 func encodeTreeImage(t quota.TreeImage) *logv1.TreeRecord {
 	record := &logv1.TreeRecord{Tree: encodeTree(quota.TreeSpec{Name: t.Name, TreeSettings: t.Settings, Resources: t.Resources})}
+	record.ItemNumbers = t.ItemNumbers
 	for _, n := range t.Nodes {
 		record.Tree.Nodes = append(record.Tree.Nodes, encodeNode(*n.Spec))
 		record.NodeIds = append(record.NodeIds, n.ID)
@@ -26,7 +27,9 @@ func encodeTreeImage(t quota.TreeImage) *logv1.TreeRecord {
 
 func decodeTreeImage(r *logv1.TreeRecord) quota.TreeImage {
 	spec := decodeTree(r.GetTree())
-	image := quota.TreeImage{Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources}
+	image := quota.TreeImage{
+		Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources, ItemNumbers: r.GetItemNumbers(),
+	}
 	made := map[uint64]bool{}
 	for _, id := range r.GetMade() {
 		made[id] = true
@@ -57,14 +60,18 @@ func encodeUndo(u quota.TreeUndo) *logv1.TreeUndo {
 	return &logv1.TreeUndo{
 		Name: u.Name, Added: u.Added, Removed: u.Removed, Forest: u.Forest, RequireReason: u.RequireReason, Maintenance: u.Maintenance,
 		Resources: each(u.Resources, encodeResource), Nodes: each(u.Nodes, encodeNode), AddedPaths: u.AddedPaths, Moves: each(u.Moves, encodeMove),
+		Leases: encodeLeases(u.Leases), OvertakeMs: int64(u.Overtake),
 	}
 }
 
 func decodeUndo(u *logv1.TreeUndo) quota.TreeUndo {
 	return quota.TreeUndo{
 		Name: u.GetName(), Added: u.GetAdded(), Removed: u.GetRemoved(),
-		TreeSettings: quota.TreeSettings{Forest: u.GetForest(), RequireReason: u.GetRequireReason(), Maintenance: u.GetMaintenance()},
-		Resources:    each(u.GetResources(), decodeResource), Nodes: each(u.GetNodes(), decodeNode),
+		TreeSettings: quota.TreeSettings{
+			Forest: u.GetForest(), RequireReason: u.GetRequireReason(), Maintenance: u.GetMaintenance(),
+			Leases: decodeLeases(u.GetLeases()), Overtake: quota.Span(u.GetOvertakeMs()),
+		},
+		Resources: each(u.GetResources(), decodeResource), Nodes: each(u.GetNodes(), decodeNode),
 		AddedPaths: u.GetAddedPaths(), Moves: each(u.GetMoves(), decodeMove),
 	}
 }
@@ -89,6 +96,8 @@ func encodeAllocation(a quota.AllocationImage) *logv1.AllocationRecord {
 		Placed: a.Placed, PlacedPaths: a.PlacedPaths, Homes: a.Homes, Seats: a.Seats, Groups: a.Groups,
 		State: uint32(a.State), UntilMs: int64(a.Until), Forced: a.Forced, By: a.By,
 		Preempted: each(a.Preempted, encodePreempted), Displaced: each(a.Displaced, encodeDisplacement),
+		ExpiresMs: int64(a.Expires), TtlMs: int64(a.TTL), RevokedBy: a.RevokedBy, Unclaimed: a.Unclaimed,
+		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem),
 	}
 	if a.State == quota.Released {
 		record.State = 0 // the first format knew no other end and does not say it
@@ -106,6 +115,8 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) quota.AllocationIma
 		Placed:  r.GetPlaced(), PlacedPaths: r.GetPlacedPaths(), Homes: r.GetHomes(), Seats: r.GetSeats(), Groups: r.GetGroups(),
 		State: quota.State(min(r.GetState(), 255)), Until: quota.Instant(r.GetUntilMs()), Forced: r.GetForced(), By: r.GetBy(),
 		Preempted: each(r.GetPreempted(), decodePreempted), Displaced: each(r.GetDisplaced(), decodeDisplacement),
+		Expires: quota.Instant(r.GetExpiresMs()), TTL: quota.Span(r.GetTtlMs()), RevokedBy: r.GetRevokedBy(), Unclaimed: r.GetUnclaimed(),
+		Data: each(r.GetData(), decodeLabel), Items: each(r.GetItems(), decodeHeldItem),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}
@@ -160,7 +171,7 @@ func decodeEvent(r *logv1.EventRecord) *quota.Event {
 func encodeViolation(v quota.Violation) *logv1.ViolationRecord {
 	return &logv1.ViolationRecord{
 		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested),
-		Kind: uint32(v.Kind), HolderKind: uint32(v.Holder.Kind), Holder: v.Holder.Name,
+		Kind: uint32(v.Kind), HolderKind: uint32(v.Holder.Kind), Holder: v.Holder.Name, Item: v.Item,
 	}
 }
 
@@ -169,5 +180,6 @@ func decodeViolation(v *logv1.ViolationRecord) quota.Violation {
 		Tree: v.GetTree(), Node: v.GetNode(), Resource: v.GetResource(),
 		Limit: quota.Amount(v.GetLimit()), Used: quota.Amount(v.GetUsed()), Requested: quota.Amount(v.GetRequested()),
 		Kind: quota.ViolationKind(min(v.GetKind(), 255)), Holder: quota.Holder{Kind: quota.HolderKind(min(v.GetHolderKind(), 255)), Name: v.GetHolder()},
+		Item: v.GetItem(),
 	}
 }

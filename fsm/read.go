@@ -62,6 +62,11 @@ func (f *FSM) NextDue() (at quota.Instant, waits bool, changed <-chan struct{}) 
 	return next.at, next.waits, f.due
 }
 
+// News reads the feed: at most so many facts, at least one, behind a position that came from here, from another node, or
+// is [After] the index of a read. The error is ErrForgotten. A reader that looks at the ledger and then reads the news after
+// the index that it saw misses nothing and sees nothing twice.
+func (f *FSM) News(after Position, most int) (Bulletin, error) { return f.feed.read(after, most) }
+
 // Halted is the reason why the state machine has halted, or nil.
 func (f *FSM) Halted() error {
 	f.mu.RLock()

@@ -36,6 +36,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	before := f.nextDue()
 	f.ledger, f.applied, f.format = ledger, header.GetIndex(), max(firstFormat, header.GetEntryFormat())
 	copy(f.chain[:], header.GetChain())
+	f.feed.restart(f.applied, f.ledger.View().Now())
 	f.wake(before)
 	return nil
 }
@@ -55,7 +56,7 @@ func load(source io.Reader, bounds quota.Bounds) (*quota.Ledger, *logv1.Header, 
 	loader := quota.NewLoader(bounds, quota.Header{
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
-		Seat: header.GetSeat(), Event: header.GetEvent(),
+		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(),
 	})
 	if err := r.body(loader); err != nil {
 		return nil, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)
@@ -128,6 +129,8 @@ func add(loader *quota.Loader, record *logv1.Record) error {
 		return loader.AddHeld(decodeAllocation(part.Held, false))
 	case *logv1.Record_Ended:
 		return loader.AddEnded(decodeAllocation(part.Ended, true))
+	case *logv1.Record_Waiting:
+		return loader.AddWaiting(decodeWaiting(part.Waiting))
 	case *logv1.Record_Event:
 		return loader.AddEvent(decodeEvent(part.Event))
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
+	"slices"
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/encoding/protodelim"
@@ -16,7 +18,7 @@ import (
 )
 
 // SnapshotFormat is the newest format of snapshots that this version writes and understands.
-const SnapshotFormat uint32 = 2
+const SnapshotFormat uint32 = 3
 
 // snapshot is a frozen ledger on its way to disk.
 type snapshot struct {
@@ -36,7 +38,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]), EntryFormat: writtenFormat(f.format),
 		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
-		Seat: image.Header.Seat, Event: image.Header.Event,
+		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival,
 	}}, nil
 }
 
@@ -83,35 +85,51 @@ func appendDelimited(buffer []byte, m proto.Message) ([]byte, error) {
 // write streams the image: its memory does not grow with the ledger.
 func (s *snapshot) write(out io.Writer) error {
 	w := &recordWriter{out: out, digest: sha256.New()}
-	if err := w.put(&logv1.Record{Record: &logv1.Record_Header{Header: s.header}}); err != nil {
+	err := w.put(&logv1.Record{Record: &logv1.Record_Header{Header: s.header}})
+	for _, part := range s.parts() {
+		if err == nil {
+			err = part(w)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	for _, t := range s.image.Trees() {
-		if err := w.put(&logv1.Record{Record: &logv1.Record_Tree{Tree: encodeTreeImage(t)}}); err != nil {
-			return err
-		}
-	}
-	for _, r := range s.image.Revisions() {
-		if err := w.put(&logv1.Record{Record: &logv1.Record_Revision{Revision: encodeRevision(r)}}); err != nil {
-			return err
-		}
-	}
-	for a := range s.image.Held() {
-		if err := w.put(&logv1.Record{Record: &logv1.Record_Held{Held: encodeAllocation(a)}}); err != nil {
-			return err
-		}
-	}
-	for a := range s.image.Ended() {
-		if err := w.put(&logv1.Record{Record: &logv1.Record_Ended{Ended: encodeAllocation(a)}}); err != nil {
-			return err
-		}
-	}
-	for _, e := range s.image.Events() {
-		if err := w.put(&logv1.Record{Record: &logv1.Record_Event{Event: encodeEvent(e)}}); err != nil {
-			return err
-		}
-	}
 	trailer := &logv1.Trailer{Records: w.records, Digest: w.digest.Sum(nil)}
-	_, err := protodelim.MarshalTo(out, &logv1.Record{Record: &logv1.Record_Trailer{Trailer: trailer}})
+	_, err = protodelim.MarshalTo(out, &logv1.Record{Record: &logv1.Record_Trailer{Trailer: trailer}})
 	return err
+}
+
+// parts write the lists of the image, in the order of snapshot.proto.
+func (s *snapshot) parts() []func(*recordWriter) error {
+	return []func(*recordWriter) error{
+		putAll(slices.Values(s.image.Trees()), func(t quota.TreeImage) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_Tree{Tree: encodeTreeImage(t)}}
+		}),
+		putAll(slices.Values(s.image.Revisions()), func(r *quota.Revision) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_Revision{Revision: encodeRevision(r)}}
+		}),
+		putAll(s.image.Held(), func(a quota.AllocationImage) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_Held{Held: encodeAllocation(a)}}
+		}),
+		putAll(s.image.Ended(), func(a quota.AllocationImage) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_Ended{Ended: encodeAllocation(a)}}
+		}),
+		putAll(s.image.Waiting(), func(q quota.WaitingImage) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_Waiting{Waiting: encodeWaiting(q)}}
+		}),
+		putAll(slices.Values(s.image.Events()), func(e *quota.Event) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_Event{Event: encodeEvent(e)}}
+		}),
+	}
+}
+
+func putAll[T any](list iter.Seq[T], encode func(T) *logv1.Record) func(*recordWriter) error {
+	return func(w *recordWriter) error {
+		for element := range list {
+			if err := w.put(encode(element)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }

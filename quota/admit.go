@@ -5,18 +5,25 @@ package quota
 // changed.
 func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	a.fence, a.granted = l.fence+1, l.now
-	if a.more != nil && a.more.mode == Reserve {
+	switch {
+	case a.more == nil:
+	case a.more.mode == Reserve:
 		a.more.until = l.now.At + Instant(a.more.reserveFor)
+	case a.more.lease != nil:
+		a.more.lease.begin(l.now)
 	}
 	l.enlist(a)
 	if a.plain() {
-		d := l.decide(a.claims)
+		d := l.asker(a).decide(a.claims)
 		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
 		d.Granted = len(d.Violations) == 0
 		return d, nil
 	}
 	if a.fitsAtHome() {
 		return Decision{Granted: true}, nil
+	}
+	if behind := l.behindSoftly(a); len(behind) > 0 {
+		return Decision{Violations: l.everyViolation(a, nil, behind)}, nil
 	}
 	t := l.try(a)
 	t.attach()
@@ -50,7 +57,7 @@ func (a *Allocation) plain() bool {
 // fitsAtHome is true if every claim has room at its node and everything above, so that nobody has to be moved for it: what
 // most claims that may borrow find.
 func (a *Allocation) fitsAtHome() bool {
-	if a.forced() || a.principal().User != "" || !sharesNoNode(a.claims) {
+	if a.forced() || a.principal().User != "" || !sharesNoNode(a.claims) || a.anyWaits() {
 		return false
 	}
 	for i := range a.claims {
@@ -81,7 +88,7 @@ func (t *trial) settleSoft() *placedClaim {
 // check looks at every limit that settleSoft has not looked at.
 func (t *trial) check() []Violation {
 	a := t.newcomer()
-	violations := t.ledger.decide(a.rest()).Violations
+	violations := t.ledger.asker(a).decide(a.rest()).Violations
 	violations = append(violations, a.uncountable()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
 	return append(violations, t.checkPrincipals(a)...)
@@ -116,10 +123,11 @@ func (t *trial) bookRest() {
 // found no place, if that is why. Only if nothing does then, those of the trial count: what other claims would have moved
 // was in the way.
 func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []Violation) []Violation {
-	all := l.decide(a.rest()).Violations
+	all := l.asker(a).decide(a.rest()).Violations
 	if lost != nil {
 		all = append(all, lost.inTheWay()...)
 	}
+	all = append(all, l.behindSoftly(a)...)
 	all = append(all, a.uncountable()...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)

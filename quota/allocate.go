@@ -3,6 +3,15 @@ package quota
 // allocate decides a request and books it if it is granted.
 func (l *Ledger) allocate(request Allocate) Outcome {
 	if out, known := l.repeatOf(request); known {
+		switch a := out.Allocation; {
+		case a == nil:
+		case a.waits():
+			w := l.waiterOf(a)
+			l.sign(w)
+			out.Allocation = w.record
+		default:
+			out.Allocation = l.claim(a)
+		}
 		return out
 	}
 	a, refused := l.place(request)
@@ -11,6 +20,8 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	}
 	decision, t := l.admit(a)
 	switch {
+	case request.mayWait(decision):
+		return l.enqueue(request, a, decision)
 	case !decision.Granted:
 		l.noteDenial(request, decision)
 		return Outcome{Decision: &decision}
@@ -49,10 +60,11 @@ func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
 	}
 	l.due.add(a)
 	l.fact(FactGranted, a)
+	l.took(a)
 	return a
 }
 
-// repeatOf answers a request whose id is known: the first grant again, or a refusal.
+// repeatOf answers a request whose id is known: the first grant again, its place in the queue, or a refusal.
 func (l *Ledger) repeatOf(request Allocate) (Outcome, bool) {
 	a := l.lookup(request.ID)
 	switch {
@@ -61,7 +73,11 @@ func (l *Ledger) repeatOf(request Allocate) (Outcome, bool) {
 	case !a.is(request):
 		return Outcome{Refused: refuse(IDTaken, "id", "allocation %q exists with other content; use another id, or repeat the request unchanged", a.id)}, true
 	case a.ended != nil:
-		return Outcome{Refused: refuse(Ended, "id", "allocation %q was granted once and has ended%s; nothing was charged again; use another id", a.id, a.ended.how())}, true
+		return Outcome{Refused: refuse(Ended, "id", "allocation %q %s has ended%s; nothing was charged again; use another id", a.id, a.was(), a.how())}, true
+	case a.waits():
+		_, d, t, _ := l.judgeWaiter(l.waiterOf(a))
+		t.rollback()
+		return Outcome{Decision: waitingDecision(d), Allocation: a, Repeated: true}, true
 	}
 	decision := Decision{Granted: true}
 	if a.more != nil {
@@ -70,7 +86,15 @@ func (l *Ledger) repeatOf(request Allocate) (Outcome, bool) {
 	return Outcome{Decision: &decision, Allocation: a.relocated(), Repeated: true}, true
 }
 
-// lookup finds a held allocation, or an ended one whose tombstone still stands.
+// was says in words what an ended allocation had been.
+func (a *Allocation) was() string {
+	if a.fence == 0 {
+		return "waited once and"
+	}
+	return "was granted once and"
+}
+
+// lookup finds a held allocation, a request that waits, or an ended one whose tombstone still stands.
 func (l *Ledger) lookup(id string) *Allocation {
 	a := l.byID[id]
 	if a != nil && a.ended != nil && l.tombstoneOver(a) {

@@ -27,6 +27,12 @@ type particulars struct {
 	preempted  []Preempted
 	// displaced are the claims that a reservation moved, in that order, so that Cancel can put them back.
 	displaced []displacement
+	// waitFor, keep and priority are what the request said about the queue.
+	waitFor, keep Span
+	priority      int64
+	// waiting is its place in the queue; nil unless it waits. Never changed in place.
+	waiting *waiting
+	lease   *lease // nil for most
 }
 
 // displacement is a claim that was moved from its place, or an allocation that was preempted from there.
@@ -69,6 +75,9 @@ func newAllocation(claims []Claim) *Allocation {
 	return a
 }
 
+// ID is the name that the caller gave it.
+func (a *Allocation) ID() string { return a.id }
+
 // Fence is the token of the grant.
 func (a *Allocation) Fence() uint64 { return a.fence }
 
@@ -77,6 +86,8 @@ func (a *Allocation) state() State {
 	switch {
 	case a.ended != nil:
 		return a.ended.state
+	case a.waits():
+		return Waiting
 	case a.more != nil && a.more.until != 0:
 		return Reserved
 	}
@@ -153,7 +164,10 @@ func (a *Allocation) Info() AllocationInfo {
 	}
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
+		m.addQueueTo(&info)
 	}
+	b := a.lease()
+	info.TTL, info.ExpiresAt, info.RevokedBy, info.Unclaimed, info.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, append([]Label(nil), b.data...)
 	if a.ended != nil {
 		info.Ended, info.EndedAt, info.EndedWall, info.PreemptedBy = true, a.ended.At, a.ended.Wall, a.ended.by
 	}
@@ -191,7 +205,10 @@ func (a *Allocation) is(request Allocate) bool {
 	if a.more != nil {
 		first = *a.more
 	}
-	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.principal.is(request.Principal) {
+	if first.mode != request.Mode || first.reserveFor != request.ReserveFor || !first.queues(request) || !first.principal.is(request.Principal) {
+		return false
+	}
+	if b := a.lease(); b.asked != request.TTL || a.ended == nil && !slices.Equal(b.askedData, request.Data) {
 		return false
 	}
 	for i := range a.claims {

@@ -3,6 +3,7 @@ package quota_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -21,7 +22,7 @@ func (p *player) outcome(c quota.Command, out quota.Outcome) {
 		p.say("refused %s: %s", out.Refused.Kind, out.Refused.Error())
 	case out.Configuration != nil:
 		p.configuration(*out.Configuration, repeated)
-	case out.Decision != nil && out.Allocation == nil:
+	case out.Decision != nil && (out.Allocation == nil || out.Decision.Waiting):
 		p.say("%s%s", out.Decision.Explain(), repeated)
 		p.wouldPlace(*out.Decision)
 	case out.Decision != nil:
@@ -29,7 +30,7 @@ func (p *player) outcome(c quota.Command, out quota.Outcome) {
 		p.placed(out.Allocation.Info())
 		p.preempted(*out.Decision)
 	case out.Allocation != nil:
-		p.say("%s%s", stateWords[out.Allocation.Info().State], repeated)
+		p.say("%s%s", stateWords[out.Allocation.Info().State]+lease(out.Allocation.Info()), repeated)
 		if len(out.Restored) > 0 {
 			p.say("  held again: %s", strings.Join(out.Restored, " "))
 		}
@@ -64,6 +65,7 @@ func (p *player) preempted(d quota.Decision) {
 var stateWords = map[quota.State]string{
 	quota.Held: "held", quota.Reserved: "reserved", quota.Released: "released", quota.Expired: "expired",
 	quota.WasPreempted: "preempted", quota.Cancelled: "cancelled",
+	quota.Waiting: "waiting", quota.TimedOut: "timed out", quota.Abandoned: "abandoned",
 }
 
 func (p *player) configuration(c quota.Configuration, repeated string) {
@@ -126,6 +128,8 @@ func (p *player) read(word string, args []string) error {
 		for _, t := range v.Trees() {
 			p.say("%s: policy %s, %d resources, %d nodes, %d claims held", t.Name, t.Policy, len(t.Resources), t.Nodes, t.Claims)
 		}
+	case "queue":
+		p.queue(v, args)
 	case "list":
 		p.list(v, args)
 	case "get":
@@ -140,7 +144,11 @@ func (p *player) read(word string, args []string) error {
 		p.due(v)
 	case "counts":
 		c := v.Counts()
-		p.say("%d trees, %d nodes, %d held, %d ended", c.Trees, c.Nodes, c.Held, c.Ended)
+		waiting := ""
+		if c.Waiting > 0 {
+			waiting = fmt.Sprintf(", %d waiting", c.Waiting)
+		}
+		p.say("%d trees, %d nodes, %d held, %d ended%s", c.Trees, c.Nodes, c.Held, c.Ended, waiting)
 	default:
 		return fmt.Errorf("what is %q?", word)
 	}
@@ -219,7 +227,7 @@ func settingWords(s quota.TreeSettings) string {
 	if s.Maintenance {
 		text += " @maintenance"
 	}
-	return text
+	return text + leaseSettings(s)
 }
 
 func nodeWords(n quota.NodeSpec) string {
@@ -237,6 +245,9 @@ func nodeWords(n quota.NodeSpec) string {
 	}
 	if n.Hard {
 		text += " @hard"
+	}
+	if n.Queueing != quota.InheritQueueing {
+		text += " @queueing=" + map[quota.Queueing]string{quota.Strict: "strict", quota.BestEffort: "best-effort"}[n.Queueing]
 	}
 	if n.Applications > 0 {
 		text += fmt.Sprintf(" @apps=%d", n.Applications)
@@ -258,6 +269,9 @@ func labelWords(labels []quota.Label) string {
 // list pages by two, so that every scenario tries the pages.
 func (p *player) list(v quota.View, args []string) {
 	f := quota.AllocationFilter{Labels: (&parser{}).node(args).Labels}
+	if i := slices.Index(args, "@leases"); i >= 0 {
+		f.Leases, args = true, slices.Delete(args, i, i+1)
+	}
 	if len(args) > len(f.Labels) {
 		f.Tree, f.Node = at(args[0])
 	}
@@ -288,14 +302,23 @@ func (p *player) get(v quota.View, id string) {
 
 func (p *player) allocation(a quota.AllocationInfo) {
 	text := fmt.Sprintf("%s, fence %d:", a.ID, a.Fence)
+	if a.Fence == 0 {
+		text = a.ID + ":"
+	}
 	for _, c := range a.Claims {
 		text += " " + quota.Place(c.Tree, c.Node)
 		for _, component := range c.Amounts {
 			text += fmt.Sprintf(" %s=%d", component.Resource, component.Amount)
 		}
 	}
-	text += labelWords(a.Labels) + ", granted " + moment(a.GrantedAt, a.GrantedWall)
-	text += p.particulars(a)
+	text += labelWords(a.Labels)
+	if a.Fence > 0 {
+		text += ", granted " + moment(a.GrantedAt, a.GrantedWall)
+	}
+	if a.Waiting != nil {
+		text += waits(a)
+	}
+	text += p.particulars(a) + lease(a)
 	if a.Ended {
 		text += ", ended " + moment(a.EndedAt, a.EndedWall)
 	}
@@ -320,7 +343,7 @@ func (p *player) particulars(a quota.AllocationInfo) string {
 	if a.Forced {
 		text += ", forced"
 	}
-	if a.State != quota.Held && a.State != quota.Released {
+	if a.State != quota.Held && a.State != quota.Released && a.State != quota.Waiting {
 		text += ", " + stateWords[a.State]
 	}
 	if a.State == quota.Reserved {

@@ -34,6 +34,9 @@ func (l *Ledger) Check() error {
 	if err := l.checkAccounts(); err != nil {
 		return err
 	}
+	if err := l.checkQueue(); err != nil {
+		return err
+	}
 	return l.checkEnded()
 }
 
@@ -121,8 +124,8 @@ func (t *tree) checkConfigured() error {
 			err = fmt.Errorf("%s stands below %s", n.place(), n.parent.place())
 		case n.made && n.idle():
 			err = fmt.Errorf("%s was made on demand, and nothing is held there", n.place())
-		case fresh.policy != n.policy || fresh.borrows != n.borrows || fresh.special != n.special || !slices.Equal(fresh.fallbacks, n.fallbacks):
-			err = fmt.Errorf("%s has not the policy or the defaults that it is configured to have", n.place())
+		case fresh.policy != n.policy || fresh.strict != n.strict || fresh.borrows != n.borrows || fresh.special != n.special || !slices.Equal(fresh.fallbacks, n.fallbacks):
+			err = fmt.Errorf("%s has not the policy, the queueing or the defaults that it is configured to have", n.place())
 		case !slices.IsSortedFunc(n.children, byPath):
 			err = fmt.Errorf("the children of %s are out of order", n.place())
 		}
@@ -173,7 +176,7 @@ func (l *Ledger) checkEnded() error {
 		}
 		last, youngest[a.id] = a.ended.At, a
 	}
-	ids := l.held.Len()
+	ids := l.held.Len() + l.queue.all.length
 	for id, a := range youngest {
 		switch known := l.byID[id]; {
 		case known == a:

@@ -1,12 +1,12 @@
 package quota
 
-// decide checks every limit on every path from the claimed nodes up to the roots, and collects all violations. Its cost
-// is the depth of the tree times the amounts of the request, whatever else is held.
-func (l *Ledger) decide(claims []placedClaim) Decision {
+// decide checks every limit on every path from the claimed nodes up to the roots, and who must not be overtaken there, and
+// collects all violations. Its cost is the depth of the tree times the amounts of the request, whatever else is held.
+func (who asker) decide(claims []placedClaim) Decision {
 	if sharesNoNode(claims) {
-		return decideApart(claims)
+		return who.decideApart(claims)
 	}
-	return decideTogether(claims)
+	return who.decideTogether(claims)
 }
 
 // sharesNoNode is true if no node is on the way of two claims; surely so if every claim is in a tree of its own.
@@ -22,12 +22,12 @@ func sharesNoNode(claims []placedClaim) bool {
 }
 
 // decideApart checks claims whose paths share no node.
-func decideApart(claims []placedClaim) Decision {
+func (who asker) decideApart(claims []placedClaim) Decision {
 	var violations []Violation
 	for _, c := range claims {
 		for n := c.at; n != nil; n = n.parent {
 			for _, p := range c.amounts {
-				violations = n.fits(violations, p.resource, p.amount)
+				violations = who.behindFor(n.fits(violations, p.resource, p.amount), n, p.resource)
 			}
 		}
 	}
@@ -57,11 +57,11 @@ type demand struct {
 }
 
 // decideTogether asks a common ancestor of several claims once, for the sum.
-func decideTogether(claims []placedClaim) Decision {
+func (who asker) decideTogether(claims []placedClaim) Decision {
 	var violations []Violation
 	for _, d := range demandsOf(claims, func(c *placedClaim) *node { return c.at }) {
 		for _, p := range d.amounts {
-			violations = d.node.fits(violations, p.resource, p.amount)
+			violations = who.behindFor(d.node.fits(violations, p.resource, p.amount), d.node, p.resource)
 		}
 	}
 	return Decision{Granted: len(violations) == 0, Violations: violations}

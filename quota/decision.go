@@ -126,6 +126,12 @@ func (d Decision) Explain() string {
 			parts[i] += " (more than the whole limit: it cannot fit until that is raised)"
 		}
 	}
+	switch {
+	case d.Waiting && len(parts) == 0:
+		return "waiting: the ledger holds as much as it may"
+	case d.Waiting:
+		return "waiting: " + strings.Join(parts, "; ")
+	}
 	return "denied: " + strings.Join(parts, "; ")
 }
 
@@ -141,10 +147,32 @@ func (v Violation) sentence() string {
 	case OfBorrowing:
 		return fmt.Sprintf("%s borrows %d of %d %s, %d requested, %d missing",
 			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
-	case OfResource:
+	case OfQueue:
+		return v.queueSentence()
+	case OfResource, OfItems:
 	}
 	return fmt.Sprintf("%s%s%s holds %d of %d %s, %d requested, %d missing",
 		v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
+}
+
+// queueSentence says who is before the request.
+func (v Violation) queueSentence() string {
+	who, waits, what := "requests", " wait", v.Resource
+	if v.Used == 1 {
+		who, waits = "request", " waits"
+	}
+	if v.Holder.Kind != TheNode {
+		who += " of " + strings.TrimSuffix(v.Holder.String(), " ")
+	}
+	switch {
+	case v.Item != "":
+		what += " " + v.Item
+	case v.Resource == "" && v.Holder.Kind != TheNode:
+		what = "applications"
+	case v.Resource == "":
+		what = "room"
+	}
+	return fmt.Sprintf("%d %s for %s at %s before this one", v.Used, who+waits, what, Place(v.Tree, v.Node))
 }
 
 // Place writes a node as people do: "tree:path/of/node", or "tree" for its root.

@@ -48,6 +48,10 @@ func (d *differ) settle(before, after *tree) {
 	d.add("", "forest", was.Forest, is.Forest)
 	d.add("", "require_reason", switchText(was.RequireReason), switchText(is.RequireReason))
 	d.add("", "maintenance", switchText(was.Maintenance), switchText(is.Maintenance))
+	d.add("", "lease default", spanText(was.Leases.Default), spanText(is.Leases.Default))
+	d.add("", "lease max", spanText(was.Leases.Max), spanText(is.Leases.Max))
+	d.add("", "lease grace", spanText(was.Leases.Grace), spanText(is.Leases.Grace))
+	d.add("", "overtake", spanText(was.Overtake), spanText(is.Overtake))
 }
 
 func (d *differ) nodes(s *succession) {
@@ -127,6 +131,7 @@ func (d *differ) spec(path string, was, is *NodeSpec, there bool) bool {
 	d.limits(path, "default ", was.Defaults, is.Defaults)
 	d.limits(path, "borrow ", was.Borrow, is.Borrow)
 	d.limits(path, "lend ", was.Lend, is.Lend)
+	d.add(path, "queueing", was.Queueing.text(), is.Queueing.text())
 	d.add(path, "hard", switchText(was.Hard), switchText(is.Hard))
 	d.principals(path, was, is)
 	d.add(path, "admins", strings.Join(was.Admins, " "), strings.Join(is.Admins, " "))

@@ -1,5 +1,7 @@
 package quota
 
+import "strconv"
+
 // policyText is the policy as configured; a new node that inherits is no change.
 func policyText(s *NodeSpec, there bool) string {
 	if there && s.Policy == "" && s.Path == "" {
@@ -39,6 +41,34 @@ func labelText(l *Label) string {
 func switchText(on bool) string {
 	if on {
 		return "on"
+	}
+	return ""
+}
+
+// spanText is absent for what is not set.
+func spanText(s Span) string {
+	if s == 0 {
+		return ""
+	}
+	for _, u := range []struct {
+		span Span
+		name string
+	}{{60 * 60 * 1000, "h"}, {60 * 1000, "m"}, {1000, "s"}} {
+		if s%u.span == 0 {
+			return strconv.FormatInt(int64(s/u.span), 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(s), 10) + "ms"
+}
+
+// text is absent for what is inherited.
+func (q Queueing) text() string {
+	switch q {
+	case Strict:
+		return "strict"
+	case BestEffort:
+		return "best-effort"
+	case InheritQueueing:
 	}
 	return ""
 }

@@ -14,6 +14,7 @@
 //	I3  what a user or group holds at a node, and which applications run = what the held claims at home there and below say
 //	I4  no admission raised any usage above a limit
 //	I6  under a policy that bounds the sum of children's limits, that sum is within the bound
+//	I7  whoever waits stands in the line of something that is in its way, and nobody waits who could be granted
 //	I8  fences are unique and increasing
 //	I9  ledger time never decreases
 //	I10 replaying the same commands, in any batching, with a freeze and load at any point, gives the same bytes

@@ -15,12 +15,19 @@ func (l *Ledger) draft(spec TreeSpec, field string) (*tree, *Error) {
 	if f := spec.Forest; f != "" && !validName(f) {
 		return nil, refuse(Invalid, field+".forest", "a forest's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", MaxName, nodeExtra, clip(f))
 	}
+	if err := spec.check(spec.Name, field); err != nil {
+		return nil, err
+	}
 	t := &tree{name: spec.Name, settings: spec.TreeSettings, byPath: make(map[string]*node, len(spec.Nodes))}
 	if err := l.draftResources(t, spec.Resources, field); err != nil {
 		return nil, err
 	}
 	if n := len(spec.Nodes); n < 1 || n > l.bounds.NodesPerTree {
 		return nil, refuse(Invalid, field+".nodes", "tree %s has %d nodes with its root; 1 to %d are allowed", spec.Name, n, l.bounds.NodesPerTree)
+	}
+	if n, cells := len(spec.Nodes), l.bounds.Cells; n*len(spec.Resources) > cells {
+		return nil, refuse(Invalid, field+".nodes", "tree %s has %d nodes and %d resources, for each of which every node keeps account; at most %d of such accounts are allowed: divide the tree",
+			spec.Name, n, len(spec.Resources), cells)
 	}
 	for i, n := range spec.Nodes {
 		if err := l.draftNode(t, n, i); err != nil {
@@ -96,6 +103,7 @@ func (n *node) settle() {
 	}
 	n.borrows = n.policy.Borrowing()
 	n.special = n.borrows != BorrowNothing || n.parent != nil && n.parent.special
+	n.strict = n.queuesStrictly()
 	n.settleDefaults()
 	n.ceilings = make([]Amount, len(n.limits))
 	for r := range n.limits {
@@ -126,4 +134,12 @@ func (n *node) settleDefaults() {
 		own[n.tree.resource(d.Resource).index] = d.Limit
 	}
 	n.fallbacks = own
+}
+
+// queuesStrictly is what the node says of its queueing, or else its parent.
+func (n *node) queuesStrictly() bool {
+	if n.spec.Queueing == InheritQueueing {
+		return n.parent != nil && n.parent.strict
+	}
+	return n.spec.Queueing == Strict
 }

@@ -19,6 +19,9 @@ func (l *Ledger) draftNode(t *tree, spec NodeSpec, i int) *Error {
 	if err := l.checkLabels(spec.Labels, ".labels"); err != nil {
 		return err
 	}
+	if err := checkQueueing(spec.Queueing, ".queueing"); err != nil {
+		return err
+	}
 	if err := l.checkAdmins(spec.Admins, ".admins"); err != nil {
 		return err
 	}

@@ -112,10 +112,10 @@ func (d *due) next() (deadline, bool) {
 
 // endsAt is when a held allocation ends by itself; 0 if it does not.
 func (a *Allocation) endsAt() Instant {
-	if a.more == nil {
-		return 0
+	if a.more != nil && a.more.until != 0 {
+		return a.more.until
 	}
-	return a.more.until
+	return a.lease().expires
 }
 
 // NextDue is when the ledger needs its next Expire, perhaps in the past; false if it needs none.
@@ -135,6 +135,13 @@ func (l *Ledger) checkDue() error {
 		expected++
 		if i, waits := l.due.queue.at[dueKey{dueAllocation, fence}]; !waits || l.due.queue.list[i].at != at {
 			return fmt.Errorf("allocation %q ends at %d, but nobody waits for that", a.id, at)
+		}
+	}
+	for w := range l.queue.all.from(firstTurn) {
+		expected++
+		place := w.record.more.waiting
+		if i, waits := l.due.queue.at[dueKey{dueWaiter, place.arrival}]; !waits || l.due.queue.list[i].at != place.endsAt() {
+			return fmt.Errorf("request %q leaves the queue at %d, but nobody waits for that", w.record.id, place.endsAt())
 		}
 	}
 	if waiting := l.due.queue.Len(); waiting != expected || len(l.due.queue.at) != expected {

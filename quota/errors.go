@@ -25,11 +25,13 @@ const (
 	Full
 	// Forbidden: the actor may not do this.
 	Forbidden
+	// FenceMismatch: the id stands for another grant than the caller's.
+	FenceMismatch
 )
 
 // String is the kind's stable reason code in API errors.
 func (k Kind) String() string {
-	names := [...]string{"", "INVALID", "NOT_FOUND", "ID_TAKEN", "ENDED", "REVISION_MISMATCH", "POLICY_BREACH", "IN_USE", "FULL", "FORBIDDEN"}
+	names := [...]string{"", "INVALID", "NOT_FOUND", "ID_TAKEN", "ENDED", "REVISION_MISMATCH", "POLICY_BREACH", "IN_USE", "FULL", "FORBIDDEN", "FENCE_MISMATCH"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -61,5 +61,6 @@ func (l *Ledger) noteDenial(request Allocate, d Decision) {
 	if len(d.Violations) > maxEventViolations {
 		d.Violations = slices.Clone(d.Violations[:maxEventViolations])
 	}
+	request.Data = nil // not for everybody's eyes
 	l.note(Event{Kind: EventDenied, ID: request.ID, Request: &request, Decision: &d})
 }

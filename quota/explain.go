@@ -6,16 +6,16 @@ import "slices"
 // the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 200 changes.
 func (v View) Explain(c Allocate) Outcome {
 	out := v.dryAllocate(c)
-	if d := out.Decision; d != nil && !d.Granted {
+	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
-		explained.Remedy = v.ledger.remedy(c, explained)
+		explained.Remedy = v.ledger.remedy(func() (*Allocation, *Error) { return v.ledger.place(c) }, explained)
 		out.Decision = &explained
 	}
 	return out
 }
 
 // ExplainID tells how a request was decided. For an allocation that is held or has ended lately it is the grant, with its
-// placements, and the allocation. Otherwise it is the last denial of that id that is remembered, as it was decided then,
+// placements, and the allocation; for a request that waits it is what is in its way now. Otherwise it is the last denial of that id that is remembered, as it was decided then,
 // with the time of that; its remedy is for the present, and nil if the request would be granted or refused by now.
 // NotFound if the id is none of these. As for DryRun, nobody else may use the ledger meanwhile.
 func (v View) ExplainID(id string) (Decision, *AllocationInfo, *Stamp, *Error) {
@@ -23,6 +23,10 @@ func (v View) ExplainID(id string) (Decision, *AllocationInfo, *Stamp, *Error) {
 		return Decision{}, nil, nil, err
 	}
 	if a := v.ledger.lookup(id); a != nil {
+		if a.waits() {
+			d, info := v.queued(v.ledger.waiterOf(a), true)
+			return d, &info, nil, nil
+		}
 		info := a.current()
 		return Decision{Granted: true, Preempted: info.Preempted, Placements: info.Claims}, &info, nil, nil
 	}
@@ -35,5 +39,5 @@ func (v View) ExplainID(id string) (Decision, *AllocationInfo, *Stamp, *Error) {
 			return decision, nil, &e.Stamp, nil
 		}
 	}
-	return Decision{}, nil, nil, refuse(NotFound, "id", "no allocation %q is held or has ended lately, and no request of that id was denied lately", id)
+	return Decision{}, nil, nil, refuse(NotFound, "id", "no allocation %q is held, waits or has ended lately, and no request of that id was denied lately", id)
 }

@@ -11,6 +11,7 @@ import (
 
 var eventWords = map[quota.EventKind]string{
 	quota.EventDenied: "denied", quota.EventPreempted: "preempted", quota.EventExpired: "expired", quota.EventRestored: "restored",
+	quota.EventRevoked: "revoked", quota.EventDropped: "dropped",
 }
 
 func (p *player) events(v quota.View, args []string) error {

@@ -17,6 +17,7 @@ type Image struct {
 	held      ordmap.Map[*Allocation]
 	ended     ordmap.Map[*Allocation]
 	events    []*Event
+	waiting   []frozenWaiter
 }
 
 // Header is the part of an image that is not a list.
@@ -59,9 +60,10 @@ type AllocationImage struct {
 	By        string
 	Preempted []Preempted
 	Displaced []DisplacementImage
-	// Placed has the identity of the node of each claim, while held.
+	// Placed has the identity of the node of each claim, until it ends.
 	Placed []uint64
-	// PlacedPaths has the path of the node of each claim, when ended; the node may be gone.
+	// PlacedPaths has the path of the node of each claim, when ended; the node may be gone. Of a request that waits it has
+	// the paths of the nodes that are asked for, and Placed the nearest that are configured.
 	PlacedPaths []string
 	// Homes, Seats and Groups have for each claim what only some have, see claimParticulars; nil if none has.
 	Homes, Seats []uint64
@@ -107,15 +109,17 @@ type WaitingImage struct {
 	Until      Instant
 	KeepUntil  Instant
 	Line       LineImage
-	// HeadSince is when it came to the head of its line; 0 if it has not.
+	// HeadSince is when it came to the head of a line for the first time; 0 if it has not.
 	HeadSince Instant
 }
 
-// LineImage names a line.
+// LineImage names a line; the empty one waits for a bound of the ledger.
 type LineImage struct {
 	// Node is its identity; 0 for items.
 	Node     uint64
 	Resource string
+	// Holder is the user or group for whose room it waits.
+	Holder Holder
 	// Tree, and State or Item, are those of a line for items.
 	Tree, State, Item string
 }
@@ -131,11 +135,12 @@ type DisplacementImage struct {
 // Freeze takes an image. It costs the number of nodes, not of allocations.
 func (l *Ledger) Freeze() *Image {
 	image := &Image{
-		Header:    Header{Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent},
+		Header:    Header{Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent, Arrival: l.queue.arrival},
 		revisions: slices.Clone(l.revisions),
 		held:      l.held.Clone(),
 		ended:     l.ended.Clone(),
 		events:    slices.Clone(l.events),
+		waiting:   l.queue.freeze(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.trees)) {
 		image.trees = append(image.trees, l.trees[name].freeze())
@@ -197,7 +202,12 @@ func (a *Allocation) image() AllocationImage {
 
 func (m *particulars) addTo(image *AllocationImage) {
 	image.Request.Principal, image.Request.Mode, image.Request.ReserveFor = m.principal, m.mode, m.reserveFor
+	image.Request.WaitFor, image.Request.Keep, image.Request.Priority = m.waitFor, m.keep, m.priority
 	image.Until, image.Forced, image.Preempted = m.until, m.forced, m.preempted
+	if b := m.lease; b != nil {
+		image.Request.TTL, image.Request.Data = b.asked, b.askedData
+		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, b.data
+	}
 	for _, d := range m.displaced {
 		image.Displaced = append(image.Displaced, DisplacementImage{ID: d.id, Claim: d.claim, From: d.from, Home: d.home, FromSeat: d.fromSeat, Seat: d.seat})
 	}
@@ -210,7 +220,8 @@ func (c *placedClaim) addTo(image *AllocationImage, i int) {
 	n := len(image.Request.Claims)
 	if image.Ended == nil {
 		image.Placed = append(image.Placed, c.at.id)
-	} else {
+	}
+	if image.Ended != nil || image.State == Waiting {
 		image.PlacedPaths = append(image.PlacedPaths, c.placed.path)
 	}
 	if c.more == nil {

@@ -113,7 +113,7 @@ func (n *node) rename(path string) {
 // configure takes over the configuration of a draft's node.
 func (n *node) configure(drafted *node) {
 	n.spec, n.policy, n.limits, n.ceilings, n.fallbacks = drafted.spec, drafted.policy, drafted.limits, drafted.ceilings, drafted.fallbacks
-	n.borrows, n.special, n.made = drafted.borrows, drafted.special, drafted.made
+	n.borrows, n.special, n.made, n.strict = drafted.borrows, drafted.special, drafted.made, drafted.strict
 	n.rules, n.borrow, n.lend = drafted.rules, drafted.borrow, drafted.lend
 }
 

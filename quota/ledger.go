@@ -27,6 +27,7 @@ type Ledger struct {
 	// vacated are nodes made on demand that a claim has left in the present command.
 	vacated []*node
 
+	queue     queue
 	due       due
 	facts     []Fact   // of the last command
 	events    []*Event // oldest first
@@ -49,7 +50,7 @@ func (l *Ledger) Apply(s Stamp, c Command) Outcome {
 	l.advance(s)
 	l.facts = l.facts[:0]
 	out := l.dispatch(c)
-	l.sweep()
+	l.finish()
 	l.selfCheck()
 	out.Now = l.now.At
 	return out
@@ -61,6 +62,8 @@ func (l *Ledger) dispatch(c Command) Outcome {
 		return l.allocate(c)
 	case Release:
 		return l.release(c)
+	case Renew:
+		return l.renew(c)
 	case Confirm:
 		return l.confirm(c)
 	case Cancel:

@@ -25,7 +25,7 @@ func (v View) Allocations(f AllocationFilter, afterFence uint64, max int) (Alloc
 }
 
 func (f AllocationFilter) admits(a *Allocation) bool {
-	return f.admitsPlace(a) && f.admitsLabels(a)
+	return (!f.Leases || a.lease().ttl > 0) && f.admitsPlace(a) && f.admitsLabels(a)
 }
 
 func (f AllocationFilter) admitsPlace(a *Allocation) bool {

@@ -5,17 +5,21 @@ import (
 	"fmt"
 )
 
-// Loader builds a ledger from the parts of an image: trees, then revisions, held and ended allocations, each in the
+// Loader builds a ledger from the parts of an image: trees, then revisions, held, ended and waiting allocations, each in the
 // order that the image gives them. After any error the loader is useless and the image must not be served.
 type Loader struct {
 	ledger *Ledger
 	nodes  map[uint64]*node
+	// waiters are the requests that wait, and keys their lines.
+	waiters []*waiter
+	keys    []lineKey
 }
 
 // NewLoader begins with the header of an image.
 func NewLoader(b Bounds, h Header) *Loader {
 	l := New(b)
 	l.now, l.revision, l.fence, l.nodeID, l.seat, l.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
+	l.queue.arrival = h.Arrival
 	return &Loader{ledger: l, nodes: map[uint64]*node{}}
 }
 
@@ -135,7 +139,8 @@ func (ld *Loader) AddEnded(image AllocationImage) error {
 		return err
 	}
 	l := ld.ledger
-	if a.fence == 0 || a.fence > l.fence || image.Ended.At < a.granted.At {
+	waited := image.State == Cancelled || image.State == TimedOut || image.State == Abandoned
+	if a.fence == 0 && !waited || a.fence > l.fence || image.Ended.At < a.granted.At {
 		return fmt.Errorf("I8: ended allocation %q has fence %d, which was never given, or ended before it was granted", a.id, a.fence)
 	}
 	state := image.State
@@ -190,15 +195,30 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 }
 
 func (image *AllocationImage) particulars() *particulars {
-	r := image.Request
-	if r.Mode == Hold && r.Principal.User == "" && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 {
+	r, b := image.Request, image.lease()
+	if r.Mode == Hold && r.Principal.User == "" && r.Priority == 0 && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 && b == nil {
 		return nil
 	}
-	m := &particulars{principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted}
+	m := &particulars{
+		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted, lease: b,
+		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority,
+	}
 	for _, d := range image.Displaced {
 		m.displaced = append(m.displaced, displacement{id: d.ID, claim: d.Claim, from: d.From, home: d.Home, fromSeat: d.FromSeat, seat: d.Seat})
 	}
 	return m
+}
+
+// lease is nil for what is none and has no user data.
+func (image *AllocationImage) lease() *lease {
+	r := image.Request
+	if image.TTL == 0 && len(r.Data)+len(image.Data) == 0 {
+		return nil
+	}
+	return &lease{
+		asked: r.TTL, ttl: image.TTL, expires: image.Expires, revokedBy: image.RevokedBy, unclaimed: image.Unclaimed,
+		askedData: r.Data, data: image.Data,
+	}
 }
 
 // load rebuilds a claim at a node.
@@ -238,6 +258,9 @@ func (n *node) loadResource(c Component) (*resource, error) {
 func (ld *Loader) Finish() (*Ledger, error) {
 	if ld.ledger == nil {
 		return nil, errors.New("this loader is finished")
+	}
+	if err := ld.lineUp(); err != nil {
+		return nil, err
 	}
 	l := ld.ledger
 	ld.ledger = nil

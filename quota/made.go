@@ -62,6 +62,9 @@ func (l *Ledger) roomForSprouts(a *Allocation) *Error {
 	more := map[*tree]int{}
 	for _, s := range sprouts {
 		more[s.tree]++
+		if n := (len(s.tree.byPath) + more[s.tree]) * len(s.tree.resources); n > l.bounds.Cells {
+			return refuse(Full, "claims", "with the nodes that the request needs tree %s would have %d nodes times resources; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, l.bounds.Cells)
+		}
 		if n := len(s.tree.byPath) + more[s.tree]; n > l.bounds.NodesPerTree {
 			return refuse(Full, "claims", "with the nodes that the request needs tree %s would have %d; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, l.bounds.NodesPerTree)
 		}
@@ -107,16 +110,17 @@ func (l *Ledger) vacate(n *node) {
 }
 
 // sweep lets nodes made on demand vanish where nothing is held any more. It runs at the end of a command, when nothing can
-// be taken back.
-func (l *Ledger) sweep() {
+// be taken back. It answers whether any did.
+func (l *Ledger) sweep() (any bool) {
 	for _, n := range l.vacated {
 		for n.made && n.idle() && n.tree.byPath[n.path] == n {
 			l.detach(n)
-			n = n.parent
+			n, any = n.parent, true
 		}
 	}
 	l.vacated = nil
+	return any
 }
 
-// idle is true if no claim is counted at the node or belongs there, and nothing is below.
-func (n *node) idle() bool { return n.claims+n.homes == 0 && len(n.children) == 0 }
+// idle is true if no claim is counted at the node or belongs there, nobody waits for room there, and nothing is below.
+func (n *node) idle() bool { return n.claims+n.homes+len(n.lines)+len(n.children) == 0 }

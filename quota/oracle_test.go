@@ -219,7 +219,7 @@ func (o *oracle) place(c quota.Allocate) ([]string, verdict) {
 		return nil, refusal(quota.Invalid, "id")
 	case len(c.Claims) == 0 || len(c.Claims) > o.bounds.Claims:
 		return nil, refusal(quota.Invalid, "claims")
-	case c.Mode > quota.Force:
+	case c.Mode > quota.Wait:
 		return nil, refusal(quota.Invalid, "mode")
 	case (c.Mode == quota.Reserve) != (c.ReserveFor != 0) || c.ReserveFor < 0 || c.ReserveFor > quota.MaxReserve:
 		return nil, refusal(quota.Invalid, "reserve_ms")

@@ -77,7 +77,8 @@ type Change struct {
 	Tree, Node string
 	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME",
 	// "unit RESOURCE", "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins",
-	// "forest", "maintenance", "require_reason" or, for a moved node, "path".
+	// "forest", "maintenance", "require_reason", "items RESOURCE", "queueing", "lease default", "lease max", "lease grace",
+	// "overtake" or, for a moved node, "path".
 	Field string
 	// Before and After are texts; empty for what was or is not there.
 	Before, After string

@@ -29,6 +29,9 @@ func (l *Ledger) place(request Allocate) (*Allocation, *Error) {
 	if err := a.checkSoft(); err != nil {
 		return nil, err
 	}
+	if err := a.settleLease(request); err != nil {
+		return nil, err
+	}
 	return a, l.roomForSprouts(a)
 }
 
@@ -51,10 +54,11 @@ func checkForests(a *Allocation) *Error {
 
 // particulars are nil for what most requests are.
 func (r Allocate) particulars() *particulars {
-	if r.Mode == Hold && r.Principal.User == "" {
+	if r.Mode == Hold && r.Principal.User == "" && r.Priority == 0 {
 		return nil
 	}
-	return &particulars{mode: r.Mode, principal: r.Principal, reserveFor: r.ReserveFor, forced: r.Mode == Force}
+	return &particulars{mode: r.Mode, principal: r.Principal, reserveFor: r.ReserveFor, forced: r.Mode == Force,
+		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority}
 }
 
 // force marks a claim that is held at its node whatever the limits say.
@@ -80,6 +84,9 @@ func (l *Ledger) checkRequest(request Allocate) *Error {
 	if err := l.checkMode(request); err != nil {
 		return err
 	}
+	if err := l.checkLease(request); err != nil {
+		return err
+	}
 	if err := l.checkPrincipal(request.Principal); err != nil {
 		return err
 	}
@@ -88,12 +95,27 @@ func (l *Ledger) checkRequest(request Allocate) *Error {
 
 func (l *Ledger) checkMode(request Allocate) *Error {
 	switch {
-	case request.Mode > Force:
+	case request.Mode > Wait:
 		return refuse(Invalid, "mode", "mode %d is unknown", request.Mode)
 	case request.Mode == Reserve && (request.ReserveFor < 1 || request.ReserveFor > MaxReserve):
 		return refuse(Invalid, "reserve_ms", "a reservation stands for 1 to %d ms, not %d", MaxReserve, request.ReserveFor)
 	case request.Mode != Reserve && request.ReserveFor != 0:
 		return refuse(Invalid, "reserve_ms", "only a reservation has a time to stand; leave it out, or reserve")
+	}
+	return checkWait(request)
+}
+
+// checkWait refuses spans of waiting that cannot be.
+func checkWait(request Allocate) *Error {
+	switch {
+	case request.Mode != Wait && request.WaitFor != 0:
+		return refuse(Invalid, "wait_ms", "only a request that waits has a time to wait; leave it out, or wait")
+	case request.Mode != Wait && request.Keep != 0:
+		return refuse(Invalid, "keep_ms", "only a request that waits is kept in the queue; leave it out, or wait")
+	case request.WaitFor < 0 || request.WaitFor > MaxWait:
+		return refuse(Invalid, "wait_ms", "a request waits for 1 to %d ms, or as long as it may if that is left out, not %d", MaxWait, request.WaitFor)
+	case request.Keep != 0 && (request.Keep < MinKeep || request.Keep > MaxKeep):
+		return refuse(Invalid, "keep_ms", "a request is kept for %d to %d ms, or for %d if that is left out, not %d", MinKeep, MaxKeep, DefaultKeep, request.Keep)
 	}
 	return nil
 }

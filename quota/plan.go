@@ -82,6 +82,7 @@ func (l *Ledger) planWishes(wishes []wish) plan {
 		for _, s := range steps {
 			l.install(s)
 		}
+		l.requeueTrees(steps)
 	}
 	p.effects = func() *Effects { return l.effects(steps) }
 	return p
@@ -136,6 +137,9 @@ func (l *Ledger) planTree(w wish) (*succession, *Error) {
 func (l *Ledger) checkKept(draft *tree, field string) *Error {
 	if n := draft.size(); n > l.bounds.NodesPerTree {
 		return refuse(Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, l.bounds.NodesPerTree)
+	}
+	if n := draft.size() * len(draft.resources); n > l.bounds.Cells {
+		return refuse(Full, field, "with the nodes that were made on demand tree %s would have %d nodes times resources; at most %d are allowed", draft.name, n, l.bounds.Cells)
 	}
 	var err *Error
 	draft.root.walk(func(n *node) bool {

@@ -27,6 +27,7 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 		commit: func() {
 			n.configure(swap)
 			n.relimit()
+			l.raisedAt(n)
 		},
 		effects: func() *Effects { return l.effectsOf(t, swap.spec) },
 	}

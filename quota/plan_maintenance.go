@@ -11,7 +11,10 @@ func (l *Ledger) planMaintenance(c SetMaintenance) plan {
 	p := plan{
 		changes: d.changes,
 		undo:    []TreeUndo{d.undo},
-		commit:  func() { t.settings.Maintenance = c.On },
+		commit: func() {
+			t.settings.Maintenance = c.On
+			l.requeue(map[string]bool{t.name: true})
+		},
 		effects: func() *Effects { return &Effects{} },
 	}
 	if !c.On {

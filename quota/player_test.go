@@ -64,10 +64,11 @@ func (p *player) perform(words, body []string) error {
 			p.outcome(c, p.ledger.View().DryRun(c))
 		}
 		return err
-	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "confirm", "cancel", "expire":
+	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "renew", "confirm", "cancel", "expire":
 		c, err := parseCommand(words, body)
 		if err == nil {
 			p.outcome(c, p.ledger.Apply(p.now, c))
+			p.happened(c)
 		}
 		return err
 	}
@@ -81,7 +82,8 @@ func (p *player) setBounds(args []string) error {
 		"trees": &b.Trees, "nodes": &b.Nodes, "nodes-per-tree": &b.NodesPerTree, "depth": &b.Depth, "resources": &b.Resources,
 		"claims": &b.Claims, "labels": &b.Labels, "held": &b.Held, "ended": &b.Ended, "revisions": &b.Revisions,
 		"trees-per-change": &b.TreesPerChange, "principals": &b.Principals, "groups": &b.Groups, "admins": &b.Admins,
-		"moves": &b.Moves, "events": &b.Events, "history-nodes": &b.HistoryNodes,
+		"moves": &b.Moves, "events": &b.Events, "history-nodes": &b.HistoryNodes, "cells": &b.Cells, "items": &b.Items, "items-of-one": &b.ItemsOfOne, "picks": &b.Picks,
+		"turns": &b.Turns, "data": &b.Data, "waiting": &b.Waiting,
 	}
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")

@@ -49,7 +49,7 @@ func (l *Ledger) checkPrincipals(a *Allocation) []Violation {
 			if c.forced() {
 				continue
 			}
-			s := c.standings(p)
+			s := c.standings(p, l.asker(a))
 			for n := c.home(); n != nil; n = n.parent {
 				violations = s.check(violations, n, c.amounts)
 			}
@@ -60,7 +60,7 @@ func (l *Ledger) checkPrincipals(a *Allocation) []Violation {
 	var s standings
 	for _, d := range demandsOf(a.claims, (*placedClaim).home) {
 		if d.node.tree != last {
-			last, s = d.node.tree, a.standings(p, d.node.tree)
+			last, s = d.node.tree, a.standings(p, d.node.tree, l.asker(a))
 		}
 		if !s.forced {
 			violations = s.check(violations, d.node, d.amounts)
@@ -74,20 +74,21 @@ type standings struct {
 	user, group standing
 	application string
 	forced      bool
+	who         asker
 }
 
-func (a *Allocation) standings(p Principal, t *tree) standings {
+func (a *Allocation) standings(p Principal, t *tree, who asker) standings {
 	for i := range a.claims {
 		if c := &a.claims[i]; c.at.tree == t {
-			return c.standings(p)
+			return c.standings(p, who)
 		}
 	}
 	return standings{}
 }
 
-func (c *placedClaim) standings(p Principal) standings {
+func (c *placedClaim) standings(p Principal, who asker) standings {
 	acc, group := &c.at.tree.accounts, c.group()
-	s := standings{application: p.Application, forced: c.forced(), user: standing{Holder: Holder{AUser, p.User}, of: acc.users[p.User]}}
+	s := standings{who: who, application: p.Application, forced: c.forced(), user: standing{Holder: Holder{AUser, p.User}, of: acc.users[p.User]}}
 	if group != "" {
 		s.group = standing{Holder: Holder{AGroup, group}, of: acc.groups[group]}
 	}
@@ -100,16 +101,39 @@ func (s *standings) check(violations []Violation, n *node, amounts []placedAmoun
 		return violations
 	}
 	violations = s.user.check(violations, n, amounts, s.application)
+	violations = s.behind(violations, n, &s.user, amounts)
 	if s.group.Name != "" {
 		violations = s.group.check(violations, n, amounts, s.application)
+		violations = s.behind(violations, n, &s.group, amounts)
 	}
-	most := n.spec.Applications
-	if most == 0 || s.application == "" || Amount(n.applications) < most || s.user.at(n).has(s.application) {
+	if s.application == "" || s.user.at(n).has(s.application) {
 		return violations
 	}
-	return append(violations, Violation{
-		Tree: n.treeName, Node: n.path, Kind: OfApplications, Limit: most, Used: Amount(n.applications), Requested: 1,
-	})
+	if most := n.spec.Applications; most > 0 && Amount(n.applications) >= most {
+		violations = append(violations, Violation{
+			Tree: n.treeName, Node: n.path, Kind: OfApplications, Limit: most, Used: Amount(n.applications), Requested: 1,
+		})
+	}
+	if n.lines == nil || n.borrows == BorrowSoftly { // where a line for everything has been asked already
+		return violations
+	}
+	return s.who.behind(violations, n.lines, lineKey{tree: n.tree, node: n})
+}
+
+// behind says whom of those who wait for room of a user or group at a node must not be overtaken.
+func (s *standings) behind(violations []Violation, n *node, of *standing, amounts []placedAmount) []Violation {
+	if n.lines == nil {
+		return violations
+	}
+	for _, p := range amounts {
+		if p.amount > 0 {
+			violations = s.who.behind(violations, n.lines, lineKey{tree: n.tree, node: n, resource: p.resource, holder: of.Holder})
+		}
+	}
+	if s.application == "" || of.at(n).has(s.application) {
+		return violations
+	}
+	return s.who.behind(violations, n.lines, lineKey{tree: n.tree, node: n, holder: of.Holder})
 }
 
 // standing is what one holder holds in a tree; it remembers the level that was asked for last.

@@ -1,10 +1,13 @@
 package quota
 
-// release ends an allocation and gives everything back.
+// release ends an allocation and gives everything back; a request that waits leaves the queue.
 func (l *Ledger) release(c Release) Outcome {
 	out := l.releasable(c.ID)
 	if out.Refused != nil || out.Repeated {
 		return out
+	}
+	if a := out.Allocation; a.waits() {
+		return Outcome{Allocation: l.drop(l.waiterOf(a), Cancelled, "")}
 	}
 	return Outcome{Allocation: l.end(out.Allocation, Released, "")}
 }
@@ -28,7 +31,7 @@ func (l *Ledger) releasable(id string) Outcome {
 	}
 	a := l.lookup(id)
 	if a == nil {
-		return Outcome{Refused: refuse(NotFound, "id", "no allocation %q is held or has ended lately; list what is held to find its id", clip(id))}
+		return Outcome{Refused: refuse(NotFound, "id", "no allocation %q is held, waits or has ended lately; list what is held to find its id", clip(id))}
 	}
 	return Outcome{Allocation: a, Repeated: a.ended != nil}
 }

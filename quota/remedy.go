@@ -5,14 +5,16 @@ const maxTrials = 100
 
 // search looks for what would admit a denied request: it changes the ledger, asks again, and takes the change back.
 type search struct {
-	ledger  *Ledger
-	request Allocate
-	trials  int // that were made
+	ledger *Ledger
+	// place finds the nodes of the request.
+	place  func() (*Allocation, *Error)
+	trials int // that were made
 }
 
-// remedy finds the smallest raises of limits, and a small set of releases, either of which would admit the request.
-func (l *Ledger) remedy(request Allocate, denied Decision) *Remedy {
-	raises, releases := &search{ledger: l, request: request}, &search{ledger: l, request: request}
+// remedy finds the smallest raises of limits, and a small set of releases, either of which would admit the request. There is none for
+// a request that must not overtake others.
+func (l *Ledger) remedy(place func() (*Allocation, *Error), denied Decision) *Remedy {
+	raises, releases := &search{ledger: l, place: place}, &search{ledger: l, place: place}
 	return &Remedy{Raises: raises.raises(denied), Releases: releases.releases(denied.Violations)}
 }
 
@@ -22,7 +24,11 @@ func (s *search) ask() Decision {
 	if s.trials++; s.trials > maxTrials {
 		return Decision{}
 	}
-	if d := s.ledger.View().dryAllocate(s.request).Decision; d != nil {
+	a, refused := s.place()
+	if refused != nil {
+		return Decision{}
+	}
+	if d := s.ledger.View().dryAdmit(a).Decision; d != nil {
 		return *d
 	}
 	return Decision{}

@@ -91,6 +91,9 @@ func (h *higher) covers(v Violation) bool {
 // raiseFor makes room for all violations; false if that cannot be, or there are none.
 func (h *higher) raiseFor(violations []Violation) bool {
 	for _, v := range violations {
+		if v.Kind == OfQueue {
+			return false
+		}
 		if h.covers(v) {
 			continue
 		}

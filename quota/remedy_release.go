@@ -63,6 +63,9 @@ func (s *search) candidates(violations []Violation) []candidate {
 
 // gives is how much of a violated limit the end of the allocation would give back.
 func (a *Allocation) gives(v Violation) Amount {
+	if v.Kind == OfQueue {
+		return 0
+	}
 	var sum Amount
 	for i := range a.claims {
 		c := &a.claims[i]

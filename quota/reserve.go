@@ -1,8 +1,5 @@
 package quota
 
-// MaxExpire is the most reservations that one Expire may end.
-const MaxExpire = 1024
-
 // confirm makes a reservation held for good. What it moved or preempted stays as it is.
 func (l *Ledger) confirm(c Confirm) Outcome {
 	out := l.confirmable(c.ID)
@@ -11,10 +8,14 @@ func (l *Ledger) confirm(c Confirm) Outcome {
 	}
 	confirmed, more := *out.Allocation, *out.Allocation.more
 	more.until, more.displaced = 0, nil
+	if more.lease != nil {
+		begun := *more.lease
+		begun.begin(l.now)
+		more.lease = &begun
+	}
 	confirmed.more = &more
 	confirmed.settleAddresses()
-	l.put(&confirmed)
-	l.due.add(&confirmed)
+	l.refile(&confirmed)
 	l.fact(FactConfirmed, &confirmed)
 	return Outcome{Allocation: &confirmed}
 }
@@ -28,7 +29,9 @@ func (l *Ledger) confirmable(id string) Outcome {
 	case out.Refused != nil:
 		return out
 	case a.ended != nil:
-		return Outcome{Refused: refuse(Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.ended.how())}
+		return Outcome{Refused: refuse(Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.how())}
+	case a.waits():
+		return Outcome{Refused: refuse(InUse, "id", "request %q waits and holds nothing that could be confirmed; wait until it is granted, or cancel it", a.id)}
 	case a.state() == Held:
 		return Outcome{Allocation: a.relocated(), Repeated: true}
 	case a.more.until <= l.now.At:
@@ -37,11 +40,14 @@ func (l *Ledger) confirmable(id string) Outcome {
 	return Outcome{Allocation: a}
 }
 
-// cancel ends a reservation and puts back what it displaced.
+// cancel ends a reservation and puts back what it displaced; a request that waits leaves the queue.
 func (l *Ledger) cancel(c Cancel) Outcome {
 	out := l.cancellable(c.ID)
 	if out.Refused != nil || out.Repeated {
 		return out
+	}
+	if a := out.Allocation; a.waits() {
+		return Outcome{Allocation: l.drop(l.waiterOf(a), Cancelled, "")}
 	}
 	ended, restored := l.undo(out.Allocation, Cancelled)
 	return Outcome{Allocation: ended, Restored: restored}
@@ -54,33 +60,6 @@ func (l *Ledger) cancellable(id string) Outcome {
 		return Outcome{Refused: refuse(InUse, "id", "allocation %q is not a reservation, or confirmed already; release it", out.Allocation.id)}
 	}
 	return out
-}
-
-// expire ends reservations that are due, in the order of their instants and then of their fences. A lapse puts back what
-// it displaced, just as a cancellation does.
-func (l *Ledger) expire(c Expire) Outcome {
-	if err := checkMost(c.Most); err != nil {
-		return Outcome{Refused: err}
-	}
-	var out Outcome
-	for out.Expired < c.Most {
-		next, waiting := l.due.next()
-		if !waiting || next.at > l.now.At {
-			break
-		}
-		a, _ := l.held.Get(next.number)
-		_, restored := l.undo(a, Expired)
-		out.Restored = append(out.Restored, restored...)
-		out.Expired++
-	}
-	return out
-}
-
-func checkMost(most int) *Error {
-	if most < 1 || most > MaxExpire {
-		return refuse(Invalid, "most", "an expiry ends 1 to %d reservations, not %d", MaxExpire, most)
-	}
-	return nil
 }
 
 // undo ends a reservation that was not confirmed, and puts back what it displaced if all of that is still possible.

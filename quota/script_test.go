@@ -15,7 +15,7 @@ import (
 // resource=unlimited and resource=unset; max is the largest amount there is.
 //
 //	apply [META] [@prune]              make trees so, with indented lines:
-//	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME] [@require-reason] [@maintenance] [NODE…]
+//	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME] [@require-reason] [@maintenance] [LEASES] [NODE…]
 //	  node PATH [policy=NAME] [LIMITS] [label.KEY=VALUE]… [NODE…]
 //	  principals [users=NAME,…] [groups=NAME,…] [AMOUNTS] [@apps=NUMBER] [@text=TEXT]     of the tree or node above
 //	  moved FROM TO                    in the tree above
@@ -24,19 +24,24 @@ import (
 //	maintenance TREE on|off [META]
 //	rollback REVISION [META]
 //	delete TREE [META]
-//	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME] [@reserve=DURATION] [@force]
+//	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME] [@reserve=DURATION] [@force] [@ttl=DURATION] [data.KEY=VALUE]…
+//	         [@wait[=DURATION]] [@keep=DURATION] [@rank=NUMBER]                           rank orders the queue
+//	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…
 //	release ID | confirm ID | cancel ID | expire NUMBER
 //	dry COMMAND                        say what a command would do
 //	tick DURATION                      let ledger time pass
 //	freeze                             go on with a ledger loaded from an image of this one
 //	bounds NAME=NUMBER…                begin anew with other bounds
 //	users TREE [NAME] | groups TREE [NAME]
-//	usage AT | tree NAME | trees | list [AT] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
-//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored] [id=ID]
+//	queue [AT] [resource=NAME]         who waits, where, and why
+//	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
+//	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped] [id=ID]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
 //	due                                when the next reservation lapses
 //
-// META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER @admins=NAME,…
+// LEASES are @lease-default=DURATION @lease-max=DURATION @lease-grace=DURATION @overtake=DURATION.
+//
+// META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER @admins=NAME,… @queueing=WORD
 // default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT lend.RESOURCE=LIMIT. STANDING is @priority=NUMBER @type=NUMBER @unpreemptable.
 func parseCommand(words, body []string) (quota.Command, error) {
 	p := &parser{}
@@ -59,6 +64,8 @@ func parseCommand(words, body []string) (quota.Command, error) {
 		return p.allocate(args), p.err
 	case "release":
 		return quota.Release{ID: args[0]}, nil
+	case "renew":
+		return p.renew(args), p.err
 	case "confirm":
 		return quota.Confirm{ID: args[0]}, nil
 	case "cancel":
@@ -160,6 +167,7 @@ func (p *parser) settings(words []string) quota.TreeSettings {
 		if forest, ok := strings.CutPrefix(word, "@forest="); ok {
 			s.Forest = forest
 		}
+		p.leaseSetting(&s, word)
 	}
 	return s
 }
@@ -237,6 +245,8 @@ func (p *parser) attribute(n *quota.NodeSpec, key, value string) bool {
 		n.Hard = true
 	case "@apps":
 		n.Applications = p.amount(value)
+	case "@queueing":
+		n.Queueing = p.queueing(value)
 	case "@admins":
 		n.Admins = strings.Split(value, ",")
 	case "default":
@@ -283,7 +293,10 @@ func (p *parser) allocate(args []string) quota.Allocate {
 		key, value, ok := strings.Cut(word, "=")
 		label, isLabel := strings.CutPrefix(key, "label.")
 		last := len(request.Claims) - 1
+		pair, isData := strings.CutPrefix(key, "data.")
 		switch {
+		case isData:
+			request.Data = append(request.Data, quota.Label{Key: pair, Value: value})
 		case word[0] == '@':
 			p.attributeOf(&request, key, value)
 		case !ok:
@@ -300,6 +313,7 @@ func (p *parser) allocate(args []string) quota.Allocate {
 		}
 	}
 	sortLabels(request.Labels)
+	sortLabels(request.Data)
 	return request
 }
 
@@ -310,6 +324,9 @@ func (p *parser) attributeOf(r *quota.Allocate, key, value string) {
 		return
 	}
 	c := &r.Claims[len(r.Claims)-1]
+	if p.wait(r, key, value) {
+		return
+	}
 	switch key {
 	case "@priority":
 		c.Priority = int64(p.amount(value))
@@ -328,6 +345,8 @@ func (p *parser) attributeOf(r *quota.Allocate, key, value string) {
 		r.ReserveFor = p.span(value)
 	case "@force":
 		r.Mode = quota.Force
+	case "@ttl":
+		r.TTL = p.span(value)
 	default:
 		p.fail("what is %s?", key)
 	}

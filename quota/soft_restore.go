@@ -79,6 +79,11 @@ func (r *restoring) revive(last displacement, displaced []displacement) bool {
 	}
 	again := *tombstone
 	a := &again
+	if b := tombstone.lease(); b.ttl > 0 {
+		b.revokedBy = ""
+		b.begin(l.now) // it could not be renewed meanwhile
+		a = a.withLease(b)
+	}
 	a.ended, a.claims = nil, make([]placedClaim, len(tombstone.claims))
 	for i := range a.claims {
 		d := slices.IndexFunc(displaced, func(d displacement) bool { return d.id == a.id && d.claim == i })
@@ -161,6 +166,7 @@ func (r *restoring) commit() []string {
 		l.due.add(r.revived[i])
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
 		l.fact(FactRestored, r.revived[i])
+		l.took(r.revived[i])
 		restored = append(restored, p.ID)
 	}
 	return restored

@@ -12,10 +12,12 @@ type tombstone struct {
 func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	t := &tombstone{Allocation: *a, end: ending{Stamp: l.now, state: state, by: by}}
 	t.ended = &t.end
+	t.forgetData()
 	t.settleAddresses()
 	l.due.drop(dueKey{dueAllocation, a.fence})
 	l.inter(&t.Allocation)
 	l.fact(FactEnded, &t.Allocation)
+	l.freed(a)
 	return &t.Allocation
 }
 
@@ -46,16 +48,35 @@ func (a *Allocation) settleAddresses() {
 	}
 }
 
+// forgetData drops the user data of what has ended, but of what may yet be put back.
+func (a *Allocation) forgetData() {
+	if b := a.lease(); len(b.askedData)+len(b.data) > 0 && a.ended.state != WasPreempted {
+		b.askedData, b.data = nil, nil
+		more := *a.more
+		more.lease, a.more = &b, &more
+	}
+}
+
 // how says in words how an allocation ended, beyond a plain release.
-func (e *ending) how() string {
-	switch e.state {
+func (a *Allocation) how() string {
+	switch a.ended.state {
 	case WasPreempted:
-		return " (preempted by " + e.by + ")"
+		return " (preempted by " + a.ended.by + ")"
 	case Expired:
+		if a.lease().expires > 0 {
+			return " (not renewed in time)"
+		}
 		return " (not confirmed in time)"
 	case Cancelled:
+		if a.ended.by != "" {
+			return " (cancelled by " + a.ended.by + ")"
+		}
 		return " (cancelled)"
-	case Held, Reserved, Released:
+	case TimedOut:
+		return " (not granted in time)"
+	case Abandoned:
+		return " (its caller did not come back)"
+	case Held, Reserved, Released, Waiting:
 	}
 	return ""
 }

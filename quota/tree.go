@@ -10,6 +10,8 @@ type resource struct {
 	Resource
 	index int
 	holds int // components of held claims
+	// lines are those of requests that wait for items of it.
+	lines []*line
 }
 
 // tree is a hierarchy of nodes.
@@ -23,6 +25,8 @@ type tree struct {
 	accounts  accounts
 	// governed is true if any node names admins.
 	governed bool
+	// lines are all in which requests wait for something in the tree.
+	lines []*line
 }
 
 // node is a place in a tree. It lives as long as it is configured or, if it was made on demand, something is held there:
@@ -48,6 +52,9 @@ type node struct {
 	// borrows is the policy's answer; special is true if the node or one above it borrows.
 	borrows Borrowing
 	special bool
+	// strict is true if requests that wait for room here must not be overtaken; lines are those that do.
+	strict bool
+	lines  []*line
 	// made is true if the node was made on demand (MakeUnknown): it is not configured, and goes when nothing is held there.
 	made  bool
 	homes int // held claims that are counted further up, but belong here

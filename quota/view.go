@@ -24,7 +24,7 @@ func (v View) TombstoneSpan() Span { return v.ledger.bounds.TombstoneSpan }
 // Counts are the sizes of the ledger.
 func (v View) Counts() Counts {
 	l := v.ledger
-	return Counts{Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len()}
+	return Counts{Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len(), Waiting: l.queue.all.length}
 }
 
 // Trees lists all trees by name.
@@ -55,13 +55,13 @@ func (v View) Tree(name string) (TreeSpec, *Error) {
 	return t.present(), nil
 }
 
-// Allocation is one allocation, held or ended and not yet forgotten.
+// Allocation is one allocation: held, waiting, or ended and not yet forgotten.
 func (v View) Allocation(id string) (AllocationInfo, *Error) {
 	a := v.ledger.lookup(id)
 	if a == nil {
-		return AllocationInfo{}, refuse(NotFound, "id", "no allocation %q is held or has ended lately", clip(id))
+		return AllocationInfo{}, refuse(NotFound, "id", "no allocation %q is held, waits or has ended lately", clip(id))
 	}
-	return a.current(), nil
+	return v.ledger.info(a), nil
 }
 
 // Revisions lists up to max remembered changes before a revision (0: from the newest), newest first.
@@ -88,6 +88,8 @@ func (v View) DryRun(c Command) Outcome {
 		return v.dryAllocate(c)
 	case Release:
 		return l.releasable(c.ID)
+	case Renew:
+		return v.dryRenew(c)
 	case Confirm:
 		return l.confirmable(c.ID)
 	case Cancel:
@@ -119,6 +121,19 @@ func (v View) dryAllocate(c Allocate) Outcome {
 	if refused != nil {
 		return Outcome{Refused: refused}
 	}
+	out := v.dryAdmit(a)
+	if d := out.Decision; d != nil && c.mayWait(*d) {
+		if l.queue.all.length >= l.bounds.Waiting {
+			return Outcome{Refused: l.tooManyWait()}
+		}
+		out.Decision = waitingDecision(*d)
+	}
+	return out
+}
+
+// dryAdmit decides an allocation that has its claims.
+func (v View) dryAdmit(a *Allocation) Outcome {
+	l := v.ledger
 	decision, t := l.admit(a)
 	if decision.Granted {
 		full := l.tooMany(t)
@@ -129,6 +144,15 @@ func (v View) dryAllocate(c Allocate) Outcome {
 		}
 	}
 	return Outcome{Decision: &decision}
+}
+
+// dryRenew answers the record as it is: a renewal changes nothing but its times and data.
+func (v View) dryRenew(c Renew) Outcome {
+	a, refused := v.ledger.renewable(c)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	return Outcome{Allocation: a}
 }
 
 // placements says where the claims of an admitted allocation would be counted.

@@ -24,6 +24,7 @@ var refusalCodes = map[quota.Kind]connect.Code{
 	quota.InUse:            connect.CodeFailedPrecondition,
 	quota.Full:             connect.CodeResourceExhausted,
 	quota.Forbidden:        connect.CodePermissionDenied,
+	quota.FenceMismatch:    connect.CodeAborted,
 }
 
 // accidentCodes is the same for what keeps a node from serving.
@@ -37,6 +38,7 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.Deadline:       connect.CodeDeadlineExceeded,
 	cluster.TooLarge:       connect.CodeInvalidArgument,
 	cluster.NotUpgraded:    connect.CodeUnavailable,
+	cluster.Forgotten:      connect.CodeOutOfRange,
 }
 
 // askAnotherHeader marks answers of a node that was taken for the leader and is not, or not for long: the relaying node

@@ -27,7 +27,7 @@ func Bounds() *rapid.Generator[quota.Bounds] {
 	large.TombstoneSpan = 10
 	small := quota.Bounds{
 		Trees: 2, Nodes: 12, NodesPerTree: 7, Depth: 3, Resources: 3, Claims: 3, Labels: 2, Held: 5, Ended: 3, Revisions: 4, Events: 3,
-		TreesPerChange: 2, Admins: 2, Moves: 2, HistoryNodes: 12, TombstoneSpan: 10,
+		TreesPerChange: 2, Admins: 2, Moves: 2, HistoryNodes: 12, Cells: 30, Items: 8, ItemsOfOne: 4, Picks: 3, Turns: 2, Data: 2, TombstoneSpan: 10,
 	}
 	return rapid.SampledFrom([]quota.Bounds{large, small})
 }
@@ -151,7 +151,7 @@ func spoilAllocate(t *rapid.T, c *quota.Allocate) {
 	first := &c.Claims[0]
 	switch Die(t, 9, "how") {
 	case 7:
-		c.Mode = quota.Force + 1
+		c.Mode = quota.Wait + 1
 	case 8:
 		c.ReserveFor = pick(t, []quota.Span{0, -1, quota.MaxReserve + 1}, "bad span") + quota.Span(quota.Reserve-c.Mode)
 	case 0:

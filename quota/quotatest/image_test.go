@@ -30,6 +30,11 @@ func load(image *quota.Image, b quota.Bounds) (*quota.Ledger, error) {
 			return nil, err
 		}
 	}
+	for w := range image.Waiting() {
+		if err := loader.AddWaiting(w); err != nil {
+			return nil, err
+		}
+	}
 	for _, e := range image.Events() {
 		if err := loader.AddEvent(e); err != nil {
 			return nil, err
@@ -43,6 +48,7 @@ func picture(image *quota.Image) string {
 	data, err := json.Marshal(map[string]any{
 		"header": image.Header, "trees": image.Trees(), "revisions": image.Revisions(),
 		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
+		"waiting": slices.Collect(image.Waiting()),
 	})
 	if err != nil {
 		panic(err)

@@ -966,7 +966,9 @@ type HeldClaim struct {
 	// The group that is counted for it in this tree; empty if none is.
 	Group string `protobuf:"bytes,8,opt,name=group,proto3" json:"group,omitempty"`
 	// The items that it holds.
-	Items         []*HeldItem `protobuf:"bytes,9,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*HeldItem `protobuf:"bytes,9,rep,name=items,proto3" json:"items,omitempty"`
+	// What items were asked for.
+	Picks         []*ItemPick `protobuf:"bytes,10,rep,name=picks,proto3" json:"picks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1060,6 +1062,13 @@ func (x *HeldClaim) GetGroup() string {
 func (x *HeldClaim) GetItems() []*HeldItem {
 	if x != nil {
 		return x.Items
+	}
+	return nil
+}
+
+func (x *HeldClaim) GetPicks() []*ItemPick {
+	if x != nil {
+		return x.Picks
 	}
 	return nil
 }
@@ -3419,7 +3428,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x0funtil_ledger_ms\x18\x03 \x01(\x03R\runtilLedgerMs\x12/\n" +
 	"\x14keep_until_ledger_ms\x18\x04 \x01(\x03R\x11keepUntilLedgerMs\x12\x1a\n" +
 	"\bposition\x18\x05 \x01(\x03R\bposition\x12\x12\n" +
-	"\x04line\x18\x06 \x01(\tR\x04line\"\xdd\x02\n" +
+	"\x04line\x18\x06 \x01(\tR\x04line\"\x89\x03\n" +
 	"\tHeldClaim\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12<\n" +
@@ -3429,7 +3438,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04type\x18\x06 \x01(\x03R\x04type\x12$\n" +
 	"\runpreemptable\x18\a \x01(\bR\runpreemptable\x12\x14\n" +
 	"\x05group\x18\b \x01(\tR\x05group\x12*\n" +
-	"\x05items\x18\t \x03(\v2\x14.quorate.v1.HeldItemR\x05items\x1a:\n" +
+	"\x05items\x18\t \x03(\v2\x14.quorate.v1.HeldItemR\x05items\x12*\n" +
+	"\x05picks\x18\n" +
+	" \x03(\v2\x14.quorate.v1.ItemPickR\x05picks\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xea\x01\n" +
@@ -3761,88 +3772,89 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	52, // 16: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
 	48, // 17: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
 	54, // 18: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	7,  // 19: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	55, // 20: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	6,  // 21: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	13, // 22: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	10, // 23: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	14, // 24: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	55, // 25: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	56, // 26: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	49, // 27: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	57, // 28: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	7,  // 29: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	15, // 30: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	19, // 31: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	16, // 32: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	14, // 33: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	58, // 34: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	7,  // 35: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	55, // 36: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	21, // 37: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	59, // 38: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	2,  // 39: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	7,  // 40: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	60, // 41: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	7,  // 42: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	29, // 43: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	26, // 44: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	14, // 45: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	58, // 46: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	7,  // 47: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	59, // 48: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	50, // 49: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	58, // 50: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	7,  // 51: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	59, // 52: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	7,  // 53: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	7,  // 54: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	6,  // 55: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	58, // 56: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	55, // 57: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	7,  // 58: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	52, // 59: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	59, // 60: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	3,  // 61: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	52, // 62: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	55, // 63: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	3,  // 64: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	58, // 65: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	40, // 66: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	59, // 67: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	6,  // 68: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	11, // 69: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	15, // 70: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	17, // 71: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	25, // 72: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	27, // 73: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	20, // 74: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	23, // 75: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	34, // 76: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	36, // 77: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	38, // 78: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	41, // 79: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	30, // 80: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	32, // 81: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	10, // 82: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	12, // 83: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	16, // 84: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	18, // 85: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	26, // 86: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	28, // 87: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	22, // 88: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	24, // 89: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	35, // 90: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	37, // 91: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	39, // 92: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	42, // 93: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	31, // 94: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	33, // 95: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	82, // [82:96] is the sub-list for method output_type
-	68, // [68:82] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	51, // 19: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	7,  // 20: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	55, // 21: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	6,  // 22: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	13, // 23: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	10, // 24: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	14, // 25: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	55, // 26: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	56, // 27: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	49, // 28: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	57, // 29: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	7,  // 30: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	15, // 31: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	19, // 32: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	16, // 33: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	14, // 34: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	58, // 35: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	7,  // 36: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	55, // 37: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	21, // 38: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	59, // 39: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	2,  // 40: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	7,  // 41: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	60, // 42: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	7,  // 43: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	29, // 44: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	26, // 45: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	14, // 46: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	58, // 47: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	7,  // 48: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	59, // 49: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	50, // 50: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	58, // 51: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	7,  // 52: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	59, // 53: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	7,  // 54: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	7,  // 55: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	6,  // 56: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	58, // 57: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	55, // 58: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	7,  // 59: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	52, // 60: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	59, // 61: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	3,  // 62: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	52, // 63: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	55, // 64: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	3,  // 65: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	58, // 66: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	40, // 67: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	59, // 68: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	6,  // 69: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	11, // 70: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	15, // 71: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	17, // 72: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	25, // 73: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	27, // 74: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	20, // 75: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	23, // 76: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	34, // 77: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	36, // 78: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	38, // 79: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	41, // 80: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	30, // 81: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	32, // 82: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	10, // 83: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	12, // 84: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	16, // 85: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	18, // 86: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	26, // 87: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	28, // 88: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	22, // 89: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	24, // 90: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	35, // 91: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	37, // 92: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	39, // 93: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	42, // 94: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	31, // 95: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	33, // 96: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	83, // [83:97] is the sub-list for method output_type
+	69, // [69:83] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }

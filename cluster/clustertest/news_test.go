@@ -1,0 +1,104 @@
+package clustertest_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/quota"
+)
+
+// follow reads the news of a node behind a position until it has as many as wanted.
+func follow(t *testing.T, n *cluster.Node, after cluster.Position, want int) (news []string, next cluster.Position) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		b, err := n.News(after, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after = b.Next
+		for _, fact := range b.News {
+			news = append(news, fmt.Sprintf("%d.%d %s became %d", fact.Index, fact.Number, fact.Allocation.Info().ID, fact.Kind))
+			if len(news) == want {
+				return news, fact.Position
+			}
+		}
+		if b.Behind > 0 {
+			continue
+		}
+		select {
+		case <-b.Changed:
+		case <-deadline:
+			t.Fatalf("%s has only %d news of %d: %q", n.Standing().ID, len(news), want, news)
+		}
+	}
+}
+
+// TestNewsGoOnOnAnotherNode: whoever watches a node that dies goes on with any other, misses nothing and sees nothing twice.
+func TestNewsGoOnOnAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		_, before, err := clustertest.Used(c.Leader(), cluster.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			id := fmt.Sprint("a", i)
+			c.Must(clustertest.Take(id, 1))
+			c.Must(quota.Release{ID: id})
+		}
+		first, position := follow(t, c.Leader(), cluster.After(before.Index), 3)
+		c.Crash(c.Leader().Standing().ID)
+		c.Must(clustertest.Take("b", 1))
+		c.Must(quota.Release{ID: "b"})
+		const rest = 7 // ten in all: each was granted and has ended
+		second, _ := follow(t, c.Followers()[0], position, rest)
+		c.RunMissing()
+		c.Settle()
+		for _, n := range c.Nodes() {
+			all, _ := follow(t, n, cluster.After(before.Index), 3+rest)
+			if !slices.Equal(all, slices.Concat(first, second)) {
+				t.Errorf("%s says %q, but those who changed nodes saw %q and %q", n.Standing().ID, all, first, second)
+			}
+		}
+	})
+}
+
+// TestNewsBehindASnapshotAreForgotten: a node that was brought up to date by a snapshot says that it has not seen them.
+func TestNewsBehindASnapshotAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3, clustertest.WithConfig(func(config *cluster.Config) { config.TrailingLogs = 1 }))
+		c.PlantTree()
+		late := c.Followers()[0].Standing().ID
+		c.Crash(late)
+		for i := range 20 {
+			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+		}
+		for _, n := range c.Nodes() {
+			if err := n.Snapshot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Must(quota.Release{ID: "a0"})
+		c.Run(late)
+		c.Settle()
+		_, err := c.Node(late).News(cluster.After(5), 1)
+		if cluster.ReasonOf(err) != cluster.Forgotten {
+			t.Errorf("it was answered %v", err)
+		}
+		_, now, err := clustertest.Used(c.Node(late), cluster.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Must(quota.Release{ID: "a1"})
+		if news, _ := follow(t, c.Node(late), cluster.After(now.Index), 1); len(news) != 1 {
+			t.Errorf("it goes on with %q", news)
+		}
+	})
+}

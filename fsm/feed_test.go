@@ -1,0 +1,186 @@
+package fsm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// told describes news in words.
+func told(list []News) []string {
+	var words []string
+	for _, n := range list {
+		words = append(words, fmt.Sprintf("%d.%d at %d: %d %s", n.Index, n.Number, n.At, n.Kind, n.Allocation.Info().ID))
+	}
+	return words
+}
+
+// endings are the news that say that something has ended.
+func endings(t *testing.T, f *FSM, after Position) []News {
+	t.Helper()
+	b, err := f.News(after, FeedSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []News
+	for _, n := range b.News {
+		if n.Kind == quota.FactEnded {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func holdAndEnd(t *testing.T, from, to int) []byte {
+	t.Helper()
+	var commands []quota.Command
+	for i := from; i < to; i++ {
+		commands = append(commands, benchAllocate(i), quota.Release{ID: benchAllocate(i).ID})
+	}
+	return mustEncode(t, commands...)
+}
+
+// TestNewsAreTheSameOnAllNodes: whatever raft hands over at once, facts have the place of their entry.
+func TestNewsAreTheSameOnAllNodes(t *testing.T) {
+	one, other := newTestFSM(t, Options{}), newTestFSM(t, Options{})
+	var batch []*raft.Log
+	for i := range 3 {
+		entry := &raft.Log{Index: uint64(10 + i), Type: raft.LogCommand, Data: holdAndEnd(t, 2*i, 2*i+2)}
+		one.Apply(entry)
+		batch = append(batch, entry)
+	}
+	other.ApplyBatch(batch)
+	want := told(endings(t, one, Position{}))
+	if len(want) != 6 {
+		t.Fatalf("the news are %q", want)
+	}
+	if diff := cmp.Diff(want, told(endings(t, other, Position{}))); diff != "" {
+		t.Error(diff)
+	}
+	b, err := one.News(Position{}, 1)
+	if err != nil || len(b.News) != 1 || b.Next != b.News[0].Position || b.Behind == 0 {
+		t.Errorf("one at a time: %+v, %v", b, err)
+	}
+	if got := endings(t, one, After(10)); len(got) != 4 || got[0].Index != 11 {
+		t.Errorf("after entry 10: %q", told(got))
+	}
+	third := endings(t, one, Position{})[2].Position
+	if diff := cmp.Diff(want[3:], told(endings(t, other, third))); diff != "" {
+		t.Errorf("the other node goes on otherwise: %s", diff)
+	}
+}
+
+// TestAReaderWaitsForMore: at the end of the feed there is a place to go on from, and word when there is more.
+func TestAReaderWaitsForMore(t *testing.T) {
+	f := newTestFSM(t, Options{})
+	applyData(f, 10, holdAndEnd(t, 0, 1))
+	b, err := f.News(After(10), 10)
+	if err != nil || len(b.News) != 0 || b.Next != After(10) {
+		t.Fatalf("got %+v, %v", b, err)
+	}
+	applyData(f, 11, mustEncode(t, quota.Release{ID: "nobody"})) // nothing happens
+	select {
+	case <-b.Changed:
+		t.Error("nothing has happened, but there is word of it")
+	default:
+	}
+	if quiet, err := f.News(b.Next, 10); err != nil || quiet.Next != After(11) {
+		t.Errorf("the reader stays at %v, %v", quiet.Next, err)
+	}
+	if latest, err := f.News(Latest(), 10); err != nil || len(latest.News) != 0 || latest.Next != After(11) {
+		t.Errorf("the latest: %+v, %v", latest, err)
+	}
+	applyData(f, 12, holdAndEnd(t, 1, 2))
+	<-b.Changed
+	if got := endings(t, f, b.Next); len(got) != 1 || got[0].Index != 12 {
+		t.Errorf("got %q", told(got))
+	}
+	if ahead, err := f.News(After(99), 10); err != nil || len(ahead.News) != 0 || ahead.Next != After(99) {
+		t.Errorf("what is to come: %+v, %v", ahead, err)
+	}
+}
+
+// TestTheFeedForgets: it remembers a bounded number of facts, and says so to whoever comes too late.
+func TestTheFeedForgets(t *testing.T) {
+	f := newFeed()
+	news := make([]News, 1000)
+	entry := func(index uint64) {
+		for i := range news {
+			news[i] = News{Position: Position{index, uint32(i + 1)}}
+		}
+		f.append(news, index, quota.Instant(index))
+	}
+	for index := uint64(1); index <= 70; index++ {
+		entry(index)
+	}
+	// 70,000 facts have come; the first 4,464 are forgotten.
+	if _, err := f.read(Position{5, 463}, 1); !errors.Is(err, ErrForgotten) {
+		t.Errorf("a forgotten position: %v", err)
+	}
+	for _, c := range []struct {
+		after, first Position
+	}{{Position{5, 464}, Position{5, 465}}, {After(5), Position{6, 1}}, {Position{69, 1000}, Position{70, 1}}} {
+		b, err := f.read(c.after, 10)
+		if err != nil || len(b.News) != 10 || b.News[0].Position != c.first {
+			t.Errorf("after %v: %+v, %v", c.after, b, err)
+		}
+	}
+	b, err := f.read(Position{5, 464}, 2*FeedSize)
+	if err != nil || len(b.News) != FeedSize || b.Behind != 0 || b.Next != After(70) {
+		t.Errorf("all of it: %d, %d behind, next %v, %v", len(b.News), b.Behind, b.Next, err)
+	}
+}
+
+// TestARestoreBeginsTheFeedAnew: what a snapshot took the place of was never seen here.
+func TestARestoreBeginsTheFeedAnew(t *testing.T) {
+	f := newTestFSM(t, Options{})
+	applyData(f, 10, holdAndEnd(t, 0, 1))
+	data := snapshotOf(t, f)
+	g := New(Options{})
+	b, err := g.News(Position{}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Restore(readCloser{bytes.NewReader(data)}); err != nil {
+		t.Fatal(err)
+	}
+	<-b.Changed
+	if _, err := g.News(b.Next, 10); !errors.Is(err, ErrForgotten) {
+		t.Errorf("from before the snapshot: %v", err)
+	}
+	applyData(g, 11, holdAndEnd(t, 1, 2))
+	if got := endings(t, g, After(10)); len(got) != 1 || got[0].Number == 0 {
+		t.Errorf("after the snapshot: %q", told(got))
+	}
+}
+
+// TestTheChainKnowsWhatFactsThereWere, though only from the third format on: those before did not look at them.
+func TestTheChainKnowsWhatFactsThereWere(t *testing.T) {
+	fact := quota.Fact{Kind: quota.FactEnded, Allocation: &quota.Allocation{}}
+	for format, differs := range map[uint32]bool{firstFormat: false, secondFormat: false, thirdFormat: true} {
+		one, other := New(Options{}), New(Options{})
+		one.format, other.format = format, format
+		one.link([]byte("x"), nil, nil)
+		other.link([]byte("x"), nil, []News{{Fact: fact}})
+		if (one.chain != other.chain) != differs {
+			t.Errorf("format %d: the chains differ: %v", format, !differs)
+		}
+	}
+}
+
+// BenchmarkNews: what a reader costs who has caught up.
+func BenchmarkNews(b *testing.B) {
+	f := newFeed()
+	f.append(make([]News, FeedSize), 5, 0)
+	for b.Loop() {
+		if _, err := f.read(After(5), 256); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package quota
+
+import "strings"
+
+// enqueue puts a request that was not granted into the queue, in the line of the first thing in its way.
+func (l *Ledger) enqueue(request Allocate, a *Allocation, d Decision) Outcome {
+	if l.queue.all.length >= l.bounds.Waiting {
+		return Outcome{Refused: l.tooManyWait()}
+	}
+	l.queue.arrival++
+	a.more.waiting = &waiting{arrival: l.queue.arrival, since: l.now, until: l.now.At + Instant(request.waitsFor())}
+	a.more.waiting.keepUntil = l.now.At + Instant(request.keeps())
+	w := &waiter{record: a, request: request, turn: a.turn()}
+	key := l.lineOf(a, d.Violations)
+	need := key.needs(a)
+	w.anchor()
+	l.addWaiter(w)
+	l.joinLine(w, key, need)
+	l.fact(FactWaiting, a)
+	return Outcome{Decision: waitingDecision(d), Allocation: a}
+}
+
+func (l *Ledger) tooManyWait() *Error {
+	return refuse(Full, "mode", "%d requests wait, as many as may; ask again later, or do not wait", l.queue.all.length)
+}
+
+func waitingDecision(d Decision) *Decision { return &Decision{Waiting: true, Violations: d.Violations} }
+
+// mayWait is true for a denied request that wants to wait and could be granted some day.
+func (r Allocate) mayWait(d Decision) bool { return r.Mode == Wait && !d.Granted && !d.NeverFits() }
+
+func (r Allocate) waitsFor() Span {
+	if r.WaitFor == 0 {
+		return MaxWait
+	}
+	return r.WaitFor
+}
+
+func (r Allocate) keeps() Span {
+	if r.Keep == 0 {
+		return DefaultKeep
+	}
+	return r.Keep
+}
+
+// queues is true if the record was asked for with the same words about the queue.
+func (m *particulars) queues(r Allocate) bool {
+	return m.waitFor == r.WaitFor && m.keep == r.Keep && m.priority == r.Priority
+}
+
+// anchor makes the record one of a request that holds nothing. Its claims stand at nodes that are configured: those that
+// are made on demand may be gone when its turn comes.
+func (w *waiter) anchor() {
+	a := w.record
+	a.fence, a.granted, a.more.forced = 0, Stamp{}, false
+	if a.more.lease != nil {
+		a.more.lease.expires = 0
+	}
+	for i := range a.claims {
+		c, path := &a.claims[i], w.request.Claims[i].Node
+		for c.at.made {
+			c.at = c.at.parent
+		}
+		if c.placed = c.at.address; c.at.path != path {
+			c.placed = &address{c.at.treeName, path}
+			w.below(i, strings.TrimPrefix(path[len(c.at.path):], "/"))
+		}
+		standing := c.standing()
+		if c.more = nil; standing != (Standing{}) {
+			c.more = &claimParticulars{Standing: standing}
+		}
+	}
+}
+
+// below notes that a claim asks for a node that is not configured.
+func (w *waiter) below(i int, rest string) {
+	if w.rests == nil {
+		w.rests = make([]string, len(w.record.claims))
+	}
+	w.rests[i] = rest
+}
+
+// sign is that the caller of a request that waits is still there: it stays in the queue for as long again.
+func (l *Ledger) sign(w *waiter) {
+	place := *w.record.more.waiting
+	place.keepUntil = max(place.keepUntil, l.now.At+Instant(w.request.keeps()))
+	if place == *w.record.more.waiting {
+		return
+	}
+	l.replaceWaiting(w, w.record.claims, place)
+	l.due.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
+}
+
+// replaceWaiting gives a request in the queue another record.
+func (l *Ledger) replaceWaiting(w *waiter, claims []placedClaim, place waiting) {
+	is, more := *w.record, *w.record.more
+	more.waiting = &place
+	is.more, is.claims = &more, claims
+	w.record = &is
+	l.byID[is.id] = &is
+}
+
+// drop ends a request that waits.
+func (l *Ledger) drop(w *waiter, state State, by string) *Allocation {
+	l.removeWaiter(w)
+	is, more := *w.record, *w.record.more
+	more.waiting = nil
+	is.more = &more
+	ended := l.bury(&is, state, by)
+	if state != Cancelled || by != "" {
+		l.note(Event{Kind: EventDropped, ID: is.id, By: by})
+	}
+	return ended
+}
+
+// giveUp ends a request whose deadline has come, or whose caller has given no sign.
+func (l *Ledger) giveUp(w *waiter) {
+	state := TimedOut
+	if place := w.record.more.waiting; place.keepUntil < place.until {
+		state = Abandoned
+	}
+	l.drop(w, state, "")
+}

@@ -1,0 +1,72 @@
+package quota
+
+// renew extends a lease from now on, and changes its user data; it keeps a request in the queue.
+func (l *Ledger) renew(c Renew) Outcome {
+	a, refused := l.renewable(c)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	if a.waits() {
+		w := l.waiterOf(a)
+		l.sign(w)
+		return Outcome{Allocation: w.record}
+	}
+	return Outcome{Allocation: l.refile(l.renewed(a, c))}
+}
+
+// renewable finds what a renewal is about, and refuses what cannot be; it changes nothing.
+func (l *Ledger) renewable(c Renew) (*Allocation, *Error) {
+	out := l.releasable(c.ID)
+	if out.Refused != nil {
+		return nil, out.Refused
+	}
+	a := out.Allocation
+	switch {
+	case a.ended != nil:
+		return nil, refuse(Ended, "id", "allocation %q has ended%s and holds nothing any more; ask again under another id", a.id, a.how())
+	case c.Fence != 0 && c.Fence != a.fence:
+		return nil, refuse(FenceMismatch, "fence", "allocation %q has fence %d, not %d: another grant took the place of that one; stop using what it held", a.id, a.fence, c.Fence)
+	case a.waits() && (c.TTL != 0 || len(c.Data)+len(c.Items) > 0):
+		return nil, refuse(Invalid, "id", "request %q waits and holds nothing yet: a renewal keeps it in the queue; leave TTL, data and items out", a.id)
+	case a.waits():
+		return a, nil
+	case a.state() == Reserved:
+		return nil, refuse(InUse, "id", "allocation %q is a reservation, which ends at %d ms of ledger time whatever is renewed; confirm it first", a.id, a.more.until)
+	case c.TTL != 0 && a.lease().ttl == 0:
+		return nil, refuse(Invalid, "ttl_ms", "allocation %q is no lease: it is held until it is released; leave the TTL out", a.id)
+	}
+	if err := checkTTL(c.TTL); err != nil {
+		return nil, err
+	}
+	if err := a.checkMaxTTL(c.TTL); err != nil {
+		return nil, err
+	}
+	return a, l.checkLaid(a.lease().data, c.Data, "data")
+}
+
+// renewed is the record after a renewal, which wins over an end that no log entry has brought yet, but not over those who
+// have been promised the room.
+func (l *Ledger) renewed(a *Allocation, c Renew) *Allocation {
+	is := a.lease()
+	if c.TTL != 0 {
+		is.ttl = c.TTL
+	}
+	if is.revokedBy == "" {
+		is.begin(l.now)
+	}
+	is.unclaimed, is.touched, is.data = false, l.now, lay(is.data, c.Data)
+	return a.withLease(is)
+}
+
+// claim is what the caller of a lease from the queue does by asking for it again: it lasts its whole time from now on.
+func (l *Ledger) claim(a *Allocation) *Allocation {
+	is := a.lease()
+	if a.ended != nil || !is.unclaimed {
+		return a
+	}
+	is.unclaimed = false
+	if is.revokedBy == "" {
+		is.begin(l.now)
+	}
+	return l.refile(a.withLease(is))
+}
