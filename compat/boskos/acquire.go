@@ -33,6 +33,7 @@ func (s *server) acquire(r *http.Request) ([]byte, error) {
 		return nil, during(err, "Acquire failed")
 	}
 	s.metrics.acquired(a, s.arrivals.take(granted.id, began))
+	s.memory.note(holding{granted.resource.Name, a.owner}, granted.id)
 	return json.Marshal(granted.resource)
 }
 

@@ -82,7 +82,7 @@ func NewHandler(api API, o Options) *Handler {
 	if o.Notice == nil {
 		o.Notice = func(error) {}
 	}
-	s := &server{api: api, layout: newLayouts(api.Trees, o.Tree), arrivals: newArrivals()}
+	s := &server{api: api, layout: newLayouts(api.Trees, o.Tree), arrivals: newArrivals(), memory: newMemory()}
 	s.metrics = newMetrics(s.layout, api.Items, o.Notice)
 	mux := http.NewServeMux()
 	for path, answer := range map[string]http.Handler{
@@ -113,6 +113,7 @@ type server struct {
 	api      API
 	layout   *layouts
 	arrivals *arrivals
+	memory   *memory
 	metrics  *metrics
 }
 

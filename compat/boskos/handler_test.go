@@ -251,6 +251,41 @@ func TestTroubleBetweenLookAndDeed(t *testing.T) {
 	call(t, h, http.StatusOK, "release", "name=n1 owner=me dest=free") // by a first attempt
 }
 
+// TestWhatANodeRemembers is only tried: leases end, and are given back and taken anew, by way of other nodes.
+func TestWhatANodeRemembers(t *testing.T) {
+	f := loaded(t, accounts)
+	here, there := NewHandler(f.api(), Options{}), NewHandler(f.api(), Options{})
+	acquired(t, here, "type=network owner=me")
+	released(t, there, "n1", "me")
+	acquired(t, there, "type=network owner=me")
+	released(t, here, "n1", "me") // not the lease that it remembers, but the one that there is
+	acquired(t, here, "type=network owner=you")
+	f.expire("n1", "free")
+	acquired(t, there, "type=network owner=me")
+	call(t, here, http.StatusUnauthorized, "release", "name=n1 owner=you dest=free")
+	released(t, there, "n1", "me")
+	call(t, there, http.StatusUnauthorized, "release", "name=n1 owner=me dest=free")
+
+	race := &racing{fake: f, before: func() { f.failures = []error{errors.New("says the test")} }}
+	lost := NewHandler(API{race, f, f}, Options{})
+	acquired(t, lost, "type=network owner=me")
+	call(t, lost, http.StatusInternalServerError, "release", "name=n1 owner=me dest=free")
+	call(t, lost, http.StatusUnauthorized, "release", "name=n1 owner=me dest=free")
+	acquired(t, lost, "type=network owner=me")
+	race.before = func() { released(t, there, "n1", "me") }
+	call(t, lost, http.StatusOK, "release", "name=n1 owner=me dest=free") // by a first attempt
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	m := newMemory()
+	for n := range mostRemembered + 1 {
+		m.note(holding{fmt.Sprint(n), "me"}, "id")
+	}
+	if len(m.ids) != 1 || m.take(holding{fmt.Sprint(mostRemembered), "me"}) != "id" || len(m.ids) != 0 {
+		t.Errorf("%d grants are remembered", len(m.ids))
+	}
+}
+
 // racing does something just before a release.
 type racing struct {
 	*fake

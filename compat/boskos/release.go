@@ -14,13 +14,28 @@ func (s *server) release(r *http.Request) ([]byte, error) {
 	if name == "" || dest == "" || owner == "" {
 		return nil, badRequest("Name: %v, dest: %v, owner: %v, all of them must be set in the request.", name, dest, owner)
 	}
-	err := s.withItem(r.Context(), name, owner, func(item *quoratev1.Item) error {
-		return s.giveBack(r.Context(), item, dest)
-	})
-	if err != nil {
+	if err := s.releaseItem(r.Context(), name, dest, owner); err != nil {
 		return nil, during(err, "Done failed: %v - %v (from %v)", name, dest, owner)
 	}
 	return nil, nil
+}
+
+// releaseItem tries what this node remembers, and otherwise looks who has the item.
+func (s *server) releaseItem(ctx context.Context, name, dest, owner string) error {
+	tried := false
+	if id := s.memory.take(holding{name, owner}); id != "" {
+		answer, err := s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id, ItemState: dest})
+		if err == nil && !answer.GetRepeated() || err != nil && !isLost(err) {
+			return err
+		}
+		// Either it ended long ago, or a first attempt of this very call has ended it and the answer was lost.
+		tried = answer.GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_RELEASED
+	}
+	err := s.withItem(ctx, name, owner, func(item *quoratev1.Item) error { return s.giveBack(ctx, item, dest) })
+	if tried && err != nil && asFailure(err).status == http.StatusUnauthorized {
+		return nil
+	}
+	return err
 }
 
 // giveBack is errLost if the item was lost before.
