@@ -68,14 +68,20 @@ func openBoskos(
 	return door, nil
 }
 
-// close takes no more calls and waits for those that are there; what is left when ctx ends is cut.
+// boskosFarewell is how long calls may take to their end when the door closes.
+const boskosFarewell = 3 * time.Second
+
+// close takes no more calls and waits for those that are there; those that wait for a leader are cut in the end. The door
+// closes while the node still works, so that calls end well, and callers go to another node.
 func (d *boskosDoor) close(ctx context.Context) error {
 	if d.server == nil {
 		return nil
 	}
-	err := d.server.Shutdown(ctx)
+	bounded, cancel := context.WithTimeout(ctx, boskosFarewell)
+	defer cancel()
+	err := d.server.Shutdown(bounded)
 	if err != nil {
-		err = errors.Join(err, d.server.Close())
+		err = d.server.Close()
 	}
 	<-d.ended
 	return err

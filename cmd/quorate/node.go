@@ -115,12 +115,13 @@ func (r *runningNode) wait(ctx context.Context) error {
 	}
 }
 
-// stop takes the node out of service: health first, then the leadership goes to another node, and the API last, so that
-// callers are told where to go until the end.
+// stop takes the node out of service: health and the door of Boskos's clients first, then the leadership goes to another
+// node, and the API last, so that callers are told where to go until the end.
 func (r *runningNode) stop(ctx context.Context) error {
 	r.api.Drain()
-	err := r.node.Shutdown(ctx)
-	err = errors.Join(err, r.boskos.close(ctx), r.api.Shutdown(ctx))
+	err := r.boskos.close(ctx)
+	err = errors.Join(err, r.node.Shutdown(ctx))
+	err = errors.Join(err, r.api.Shutdown(ctx))
 	return errors.Join(err, <-r.served)
 }
 
