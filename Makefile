@@ -25,7 +25,7 @@ CHAOS_SECONDS ?= 300
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
-.PHONY: all help build test short lint fmt generate check-generated golden fuzz bench sim e2e demo chaos tools clean
+.PHONY: all help build test short lint fmt generate check-generated golden conformance original fuzz bench sim e2e demo chaos tools clean
 
 all: generate lint test build ## generate, lint, test and build
 
@@ -37,6 +37,13 @@ build: ## build .bin/quorate
 
 test: ## all tests, with the race detector and full invariant checks
 	go test -race -tags invariants -timeout 10m ./...
+	$(MAKE) conformance
+
+conformance: ## the unmodified clients of Boskos, against three real servers; a module of its own
+	cd compat/boskos/conformance && go test -count=1 -timeout 10m .
+
+original: ## let Boskos itself play what was recorded from it; builds half of Kubernetes the first time
+	cd compat/boskos/conformance && go test -count=1 -timeout 10m ./original
 
 short: ## quick tests only, no race detector
 	go test -short ./...

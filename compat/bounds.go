@@ -17,7 +17,7 @@ const (
 	// MaxNodes are the most nodes of a tree below its root.
 	MaxNodes = 20_000 - 1
 	// MaxResources are the most resources of a tree.
-	MaxResources = 64
+	MaxResources = 512
 	// MaxDepth is the most levels below the root.
 	MaxDepth = 16
 )

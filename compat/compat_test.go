@@ -129,7 +129,7 @@ func TestProblems(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	big := &quoratev1.Tree{Name: "big"}
-	for i := range 65 {
+	for i := range 513 {
 		big.Resources = append(big.Resources, &quoratev1.Resource{Name: fmt.Sprint(i)})
 	}
 	for i := range 20_000 {
@@ -141,7 +141,7 @@ func TestBounds(t *testing.T) {
 		trees = append(trees, &quoratev1.Tree{Name: "small"})
 	}
 	got := Bounds(trees).Error()
-	for _, want := range []string{"101 trees come out", "gets 65 resources", "gets 20001 nodes", "is 17 deep"} {
+	for _, want := range []string{"101 trees come out", "gets 513 resources", "gets 20001 nodes", "is 17 deep"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the bounds do not say %q:\n%s", want, got)
 		}

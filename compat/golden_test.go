@@ -44,6 +44,7 @@ func TestGoldenConversions(t *testing.T) {
 		{"quotamanager/testdata/faults.json", leniently},
 		{"../examples/boskos/boskos.yaml", boskos.Convert},
 		{"boskos/testdata/boskos.yaml", boskos.Convert},
+		{"boskos/testdata/tenants.yaml", boskos.Convert},
 	} {
 		t.Run(test.sample, func(t *testing.T) {
 			data, err := os.ReadFile(test.sample)

@@ -17,7 +17,7 @@ func (v View) Items(f ItemFilter, after *ItemName, max int, data bool) (ItemPage
 	var page ItemPage
 	looked := 0
 	for _, s := range stocks {
-		for _, name := range s.namesAfter(after) {
+		for _, name := range f.among(s.namesAfter(after)) {
 			if len(page.Items) == max || looked == scanned {
 				return page, nil
 			}
@@ -68,6 +68,18 @@ func (s *stock) namesAfter(after *ItemName) []string {
 		i++
 	}
 	return s.names[i:]
+}
+
+// among are those of sorted names that the filter may admit, so that looking for one costs little among many.
+func (f ItemFilter) among(names []string) []string {
+	if f.Name == "" {
+		return names
+	}
+	i, found := slices.BinarySearch(names, f.Name)
+	if !found {
+		return nil
+	}
+	return names[i : i+1]
 }
 
 func (f ItemFilter) admits(i ItemInfo) bool {

@@ -18,6 +18,9 @@ type benchOptions struct {
 	batch    int
 	leaves   int
 	duration time.Duration
+
+	boskos, boskosType string
+	boskosQueue        bool
 }
 
 func newBenchCmd(c *cli) *cobra.Command {
@@ -30,13 +33,20 @@ func newBenchCmd(c *cli) *cobra.Command {
 A pair allocates one unit of each of two resources on a leaf three levels deep, all of whose limits are checked, and then
 releases it. The command makes a tree of its own with a name that nobody has, and deletes it at the end. With --batch a
 call carries that many allocations, and another as many releases. Figures of different runs do not compare well: measure
-what you want to compare in one run, and take medians of several.`,
+what you want to compare in one run, and take medians of several.
+
+With --boskos a pair acquires a free resource of a type that exists and releases it, in the protocol of Boskos: of this
+server or of the original. No tree is made.`,
 		Example: `  quorate bench --callers 1,16,64 --for 5s
-  quorate bench --callers 4 --batch 512`,
+  quorate bench --callers 4 --batch 512
+  quorate bench --boskos http://127.0.0.1:8080 --type aws-quota-slice --queue`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
+			}
+			if o.boskos != "" {
+				return c.benchBoskos(cmd.Context(), o)
 			}
 			return c.bench(cmd.Context(), o)
 		},
@@ -46,6 +56,9 @@ what you want to compare in one run, and take medians of several.`,
 	flags.IntVar(&o.batch, "batch", 1, "allocations in one call, 1 to 1000")
 	flags.IntVar(&o.leaves, "leaves", 1, "leaves to spread over, 1 to 1000; with one, all callers contend")
 	flags.DurationVar(&o.duration, "for", 3*time.Second, "how long each measurement takes")
+	flags.StringVar(&o.boskos, "boskos", "", "measure what answers clients of Boskos at this `URL`")
+	flags.StringVar(&o.boskosType, "type", "", "with --boskos: the type of resources to acquire")
+	flags.BoolVar(&o.boskosQueue, "queue", false, "with --boskos: stand in the queue, by a request id")
 	return cmd
 }
 
@@ -60,6 +73,8 @@ func (o benchOptions) check() error {
 		return usagef("--batch %d: 1 to 1000 are allowed", o.batch)
 	case o.leaves < 1 || o.leaves > 1000:
 		return usagef("--leaves %d: 1 to 1000 are allowed", o.leaves)
+	case (o.boskos == "") != (o.boskosType == ""):
+		return usagef("--boskos and --type belong together: say where, and what to acquire there")
 	case o.duration <= 0:
 		return usagef("--for %v: it must be positive", o.duration)
 	}

@@ -27,6 +27,7 @@ type settings struct {
 	ClusterName     string        `koanf:"cluster-name" yaml:"cluster-name"`
 	DataDir         string        `koanf:"data-dir" yaml:"data-dir"`
 	HTTPAddr        string        `koanf:"http-addr" yaml:"http-addr"`
+	BoskosAddr      string        `koanf:"boskos-addr" yaml:"boskos-addr"`
 	RaftAddr        string        `koanf:"raft-addr" yaml:"raft-addr"`
 	GossipAddr      string        `koanf:"gossip-addr" yaml:"gossip-addr"`
 	AdvertiseHTTP   string        `koanf:"advertise-http-addr" yaml:"advertise-http-addr"`
@@ -53,6 +54,7 @@ func addServerFlags(f *pflag.FlagSet) {
 	f.String("cluster-name", "quorate", "name that all nodes of one cluster share")
 	f.String("data-dir", "", "folder for this node's log, snapshots and identity (required)")
 	f.String("http-addr", "127.0.0.1:7101", "address of the API")
+	f.String("boskos-addr", "", "address for clients of Boskos, which need one of their own; not served if empty")
 	f.String("raft-addr", "127.0.0.1:7201", "address for the replication between nodes")
 	f.String("gossip-addr", "127.0.0.1:7301", "address for the gossip between nodes, TCP and UDP")
 	f.String("advertise-http-addr", "", "address at which clients and other nodes reach the API, if another")
@@ -169,7 +171,11 @@ func (s settings) check() error {
 	if hclog.LevelFromString(s.LogLevel) == hclog.NoLevel {
 		faults = append(faults, fmt.Errorf("log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
 	}
-	for _, address := range []struct{ key, value string }{{"http-addr", s.HTTPAddr}, {"raft-addr", s.RaftAddr}, {"gossip-addr", s.GossipAddr}} {
+	addresses := []struct{ key, value string }{{"http-addr", s.HTTPAddr}, {"raft-addr", s.RaftAddr}, {"gossip-addr", s.GossipAddr}}
+	if s.BoskosAddr != "" {
+		addresses = append(addresses, struct{ key, value string }{"boskos-addr", s.BoskosAddr})
+	}
+	for _, address := range addresses {
 		if _, _, err := net.SplitHostPort(address.value); err != nil {
 			faults = append(faults, fmt.Errorf("%s is %q: allowed is host:port", address.key, address.value))
 		}

@@ -30,6 +30,7 @@ const (
 // devOptions are the flags of dev.
 type devOptions struct {
 	dataDir, httpAddr, logLevel string
+	boskosAddr, boskosConfig    string
 	nodes                       int
 }
 
@@ -42,8 +43,9 @@ func newDevCmd() *cobra.Command {
 
 Without --data-dir the data is in a new folder that is removed at the end. The nodes use the port of --http-addr and the
 ones after it, and the ports 100 and 200 above for the traffic between them.`,
-		Example: "  quorate dev\n  quorate dev --nodes 3 --data-dir ./play",
-		Args:    cobra.NoArgs,
+		Example: "  quorate dev\n  quorate dev --nodes 3 --data-dir ./play\n" +
+			"  quorate dev --boskos-addr 127.0.0.1:8080 --boskos-config boskos.yaml",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runDev(c.Context(), o, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -51,12 +53,18 @@ ones after it, and the ports 100 and 200 above for the traffic between them.`,
 	command.Flags().StringVar(&o.dataDir, "data-dir", "", "folder that keeps the data; by default a new one that is removed at the end")
 	command.Flags().StringVar(&o.httpAddr, "http-addr", "127.0.0.1:7101", "address of the API of the first node; port 0 picks free ports")
 	command.Flags().IntVar(&o.nodes, "nodes", 1, "how many nodes: 1, 3, 5 or 7")
+	command.Flags().StringVar(&o.boskosAddr, "boskos-addr", "", "address for clients of Boskos, of the first node; port 0 picks free ports")
+	command.Flags().StringVar(&o.boskosConfig, "boskos-config", "", "a configuration `FILE` of Boskos to apply at the start")
 	command.Flags().StringVar(&o.logLevel, "log-level", "error", "what to log: trace, debug, info, warn, error or off")
 	return command
 }
 
 // runDev runs until ctx ends.
 func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) {
+	resources, err := o.readBoskos(logs)
+	if err != nil {
+		return err
+	}
 	dir, lasting := o.dataDir, o.dataDir != ""
 	if !lasting {
 		if dir, err = os.MkdirTemp("", "quorate-dev-"); err != nil {
@@ -83,6 +91,9 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 		}
 		return err
 	}
+	if err := applyBoskos(ctx, running, resources); err != nil {
+		return err
+	}
 	printDev(out, running, dir, lasting)
 	return waitDev(ctx, running)
 }
@@ -93,13 +104,17 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]settings, err
 	if err != nil {
 		return nil, err
 	}
+	doors, err := boskosAddresses(o.boskosAddr, o.nodes)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]settings, o.nodes)
 	for i := range list {
 		id := fmt.Sprintf("n%d", i+1)
 		list[i] = settings{
 			ID: id, ClusterName: "dev", DataDir: filepath.Join(dir, id), BootstrapExpect: o.nodes, LogLevel: o.logLevel,
 			HTTPAddr: addresses[i], RaftAddr: addresses[o.nodes+i], GossipAddr: addresses[2*o.nodes+i],
-			Join: addresses[2*o.nodes:],
+			Join: addresses[2*o.nodes:], BoskosAddr: doors[i],
 		}
 		if err := list[i].check(); err != nil {
 			return nil, err
@@ -193,13 +208,19 @@ func printDev(out io.Writer, running []*runningNode, dir string, lasting bool) {
 	if lasting {
 		fate = "kept"
 	}
+	var doors strings.Builder
+	for _, r := range running {
+		if r.boskos.url != "" {
+			fmt.Fprintf(&doors, "Clients of Boskos: --server-url %s\n", r.boskos.url)
+		}
+	}
 	_, _ = fmt.Fprintf(out, `Quorate serves at %s
-Data: %s (%s). Ctrl-C stops it.
+%sData: %s (%s). Ctrl-C stops it.
 
 Try, in another terminal:
   export QUORATE_SERVER=%s
   quorate apply -f examples/cern.yaml
   quorate allocate --id first --at cern:atlas/physics/simulation --amount cores=5
   quorate usage cern
-`, strings.Join(urls, ", "), dir, fate, strings.Join(urls, ",")) // a reader who went away needs no advice
+`, strings.Join(urls, ", "), doors.String(), dir, fate, strings.Join(urls, ",")) // a reader who went away needs no advice
 }

@@ -23,26 +23,48 @@ const stopTimeout = 15 * time.Second
 type runningNode struct {
 	node   *cluster.Node
 	api    *rpc.Server
+	boskos *boskosDoor
 	url    string
 	served chan error
 }
 
 // startNode opens a node and serves its API. It returns before the node knows a leader.
 func startNode(ctx context.Context, s settings, page http.Handler, registerer prometheus.Registerer, logger hclog.Logger) (*runningNode, error) {
-	// The API's port first: if it is in use, nothing else has happened yet.
-	listener, err := listenHTTP(ctx, s.HTTPAddr)
+	// The ports first: if one is in use, nothing else has happened yet.
+	l, err := listen(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	node, err := host.Open(ctx, s.config(logger))
 	if err != nil {
-		return nil, errors.Join(err, listener.Close())
+		return nil, errors.Join(err, l.close())
 	}
-	r, err := serveNode(node, listener, s, page, registerer, logger)
+	r, err := serveNode(node, l, s, page, registerer, logger)
 	if err != nil {
-		return nil, errors.Join(err, listener.Close(), node.Shutdown(ctx))
+		return nil, errors.Join(err, l.close(), node.Shutdown(ctx))
 	}
 	return r, nil
+}
+
+// listeners are the ports of a node that clients know; boskos may be nil.
+type listeners struct{ api, boskos net.Listener }
+
+func listen(ctx context.Context, s settings) (l listeners, err error) {
+	if l.api, err = listenHTTP(ctx, s.HTTPAddr); err != nil {
+		return l, err
+	}
+	if l.boskos, err = listenBoskos(ctx, s.BoskosAddr); err != nil {
+		return l, errors.Join(err, l.close())
+	}
+	return l, nil
+}
+
+func (l listeners) close() error {
+	err := l.api.Close()
+	if l.boskos != nil {
+		err = errors.Join(err, l.boskos.Close())
+	}
+	return err
 }
 
 func listenHTTP(ctx context.Context, address string) (net.Listener, error) {
@@ -54,7 +76,7 @@ func listenHTTP(ctx context.Context, address string) (net.Listener, error) {
 }
 
 func serveNode(
-	node *cluster.Node, listener net.Listener, s settings, page http.Handler, registerer prometheus.Registerer, logger hclog.Logger,
+	node *cluster.Node, l listeners, s settings, page http.Handler, registerer prometheus.Registerer, logger hclog.Logger,
 ) (*runningNode, error) {
 	if err := watch(registerer, node); err != nil {
 		return nil, err
@@ -67,8 +89,14 @@ func serveNode(
 		return nil, err
 	}
 	node.SetRemoteReadIndex(api.RemoteReadIndex)
-	r := &runningNode{node: node, api: api, url: "http://" + listener.Addr().String(), served: make(chan error, 1)}
-	go func() { r.served <- api.Serve(listener) }()
+	door, err := openBoskos(l.boskos, api, registerer, logger.Named("boskos"))
+	if err != nil {
+		return nil, err
+	}
+	r := &runningNode{
+		node: node, api: api, boskos: door, url: "http://" + l.api.Addr().String(), served: make(chan error, 1),
+	}
+	go func() { r.served <- api.Serve(l.api) }()
 	return r, nil
 }
 
@@ -82,14 +110,17 @@ func (r *runningNode) wait(ctx context.Context) error {
 	case err := <-r.served:
 		r.served <- nil
 		return err
+	case err := <-r.boskos.failed:
+		return err
 	}
 }
 
-// stop takes the node out of service: health first, then the leadership goes to another node, and the API last, so that
-// callers are told where to go until the end.
+// stop takes the node out of service: health and the door of Boskos's clients first, then the leadership goes to another
+// node, and the API last, so that callers are told where to go until the end.
 func (r *runningNode) stop(ctx context.Context) error {
 	r.api.Drain()
-	err := r.node.Shutdown(ctx)
+	err := r.boskos.close(ctx)
+	err = errors.Join(err, r.node.Shutdown(ctx))
 	err = errors.Join(err, r.api.Shutdown(ctx))
 	return errors.Join(err, <-r.served)
 }

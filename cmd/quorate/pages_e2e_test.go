@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -33,9 +34,9 @@ func TestPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := alone(t)
+			f, boskos := withBoskos(t)
 			serve(t, f)
-			shell := newShell(t, f.url())
+			shell := newShell(t, f.url(), boskos)
 			played := consoles.ReplaceAllStringFunc(string(text), func(block string) string {
 				return "```console\n" + shell.play(t, consoles.FindStringSubmatch(block)[1]) + "```"
 			})
@@ -63,7 +64,7 @@ func TestReadme(t *testing.T) {
 	}
 	f := alone(t)
 	serve(t, f)
-	shell := newShell(t, f.url())
+	shell := newShell(t, f.url(), "")
 	for _, block := range consoles.FindAllStringSubmatch(string(text), -1) {
 		for _, command := range strings.Split(strings.ReplaceAll(block[1], "\\\n", ""), "$ ")[1:] {
 			command, said, _ := strings.Cut(command, "\n")
@@ -94,12 +95,16 @@ func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 // shell runs commands of a page where a reader would: in the checkout, with quorate and curl on the path.
 type shell struct {
 	server   string
+	boskos   string
 	env      []string
 	commands int
 }
 
-// pageServer is the address that pages write for the server.
-const pageServer = "http://127.0.0.1:7101"
+// Addresses that pages write for the server.
+const (
+	pageServer = "http://127.0.0.1:7101"
+	pageBoskos = "http://127.0.0.1:8080"
+)
 
 // pageTime is the time that pages write for every other.
 const pageTime = "2026-11-20T12:00:00Z"
@@ -109,7 +114,7 @@ var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 // waits is how long a command has waited, which pages write as no time at all.
 var waits = regexp.MustCompile(`(waiting|not granted after) \d+s`)
 
-func newShell(t *testing.T, server string) *shell {
+func newShell(t *testing.T, server, boskos string) *shell {
 	t.Helper()
 	bin := t.TempDir()
 	self, err := os.Executable()
@@ -122,7 +127,7 @@ func newShell(t *testing.T, server string) *shell {
 		}
 	}
 	env := append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER="+server, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return &shell{server: server, env: env}
+	return &shell{server: server, boskos: boskos, env: env}
 }
 
 // play runs the commands of a transcript and answers the transcript as it should be.
@@ -149,7 +154,8 @@ func (s *shell) play(t *testing.T, transcript string) string {
 func (s *shell) run(t *testing.T, command string) string {
 	t.Helper()
 	s.commands++
-	c := exec.Command("sh", "-c", strings.ReplaceAll(command, pageServer, s.server))
+	there := strings.NewReplacer(pageServer, s.server, pageBoskos, s.boskos)
+	c := exec.Command("sh", "-c", there.Replace(command))
 	c.Dir, c.Env = filepath.Join("..", ".."), s.env
 	said, err := c.CombinedOutput()
 	text := strings.ReplaceAll(string(said), s.server, pageServer)
@@ -167,10 +173,10 @@ func (s *shell) run(t *testing.T, command string) string {
 	return text
 }
 
-// curl is as much of curl as the pages use, so that the tests do not need it: -s, -d or --data-binary DATA, -H HEADER and one
-// URL.
+// curl is as much of curl as the pages use, so that the tests do not need it: -s, -X METHOD, -d or --data-binary DATA,
+// -H HEADER and one URL.
 func curl(args []string) error {
-	var url, data string
+	var url, data, asked string
 	header := http.Header{}
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -178,6 +184,9 @@ func curl(args []string) error {
 		case (args[i] == "-d" || args[i] == "--data-binary") && i+1 < len(args):
 			i++
 			data = args[i]
+		case args[i] == "-X" && i+1 < len(args):
+			i++
+			asked = args[i]
 		case args[i] == "-H" && i+1 < len(args):
 			i++
 			name, value, _ := strings.Cut(args[i], ":")
@@ -197,7 +206,7 @@ func curl(args []string) error {
 			data = string(content)
 		}
 	}
-	request, err := http.NewRequest(method, url, bytes.NewBufferString(data))
+	request, err := http.NewRequest(cmp.Or(asked, method), url, bytes.NewBufferString(data))
 	if err != nil {
 		return err
 	}

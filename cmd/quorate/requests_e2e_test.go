@@ -95,7 +95,7 @@ func remediesOf(t *testing.T, explanation string) (raises, releases []string) {
 // paste gives commands to a shell, as a person would.
 func paste(t *testing.T, f serverFlags, commands []string) {
 	t.Helper()
-	shell := newShell(t, f.url())
+	shell := newShell(t, f.url(), "")
 	for _, command := range commands {
 		if said := shell.run(t, command); strings.Contains(said, "[exit ") {
 			t.Fatalf("%s: %s", command, said)

@@ -63,7 +63,7 @@ func runServer(ctx context.Context, s settings, logger hclog.Logger) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("serving", "api", running.url, "data", s.DataDir, "version", version)
+	logger.Info("serving", "api", running.url, "boskos", running.boskos.url, "data", s.DataDir, "version", version)
 	fault := running.wait(ctx)
 	if fault == nil {
 		logger.Info("stopping")

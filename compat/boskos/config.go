@@ -16,6 +16,10 @@ import (
 type Config struct {
 	// Entries are in the order of the file; a type may have several.
 	Entries []Entry
+	// TTL is that of the types that say none; DefaultTTL if nil.
+	TTL *time.Duration
+	// Tenants are in the order of the file.
+	Tenants []Tenant
 }
 
 // Entry is one entry of resources: static if it has names, dynamic otherwise.
@@ -34,6 +38,8 @@ type Entry struct {
 	Needs map[string]int64
 	// HasConfig is true if the entry says how its resources are made. That part is not read: it may hold credentials.
 	HasConfig bool
+	// Cycle is what becomes of the resources by time.
+	Cycle Cycle
 }
 
 // Count is the most resources that the entry stands for.
@@ -43,6 +49,10 @@ const (
 	stateFree = "free"
 	// maxCount keeps sums of counts far from overflow; the largest pool known has a thousand.
 	maxCount = 1 << 31
+	// maxState is the bound of states here.
+	maxState = 63
+	// maxPattern is how much of patterns of owners a label holds.
+	maxPattern = 256
 	// maxNameBytes is the bound of DNS-1123 subdomains.
 	maxNameBytes = 253
 )
@@ -50,7 +60,7 @@ const (
 var subdomain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
 // Parse reads a configuration file and checks what Boskos checks, all problems at once. As there, unknown keys are
-// ignored and a type may have several entries.
+// ignored and a type may have several entries. The key "quorate", at the top and in entries, is ours.
 func Parse(data []byte) (*Config, error) {
 	root, err := compat.YAML(data)
 	if err != nil {
@@ -59,11 +69,13 @@ func Parse(data []byte) (*Config, error) {
 	p := &parser{names: map[string]int{}}
 	if root != nil {
 		for _, pair := range p.Pairs("the configuration", root) {
-			if pair.Key != "resources" {
-				continue
-			}
-			for i, item := range p.Items("resources", pair.Value) {
-				p.entry(fmt.Sprintf("resources[%d]", i), compat.Target(item))
+			switch pair.Key {
+			case "resources":
+				for i, item := range p.Items("resources", pair.Value) {
+					p.entry(fmt.Sprintf("resources[%d]", i), compat.Target(item))
+				}
+			case extensionKey:
+				p.extension(pair.Value)
 			}
 		}
 	}
@@ -94,7 +106,7 @@ func (p *parser) entry(what string, node *yaml.Node) {
 		case "type":
 			e.Type = p.Text(field, pair.Value)
 		case "state":
-			e.State = p.Text(field, pair.Value)
+			e.State = p.state(field, pair.Value)
 		case "names":
 			e.Names = p.staticNames(field, pair.Value)
 		case "min-count":
@@ -107,6 +119,8 @@ func (p *parser) entry(what string, node *yaml.Node) {
 			e.Needs = p.needs(field, pair.Value)
 		case "config":
 			e.HasConfig = true
+		case extensionKey:
+			e.Cycle = p.cycle(field, pair.Value)
 		}
 	}
 	switch dynamic := len(e.Names) == 0; {
@@ -157,8 +171,9 @@ func (p *parser) duration(what string, node *yaml.Node) time.Duration {
 	if n, notNumber := strconv.ParseInt(node.Value, 10, 64); notNumber == nil {
 		d, err = time.Duration(n), nil
 	}
-	if err != nil || node.Kind != yaml.ScalarNode {
+	if err != nil || node.Kind != yaml.ScalarNode || d < 0 {
 		p.Add("line %d: %s is %.40q and should be a duration, such as 48h, or nanoseconds", node.Line, what, node.Value)
+		return 0
 	}
 	return d
 }

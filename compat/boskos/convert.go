@@ -1,24 +1,28 @@
 package boskos
 
 import (
+	"cmp"
+	"hash/fnv"
 	"maps"
-	"math"
 	"slices"
+	"time"
 
 	"github.com/quorate/quorate/compat"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 const (
-	// TreeName is the name of the tree that comes out.
+	// TreeName is the name of the tree that comes out. If there are more types than a tree holds, they are spread over
+	// "boskos", "boskos-2" and so on.
 	TreeName = "boskos"
 
 	policy = "open"
 )
 
-// Convert reads a configuration file and answers the tree "boskos" under the policy "open": each type is a resource,
-// and the root's limit is how many there are, or may be. What an item is called, and in which state it is, is not in a
-// tree.
+// Convert reads a configuration file and answers the tree "boskos" under the policy "open": each type is an itemized
+// resource. Its items are called by their static names, or made on demand from min-count to max-count. A lease that is
+// not updated for DefaultTTL expires, and its item has the state then that the file gives to new ones; the key "quorate"
+// of the file changes that, and makes nodes for tenants.
 func Convert(data []byte) (*compat.Conversion, error) {
 	config, err := Parse(data)
 	if err != nil {
@@ -26,75 +30,121 @@ func Convert(data []byte) (*compat.Conversion, error) {
 	}
 	c := &compat.Conversion{}
 	var problems compat.Problems
-	counts, states := countsOf(config), false
-	tree := &quoratev1.Tree{Name: TreeName, Policy: policy, Limits: map[string]*quoratev1.Limit{}}
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if !compat.IsResource(name) {
-			problems.Add("type %.80q is no name for a resource here: 1 to 63 of letters, digits and _ . / -", name)
-			continue
-		}
-		tree.Resources = append(tree.Resources, &quoratev1.Resource{Name: name, Unit: quoratev1.Unit_UNIT_COUNT})
-		tree.Limits[name] = compat.AtMost(counts[name])
+	pools := poolsOf(config, &problems)
+	for _, p := range pools {
+		p.check(&problems)
 	}
-	for _, e := range config.Entries {
-		states = states || e.State != stateFree
-		note(c, e)
-	}
-	c.Note("resources are counted: their names are not in the tree")
-	if states {
-		c.Note("states other than %s are not in the tree: every resource counts as usable", stateFree)
-	}
-	c.Trees = []*quoratev1.Tree{tree}
+	c.Trees = trees(pools)
+	addTenants(c.Trees, config.Tenants, pools, &problems)
 	problems = append(problems, compat.Bounds(c.Trees)...)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	notes(c, config, pools)
 	return c, nil
 }
 
-func note(c *compat.Conversion, e Entry) {
-	if e.Lifespan != 0 {
-		c.Note("type %q: the lifespan of %s is not in the tree", e.Type, e.Lifespan)
-	}
-	if e.MinCount > 0 {
-		c.Note("type %q: min-count %d is not in the tree: nothing is made in advance", e.Type, e.MinCount)
-	}
-	if len(e.Needs) > 0 {
-		c.Note("type %q: needs are checked and not in the tree: claim what is needed in the same request", e.Type)
-	}
-	if e.HasConfig {
-		c.Note("type %q: config is not read", e.Type)
+// trees spreads the types over as few trees as hold them. Each type keeps its tree until the number of trees doubles.
+func trees(pools []*pool) []*quoratev1.Tree {
+	for n := uint32(1); ; n *= 2 {
+		all := make([]*quoratev1.Tree, n)
+		for i := range all {
+			all[i] = &quoratev1.Tree{Name: nthTree(TreeName, i+1), Policy: policy}
+		}
+		fit := true
+		for _, p := range pools {
+			tree := all[hashOf(p.name)%n]
+			tree.Resources = append(tree.Resources, p.resource())
+			fit = fit && len(tree.GetResources()) <= compat.MaxResources
+		}
+		if fit || n > mostTrees {
+			return all
+		}
 	}
 }
 
-// countsOf adds the entries of each type up.
-func countsOf(config *Config) map[string]int64 {
-	counts := map[string]int64{}
+func hashOf(text string) uint32 {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(text)) // a hash takes everything
+	return hash.Sum32()
+}
+
+// pool is a type, all its entries together.
+type pool struct {
+	name  string
+	state string
+	names []string
+	// made is true for types that have at least one entry without names.
+	made     bool
+	min, max int64
+	lifespan time.Duration
+	ttl      time.Duration
+	cycle    Cycle
+}
+
+// poolsOf gathers the entries of each type, sorted by type. What only one can say is said by the first entry.
+func poolsOf(config *Config, problems *compat.Problems) []*pool {
+	byName := map[string]*pool{}
 	for _, e := range config.Entries {
-		counts[e.Type] += e.Count()
+		p := byName[e.Type]
+		if p == nil {
+			ttl := new(DefaultTTL)
+			p = &pool{name: e.Type, state: e.State, lifespan: e.Lifespan, cycle: e.Cycle}
+			p.ttl = *cmp.Or(e.Cycle.TTL, config.TTL, ttl)
+			byName[e.Type] = p
+		}
+		p.names = append(p.names, e.Names...)
+		p.made = p.made || len(e.Names) == 0
+		p.min, p.max = p.min+e.MinCount, p.max+e.MaxCount
+		if p.made && len(p.names) > 0 {
+			problems.Add("type %.80q has an entry with names and one with counts: give it one kind", e.Type)
+		}
 	}
-	return counts
+	return slices.SortedFunc(maps.Values(byName), func(a, b *pool) int { return cmp.Compare(a.name, b.name) })
 }
 
-// checkNeeds: every needed type exists and has enough for all that may be made of it, by all entries together.
-func (p *parser) checkNeeds() {
-	counts, needed := countsOf(&p.config), map[string]int64{}
-	for i, e := range p.config.Entries {
-		for _, name := range slices.Sorted(maps.Keys(e.Needs)) {
-			if _, known := counts[name]; !known {
-				p.Add("line %d: %q needs %q, which is no type of this file", p.lines[i], e.Type, name)
-				continue
-			}
-			if each := e.Needs[name]; each > 0 && e.MaxCount > (math.MaxInt64-needed[name])/each {
-				needed[name] = math.MaxInt64
-			} else {
-				needed[name] += each * e.MaxCount
-			}
-		}
+// Bounds of the API.
+const (
+	maxItems = 10_000
+	maxTurns = 16
+)
+
+func (p *pool) check(problems *compat.Problems) {
+	if !compat.IsResource(p.name) {
+		problems.Add("type %.80q is no name for a resource here: 1 to 63 of letters, digits and _ . / -", p.name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(needed)) {
-		if needed[name] > counts[name] {
-			p.Add("%d of %q are needed if all are made that may be, and there are %d", needed[name], name, counts[name])
-		}
+	if n := max(int64(len(p.names)), p.max); n > maxItems {
+		problems.Add("type %.80q has %d resources; a type may have %d: split it", p.name, n, maxItems)
 	}
+	if n := len(p.cycle.Turns); n > maxTurns {
+		problems.Add("type %.80q has %d turns; up to %d are read", p.name, n, maxTurns)
+	}
+	from := map[string]bool{}
+	for _, t := range p.cycle.Turns {
+		if from[t.From] {
+			problems.Add("type %.80q has two turns from the state %.80q: which one counts is anybody's guess", p.name, t.From)
+		}
+		from[t.From] = true
+	}
+}
+
+func (p *pool) resource() *quoratev1.Resource {
+	slices.Sort(p.names)
+	spec := &quoratev1.ItemSpec{
+		Names: p.names, Min: p.min, Max: p.max, LifespanMs: wholeMs(p.lifespan), TtlMs: wholeMs(p.ttl),
+		State: named(p.state), Released: named(cmp.Or(p.cycle.Released, p.state)), Expired: p.cycle.Expired,
+	}
+	for _, t := range p.cycle.Turns {
+		spec.Turns = append(spec.Turns, &quoratev1.Turn{From: t.From, To: t.To, AfterMs: wholeMs(t.After)})
+	}
+	slices.SortFunc(spec.GetTurns(), func(a, b *quoratev1.Turn) int { return cmp.Compare(a.GetFrom(), b.GetFrom()) })
+	return &quoratev1.Resource{Name: p.name, Unit: quoratev1.Unit_UNIT_ITEMS, Items: spec}
+}
+
+// named leaves out what is meant anyway.
+func named(state string) string {
+	if state == stateFree {
+		return ""
+	}
+	return state
 }

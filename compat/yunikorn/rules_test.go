@@ -89,6 +89,11 @@ func nested(depth int) string {
 
 func types(count int) string { return repeated(count, "t%d: 1") }
 
+// manyTypes limits one user in so many types whose names begin with a letter.
+func manyTypes(count int, letter string) string {
+	return "{users: [" + letter + "], maxresources: {" + repeated(count, letter+"%d: 1") + "}}"
+}
+
 // repeated writes a text for every number from 0.
 func repeated(count int, format string) string {
 	list := make([]string, count)

@@ -1,0 +1,124 @@
+package boskos
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// requestTTL is how long a request with an id keeps its place in the queue without being repeated, as in the original,
+// and how long it has to come for what was granted to it meanwhile.
+const requestTTL = 30 * time.Second
+
+// acquisition is what a caller of /acquire asks for.
+type acquisition struct {
+	rtype, state, dest, owner, requestID string
+}
+
+func (s *server) acquire(r *http.Request) ([]byte, error) {
+	q := r.URL.Query()
+	a := acquisition{q.Get("type"), q.Get("state"), q.Get("dest"), q.Get("owner"), q.Get("request_id")}
+	if a.rtype == "" || a.state == "" || a.dest == "" || a.owner == "" {
+		return nil, badRequest("Bad request: Type: %v, state: %v, dest: %v, owner: %v, "+
+			"all of them must be set in the request.", a.rtype, a.state, a.dest, a.owner)
+	}
+	began := time.Now()
+	granted, err := s.acquireOne(r.Context(), a)
+	if err != nil {
+		return nil, during(err, "Acquire failed")
+	}
+	s.metrics.acquired(a, s.arrivals.take(granted.id, began))
+	s.memory.note(holding{granted.resource.Name, a.owner}, granted.id)
+	return json.Marshal(granted.resource)
+}
+
+// acquireOne acquires an item of a type wherever that is.
+func (s *server) acquireOne(ctx context.Context, a acquisition) (granted *grant, err error) {
+	err = s.layout.look(ctx, func(l *layout) error {
+		at, known := l.types[a.rtype]
+		if !known {
+			return errUnknown
+		}
+		granted, err = s.acquireAt(ctx, a, at, l.tenantOf(a.owner))
+		return err
+	})
+	if isUnknown(err) {
+		return nil, noType(a.rtype)
+	}
+	return granted, err
+}
+
+// grant is what came of an acquisition.
+type grant struct {
+	id       string
+	resource *resource
+}
+
+func (s *server) acquireAt(ctx context.Context, a acquisition, at place, t tenant) (*grant, error) {
+	request := &quoratev1.AllocateRequest{
+		Claims: t.claims(map[string][]*quoratev1.ItemPick{
+			at.tree: {{Resource: a.rtype, Count: 1, State: a.state, HeldState: a.dest}},
+		}),
+		Principal: &quoratev1.Principal{User: a.owner},
+	}
+	granted, err := s.request(ctx, a, request)
+	switch {
+	case isDenial(err):
+		return nil, notAvailable(a.rtype)
+	case err != nil:
+		return nil, err
+	}
+	allocation := granted.GetAllocation()
+	if allocation.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
+		s.arrivals.note(allocation.GetId(), allocation.GetWaiting().GetSince().AsTime())
+		return nil, notAvailable(a.rtype)
+	}
+	resources := resourcesOf(allocation)
+	if len(resources) != 1 {
+		return nil, connect.NewError(connect.CodeInternal, errNotOne)
+	}
+	if at.lifespan {
+		if err := s.addExpiration(ctx, at.tree, resources[0]); err != nil {
+			return nil, err
+		}
+	}
+	return &grant{allocation.GetId(), resources[0]}, nil
+}
+
+// request allocates. With a request id it waits, under an id that every repetition has too: while the request waits or
+// its lease is held, a repetition gets its place, or the same item once more. Without one it is denied if it does not
+// fit, or if anybody waits.
+func (s *server) request(
+	ctx context.Context, a acquisition, r *quoratev1.AllocateRequest,
+) (*quoratev1.AllocateResponse, error) {
+	if a.requestID == "" {
+		r.Id, r.Mode = newID(onePrefix), quoratev1.Mode_MODE_REJECT
+		return s.api.Allocations.Allocate(ctx, r)
+	}
+	r.Mode, r.KeepMs = quoratev1.Mode_MODE_WAIT, requestTTL.Milliseconds()
+	life := newLives(a, r)
+	for n := 0; ; {
+		r.Id = life.id(n)
+		granted, err := s.api.Allocations.Allocate(ctx, r)
+		if connect.CodeOf(err) != connect.CodeFailedPrecondition {
+			return granted, err
+		}
+		if n, err = life.after(n, func(n int) (bool, error) { return s.ended(ctx, life.id(n)) }); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// addExpiration adds when an item would go if it were given back now, which only dynamic types with a lifespan have.
+func (s *server) addExpiration(ctx context.Context, tree string, r *resource) error {
+	items, err := s.pages(ctx, &quoratev1.ListItemsRequest{Tree: tree, Resource: r.Type, Name: r.Name})
+	for _, item := range items {
+		r.expire(item)
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package boskos
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"connectrpc.com/connect"
+)
+
+// answer is what a call writes with 200; its type is guessed from its first bytes, as in the original.
+type answer func(*http.Request) ([]byte, error)
+
+// posted answers calls that change something.
+func posted(name string, do answer) http.Handler {
+	return answering(http.MethodPost, do, func(r *http.Request) string {
+		return fmt.Sprintf("Method %v, /%s only accepts POST.", r.Method, name)
+	})
+}
+
+// gotten answers the call that only looks.
+func gotten(do answer) http.Handler {
+	return answering(http.MethodGet, do, func(*http.Request) string { return "/metric only accepts GET" })
+}
+
+func answering(method string, do answer, otherMethod func(*http.Request) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != method {
+			http.Error(w, otherMethod(r), http.StatusMethodNotAllowed)
+			return
+		}
+		body, err := do(r)
+		if err != nil {
+			f := asFailure(err)
+			http.Error(w, f.text, f.status)
+			return
+		}
+		if method == http.MethodGet {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		_, _ = w.Write(body) // a caller that has gone needs no answer
+	})
+}
+
+// failure is an answer other than 200.
+type failure struct {
+	status int
+	text   string
+}
+
+func (f *failure) Error() string { return f.text }
+
+func badRequest(format string, args ...any) error {
+	return &failure{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// notAvailable is said of items that are not to be had, and of names that are unknown. Clients look at the text.
+func notAvailable(name string) error {
+	return &failure{http.StatusNotFound, fmt.Sprintf("no available resource %s, try again later.", name)}
+}
+
+// noType is said of unknown types. Clients look at the text.
+func noType(name string) error {
+	return &failure{http.StatusNotFound, fmt.Sprintf("resource type %q does not exist", name)}
+}
+
+func otherOwner(asks, owns string) error {
+	text := fmt.Sprintf("owner mismatch request by %s, currently owned by %s", asks, owns)
+	return &failure{http.StatusUnauthorized, text}
+}
+
+func otherState(is, asked string) error {
+	return &failure{http.StatusConflict, fmt.Sprintf("state mismatch - expected %v, current %v", is, asked)}
+}
+
+// during puts before an error what failed.
+func during(err error, format string, args ...any) error {
+	f := asFailure(err)
+	return &failure{f.status, fmt.Sprintf(format, args...) + ": " + f.text}
+}
+
+// statuses are the answers to errors of the API; all others are 500. None is 401, which would tell a client that
+// somebody else has the resource, and that it should go on asking.
+var statuses = map[connect.Code]int{
+	connect.CodeInvalidArgument:   http.StatusBadRequest,
+	connect.CodeUnauthenticated:   http.StatusForbidden,
+	connect.CodePermissionDenied:  http.StatusForbidden,
+	connect.CodeResourceExhausted: http.StatusServiceUnavailable, // some bound of the server; denials are not errors here
+	connect.CodeUnavailable:       http.StatusServiceUnavailable,
+	connect.CodeDeadlineExceeded:  http.StatusServiceUnavailable,
+}
+
+func asFailure(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	status, known := statuses[connect.CodeOf(err)]
+	if !known {
+		status = http.StatusInternalServerError
+	}
+	text := err.Error()
+	var failed *connect.Error
+	if errors.As(err, &failed) {
+		text = failed.Message()
+	}
+	return &failure{status, text}
+}
+
+// isDenial tells a request that does not fit from one that met a bound of the server.
+func isDenial(err error) bool {
+	var failed *connect.Error
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || !errors.As(err, &failed) {
+		return false
+	}
+	for _, detail := range failed.Details() {
+		if detail.Type() == decisionType {
+			return true
+		}
+	}
+	return false
+}

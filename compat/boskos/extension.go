@@ -1,0 +1,174 @@
+package boskos
+
+import (
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/quorate/quorate/compat"
+)
+
+// extensionKey is the key, at the top of a file and in its entries, of what Boskos knows nothing of. Boskos ignores it,
+// so one file serves both.
+const extensionKey = "quorate"
+
+// DefaultTTL is how long a lease lasts that is not updated: what Boskos's reaper waits for by default.
+const DefaultTTL = 30 * time.Minute
+
+// maxTTL bounds how long a lease lasts.
+const maxTTL = 7 * 24 * time.Hour
+
+// Cycle says what becomes of the resources of a type by time, without a reaper or cleaner.
+type Cycle struct {
+	// TTL is how long a lease lasts that is not updated; 0 is for ever. Nil if the entry does not say.
+	TTL *time.Duration
+	// Released is the state of what is given back without one, that of new resources if empty; Expired that of what was
+	// not updated in time, that of Released if empty.
+	Released, Expired string
+	// Turns are changes of state by time.
+	Turns []Turn
+}
+
+// Turn changes the state of a resource that nobody holds when it was in it for a while.
+type Turn struct {
+	From, To string
+	After    time.Duration
+}
+
+// Tenant is a node at which the resources of some owners are counted.
+type Tenant struct {
+	// Node is its path below the root.
+	Node string
+	// Owners are patterns, see LabelOwners.
+	Owners []string
+	// Limits are the most that may be held at once, by type.
+	Limits map[string]int64
+	// Also is a node of another tree, see LabelAlso.
+	Also string
+}
+
+// extension reads what the file says for all types.
+func (p *parser) extension(node *yaml.Node) {
+	for _, pair := range p.Pairs(extensionKey, node) {
+		field := extensionKey + "." + pair.Key
+		switch pair.Key {
+		case "ttl":
+			p.config.TTL = p.ttl(field, pair.Value)
+		case "tenants":
+			for _, item := range p.Items(field, pair.Value) {
+				p.config.Tenants = append(p.config.Tenants, p.tenant(field, compat.Target(item)))
+			}
+		default:
+			p.unknownKey(field, pair)
+		}
+	}
+}
+
+func (p *parser) unknownKey(field string, pair compat.Pair) {
+	p.Add("line %d: %s is not known here", pair.Line, field)
+}
+
+func (p *parser) tenant(what string, node *yaml.Node) Tenant {
+	t := Tenant{}
+	for _, pair := range p.Pairs(what, node) {
+		field := what + "." + pair.Key
+		switch pair.Key {
+		case "node":
+			t.Node = p.Text(field, pair.Value)
+		case "owners":
+			for _, item := range p.Items(field, pair.Value) {
+				t.Owners = append(t.Owners, p.pattern(field, compat.Target(item)))
+			}
+		case "limits":
+			t.Limits = p.needs(field, pair.Value)
+		case "also":
+			t.Also = p.Text(field, pair.Value)
+		default:
+			p.unknownKey(field, pair)
+		}
+	}
+	for name := range strings.SplitSeq(t.Node, "/") {
+		if !compat.IsName(name) {
+			p.Add("line %d: %s.node is %.80q and should be names joined by slashes: letters, digits and _ . @ + -",
+				node.Line, what, t.Node)
+			break
+		}
+	}
+	if tree, _, cut := strings.Cut(t.Also, ":"); t.Also != "" && (!cut || !compat.IsName(tree)) {
+		p.Add("line %d: %s.also is %.80q and should be a tree, a colon, and the path of a node", node.Line, what, t.Also)
+	}
+	return t
+}
+
+// pattern reads one pattern of owners; a label holds several between blanks.
+func (p *parser) pattern(what string, node *yaml.Node) string {
+	text := p.Text(what, node)
+	if text != "" && (len(text) > maxPattern || strings.ContainsFunc(text, isBlank)) {
+		p.Add("line %d: %s: %.80q is no pattern: up to %d bytes without blanks, a star stands for anything",
+			node.Line, what, text, maxPattern)
+	}
+	return text
+}
+
+func isBlank(r rune) bool { return len(strings.Fields(string(r))) == 0 }
+
+// cycle reads what an entry says for its type.
+func (p *parser) cycle(what string, node *yaml.Node) Cycle {
+	c := Cycle{}
+	for _, pair := range p.Pairs(what, node) {
+		field := what + "." + pair.Key
+		switch pair.Key {
+		case "ttl":
+			c.TTL = p.ttl(field, pair.Value)
+		case "released":
+			c.Released = p.state(field, pair.Value)
+		case "expired":
+			c.Expired = p.state(field, pair.Value)
+		case "turns":
+			for _, item := range p.Items(field, pair.Value) {
+				c.Turns = append(c.Turns, p.turn(field, compat.Target(item)))
+			}
+		default:
+			p.unknownKey(field, pair)
+		}
+	}
+	return c
+}
+
+func (p *parser) turn(what string, node *yaml.Node) Turn {
+	t := Turn{}
+	for _, pair := range p.Pairs(what, node) {
+		field := what + "." + pair.Key
+		switch pair.Key {
+		case "from":
+			t.From = p.state(field, pair.Value)
+		case "to":
+			t.To = p.state(field, pair.Value)
+		case "after":
+			t.After = p.duration(field, pair.Value)
+		default:
+			p.unknownKey(field, pair)
+		}
+	}
+	if t.From == "" || t.To == "" || t.After <= 0 {
+		p.Add("line %d: %s needs from, to, and after, a duration above 0", node.Line, what)
+	}
+	return t
+}
+
+func (p *parser) ttl(what string, node *yaml.Node) *time.Duration {
+	ttl := p.duration(what, node)
+	if ttl > maxTTL {
+		p.Add("line %d: %s is %v; a lease lasts up to %v", node.Line, what, ttl, maxTTL)
+	}
+	return &ttl
+}
+
+func (p *parser) state(what string, node *yaml.Node) string {
+	text := p.Text(what, node)
+	if len(text) > maxState {
+		p.Add("line %d: %s: %.80q is no state here: up to %d bytes", node.Line, what, text, maxState)
+	}
+	return text
+}

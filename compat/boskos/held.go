@@ -1,0 +1,94 @@
+package boskos
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// mostLooks bounds how often a call looks again because what it saw has changed before it could act.
+const mostLooks = 5
+
+// itemsNamed finds the items of a name in all trees. Static names are unique; a name that was made on demand may be that
+// of another type's item by chance.
+func (s *server) itemsNamed(ctx context.Context, l *layout, name string) ([]*quoratev1.Item, error) {
+	if len(name) > maxNameBytes {
+		return nil, nil
+	}
+	var items []*quoratev1.Item
+	for _, tree := range l.trees {
+		found, err := s.pages(ctx, &quoratev1.ListItemsRequest{Tree: tree, Name: name})
+		if err != nil && !isUnknown(err) {
+			return nil, err
+		}
+		items = append(items, found...)
+	}
+	return items, nil
+}
+
+// pages gathers all pages of a list.
+func (s *server) pages(ctx context.Context, request *quoratev1.ListItemsRequest) ([]*quoratev1.Item, error) {
+	var items []*quoratev1.Item
+	for {
+		found, err := s.api.Items.ListItems(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, found.GetItems()...)
+		if request.PageToken = found.GetNextPageToken(); request.GetPageToken() == "" {
+			return items, nil
+		}
+	}
+}
+
+// itemOf finds the item that an owner has, or says why there is none: no such name, or another owner.
+func (s *server) itemOf(ctx context.Context, name, owner string) (*quoratev1.Item, error) {
+	var items []*quoratev1.Item
+	err := s.layout.look(ctx, func(l *layout) (err error) {
+		items, err = s.itemsNamed(ctx, l, name)
+		if err == nil && len(items) == 0 {
+			return errUnknown
+		}
+		return err
+	})
+	switch at := slices.IndexFunc(items, func(i *quoratev1.Item) bool {
+		return i.GetAllocation() != "" && i.GetOwner() == owner
+	}); {
+	case isUnknown(err):
+		return nil, notAvailable(name)
+	case err != nil:
+		return nil, err
+	case at < 0:
+		return nil, otherOwner(owner, items[0].GetOwner())
+	default:
+		return items[at], nil
+	}
+}
+
+// errLost is an item that was taken away after one has looked.
+var errLost = connect.NewError(connect.CodeAborted, errors.New("the resource was lost meanwhile"))
+
+// withItem does something with an item that an owner has. If that has become untrue meanwhile, it looks again.
+func (s *server) withItem(ctx context.Context, name, owner string, do func(*quoratev1.Item) error) error {
+	var err error
+	for range mostLooks {
+		item, unfit := s.itemOf(ctx, name, owner)
+		if unfit != nil {
+			return unfit
+		}
+		if err = do(item); !isLost(err) {
+			break
+		}
+	}
+	return err
+}
+
+// isLost tells whether an allocation did not have any more what it had a moment ago.
+func isLost(err error) bool {
+	code := connect.CodeOf(err)
+	return code == connect.CodeFailedPrecondition || code == connect.CodeAborted || code == connect.CodeNotFound
+}

@@ -1,0 +1,160 @@
+package boskos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+const (
+	// layoutAge is how old the known layout may be: a tenant's new label counts after this time.
+	layoutAge = 5 * time.Second
+	// mostTrees bounds how many trees are looked through; each holds 512 types.
+	mostTrees = 64
+)
+
+// layout is which types there are, in which trees, and whose claims are made at which nodes.
+type layout struct {
+	trees   []string
+	types   map[string]place
+	tenants []tenant
+}
+
+// place is where a type is.
+type place struct {
+	tree string
+	// lifespan is true if its items go some time after they were given back.
+	lifespan bool
+}
+
+// layouts reads the layout from the trees and remembers it for a while.
+type layouts struct {
+	api  Trees
+	name string
+
+	mu    sync.Mutex
+	known *layout
+	read  time.Time
+}
+
+func newLayouts(api Trees, name string) *layouts { return &layouts{api: api, name: name} }
+
+// errUnknown is a type or a name that is nowhere.
+var errUnknown = connect.NewError(connect.CodeNotFound, errors.New("there is no such thing"))
+
+// isUnknown is true for errUnknown, and for what the API itself does not know.
+func isUnknown(err error) bool { return connect.CodeOf(err) == connect.CodeNotFound }
+
+// look does something with the layout, and once more with a fresh one if something was not found, so that a type that
+// was applied just now is there.
+func (l *layouts) look(ctx context.Context, do func(*layout) error) error {
+	for _, know := range []func(context.Context) (*layout, error){l.recent, l.fresh} {
+		known, err := know(ctx)
+		if err != nil {
+			return err
+		}
+		if err := do(known); !isUnknown(err) {
+			return err
+		}
+	}
+	return errUnknown
+}
+
+// recent is the layout as it was a few seconds ago at most.
+func (l *layouts) recent(ctx context.Context) (*layout, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known != nil && time.Since(l.read) < layoutAge {
+		return l.known, nil
+	}
+	if l.known == nil {
+		return l.renew(ctx, nil)
+	}
+	return l.renew(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE})
+}
+
+// fresh is the layout now: what was applied before the call is in it.
+func (l *layouts) fresh(ctx context.Context) (*layout, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.renew(ctx, nil)
+}
+
+func (l *layouts) renew(ctx context.Context, read *quoratev1.ReadOptions) (*layout, error) {
+	found, err := l.load(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	l.known, l.read = found, time.Now()
+	return found, nil
+}
+
+// load reads the trees until one is missing.
+func (l *layouts) load(ctx context.Context, read *quoratev1.ReadOptions) (*layout, error) {
+	found := &layout{types: map[string]place{}}
+	for n := 1; n <= mostTrees; n++ {
+		tree, err := l.tree(ctx, nthTree(l.name, n), read)
+		if err != nil {
+			return nil, err
+		}
+		if tree == nil {
+			break
+		}
+		found.add(tree)
+	}
+	for i, t := range found.tenants {
+		tree, err := l.tree(ctx, t.also.tree, read)
+		if err != nil {
+			return nil, err
+		}
+		found.tenants[i].also.counts = counted(tree)
+	}
+	return found, nil
+}
+
+// tree is nil if there is none.
+func (l *layouts) tree(ctx context.Context, name string, read *quoratev1.ReadOptions) (*quoratev1.Tree, error) {
+	if name == "" {
+		return nil, nil //nolint:nilnil // nothing was asked for
+	}
+	found, err := l.api.GetTree(ctx, &quoratev1.GetTreeRequest{Name: name, Read: read})
+	if isUnknown(err) {
+		return nil, nil //nolint:nilnil // there is none, and nothing is wrong with that
+	}
+	return found.GetTree(), err
+}
+
+// nthTree is the name of the first, second … tree of types.
+func nthTree(name string, n int) string {
+	if n == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, n)
+}
+
+func (l *layout) add(tree *quoratev1.Tree) {
+	l.trees = append(l.trees, tree.GetName())
+	for _, r := range tree.GetResources() {
+		if _, twice := l.types[r.GetName()]; !twice && r.GetUnit() == quoratev1.Unit_UNIT_ITEMS {
+			l.types[r.GetName()] = place{tree.GetName(), r.GetItems().GetLifespanMs() > 0}
+		}
+	}
+	if len(l.trees) == 1 { // the others have the same nodes
+		l.tenants = tenantsOf(tree)
+	}
+}
+
+// counted are the resources of a tree that are no items.
+func counted(tree *quoratev1.Tree) map[string]bool {
+	found := map[string]bool{}
+	for _, r := range tree.GetResources() {
+		found[r.GetName()] = r.GetUnit() != quoratev1.Unit_UNIT_ITEMS
+	}
+	return found
+}

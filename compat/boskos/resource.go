@@ -1,0 +1,50 @@
+package boskos
+
+import (
+	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// decisionType is the type of the detail that every denial carries.
+var decisionType = string((*quoratev1.Decision)(nil).ProtoReflect().Descriptor().FullName())
+
+// resource is an item as Boskos writes it.
+type resource struct {
+	Type           string            `json:"type"`
+	Name           string            `json:"name"`
+	State          string            `json:"state"`
+	Owner          string            `json:"owner"`
+	LastUpdate     time.Time         `json:"lastupdate"`
+	UserData       map[string]string `json:"userdata"`
+	ExpirationDate *time.Time        `json:"expiration-date,omitempty"`
+}
+
+// resourcesOf are the items that an allocation holds.
+func resourcesOf(a *quoratev1.Allocation) []*resource {
+	var all []*resource
+	for _, claim := range a.GetClaims() {
+		for _, item := range claim.GetItems() {
+			all = append(all, &resource{
+				Type: item.GetResource(), Name: item.GetName(), State: item.GetState(), Owner: a.GetPrincipal().GetUser(),
+				LastUpdate: item.GetUpdatedAt().AsTime(), UserData: filled(item.GetUserData()),
+			})
+		}
+	}
+	return all
+}
+
+// expire adds when an item would go if nobody held it.
+func (r *resource) expire(item *quoratev1.Item) {
+	if at := item.GetExpiresAt(); at != nil {
+		r.ExpirationDate = new(at.AsTime())
+	}
+}
+
+// filled is a map that is written as {} if it is empty.
+func filled[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return m
+}
