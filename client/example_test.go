@@ -103,13 +103,13 @@ func ExampleWithProgress() {
 		fmt.Println(err)
 		return
 	}
-	time.AfterFunc(10*time.Millisecond, func() { _ = first.Release(context.Background()) })
-
-	told := false
 	second, err := c.Acquire(context.Background(), request, client.WithProgress(func(at client.Progress) {
-		if !told {
-			told = true
-			fmt.Println("waiting at position", at.Allocation.GetWaiting().GetPosition())
+		if first.Context().Err() != nil {
+			return // we know already
+		}
+		fmt.Println("waiting at position", at.Allocation.GetWaiting().GetPosition())
+		if err := first.Release(context.Background()); err != nil {
+			fmt.Println(err)
 		}
 	}))
 	if err != nil {
@@ -118,5 +118,7 @@ func ExampleWithProgress() {
 	}
 	fmt.Println("granted with fence", second.Fence())
 	_ = second.Release(context.Background())
-	// Output: granted with fence 2
+	// Output:
+	// waiting at position 1
+	// granted with fence 2
 }
