@@ -169,7 +169,7 @@ func verdictOf(c quota.Command, out quota.Outcome) verdict {
 	if e := out.Refused; e != nil {
 		v.refused = e.Kind
 		switch c.(type) {
-		case quota.Allocate, quota.Release, quota.Confirm, quota.Cancel, quota.Expire:
+		case quota.Allocate, quota.Release, quota.Confirm, quota.Cancel, quota.Expire, quota.Renew, quota.UpdateItems, quota.ResetItems:
 			v.field = e.Field
 		}
 		for _, b := range e.Breaches {
@@ -183,7 +183,10 @@ func verdictOf(c quota.Command, out quota.Outcome) verdict {
 		v.fence = out.Allocation.Fence()
 	}
 	if c := out.Configuration; c != nil {
-		v.configured, v.revision, v.changes, v.over = true, c.Revision, c.Changes, c.Over
+		v.configured, v.revision, v.changes, v.over = true, c.Revision, withoutItemTexts(c.Changes), c.Over
+	}
+	for _, it := range out.Items {
+		v.items = append(v.items, itemText(it))
 	}
 	return v
 }
@@ -245,6 +248,7 @@ func (p *pair) compareViews(t *rapid.T) {
 	slices.SortFunc(summaries, func(a, b quota.TreeSummary) int { return strings.Compare(a.Name, b.Name) })
 	same(t, "trees", summaries, v.Trees())
 	p.compareAllocations(t)
+	p.compareItems(t)
 	p.compareLapses(t)
 }
 
@@ -323,7 +327,7 @@ func (o *oracle) usage(spec quota.TreeSpec, n quota.NodeSpec) quota.NodeUsage {
 func (p *pair) compareAllocations(t *rapid.T) {
 	var want, got []quota.AllocationInfo
 	for _, g := range p.oracle.held() {
-		want = append(want, g.info())
+		want = append(want, p.oracle.info(g))
 	}
 	for after, more := uint64(0), true; more; more = after != 0 {
 		page, refused := p.ledger.View().Allocations(quota.AllocationFilter{}, after, 2)
@@ -340,16 +344,18 @@ func (p *pair) compareAllocations(t *rapid.T) {
 			t.Fatalf("allocation %s: the oracle knows %v, the ledger says %v", id, g, refused)
 		}
 		if g != nil {
-			same(t, "allocation "+id, g.info(), info)
+			same(t, "allocation "+id, p.oracle.info(g), info)
 		}
 	}
 }
 
-func (g *grant) info() quota.AllocationInfo {
+func (o *oracle) info(g *grant) quota.AllocationInfo {
 	info := quota.AllocationInfo{ID: g.request.ID, Labels: g.request.Labels, Fence: g.fence, GrantedAt: g.granted.At, GrantedWall: g.granted.Wall, State: g.state, ReservedUntil: g.until}
 	for i, c := range g.request.Claims {
-		info.Claims = append(info.Claims, quota.ClaimInfo{Tree: c.Tree, Node: c.Node, Amounts: c.Amounts, Placed: g.placed[i], Standing: c.Standing})
+		asked := g.asked.Claims[i]
+		info.Claims = append(info.Claims, quota.ClaimInfo{Tree: c.Tree, Node: c.Node, Amounts: asked.Amounts, Picks: asked.Picks, Placed: g.placed[i], Standing: c.Standing})
 	}
+	o.addLease(g, &info)
 	info.Forced, info.Preempted = g.request.Mode == quota.Force, g.preempted
 	if g.ended != nil {
 		info.PreemptedBy = g.by

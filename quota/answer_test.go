@@ -31,7 +31,7 @@ func (p *player) outcome(c quota.Command, out quota.Outcome) {
 		p.holds(out.Allocation.Info())
 		p.preempted(*out.Decision)
 	case out.Allocation != nil:
-		p.say("%s%s", stateWords[out.Allocation.Info().State]+lease(out.Allocation.Info()), repeated)
+		p.say("%s%s", stateWords[out.Allocation.Info().State]+leaseWords(out.Allocation.Info()), repeated)
 		p.holds(out.Allocation.Info())
 		if len(out.Restored) > 0 {
 			p.say("  held again: %s", strings.Join(out.Restored, " "))
@@ -327,7 +327,7 @@ func (p *player) allocation(a quota.AllocationInfo) {
 	if a.Waiting != nil {
 		text += waits(a)
 	}
-	text += p.particulars(a) + lease(a)
+	text += p.particulars(a) + leaseWords(a)
 	if a.Ended {
 		text += ", ended " + moment(a.EndedAt, a.EndedWall)
 	}

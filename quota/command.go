@@ -73,7 +73,7 @@ type Allocate struct {
 	WaitFor, Keep Span
 	// Priority orders the queue: the higher, the earlier. Who may preempt whom is said by the claims.
 	Priority int64
-	// Data are the lease's user data, sorted by key.
+	// Data are the lease's user data, sorted by key. An empty value is none.
 	Data []Label
 }
 

@@ -104,8 +104,8 @@ func (c *placedClaim) loadItems(image AllocationImage, i int) error {
 			continue
 		}
 		held := heldItem{resource: h.Resource, name: h.Name}
-		if n := len(c.held()); n > 0 && compareHeld(c.held()[n-1], held) >= 0 {
-			return fmt.Errorf("item %s is out of order, or held twice", h.Name)
+		if n := len(c.held()); n > 0 && compareHeld(c.held()[n-1], held) >= 0 || c.pickOf(h.Resource).Resource == "" {
+			return fmt.Errorf("item %s is out of order, held twice, or was not asked for", h.Name)
 		}
 		c.more.items.held = append(c.more.items.held, held)
 	}
@@ -117,7 +117,11 @@ func (c *placedClaim) loadItems(image AllocationImage, i int) error {
 		if c.at.tree == nil {
 			r.Unit = Items
 		}
-		if n := c.countOf(p.Resource); n > 0 {
+		n := c.countOf(p.Resource)
+		if image.State == Waiting {
+			n = Amount(p.Count)
+		}
+		if n > 0 {
 			c.amounts = append(c.amounts, placedAmount{r, n})
 		}
 	}

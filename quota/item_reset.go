@@ -11,7 +11,7 @@ func (l *Ledger) resetItems(c ResetItems) Outcome {
 	if err != nil {
 		return Outcome{Refused: err}
 	}
-	out := Outcome{Repeated: len(list) == 0}
+	var out Outcome
 	lost := map[uint64]map[*item]bool{}
 	for _, it := range list {
 		info := l.itemInfo(it)

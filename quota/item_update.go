@@ -54,10 +54,9 @@ func (l *Ledger) updateItems(c UpdateItems) Outcome {
 	if err != nil {
 		return Outcome{Refused: err}
 	}
-	out := Outcome{Repeated: true}
+	var out Outcome
 	for i, it := range list {
 		is := l.updateItem(it, c.Updates[i])
-		out.Repeated = out.Repeated && is == it
 		if is.turn != it.turn {
 			l.stirItems(is.stock.resource, is.state, is.name)
 		}

@@ -85,7 +85,7 @@ func (a *Allocation) settleLease(request Allocate) *Error {
 	if a.more == nil {
 		a.more = &particulars{}
 	}
-	a.more.lease = &lease{asked: request.TTL, ttl: ttl, askedData: request.Data, data: request.Data}
+	a.more.lease = &lease{asked: request.TTL, ttl: ttl, askedData: request.Data, data: lay(nil, request.Data)}
 	return nil
 }
 

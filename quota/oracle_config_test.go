@@ -40,6 +40,7 @@ func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, map[string]
 		for _, name := range named {
 			o.reseat(name, before[name])
 		}
+		o.settleItems(before)
 		o.history = append(o.history, quota.Revision{
 			Number: o.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
 			Wall: o.now.Wall, Changes: v.changes, ChangeCount: len(v.changes),
@@ -152,7 +153,8 @@ func (o *oracle) claimsIn(tree, resource string) int {
 // takesWhatIsHeld tells whether a tree would lose a node or a resource on which held claims stand.
 func (o *oracle) takesWhatIsHeld(spec quota.TreeSpec) bool {
 	for _, r := range o.trees[spec.Name].Resources {
-		if o.claimsIn(spec.Name, r.Name) > 0 && !slices.Contains(spec.Resources, r) {
+		sameUnit := func(is quota.Resource) bool { return is.Name == r.Name && is.Unit == r.Unit }
+		if o.claimsIn(spec.Name, r.Name) > 0 && !slices.ContainsFunc(spec.Resources, sameUnit) {
 			return true
 		}
 	}
@@ -229,7 +231,7 @@ func (o *oracle) goodLabels(labels []quota.Label) bool {
 
 func (o *oracle) goodTree(spec quota.TreeSpec) bool {
 	for i, r := range spec.Resources {
-		if !resourcePattern.MatchString(r.Name) || r.Unit < quota.Count || r.Unit > quota.Bytes || i > 0 && spec.Resources[i-1].Name >= r.Name {
+		if !resourcePattern.MatchString(r.Name) || r.Unit < quota.Count || r.Unit > quota.Items || (r.Unit == quota.Items) != (r.Items != nil) || i > 0 && spec.Resources[i-1].Name >= r.Name {
 			return false
 		}
 	}
@@ -282,11 +284,14 @@ func changesOf(before, after map[string]quota.TreeSpec) []quota.Change {
 		_, still := is[key]
 		_, tree := is[fact{key.tree, "", "tree"}]
 		_, node := is[fact{key.tree, key.node, "node"}]
+		if resource, ofItems := strings.CutPrefix(key.field, "items "); ofItems && is[fact{key.tree, "", "resource " + resource}] == "" {
+			continue
+		}
 		if !still && (key.field == "tree" || tree && (key.field == "node" || key.node == "" || node)) {
 			list = append(list, quota.Change{Kind: quota.Removed, Tree: key.tree, Node: key.node, Field: key.field, Before: text})
 		}
 	}
-	return list
+	return withoutItemTexts(list)
 }
 
 // fact is one thing that a configuration says.
@@ -296,8 +301,16 @@ func facts(trees map[string]quota.TreeSpec) map[fact]string {
 	all := map[fact]string{}
 	for name, spec := range trees {
 		all[fact{name, "", "tree"}] = name
+		for field, s := range map[string]quota.Span{"lease default": spec.Leases.Default, "lease max": spec.Leases.Max} {
+			if s != 0 {
+				all[fact{name, "", field}] = fmt.Sprintf("%dms", s)
+			}
+		}
 		for _, r := range spec.Resources {
 			all[fact{name, "", "resource " + r.Name}] = r.Unit.String()
+			if r.Items != nil {
+				all[fact{name, "", "items " + r.Name}] = fmt.Sprintf("%+v", *r.Items)
+			}
 		}
 		for _, n := range spec.Nodes {
 			if n.Path != "" {

@@ -32,6 +32,7 @@ func (o *oracle) confirm(c quota.Confirm) verdict {
 		return refusal(quota.Ended, "id")
 	}
 	g.state, g.until = quota.Held, 0
+	g.begin(o.now)
 	return verdict{fence: g.fence}
 }
 
@@ -54,26 +55,47 @@ func (o *oracle) expire(c quota.Expire) verdict {
 		return refusal(quota.Invalid, "most")
 	}
 	expired := 0
-	for ; expired < c.Most; expired++ {
-		g := o.nextDue()
-		if g == nil || g.until > o.now.At {
-			break
-		}
-		o.end(g, quota.Expired)
-		o.note(quota.Event{Kind: quota.EventExpired, ID: g.request.ID})
+	for ; expired < c.Most && o.expireOne(); expired++ {
+		continue
 	}
 	return verdict{expired: expired}
 }
 
-// nextDue is the reservation that lapses first, the oldest if several do; nil if there is none.
-func (o *oracle) nextDue() *grant {
+// expireOne does what is due first; false if nothing is.
+func (o *oracle) expireOne() bool {
+	g, it := o.nextDue()
+	switch {
+	case g != nil && g.endsAt() <= o.now.At:
+		o.end(g, quota.Expired)
+		o.note(quota.Event{Kind: quota.EventExpired, ID: g.request.ID})
+	case it != nil && it.dueAt(o) <= o.now.At:
+		o.turnItem(it)
+	default:
+		return false
+	}
+	return true
+}
+
+// nextDue is what ends or changes first: of allocations the oldest if several do, of items the one that changed first. The
+// other one is nil.
+func (o *oracle) nextDue() (*grant, *thing) {
 	var first *grant
-	for _, g := range o.grants {
-		if g.state == quota.Reserved && (first == nil || g.until < first.until) {
+	for _, g := range o.held() {
+		if at := g.endsAt(); at != 0 && (first == nil || at < first.endsAt()) {
 			first = g
 		}
 	}
-	return first
+	var item *thing
+	for _, it := range o.items {
+		at := it.dueAt(o)
+		if at != 0 && (item == nil || at < item.dueAt(o) || at == item.dueAt(o) && it.turn < item.turn) {
+			item = it
+		}
+	}
+	if first != nil && (item == nil || first.endsAt() <= item.dueAt(o)) {
+		return first, nil
+	}
+	return nil, item
 }
 
 func (o *oracle) note(e quota.Event) {
@@ -84,8 +106,11 @@ func (o *oracle) note(e quota.Event) {
 // compareLapses reads what is due next, and what happened.
 func (p *pair) compareLapses(t *rapid.T) {
 	var want, got []any
-	if g := p.oracle.nextDue(); g != nil {
-		want = append(want, g.until)
+	switch g, it := p.oracle.nextDue(); {
+	case g != nil:
+		want = append(want, g.endsAt())
+	case it != nil:
+		want = append(want, it.dueAt(p.oracle))
 	}
 	if at, waits := p.ledger.View().NextDue(); waits {
 		got = append(got, at)

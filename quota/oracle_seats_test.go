@@ -27,7 +27,7 @@ func (o *oracle) checkSoft(c quota.Allocate, homes []string) verdict {
 // admit decides a request that has its homes, and moves whoever has to move if it is granted.
 func (o *oracle) admit(g *grant) ([]quota.Violation, *softTrial) {
 	if g.request.Mode == quota.Force {
-		return o.uncountable(g), &softTrial{oracle: o}
+		return append(o.uncountable(g), o.lacking(g.asked, nil)...), &softTrial{oracle: o}
 	}
 	saved := o.save()
 	t := &softTrial{oracle: o}
@@ -50,7 +50,7 @@ func (o *oracle) admit(g *grant) ([]quota.Violation, *softTrial) {
 	if lost >= 0 {
 		tried = o.inTheWay(g.request.Claims[lost], g.homes[lost])
 	} else {
-		tried = o.violations(rest, restAt)
+		tried = append(o.violations(rest, restAt), o.lacking(g.asked, t.victims)...)
 	}
 	o.grants = o.grants[:len(o.grants)-1]
 	if lost < 0 && len(tried) == 0 {
@@ -61,6 +61,7 @@ func (o *oracle) admit(g *grant) ([]quota.Violation, *softTrial) {
 	if lost >= 0 {
 		all = append(all, o.inTheWay(g.request.Claims[lost], g.homes[lost])...)
 	}
+	all = append(all, o.lacking(g.asked, nil)...)
 	if len(all) == 0 {
 		all = tried
 	}

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/quorate/quorate/quota"
 )
 
@@ -27,6 +24,9 @@ type oracle struct {
 	seat     uint64
 	gone     []claimOf // not counted while a request is tried
 	events   []quota.Event
+	items    []*thing // in no order
+	turn     int
+	numbers  map[string]int // last given to an item on demand, by tree and resource
 }
 
 // grant is one allocation, held or ended.
@@ -43,6 +43,11 @@ type grant struct {
 	by        string
 	state     quota.State
 	until     quota.Instant // of a reservation; 0 once it is confirmed
+	lease
+	// asked is the request as it came; in the other one, items count as amounts, as many as are held.
+	asked quota.Allocate
+	// lost are the items that it had when it ended, by claim.
+	lost [][]quota.ItemName
 }
 
 // verdict is what a command should do.
@@ -58,6 +63,7 @@ type verdict struct {
 	fence      uint64 // 0 if nothing was granted
 
 	expired int
+	items   []string
 
 	configured bool
 	revision   uint64
@@ -65,7 +71,9 @@ type verdict struct {
 	over       []quota.Overuse
 }
 
-func newOracle(b quota.Bounds) *oracle { return &oracle{bounds: b, trees: map[string]quota.TreeSpec{}} }
+func newOracle(b quota.Bounds) *oracle {
+	return &oracle{bounds: b, trees: map[string]quota.TreeSpec{}, numbers: map[string]int{}}
+}
 
 func refusal(kind quota.Kind, field string) verdict { return verdict{refused: kind, field: field} }
 
@@ -76,6 +84,12 @@ func (o *oracle) apply(s quota.Stamp, c quota.Command) verdict {
 		return o.allocate(c)
 	case quota.Release:
 		return o.release(c)
+	case quota.Renew:
+		return o.renew(c)
+	case quota.UpdateItems:
+		return o.updateItems(c)
+	case quota.ResetItems:
+		return o.resetItems(c)
 	case quota.Confirm:
 		return o.confirm(c)
 	case quota.Cancel:
@@ -128,13 +142,14 @@ func (o *oracle) held() []*grant {
 func (o *oracle) allocate(c quota.Allocate) verdict {
 	if g := o.find(c.ID); g != nil {
 		switch {
-		case !cmp.Equal(g.request, c, cmpopts.EquateEmpty()):
+		case !sameRequest(g, c):
 			return refusal(quota.IDTaken, "id")
 		case g.ended != nil:
 			return refusal(quota.Ended, "id")
 		}
 		return verdict{decided: true, repeated: true, fence: g.fence, preempted: g.preempted}
 	}
+	asked := c
 	homes, refused := o.place(c)
 	if refused.refused != 0 {
 		return refused
@@ -142,14 +157,23 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 	if refused = o.checkSoft(c, homes); refused.refused != 0 {
 		return refused
 	}
+	if refused = namedOnce(c); refused.refused != 0 {
+		return refused
+	}
+	if refused = o.checkLease(c); refused.refused != 0 {
+		return refused
+	}
+	c = counted(c)
 	g := &grant{
 		request: c, homes: homes, placed: slices.Clone(homes), seats: make([]uint64, len(homes)),
-		fence: uint64(len(o.grants) + 1), granted: o.now,
+		fence: uint64(len(o.grants) + 1), granted: o.now, asked: asked, lease: o.leaseOf(asked),
 	}
 	before := o.save()
 	violations, t := o.admit(g)
 	if len(violations) > 0 {
-		o.note(quota.Event{Kind: quota.EventDenied, ID: c.ID, Request: &c, Decision: &quota.Decision{Violations: violations}})
+		o.makeWanted(asked, violations)
+		asked.Data = nil
+		o.note(quota.Event{Kind: quota.EventDenied, ID: c.ID, Request: &asked, Decision: &quota.Decision{Violations: violations}})
 		return verdict{decided: true, violations: violations}
 	}
 	if len(o.held())-len(t.victims) >= o.bounds.Held {
@@ -157,7 +181,7 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 		return refusal(quota.Full, "")
 	}
 	if c.Mode == quota.Reserve {
-		g.state, g.until = quota.Reserved, o.now.At+quota.Instant(c.ReserveFor)
+		g.state, g.until, g.expires = quota.Reserved, o.now.At+quota.Instant(c.ReserveFor), 0
 	}
 	o.hold(g, t)
 	return verdict{decided: true, fence: g.fence, preempted: g.preempted}
@@ -179,7 +203,11 @@ func (o *oracle) hold(g *grant, t *softTrial) {
 		first := slices.IndexFunc(t.out, func(c claimOf) bool { return c.grant == v })
 		g.preempted = append(g.preempted, quota.Preempted{ID: v.request.ID, Tree: t.out[first].claim().Tree, Node: t.where[first]})
 	}
+	for _, v := range t.victims {
+		o.giveAll(v, quota.WasPreempted)
+	}
 	o.grants = append(o.grants, g)
+	o.take(g)
 }
 
 func (o *oracle) release(c quota.Release) verdict {
@@ -192,6 +220,14 @@ func (o *oracle) release(c quota.Release) verdict {
 		return refusal(quota.NotFound, "id")
 	case g.ended != nil:
 		return verdict{repeated: true, fence: g.fence}
+	case len(c.Items) > 0:
+		return o.releaseSome(g, c)
+	}
+	g.remember(o.heldBy(g))
+	for _, it := range o.heldBy(g) {
+		if c.ItemState != "" {
+			o.giveBack(it, c.ItemState)
+		}
 	}
 	o.end(g, quota.Released)
 	return verdict{fence: g.fence}
@@ -204,6 +240,7 @@ func (o *oracle) end(g *grant, state quota.State) {
 	for i, c := range g.request.Claims {
 		o.slide(c.Tree, g.placed[i])
 	}
+	o.giveAll(g, state)
 }
 
 var (
@@ -240,8 +277,8 @@ func (o *oracle) place(c quota.Allocate) ([]string, verdict) {
 		if c.Mode != quota.Force && o.borrows(claim.Tree, at) && !o.isLeaf(claim.Tree, at) {
 			return nil, refusal(quota.Invalid, field+"node")
 		}
-		if kind, of := wrongAmount(spec, claim.Amounts); kind != 0 {
-			return nil, refusal(kind, field+"amounts"+of)
+		if kind, of := wrongAmount(spec, claim); kind != 0 {
+			return nil, refusal(kind, field+of)
 		}
 		for _, before := range c.Claims[:i] {
 			if before.Tree == claim.Tree && before.Node == claim.Node {
@@ -283,17 +320,25 @@ func nodeOf(spec quota.TreeSpec, path string) *quota.NodeSpec {
 	return nil
 }
 
-func wrongAmount(spec quota.TreeSpec, amounts quota.Vector) (quota.Kind, string) {
-	if len(amounts) == 0 {
-		return quota.Invalid, ""
+func wrongAmount(spec quota.TreeSpec, c quota.Claim) (quota.Kind, string) {
+	amounts := c.Amounts
+	if len(amounts)+len(c.Picks) == 0 {
+		return quota.Invalid, "amounts"
 	}
 	for i, a := range amounts {
-		of := "[" + a.Resource + "]"
+		of := "amounts[" + a.Resource + "]"
 		switch {
 		case !registers(spec, a.Resource):
 			return quota.NotFound, of
+		case itemized(spec, a.Resource) != nil:
+			return quota.Invalid, of
 		case a.Amount < 0 || a.Amount > quota.MaxAmount || i > 0 && amounts[i-1].Resource >= a.Resource:
 			return quota.Invalid, of
+		}
+	}
+	for _, p := range c.Picks {
+		if itemized(spec, p.Resource) == nil {
+			return map[bool]quota.Kind{true: quota.Invalid, false: quota.NotFound}[registers(spec, p.Resource)], "items[" + p.Resource + "]"
 		}
 	}
 	return 0, ""

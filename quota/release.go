@@ -1,6 +1,7 @@
 package quota
 
-// release ends an allocation and gives everything back; a request that waits leaves the queue.
+// release ends an allocation and gives everything back; or only some items, and what is left goes on. A request that waits
+// leaves the queue.
 func (l *Ledger) release(c Release) Outcome {
 	out := l.releasableAs(c)
 	if out.Refused != nil || out.Repeated {
@@ -10,21 +11,12 @@ func (l *Ledger) release(c Release) Outcome {
 		return Outcome{Allocation: l.drop(l.waiterOf(a), Cancelled, "")}
 	}
 	if len(c.Items) > 0 {
-		return l.releaseItems(out.Allocation, c)
+		return Outcome{Allocation: l.takeAway(out.Allocation, out.Allocation.named(c.Items), c.ItemState, Released, "")}
 	}
 	if c.ItemState != "" {
 		l.giveAll(out.Allocation, func(*placedClaim, *item) string { return c.ItemState })
 	}
 	return Outcome{Allocation: l.end(out.Allocation, Released, "")}
-}
-
-// releaseItems gives some items back. What is left goes on; if nothing is, the allocation has ended.
-func (l *Ledger) releaseItems(a *Allocation, c Release) Outcome {
-	gone := a.named(c.Items)
-	if len(gone) == 0 {
-		return Outcome{Allocation: a.relocated(), Repeated: true}
-	}
-	return Outcome{Allocation: l.takeAway(a, gone, c.ItemState, Released, "")}
 }
 
 // named are those of its items that a list names.
@@ -51,6 +43,9 @@ func (l *Ledger) end(a *Allocation, state State, by string) *Allocation {
 	for i := range a.claims {
 		l.slideInto(a.claims[i].at)
 	}
+	if !a.wantsItems() {
+		return l.bury(a, state, by)
+	}
 	l.giveAll(a, itemsAfter(state))
 	ended := l.bury(a, state, by)
 	l.announce(a)
@@ -65,7 +60,11 @@ func (l *Ledger) releasableAs(c Release) Outcome {
 	if n := len(c.Items); n > l.bounds.Picks {
 		return Outcome{Refused: refuse(Invalid, "items", "%d items are given back; at most %d are allowed at once, or all of them without naming any", n, l.bounds.Picks)}
 	}
-	return l.releasable(c.ID)
+	out := l.releasable(c.ID)
+	if a := out.Allocation; a != nil && !out.Repeated && len(c.Items) > 0 && len(a.named(c.Items)) == 0 {
+		return Outcome{Allocation: a.relocated(), Repeated: true}
+	}
+	return out
 }
 
 // releasable says what a release would end, or has ended before; it changes nothing.

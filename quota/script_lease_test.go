@@ -64,8 +64,8 @@ func leaseSettings(s quota.TreeSettings) string {
 
 func inWords(s quota.Span) string { return (time.Duration(s) * time.Millisecond).String() }
 
-// lease says until when a lease lasts, and its data.
-func lease(a quota.AllocationInfo) string {
+// leaseWords say until when a lease lasts, and its data.
+func leaseWords(a quota.AllocationInfo) string {
 	text := ""
 	if a.TTL > 0 {
 		text += ", lease of " + inWords(a.TTL)

@@ -78,10 +78,10 @@ func (p *player) happened(c quota.Command) {
 		a := f.Allocation.Info()
 		switch {
 		case f.Kind == quota.FactGranted && a.ID != own:
-			p.say("  granted to %s, fence %d%s", a.ID, a.Fence, lease(a))
+			p.say("  granted to %s, fence %d%s", a.ID, a.Fence, leaseWords(a))
 			p.placed(a)
 		case f.Kind == quota.FactRevoked:
-			p.say("  revoked from %s for %s%s", a.ID, a.RevokedBy, lease(a))
+			p.say("  revoked from %s for %s%s", a.ID, a.RevokedBy, leaseWords(a))
 		case f.Kind == quota.FactEnded && a.Fence == 0:
 			by := ""
 			if a.PreemptedBy != "" {
