@@ -122,12 +122,13 @@ func (d Decision) Explain() string {
 	if d.Granted {
 		return "granted"
 	}
-	parts := make([]string, len(d.Violations))
-	for i, v := range d.Violations {
-		parts[i] = v.sentence()
+	parts := make([]string, 0, len(d.Violations)+1)
+	for _, v := range d.Violations {
+		text := v.sentence()
 		if v.hopeless() {
-			parts[i] += " (more than the whole limit: it cannot fit until that is raised)"
+			text += " (more than the whole limit: it cannot fit until that is raised)"
 		}
+		parts = append(parts, text)
 	}
 	if n := len(d.Preempted); n > 0 && !d.Waiting {
 		parts = append(parts, fmt.Sprintf("leases that have to give way first, and have a span of grace for that: %d; ask again with the mode that waits", n))

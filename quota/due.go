@@ -112,10 +112,15 @@ func (d *due) next() (deadline, bool) {
 
 // endsAt is when a held allocation ends by itself; 0 if it does not.
 func (a *Allocation) endsAt() Instant {
-	if a.more != nil && a.more.until != 0 {
+	switch {
+	case a.more == nil:
+		return 0
+	case a.more.until != 0:
 		return a.more.until
+	case a.more.lease == nil:
+		return 0
 	}
-	return a.lease().expires
+	return a.more.lease.expires
 }
 
 // NextDue is when the ledger needs its next Expire, perhaps in the past; false if it needs none.

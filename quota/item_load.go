@@ -117,7 +117,11 @@ func (c *placedClaim) loadItems(image AllocationImage, i int) error {
 		if c.at.tree == nil {
 			r.Unit = Items
 		}
-		if n := c.countOf(p.Resource); n > 0 {
+		n := c.countOf(p.Resource)
+		if image.State == Waiting {
+			n = Amount(p.Count)
+		}
+		if n > 0 {
 			c.amounts = append(c.amounts, placedAmount{r, n})
 		}
 	}

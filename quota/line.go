@@ -107,7 +107,7 @@ func (l *Ledger) joinLine(w *waiter, key lineKey, need Amount) {
 
 // head notes who is at the head of the line now.
 func (l *Ledger) head(ln *line) {
-	if w := ln.ranks.head(); w != nil && w.headSince == 0 {
+	if w := ln.head(); w != nil && w.headSince == 0 {
 		w.headSince = max(1, l.now.At) // 0 is never
 	}
 }

@@ -60,8 +60,10 @@ func (r Allocate) particulars() *particulars {
 	if r.Mode == Hold && r.Principal.User == "" && r.Priority == 0 {
 		return nil
 	}
-	return &particulars{mode: r.Mode, principal: r.Principal, reserveFor: r.ReserveFor, forced: r.Mode == Force,
-		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority}
+	return &particulars{
+		mode: r.Mode, principal: r.Principal, reserveFor: r.ReserveFor, forced: r.Mode == Force,
+		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority,
+	}
 }
 
 // force marks a claim that is held at its node whatever the limits say.

@@ -52,7 +52,7 @@ func (l *Ledger) checkWaiter(w *waiter, last QueueTurn) error {
 		return fmt.Errorf("request %q cannot be found by its id or arrival, or holds something", a.id)
 	case w.line == nil || l.line(w.line.lineKey) != w.line || w.line.within(MaxAmount, w.turn) != w:
 		return fmt.Errorf("I7: request %q stands in no line", a.id)
-	case place.since.At > l.now.At || w.headSince > max(1, l.now.At) || w.line.ranks.head() == w && w.headSince == 0:
+	case place.since.At > l.now.At || w.headSince > max(1, l.now.At) || w.line.head() == w && w.headSince == 0:
 		return fmt.Errorf("I9: request %q waits, or is at the head of a line, since a time to come", a.id)
 	}
 	if w.pressing != (l.queue.revokedFor[a.id] > 0) {

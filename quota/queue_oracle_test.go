@@ -14,14 +14,14 @@ import (
 type queueOracle struct {
 	now     quota.Instant
 	trees   map[string]quota.TreeSpec
-	held    []*errand
-	waiting []*errand // in the order of the queue
+	held    []*queued
+	waiting []*queued // in the order of the queue
 	arrival uint64
 	fence   uint64
 }
 
-// errand is a request that is held or waits.
-type errand struct {
+// queued is a request that is held or waits.
+type queued struct {
 	request          quota.Allocate
 	arrival, fence   uint64
 	until, keepUntil quota.Instant
@@ -32,7 +32,7 @@ type errand struct {
 // spotInLine names a line; the empty one is none.
 type spotInLine struct{ tree, node, resource string }
 
-func (j *errand) before(other *errand) bool {
+func (j *queued) before(other *queued) bool {
 	return cmp.Or(-cmp.Compare(j.request.Priority, other.request.Priority), cmp.Compare(j.arrival, other.arrival)) < 0
 }
 
@@ -84,7 +84,7 @@ func (o *queueOracle) used(s spotInLine) (sum quota.Amount) {
 }
 
 // head is the first in a line.
-func (o *queueOracle) head(s spotInLine) *errand {
+func (o *queueOracle) head(s spotInLine) *queued {
 	for _, j := range o.waiting {
 		if j.line == s {
 			return j
@@ -93,8 +93,8 @@ func (o *queueOracle) head(s spotInLine) *errand {
 	return nil
 }
 
-// ahead is how many in a line a errand must not overtake.
-func (o *queueOracle) ahead(s spotInLine, j *errand) quota.Amount {
+// ahead is how many in a line a job must not overtake.
+func (o *queueOracle) ahead(s spotInLine, j *queued) quota.Amount {
 	head := o.head(s)
 	if head == nil || !head.before(j) {
 		return 0
@@ -106,8 +106,8 @@ func (o *queueOracle) ahead(s spotInLine, j *errand) quota.Amount {
 	return quota.Amount(o.place(s, j))
 }
 
-// place is how many in a line are before a errand.
-func (o *queueOracle) place(s spotInLine, j *errand) (n int) {
+// place is how many in a line are before a job.
+func (o *queueOracle) place(s spotInLine, j *queued) (n int) {
 	for _, other := range o.waiting {
 		if other.line == s && other.before(j) {
 			n++
@@ -116,8 +116,8 @@ func (o *queueOracle) place(s spotInLine, j *errand) (n int) {
 	return n
 }
 
-// blocks lists what is in the way of a errand: claims in order, levels upwards, resources by name.
-func (o *queueOracle) blocks(j *errand) (list []quota.Violation) {
+// blocks lists what is in the way of a job: claims in order, levels upwards, resources by name.
+func (o *queueOracle) blocks(j *queued) (list []quota.Violation) {
 	seen := map[spotInLine]bool{}
 	for _, c := range j.request.Claims {
 		for _, path := range upwards(c.Node) {
@@ -154,8 +154,8 @@ func (o *queueOracle) settle() {
 	}
 }
 
-// try grants a errand that waits, or finds the line that it stands in; true if that changed something.
-func (o *queueOracle) try(j *errand) bool {
+// try grants a job that waits, or finds the line that it stands in; true if that changed something.
+func (o *queueOracle) try(j *queued) bool {
 	o.noteHeads()
 	list := o.blocks(j)
 	switch {
@@ -179,17 +179,17 @@ func (o *queueOracle) noteHeads() {
 	}
 }
 
-func (o *queueOracle) grant(j *errand) {
+func (o *queueOracle) grant(j *queued) {
 	o.fence++
 	j.fence = o.fence
 	o.held = append(o.held, j)
 }
 
-func (o *queueOracle) leave(j *errand) {
-	o.waiting = slices.DeleteFunc(o.waiting, func(other *errand) bool { return other == j })
+func (o *queueOracle) leave(j *queued) {
+	o.waiting = slices.DeleteFunc(o.waiting, func(other *queued) bool { return other == j })
 }
 
-func (o *queueOracle) find(id string) (held, waiting *errand) {
+func (o *queueOracle) find(id string) (held, waiting *queued) {
 	for _, j := range o.held {
 		if j.request.ID == id {
 			held = j
@@ -207,15 +207,15 @@ func (o *queueOracle) find(id string) (held, waiting *errand) {
 func (o *queueOracle) allocate(r quota.Allocate) string {
 	held, waiting := o.find(r.ID)
 	switch {
-	case held != nil && sameErrand(held.request, r):
+	case held != nil && unchanged(held.request, r):
 		return "granted again"
-	case waiting != nil && sameErrand(waiting.request, r):
+	case waiting != nil && unchanged(waiting.request, r):
 		o.sign(waiting)
 		return "waits: " + inOrder(o.blocks(waiting))
 	case held != nil || waiting != nil:
 		return "refused"
 	}
-	j := &errand{request: r, arrival: 1 << 62}
+	j := &queued{request: r, arrival: 1 << 62}
 	list := o.blocks(j)
 	switch {
 	case len(list) == 0:
@@ -229,7 +229,7 @@ func (o *queueOracle) allocate(r quota.Allocate) string {
 	j.until = o.now + quota.Instant(cmp.Or(r.WaitFor, quota.MaxWait))
 	o.sign(j)
 	o.waiting = append(o.waiting, j)
-	slices.SortFunc(o.waiting, func(a, b *errand) int {
+	slices.SortFunc(o.waiting, func(a, b *queued) int {
 		if a.before(b) {
 			return -1
 		}
@@ -238,11 +238,11 @@ func (o *queueOracle) allocate(r quota.Allocate) string {
 	return "waits: " + inOrder(list)
 }
 
-func (o *queueOracle) sign(j *errand) {
+func (o *queueOracle) sign(j *queued) {
 	j.keepUntil = o.now + quota.Instant(cmp.Or(j.request.Keep, quota.DefaultKeep))
 }
 
-func sameErrand(a, b quota.Allocate) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
+func unchanged(a, b quota.Allocate) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
 func inOrder(list []quota.Violation) string { return fmt.Sprintf("%+v", list) }
 
@@ -250,14 +250,14 @@ func inOrder(list []quota.Violation) string { return fmt.Sprintf("%+v", list) }
 func (o *queueOracle) end(id string) {
 	held, waiting := o.find(id)
 	o.leave(waiting)
-	o.held = slices.DeleteFunc(o.held, func(j *errand) bool { return j == held })
+	o.held = slices.DeleteFunc(o.held, func(j *queued) bool { return j == held })
 }
 
 // expire drops those whose time is over, the first ones first.
 func (o *queueOracle) expire(most int) {
-	due := func(j *errand) quota.Instant { return min(j.until, j.keepUntil) }
+	due := func(j *queued) quota.Instant { return min(j.until, j.keepUntil) }
 	for range most {
-		var first *errand
+		var first *queued
 		for _, j := range o.waiting {
 			if due(j) <= o.now && (first == nil || cmp.Or(cmp.Compare(due(j), due(first)), cmp.Compare(j.arrival, first.arrival)) < 0) {
 				first = j

@@ -43,6 +43,9 @@ func (l *Ledger) end(a *Allocation, state State, by string) *Allocation {
 	for i := range a.claims {
 		l.slideInto(a.claims[i].at)
 	}
+	if !a.wantsItems() {
+		return l.bury(a, state, by)
+	}
 	l.giveAll(a, itemsAfter(state))
 	ended := l.bury(a, state, by)
 	l.announce(a)

@@ -1,6 +1,6 @@
 package quota
 
-// A lease in a tree with a span of grace is not preempted at once (docs/adr/0026): its holder is told, and whoever wants the
+// A lease in a tree with a span of grace is not preempted at once (docs/adr/0028): its holder is told, and whoever wants the
 // room waits until the lease has ended.
 
 // graciously answers what was found out by a trial that would end leases to which grace is due: then it has taken

@@ -52,11 +52,15 @@ func (a *Allocation) settleAddresses() {
 
 // forgetData drops the user data of what has ended, but of what may yet be put back.
 func (a *Allocation) forgetData() {
-	if b := a.lease(); len(b.askedData)+len(b.data) > 0 && a.ended.state != WasPreempted {
-		b.askedData, b.data = nil, nil
-		more := *a.more
-		more.lease, a.more = &b, &more
+	if a.more == nil || a.more.lease == nil || a.ended.state == WasPreempted {
+		return
 	}
+	more, without := *a.more, *a.more.lease
+	if len(without.askedData)+len(without.data) == 0 {
+		return
+	}
+	without.askedData, without.data = nil, nil
+	more.lease, a.more = &without, &more
 }
 
 // how says in words how an allocation ended, beyond a plain release.

@@ -1,6 +1,6 @@
 package quota
 
-// queue has the requests that wait. Each stands in one line: that of the first thing in its way (docs/adr/0026).
+// queue has the requests that wait. Each stands in one line: that of the first thing in its way (docs/adr/0028).
 type queue struct {
 	arrival   uint64             // last given
 	byArrival map[uint64]*waiter // for those that are due

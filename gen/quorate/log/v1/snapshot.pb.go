@@ -595,7 +595,7 @@ type WaitingRecord struct {
 	KeepUntilMs int64             `protobuf:"varint,6,opt,name=keep_until_ms,json=keepUntilMs,proto3" json:"keep_until_ms,omitempty"`
 	// The line in which it stands.
 	Line *LineRecord `protobuf:"bytes,7,opt,name=line,proto3" json:"line,omitempty"`
-	// Ledger time since which it stands at the head of that line; 0 if it does not.
+	// Ledger time at which it came to the head of a line for the first time; 0 if it has not.
 	HeadSinceMs   int64 `protobuf:"varint,8,opt,name=head_since_ms,json=headSinceMs,proto3" json:"head_since_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -687,18 +687,18 @@ func (x *WaitingRecord) GetHeadSinceMs() int64 {
 	return 0
 }
 
-// LineRecord names a line of waiting requests. Since format 3.
+// LineRecord names a line of waiting requests; the empty one waits for the ledger to hold less. Since format 3.
 type LineRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identity of the node; 0 for items.
+	// Identity of the node; 0 for items and for the ledger.
 	Node uint64 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
-	// The resource; empty for everything at the node.
+	// The resource; empty for applications, or where claims borrow softly for everything at the node.
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
 	// For items: the tree, and the state or the name of the item.
 	Tree  string `protobuf:"bytes,3,opt,name=tree,proto3" json:"tree,omitempty"`
 	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
 	Item  string `protobuf:"bytes,5,opt,name=item,proto3" json:"item,omitempty"`
-	// For whose room it waits: 0 the node, 1 a user, 2 a group; and the name.
+	// For room of a user (1) or group (2): which, and its name.
 	HolderKind    uint32 `protobuf:"varint,6,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
 	Holder        string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1134,9 +1134,10 @@ type AllocationRecord struct {
 	Fence         uint64                 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	GrantedMs     int64                  `protobuf:"varint,3,opt,name=granted_ms,json=grantedMs,proto3" json:"granted_ms,omitempty"`
 	GrantedWallMs int64                  `protobuf:"varint,4,opt,name=granted_wall_ms,json=grantedWallMs,proto3" json:"granted_wall_ms,omitempty"`
-	// Identity of the node that each claim is counted at, in the order of the claims; empty when ended.
+	// Identity of the node that each claim is counted at, in the order of the claims; empty when ended. Of a request that
+	// waits it is the nearest that is configured.
 	Placed []uint64 `protobuf:"varint,5,rep,packed,name=placed,proto3" json:"placed,omitempty"`
-	// Path of each of those nodes at the end; empty while held. Of a request that waits, the paths that are asked for.
+	// Path of each of those nodes at the end; empty while held. Of a request that waits, the path that is asked for.
 	PlacedPaths []string `protobuf:"bytes,6,rep,name=placed_paths,json=placedPaths,proto3" json:"placed_paths,omitempty"`
 	// Ledger time of the end.
 	EndedMs     int64 `protobuf:"varint,7,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
