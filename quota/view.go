@@ -24,7 +24,7 @@ func (v View) TombstoneSpan() Span { return v.ledger.bounds.TombstoneSpan }
 // Counts are the sizes of the ledger.
 func (v View) Counts() Counts {
 	l := v.ledger
-	return Counts{Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len(), Waiting: l.queue.all.length}
+	return Counts{Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len(), Waiting: l.queue.all.length, Leases: l.due.queue.leases}
 }
 
 // Trees lists all trees by name.
