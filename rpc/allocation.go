@@ -13,6 +13,8 @@ import (
 
 type allocationService struct {
 	core
+
+	desk *desk
 }
 
 // Allocate decides one request and holds all of it, or nothing.
@@ -25,7 +27,10 @@ func (s allocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRe
 	if err != nil {
 		return nil, err
 	}
-	return fromAllocateOutcome(outcome, index)
+	if outcome.Decision != nil && outcome.Decision.Waiting && r.GetPollMs() > 0 {
+		return s.await(ctx, r, outcome, index)
+	}
+	return s.fromAllocateOutcome(ctx, outcome, index)
 }
 
 func (s allocationService) tryOne(ctx context.Context, command quota.Command) (quota.Outcome, uint64, error) {
@@ -33,20 +38,20 @@ func (s allocationService) tryOne(ctx context.Context, command quota.Command) (q
 	return outcomes[0], index, err
 }
 
-// fromAllocateOutcome is a grant, or the error that says why there is none.
-func fromAllocateOutcome(o quota.Outcome, index uint64) (*quoratev1.AllocateResponse, error) {
+// fromAllocateOutcome is a grant, a place in the queue, or the error that says why there is neither.
+func (s allocationService) fromAllocateOutcome(ctx context.Context, o quota.Outcome, index uint64) (*quoratev1.AllocateResponse, error) {
 	switch {
 	case o.Refused != nil:
 		return nil, refusal(o.Refused)
 	case o.Decision == nil:
 		return nil, toError(errors.New("the ledger made no decision; this is a bug of the server"))
-	case !o.Decision.Granted:
+	case !o.Decision.Granted && !o.Decision.Waiting:
 		return nil, denial(*o.Decision)
 	}
-	answer := &quoratev1.AllocateResponse{Repeated: o.Repeated, Index: index}
+	answer := &quoratev1.AllocateResponse{Repeated: o.Repeated, Index: index, LedgerTimeMs: int64(o.Now)}
 	claims := o.Decision.Placements
 	if o.Allocation != nil {
-		info := o.Allocation.Info()
+		info := s.shown(ctx, o.Allocation)
 		claims = info.Claims
 		answer.Allocation, answer.Fence = fromAllocation(info), info.Fence
 	}
@@ -59,10 +64,10 @@ func fromAllocateOutcome(o quota.Outcome, index uint64) (*quoratev1.AllocateResp
 func (s allocationService) BatchAllocate(ctx context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
 	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
 	firm, dry := s.sortOut(r.GetRequests(), answer.GetOutcomes())
-	if err := firm.decide(ctx, s.proposeAll, answer.GetOutcomes()); err != nil {
+	if err := s.decide(ctx, firm, s.proposeAll, answer.GetOutcomes()); err != nil {
 		return nil, err
 	}
-	if err := dry.decide(ctx, s.try, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
+	if err := s.decide(ctx, dry, s.try, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
 		return nil, err
 	} else if err != nil {
 		dry.failAll(toError(err), answer.GetOutcomes())
@@ -92,9 +97,7 @@ func (s allocationService) sortOut(requests []*quoratev1.AllocateRequest, outcom
 	return firm, dry
 }
 
-func (p share) decide(
-	ctx context.Context, by func(context.Context, ...quota.Command) ([]quota.Outcome, uint64, error), outcomes []*quoratev1.AllocateOutcome,
-) error {
+func (s allocationService) decide(ctx context.Context, p share, by proposing, outcomes []*quoratev1.AllocateOutcome) error {
 	if len(p.commands) == 0 {
 		return nil
 	}
@@ -103,7 +106,7 @@ func (p share) decide(
 		return err
 	}
 	for i, place := range p.places {
-		granted, err := fromAllocateOutcome(decided[i], index)
+		granted, err := s.fromAllocateOutcome(ctx, decided[i], index)
 		outcomes[place] = &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Granted{Granted: granted}}
 		if err != nil {
 			outcomes[place] = failed(toError(err))
@@ -134,7 +137,7 @@ func invalidRequest(err error) *connect.Error {
 
 // Release ends an allocation.
 func (s allocationService) Release(ctx context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
-	outcome, index, err := s.propose(ctx, quota.Release{ID: r.GetId()})
+	outcome, index, err := s.propose(ctx, quota.Release{ID: r.GetId(), Items: toItemNames(r.GetItems()), ItemState: r.GetItemState()})
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +193,7 @@ func (s allocationService) ListAllocations(ctx context.Context, r *quoratev1.Lis
 	if err != nil {
 		return nil, toError(err)
 	}
-	filter := quota.AllocationFilter{Tree: r.GetTree(), Node: r.GetNode(), Labels: toLabels(r.GetLabels())}
+	filter := quota.AllocationFilter{Tree: r.GetTree(), Node: r.GetNode(), Labels: toLabels(r.GetLabels()), Leases: r.GetLeases()}
 	var page quota.AllocationPage
 	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
 		var unknown *quota.Error

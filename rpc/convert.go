@@ -15,13 +15,17 @@ func toAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 	command := quota.Allocate{
 		ID: r.GetId(), Claims: make([]quota.Claim, len(r.GetClaims())), Labels: toLabels(r.GetLabels()),
 		Principal: toPrincipal(r.GetPrincipal()), Mode: modes[r.GetMode()], ReserveFor: quota.Span(r.GetReserveMs()),
+		TTL: quota.Span(r.GetTtlMs()), WaitFor: quota.Span(r.GetWaitMs()), Keep: quota.Span(r.GetKeepMs()), Data: toLabels(r.GetUserData()),
 	}
 	if command.Mode == quota.Reserve && command.ReserveFor == 0 {
 		command.ReserveFor = defaultReserve
 	}
+	if command.Mode == quota.Wait {
+		command.Priority = r.GetPriority()
+	}
 	for i, c := range r.GetClaims() {
 		command.Claims[i] = quota.Claim{
-			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Standing: standing(r, c),
+			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Picks: toPicks(c.GetItems()), Standing: standing(r, c),
 		}
 	}
 	return command
@@ -37,6 +41,7 @@ var modes = map[quoratev1.Mode]quota.Mode{
 	quoratev1.Mode_MODE_DRY_RUN:     quota.Hold,
 	quoratev1.Mode_MODE_RESERVE:     quota.Reserve,
 	quoratev1.Mode_MODE_FORCE:       quota.Force,
+	quoratev1.Mode_MODE_WAIT:        quota.Wait,
 }
 
 // standing is that of the request, but for what the claim overrides.

@@ -15,14 +15,17 @@ func fromDecision(d quota.Decision, claims []quota.ClaimInfo) *quoratev1.Decisio
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: d.NeverFits(), Explanation: d.Explain(),
 		Preempted: fromPreempted(d.Preempted), Remedy: fromRemedy(d.Remedy),
 	}
-	if d.Granted {
+	switch {
+	case d.Granted:
 		wire.Outcome = quoratev1.Outcome_OUTCOME_GRANTED
+	case d.Waiting:
+		wire.Outcome = quoratev1.Outcome_OUTCOME_WAITING
 	}
 	for _, v := range d.Violations {
 		wire.Violations = append(wire.Violations, &quoratev1.Violation{
 			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
 			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
-			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name,
+			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name, Item: v.Item,
 		})
 	}
 	for _, c := range claims {
@@ -36,6 +39,8 @@ var violationKinds = map[quota.ViolationKind]quoratev1.ViolationKind{
 	quota.OfResource:     quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED,
 	quota.OfApplications: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
 	quota.OfBorrowing:    quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
+	quota.OfItems:        quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
+	quota.OfQueue:        quoratev1.ViolationKind_VIOLATION_KIND_QUEUE,
 }
 
 // holderKinds is the one table of whose limit it is.
@@ -75,25 +80,44 @@ var states = map[quota.State]quoratev1.AllocationState{
 	quota.Expired:      quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED,
 	quota.WasPreempted: quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED,
 	quota.Cancelled:    quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED,
+	quota.Waiting:      quoratev1.AllocationState_ALLOCATION_STATE_WAITING,
+	quota.TimedOut:     quoratev1.AllocationState_ALLOCATION_STATE_TIMED_OUT,
+	quota.Abandoned:    quoratev1.AllocationState_ALLOCATION_STATE_ABANDONED,
 }
 
 func fromAllocation(a quota.AllocationInfo) *quoratev1.Allocation {
 	wire := &quoratev1.Allocation{
 		Id: a.ID, Labels: fromLabels(a.Labels), State: states[a.State],
-		Fence: a.Fence, GrantedLedgerMs: int64(a.GrantedAt), GrantedAt: fromWall(a.GrantedWall),
-		Principal: fromPrincipal(a.Principal), Forced: a.Forced, ReservedUntilLedgerMs: int64(a.ReservedUntil),
+		Fence: a.Fence, GrantedLedgerMs: int64(a.GrantedAt), Principal: fromPrincipal(a.Principal), Forced: a.Forced, ReservedUntilLedgerMs: int64(a.ReservedUntil),
 		PreemptedBy: a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
+		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
+		Priority: a.Priority, Waiting: fromWaiting(a.Waiting),
 	}
 	for _, c := range a.Claims {
 		wire.Claims = append(wire.Claims, &quoratev1.HeldClaim{
 			Tree: c.Tree, Node: c.Node, Amounts: fromVector(c.Amounts), Placed: c.Placed,
 			Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable, Group: c.Group,
+			Items: fromHeldItems(c.Items), Picks: fromPicks(c.Picks),
 		})
+	}
+	if a.Fence != 0 {
+		wire.GrantedAt = fromWall(a.GrantedWall)
 	}
 	if a.Ended {
 		wire.EndedAt = fromWall(a.EndedWall)
 	}
 	return wire
+}
+
+// fromWaiting is nil if it does not wait.
+func fromWaiting(w *quota.WaitingInfo) *quoratev1.Waiting {
+	if w == nil {
+		return nil
+	}
+	return &quoratev1.Waiting{
+		SinceLedgerMs: int64(w.Since), Since: fromWall(w.SinceWall), UntilLedgerMs: int64(w.Until), KeepUntilLedgerMs: int64(w.KeepUntil),
+		Position: int64(w.Position), Line: w.Line,
+	}
 }
 
 // fromPrincipal is nil if nobody is counted.
@@ -111,6 +135,8 @@ var eventKinds = map[quoratev1.EventKind]quota.EventKind{
 	quoratev1.EventKind_EVENT_KIND_PREEMPTED:   quota.EventPreempted,
 	quoratev1.EventKind_EVENT_KIND_EXPIRED:     quota.EventExpired,
 	quoratev1.EventKind_EVENT_KIND_RESTORED:    quota.EventRestored,
+	quoratev1.EventKind_EVENT_KIND_REVOKED:     quota.EventRevoked,
+	quoratev1.EventKind_EVENT_KIND_DROPPED:     quota.EventDropped,
 }
 
 func fromEventKind(kind quota.EventKind) quoratev1.EventKind {

@@ -132,13 +132,13 @@ func TestClosedListsAreComplete(t *testing.T) {
 	if len(seen) != len(quoratev1.AllocationState_name) {
 		t.Errorf("%d states of %d", len(seen), len(quoratev1.AllocationState_name))
 	}
-	for kind := quota.EventDenied; kind <= quota.EventRestored; kind++ {
+	for kind := quota.EventDenied; kind <= quota.EventDropped; kind++ {
 		if wire := fromEventKind(kind); eventKinds[wire] != kind {
 			t.Errorf("event kind %d became %v", kind, wire)
 		}
 	}
 	if len(eventKinds) != len(quoratev1.EventKind_name) || len(violationKinds) != len(quoratev1.ViolationKind_name) ||
-		len(holderKinds) != len(quoratev1.HolderKind_name) {
+		len(holderKinds) != len(quoratev1.HolderKind_name) || len(queueings) != len(quoratev1.Queueing_name) || len(units) != len(quoratev1.Unit_name) {
 		t.Error("a kind is missing")
 	}
 }

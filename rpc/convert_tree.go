@@ -14,6 +14,7 @@ var units = map[quoratev1.Unit]quota.Unit{
 	quoratev1.Unit_UNIT_COUNT:       quota.Count,
 	quoratev1.Unit_UNIT_MILLI:       quota.Milli,
 	quoratev1.Unit_UNIT_BYTES:       quota.Bytes,
+	quoratev1.Unit_UNIT_ITEMS:       quota.Items,
 }
 
 func fromUnit(unit quota.Unit) quoratev1.Unit {
@@ -24,6 +25,8 @@ func fromUnit(unit quota.Unit) quoratev1.Unit {
 		return quoratev1.Unit_UNIT_MILLI
 	case quota.Bytes:
 		return quoratev1.Unit_UNIT_BYTES
+	case quota.Items:
+		return quoratev1.Unit_UNIT_ITEMS
 	}
 	return quoratev1.Unit_UNIT_UNSPECIFIED
 }
@@ -42,6 +45,7 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved moves) (quota.TreeSpec, e
 		Name: t.GetName(), Resources: resources, Nodes: make([]quota.NodeSpec, 0, 1+len(t.GetNodes())),
 		TreeSettings: quota.TreeSettings{
 			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
+			Leases: toLeaseSettings(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
 		},
 	}
 	for _, m := range t.GetMoves() { // they are done in this order
@@ -59,6 +63,20 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved moves) (quota.TreeSpec, e
 	return spec, nil
 }
 
+func toLeaseSettings(s *quoratev1.LeaseSettings) quota.LeaseSettings {
+	return quota.LeaseSettings{
+		Default: quota.Span(s.GetDefaultTtlMs()), Max: quota.Span(s.GetMaxTtlMs()), Grace: quota.Span(s.GetGraceMs()),
+	}
+}
+
+// fromLeaseSettings is nil if everything is the default.
+func fromLeaseSettings(s quota.LeaseSettings) *quoratev1.LeaseSettings {
+	if s == (quota.LeaseSettings{}) {
+		return nil
+	}
+	return &quoratev1.LeaseSettings{DefaultTtlMs: int64(s.Default), MaxTtlMs: int64(s.Max), GraceMs: int64(s.Grace)}
+}
+
 func toResources(resources []*quoratev1.Resource, field string, moved moves) ([]quota.Resource, error) {
 	list := make([]quota.Resource, len(resources))
 	order := sorted(resources, func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
@@ -68,7 +86,7 @@ func toResources(resources []*quoratev1.Resource, field string, moved moves) ([]
 		if !known {
 			return nil, invalid(fmt.Sprintf("%s.resources[%d].unit", field, from), "there is no unit number %d", r.GetUnit())
 		}
-		list[i] = quota.Resource{Name: r.GetName(), Unit: unit}
+		list[i] = quota.Resource{Name: r.GetName(), Unit: unit, Items: toItemSpec(r.GetItems())}
 	}
 	return list, nil
 }
@@ -77,7 +95,7 @@ func toResources(resources []*quoratev1.Resource, field string, moved moves) ([]
 func rootNode(t *quoratev1.Tree) *quoratev1.Node {
 	return &quoratev1.Node{
 		Policy: t.GetPolicy(), Limits: t.GetLimits(), Labels: t.GetLabels(), Principals: t.GetPrincipals(),
-		Defaults: t.GetDefaults(), Applications: t.GetApplications(), Admins: t.GetAdmins(),
+		Defaults: t.GetDefaults(), Applications: t.GetApplications(), Admins: t.GetAdmins(), Queueing: t.GetQueueing(),
 	}
 }
 
@@ -85,7 +103,7 @@ func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
 	spec := quota.NodeSpec{
 		Path: n.GetPath(), Policy: n.GetPolicy(), Labels: toLabels(n.GetLabels()), Hard: n.GetHard(),
 		Principals: toPrincipalLimits(n.GetPrincipals()), Applications: quota.Amount(n.GetApplications()),
-		Admins: toSet(n.GetAdmins()),
+		Admins: toSet(n.GetAdmins()), Queueing: queueings[n.GetQueueing()],
 	}
 	for _, part := range []struct {
 		to   *[]quota.ResourceLimit
@@ -137,6 +155,7 @@ func fromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 	wire := &quoratev1.Tree{
 		Name: spec.Name, Resources: fromResources(spec.Resources),
 		Forest: spec.Forest, RequireReason: spec.RequireReason, Maintenance: spec.Maintenance,
+		Leases: fromLeaseSettings(spec.Leases), OvertakeMs: int64(spec.Overtake),
 	}
 	for _, n := range spec.Nodes {
 		node := fromNodeSpec(n)
@@ -146,6 +165,7 @@ func fromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 		}
 		wire.Policy, wire.Limits, wire.Labels, wire.Principals = node.GetPolicy(), node.GetLimits(), node.GetLabels(), node.GetPrincipals()
 		wire.Defaults, wire.Applications, wire.Admins = node.GetDefaults(), node.GetApplications(), node.GetAdmins()
+		wire.Queueing = node.GetQueueing()
 	}
 	return wire
 }
@@ -154,7 +174,7 @@ func fromNodeSpec(n quota.NodeSpec) *quoratev1.Node {
 	wire := &quoratev1.Node{
 		Path: n.Path, Policy: n.Policy, Limits: fromLimits(n.Limits), Labels: fromLabels(n.Labels), Hard: n.Hard,
 		Defaults: fromLimits(n.Defaults), Borrow: fromLimits(n.Borrow), Lend: fromLimits(n.Lend),
-		Applications: int64(n.Applications), Admins: n.Admins,
+		Applications: int64(n.Applications), Admins: n.Admins, Queueing: fromQueueing(n.Queueing),
 	}
 	for _, l := range n.Principals {
 		wire.Principals = append(wire.Principals, &quoratev1.PrincipalLimit{
@@ -168,14 +188,19 @@ func fromNodeSpec(n quota.NodeSpec) *quoratev1.Node {
 func fromResources(resources []quota.Resource) []*quoratev1.Resource {
 	wire := make([]*quoratev1.Resource, len(resources))
 	for i, r := range resources {
-		wire[i] = &quoratev1.Resource{Name: r.Name, Unit: fromUnit(r.Unit)}
+		wire[i] = &quoratev1.Resource{Name: r.Name, Unit: fromUnit(r.Unit), Items: fromItemSpec(r.Items)}
 	}
 	return wire
 }
 
+// fromTreeSummary leaves out which items there are: that may be many names, and ListItems has them.
 func fromTreeSummary(t quota.TreeSummary) *quoratev1.TreeSummary {
+	resources := fromResources(t.Resources)
+	for _, r := range resources {
+		r.Items = nil
+	}
 	return &quoratev1.TreeSummary{
-		Name: t.Name, Policy: t.Policy, Resources: fromResources(t.Resources),
+		Name: t.Name, Policy: t.Policy, Resources: resources,
 		NodeCount: int32(t.Nodes), ClaimCount: int64(t.Claims), //nolint:gosec // both are bounded far below
 	}
 }

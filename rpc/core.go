@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// core is what the handlers share: the three ways to ask the node.
+// core is what the handlers share: the ways to ask the node.
 type core struct {
 	id        string
 	node      Node
@@ -30,7 +30,19 @@ func (c core) propose(ctx context.Context, command quota.Command) (quota.Outcome
 
 // proposeAll carries out commands in order and answers as many outcomes.
 func (c core) proposeAll(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
-	outcomes, index, err := c.node.Propose(ctx, commands...)
+	return carryOut(ctx, c.node.Propose, commands)
+}
+
+// proposeSoon is proposeAll for what comes often and may wait a moment for company.
+func (c core) proposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+	return carryOut(ctx, c.node.ProposeSoon, commands)
+}
+
+// proposing is one of the ways to carry commands out.
+type proposing func(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error)
+
+func carryOut(ctx context.Context, propose proposing, commands []quota.Command) ([]quota.Outcome, uint64, error) {
+	outcomes, index, err := propose(ctx, commands...)
 	if err != nil {
 		return nil, 0, toError(err)
 	}

@@ -38,6 +38,7 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.Deadline:       connect.CodeDeadlineExceeded,
 	cluster.TooLarge:       connect.CodeInvalidArgument,
 	cluster.NotUpgraded:    connect.CodeUnavailable,
+	cluster.Forgotten:      connect.CodeOutOfRange,
 }
 
 // askAnotherHeader marks answers of a node that was taken for the leader and is not, or not for long: the relaying node

@@ -22,11 +22,11 @@ func (s allocationService) Explain(ctx context.Context, r *quoratev1.ExplainRequ
 	return answer, nil
 }
 
-// explainRequest asks what would become of a request now. How long it would be held does not matter.
+// explainRequest asks what would become of a request now. How long it would be held, or wait, does not matter.
 func explainRequest(v quota.View, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
 	command := toAllocate(r)
-	command.ReserveFor = 0
-	if command.Mode == quota.Reserve {
+	command.ReserveFor, command.WaitFor, command.Keep, command.Priority = 0, 0, 0, 0
+	if command.Mode != quota.Force {
 		command.Mode = quota.Hold
 	}
 	o := v.Explain(command)

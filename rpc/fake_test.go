@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -29,12 +30,16 @@ type fakeCluster struct {
 	leader  string
 	members []cluster.Member
 	changed chan struct{}
+	// news are all facts so far; those up to forgotten are not remembered.
+	news      []cluster.News
+	forgotten cluster.Position
+	more      chan struct{}
 	// hangUp closes connections that nobody uses. Without it every server waits a second for them in its shutdown.
 	hangUp []func()
 }
 
 func newFakeCluster() *fakeCluster {
-	return &fakeCluster{ledger: quota.New(quota.DefaultBounds()), changed: make(chan struct{})}
+	return &fakeCluster{ledger: quota.New(quota.DefaultBounds()), changed: make(chan struct{}), more: make(chan struct{})}
 }
 
 // lead makes a node the leader; an empty id is a cluster without one.
@@ -47,14 +52,46 @@ func (c *fakeCluster) lead(id string) {
 }
 
 func (c *fakeCluster) apply(commands ...quota.Command) ([]quota.Outcome, uint64) {
+	return c.applyAt(0, commands...)
+}
+
+// applyAt is apply at an instant of ledger time, unless it is later already.
+func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]quota.Outcome, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.index++
-	outcomes := make([]quota.Outcome, len(commands))
+	outcomes, number := make([]quota.Outcome, len(commands)), uint32(0)
 	for i, command := range commands {
-		outcomes[i] = c.ledger.Apply(quota.Stamp{At: quota.Instant(c.index), Wall: 1_700_000_000_000}, command)
+		outcomes[i] = c.ledger.Apply(quota.Stamp{At: max(at, quota.Instant(c.index)), Wall: 1_700_000_000_000}, command)
+		for _, fact := range c.ledger.TakeFacts() {
+			number++
+			c.news = append(c.news, cluster.News{Position: cluster.Position{Index: c.index, Number: number}, Fact: fact, At: outcomes[i].Now})
+		}
 	}
+	close(c.more)
+	c.more = make(chan struct{})
 	return outcomes, c.index
+}
+
+// News is the feed: every node has applied everything.
+func (c *fakeCluster) News(after cluster.Position, most int) (cluster.Bulletin, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if after == cluster.Latest() {
+		after = cluster.After(c.index)
+	}
+	if after.Compare(c.forgotten) < 0 {
+		return cluster.Bulletin{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
+	}
+	from, _ := slices.BinarySearchFunc(c.news, after, func(n cluster.News, p cluster.Position) int { return cmp.Or(n.Compare(p), -1) })
+	to := min(len(c.news), from+most)
+	b := cluster.Bulletin{
+		News: slices.Clone(c.news[from:to]), Next: cluster.After(c.index), At: c.ledger.View().Now(), Behind: len(c.news) - to, Changed: c.more,
+	}
+	if b.Behind > 0 {
+		b.Next = b.News[len(b.News)-1].Position
+	}
+	return b, nil
 }
 
 // fakeNode is one node of a fakeCluster.
@@ -68,6 +105,8 @@ type fakeNode struct {
 	proposing func(ctx context.Context) error
 	reading   func(ctx context.Context) error
 	unready   error
+	// patient counts the calls of ProposeSoon.
+	patient int
 }
 
 func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
@@ -81,6 +120,11 @@ func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]qu
 	}
 	outcomes, index := n.apply(commands...)
 	return outcomes, index, nil
+}
+
+func (n *fakeNode) ProposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+	n.patient++
+	return n.Propose(ctx, commands...)
 }
 
 func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error) {

@@ -304,6 +304,9 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.v1.TreeService/ApplyTrees":         true, "/quorate.v1.TreeService/SetLimits": true, "/quorate.v1.TreeService/DeleteTree": true,
 		"/quorate.v1.TreeService/MoveNode": true, "/quorate.v1.TreeService/SetMaintenance": true, "/quorate.v1.TreeService/RollBack": true,
 		"/quorate.v1.AllocationService/Confirm": true, "/quorate.v1.AllocationService/Cancel": true, "/quorate.v1.AllocationService/Explain": false,
+		"/quorate.v1.AllocationService/Renew": true, "/quorate.v1.AllocationService/BatchRenew": true, "/quorate.v1.AllocationService/ListWaiting": false,
+		"/quorate.v1.AllocationService/WatchAllocations": false, "/quorate.v1.ItemService/UpdateItems": true, "/quorate.v1.ItemService/ResetItems": true,
+		"/quorate.v1.ItemService/ListItems": false, "/quorate.v1.ItemService/CountItems": false, "/quorate.v1.ActivityService/GetActivity": false,
 		"/quorate.v1.AllocationService/ListEvents": false, "/quorate.v1.TreeService/GetConfiguration": false, "/quorate.v1.TreeService/ListPrincipals": false,
 		"/quorate.v1.TreeService/GetUsage": false, "/quorate.v1.AllocationService/GetAllocation": false, "/quorate.v1.ClusterService/GetStatus": false,
 		"/quorate.peer.v1.PeerService/ReadIndex": false, "/nothing": false,
@@ -312,7 +315,14 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s changes: %v", path, !changes)
 		}
 	}
-	if len(known) != 25 {
+	for path, streams := range map[string]bool{
+		"/quorate.v1.AllocationService/WatchAllocations": true, "/quorate.v1.AllocationService/Allocate": false,
+	} {
+		if known[path].streams != streams {
+			t.Errorf("%s streams: %v", path, !streams)
+		}
+	}
+	if len(known) != 34 {
 		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
 	}
 }

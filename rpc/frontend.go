@@ -7,11 +7,12 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Services are the API as the process itself may call it: the same handlers that callers reach, without the network. A
-// write is refused on a node that does not lead.
+// Services are the API as the process itself may call it: the same handlers that callers reach, without the network. Reads
+// are of this node; a write that this node cannot carry out goes to the leader, and is repeated while leaders change.
 type Services struct {
 	Allocations quoratev1connect.AllocationServiceHandler
 	Trees       quoratev1connect.TreeServiceHandler
+	Items       quoratev1connect.ItemServiceHandler
 }
 
 // FrontEnd serves the protocol of another system on the API's port, by calling the API
@@ -23,10 +24,15 @@ type FrontEnd struct {
 	New func(Services) http.Handler
 }
 
-// mount puts front ends behind what every call passes: observation, recovery, a deadline and a bound on the body.
-func (s *Server) mount(mux *http.ServeMux, frontEnds []FrontEnd, services Services) {
+// FrontEnd is the handler of a front end behind what every call passes: observation, recovery, a deadline and a bound on the
+// body. It is for those that own an address; those of Config are on the API's port already.
+func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
+	return s.observe(s.guard(bounded(fresh(make(s.services)))))
+}
+
+func (s *Server) mount(mux *http.ServeMux, frontEnds []FrontEnd) {
 	for _, f := range frontEnds {
-		mux.Handle(f.Pattern, s.observe(s.guard(bounded(fresh(f.New(services))))))
+		mux.Handle(f.Pattern, s.FrontEnd(f.New))
 	}
 }
 

@@ -24,8 +24,8 @@ func handlerOptions(validator protovalidate.Validator) []connect.HandlerOption {
 		connect.WithCompressMinBytes(1024),
 		connect.WithReadMaxBytes(MaxBody),
 		connect.WithInterceptors(
-			connect.UnaryInterceptorFunc(noteCode),
-			connect.UnaryInterceptorFunc(nameField),
+			afterwards(noteCode),
+			afterwards(nameField),
 			validate.NewInterceptor(validate.WithValidator(validator)),
 		),
 	}
@@ -45,33 +45,49 @@ func newValidator() (protovalidate.Validator, error) {
 	return protovalidate.New(protovalidate.WithMessages(requests...))
 }
 
-// noteCode notes the answer's code for the log and the metrics.
-func noteCode(next connect.UnaryFunc) connect.UnaryFunc {
+// afterwards is an interceptor that looks at what a call, of one answer or a stream of them, has come to.
+type afterwards func(ctx context.Context, err error) error
+
+// WrapUnary is for calls with one answer.
+func (a afterwards) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 		answer, err := next(ctx, r)
-		note(ctx).code = "ok"
-		if err != nil {
-			note(ctx).code = connect.CodeOf(err).String()
-		}
-		return answer, err
+		return answer, a(ctx, err)
 	}
 }
 
-// nameField gives a request that breaks a rule of its schema the same typed detail as any other refusal.
-func nameField(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
-		answer, err := next(ctx, r)
-		var failed *connect.Error
-		if errors.As(err, &failed) {
-			for _, detail := range failed.Details() {
-				value, broken := detail.Value()
-				if violations, ok := value.(*validatepb.Violations); broken == nil && ok {
-					return answer, withDetail(failed, schemaProblem(violations))
-				}
-			}
-		}
-		return answer, err
+// WrapStreamingHandler is for streams.
+func (a afterwards) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, stream connect.StreamingHandlerConn) error { return a(ctx, next(ctx, stream)) }
+}
+
+// WrapStreamingClient is for clients, of which there are none here.
+func (a afterwards) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// noteCode notes the answer's code for the log and the metrics.
+func noteCode(ctx context.Context, err error) error {
+	note(ctx).code = "ok"
+	if err != nil {
+		note(ctx).code = connect.CodeOf(err).String()
 	}
+	return err
+}
+
+// nameField gives a request that breaks a rule of its schema the same typed detail as any other refusal.
+func nameField(_ context.Context, err error) error {
+	var failed *connect.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	for _, detail := range failed.Details() {
+		value, broken := detail.Value()
+		if violations, ok := value.(*validatepb.Violations); broken == nil && ok {
+			return withDetail(failed, schemaProblem(violations))
+		}
+	}
+	return err
 }
 
 func schemaProblem(v *validatepb.Violations) *quoratev1.Problem {

@@ -13,6 +13,10 @@ type Node interface {
 	// Propose carries out commands in order and answers an outcome each, and the log index that reflects them all. Only
 	// the leader can.
 	Propose(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error)
+	// ProposeSoon is Propose for what comes often and need not be carried out at once.
+	ProposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error)
+	// News are facts behind a position of the log, as far as this node has applied it. Any node can.
+	News(after cluster.Position, most int) (cluster.Bulletin, error)
 	// Read lends the state to a function, as fresh as the options ask. Any node can.
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error)
 	// ReadIndex confirms that this node leads, and answers the index that a linearizable read must wait for.

@@ -3,6 +3,7 @@ package rpc
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 
 	"github.com/quorate/quorate/quota"
 )
@@ -12,6 +13,8 @@ const (
 	allocationToken = 'a'
 	usageToken      = 'u'
 	principalToken  = 'p'
+	itemToken       = 'i'
+	waitingToken    = 'w'
 )
 
 // Page sizes when the caller names none.
@@ -21,6 +24,8 @@ const (
 	defaultRevisionPage   = 20
 	defaultEventPage      = 100
 	defaultPrincipalPage  = 100
+	defaultItemPage       = 100
+	defaultWaitingPage    = 100
 )
 
 func pageSize(asked int32, byDefault int) int {
@@ -38,9 +43,13 @@ func makeToken(kind byte, content []byte) string {
 func openToken(kind byte, token string) ([]byte, error) {
 	content, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(content) == 0 || content[0] != kind {
-		return nil, invalid("page_token", "%q is not a page token of this list; begin again without one", token)
+		return nil, notAToken(token)
 	}
 	return content[1:], nil
+}
+
+func notAToken(token string) error {
+	return invalid("page_token", "%q is not a page token of this list; begin again without one", token)
 }
 
 // allocationPageToken continues after a fence; 0 is the last page.
@@ -61,7 +70,7 @@ func openAllocationToken(token string) (uint64, error) {
 	}
 	after, n := binary.Uvarint(content)
 	if n <= 0 || n != len(content) {
-		return 0, invalid("page_token", "%q is not a page token of this list; begin again without one", token)
+		return 0, notAToken(token)
 	}
 	return after, nil
 }
@@ -96,4 +105,54 @@ func openPrincipalToken(token string) (string, error) {
 	}
 	content, err := openToken(principalToken, token)
 	return string(content), err
+}
+
+// itemPageToken continues after an item; nil is the last page.
+func itemPageToken(after *quota.ItemName) string {
+	if after == nil {
+		return ""
+	}
+	return makeToken(itemToken, []byte(after.Resource+"\x00"+after.Name))
+}
+
+func openItemToken(token, tree string) (*quota.ItemName, error) {
+	if token == "" {
+		return nil, nil //nolint:nilnil // the first page
+	}
+	content, err := openToken(itemToken, token)
+	if err != nil {
+		return nil, err
+	}
+	resource, name, both := strings.Cut(string(content), "\x00")
+	if !both {
+		return nil, notAToken(token)
+	}
+	return &quota.ItemName{Tree: tree, Resource: resource, Name: name}, nil
+}
+
+// waitingPageToken continues after a place in the queue; nil is the last page.
+func waitingPageToken(after *quota.QueueTurn) string {
+	if after == nil {
+		return ""
+	}
+	return makeToken(waitingToken, binary.AppendUvarint(binary.AppendVarint(nil, after.Priority), after.Arrival))
+}
+
+func openWaitingToken(token string) (*quota.QueueTurn, error) {
+	if token == "" {
+		return nil, nil //nolint:nilnil // the first page
+	}
+	content, err := openToken(waitingToken, token)
+	if err != nil {
+		return nil, err
+	}
+	priority, n := binary.Varint(content)
+	if n <= 0 {
+		return nil, notAToken(token)
+	}
+	arrival, m := binary.Uvarint(content[n:])
+	if m <= 0 || n+m != len(content) {
+		return nil, notAToken(token)
+	}
+	return &quota.QueueTurn{Priority: priority, Arrival: arrival}, nil
 }

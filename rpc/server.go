@@ -20,7 +20,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Config is what a Server needs. All fields but FrontEnds are required.
+// Config is what a Server needs. All fields but FrontEnds and Activity are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -30,6 +30,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 	// FrontEnds are served on the same port.
 	FrontEnds []FrontEnd
+	// Activity is served if there is one.
+	Activity quoratev1connect.ActivityServiceHandler
 }
 
 // Server serves the API of one node on one port.
@@ -42,6 +44,7 @@ type Server struct {
 	procedures procedures
 	transport  *http.Transport
 	peers      peers
+	services   Services
 
 	draining atomic.Bool
 	// endStreams is called when shutting down begins, endCalls when it must be over.
@@ -69,8 +72,12 @@ func New(c Config) (*Server, error) {
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
 	base := core{id: s.id, node: c.Node, validator: validator}
-	routes := s.routes(streams, s.api(base, c.ClusterName, options), c.Metrics)
-	s.mount(routes, c.FrontEnds, Services{Allocations: allocationService{core: base}, Trees: treeService{core: base}})
+	local := Services{
+		Allocations: allocationService{core: base, desk: newDesk(c.Node)}, Trees: treeService{core: base}, Items: itemService{core: base},
+	}
+	s.services = local.anywhere(anywhere{id: s.id, node: c.Node, transport: s.transport, validator: validator, count: counters.relayed.Inc})
+	routes := s.routes(streams, s.api(base, local, c, options), c.Metrics)
+	s.mount(routes, c.FrontEnds)
 	s.http = newHTTPServer(calls, routes, c.Logger)
 	return s, nil
 }
@@ -90,11 +97,15 @@ func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Log
 }
 
 // api is all services, of ours and of the gRPC world.
-func (s *Server) api(base core, clusterName string, options []connect.HandlerOption) http.Handler {
+func (s *Server) api(base core, local Services, c Config, options []connect.HandlerOption) http.Handler {
 	api := http.NewServeMux()
-	api.Handle(quoratev1connect.NewAllocationServiceHandler(allocationService{core: base}, options...))
-	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{core: base}, options...))
-	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: clusterName, peers: s.peers}, options...))
+	api.Handle(quoratev1connect.NewAllocationServiceHandler(local.Allocations, options...))
+	api.Handle(quoratev1connect.NewTreeServiceHandler(local.Trees, options...))
+	api.Handle(quoratev1connect.NewItemServiceHandler(local.Items, options...))
+	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: c.ClusterName, peers: s.peers}, options...))
+	if c.Activity != nil {
+		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
+	}
 	api.Handle(peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...))
 	limited := connect.WithReadMaxBytes(MaxBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
@@ -129,14 +140,15 @@ func (s *Server) limitLife(streams context.Context, next http.Handler) http.Hand
 			next.ServeHTTP(w, r)
 			return
 		}
-		ctx, cancel := context.WithCancel(r.Context())
+		control := http.NewResponseController(w)
+		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), controlKey{}, control))
 		defer cancel()
 		ended := make(chan struct{})
 		stop := context.AfterFunc(streams, func() {
 			defer close(ended)
 			cancel()
 			// A handler that waits for the caller's next message does not look at its context.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+			_ = control.SetReadDeadline(time.Now())
 		})
 		defer func() {
 			if !stop() {
@@ -145,6 +157,16 @@ func (s *Server) limitLife(streams context.Context, next http.Handler) http.Hand
 		}()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+type controlKey struct{}
+
+// extendSending gives a stream's caller some time to receive what is sent next; then the stream breaks. Not every connection
+// has deadlines (a recorded one in a test has none).
+func extendSending(ctx context.Context) {
+	if control, ok := ctx.Value(controlKey{}).(*http.ResponseController); ok {
+		_ = control.SetWriteDeadline(time.Now().Add(sendPatience))
+	}
 }
 
 // Handler answers everything that the port serves.

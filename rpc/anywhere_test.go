@@ -1,0 +1,177 @@
+package rpc
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// TestFrontEndsWriteAnywhere: every write of the API, called in the process of a node that follows, is carried out once.
+func TestFrontEndsWriteAnywhere(t *testing.T) {
+	follower, leader := two(t)
+	var s Services
+	handler := follower.FrontEnd(func(given Services) http.Handler {
+		s = given
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, limited := r.Context().Deadline(); !limited {
+				t.Error("a front end's call has no deadline")
+			}
+			_, _ = io.WriteString(w, "served")
+		})
+	})
+	ctx := t.Context()
+	calls := []func() error{
+		func() error { _, err := s.Allocations.Allocate(ctx, leaseOf("a", "cern:physics", 1)); return err },
+		func() error { _, err := s.Allocations.Renew(ctx, &quoratev1.RenewRequest{Id: "a"}); return err },
+		func() error {
+			_, err := s.Allocations.BatchRenew(ctx, &quoratev1.BatchRenewRequest{Renewals: []*quoratev1.RenewRequest{{Id: "a"}}})
+			return err
+		},
+		func() error { _, err := s.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: "a"}); return err },
+		func() error {
+			_, err := s.Allocations.BatchAllocate(ctx, &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{request("b", "cern", 1)}})
+			return err
+		},
+		func() error {
+			_, err := s.Allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Ids: []string{"b"}})
+			return err
+		},
+		func() error { _, err := s.Allocations.Allocate(ctx, reservation("c")); return err },
+		func() error { _, err := s.Allocations.Confirm(ctx, &quoratev1.ConfirmRequest{Id: "c"}); return err },
+		func() error { _, err := s.Allocations.Allocate(ctx, reservation("d")); return err },
+		func() error { _, err := s.Allocations.Cancel(ctx, &quoratev1.CancelRequest{Id: "d"}); return err },
+		func() error {
+			_, err := s.Trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{Tree: "cern", Limits: cores(101)})
+			return err
+		},
+		func() error {
+			_, err := s.Trees.SetMaintenance(ctx, &quoratev1.SetMaintenanceRequest{Tree: "cern", On: true})
+			return err
+		},
+		func() error {
+			_, err := s.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{Tree: "cern", From: "operations", To: "ops"})
+			return err
+		},
+		func() error { _, err := s.Trees.RollBack(ctx, &quoratev1.RollBackRequest{Revision: 1}); return err },
+	}
+	for i, call := range calls {
+		if err := call(); err != nil {
+			t.Errorf("call %d: %v", i, err)
+		}
+		if leader.node.index != uint64(i+2) {
+			t.Fatalf("call %d: the log is at %d", i, leader.node.index)
+		}
+	}
+	read, err := s.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: "a"})
+	if err != nil || read.GetRead().GetServedBy() != "n1" {
+		t.Errorf("a read is of %v, %v", read.GetRead(), err)
+	}
+	served := serveFrontEnd(t, handler)
+	if got := send(t, "GET", served, ""); got.body != "served" || got.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func reservation(id string) *quoratev1.AllocateRequest {
+	r := request(id, "cern", 1)
+	r.Mode = quoratev1.Mode_MODE_RESERVE
+	return r
+}
+
+func serveFrontEnd(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestFrontEndsAreAnsweredAsCallersAre(t *testing.T) {
+	follower, leader := two(t)
+	for name, s := range map[string]Services{"here": leader.services, "there": follower.services} {
+		_, err := s.Allocations.Allocate(t.Context(), request(name, "cern:physics", 21))
+		decision, ok := detailOf[*quoratev1.Decision](err)
+		if connect.CodeOf(err) != connect.CodeResourceExhausted || !ok || decision.GetViolations()[0].GetMissing() != 1 {
+			t.Errorf("%s: a denial is %v", name, err)
+		}
+		_, err = s.Allocations.Allocate(t.Context(), request("two words", "cern", 1))
+		if connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "id" {
+			t.Errorf("%s: an invalid request is %v", name, err)
+		}
+	}
+}
+
+// TestFrontEndsOutliveLeaders: one that refuses connections, one that has been deposed, one that dies before it answers.
+func TestFrontEndsOutliveLeaders(t *testing.T) {
+	for name, dead := range map[string]func(t *testing.T) string{
+		"refuses connections": closedPort,
+		"dies in the middle": func(t *testing.T) string {
+			t.Helper()
+			return serveHTTP2(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newFakeCluster()
+			follower, next := open(t, c, "n1"), open(t, c, "n3")
+			c.lead("n3")
+			next.applyCERN(t)
+			c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: dead(t)})
+			c.lead("n2")
+			time.AfterFunc(3*relayPause, func() { c.lead("n3") })
+			granted, err := follower.services.Allocations.Allocate(t.Context(), request("a", "cern", 1))
+			if err != nil || granted.GetFence() != 1 {
+				t.Errorf("got %v, %v", granted, err)
+			}
+		})
+	}
+	t.Run("was deposed", func(t *testing.T) {
+		follower, leader := two(t)
+		var attempts atomic.Int64
+		leader.node.proposing = func(context.Context) error {
+			if attempts.Add(1) < 3 {
+				return &cluster.Error{Reason: cluster.LeadershipLost, Text: "n2 lost the leadership"}
+			}
+			return nil
+		}
+		if _, err := follower.services.Allocations.Allocate(t.Context(), request("a", "cern", 1)); err != nil || attempts.Load() != 3 {
+			t.Errorf("after %d attempts: %v", attempts.Load(), err)
+		}
+	})
+}
+
+func TestFrontEndsDoNotInsist(t *testing.T) {
+	follower, leader := two(t)
+	var attempts atomic.Int64
+	leader.node.proposing = func(context.Context) error {
+		attempts.Add(1)
+		return &cluster.Error{Reason: cluster.Overloaded, NotApplied: true, Text: "too much waits"}
+	}
+	_, err := follower.services.Allocations.Allocate(t.Context(), request("a", "cern", 1))
+	if connect.CodeOf(err) != connect.CodeUnavailable || attempts.Load() != 1 {
+		t.Errorf("an overloaded leader was asked %d times: %v", attempts.Load(), err)
+	}
+	leader.node.lead("")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := follower.services.Allocations.Allocate(ctx, request("a", "cern", 1)); problemOf(t, err).GetReason() != "NO_LEADER" {
+		t.Errorf("without a leader: %v", err)
+	}
+	c := newFakeCluster()
+	alone := open(t, c, "n1")
+	c.members = append(c.members, cluster.Member{ID: "n2"})
+	c.lead("n2")
+	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := alone.services.Allocations.Allocate(ctx, request("a", "cern", 1)); !strings.Contains(err.Error(), "not known yet") {
+		t.Errorf("a leader without an address: %v", err)
+	}
+}

@@ -1,0 +1,114 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// pollMargin is kept at most from the time that a call has, to look what has become of the request and to say so.
+const pollMargin = 300 * time.Millisecond
+
+// await is for a request that was put into the queue: it waits for the grant as long as its caller wants to, and answers how
+// the request stands then. It asks only this node, so it goes on while the cluster has no leader.
+func (s allocationService) await(
+	ctx context.Context, r *quoratev1.AllocateRequest, first quota.Outcome, index uint64,
+) (*quoratev1.AllocateResponse, error) {
+	within, cancel := context.WithTimeout(ctx, pollTime(ctx, r))
+	defer cancel()
+	s.desk.wait(within, r.GetId(), func() bool { return !s.waits(ctx, r.GetId()) })
+	last, at, err := s.standing(ctx, r)
+	if err != nil {
+		return s.fromAllocateOutcome(ctx, first, index)
+	}
+	last.Repeated = first.Repeated
+	return s.fromAllocateOutcome(ctx, last, at)
+}
+
+// pollTime is as long as the caller wants to wait, unless its deadline comes first, or the request would leave the queue for
+// want of a sign of its caller: then the caller has to come back before.
+func pollTime(ctx context.Context, r *quoratev1.AllocateRequest) time.Duration {
+	keep := time.Duration(cmp.Or(r.GetKeepMs(), int64(quota.DefaultKeep))) * time.Millisecond
+	most := min(time.Duration(r.GetPollMs())*time.Millisecond, keep*2/3)
+	if deadline, limited := ctx.Deadline(); limited {
+		left := time.Until(deadline)
+		most = min(most, left-min(left/5, pollMargin))
+	}
+	return most
+}
+
+// waits tells whether a request is in the queue as far as this node knows.
+func (s allocationService) waits(ctx context.Context, id string) bool {
+	waits := false
+	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v quota.View) {
+		info, unknown := v.Allocation(id)
+		waits = unknown == nil && info.State == quota.Waiting
+	})
+	return err == nil && waits
+}
+
+// standing is what repeating a request would be answered now, as far as this node knows. If it was granted a lease, it is
+// really repeated, because that is how a caller comes for it; without a leader the first renewal will do.
+func (s allocationService) standing(ctx context.Context, r *quoratev1.AllocateRequest) (quota.Outcome, uint64, error) {
+	command := toAllocate(r)
+	var outcome quota.Outcome
+	info, err := s.lend(ctx, cluster.ReadOptions{Stale: true, Exclusive: true}, func(v quota.View) error {
+		outcome = v.DryRun(command)
+		outcome.Now = v.Now()
+		return nil
+	})
+	if err != nil {
+		return quota.Outcome{}, 0, err
+	}
+	if outcome.Allocation != nil && outcome.Allocation.Info().Unclaimed {
+		if claimed, index, err := s.propose(ctx, command); err == nil {
+			return claimed, index, nil
+		}
+	}
+	return outcome, info.GetIndex(), nil
+}
+
+// shown is the record of an outcome as an answer has it: that of a waiting one with its place, which only the state knows.
+func (s allocationService) shown(ctx context.Context, a *quota.Allocation) quota.AllocationInfo {
+	info := a.Info()
+	if info.Waiting == nil {
+		return info
+	}
+	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v quota.View) {
+		if now, unknown := v.Allocation(info.ID); unknown == nil && now.Waiting != nil {
+			info = now
+		}
+	})
+	if err != nil {
+		return a.Info() // the place is a courtesy
+	}
+	return info
+}
+
+// ListWaiting pages through the queue.
+func (s allocationService) ListWaiting(ctx context.Context, r *quoratev1.ListWaitingRequest) (*quoratev1.ListWaitingResponse, error) {
+	after, err := openWaitingToken(r.GetPageToken())
+	if err != nil {
+		return nil, toError(err)
+	}
+	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
+	answer := &quoratev1.ListWaitingResponse{}
+	answer.Read, err = s.readAlone(ctx, r.GetRead(), func(v quota.View) error {
+		page, unknown := v.Waiting(filter, after, pageSize(r.GetPageSize(), defaultWaitingPage))
+		for _, q := range page.Requests {
+			answer.Requests = append(answer.Requests, &quoratev1.WaitingRequest{
+				Allocation: fromAllocation(q.Allocation), Decision: fromDecision(q.Decision, nil),
+			})
+		}
+		answer.NextPageToken = waitingPageToken(page.Next)
+		return refused(unknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}

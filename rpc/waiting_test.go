@@ -1,0 +1,277 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// full is a cluster of one node whose physics holds all it may, as "holder".
+func full(t *testing.T) *door {
+	t.Helper()
+	d := one(t)
+	d.hold(t, "holder")
+	return d
+}
+
+func (d *door) hold(t *testing.T, id string) {
+	t.Helper()
+	if _, err := d.allocations().Allocate(t.Context(), request(id, "cern:physics", 20)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patiently asks to wait for one core of physics.
+func patiently(id string, poll time.Duration) *quoratev1.AllocateRequest {
+	r := request(id, "cern:physics", 1)
+	r.Mode, r.PollMs = quoratev1.Mode_MODE_WAIT, poll.Milliseconds()
+	return r
+}
+
+func stateOf(a *quoratev1.Allocation) string {
+	return strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_")
+}
+
+func TestAPlaceInTheQueueIsNoError(t *testing.T) {
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			client := full(t).allocations(options...)
+			for i, id := range []string{"a", "b"} {
+				got, err := client.Allocate(t.Context(), patiently(id, 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := got.GetAllocation().GetWaiting()
+				if got.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_WAITING || stateOf(got.GetAllocation()) != "WAITING" || got.GetFence() != 0 ||
+					w.GetPosition() != int64(i+1) || !strings.Contains(w.GetLine(), "cern:physics") || got.GetAllocation().GetGrantedAt() != nil {
+					t.Errorf("got %v", got)
+				}
+				if v := got.GetDecision().GetViolations()[0]; v.GetNode() != "physics" || v.GetMissing() != 1 {
+					t.Errorf("it waits for %v", v)
+				}
+			}
+			if again, err := client.Allocate(t.Context(), patiently("b", 0)); err != nil || !again.GetRepeated() || again.GetAllocation().GetWaiting().GetPosition() != 2 {
+				t.Errorf("asked again: %v, %v", again, err)
+			}
+			hopeless := patiently("c", 0)
+			hopeless.Claims[0].Amounts["cores"] = 21
+			if _, err := client.Allocate(t.Context(), hopeless); connect.CodeOf(err) != connect.CodeResourceExhausted {
+				t.Errorf("what can never fit: %v", err)
+			}
+			kept, err := client.Renew(t.Context(), &quoratev1.RenewRequest{Id: "b"})
+			if err != nil || kept.GetAllocation().GetWaiting().GetPosition() != 2 || kept.GetAllocation().GetWaiting().GetKeepUntilLedgerMs() != kept.GetLedgerTimeMs()+120_000 {
+				t.Errorf("kept: %v, %v", kept, err)
+			}
+		})
+	}
+}
+
+func TestWaitingByHand(t *testing.T) {
+	d := full(t)
+	body := `{"id":"a","mode":"MODE_WAIT","claims":[{"tree":"cern","node":"physics","amounts":{"cores":1}}]}`
+	if got := send(t, "POST", d.url+allocatePath, body); got.status != 200 || !strings.Contains(got.body, `"outcome":"OUTCOME_WAITING"`) ||
+		!strings.Contains(got.body, `"position":"1"`) {
+		t.Errorf("got %v", got)
+	}
+	batch := `{"requests":[` + body + `,` + strings.Replace(body, `"a"`, `"b"`, 1) + `]}`
+	if got := send(t, "POST", d.url+"/quorate.v1.AllocationService/BatchAllocate", batch); got.status != 200 ||
+		strings.Count(got.body, `"outcome":"OUTCOME_WAITING"`) != 2 || !strings.Contains(got.body, `"position":"2"`) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// polled is the answer to a call that waits for a grant.
+type polled struct {
+	answer *quoratev1.AllocateResponse
+	err    error
+	took   time.Duration
+}
+
+// poll begins a call and returns when it waits.
+func (d *door) poll(t *testing.T, ctx context.Context, r *quoratev1.AllocateRequest) <-chan polled { //nolint:revive // t goes first here
+	t.Helper()
+	answered := make(chan polled, 1)
+	go func() {
+		began := time.Now()
+		answer, err := d.allocations().Allocate(ctx, r)
+		answered <- polled{answer, err, time.Since(began)}
+	}()
+	d.until(t, func() bool { return d.waiting(r.GetId()) })
+	return answered
+}
+
+// waiting tells whether somebody waits at the desk for an allocation.
+func (d *door) waiting(id string) bool {
+	desk := d.desk()
+	desk.mu.Lock()
+	defer desk.mu.Unlock()
+	return len(desk.bells[id]) > 0
+}
+
+func (d *door) desk() *desk {
+	local, _ := d.services.Allocations.(allocationsAnywhere)
+	service, _ := local.AllocationServiceHandler.(allocationService)
+	return service.desk
+}
+
+func (d *door) until(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come true")
+		}
+	}
+}
+
+func TestACallWaitsForItsGrant(t *testing.T) {
+	d := full(t)
+	lease := patiently("a", 30*time.Second)
+	lease.TtlMs, lease.KeepMs = 600_000, 60_000
+	first := d.poll(t, t.Context(), lease)
+	second := d.poll(t, t.Context(), patiently("b", 30*time.Second))
+	d.node.apply(quota.Release{ID: "holder"})
+	for id, answered := range map[string]<-chan polled{"a": first, "b": second} {
+		got := <-answered
+		if got.err != nil || got.answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED || got.answer.GetFence() == 0 || got.answer.GetRepeated() {
+			t.Fatalf("%s got %+v", id, got)
+		}
+		if id == "a" && got.answer.GetAllocation().GetExpiresLedgerMs() != got.answer.GetLedgerTimeMs()+600_000 {
+			t.Errorf("its caller has come, but the lease lasts only from %d to %d", got.answer.GetLedgerTimeMs(), got.answer.GetAllocation().GetExpiresLedgerMs())
+		}
+	}
+	d.until(t, func() bool { desk := d.desk(); desk.mu.Lock(); defer desk.mu.Unlock(); return desk.empty == nil })
+}
+
+func TestACallEndsWithItsPlace(t *testing.T) {
+	d := full(t)
+	for name, c := range map[string]struct {
+		poll, keep, deadline time.Duration
+		least, most          time.Duration
+	}{
+		"when it has waited as long as it wanted":      {300 * time.Millisecond, 0, 0, 300 * time.Millisecond, 5 * time.Second},
+		"before its caller gives up":                   {time.Minute, 0, 2 * time.Second, 500 * time.Millisecond, 2 * time.Second},
+		"before it would be taken for one without any": {time.Minute, 1200 * time.Millisecond, 0, 800 * time.Millisecond, 1150 * time.Millisecond},
+		"at once if its deadline is as good as passed": {time.Minute, 0, 120 * time.Millisecond, 0, 120 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := patiently(strings.ReplaceAll(name, " ", "-"), c.poll)
+			r.KeepMs = c.keep.Milliseconds()
+			ctx := t.Context()
+			if c.deadline > 0 {
+				short, cancel := context.WithTimeout(ctx, c.deadline)
+				defer cancel()
+				ctx = short
+			}
+			began := time.Now()
+			answer, err := d.allocations().Allocate(ctx, r)
+			took := time.Since(began)
+			if err != nil || stateOf(answer.GetAllocation()) != "WAITING" || answer.GetAllocation().GetWaiting().GetPosition() == 0 {
+				t.Fatalf("got %v, %v after %v", answer, err, took)
+			}
+			if took < c.least || took > c.most {
+				t.Errorf("it took %v, want %v to %v", took, c.least, c.most)
+			}
+		})
+	}
+}
+
+func TestACallLearnsThatItsRequestHasEnded(t *testing.T) {
+	d := full(t)
+	answered := d.poll(t, t.Context(), patiently("a", 30*time.Second))
+	d.node.apply(quota.Cancel{ID: "a"})
+	got := <-answered
+	if connect.CodeOf(got.err) != connect.CodeFailedPrecondition || problemOf(t, got.err).GetReason() != "ENDED" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestACallGoesOnWithoutALeader: this node applies what the next leader writes, and that is all that a waiting call needs.
+func TestACallGoesOnWithoutALeader(t *testing.T) {
+	d := full(t)
+	lease := patiently("a", 30*time.Second)
+	lease.TtlMs = 600_000
+	answered := d.poll(t, t.Context(), lease)
+	d.node.lead("")
+	d.node.apply(quota.Release{ID: "holder"})
+	got := <-answered
+	if got.err != nil || stateOf(got.answer.GetAllocation()) != "HELD" {
+		t.Fatalf("got %+v", got)
+	}
+	if left := got.answer.GetAllocation().GetExpiresLedgerMs() - got.answer.GetLedgerTimeMs(); left > 120_000 || left <= 0 {
+		t.Errorf("nobody could write that its caller has come, but it has %d ms", left)
+	}
+}
+
+func TestACallEndsWithoutALeader(t *testing.T) {
+	d := full(t)
+	answered := d.poll(t, t.Context(), patiently("a", time.Second))
+	d.node.lead("")
+	if got := <-answered; got.err != nil || stateOf(got.answer.GetAllocation()) != "WAITING" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestTheFeedMayForgetWhoWaits: then everybody looks for himself.
+func TestTheFeedMayForgetWhoWaits(t *testing.T) {
+	d := full(t)
+	answered := d.poll(t, t.Context(), patiently("a", 30*time.Second))
+	d.node.mu.Lock()
+	d.node.forgotten = cluster.After(d.node.index + 1)
+	d.node.mu.Unlock()
+	d.node.apply(quota.Release{ID: "holder"})
+	if got := <-answered; got.err != nil || stateOf(got.answer.GetAllocation()) != "HELD" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestListWaiting(t *testing.T) {
+	d := full(t)
+	for i, priority := range []int64{0, 5, 0, -1} {
+		r := patiently(fmt.Sprint("w", i), 0)
+		r.Priority = priority
+		if _, err := d.allocations().Allocate(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var order []string
+	list := &quoratev1.ListWaitingRequest{Tree: "cern", Node: "physics", PageSize: 3}
+	for {
+		page, err := d.allocations().ListWaiting(t.Context(), list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range page.GetRequests() {
+			order = append(order, w.GetAllocation().GetId())
+			if w.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_WAITING || len(w.GetDecision().GetViolations()) == 0 || w.GetAllocation().GetWaiting().GetPosition() != int64(len(order)) {
+				t.Errorf("got %v", w)
+			}
+		}
+		if list.PageToken = page.GetNextPageToken(); list.GetPageToken() == "" {
+			break
+		}
+	}
+	if got := strings.Join(order, " "); got != "w1 w0 w2 w3" {
+		t.Errorf("the queue is %s", got)
+	}
+	for name, r := range map[string]*quoratev1.ListWaitingRequest{
+		"elsewhere": {Tree: "cern", Node: "operations"}, "another resource": {Tree: "cern", Resource: "disk"},
+	} {
+		if page, err := d.allocations().ListWaiting(t.Context(), r); err == nil && len(page.GetRequests()) > 0 {
+			t.Errorf("%s: %v", name, page)
+		}
+	}
+	for _, token := range []string{"?", "dw", allocationPageToken(7), makeToken(waitingToken, []byte{2}), makeToken(waitingToken, []byte{2, 3, 4})} {
+		if _, err := d.allocations().ListWaiting(t.Context(), &quoratev1.ListWaitingRequest{PageToken: token}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("token %q: %v", token, err)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+const (
+	// watchHeartbeat is how long a stream is silent at most.
+	watchHeartbeat = 5 * time.Second
+	// watchReads is how many facts a watcher takes at once, watchPause what it leaves between two looks at the feed, so that
+	// many watchers of a busy ledger cost little.
+	watchReads = 256
+	watchPause = 10 * time.Millisecond
+	// watchLag is how many facts a caller may fall behind: what it has not seen is remembered then for a good while yet.
+	watchLag = cluster.FeedSize / 2
+	// sendPatience is how long a caller may take to receive one message.
+	sendPatience = 30 * time.Second
+)
+
+// WatchAllocations streams what happens to allocations, from the feed of this node.
+func (s allocationService) WatchAllocations(
+	ctx context.Context, r *quoratev1.WatchAllocationsRequest, stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+) error {
+	if r.GetNode() != "" && r.GetTree() == "" {
+		return toError(invalid("node", "a node filter needs a tree too"))
+	}
+	w := watcher{node: s.node, filter: newWatchFilter(r), send: func(m *quoratev1.WatchAllocationsResponse) error {
+		extendSending(ctx)
+		return stream.Send(m)
+	}}
+	return w.run(ctx, watchFrom(r))
+}
+
+// watchFrom is where to begin. An index without a number is that of a read or write, which has seen all of it.
+func watchFrom(r *quoratev1.WatchAllocationsRequest) cluster.Position {
+	switch {
+	case r.GetAfterIndex() == 0:
+		return cluster.Latest()
+	case r.GetAfterNumber() == 0:
+		return cluster.After(r.GetAfterIndex())
+	}
+	return cluster.Position{Index: r.GetAfterIndex(), Number: r.GetAfterNumber()}
+}
+
+// watcher is one stream.
+type watcher struct {
+	node   Node
+	filter watchFilter
+	send   func(*quoratev1.WatchAllocationsResponse) error
+	// sent is when the last message went.
+	sent time.Time
+}
+
+// run sends until the caller has enough. A stream that has nothing to tell at first says where it begins.
+func (w *watcher) run(ctx context.Context, from cluster.Position) error {
+	bulletin, err := w.node.News(from, watchReads)
+	if err != nil {
+		return toError(err)
+	}
+	backlog := bulletin.Behind
+	for {
+		if err := w.report(bulletin); err != nil {
+			return err
+		}
+		if bulletin.Behind > max(watchLag, backlog) {
+			return tooSlow(bulletin)
+		}
+		if bulletin.Behind == 0 && !w.rest(ctx, bulletin.Changed) {
+			return nil
+		}
+		if bulletin, err = w.node.News(bulletin.Next, watchReads); err != nil {
+			return toError(err)
+		}
+	}
+}
+
+// report sends what concerns the caller, and at times that there is nothing.
+func (w *watcher) report(b cluster.Bulletin) error {
+	for _, n := range b.News {
+		if !w.filter.admits(n.Allocation) {
+			continue
+		}
+		if err := w.tell(fromNews(n)); err != nil {
+			return err
+		}
+	}
+	if time.Since(w.sent) < watchHeartbeat {
+		return nil
+	}
+	return w.tell(heartbeat(b))
+}
+
+func (w *watcher) tell(m *quoratev1.WatchAllocationsResponse) error {
+	w.sent = time.Now()
+	return w.send(m)
+}
+
+// rest waits until there is more to look at, or a heartbeat is due; false when the stream ends.
+func (w *watcher) rest(ctx context.Context, changed <-chan struct{}) bool {
+	due := time.NewTimer(watchHeartbeat - time.Since(w.sent))
+	defer due.Stop()
+	select {
+	case <-changed:
+		return pause(ctx, watchPause)
+	case <-due.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func heartbeat(b cluster.Bulletin) *quoratev1.WatchAllocationsResponse {
+	message := &quoratev1.WatchAllocationsResponse{Index: b.Next.Index, LedgerTimeMs: int64(b.At)}
+	if b.Next.Number != math.MaxUint32 { // all of that entry is sent, as if it had been read
+		message.Number = b.Next.Number
+	}
+	return message
+}
+
+// allocationChanges is the one table of what happens to allocations.
+var allocationChanges = map[quota.FactKind]quoratev1.AllocationChange{
+	quota.FactWaiting:   quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
+	quota.FactGranted:   quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED,
+	quota.FactConfirmed: quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
+	quota.FactRevoked:   quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED,
+	quota.FactEnded:     quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,
+	quota.FactRestored:  quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED,
+	quota.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
+}
+
+func fromNews(n cluster.News) *quoratev1.WatchAllocationsResponse {
+	return &quoratev1.WatchAllocationsResponse{
+		Change: allocationChanges[n.Kind], Allocation: fromAllocation(n.Allocation.Info()),
+		Index: n.Index, Number: n.Number, LedgerTimeMs: int64(n.At),
+	}
+}
+
+// tooSlow cuts a caller off while it can still go on where it was.
+func tooSlow(b cluster.Bulletin) error {
+	return problem(connect.CodeResourceExhausted, fmt.Sprintf(
+		"this stream is %d changes behind, because they are received too slowly; watch again after index %d and number %d, with a filter if not all is wanted",
+		b.Behind, b.Next.Index, b.Next.Number,
+	), &quoratev1.Problem{Reason: "TOO_SLOW", NotApplied: true})
+}
+
+// watchFilter says which allocations concern a caller.
+type watchFilter struct {
+	ids        map[string]bool
+	tree, node string
+}
+
+func newWatchFilter(r *quoratev1.WatchAllocationsRequest) watchFilter {
+	f := watchFilter{tree: r.GetTree(), node: r.GetNode()}
+	if len(r.GetIds()) > 0 {
+		f.ids = map[string]bool{}
+	}
+	for _, id := range r.GetIds() {
+		f.ids[id] = true
+	}
+	return f
+}
+
+func (f watchFilter) admits(a *quota.Allocation) bool {
+	if f.ids != nil && !f.ids[a.ID()] {
+		return false
+	}
+	return f.tree == "" || slices.ContainsFunc(a.Info().Claims, func(c quota.ClaimInfo) bool {
+		return c.Tree == f.tree && (below(c.Node, f.node) || below(c.Placed, f.node))
+	})
+}
+
+// below is true for a node and everything in its subtree.
+func below(path, node string) bool {
+	return node == "" || path == node || strings.HasPrefix(path, node+"/")
+}

@@ -1,0 +1,270 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// watch opens a stream that ends with the test.
+func (d *door) watch(t *testing.T, r *quoratev1.WatchAllocationsRequest, options ...connect.ClientOption) *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse] {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	stream, err := d.allocations(options...).WatchAllocations(ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stream.Close() })
+	return stream
+}
+
+// changes receives so many changes, without heartbeats.
+func changes(t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse], n int) []*quoratev1.WatchAllocationsResponse {
+	t.Helper()
+	var list []*quoratev1.WatchAllocationsResponse
+	for len(list) < n && stream.Receive() {
+		if m := stream.Msg(); m.GetAllocation() != nil {
+			list = append(list, m)
+		}
+	}
+	if len(list) < n {
+		t.Fatalf("the stream ended after %d changes of %d: %v", len(list), n, stream.Err())
+	}
+	return list
+}
+
+func said(list []*quoratev1.WatchAllocationsResponse) []string {
+	var words []string
+	for _, m := range list {
+		change := strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_"))
+		words = append(words, fmt.Sprintf("%s %s: %s", m.GetAllocation().GetId(), change, stateOf(m.GetAllocation())))
+	}
+	return words
+}
+
+func wantSaid(t *testing.T, list []*quoratev1.WatchAllocationsResponse, want ...string) {
+	t.Helper()
+	if got := said(list); !slices.Equal(got, want) {
+		t.Errorf("the stream says %q, want %q", got, want)
+	}
+}
+
+// history lets something happen: a is held, b waits; a ends, and b is granted in the same entry; c is held elsewhere.
+func history(t *testing.T, d *door) (begin uint64) {
+	t.Helper()
+	begin = d.node.index
+	d.hold(t, "a")
+	if _, err := d.allocations().Allocate(t.Context(), patiently("b", 0)); err != nil {
+		t.Fatal(err)
+	}
+	d.node.apply(quota.Release{ID: "a"})
+	if _, err := d.allocations().Allocate(t.Context(), request("c", "cern:operations", 1)); err != nil {
+		t.Fatal(err)
+	}
+	return begin
+}
+
+func TestWatching(t *testing.T) {
+	d := one(t)
+	begin := history(t, d)
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			all := changes(t, d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin}, options...), 5)
+			wantSaid(t, all, "a granted: HELD", "b waiting: WAITING", "a ended: RELEASED", "b granted: HELD", "c granted: HELD")
+			if all[2].GetIndex() != all[3].GetIndex() || all[3].GetNumber() != 2 || all[3].GetLedgerTimeMs() == 0 {
+				t.Errorf("they belong to one entry: %v", all[2:4])
+			}
+			stream := d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: all[2].GetIndex(), AfterNumber: all[2].GetNumber()}, options...)
+			wantSaid(t, changes(t, stream, 2), "b granted: HELD", "c granted: HELD")
+			live := strings.ReplaceAll(name, " ", "-")
+			if _, err := d.allocations().Allocate(t.Context(), request(live, "cern", 1)); err != nil {
+				t.Fatal(err)
+			}
+			stream = d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: d.node.index - 1}, options...)
+			wantSaid(t, changes(t, stream, 1), live+" granted: HELD")
+			d.node.apply(quota.Release{ID: live})
+			wantSaid(t, changes(t, stream, 1), live+" ended: RELEASED")
+			for what, c := range map[string]struct {
+				r    *quoratev1.WatchAllocationsRequest
+				want []string
+			}{
+				"of an id":    {&quoratev1.WatchAllocationsRequest{Ids: []string{"b", "x"}}, []string{"b waiting: WAITING", "b granted: HELD"}},
+				"of a node":   {&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "operations"}, []string{"c granted: HELD"}},
+				"of a tree":   {&quoratev1.WatchAllocationsRequest{Tree: "cern"}, []string{"a granted: HELD", "b waiting: WAITING"}},
+				"of a prefix": {&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "oper", Ids: []string{"c"}}, nil},
+			} {
+				c.r.AfterIndex = begin
+				got := d.watch(t, c.r, options...)
+				if c.want == nil {
+					heartbeatWithout(t, got)
+					continue
+				}
+				t.Log(what)
+				wantSaid(t, changes(t, got, len(c.want)), c.want...)
+			}
+		})
+	}
+}
+
+// heartbeatWithout wants the first message to be one without a change.
+func heartbeatWithout(t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse]) *quoratev1.WatchAllocationsResponse {
+	t.Helper()
+	if !stream.Receive() || stream.Msg().GetAllocation() != nil || stream.Msg().GetIndex() == 0 {
+		t.Fatalf("got %v, %v", stream.Msg(), stream.Err())
+	}
+	return stream.Msg()
+}
+
+// TestAWatchBeginsNow, and its first message says where that is.
+func TestAWatchBeginsNow(t *testing.T) {
+	d := one(t)
+	history(t, d)
+	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{})
+	begin := heartbeatWithout(t, stream)
+	if begin.GetIndex() != d.node.index || begin.GetNumber() != 0 {
+		t.Errorf("it begins at %v, the log is at %d", begin, d.node.index)
+	}
+	d.node.apply(quota.Release{ID: "c"})
+	wantSaid(t, changes(t, stream, 1), "c ended: RELEASED")
+	again := d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin.GetIndex(), AfterNumber: begin.GetNumber()})
+	wantSaid(t, changes(t, again, 1), "c ended: RELEASED")
+}
+
+// TestAnyNodeWatches: a stream is not relayed, and needs no leader.
+func TestAnyNodeWatches(t *testing.T) {
+	follower, leader := two(t)
+	begin := history(t, leader)
+	leader.node.lead("")
+	stream := follower.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin, Ids: []string{"a"}}, connect.WithGRPC())
+	wantSaid(t, changes(t, stream, 2), "a granted: HELD", "a ended: RELEASED")
+}
+
+func TestWatchesThatCannotBe(t *testing.T) {
+	d := one(t)
+	history(t, d)
+	d.node.forgotten = cluster.Position{Index: 3, Number: 1}
+	for name, c := range map[string]struct {
+		r      *quoratev1.WatchAllocationsRequest
+		code   connect.Code
+		reason string
+	}{
+		"too far back":       {&quoratev1.WatchAllocationsRequest{AfterIndex: 2}, connect.CodeOutOfRange, "FORGOTTEN"},
+		"a node of no tree":  {&quoratev1.WatchAllocationsRequest{Node: "physics"}, connect.CodeInvalidArgument, "INVALID"},
+		"against the schema": {&quoratev1.WatchAllocationsRequest{Ids: make([]string, 1001)}, connect.CodeInvalidArgument, "INVALID"},
+	} {
+		for protocol, options := range protocols {
+			stream := d.watch(t, c.r, options...)
+			if stream.Receive() {
+				t.Errorf("%s over %s: got %v", name, protocol, stream.Msg())
+			}
+			if err := stream.Err(); connect.CodeOf(err) != c.code || problemOf(t, err).GetReason() != c.reason {
+				t.Errorf("%s over %s: %v", name, protocol, err)
+			}
+		}
+	}
+	if got := send(t, "GET", d.url+"/metrics", ""); !strings.Contains(got.body, `quorate_rpc_calls_total{code="out_of_range",procedure="/quorate.v1.AllocationService/WatchAllocations"}`) {
+		t.Error("the refused streams were not counted by their codes")
+	}
+}
+
+func TestShutdownEndsWatches(t *testing.T) {
+	d := one(t)
+	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{})
+	heartbeatWithout(t, stream)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := d.Shutdown(ctx); err != nil || time.Since(began) > 5*time.Second {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+}
+
+// receiver is a watcher whose caller receives as the test says.
+func receiver(d *fakeNode, receive func(*quoratev1.WatchAllocationsResponse) error) *watcher {
+	return &watcher{node: d, send: receive}
+}
+
+// TestASilentStreamIsAlive: every few seconds there is a message, and it says how far the stream is.
+func TestASilentStreamIsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := &fakeNode{fakeCluster: newFakeCluster(), id: "n1"}
+		node.apply(quota.Release{ID: "nobody"})
+		var at []time.Time
+		var last *quoratev1.WatchAllocationsResponse
+		w := receiver(node, func(m *quoratev1.WatchAllocationsResponse) error {
+			at, last = append(at, time.Now()), m
+			return nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 31*time.Second)
+		defer cancel()
+		began := time.Now()
+		time.AfterFunc(12*time.Second, func() { node.apply(quota.Release{ID: "nobody"}) })
+		if err := w.run(ctx, cluster.Latest()); err != nil {
+			t.Fatal(err)
+		}
+		if len(at) != 7 || !at[0].Equal(began) || at[6].Sub(began) != 30*time.Second || last.GetIndex() != 2 || last.GetChange() != 0 {
+			t.Errorf("heartbeats at %v, the last %v", at, last)
+		}
+	})
+}
+
+// TestASlowCallerIsCutOffWhereItCanGoOn: it never holds anybody up, and learns its place while that is still remembered.
+func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := &fakeNode{fakeCluster: newFakeCluster(), id: "n1"}
+		burst := func(n int) {
+			node.mu.Lock()
+			defer node.mu.Unlock()
+			node.index++
+			for i := range n {
+				node.news = append(node.news, cluster.News{
+					Position: cluster.Position{Index: node.index, Number: uint32(i + 1)}, Fact: quota.Fact{Kind: quota.FactGranted, Allocation: &quota.Allocation{}},
+				})
+			}
+		}
+		burst(watchLag + 1000)
+		received := 0
+		w := receiver(node, func(*quoratev1.WatchAllocationsResponse) error {
+			if received++; received == 100 {
+				burst(2000) // it was slow meanwhile
+			}
+			return nil
+		})
+		err := w.run(t.Context(), cluster.Position{})
+		var failed *connect.Error
+		if !errors.As(err, &failed) || failed.Code() != connect.CodeResourceExhausted || problemOf(t, err).GetReason() != "TOO_SLOW" {
+			t.Fatalf("got %v", err)
+		}
+		if want := fmt.Sprintf("after index 1 and number %d,", received); !strings.Contains(failed.Message(), want) {
+			t.Errorf("%q does not say %q", failed.Message(), want)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		received = 1000
+		if err := w.run(ctx, cluster.Position{}); err != nil {
+			t.Errorf("whoever begins far back and keeps up: %v", err)
+		}
+	})
+}
+
+func TestAllChangesHaveAWord(t *testing.T) {
+	seen := map[quoratev1.AllocationChange]bool{quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED: true}
+	for kind := quota.FactWaiting; kind <= quota.FactShrunk; kind++ {
+		seen[allocationChanges[kind]] = true
+	}
+	if len(seen) != len(quoratev1.AllocationChange_name) {
+		t.Errorf("%d changes of %d", len(seen), len(quoratev1.AllocationChange_name))
+	}
+}
