@@ -1,8 +1,8 @@
 package quota
 
 // admit decides whether an allocation that has its claims may be held. If so, and if more than plain limits had to be
-// looked at, its claims are booked already, and the trial can take that back; otherwise the trial is nil and nothing has
-// changed.
+// looked at, its claims are booked already, and the trial can take that back; otherwise the trial is nil or
+// has taken everything back, and nothing has changed.
 func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	a.fence, a.granted = l.fence+1, l.now
 	switch {
@@ -16,10 +16,11 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	if a.plain() {
 		d := l.asker(a).decide(a.claims)
 		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
+		d.Violations = append(d.Violations, l.checkItems(a)...)
 		d.Granted = len(d.Violations) == 0
 		return d, nil
 	}
-	if a.fitsAtHome() {
+	if a.fitsAtHome() && len(l.checkItems(a)) == 0 {
 		return Decision{Granted: true}, nil
 	}
 	if behind := l.behindSoftly(a); len(behind) > 0 {
@@ -31,6 +32,9 @@ func (l *Ledger) admit(a *Allocation) (Decision, *trial) {
 	var violations []Violation
 	if lost == nil {
 		if violations = t.check(); len(violations) == 0 {
+			if d, wait := t.graciously(a); wait {
+				return d, t
+			}
 			t.bookRest()
 			return Decision{Granted: true, Preempted: t.preempted}, t
 		}
@@ -91,7 +95,8 @@ func (t *trial) check() []Violation {
 	violations := t.ledger.asker(a).decide(a.rest()).Violations
 	violations = append(violations, a.uncountable()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
-	return append(violations, t.checkPrincipals(a)...)
+	violations = append(violations, t.checkPrincipals(a)...)
+	return append(violations, t.ledger.checkItems(a)...)
 }
 
 // checkPrincipals looks at the ledger as it is without those claims that settleSoft has booked already.
@@ -131,6 +136,7 @@ func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []Violat
 	all = append(all, a.uncountable()...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)
+	all = append(all, l.checkItems(a)...)
 	if len(all) == 0 {
 		return tried
 	}

@@ -21,8 +21,9 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	decision, t := l.admit(a)
 	switch {
 	case request.mayWait(decision):
-		return l.enqueue(request, a, decision)
+		return l.enqueue(request, a, decision, t)
 	case !decision.Granted:
+		l.makeWanted(a, decision.Violations)
 		l.noteDenial(request, decision)
 		return Outcome{Decision: &decision}
 	case l.tooMany(t):
@@ -57,6 +58,12 @@ func (l *Ledger) grant(a *Allocation, t *trial, since Instant) *Allocation {
 		}
 	} else {
 		a = t.commit()
+	}
+	l.take(a)
+	if t != nil {
+		for _, v := range t.victims {
+			l.announce(v)
+		}
 	}
 	l.due.add(a)
 	l.facts = append(l.facts, Fact{Kind: FactGranted, Allocation: a, Since: since})

@@ -62,15 +62,15 @@ type record struct {
 
 // newAllocation has room for the claims and amounts of a request, and nothing else yet.
 func newAllocation(claims []Claim) *Allocation {
-	if len(claims) == 1 && len(claims[0].Amounts) <= 2 {
+	if len(claims) == 1 && len(claims[0].Amounts)+len(claims[0].Picks) <= 2 {
 		r := &record{}
-		r.claim[0].amounts = r.amounts[:len(claims[0].Amounts)]
+		r.claim[0].amounts = r.amounts[:len(claims[0].Amounts)+len(claims[0].Picks)]
 		r.claims = r.claim[:]
 		return &r.Allocation
 	}
 	a := &Allocation{claims: make([]placedClaim, len(claims))}
 	for i, c := range claims {
-		a.claims[i].amounts = make([]placedAmount, len(c.Amounts))
+		a.claims[i].amounts = make([]placedAmount, len(c.Amounts)+len(c.Picks))
 	}
 	return a
 }
@@ -128,6 +128,8 @@ type claimParticulars struct {
 	group string
 	// track is where its principal is counted; nil if it has none.
 	track *track
+	// items are those of the claim; nil for most.
+	items *claimItems
 }
 
 // placedAmount is one component, tied to the resource of its tree.
@@ -161,6 +163,7 @@ func (a *Allocation) Info() AllocationInfo {
 	}
 	for i := range a.claims {
 		info.Claims[i] = a.claims[i].info()
+		info.Claims[i].Items = a.itemsOf(i)
 	}
 	if m := a.more; m != nil {
 		info.Principal, info.Forced, info.ReservedUntil, info.Preempted = m.principal, m.forced, m.until, m.preempted
@@ -186,8 +189,10 @@ func (a *Allocation) current() AllocationInfo {
 }
 
 func (c *placedClaim) info() ClaimInfo {
-	info := ClaimInfo{Tree: c.asked.treeName, Node: c.asked.path, Placed: c.placed.path, Amounts: make(Vector, len(c.amounts))}
-	for i, a := range c.amounts {
+	info := ClaimInfo{Tree: c.asked.treeName, Node: c.asked.path, Placed: c.placed.path, Picks: c.picks()}
+	plain := c.plain()
+	info.Amounts = make(Vector, len(plain))
+	for i, a := range plain {
 		info.Amounts[i] = Component{Resource: a.resource.Name, Amount: a.amount}
 	}
 	if c.more != nil {
@@ -224,13 +229,14 @@ func (p Principal) is(other Principal) bool {
 }
 
 func (c *placedClaim) is(request Claim) bool {
-	if c.asked.treeName != request.Tree || c.asked.path != request.Node || len(c.amounts) != len(request.Amounts) {
+	plain := c.plain()
+	if c.asked.treeName != request.Tree || c.asked.path != request.Node || len(plain) != len(request.Amounts) {
 		return false
 	}
-	for i, a := range c.amounts {
+	for i, a := range plain {
 		if a.resource.Name != request.Amounts[i].Resource || a.amount != request.Amounts[i].Amount {
 			return false
 		}
 	}
-	return c.standing() == request.Standing
+	return c.standing() == request.Standing && slices.EqualFunc(c.picks(), request.Picks, Pick.is)
 }

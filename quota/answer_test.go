@@ -28,12 +28,16 @@ func (p *player) outcome(c quota.Command, out quota.Outcome) {
 	case out.Decision != nil:
 		p.say("%s, fence %d%s", out.Decision.Explain(), out.Allocation.Fence(), repeated)
 		p.placed(out.Allocation.Info())
+		p.holds(out.Allocation.Info())
 		p.preempted(*out.Decision)
 	case out.Allocation != nil:
 		p.say("%s%s", stateWords[out.Allocation.Info().State]+lease(out.Allocation.Info()), repeated)
+		p.holds(out.Allocation.Info())
 		if len(out.Restored) > 0 {
 			p.say("  held again: %s", strings.Join(out.Restored, " "))
 		}
+	case out.Items != nil:
+		p.itemLines(out.Items, repeated)
 	case out.Expired > 0:
 		p.say("%d expired", out.Expired)
 	default:
@@ -58,6 +62,10 @@ func (p *player) wouldPlace(d quota.Decision) {
 
 func (p *player) preempted(d quota.Decision) {
 	for _, v := range d.Preempted {
+		if !d.Granted {
+			p.say("  %s at %s has to give way", v.ID, quota.Place(v.Tree, v.Node))
+			continue
+		}
 		p.say("  preempted %s at %s", v.ID, quota.Place(v.Tree, v.Node))
 	}
 }
@@ -140,15 +148,15 @@ func (p *player) read(word string, args []string) error {
 		return p.events(v, args)
 	case "explain":
 		return p.explain(v, args)
+	case "items":
+		p.items(v, args)
+	case "counted":
+		p.counted(v, args)
 	case "due":
 		p.due(v)
 	case "counts":
 		c := v.Counts()
-		waiting := ""
-		if c.Waiting > 0 {
-			waiting = fmt.Sprintf(", %d waiting", c.Waiting)
-		}
-		p.say("%d trees, %d nodes, %d held, %d ended%s", c.Trees, c.Nodes, c.Held, c.Ended, waiting)
+		p.say("%d trees, %d nodes, %d held, %d ended%s", c.Trees, c.Nodes, c.Held, c.Ended, itemCount(c)+waitingCount(c))
 	default:
 		return fmt.Errorf("what is %q?", word)
 	}
@@ -209,7 +217,7 @@ func (p *player) tree(v quota.View, name string) {
 		p.say("tree%s", settings)
 	}
 	for _, r := range spec.Resources {
-		p.say("resource %s counts %s", r.Name, r.Unit)
+		p.say("resource %s counts %s%s", r.Name, r.Unit, itemWords(r.Items))
 	}
 	for _, n := range spec.Nodes {
 		p.say("%s", quota.Place(name, n.Path)+nodeWords(n))
@@ -310,6 +318,7 @@ func (p *player) allocation(a quota.AllocationInfo) {
 		for _, component := range c.Amounts {
 			text += fmt.Sprintf(" %s=%d", component.Resource, component.Amount)
 		}
+		text += pickWords(c.Picks)
 	}
 	text += labelWords(a.Labels)
 	if a.Fence > 0 {
@@ -324,6 +333,7 @@ func (p *player) allocation(a quota.AllocationInfo) {
 	}
 	p.say("%s", text)
 	p.placed(a)
+	p.holds(a)
 }
 
 // particulars are what only some allocations have.

@@ -25,6 +25,9 @@ func (l *Ledger) Check() error {
 	if nodes != l.nodes {
 		return fmt.Errorf("the ledger counts %d nodes but has %d", l.nodes, nodes)
 	}
+	if err := l.checkStocks(); err != nil {
+		return err
+	}
 	if err := l.checkDue(); err != nil {
 		return err
 	}
@@ -111,10 +114,10 @@ func (t *tree) check(sums tallies) error {
 
 // checkConfigured verifies what follows from the configuration alone.
 func (t *tree) checkConfigured() error {
-	governed := false
+	governed, soft := false, false
 	var err error
 	t.root.walk(func(n *node) bool {
-		governed = governed || len(n.spec.Admins) > 0
+		governed, soft = governed || len(n.spec.Admins) > 0, soft || n.borrows == BorrowSoftly
 		fresh := *n
 		fresh.settle()
 		switch {
@@ -131,6 +134,9 @@ func (t *tree) checkConfigured() error {
 		}
 		return err == nil
 	})
+	if err == nil && soft != t.soft {
+		err = fmt.Errorf("tree %s borrows softly somewhere: %v, but says %v", t.name, soft, t.soft)
+	}
 	if err == nil && governed != t.governed {
 		err = fmt.Errorf("tree %s names admins: %v, but counts as governed: %v", t.name, governed, t.governed)
 	}

@@ -15,7 +15,8 @@ type Decision struct {
 	// Violations are all limits that the request would break: claims in the order of the request, levels from the
 	// claimed node up to the root, resources by name. A node shared by several claims is named once.
 	Violations []Violation
-	// Preempted are the allocations that were ended to make room, in the order in which they were chosen.
+	// Preempted are the allocations that were ended to make room, in the order in which they were chosen. If it is not
+	// granted they are leases that are told and have to end first, or would be if the request waited.
 	Preempted []Preempted
 	// Placements say where each claim would be counted. Only a dry run has them; a grant's are in its Allocation.
 	Placements []ClaimInfo
@@ -126,6 +127,9 @@ func (d Decision) Explain() string {
 			parts[i] += " (more than the whole limit: it cannot fit until that is raised)"
 		}
 	}
+	if n := len(d.Preempted); n > 0 && !d.Waiting {
+		parts = append(parts, fmt.Sprintf("leases that have to give way first, and have a span of grace for that: %d; ask again with the mode that waits", n))
+	}
 	switch {
 	case d.Waiting && len(parts) == 0:
 		return "waiting: the ledger holds as much as it may"
@@ -149,7 +153,10 @@ func (v Violation) sentence() string {
 			Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())
 	case OfQueue:
 		return v.queueSentence()
-	case OfResource, OfItems:
+	case OfItems:
+		return fmt.Sprintf("%s has %d of %d %s to be had as %s, %d requested, %d missing",
+			v.Tree, v.Limit-v.Used, v.Limit, v.Resource, v.Item, v.Requested, v.Missing())
+	case OfResource:
 	}
 	return fmt.Sprintf("%s%s%s holds %d of %d %s, %d requested, %d missing",
 		v.Holder, at, Place(v.Tree, v.Node), v.Used, v.Limit, v.Resource, v.Requested, v.Missing())

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,9 @@ func (s *succession) diff() *differ {
 	default:
 		d.tree, d.undo = after.name, before.undo()
 		d.settle(before, after)
+		if !slices.ContainsFunc(d.changes, Change.ofResources) {
+			d.undo.leaveResources()
+		}
 		d.nodes(s)
 		d.removed(s)
 		d.undo.Moves = s.wayBack()
@@ -39,6 +43,18 @@ func (s *succession) diff() *differ {
 // undo is how to take back a change of nothing but the tree as a whole.
 func (t *tree) undo() TreeUndo {
 	return TreeUndo{Name: t.name, TreeSettings: t.settings, Resources: t.registered()}
+}
+
+// leaveResources forgets the resources, which have not changed, if some are itemized.
+func (u *TreeUndo) leaveResources() {
+	if slices.ContainsFunc(u.Resources, func(r Resource) bool { return r.Items != nil }) {
+		u.Resources = nil
+	}
+}
+
+// ofResources is true for a change of what is registered.
+func (c Change) ofResources() bool {
+	return strings.HasPrefix(c.Field, "resource ") || strings.HasPrefix(c.Field, "unit ") || strings.HasPrefix(c.Field, "items ")
 }
 
 // settle compares what is said of the tree as a whole.
@@ -93,9 +109,11 @@ func (d *differ) resources(before, after *tree) {
 		was := before.resource(r.Name)
 		if was == nil {
 			d.add("", "resource "+r.Name, "", r.Unit.String())
+			d.items(r.Name, nil, r.Items)
 			continue
 		}
 		d.add("", "unit "+r.Name, was.Unit.String(), r.Unit.String())
+		d.items(r.Name, was.Items, r.Items)
 	}
 	for _, r := range before.resources {
 		if after.resource(r.Name) == nil {

@@ -58,10 +58,13 @@ func (l *Ledger) draftResources(t *tree, resources []Resource, field string) *Er
 		switch {
 		case !validResource(r.Name):
 			return refuse(Invalid, at+".name", "a resource's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", MaxName, resourceExtra, clip(r.Name))
-		case r.Unit < Count || r.Unit > Bytes:
-			return refuse(Invalid, at+".unit", "unit %d of resource %s is unknown; it is count, milli or bytes", r.Unit, r.Name)
+		case r.Unit < Count || r.Unit > Items:
+			return refuse(Invalid, at+".unit", "unit %d of resource %s is unknown; it is count, milli, bytes or items", r.Unit, r.Name)
 		case i > 0 && resources[i-1].Name >= r.Name:
 			return refuse(Invalid, at+".name", "resource %s is not in order, or registered twice", r.Name)
+		}
+		if err := l.checkItemSpec(r, t.settings.Leases.most(), at+".items"); err != nil {
+			return err
 		}
 		t.resources = append(t.resources, &resource{Resource: r, index: i})
 	}
@@ -84,6 +87,7 @@ func (t *tree) connect(field string, specs []NodeSpec) *Error {
 	t.root.walk(func(n *node) bool {
 		slices.SortFunc(n.children, byPath)
 		n.settle()
+		t.soft = t.soft || n.borrows == BorrowSoftly
 		return true
 	})
 	return nil

@@ -154,6 +154,16 @@ func (l *Ledger) checkDue() error {
 			return fmt.Errorf("allocation %q ends at %d, but nobody waits for that", a.id, at)
 		}
 	}
+	for turn, it := range l.items.All() {
+		at := it.dueAt()
+		if at == 0 {
+			continue
+		}
+		expected++
+		if i, waits := l.due.queue.at[dueKey{dueItem, turn}]; !waits || l.due.queue.list[i].at != at {
+			return fmt.Errorf("item %s changes at %d, but nobody waits for that", it.name, at)
+		}
+	}
 	for w := range l.queue.all.from(firstTurn) {
 		expected++
 		place := w.record.more.waiting

@@ -76,7 +76,7 @@ func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 			break
 		}
 		judged[e.ID] = true
-		if a, refused := after.place(*e.Request); refused == nil && a.plain() && after.asker(a).decide(a.claims).Granted {
+		if a, refused := after.place(*e.Request); refused == nil && a.plain() && !a.wantsItems() && after.asker(a).decide(a.claims).Granted {
 			ids = append(ids, e.ID)
 		}
 	}

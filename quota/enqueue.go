@@ -3,7 +3,7 @@ package quota
 import "strings"
 
 // enqueue puts a request that was not granted into the queue, in the line of the first thing in its way.
-func (l *Ledger) enqueue(request Allocate, a *Allocation, d Decision) Outcome {
+func (l *Ledger) enqueue(request Allocate, a *Allocation, d Decision, t *trial) Outcome {
 	if l.queue.all.length >= l.bounds.Waiting {
 		return Outcome{Refused: l.tooManyWait()}
 	}
@@ -17,6 +17,8 @@ func (l *Ledger) enqueue(request Allocate, a *Allocation, d Decision) Outcome {
 	l.addWaiter(w)
 	l.joinLine(w, key, need)
 	l.fact(FactWaiting, a)
+	l.makeWanted(a, d.Violations)
+	l.tell(w, t)
 	return Outcome{Decision: waitingDecision(d), Allocation: a}
 }
 
@@ -24,7 +26,9 @@ func (l *Ledger) tooManyWait() *Error {
 	return refuse(Full, "mode", "%d requests wait, as many as may; ask again later, or do not wait", l.queue.all.length)
 }
 
-func waitingDecision(d Decision) *Decision { return &Decision{Waiting: true, Violations: d.Violations} }
+func waitingDecision(d Decision) *Decision {
+	return &Decision{Waiting: true, Violations: d.Violations, Preempted: d.Preempted}
+}
 
 // mayWait is true for a denied request that wants to wait and could be granted some day.
 func (r Allocate) mayWait(d Decision) bool { return r.Mode == Wait && !d.Granted && !d.NeverFits() }
@@ -65,9 +69,12 @@ func (w *waiter) anchor() {
 			c.placed = &address{c.at.treeName, path}
 			w.below(i, strings.TrimPrefix(path[len(c.at.path):], "/"))
 		}
-		standing := c.standing()
+		standing, picks := c.standing(), c.picks()
 		if c.more = nil; standing != (Standing{}) {
 			c.more = &claimParticulars{Standing: standing}
+		}
+		if len(picks) > 0 {
+			c.setItems(picks, nil)
 		}
 	}
 }

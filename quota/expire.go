@@ -36,6 +36,7 @@ func (l *Ledger) happen(k dueKey) (restored []string) {
 	case dueWaiter:
 		l.giveUp(l.queue.byArrival[k.number])
 	case dueItem:
+		l.turnItem(k.number)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ type Image struct {
 	revisions []*Revision
 	held      ordmap.Map[*Allocation]
 	ended     ordmap.Map[*Allocation]
+	items     ordmap.Map[*item]
 	events    []*Event
 	waiting   []frozenWaiter
 }
@@ -135,10 +136,13 @@ type DisplacementImage struct {
 // Freeze takes an image. It costs the number of nodes, not of allocations.
 func (l *Ledger) Freeze() *Image {
 	image := &Image{
-		Header:    Header{Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent, Arrival: l.queue.arrival},
+		Header: Header{
+			Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent, Turn: l.turn, Arrival: l.queue.arrival,
+		},
 		revisions: slices.Clone(l.revisions),
 		held:      l.held.Clone(),
 		ended:     l.ended.Clone(),
+		items:     l.items.Clone(),
 		events:    slices.Clone(l.events),
 		waiting:   l.queue.freeze(),
 	}
@@ -149,7 +153,7 @@ func (l *Ledger) Freeze() *Image {
 }
 
 func (t *tree) freeze() TreeImage {
-	image := TreeImage{Name: t.name, Settings: t.settings, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath))}
+	image := TreeImage{Name: t.name, Settings: t.settings, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath)), ItemNumbers: t.itemNumbers()}
 	t.root.walk(func(n *node) bool {
 		image.Nodes = append(image.Nodes, NodeImage{ID: n.id, Spec: n.spec, Made: n.made})
 		return true
@@ -216,7 +220,10 @@ func (m *particulars) addTo(image *AllocationImage) {
 // addTo writes what the claim is, and where. Whatever most claims do not have is written only if one of them has it.
 func (c *placedClaim) addTo(image *AllocationImage, i int) {
 	info := c.info()
-	image.Request.Claims[i] = Claim{Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Standing: info.Standing}
+	image.Request.Claims[i] = Claim{Tree: info.Tree, Node: info.Node, Amounts: info.Amounts, Picks: info.Picks, Standing: info.Standing}
+	for _, h := range c.held() {
+		image.Items = append(image.Items, HeldItemImage{Claim: i, Resource: h.resource, Name: h.name})
+	}
 	n := len(image.Request.Claims)
 	if image.Ended == nil {
 		image.Placed = append(image.Placed, c.at.id)

@@ -47,12 +47,18 @@ func (l *Ledger) forgetUndo(i int) {
 	}
 }
 
-// undoSize is what a revision takes of Bounds.HistoryNodes: every node, path and move that it keeps, and one for a tree.
+// undoSize is what a revision takes of Bounds.HistoryNodes: every node, path, move and name of an item that it keeps, and
+// one for a tree.
 func (r *Revision) undoSize() int {
 	size := 0
 	for i := range r.Undo {
 		u := &r.Undo[i]
 		size += 1 + len(u.Nodes) + len(u.AddedPaths) + len(u.Moves)
+		for _, r := range u.Resources {
+			if r.Items != nil {
+				size += len(r.Items.Names)
+			}
+		}
 	}
 	return size
 }

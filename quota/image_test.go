@@ -20,6 +20,11 @@ func load(image *quota.Image, b quota.Bounds) (*quota.Ledger, error) {
 			return nil, err
 		}
 	}
+	for it := range image.Items() {
+		if err := loader.AddItem(it); err != nil {
+			return nil, err
+		}
+	}
 	for a := range image.Held() {
 		if err := loader.AddHeld(a); err != nil {
 			return nil, err
@@ -49,6 +54,7 @@ func picture(image *quota.Image) string {
 		"header": image.Header, "trees": image.Trees(), "revisions": image.Revisions(),
 		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),
 		"waiting": slices.Collect(image.Waiting()),
+		"items":   slices.Collect(image.Items()),
 	})
 	if err != nil {
 		panic(err)

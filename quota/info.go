@@ -174,6 +174,7 @@ type TreeUndo struct {
 	// Added by the revision; then nothing else is set. Removed by it; then Nodes holds all of it.
 	Added, Removed bool
 	TreeSettings
+	// Resources are empty if some are itemized and the revision has left all as they were: their names may be many.
 	Resources []Resource
 	// Nodes that the revision changed or removed, as they were before, by the paths of before.
 	Nodes []NodeSpec

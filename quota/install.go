@@ -10,6 +10,9 @@ import (
 func (l *Ledger) install(s *succession) {
 	switch {
 	case s.draft == nil:
+		for _, r := range s.old.resources {
+			l.dropItems(r)
+		}
 		delete(l.trees, s.old.name)
 		l.nodes -= len(s.old.byPath)
 	case s.old == nil:
@@ -20,6 +23,7 @@ func (l *Ledger) install(s *succession) {
 		s.draft.repool()
 		l.trees[s.draft.name] = s.draft
 		l.nodes += len(s.draft.byPath)
+		l.stockUp(s.draft, nil)
 	default:
 		l.replace(s)
 	}
@@ -35,8 +39,12 @@ func (n *node) enter(l *Ledger) {
 func (l *Ledger) replace(s *succession) {
 	t := s.old
 	l.nodes += len(s.draft.byPath) - len(t.byPath)
-	t.settings, t.governed = s.draft.settings, s.draft.governed
+	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft
 	before, resources := t.seating(), t.resources
+	was := map[*resource]*ItemSpec{}
+	for _, r := range resources {
+		was[r] = r.Items
+	}
 	t.adoptResources(s.draft.resources)
 	var drafted []*node
 	s.draft.root.walk(func(n *node) bool {
@@ -69,6 +77,12 @@ func (l *Ledger) replace(s *succession) {
 		t.recount()
 	}
 	t.repool()
+	for _, r := range resources {
+		if !slices.Contains(t.resources, r) {
+			l.dropItems(r)
+		}
+	}
+	l.stockUp(t, was)
 }
 
 // restructures is true for a change after which claims may have to be counted elsewhere.
@@ -88,17 +102,18 @@ func (n *node) settled() *node {
 	return n
 }
 
-// adoptResources takes over the draft's list, keeping the records of known resources: claims point at them.
+// adoptResources takes over the draft's list, keeping the records of known resources: claims point at them. What was itemized
+// and is not any more, or the other way round, is another resource for those who held it once.
 func (t *tree) adoptResources(wanted []*resource) {
 	list := make([]*resource, len(wanted))
 	for i, w := range wanted {
 		list[i] = w
-		if known := t.resource(w.Name); known != nil {
+		if known := t.resource(w.Name); known != nil && (known.Unit == Items) == (w.Unit == Items) {
 			list[i] = known
 		}
 	}
 	for i, r := range list {
-		r.index, r.Unit = i, wanted[i].Unit
+		r.index, r.Unit, r.Items = i, wanted[i].Unit, wanted[i].Items
 	}
 	t.resources = list
 }

@@ -107,12 +107,18 @@ func (s LeaseSettings) most() Span {
 	return s.Max
 }
 
-// defaultTTL is the shortest default of the trees, but no longer than any of them allows; 0 is none.
+// defaultTTL is the shortest default of the items, or else of the trees, but no longer than any of them allows; 0 is none.
 func (a *Allocation) defaultTTL() Span {
-	least, most := Span(0), MaxTTL
+	least, ofItems, most := Span(0), Span(0), MaxTTL
 	for i := range a.claims {
 		s := a.claims[i].at.tree.settings.Leases
 		least, most = shorter(least, s.Default), min(most, s.most())
+		for _, p := range a.claims[i].picks() {
+			ofItems = shorter(ofItems, a.claims[i].at.tree.resource(p.Resource).Items.TTL)
+		}
+	}
+	if ofItems > 0 {
+		return min(ofItems, most)
 	}
 	return min(least, most)
 }

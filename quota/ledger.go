@@ -27,7 +27,10 @@ type Ledger struct {
 	// vacated are nodes made on demand that a claim has left in the present command.
 	vacated []*node
 
-	queue     queue
+	queue queue
+	items ordmap.Map[*item] // by turn
+	turn  uint64            // last given to an item
+
 	due       due
 	facts     []Fact   // of the last command
 	events    []*Event // oldest first
@@ -64,6 +67,10 @@ func (l *Ledger) dispatch(c Command) Outcome {
 		return l.release(c)
 	case Renew:
 		return l.renew(c)
+	case UpdateItems:
+		return l.updateItems(c)
+	case ResetItems:
+		return l.resetItems(c)
 	case Confirm:
 		return l.confirm(c)
 	case Cancel:

@@ -24,6 +24,8 @@ type line struct {
 	at         int
 	// all waiters are to be tried, also those who seem to be in vain.
 	thorough bool
+	// pressing is how many stand there for whom leases have been revoked.
+	pressing int
 }
 
 // lines is the list in which a line of the key is kept.
@@ -60,7 +62,8 @@ func (ln *line) strict() bool {
 	return false
 }
 
-// firm answers the head if nobody may overtake it now: in a strict line, or once it has been there for long enough.
+// firm answers whom nobody may overtake now: the head in a strict line, or once it has been there for long enough; or else
+// the first for whom leases have been revoked.
 func (ln *line) firm(now Instant) *waiter {
 	head := ln.head()
 	if head == nil || ln.tree == nil {
@@ -69,7 +72,7 @@ func (ln *line) firm(now Instant) *waiter {
 	if ln.strict() || now-head.headSince >= Instant(ln.tree.settings.overtake()) {
 		return head
 	}
-	return nil
+	return ln.firstPressing()
 }
 
 func (s TreeSettings) overtake() Span {
@@ -93,6 +96,9 @@ func (l *Ledger) joinLine(w *waiter, key lineKey, need Amount) {
 	wasFirm := ln.firm(l.now.At) != nil
 	w.line, w.need = ln, need
 	ln.insert(w)
+	if w.pressing = l.queue.revokedFor[w.record.id] > 0; w.pressing {
+		ln.pressing++
+	}
 	l.head(ln)
 	if wasFirm && ln.firm(l.now.At) == nil {
 		l.stir(ln) // its new head may be overtaken, where the old one might not
@@ -116,6 +122,9 @@ func (l *Ledger) leaveLine(w *waiter) {
 	}
 	wasFirm := ln.firm(l.now.At) == w
 	ln.remove(w)
+	if w.pressing {
+		ln.pressing--
+	}
 	if ln.length == 0 {
 		l.dropLine(ln)
 		return
@@ -149,6 +158,8 @@ func (l *Ledger) dropLine(ln *line) {
 // wait on.
 func (ln *line) room() Amount {
 	switch {
+	case ln.resource != nil && ln.node == nil:
+		return ln.resource.stock.roomFor(ln.lineKey)
 	case ln.node == nil:
 		return MaxAmount
 	case ln.holder.Kind != TheNode:
@@ -199,6 +210,9 @@ func (n *node) roomFor(r int) Amount {
 
 // needs is what an allocation wants of the thing that a line waits for.
 func (key lineKey) needs(a *Allocation) Amount {
+	if key.node == nil && key.resource != nil {
+		return key.needsItems(a)
+	}
 	if key.node == nil || key.resource == nil {
 		if key.node != nil && (key.holder.Kind != TheNode || key.node.borrows != BorrowSoftly) {
 			return 1 // application
@@ -218,4 +232,31 @@ func (key lineKey) needs(a *Allocation) Amount {
 		}
 	}
 	return sum
+}
+
+// needsItems is how many items an allocation wants of those that a line waits for.
+func (key lineKey) needsItems(a *Allocation) Amount {
+	if key.item != "" {
+		return 1
+	}
+	sum := Amount(0)
+	for i := range a.claims {
+		if c := &a.claims[i]; c.at.tree == key.tree {
+			if p := c.pickOf(key.resource.Name); len(p.Names) == 0 && p.state() == key.state {
+				sum += Amount(p.Count)
+			}
+		}
+	}
+	return sum
+}
+
+// roomFor is how many items of a line there are to be had.
+func (s *stock) roomFor(key lineKey) Amount {
+	if key.item == "" {
+		return Amount(s.idleIn(key.state) + s.makeable(key.state))
+	}
+	if it := s.byName[key.item]; it == nil || it.owner != 0 {
+		return 0
+	}
+	return 1
 }

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Loader builds a ledger from the parts of an image: trees, then revisions, held, ended and waiting allocations, each in the
-// order that the image gives them. After any error the loader is useless and the image must not be served.
+// Loader builds a ledger from the parts of an image: trees, then revisions and items, then held, ended and waiting
+// allocations, each in the order that the image gives them. After any error the loader is useless and the image must not be
+// served.
 type Loader struct {
 	ledger *Ledger
 	nodes  map[uint64]*node
@@ -19,7 +20,7 @@ type Loader struct {
 func NewLoader(b Bounds, h Header) *Loader {
 	l := New(b)
 	l.now, l.revision, l.fence, l.nodeID, l.seat, l.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
-	l.queue.arrival = h.Arrival
+	l.turn, l.queue.arrival = h.Turn, h.Arrival
 	return &Loader{ledger: l, nodes: map[uint64]*node{}}
 }
 
@@ -45,6 +46,9 @@ func (ld *Loader) AddTree(image TreeImage) error {
 		ld.nodes[n.ID] = at
 	}
 	t.repool()
+	if err := ld.stock(t, image.ItemNumbers); err != nil {
+		return err
+	}
 	ld.ledger.trees[t.name] = t
 	ld.ledger.nodes += len(t.byPath)
 	return nil
@@ -82,6 +86,10 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 	l.byID[a.id] = a
 	l.held.Set(a.fence, a)
 	l.due.add(a)
+	l.countRevoked(a, 1)
+	if err := ld.own(a); err != nil {
+		return err
+	}
 	for i := range a.claims {
 		if err := ld.seat(a, i, image); err != nil {
 			return err
@@ -184,6 +192,9 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 		if err := a.claims[i].load(c, n); err != nil {
 			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
 		}
+		if err := a.claims[i].loadItems(image, i); err != nil {
+			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
+		}
 		if i < len(image.Groups) && image.Groups[i] != "" {
 			if image.Request.Principal.User == "" {
 				return nil, fmt.Errorf("allocation %q is counted in group %s, but has no user", a.id, image.Groups[i])
@@ -237,6 +248,7 @@ func (c *placedClaim) load(claim Claim, n *node) error {
 		}
 		c.amounts[j] = placedAmount{resource: r, amount: component.Amount}
 	}
+	c.amounts = c.amounts[:len(claim.Amounts)]
 	return nil
 }
 

@@ -15,8 +15,13 @@ func validName(s string) bool { return validWord(s, nodeExtra) }
 // validResource is the same for resources, which may hold slashes but no @ or +.
 func validResource(s string) bool { return validWord(s, resourceExtra) }
 
-func validWord(s, extra string) bool {
-	if s == "" || len(s) > MaxName {
+// validItem is the same as validName for items, which may have longer names.
+func validItem(s string) bool { return validLong(s, nodeExtra, MaxItemName) }
+
+func validWord(s, extra string) bool { return validLong(s, extra, MaxName) }
+
+func validLong(s, extra string, max int) bool {
+	if s == "" || len(s) > max {
 		return false
 	}
 	for i := range len(s) {

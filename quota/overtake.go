@@ -66,6 +66,15 @@ func (l *Ledger) behindSoftly(a *Allocation) []Violation {
 	return violations
 }
 
+// behindNames is behind for each item that is named.
+func (who asker) behindNames(violations []Violation, t *tree, p Pick) []Violation {
+	r := t.resource(p.Resource)
+	for _, name := range p.Names {
+		violations = who.behind(violations, r.lines, lineKey{tree: t, resource: r, item: name})
+	}
+	return violations
+}
+
 // anyWaits is true if requests wait in a tree that the allocation claims in.
 func (a *Allocation) anyWaits() bool {
 	for i := range a.claims {

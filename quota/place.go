@@ -29,6 +29,9 @@ func (l *Ledger) place(request Allocate) (*Allocation, *Error) {
 	if err := a.checkSoft(); err != nil {
 		return nil, err
 	}
+	if err := a.checkNamedOnce(); err != nil {
+		return nil, err
+	}
 	if err := a.settleLease(request); err != nil {
 		return nil, err
 	}
@@ -80,6 +83,9 @@ func (l *Ledger) checkRequest(request Allocate) *Error {
 	}
 	if n := len(request.Claims); n < 1 || n > l.bounds.Claims {
 		return refuse(Invalid, "claims", "the request has %d claims; 1 to %d are allowed", n, l.bounds.Claims)
+	}
+	if err := l.checkPicks(request.Claims); err != nil {
+		return err
 	}
 	if err := l.checkMode(request); err != nil {
 		return err
@@ -198,7 +204,13 @@ func (l *Ledger) placeClaim(a *Allocation, c Claim, i int) *Error {
 	if forced {
 		a.force(i)
 	}
-	return t.placeAmounts(placed.amounts, c.Amounts, i)
+	if len(c.Amounts)+len(c.Picks) == 0 {
+		return refuse(Invalid, claimField(i, ".amounts"), "a claim names at least one resource; tree %s has %s", t.name, t.resourceNames())
+	}
+	if err := t.placeAmounts(placed.amounts, c.Amounts, i); err != nil {
+		return err
+	}
+	return placed.placePicks(t, c.Picks, i)
 }
 
 // placeAt finds the node of a claim. For an unknown one, the nearest known ancestor's policy decides.
@@ -222,14 +234,13 @@ func (t *tree) placeAt(a *Allocation, path string, i, depth int) (*node, *Error)
 }
 
 func (t *tree) placeAmounts(placed []placedAmount, v Vector, i int) *Error {
-	if len(v) == 0 {
-		return refuse(Invalid, claimField(i, ".amounts"), "a claim names at least one resource; tree %s has %s", t.name, t.resourceNames())
-	}
 	for j, c := range v {
 		r := t.resource(c.Resource)
 		switch {
 		case r == nil:
 			return refuse(NotFound, amountField(i, c), "tree %s has no resource %q; it has %s", t.name, clip(c.Resource), t.resourceNames())
+		case r.Unit == Items:
+			return refuse(Invalid, amountField(i, c), "resource %s of tree %s is made of items; ask for items, not for an amount", r.Name, t.name)
 		case c.Amount < 0:
 			return refuse(Invalid, amountField(i, c), "%d %s is negative", c.Amount, c.Resource)
 		case c.Amount > MaxAmount:

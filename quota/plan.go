@@ -78,6 +78,9 @@ func (l *Ledger) planWishes(wishes []wish) plan {
 	if nodes > l.bounds.Nodes {
 		return refusedPlan(refuse(Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes, l.bounds.Nodes))
 	}
+	if err := l.checkItemRoom(steps); err != nil {
+		return refusedPlan(err)
+	}
 	p.commit = func() {
 		for _, s := range steps {
 			l.install(s)

@@ -19,6 +19,7 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 	}
 	d := differ{tree: t.name, undo: t.undo()}
 	d.limits(n.path, "limit ", n.spec.Limits, swap.spec.Limits)
+	d.undo.leaveResources()
 	d.undo.Nodes = []NodeSpec{*n.spec}
 	return plan{
 		changes: d.changes,

@@ -64,7 +64,7 @@ func (p *player) perform(words, body []string) error {
 			p.outcome(c, p.ledger.View().DryRun(c))
 		}
 		return err
-	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "renew", "confirm", "cancel", "expire":
+	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "renew", "update", "reset", "confirm", "cancel", "expire":
 		c, err := parseCommand(words, body)
 		if err == nil {
 			p.outcome(c, p.ledger.Apply(p.now, c))

@@ -1,6 +1,10 @@
 package quota
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // checkQueue verifies I7: every request that waits stands in one line, what that waits for is in its way, or somebody who
 // must not be overtaken there; and nobody waits who could be granted.
@@ -8,7 +12,15 @@ func (l *Ledger) checkQueue() error {
 	if len(l.queue.stirred) > 0 || l.queue.limbo.length > 0 {
 		return fmt.Errorf("%d lines are stirred and %d requests in no line between two commands", len(l.queue.stirred), l.queue.limbo.length)
 	}
-	lines := map[*line]int{}
+	lines, pressing, revoked := map[*line]int{}, map[*line]int{}, map[string]int{}
+	for _, a := range l.held.All() {
+		if by := a.lease().revokedBy; by != "" {
+			revoked[by]++
+		}
+	}
+	if !maps.Equal(revoked, l.queue.revokedFor) {
+		return fmt.Errorf("leases are revoked for %v, but %v are counted", revoked, l.queue.revokedFor)
+	}
 	last := QueueTurn{Priority: 1<<63 - 1}
 	for w := range l.queue.all.from(firstTurn) {
 		if err := l.checkWaiter(w, last); err != nil {
@@ -16,9 +28,17 @@ func (l *Ledger) checkQueue() error {
 		}
 		last = w.turn
 		lines[w.line]++
+		if w.pressing {
+			pressing[w.line]++
+		}
 	}
 	if n := l.queue.all.length; n != len(l.queue.byArrival) {
 		return fmt.Errorf("%d requests wait, but %d are known by their arrival", n, len(l.queue.byArrival))
+	}
+	for ln := range lines {
+		if ln.pressing != pressing[ln] {
+			return fmt.Errorf("%d press in the line for %s, but it says %d", pressing[ln], ln, ln.pressing)
+		}
 	}
 	return l.checkLines(lines)
 }
@@ -35,18 +55,39 @@ func (l *Ledger) checkWaiter(w *waiter, last QueueTurn) error {
 	case place.since.At > l.now.At || w.headSince > max(1, l.now.At) || w.line.ranks.head() == w && w.headSince == 0:
 		return fmt.Errorf("I9: request %q waits, or is at the head of a line, since a time to come", a.id)
 	}
+	if w.pressing != (l.queue.revokedFor[a.id] > 0) {
+		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", l.queue.revokedFor[a.id], a.id, w.pressing)
+	}
 	b, d, t, full := l.judgeWaiter(w)
 	t.rollback()
 	switch {
-	case full && w.line.tree == nil:
+	case w.line.tree == nil && (full || l.stays(w, b, d.Violations)):
 	case full || d.Granted:
 		return fmt.Errorf("I7: request %q waits for %s, but could be granted", a.id, w.line)
-	case !l.stays(w, b, d.Violations):
+	case !l.stays(w, b, d.Violations) && !l.blockedThere(w):
 		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", a.id, w.line)
 	case w.line.needs(b) != w.need:
 		return fmt.Errorf("request %q needs %d of %s, but its line says %d", a.id, w.line.needs(b), w.line, w.need)
 	}
 	return nil
+}
+
+// blockedThere is true if what a line waits for is in the way of those claims that are in its tree: of several that borrow
+// softly a decision names only the first that finds no place.
+func (l *Ledger) blockedThere(w *waiter) bool {
+	if w.line.tree == nil {
+		return false
+	}
+	request := w.request
+	request.Claims = slices.DeleteFunc(slices.Clone(request.Claims), func(c Claim) bool { return c.Tree != w.line.tree.name })
+	a, refused := l.place(request)
+	if refused != nil {
+		return false
+	}
+	a.more.waiting = w.record.more.waiting
+	d, t := l.admit(a)
+	t.rollback()
+	return !d.Granted && l.stays(w, a, d.Violations)
 }
 
 // checkLines verifies that there are exactly the lines in which somebody stands, and that everybody knows of them who should.

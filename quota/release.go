@@ -2,14 +2,44 @@ package quota
 
 // release ends an allocation and gives everything back; a request that waits leaves the queue.
 func (l *Ledger) release(c Release) Outcome {
-	out := l.releasable(c.ID)
+	out := l.releasableAs(c)
 	if out.Refused != nil || out.Repeated {
 		return out
 	}
-	if a := out.Allocation; a.waits() {
+	if a := out.Allocation; a.waits() && len(c.Items) == 0 {
 		return Outcome{Allocation: l.drop(l.waiterOf(a), Cancelled, "")}
 	}
+	if len(c.Items) > 0 {
+		return l.releaseItems(out.Allocation, c)
+	}
+	if c.ItemState != "" {
+		l.giveAll(out.Allocation, func(*placedClaim, *item) string { return c.ItemState })
+	}
 	return Outcome{Allocation: l.end(out.Allocation, Released, "")}
+}
+
+// releaseItems gives some items back. What is left goes on; if nothing is, the allocation has ended.
+func (l *Ledger) releaseItems(a *Allocation, c Release) Outcome {
+	gone := a.named(c.Items)
+	if len(gone) == 0 {
+		return Outcome{Allocation: a.relocated(), Repeated: true}
+	}
+	return Outcome{Allocation: l.takeAway(a, gone, c.ItemState, Released, "")}
+}
+
+// named are those of its items that a list names.
+func (a *Allocation) named(names []ItemName) map[*item]bool {
+	named := map[ItemName]bool{}
+	for _, n := range names {
+		named[n] = true
+	}
+	list := map[*item]bool{}
+	for _, it := range a.has() {
+		if named[ItemName{it.stock.tree, it.stock.resource.Name, it.name}] {
+			list[it] = true
+		}
+	}
+	return list
 }
 
 // end ends a held allocation and gives everything back.
@@ -21,7 +51,21 @@ func (l *Ledger) end(a *Allocation, state State, by string) *Allocation {
 	for i := range a.claims {
 		l.slideInto(a.claims[i].at)
 	}
-	return l.bury(a, state, by)
+	l.giveAll(a, itemsAfter(state))
+	ended := l.bury(a, state, by)
+	l.announce(a)
+	return ended
+}
+
+// releasableAs is releasable, and refuses a state or a list of items that cannot be.
+func (l *Ledger) releasableAs(c Release) Outcome {
+	if err := checkStates("item_state", c.ItemState); err != nil {
+		return Outcome{Refused: err}
+	}
+	if n := len(c.Items); n > l.bounds.Picks {
+		return Outcome{Refused: refuse(Invalid, "items", "%d items are given back; at most %d are allowed at once, or all of them without naming any", n, l.bounds.Picks)}
+	}
+	return l.releasable(c.ID)
 }
 
 // releasable says what a release would end, or has ended before; it changes nothing.

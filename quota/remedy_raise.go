@@ -97,6 +97,9 @@ func (h *higher) raiseFor(violations []Violation) bool {
 		if h.covers(v) {
 			continue
 		}
+		if v.Kind == OfItems && !h.moreItemsHelp(v) {
+			return false
+		}
 		r := h.find(v)
 		if r == nil {
 			r = h.begin(v)
@@ -107,6 +110,11 @@ func (h *higher) raiseFor(violations []Violation) bool {
 		r.put()
 	}
 	return len(violations) > 0
+}
+
+// moreItemsHelp is true if a new item would be in the state that is wanted. Whoever wants an item by its name wants no other.
+func (h *higher) moreItemsHelp(v Violation) bool {
+	return h.ledger.trees[v.Tree].resource(v.Resource).Items.newState() == v.Item
 }
 
 // begin adds a limit that is not raised yet.

@@ -72,13 +72,29 @@ func (a *Allocation) gives(v Violation) Amount {
 		if c.at.treeName != v.Tree || !within(c.countedAt(v.Holder).path, v.Node) || !a.countsFor(c, v.Holder) {
 			continue
 		}
-		if v.Kind == OfApplications {
+		switch v.Kind {
+		case OfApplications:
 			return 1 // if it is the last of its application
+		case OfItems:
+			sum += c.givesItems(v)
+			continue
+		case OfResource, OfBorrowing, OfQueue:
 		}
 		for _, p := range c.amounts {
 			if p.resource.Name == v.Resource {
 				sum += p.amount
 			}
+		}
+	}
+	return sum
+}
+
+// givesItems is how many items a release would make to be had as they are wanted.
+func (c *placedClaim) givesItems(v Violation) Amount {
+	sum := Amount(0)
+	for _, h := range c.held() {
+		if h.resource == v.Resource && (h.name == v.Item || h.is.stock.resource.Items.releasedState() == v.Item) {
+			sum++
 		}
 	}
 	return sum
@@ -201,6 +217,7 @@ func (s *search) tryRelease(fence uint64) (undo []func()) {
 			l.book(a, i)
 		}
 	})
+	undo = append(undo, l.giveAll(a, released)...)
 	for i := range a.claims {
 		l.slide(a.claims[i].at, func(who sitter, to *node) {
 			was, is := l.move(who, to)

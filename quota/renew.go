@@ -1,5 +1,7 @@
 package quota
 
+import "slices"
+
 // renew extends a lease from now on, and changes its user data; it keeps a request in the queue.
 func (l *Ledger) renew(c Renew) Outcome {
 	a, refused := l.renewable(c)
@@ -41,7 +43,17 @@ func (l *Ledger) renewable(c Renew) (*Allocation, *Error) {
 	if err := a.checkMaxTTL(c.TTL); err != nil {
 		return nil, err
 	}
-	return a, l.checkLaid(a.lease().data, c.Data, "data")
+	if err := l.checkLaid(a.lease().data, c.Data, "data"); err != nil {
+		return nil, err
+	}
+	_, err := l.checkUpdates(c.Items, "items", func(name ItemName, field string) (*item, *Error) {
+		it, err := l.findItem(name, field)
+		if err == nil && it.owner != a.fence {
+			return nil, refuse(NotFound, field, "allocation %q does not hold item %s, or not any more; stop using it", a.id, it.name)
+		}
+		return it, err
+	})
+	return a, err
 }
 
 // renewed is the record after a renewal, which wins over an end that no log entry has brought yet, but not over those who
@@ -54,8 +66,34 @@ func (l *Ledger) renewed(a *Allocation, c Renew) *Allocation {
 	if is.revokedBy == "" {
 		is.begin(l.now)
 	}
-	is.unclaimed, is.touched, is.data = false, l.now, lay(is.data, c.Data)
-	return a.withLease(is)
+	if is.unclaimed, is.data = false, lay(is.data, c.Data); is.touched.At < l.now.At {
+		is.touched = l.now
+	}
+	renewed := a.withLease(is)
+	renewed.settleAddresses()
+	l.updateHeld(renewed, c.Items)
+	return renewed
+}
+
+// updateHeld changes items of a fresh record.
+func (l *Ledger) updateHeld(a *Allocation, updates []ItemUpdate) {
+	if len(updates) == 0 {
+		return
+	}
+	for _, u := range updates {
+		l.updateItem(l.trees[u.Item.Tree].resource(u.Item.Resource).stock.byName[u.Item.Name], u)
+	}
+	a.claims = slices.Clone(a.claims)
+	for i := range a.claims {
+		c := &a.claims[i]
+		held := slices.Clone(c.held())
+		for j := range held {
+			held[j].is = held[j].is.stock.byName[held[j].name]
+		}
+		if len(held) > 0 {
+			c.setItems(c.picks(), held)
+		}
+	}
 }
 
 // claim is what the caller of a lease from the queue does by asking for it again: it lasts its whole time from now on.

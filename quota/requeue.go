@@ -8,23 +8,33 @@ const byConfiguration = "configuration"
 // requeue lets requests with claims in changed trees follow their nodes, ends those that the configuration now refuses, and
 // makes everybody who waits for something in such a tree line up anew. It costs the length of the queue.
 func (l *Ledger) requeue(changed map[string]bool) {
-	for _, w := range l.queue.all.list() {
-		if !w.request.names(changed) {
-			continue
+	all := l.queue.all.list()
+	for _, w := range all {
+		if t := w.line.tree; t != nil && changed[t.name] {
+			l.intoLimbo(w)
 		}
-		if !l.follow(w) {
+	}
+	for _, w := range all {
+		if w.request.names(changed) && !l.follow(w) {
 			l.drop(w, Cancelled, byConfiguration)
-			continue
-		}
-		if t := w.line.tree; t == nil || changed[t.name] {
-			l.leaveLine(w)
-			w.line, w.need = &l.queue.limbo, 0
-			l.queue.limbo.insert(w)
 		}
 	}
 	if l.queue.limbo.length > 0 {
 		l.stir(&l.queue.limbo)
 	}
+}
+
+// intoLimbo takes a request out of its line together with all others there: nobody comes to the head by that.
+func (l *Ledger) intoLimbo(w *waiter) {
+	ln := w.line
+	if w.pressing {
+		ln.pressing--
+	}
+	if ln.remove(w); ln.length == 0 {
+		l.dropLine(ln)
+	}
+	w.line, w.need = &l.queue.limbo, 0
+	l.queue.limbo.insert(w)
 }
 
 // follow gives a request the paths that its nodes have now; false if one is gone, or the request would be refused.

@@ -68,9 +68,12 @@ func (l *Ledger) undo(a *Allocation, state State) (ended *Allocation, restored [
 	for i := range a.claims {
 		l.unbook(a, i)
 	}
+	l.giveAll(a, unused)
 	ended = l.bury(a, state, "")
 	if state == Expired {
 		l.note(Event{Kind: EventExpired, ID: a.id})
 	}
-	return ended, l.putBack(a)
+	restored = l.putBack(a)
+	l.announce(a)
+	return ended, restored
 }

@@ -56,7 +56,7 @@ func (p retreat) tree(name string) *pastTree {
 	if t == nil {
 		t = &pastTree{}
 		if now := p.ledger.trees[name]; now != nil {
-			t.sketch = now.sketch()
+			t.sketch, t.settings, t.resources = now.sketch(), now.settings, now.registered()
 		}
 		p.trees[name] = t
 	}
@@ -73,7 +73,9 @@ func (p retreat) undo(u TreeUndo) {
 	if u.Removed {
 		t.sketch = &spot{}
 	}
-	t.settings, t.resources = u.TreeSettings, u.Resources
+	if t.settings = u.TreeSettings; len(u.Resources) > 0 {
+		t.resources = u.Resources
+	}
 	for _, path := range u.AddedPaths {
 		t.sketch.remove(path)
 	}

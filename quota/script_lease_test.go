@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-func (p *parser) renew(args []string) quota.Renew {
-	c := quota.Renew{ID: args[0]}
+func (p *parser) renew(args, body []string) quota.Renew {
+	c := quota.Renew{ID: args[0], Items: p.itemUpdates(body)}
 	for _, word := range args[1:] {
 		key, value, _ := strings.Cut(word, "=")
 		pair, isData := strings.CutPrefix(key, "data.")

@@ -92,6 +92,14 @@ func (p *player) happened(c quota.Command) {
 	}
 }
 
+// waitingCount is empty if nobody waits.
+func waitingCount(c quota.Counts) string {
+	if c.Waiting == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d waiting", c.Waiting)
+}
+
 // everybody lists the whole queue.
 func everybody(v quota.View) []quota.QueuedInfo {
 	page, refused := v.Waiting(quota.QueueFilter{}, nil, math.MaxInt)

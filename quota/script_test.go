@@ -11,12 +11,15 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// The words of a scenario. AT is tree or tree:path, AMOUNTS is resource=number or resource=max, LIMITS also knows
+// The words of a scenario. AT is tree or tree:path, AMOUNTS is resource=number, resource=max or, for items,
+// resource=NUMBER:[STATE][>HELDSTATE] or resource=NAME+NAME…:[STATE][>HELDSTATE]. LIMITS also knows
 // resource=unlimited and resource=unset; max is the largest amount there is.
 //
 //	apply [META] [@prune]              make trees so, with indented lines:
 //	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME] [@require-reason] [@maintenance] [LEASES] [NODE…]
 //	  node PATH [policy=NAME] [LIMITS] [label.KEY=VALUE]… [NODE…]
+//	  items RESOURCE NAME… | items RESOURCE MIN..MAX, then [@lifespan=DURATION] [@new=STATE] [@released=STATE] [@expired=STATE]
+//	    [@ttl=DURATION] [@queueing=WORD] [FROM>TO=DURATION]…       on one line, of the tree above
 //	  principals [users=NAME,…] [groups=NAME,…] [AMOUNTS] [@apps=NUMBER] [@text=TEXT]     of the tree or node above
 //	  moved FROM TO                    in the tree above
 //	set AT LIMITS [META]               change limits of one node
@@ -26,8 +29,10 @@ import (
 //	delete TREE [META]
 //	allocate ID [AT AMOUNTS… [STANDING]]… [label.KEY=VALUE]… [@user=NAME] [@groups=NAME,…] [@app=NAME] [@reserve=DURATION] [@force] [@ttl=DURATION] [data.KEY=VALUE]…
 //	         [@wait[=DURATION]] [@keep=DURATION] [@rank=NUMBER]                           rank orders the queue
-//	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…
-//	release ID | confirm ID | cancel ID | expire NUMBER
+//	renew ID [@fence=NUMBER] [@ttl=DURATION] [data.KEY=VALUE]…   with indented lines: TREE/RESOURCE/ITEM [@state=STATE] [data.KEY=VALUE]…
+//	update                             change items, with the same lines
+//	reset TREE RESOURCE STATE TO [@idle=DURATION]
+//	release ID [TREE/RESOURCE/ITEM]… [@state=STATE] | confirm ID | cancel ID | expire NUMBER
 //	dry COMMAND                        say what a command would do
 //	tick DURATION                      let ledger time pass
 //	freeze                             go on with a ledger loaded from an image of this one
@@ -37,6 +42,7 @@ import (
 //	usage AT | tree NAME | trees | list [AT] [@leases] [label.KEY=VALUE]… | get ID | history [before=REVISION] [max=NUMBER] | counts
 //	events [after=NUMBER] [max=NUMBER] [kind=denied|preempted|expired|restored|revoked|dropped] [id=ID]
 //	explain ID                         how it was decided, or with claims as for allocate: how it would be
+//	items TREE[/RESOURCE] [state=STATE] [name=NAME] [owner=USER] | counted [TREE[/RESOURCE]]
 //	due                                when the next reservation lapses
 //
 // LEASES are @lease-default=DURATION @lease-max=DURATION @lease-grace=DURATION @overtake=DURATION.
@@ -63,9 +69,13 @@ func parseCommand(words, body []string) (quota.Command, error) {
 	case "allocate":
 		return p.allocate(args), p.err
 	case "release":
-		return quota.Release{ID: args[0]}, nil
+		return p.release(args), p.err
+	case "update":
+		return quota.UpdateItems{Updates: p.itemUpdates(body)}, p.err
+	case "reset":
+		return p.reset(args), p.err
 	case "renew":
-		return p.renew(args), p.err
+		return p.renew(args, body), p.err
 	case "confirm":
 		return quota.Confirm{ID: args[0]}, nil
 	case "cancel":
@@ -149,6 +159,8 @@ func (p *parser) trees(body []string) []quota.TreeSpec {
 			n := p.node(words[2:])
 			n.Path = words[1]
 			trees[last].Nodes = append(trees[last].Nodes, n)
+		case words[0] == "items" && last >= 0:
+			p.items(&trees[last], words[1:])
 		case words[0] == "principals" && last >= 0:
 			n := &trees[last].Nodes[len(trees[last].Nodes)-1]
 			n.Principals = append(n.Principals, p.principals(words[1:]))
@@ -204,7 +216,7 @@ func (p *parser) resources(words []string) []quota.Resource {
 		}
 		for name := range strings.SplitSeq(names, ",") {
 			name, unit, _ := strings.Cut(name, ":")
-			units := map[string]quota.Unit{"": quota.Count, "count": quota.Count, "milli": quota.Milli, "bytes": quota.Bytes}
+			units := map[string]quota.Unit{"": quota.Count, "count": quota.Count, "milli": quota.Milli, "bytes": quota.Bytes, "items": quota.Items, "odd": quota.Items + 1}
 			list = append(list, quota.Resource{Name: name, Unit: units[unit]})
 		}
 	}
@@ -308,6 +320,9 @@ func (p *parser) allocate(args []string) quota.Allocate {
 			p.fail("where is %q claimed?", word)
 		default:
 			c := &request.Claims[last]
+			if p.pick(c, key, value) {
+				continue
+			}
 			c.Amounts = append(c.Amounts, quota.Component{Resource: key, Amount: p.amount(value)})
 			slices.SortFunc(c.Amounts, byResource)
 		}

@@ -198,6 +198,7 @@ func (s *settling) endVictims() {
 		ended[o.fence] = true
 		victim, _ := s.ledger.held.Get(o.fence)
 		s.victims = append(s.victims, victim)
+		s.giveBack(victim)
 		s.preempted = append(s.preempted, Preempted{ID: victim.id, Tree: o.node.treeName, Node: o.node.path})
 		for j := range victim.claims {
 			if other := (sitter{o.fence, j}); !gone[other] {

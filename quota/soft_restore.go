@@ -90,6 +90,9 @@ func (r *restoring) revive(last displacement, displaced []displacement) bool {
 		if d < 0 || !l.placeAgain(&a.claims[i], &tombstone.claims[i], displaced[d]) {
 			return false
 		}
+		if !r.retake(a, i, tombstone.claims[i].held()) {
+			return false
+		}
 		a.claims[i].follow(a.principal())
 		r.concern(a.claims[i].at)
 	}
@@ -123,6 +126,9 @@ func (l *Ledger) placeAgain(c, ended *placedClaim, d displacement) bool {
 	}
 	if ended.more != nil {
 		c.more.forced, c.more.group = ended.more.forced, ended.more.group
+		if len(ended.picks()) > 0 {
+			c.setItems(ended.picks(), nil)
+		}
 	}
 	if d.home != 0 {
 		c.more.home = t.byID(d.home)
@@ -131,9 +137,34 @@ func (l *Ledger) placeAgain(c, ended *placedClaim, d displacement) bool {
 		}
 	}
 	for _, p := range ended.amounts {
-		c.amounts = append(c.amounts, placedAmount{t.resource(p.resource.Name), p.amount})
+		r := t.resource(p.resource.Name)
+		if r == nil || (r.Unit == Items) != (p.resource.Unit == Items) {
+			return false
+		}
+		c.amounts = append(c.amounts, placedAmount{r, p.amount})
 	}
-	return !slices.ContainsFunc(c.amounts, func(p placedAmount) bool { return p.resource == nil })
+	return true
+}
+
+// retake gives a claim the items again that it held; false if one was taken by somebody else since, or changed, or is gone.
+func (r *restoring) retake(a *Allocation, i int, names []heldItem) bool {
+	l, c := r.ledger, &a.claims[i]
+	for _, h := range names {
+		s := c.at.tree.resource(h.resource).stock
+		it := s.byName[h.name]
+		if it == nil || it.owner != 0 || it.state != s.resource.Items.expiredState() {
+			return false
+		}
+		turn := l.turn
+		is := l.aged(it, c.pickOf(h.resource).heldState(), a.fence)
+		l.changeItem(it, is)
+		r.onUndo(func() {
+			l.changeItem(is, it)
+			l.turn = turn
+		})
+		c.more.items.held = append(c.more.items.held, heldItem{h.resource, h.name, is})
+	}
+	return true
 }
 
 // concern remembers what a node and all above it hold before anything is put back there.
@@ -167,6 +198,7 @@ func (r *restoring) commit() []string {
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
 		l.fact(FactRestored, r.revived[i])
 		l.took(r.revived[i])
+		l.countRevoked(r.revived[i], 1)
 		restored = append(restored, p.ID)
 	}
 	return restored

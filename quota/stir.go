@@ -25,7 +25,7 @@ func (l *Ledger) took(a *Allocation) {
 		c := &a.claims[i]
 		switch {
 		case len(c.at.tree.lines) == 0:
-		case c.at.belowSoft():
+		case c.at.tree.soft:
 			l.stirTree(c.at.tree)
 		case a.principal().Application != "":
 			l.stirMembers(c.at.tree)
@@ -35,7 +35,7 @@ func (l *Ledger) took(a *Allocation) {
 
 // stirAbove stirs the lines of everything that a claim held, from its node up.
 func (l *Ledger) stirAbove(a *Allocation, c *placedClaim) {
-	if c.at.belowSoft() {
+	if c.at.tree.soft {
 		l.stirTree(c.at.tree)
 		return
 	}
@@ -88,22 +88,9 @@ func (l *Ledger) stirThoroughly(ln *line) {
 	ln.thorough = true
 }
 
-// belowSoft is true if the node or one above it borrows softly.
-func (n *node) belowSoft() bool {
-	if !n.special {
-		return false
-	}
-	for ; n != nil; n = n.parent {
-		if n.borrows == BorrowSoftly {
-			return true
-		}
-	}
-	return false
-}
-
 // raisedAt stirs whoever waits for room at a node whose limits have changed, or further up in its cohort.
 func (l *Ledger) raisedAt(n *node) {
-	if n.belowSoft() {
+	if n.tree.soft {
 		l.stirTree(n.tree)
 		return
 	}

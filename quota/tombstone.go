@@ -13,11 +13,13 @@ func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	t := &tombstone{Allocation: *a, end: ending{Stamp: l.now, state: state, by: by}}
 	t.ended = &t.end
 	t.forgetData()
+	t.forgetItems()
 	t.settleAddresses()
 	l.due.drop(dueKey{dueAllocation, a.fence})
 	l.inter(&t.Allocation)
 	l.fact(FactEnded, &t.Allocation)
 	l.freed(a)
+	l.countRevoked(a, -1)
 	return &t.Allocation
 }
 
@@ -63,6 +65,9 @@ func (a *Allocation) how() string {
 	case WasPreempted:
 		return " (preempted by " + a.ended.by + ")"
 	case Expired:
+		if a.ended.by != "" {
+			return " (" + a.ended.by + ")"
+		}
 		if a.lease().expires > 0 {
 			return " (not renewed in time)"
 		}

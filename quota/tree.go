@@ -12,6 +12,8 @@ type resource struct {
 	holds int // components of held claims
 	// lines are those of requests that wait for items of it.
 	lines []*line
+	// stock is nil unless the resource is itemized, and in a draft.
+	stock *stock
 }
 
 // tree is a hierarchy of nodes.
@@ -25,6 +27,8 @@ type tree struct {
 	accounts  accounts
 	// governed is true if any node names admins.
 	governed bool
+	// soft is true if claims may borrow softly anywhere in the tree.
+	soft bool
 	// lines are all in which requests wait for something in the tree.
 	lines []*line
 }

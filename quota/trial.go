@@ -11,7 +11,9 @@ type trial struct {
 	victims   []*Allocation
 	preempted []Preempted
 	displaced []displacement
-	known     map[sitter]bool // displaced already
+	// told are the leases among them that must not be ended at once; see graciously.
+	told  []toBeTold
+	known map[sitter]bool // displaced already
 }
 
 // try begins a trial with the newcomer among the held, so that it can be found by its fence.

@@ -24,7 +24,10 @@ func (v View) TombstoneSpan() Span { return v.ledger.bounds.TombstoneSpan }
 // Counts are the sizes of the ledger.
 func (v View) Counts() Counts {
 	l := v.ledger
-	return Counts{Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len(), Waiting: l.queue.all.length, Leases: l.due.queue.leases}
+	return Counts{
+		Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len(), Items: l.items.Len(), Waiting: l.queue.all.length,
+		Leases: l.due.queue.leases,
+	}
 }
 
 // Trees lists all trees by name.
@@ -87,9 +90,15 @@ func (v View) DryRun(c Command) Outcome {
 	case Allocate:
 		return v.dryAllocate(c)
 	case Release:
-		return l.releasable(c.ID)
+		return l.releasableAs(c)
 	case Renew:
 		return v.dryRenew(c)
+	case UpdateItems:
+		list, err := l.updatable(c)
+		return l.dryItems(list, err)
+	case ResetItems:
+		list, err := l.resettable(c)
+		return l.dryItems(list, err)
 	case Confirm:
 		return l.confirmable(c.ID)
 	case Cancel:
@@ -153,6 +162,15 @@ func (v View) dryRenew(c Renew) Outcome {
 		return Outcome{Refused: refused}
 	}
 	return Outcome{Allocation: a}
+}
+
+// dryItems answers items as they are.
+func (l *Ledger) dryItems(list []*item, refused *Error) Outcome {
+	out := Outcome{Refused: refused}
+	for _, it := range list {
+		out.Items = append(out.Items, l.itemInfo(it))
+	}
+	return out
 }
 
 // placements says where the claims of an admitted allocation would be counted.

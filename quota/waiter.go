@@ -11,6 +11,8 @@ type queue struct {
 	limbo line
 	// stirred are the lines that are to be tried at the end of the present command.
 	stirred stirredLines
+	// revokedFor counts the leases that have to give way, by the id for which they were revoked. It follows from the rest.
+	revokedFor map[string]int
 }
 
 // waiter is a request in the queue.
@@ -27,6 +29,8 @@ type waiter struct {
 	need Amount
 	// headSince is when it came to the head of a line for the first time; 0 if it has not.
 	headSince Instant
+	// pressing is true while leases are held that were revoked for it.
+	pressing bool
 }
 
 // waiting is the place of a record in the queue.

@@ -1,6 +1,9 @@
 package quota
 
-import "container/heap"
+import (
+	"container/heap"
+	"slices"
+)
 
 // stirredLines are the lines that are to be tried, as a heap by who is next.
 type stirredLines []*line
@@ -75,16 +78,17 @@ func (l *Ledger) wake() {
 
 // nextIn is the next one in a stirred line who may have a chance; nil if nobody has.
 func (l *Ledger) nextIn(ln *line) *waiter {
+	if ln.tree == nil && ln != &l.queue.limbo && l.held.Len() >= l.bounds.Held {
+		return nil
+	}
 	if ln.thorough {
 		return ln.within(MaxAmount, ln.from)
 	}
-	if head := ln.firm(l.now.At); head != nil {
-		if head.turn.before(ln.from) || head.need > ln.room() {
-			return nil
-		}
-		return head
+	next := ln.within(ln.room(), ln.from)
+	if firm := ln.firm(l.now.At); next != nil && firm != nil && firm.turn.before(next.turn) {
+		return nil
 	}
-	return ln.within(ln.room(), ln.from)
+	return next
 }
 
 // attempt grants a request from the queue if that can be. Otherwise it goes on waiting: where it is, if what it waits for
@@ -100,6 +104,9 @@ func (l *Ledger) attempt(w *waiter) {
 	case !l.stays(w, a, d.Violations):
 		key := l.lineOf(a, d.Violations)
 		l.changeLine(w, key, key.needs(a))
+		l.tell(w, t)
+	default:
+		l.tell(w, t)
 	}
 }
 
@@ -159,18 +166,18 @@ func (l *Ledger) lineOf(a *Allocation, violations []Violation) lineKey {
 		root := a.claims[0].at.tree.root
 		return lineKey{tree: root.tree, node: root}
 	}
-	key := l.keyOf(violations[0])
+	key := l.keyOf(a, violations[0])
 	if key.isSoft() {
-		key.node = l.stopOf(key.node, violations)
+		key.node = l.stopOf(a, key.node, violations)
 	}
 	return key
 }
 
 // stopOf is the node where a claim that may borrow softly is stopped: the first hard one that is in the way from a node
 // up, or else the last of all.
-func (l *Ledger) stopOf(n *node, violations []Violation) *node {
+func (l *Ledger) stopOf(a *Allocation, n *node, violations []Violation) *node {
 	for _, v := range violations {
-		key := l.keyOf(v)
+		key := l.keyOf(a, v)
 		if !key.isSoft() || !n.borrowsFrom(key.node) {
 			break
 		}
@@ -188,15 +195,29 @@ func (key lineKey) isSoft() bool {
 
 // keyOf is the line of those who wait for a violated limit. At a node that the request itself would make it is that of the
 // nearest node that exists.
-func (l *Ledger) keyOf(v Violation) lineKey {
+func (l *Ledger) keyOf(a *Allocation, v Violation) lineKey {
 	t := l.trees[v.Tree]
 	if v.Kind == OfItems || v.Kind == OfQueue && v.Item != "" {
-		return lineKey{tree: t, resource: t.resource(v.Resource), state: v.Item}
+		return a.itemKey(t, v)
 	}
 	key := lineKey{tree: t, node: t.nearest(v.Node), holder: v.Holder}
 	if v.Resource != "" && (key.node.borrows != BorrowSoftly || v.Holder.Kind != TheNode) {
 		key.resource = t.resource(v.Resource)
 	}
+	return key
+}
+
+// itemKey is the line of those who wait for items: for one that the request names, or for any in a state.
+func (a *Allocation) itemKey(t *tree, v Violation) lineKey {
+	key := lineKey{tree: t, resource: t.resource(v.Resource)}
+	for i := range a.claims {
+		c := &a.claims[i]
+		if c.at.tree == t && slices.Contains(c.pickOf(v.Resource).Names, v.Item) {
+			key.item = v.Item
+			return key
+		}
+	}
+	key.state = v.Item
 	return key
 }
 
@@ -206,8 +227,11 @@ func (l *Ledger) stays(w *waiter, a *Allocation, violations []Violation) bool {
 		return false
 	}
 	key := w.line.lineKey
+	if key.tree == nil && l.held.Len() >= l.bounds.Held {
+		return true
+	}
 	for _, v := range violations {
-		if l.keyOf(v) == key {
+		if l.keyOf(a, v) == key {
 			return true
 		}
 	}

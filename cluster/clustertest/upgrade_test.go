@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/quota"
 )
 
 // tryReserve proposes a command that the first feature level does not have.
@@ -68,5 +69,26 @@ func TestAMemberThatWasNeverHeardCountsAsNotUpgraded(t *testing.T) {
 		wantNotUpgraded(t, tryReserve(t, c, "a"), silent+" (not heard of yet)")
 		c.Heal()
 		c.Eventually("a reservation once all members were heard", func() bool { return tryReserve(t, c, "a") == nil })
+	})
+}
+
+// TestEachFormatHasAGateOfItsOwn: members that understand the second format take reservations, not yet leases.
+func TestEachFormatHasAGateOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		old := c.Followers()[0].Standing().ID
+		c.PretendLevel(old, 2)
+		time.Sleep(time.Second)
+		if err := tryReserve(t, c, "a"); err != nil {
+			t.Errorf("a reservation: %v", err)
+		}
+		_, _, err := c.Leader().Propose(t.Context(), lease("b", time.Hour))
+		wantNotUpgraded(t, err, old)
+		_, _, err = c.Leader().ProposeSoon(t.Context(), quota.Renew{ID: "b"})
+		wantNotUpgraded(t, err, old)
+		c.PretendLevel(old, 3)
+		time.Sleep(time.Second)
+		c.Must(lease("b", time.Hour))
 	})
 }

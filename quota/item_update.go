@@ -1,0 +1,114 @@
+package quota
+
+import (
+	"fmt"
+	"slices"
+)
+
+// checkUpdates refuses changes of items that cannot be. find answers the record of an item that may be changed.
+func (l *Ledger) checkUpdates(updates []ItemUpdate, field string, find func(ItemName, string) (*item, *Error)) ([]*item, *Error) {
+	if n := len(updates); n > l.bounds.Picks {
+		return nil, refuse(Invalid, field, "%d items are to be changed; at most %d are allowed at once", n, l.bounds.Picks)
+	}
+	var list []*item
+	seen := map[ItemName]bool{}
+	for i, u := range updates {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		it, err := find(u.Item, at+".item")
+		if err != nil {
+			return nil, err
+		}
+		if seen[u.Item] {
+			return nil, refuse(Invalid, at+".item", "item %s is changed twice; say both at once", it.name)
+		}
+		seen[u.Item] = true
+		if err := checkStates(at+".state", u.State); err != nil {
+			return nil, err
+		}
+		if err := l.checkLaid(it.data, u.Data, at+".user_data"); err != nil {
+			return nil, err
+		}
+		list = append(list, it)
+	}
+	return list, nil
+}
+
+// updateItem changes an item, unless it is as it should be already, and answers its record.
+func (l *Ledger) updateItem(it *item, u ItemUpdate) *item {
+	is := *it
+	if u.State != "" && u.State != it.state {
+		is = *l.aged(it, u.State, it.owner)
+	}
+	is.data = lay(it.data, u.Data)
+	if is.turn == it.turn && slices.Equal(is.data, it.data) {
+		return it
+	}
+	is.updated = l.now
+	l.changeItem(it, &is)
+	return &is
+}
+
+// updateItems changes items that nobody holds, all or none.
+func (l *Ledger) updateItems(c UpdateItems) Outcome {
+	list, err := l.updatable(c)
+	if err != nil {
+		return Outcome{Refused: err}
+	}
+	out := Outcome{Repeated: true}
+	for i, it := range list {
+		is := l.updateItem(it, c.Updates[i])
+		out.Repeated = out.Repeated && is == it
+		if is.turn != it.turn {
+			l.stirItems(is.stock.resource, is.state, is.name)
+		}
+		out.Items = append(out.Items, l.itemInfo(is))
+	}
+	return out
+}
+
+// updatable finds the items of an UpdateItems; it changes nothing.
+func (l *Ledger) updatable(c UpdateItems) ([]*item, *Error) {
+	if len(c.Updates) == 0 {
+		return nil, refuse(Invalid, "updates", "no item is to be changed; name at least one")
+	}
+	return l.checkUpdates(c.Updates, "updates", func(name ItemName, field string) (*item, *Error) {
+		it, err := l.findItem(name, field)
+		if err != nil {
+			return nil, err
+		}
+		if it.owner != 0 {
+			holder, _ := l.held.Get(it.owner)
+			return nil, refuse(InUse, field, "item %s is held by allocation %q; only its holder changes it, with a renewal, until it is given back", it.name, holder.id)
+		}
+		return it, nil
+	})
+}
+
+// findItem finds an item by its name.
+func (l *Ledger) findItem(name ItemName, field string) (*item, *Error) {
+	s, err := l.findStock(name.Tree, name.Resource, field)
+	if err != nil {
+		return nil, err
+	}
+	it := s.byName[name.Name]
+	if it == nil {
+		return nil, refuse(NotFound, field, "resource %s of tree %s has no item %q", name.Resource, name.Tree, clip(name.Name))
+	}
+	return it, nil
+}
+
+// findStock finds the items of a resource.
+func (l *Ledger) findStock(tree, resource, field string) (*stock, *Error) {
+	t := l.trees[tree]
+	if t == nil {
+		return nil, refuse(NotFound, field, "there is no tree %q", clip(tree))
+	}
+	r := t.resource(resource)
+	switch {
+	case r == nil:
+		return nil, refuse(NotFound, field, "tree %s has no resource %q; it has %s", tree, clip(resource), t.resourceNames())
+	case r.stock == nil:
+		return nil, refuse(NotFound, field, "resource %s of tree %s counts %s and has no items", resource, tree, r.Unit)
+	}
+	return r.stock, nil
+}

@@ -1,0 +1,144 @@
+package quota
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Items shows up to max items that pass the filter, by resource and then by name, after an item, nil for the first ones.
+// Without data their user data are left out. A page may be short although more follow, because it looks at a bounded number
+// of items. NotFound names a tree or resource that does not exist, or has no items.
+func (v View) Items(f ItemFilter, after *ItemName, max int, data bool) (ItemPage, *Error) {
+	stocks, err := v.ledger.stocks(f.Tree, f.Resource)
+	if err != nil {
+		return ItemPage{}, err
+	}
+	var page ItemPage
+	looked := 0
+	for _, s := range stocks {
+		for _, name := range s.namesAfter(after) {
+			if len(page.Items) == max || looked == scanned {
+				return page, nil
+			}
+			looked++
+			info := v.ledger.itemInfo(s.byName[name])
+			page.Next = &info.ItemName
+			if !data {
+				info.Data = nil
+			}
+			if f.admits(info) {
+				page.Items = append(page.Items, info)
+			}
+		}
+	}
+	page.Next = nil
+	return page, nil
+}
+
+// stocks are those of a tree by resource: of one if it is named.
+func (l *Ledger) stocks(tree, resource string) ([]*stock, *Error) {
+	if resource != "" {
+		s, err := l.findStock(tree, resource, "resource")
+		return []*stock{s}, err
+	}
+	t := l.trees[tree]
+	if t == nil {
+		return nil, refuse(NotFound, "tree", "there is no tree %q", clip(tree))
+	}
+	var list []*stock
+	for _, r := range t.resources {
+		if r.stock != nil {
+			list = append(list, r.stock)
+		}
+	}
+	return list, nil
+}
+
+// namesAfter are the names of items that come after one in the order of pages.
+func (s *stock) namesAfter(after *ItemName) []string {
+	switch {
+	case after == nil || s.resource.Name > after.Resource:
+		return s.names
+	case s.resource.Name < after.Resource:
+		return nil
+	}
+	i, found := slices.BinarySearch(s.names, after.Name)
+	if found {
+		i++
+	}
+	return s.names[i:]
+}
+
+func (f ItemFilter) admits(i ItemInfo) bool {
+	return (f.State == "" || f.State == i.State) && (f.Name == "" || f.Name == i.Name) && (f.Owner == "" || f.Owner == i.Owner)
+}
+
+// itemInfo copies an item for a reader.
+func (l *Ledger) itemInfo(it *item) ItemInfo {
+	info := ItemInfo{
+		ItemName: ItemName{it.stock.tree, it.stock.resource.Name, it.name}, State: it.state, Data: slices.Clone(it.data),
+		Expires: it.expires.At, ExpiresWall: it.expires.Wall, Leaving: it.leaving,
+	}
+	owner, _ := l.held.Get(it.owner)
+	if owner != nil {
+		info.Owner, info.Allocation, info.Fence = owner.principal().User, owner.id, owner.fence
+	}
+	touched := it.touched(owner)
+	info.Updated, info.UpdatedWall = touched.At, touched.Wall
+	return info
+}
+
+// ItemCounts counts the items of resources by state and by owner: of one resource, of all of a tree, or of all trees if
+// none is named. NotFound names what does not exist.
+func (v View) ItemCounts(tree, resource string) ([]ItemCount, *Error) {
+	trees := []string{tree}
+	if tree == "" {
+		if resource != "" {
+			return nil, refuse(Invalid, "resource", "a resource is one of a tree; name the tree too")
+		}
+		trees = slices.Sorted(maps.Keys(v.ledger.trees))
+	}
+	var list []ItemCount
+	for _, name := range trees {
+		stocks, err := v.ledger.stocks(name, resource)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range stocks {
+			list = append(list, v.ledger.count(s))
+		}
+	}
+	return list, nil
+}
+
+func (l *Ledger) count(s *stock) ItemCount {
+	states, owners := map[string]int{}, map[string]int{}
+	for _, it := range s.byName { // sums, in whatever order
+		states[it.state]++
+		user := ""
+		if owner, held := l.held.Get(it.owner); held {
+			user = owner.principal().User
+		}
+		owners[user]++
+	}
+	return ItemCount{Tree: s.tree, Resource: s.resource.Name, States: namedCounts(states), Owners: namedCounts(owners), Waiting: s.waiting()}
+}
+
+// waiting is how many requests wait for items.
+func (s *stock) waiting() int {
+	n := 0
+	for _, ln := range s.resource.lines {
+		n += ln.length
+	}
+	return n
+}
+
+func namedCounts(counts map[string]int) []NamedCount {
+	list := make([]NamedCount, 0, len(counts))
+	for name, n := range counts {
+		list = append(list, NamedCount{name, n})
+	}
+	slices.SortFunc(list, func(a, b NamedCount) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}

@@ -1,0 +1,208 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// trio are three real nodes with their servers, in one process and in real time.
+type trio struct {
+	*clustertest.Cluster
+
+	listeners map[string]net.Listener
+	servers   map[string]*Server
+}
+
+func startTrio(t *testing.T) *trio {
+	t.Helper()
+	s := &trio{listeners: map[string]net.Listener{}, servers: map[string]*Server{}}
+	for _, id := range []string{"n1", "n2", "n3"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.listeners[id] = listener
+	}
+	s.Cluster = clustertest.Start(t, 3, clustertest.WithConfig(func(c *cluster.Config) {
+		c.HTTPAdvertise = s.listeners[c.ID].Addr().String()
+	}))
+	for _, n := range s.Nodes() {
+		s.serve(t, n)
+	}
+	if _, err := s.client("n1").ListAllocations(t.Context(), &quoratev1.ListAllocationsRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	trees := quoratev1connect.NewTreeServiceClient(overHTTP2, s.url("n1"))
+	if _, err := trees.ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{cern()}}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *trio) serve(t *testing.T, n *cluster.Node) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	server, err := New(Config{
+		Node: n, ClusterName: "test", Logger: hclog.NewNullLogger(), Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := n.Standing().ID
+	n.SetRemoteReadIndex(server.RemoteReadIndex)
+	s.servers[id] = server
+	go func() { _ = server.Serve(s.listeners[id]) }()
+	t.Cleanup(func() { _ = server.http.Close(); server.transport.CloseIdleConnections() })
+}
+
+// kill ends a node and its server without a word to anybody.
+func (s *trio) kill(id string) {
+	s.Crash(id)
+	_ = s.servers[id].http.Close()
+}
+
+func (s *trio) url(id string) string { return "http://" + s.listeners[id].Addr().String() }
+
+func (s *trio) client(id string) quoratev1connect.AllocationServiceClient {
+	return quoratev1connect.NewAllocationServiceClient(overHTTP2, s.url(id))
+}
+
+// insist asks node after node until the request is decided, as a client does that has no better one.
+func (s *trio) insist(ctx context.Context, from int, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+	for i := from; ; i++ {
+		answer, err := s.client(fmt.Sprint("n", i%3+1)).Allocate(ctx, r)
+		waits := err == nil && answer.GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING
+		if !waits && connect.CodeOf(err) != connect.CodeUnavailable || !pause(ctx, relayPause) {
+			return answer, err
+		}
+	}
+}
+
+// follower is one that does not lead.
+func (s *trio) follower() string { return s.Followers()[0].Standing().ID }
+
+// TestWaitingAndWatchingWhileLeadersDie: three requests wait in order, through whatever node; the leader dies twice, and they
+// are granted in that order, once each. Whoever watches goes on with another node and sees the same.
+func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
+	s := startTrio(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	all := func(id string) *quoratev1.AllocateRequest {
+		r := request(id, "cern:physics", 20)
+		r.Mode, r.TtlMs, r.PollMs = quoratev1.Mode_MODE_WAIT, 600_000, 20_000
+		return r
+	}
+	first, err := s.client(s.follower()).Allocate(ctx, all("w0"))
+	if err != nil || first.GetFence() == 0 {
+		t.Fatalf("got %v, %v", first, err)
+	}
+	granted := make(chan *quoratev1.AllocateResponse, 3)
+	for i := 1; i <= 3; i++ {
+		go func() {
+			answer, err := s.insist(ctx, i, all(fmt.Sprint("w", i)))
+			if err != nil {
+				t.Errorf("w%d: %v", i, err)
+			}
+			granted <- answer
+		}()
+		s.Eventually("the request waits", func() bool {
+			page, err := s.client(s.follower()).ListWaiting(ctx, &quoratev1.ListWaitingRequest{})
+			return err == nil && len(page.GetRequests()) == i
+		})
+	}
+	watched := s.watch(t, ctx, first.GetIndex())
+	dead := s.Leader().Standing().ID
+	s.kill(dead)
+	s.release(ctx, t, "w0")
+	wantNext(t, granted, "w1")
+	s.rise(t, dead)
+	s.release(ctx, t, "w1")
+	wantNext(t, granted, "w2")
+	s.kill(s.Leader().Standing().ID)
+	s.release(ctx, t, "w2")
+	wantNext(t, granted, "w3")
+	want := "w1 waiting, w2 waiting, w3 waiting, w0 ended, w1 granted, w1 ended, w2 granted, w2 ended, w3 granted"
+	if got := <-watched; got != want {
+		t.Errorf("the watch saw %s; want %s", got, want)
+	}
+}
+
+func wantNext(t *testing.T, granted <-chan *quoratev1.AllocateResponse, id string) {
+	t.Helper()
+	answer := <-granted
+	left := answer.GetAllocation().GetExpiresLedgerMs() - answer.GetLedgerTimeMs()
+	if answer.GetAllocation().GetId() != id || answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED || left < 500_000 {
+		t.Errorf("the next to be granted is %v with %d ms, want %s", answer.GetAllocation(), left, id)
+	}
+}
+
+func (s *trio) release(ctx context.Context, t *testing.T, id string) {
+	t.Helper()
+	s.Eventually("a release", func() bool {
+		n := s.Nodes()[0].Standing().ID
+		_, err := s.client(n).Release(ctx, &quoratev1.ReleaseRequest{Id: id})
+		return err == nil
+	})
+}
+
+// rise starts a node again that was killed.
+func (s *trio) rise(t *testing.T, id string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", s.listeners[id].Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.listeners[id] = listener
+	s.serve(t, s.Run(id))
+	s.Settle()
+}
+
+// watch follows all changes behind an index, on whatever node serves, until w3 is granted, and says what it saw.
+func (s *trio) watch(t *testing.T, ctx context.Context, after uint64) <-chan string { //nolint:revive // t goes first here
+	t.Helper()
+	saw, begun := make(chan string, 1), make(chan struct{})
+	begin := s.Leader().Standing().ID // that is the one to die
+	go func() {
+		r := &quoratev1.WatchAllocationsRequest{AfterIndex: after, Tree: "cern"}
+		var words []string
+		var tell sync.Once
+		nodes := []string{begin, "n1", "n2", "n3"}
+		for i := 0; ctx.Err() == nil && !slices.Contains(words, "w3 granted"); i++ {
+			stream, err := s.client(nodes[i%len(nodes)]).WatchAllocations(ctx, r)
+			for err == nil && stream.Receive() {
+				m := stream.Msg()
+				r.AfterIndex, r.AfterNumber = m.GetIndex(), m.GetNumber()
+				if m.GetAllocation() != nil {
+					words = append(words, m.GetAllocation().GetId()+" "+strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_")))
+				}
+				if len(words) == 3 {
+					tell.Do(func() { close(begun) })
+				}
+				if slices.Contains(words, "w3 granted") {
+					_ = stream.Close()
+					break
+				}
+			}
+			pause(ctx, relayPause)
+		}
+		saw <- strings.Join(words, ", ")
+	}()
+	<-begun
+	return saw
+}
