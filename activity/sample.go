@@ -76,7 +76,11 @@ func (r *Recorder) look(ctx context.Context) (s sample, err error) {
 		})
 		for _, resource := range t.Resources {
 			if err == nil && resource.Unit == quota.Items && len(s.items) < r.bounds.Resources {
-				err = r.lend(ctx, func(v quota.View) { s.items = append(s.items, itemCounts(v, t.Name, resource.Name)...) })
+				err = r.lend(ctx, func(v quota.View) {
+					if counts, gone := v.ItemCounts(t.Name, resource.Name); gone == nil {
+						s.items = append(s.items, counts...)
+					}
+				})
 			}
 		}
 	}
@@ -89,24 +93,6 @@ func (r *Recorder) look(ctx context.Context) (s sample, err error) {
 func (r *Recorder) lend(ctx context.Context, fn func(quota.View)) error {
 	_, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true}, fn)
 	return err
-}
-
-// itemCounter is a view of a ledger that has items.
-type itemCounter interface {
-	ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error)
-}
-
-// itemCounts is empty if the resource has gone since its tree was listed.
-func itemCounts(v quota.View, tree, resource string) []quota.ItemCount {
-	ledger, has := any(v).(itemCounter)
-	if !has {
-		return nil
-	}
-	list, gone := ledger.ItemCounts(tree, resource)
-	if gone != nil {
-		return nil
-	}
-	return list
 }
 
 // mostFrequent keeps so many states, by name, and counts the rarest together.
