@@ -32,6 +32,8 @@ type Client struct {
 	Trees quoratev1connect.TreeServiceClient
 	// Allocations grants, releases and shows allocations.
 	Allocations quoratev1connect.AllocationServiceClient
+	// Activity shows what went on lately, as the server that is asked has seen it.
+	Activity quoratev1connect.ActivityServiceClient
 	// Cluster shows the standing of the cluster.
 	Cluster quoratev1connect.ClusterServiceClient
 }
@@ -63,6 +65,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 	return &Client{
 		Trees:       &namedChanges{quoratev1connect.NewTreeServiceClient(sender, placeholder, calls...)},
 		Allocations: &namedAllocations{quoratev1connect.NewAllocationServiceClient(sender, placeholder, calls...)},
+		Activity:    quoratev1connect.NewActivityServiceClient(sender, placeholder, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, placeholder, calls...),
 	}, nil
 }
