@@ -34,7 +34,7 @@ const (
 	// for every entry.
 	gatherFor = 100 * time.Millisecond
 	// retryAfter is the pause after the node could not be asked.
-	retryAfter = 500 * time.Millisecond
+	retryAfter = 100 * time.Millisecond
 	// newsAtOnce is how many facts are read in one go.
 	newsAtOnce = 1024
 )

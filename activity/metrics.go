@@ -10,9 +10,9 @@ import (
 // metrics count what happens, by tree. Nothing has a label for nodes, users or allocations: callers can make as many of
 // those as they like, and a metrics page must not grow with them (docs/adr/0034).
 type metrics struct {
-	grants, ends, revocations *prometheus.CounterVec
-	leases, waits             *prometheus.HistogramVec
-	gaps                      prometheus.Counter
+	grants, ends      *prometheus.CounterVec
+	leases, waits     *prometheus.HistogramVec
+	revocations, gaps prometheus.Counter
 	// met are the trees that something was counted for.
 	met map[string]bool
 }
@@ -28,11 +28,13 @@ func newMetrics() *metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: spans}, []string{"tree"})
 	}
 	return &metrics{
-		grants:      counter("quorate_grants_total", "Allocations granted, by tree and by where from: at once on request, or later from the queue.", "tree", "from"),
-		ends:        counter("quorate_ends_total", "Allocations and waiting requests that ended, by tree and how.", "tree", "kind"),
-		revocations: counter("quorate_revocations_total", "Leases that were told to give way, by tree.", "tree"),
-		leases:      histogram("quorate_lease_duration_seconds", "Time from the grant of a lease to its end, renewals included, by tree."),
-		waits:       histogram("quorate_wait_duration_seconds", "Time in the queue of requests that were granted from it, by tree."),
+		grants: counter("quorate_grants_total", "Allocations granted, by tree and by where from: at once on request, or later from the queue.", "tree", "from"),
+		ends:   counter("quorate_ends_total", "Allocations and waiting requests that ended, by tree and how.", "tree", "kind"),
+		revocations: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quorate_revocations_total", Help: "Leases that were told to give way.",
+		}),
+		leases: histogram("quorate_lease_duration_seconds", "Time from the grant of a lease to its end, renewals included, by tree."),
+		waits:  histogram("quorate_wait_duration_seconds", "Time in the queue of requests that were granted from it, by tree."),
 		gaps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quorate_activity_gaps_total", Help: "Times that something went on unrecorded: this node got a snapshot instead, or was too slow.",
 		}),
@@ -46,6 +48,9 @@ func (m *metrics) all() []prometheus.Collector {
 
 // observe counts a fact, once for each tree of the allocation.
 func (m *metrics) observe(n cluster.News, a quota.AllocationInfo) {
+	if n.Kind == quota.FactRevoked {
+		m.revocations.Inc()
+	}
 	for i, c := range a.Claims {
 		if !hasTree(a.Claims[:i], c.Tree) {
 			m.met[c.Tree] = true
@@ -77,9 +82,7 @@ func (m *metrics) observeIn(tree string, n cluster.News, a quota.AllocationInfo)
 		if a.TTL > 0 && a.Fence != 0 && a.ReservedUntil == 0 {
 			m.leases.WithLabelValues(tree).Observe(seconds(a.EndedAt - a.GrantedAt))
 		}
-	case quota.FactRevoked:
-		m.revocations.WithLabelValues(tree).Inc()
-	case quota.FactWaiting, quota.FactConfirmed, quota.FactRestored, quota.FactShrunk:
+	case quota.FactWaiting, quota.FactConfirmed, quota.FactRevoked, quota.FactRestored, quota.FactShrunk:
 	}
 }
 
@@ -99,7 +102,7 @@ func (m *metrics) keep(there func(tree string) bool) {
 		}
 		for _, vector := range []interface {
 			DeletePartialMatch(labels prometheus.Labels) int
-		}{m.grants, m.ends, m.revocations, m.leases, m.waits} {
+		}{m.grants, m.ends, m.leases, m.waits} {
 			vector.DeletePartialMatch(prometheus.Labels{"tree": tree})
 		}
 		delete(m.met, tree)

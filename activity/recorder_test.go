@@ -165,7 +165,7 @@ func TestItems(t *testing.T) {
 	}
 	picks := []quota.WaitingClaim{{Tree: "t", Node: "a", Picks: []quota.Pick{{Resource: "gpu", Count: 1}, {Resource: "gpu", Count: 2, State: "dirty"}}}}
 	s.apply(sample{
-		trees:   []treeSample{{"t", quota.HeldClaims{Resources: []quota.NamedCount{{Name: "gpu", Count: 3}, {Name: "cpu", Count: 1}}}}},
+		trees:   []treeSample{{name: "t", resources: []quota.NamedCount{{Name: "gpu", Count: 3}, {Name: "cpu", Count: 1}}}},
 		waiting: picks,
 	})
 	if got := s.resources.find(key).steps(stepAt(s.wall.now()))[0]; got.Held != 3 || got.Waiting != 1 || got.States != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -20,9 +19,10 @@ type sample struct {
 	items   []quota.ItemCount
 }
 
+// treeSample counts held claims by node and by itemized resource.
 type treeSample struct {
-	name string
-	held quota.HeldClaims
+	name             string
+	nodes, resources []quota.NamedCount
 }
 
 // standing is what the metrics page shows of a sample.
@@ -61,40 +61,6 @@ func (r *Recorder) sampledWithin(span time.Duration) bool {
 	return age >= 0 && age < span // after the clock was set back it is of no age
 }
 
-// look reads a sample: the length of the queue, then tree by tree its nodes, then resource by resource its items.
-func (r *Recorder) look(ctx context.Context) (s sample, err error) {
-	var trees []quota.TreeSummary
-	err = r.lend(ctx, func(v quota.View) { s.counts, s.waiting, trees = v.Counts(), v.WaitingClaims(), v.Trees() })
-	for _, t := range trees {
-		if err != nil {
-			break
-		}
-		err = r.lend(ctx, func(v quota.View) {
-			if held, gone := v.HeldClaims(t.Name); gone == nil {
-				s.trees = append(s.trees, treeSample{t.Name, held})
-			}
-		})
-		for _, resource := range t.Resources {
-			if err == nil && resource.Unit == quota.Items && len(s.items) < r.bounds.Resources {
-				err = r.lend(ctx, func(v quota.View) {
-					if counts, gone := v.ItemCounts(t.Name, resource.Name); gone == nil {
-						s.items = append(s.items, counts...)
-					}
-				})
-			}
-		}
-	}
-	for i := range s.items {
-		s.items[i].States = mostFrequent(s.items[i].States, r.bounds.States)
-	}
-	return s, err
-}
-
-func (r *Recorder) lend(ctx context.Context, fn func(quota.View)) error {
-	_, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true}, fn)
-	return err
-}
-
 // mostFrequent keeps so many states, by name, and counts the rarest together.
 func mostFrequent(states []quota.NamedCount, most int) []quota.NamedCount {
 	if len(states) <= most {
@@ -123,11 +89,11 @@ func (r *Recorder) apply(s sample) {
 	for i, t := range s.trees {
 		sums[t.name] = &r.standing.trees[i]
 		sums[t.name].name = t.name
-		for _, n := range t.held.Nodes {
+		for _, n := range t.nodes {
 			sums[t.name].held += n.Count
 			r.gather(Key{Tree: t.name, Node: n.Name}, now, n.Count, 0)
 		}
-		for _, c := range t.held.Resources {
+		for _, c := range t.resources {
 			r.gather(Key{Tree: t.name, Resource: c.Name}, now, c.Count, 0)
 		}
 	}
