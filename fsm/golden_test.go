@@ -35,16 +35,20 @@ func goldens(t testing.TB) map[string][]byte {
 	return files
 }
 
-// secondGoldens are those of format 2.
-func secondGoldens(t testing.TB) map[string][]byte {
+// newGoldens are those of a newer format.
+func newGoldens(t testing.TB, format uint32) map[string][]byte {
 	t.Helper()
-	files := map[string][]byte{"snapshot-v2.bin": snapshotOf(t, secondFSM(t))}
-	for name, c := range secondSamples() {
+	samples, machine := secondSamples, secondFSM
+	if format == thirdFormat {
+		samples, machine = thirdSamples, thirdFSM
+	}
+	files := map[string][]byte{fmt.Sprintf("snapshot-v%d.bin", format): snapshotOf(t, machine(t))}
+	for name, c := range samples() {
 		data, err := EncodeEntry(quota.Stamp{At: 5, Wall: 1_800_000_000_000}, []quota.Command{c})
 		if err != nil {
 			t.Fatal(err)
 		}
-		files["entry-v2-"+name+".bin"] = data
+		files[fmt.Sprintf("entry-v%d-%s.bin", format, name)] = data
 	}
 	return files
 }
@@ -114,15 +118,17 @@ func TestFormatOneIsWrittenSo(t *testing.T) {
 	}
 }
 
-// TestFormatTwoIsWrittenSo: the same for the entries of format 2, and for what a snapshot of it holds.
-func TestFormatTwoIsWrittenSo(t *testing.T) {
-	for name, data := range secondGoldens(t) {
-		golden := readGolden(t, name)
-		if name == "snapshot-v2.bin" {
-			data = snapshotOf(t, restored(t, golden))
-		}
-		if !bytes.Equal(data, golden) {
-			t.Errorf("%s would be written otherwise", name)
+// TestNewFormatsAreWrittenSo: the same for the entries of newer formats, and for what their snapshots hold.
+func TestNewFormatsAreWrittenSo(t *testing.T) {
+	for format := secondFormat; format <= EntryFormat; format++ {
+		for name, data := range newGoldens(t, format) {
+			golden := readGolden(t, name)
+			if strings.HasPrefix(name, "snapshot") {
+				data = snapshotOf(t, restored(t, golden))
+			}
+			if !bytes.Equal(data, golden) {
+				t.Errorf("%s would be written otherwise", name)
+			}
 		}
 	}
 }
@@ -195,6 +201,12 @@ func describeImage(t testing.TB, image *quota.Image) string {
 	if len(image.Events()) > 0 {
 		text += indent(t, image.Events())
 	}
+	if items := slices.Collect(image.Items()); len(items) > 0 {
+		text += indent(t, items)
+	}
+	if waiting := slices.Collect(image.Waiting()); len(waiting) > 0 {
+		text += indent(t, waiting)
+	}
 	return text
 }
 
@@ -209,7 +221,7 @@ func indent(t testing.TB, v any) string {
 
 func writeMissing(t *testing.T) {
 	t.Helper()
-	for name, data := range secondGoldens(t) {
+	for name, data := range newGoldens(t, EntryFormat) {
 		path := filepath.Join("testdata", name)
 		if _, err := os.Stat(path); err == nil {
 			continue

@@ -125,6 +125,8 @@ func add(loader *quota.Loader, record *logv1.Record) error {
 		return loader.AddTree(decodeTreeImage(part.Tree))
 	case *logv1.Record_Revision:
 		return loader.AddRevision(decodeRevision(part.Revision))
+	case *logv1.Record_Item:
+		return loader.AddItem(decodeItem(part.Item))
 	case *logv1.Record_Held:
 		return loader.AddHeld(decodeAllocation(part.Held, false))
 	case *logv1.Record_Ended:

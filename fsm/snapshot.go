@@ -108,6 +108,9 @@ func (s *snapshot) parts() []func(*recordWriter) error {
 		putAll(slices.Values(s.image.Revisions()), func(r *quota.Revision) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Revision{Revision: encodeRevision(r)}}
 		}),
+		putAll(s.image.Items(), func(i quota.ItemImage) *logv1.Record {
+			return &logv1.Record{Record: &logv1.Record_Item{Item: encodeItem(i)}}
+		}),
 		putAll(s.image.Held(), func(a quota.AllocationImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Held{Held: encodeAllocation(a)}}
 		}),

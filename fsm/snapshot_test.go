@@ -153,6 +153,7 @@ func moving() []quota.Command {
 func TestSnapshotAndRestore(t *testing.T) {
 	t.Run("first format", func(t *testing.T) { snapshotAndRestore(t, sampleFSM(t)) })
 	t.Run("second format", func(t *testing.T) { snapshotAndRestore(t, secondFSM(t)) })
+	t.Run("third format", func(t *testing.T) { snapshotAndRestore(t, thirdFSM(t)) })
 }
 
 func snapshotAndRestore(t *testing.T, f *FSM) {
@@ -165,7 +166,7 @@ func snapshotAndRestore(t *testing.T, f *FSM) {
 	if !bytes.Equal(snapshotOf(t, g), data) {
 		t.Error("the snapshot of what was restored is another one")
 	}
-	for index := uint64(7); index < 20; index++ {
+	for index := uint64(20); index < 33; index++ {
 		entry := mustEncode(t, benchAllocate(int(index)), benchTree(), quota.Release{ID: "root"})
 		applyData(f, index, entry)
 		applyData(g, index, entry)
@@ -313,7 +314,7 @@ func TestPersistCancels(t *testing.T) {
 // more than the digest is tried, what is restored is sound and its own snapshot restores to the same.
 func FuzzRestoreSnapshot(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, name := range []string{"snapshot-v1.bin", "snapshot-v2.bin"} {
+	for _, name := range []string{"snapshot-v1.bin", "snapshot-v2.bin", "snapshot-v3.bin"} {
 		seed := readGolden(f, name)
 		f.Add(seed, false)
 		f.Add(bodyOf(seed), true)
@@ -374,6 +375,7 @@ func sealed(body []byte) []byte {
 func TestUnknownFieldsInRecords(t *testing.T) {
 	t.Run("first format", func(t *testing.T) { unknownFieldsInRecords(t, sampleFSM(t)) })
 	t.Run("second format", func(t *testing.T) { unknownFieldsInRecords(t, secondFSM(t)) })
+	t.Run("third format", func(t *testing.T) { unknownFieldsInRecords(t, thirdFSM(t)) })
 }
 
 func unknownFieldsInRecords(t *testing.T, f *FSM) {

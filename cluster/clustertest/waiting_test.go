@@ -68,7 +68,7 @@ func TestTheQueueOutlivesLeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended := "first"
-		for _, next := range strings.FieldsSeq(order) {
+		for next := range strings.FieldsSeq(order) {
 			c.Must(quota.Release{ID: ended})
 			wantState(t, c.Leader(), next, quota.Held)
 			if next == "w0" { // in the middle, all of them

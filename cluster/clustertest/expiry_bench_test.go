@@ -1,0 +1,102 @@
+package clustertest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/quota"
+)
+
+// BenchmarkExpiry lets 100,000 leases end at one instant on three nodes in one process, while one caller goes on to allocate
+// and release, and reports how many log entries that takes, how long, and how long the caller had to wait at most.
+func BenchmarkExpiry(b *testing.B) {
+	const leases = 100_000
+	for _, store := range []string{"memory", "bolt"} {
+		b.Run("store="+store, func(b *testing.B) {
+			for b.Loop() {
+				c := clustertest.Start(b, 3, clustertest.WithParts(partsFor(b, store)))
+				c.Network().SetDelay(nil)
+				c.PlantTree()
+				due := plantLeasesUntil(b, c, leases, 15*time.Second)
+				leader := c.Leader()
+				for ledgerTime(b, leader) < due-200 {
+					time.Sleep(10 * time.Millisecond)
+				}
+				before := leader.Standing().LastIndex
+				calls, slowest := 0, time.Duration(0)
+				var ended time.Duration
+				for began := time.Now(); ended == 0; calls++ {
+					slowest = max(slowest, allocateAndRelease(b, leader, calls))
+					if held(b, leader) == 0 {
+						ended = time.Since(began) - 200*time.Millisecond
+					}
+				}
+				b.ReportMetric(ended.Seconds()*1000, "ms-all-ended")
+				b.ReportMetric(float64(leader.Standing().LastIndex-before)-2*float64(calls), "entries")
+				b.ReportMetric(float64(slowest)/1e6, "ms-slowest-call")
+			}
+		})
+	}
+}
+
+// plantLeasesUntil grants leases that end at one instant, which it answers.
+func plantLeasesUntil(b *testing.B, c *clustertest.Cluster, n int, in time.Duration) quota.Instant {
+	b.Helper()
+	due := ledgerTime(b, c.Leader()) + quota.Instant(in.Milliseconds())
+	for from := 0; from < n; from += 1000 {
+		var commands []quota.Command
+		for i := from; i < from+1000; i++ {
+			commands = append(commands, lease(fmt.Sprint("l", i), in))
+		}
+		outcomes, _, err := c.Leader().Propose(b.Context(), commands...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i, o := range outcomes { // now it is known when they were granted
+			left := due - o.Allocation.Info().GrantedAt
+			commands[i] = quota.Renew{ID: o.Allocation.ID(), TTL: quota.Span(left)}
+		}
+		if _, _, err = c.Leader().Propose(b.Context(), commands...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return due
+}
+
+func ledgerTime(b *testing.B, n *cluster.Node) quota.Instant {
+	b.Helper()
+	if _, err := clustertest.Propose(n, quota.Release{ID: "tick"}); err != nil {
+		b.Fatal(err)
+	}
+	_, info, err := clustertest.Used(n, cluster.ReadOptions{Stale: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return info.Now
+}
+
+func held(b *testing.B, n *cluster.Node) quota.Amount {
+	b.Helper()
+	used, _, err := clustertest.Used(n, cluster.ReadOptions{Stale: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return used
+}
+
+// allocateAndRelease is how long the longer of both took.
+func allocateAndRelease(b *testing.B, n *cluster.Node, i int) time.Duration {
+	b.Helper()
+	id, slowest := fmt.Sprint("other", i), time.Duration(0)
+	for _, command := range []quota.Command{clustertest.Take(id, 1), quota.Release{ID: id}} {
+		began := time.Now()
+		if _, err := clustertest.Propose(n, command); err != nil {
+			b.Fatal(err)
+		}
+		slowest = max(slowest, time.Since(began))
+	}
+	return slowest
+}
