@@ -22,7 +22,7 @@ type Bounds struct {
 // OtherStates is what states are called that are too many to be told apart.
 const OtherStates = "(others)"
 
-// DefaultBounds take 64 MB at the very most: 5,500 series in which something changes in every single step.
+// DefaultBounds take 101 MiB at the very most, measured with 5,500 series in which something changes in every single step.
 func DefaultBounds() Bounds { return Bounds{Nodes: 5_000, Resources: 500, States: 16} }
 
 const (
