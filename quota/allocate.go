@@ -30,7 +30,7 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 		t.rollback()
 		return Outcome{Refused: l.full()}
 	}
-	return Outcome{Decision: &decision, Allocation: l.grant(a, t)}
+	return Outcome{Decision: &decision, Allocation: l.grant(a, t, 0)}
 }
 
 // tooMany is true if the ledger already holds as many allocations as it may, but for those that give way.
@@ -46,8 +46,8 @@ func (l *Ledger) full() *Error {
 	return refuse(Full, "", "the ledger holds %d allocations, as many as it may; release some", l.bounds.Held)
 }
 
-// grant makes an admitted allocation held, and ends those that gave way.
-func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
+// grant makes an admitted allocation held, and ends those that gave way; since is when it came into the queue, 0 if it did not.
+func (l *Ledger) grant(a *Allocation, t *trial, since Instant) *Allocation {
 	l.fence++
 	if t == nil {
 		l.attach(a)
@@ -66,7 +66,7 @@ func (l *Ledger) grant(a *Allocation, t *trial) *Allocation {
 		}
 	}
 	l.due.add(a)
-	l.fact(FactGranted, a)
+	l.facts = append(l.facts, Fact{Kind: FactGranted, Allocation: a, Since: since})
 	l.took(a)
 	return a
 }

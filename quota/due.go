@@ -34,6 +34,8 @@ type dueKey struct {
 type deadline struct {
 	at Instant
 	dueKey
+	// lease is true for the end of a lease, which comes unless it is renewed.
+	lease bool
 }
 
 // before orders by time, then by kind, then by number, so that all replicas do the same first.
@@ -45,6 +47,8 @@ func (d deadline) before(other deadline) bool {
 type dueQueue struct {
 	list []deadline
 	at   map[dueKey]int
+	// leases counts those in the list.
+	leases int
 }
 
 // Len, Less, Swap, Push and Pop make it a heap.
@@ -71,6 +75,9 @@ func (q *dueQueue) Pop() any {
 	last := q.list[len(q.list)-1]
 	q.list = q.list[:len(q.list)-1]
 	delete(q.at, last.dueKey)
+	if last.lease {
+		q.leases--
+	}
 	return last
 }
 
@@ -88,7 +95,7 @@ func (d *due) set(key dueKey, at Instant) {
 		if d.queue.at == nil {
 			d.queue.at = map[dueKey]int{}
 		}
-		heap.Push(&d.queue, deadline{at, key})
+		heap.Push(&d.queue, deadline{at: at, dueKey: key})
 	}
 }
 
@@ -100,7 +107,14 @@ func (d *due) drop(key dueKey) {
 }
 
 // add notes a held allocation if it ends by itself.
-func (d *due) add(a *Allocation) { d.set(dueKey{dueAllocation, a.fence}, a.endsAt()) }
+func (d *due) add(a *Allocation) {
+	key := dueKey{dueAllocation, a.fence}
+	d.set(key, a.endsAt())
+	if i, waits := d.queue.at[key]; waits && a.state() == Held && !d.queue.list[i].lease {
+		d.queue.list[i].lease = true
+		d.queue.leases++
+	}
+}
 
 // next is what is due first.
 func (d *due) next() (deadline, bool) {
@@ -131,10 +145,13 @@ func (v View) NextDue() (Instant, bool) {
 
 // checkDue verifies that everything waits for exactly the instant that it should.
 func (l *Ledger) checkDue() error {
-	expected := 0
+	expected, leases := 0, 0
 	for fence, a := range l.held.All() {
 		if a.state() != Reserved && a.more != nil && len(a.more.displaced) > 0 {
 			return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
+		}
+		if a.state() == Held && a.lease().expires != 0 {
+			leases++
 		}
 		at := a.endsAt()
 		if at == 0 {
@@ -161,6 +178,9 @@ func (l *Ledger) checkDue() error {
 		if i, waits := l.due.queue.at[dueKey{dueWaiter, place.arrival}]; !waits || l.due.queue.list[i].at != place.endsAt() {
 			return fmt.Errorf("request %q leaves the queue at %d, but nobody waits for that", w.record.id, place.endsAt())
 		}
+	}
+	if counted := l.due.queue.leases; counted != leases {
+		return fmt.Errorf("%d leases are held, but %d are counted", leases, counted)
 	}
 	if waiting := l.due.queue.Len(); waiting != expected || len(l.due.queue.at) != expected {
 		return fmt.Errorf("%d instants are to be waited for, but %d are", expected, waiting)

@@ -187,6 +187,8 @@ type TreeUndo struct {
 // Counts are the sizes of a ledger.
 type Counts struct {
 	Trees, Nodes, Held, Ended, Waiting, Items int
+	// Leases are those of the held allocations that end unless they are renewed.
+	Leases int
 }
 
 // Fact is a change of state of one allocation, for those who watch. It is no part of the state.
@@ -194,6 +196,8 @@ type Fact struct {
 	Kind FactKind
 	// Allocation is the record after it.
 	Allocation *Allocation
+	// Since is when a request that was granted from the queue had come into it; 0 for all others.
+	Since Instant
 }
 
 // FactKind says what has happened.

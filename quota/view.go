@@ -26,6 +26,7 @@ func (v View) Counts() Counts {
 	l := v.ledger
 	return Counts{
 		Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len(), Items: l.items.Len(), Waiting: l.queue.all.length,
+		Leases: l.due.queue.leases,
 	}
 }
 

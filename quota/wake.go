@@ -145,10 +145,11 @@ func (l *Ledger) changeLine(w *waiter, key lineKey, need Amount) {
 
 // serve grants a request from the queue.
 func (l *Ledger) serve(w *waiter, a *Allocation, t *trial) {
+	since := max(1, w.record.more.waiting.since.At) // 0 is never
 	l.removeWaiter(w)
 	a.more.waiting = nil
 	a.unclaimed(l.now, w.request.keeps())
-	l.grant(a, t)
+	l.grant(a, t, since)
 }
 
 // unclaimed makes a lease end soon unless its caller comes for it.

@@ -43,6 +43,10 @@ func TestRequests(t *testing.T) {
 			Tree: "tenants", Node: "tenant-1",
 			Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
 		},
+		"activity tenants:tenant-1 --stale": &quoratev1.GetActivityRequest{
+			Tree: "tenants", Node: "tenant-1", Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
+		},
+		"activity cern --resource gpu": &quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu"},
 		"history --limit 5 --before 9": &quoratev1.ListRevisionsRequest{PageSize: 5, Before: 9},
 		"allocate --id a --at cern --amount cores=3 --at tenants:tenant-1 --amount ram=1Ki --amount servers=0 --label k=v": &quoratev1.AllocateRequest{
 			Id: "a", Mode: quoratev1.Mode_MODE_REJECT, Labels: map[string]string{"k": "v"},

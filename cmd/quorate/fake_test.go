@@ -44,6 +44,7 @@ func startFake(t *testing.T) (*fake, string) {
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(f))
 	mux.Handle(quoratev1connect.NewItemServiceHandler(f))
 	mux.Handle(quoratev1connect.NewClusterServiceHandler(f))
+	mux.Handle(quoratev1connect.NewActivityServiceHandler(f))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return f, server.URL

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quorate/quorate/activity"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/host"
 	"github.com/quorate/quorate/rpc"
@@ -26,6 +27,8 @@ type runningNode struct {
 	boskos *boskosDoor
 	url    string
 	served chan error
+	// forget ends the memory of what goes on.
+	forget func()
 }
 
 // startNode opens a node and serves its API. It returns before the node knows a leader.
@@ -81,9 +84,13 @@ func serveNode(
 	if err := watch(registerer, node); err != nil {
 		return nil, err
 	}
+	recorder, err := activity.New(activity.Config{Node: node, Logger: logger.Named("activity"), Registerer: registerer})
+	if err != nil {
+		return nil, err
+	}
 	api, err := rpc.New(rpc.Config{
 		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: page, Registerer: registerer,
-		FrontEnds: frontEnds,
+		FrontEnds: frontEnds, Activity: rpc.NewActivity(node, recorder),
 	})
 	if err != nil {
 		return nil, err
@@ -95,9 +102,24 @@ func serveNode(
 	}
 	r := &runningNode{
 		node: node, api: api, boskos: door, url: "http://" + l.api.Addr().String(), served: make(chan error, 1),
+		forget: remember(recorder),
 	}
 	go func() { r.served <- api.Serve(l.api) }()
 	return r, nil
+}
+
+// remember lets a recorder run until it is told to stop.
+func remember(recorder *activity.Recorder) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		recorder.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // wait returns nil when ctx ends, and otherwise why the node cannot go on.
@@ -119,6 +141,7 @@ func (r *runningNode) wait(ctx context.Context) error {
 // node, and the API last, so that callers are told where to go until the end.
 func (r *runningNode) stop(ctx context.Context) error {
 	r.api.Drain()
+	r.forget()
 	err := r.boskos.close(ctx)
 	err = errors.Join(err, r.node.Shutdown(ctx))
 	err = errors.Join(err, r.api.Shutdown(ctx))

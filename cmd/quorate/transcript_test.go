@@ -42,6 +42,15 @@ func TestTranscripts(t *testing.T) {
 			"usage tenants:tenant-1",
 			"usage nowhere",
 		},
+		"activity": {
+			"activity cern:atlas/physics",
+			"activity cern --last 10m",
+			"activity cern --last 5m -o json",
+			"activity cern --resource gpu --last 10m",
+			"activity nowhere",
+			"activity cern:atlas --resource gpu",
+			"activity cern --last 25h",
+		},
 		"allocations": {
 			"allocate --id job-1 --at cern:atlas/physics/simulation --amount cores=5",
 			"allocate --id again --at cern:atlas/physics/simulation --amount cores=5",

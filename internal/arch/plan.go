@@ -20,13 +20,14 @@ var plan = map[string]string{
 	"web":      "",
 	"fsm":      "quota gen",
 	"cluster":  "fsm quota",
-	"rpc":      "cluster quota gen",
+	"activity": "cluster quota",
+	"rpc":      "activity cluster quota gen",
 	"client":   "gen",
 	"manifest": "gen",
 	"compat":   "gen",
 	"chaos":    "client gen quota",
 	"examples": "",
-	"cmd":      "rpc cluster fsm quota gen client manifest compat web examples",
+	"cmd":      "rpc activity cluster fsm quota gen client manifest compat web examples",
 }
 
 // workshop is the room of tests about the code itself. It ships nowhere, so it may look at everything, and nobody may

@@ -32,7 +32,7 @@ type GetActivityRequest struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// An itemized resource of the tree instead; then node must be empty.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// How fresh the answer must be: stale is all that there is, and the default.
+	// How fresh the answer must be: stale is all that there is, and the default; linearizable is invalid.
 	Read          *ReadOptions `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -96,24 +96,25 @@ func (x *GetActivityRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-// ActivityStep is five minutes.
+// ActivityStep is five minutes. What is held, waits or is in a state at its end is known as of the last sample in it, which
+// is at most ten seconds older, and in the present step at most one.
 type ActivityStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Wall-clock time of its beginning on the server.
 	From *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
-	// Allocations held at the end of the step.
+	// Claims held at the end of the step.
 	Held int64 `protobuf:"varint,2,opt,name=held,proto3" json:"held,omitempty"`
-	// Requests that waited at the end of the step.
+	// Claims of requests that waited at the end of the step.
 	Waiting int64 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Grants during the step.
 	Granted int64 `protobuf:"varint,4,opt,name=granted,proto3" json:"granted,omitempty"`
-	// Allocations that were released during the step.
+	// Releases during the step.
 	Released int64 `protobuf:"varint,5,opt,name=released,proto3" json:"released,omitempty"`
-	// Allocations that expired or were preempted during the step.
+	// Expiries and preemptions during the step.
 	Lost int64 `protobuf:"varint,6,opt,name=lost,proto3" json:"lost,omitempty"`
 	// The longest wait, in milliseconds, of those granted during the step.
 	LongestWaitMs int64 `protobuf:"varint,7,opt,name=longest_wait_ms,json=longestWaitMs,proto3" json:"longest_wait_ms,omitempty"`
-	// For items: how many were in each state at the end of the step.
+	// For items: how many were in each state at the end of the step. Beyond 16 states the rarest count together as "(others)".
 	States        map[string]int64 `protobuf:"bytes,8,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -208,7 +209,7 @@ func (x *ActivityStep) GetStates() map[string]int64 {
 // GetActivityResponse is a series.
 type GetActivityResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Oldest first; the last one is still going on. Steps without a change are there as well.
+	// At most 288, oldest first; the last one is still going on. Steps without a change are there as well.
 	Steps []*ActivityStep `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
 	// Where in the log the server is.
 	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`

@@ -1,0 +1,79 @@
+package activity
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+)
+
+// BenchmarkFact is what the recorder does for a grant or a release four levels deep.
+func BenchmarkFact(b *testing.B) {
+	s := newScene(b, Bounds{})
+	s.do(b, quota.ApplyTrees{Trees: []quota.TreeSpec{{
+		Name: "deep", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{{}, {Path: "a"}, {Path: "a/b"}, {Path: "a/b/c"}, {Path: "a/b/c/d"}},
+	}}})
+	request := want("one", "a/b/c/d")
+	request.Claims[0].Tree = "deep"
+	s.do(b, request, quota.Release{ID: "one"})
+	news := s.news[len(s.news)-2:]
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		s.Recorder.mu.Lock()
+		s.take(news[i%2], 1)
+		s.Recorder.mu.Unlock()
+	}
+}
+
+// BenchmarkSample reads a large ledger: 20,000 nodes that hold something, and 50,000 requests that wait. The ledger waits
+// for a page at most, and not for the whole.
+func BenchmarkSample(b *testing.B) {
+	s := newScene(b, Bounds{})
+	spec := quota.TreeSpec{Name: "large", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}}
+	spec.Nodes = []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 19_999}}}}}
+	for i := range 100 {
+		spec.Nodes = append(spec.Nodes, quota.NodeSpec{Path: fmt.Sprintf("team-%03d", i)})
+	}
+	for i := range 19_899 {
+		spec.Nodes = append(spec.Nodes, quota.NodeSpec{Path: fmt.Sprintf("team-%03d/user-%05d", i%100, i)})
+	}
+	s.do(b, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
+	at := func(id string, node int) quota.Allocate {
+		r := want(id, spec.Nodes[node].Path)
+		r.Claims[0].Tree = "large"
+		return r
+	}
+	for i := range 19_999 {
+		s.do(b, at(fmt.Sprint("held-", i), 1+i%19_998))
+	}
+	for i := range 50_000 {
+		r := at(fmt.Sprint("waiting-", i), 1+i%19_998)
+		r.Mode = quota.Wait
+		s.do(b, r)
+	}
+	view := s.ledger.View()
+	b.Run("page of the queue", func(b *testing.B) {
+		for b.Loop() {
+			view.WaitingClaims(nil, countsAtOnce)
+		}
+	})
+	b.Run("page of nodes", func(b *testing.B) {
+		for b.Loop() {
+			if _, refused := view.HeldClaims("large", true, "team-050", countsAtOnce); refused != nil {
+				b.Fatal(refused)
+			}
+		}
+	})
+	b.Run("whole", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := s.refresh(b.Context(), 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+var _ Node = (*cluster.Node)(nil)

@@ -1,0 +1,193 @@
+package activity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+)
+
+// fakeNode is a node without a log: a real ledger, and a feed of everything that it did.
+type fakeNode struct {
+	mu      sync.Mutex
+	ledger  *quota.Ledger
+	at      quota.Instant
+	index   uint64
+	news    []cluster.News
+	changed chan struct{}
+	// forgotten is the last position that the feed does not remember.
+	forgotten cluster.Position
+	// reads counts looks at the ledger; failing is what they fail with.
+	reads   int
+	failing error
+}
+
+func newFakeNode() *fakeNode {
+	return &fakeNode{ledger: quota.New(quota.DefaultBounds()), at: 1000, changed: make(chan struct{})}
+}
+
+func (n *fakeNode) News(after cluster.Position, most int) (cluster.Bulletin, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if after.Compare(n.forgotten) < 0 {
+		return cluster.Bulletin{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
+	}
+	from := slices.IndexFunc(n.news, func(x cluster.News) bool { return x.Compare(after) > 0 })
+	if from < 0 {
+		from = len(n.news)
+	}
+	to := min(len(n.news), from+most)
+	b := cluster.Bulletin{News: slices.Clone(n.news[from:to]), Next: cluster.After(n.index), Behind: len(n.news) - to, Changed: n.changed}
+	if b.Behind > 0 {
+		b.Next = b.News[len(b.News)-1].Position
+	}
+	return b, nil
+}
+
+func (n *fakeNode) Read(_ context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.failing != nil {
+		return cluster.ReadInfo{}, n.failing
+	}
+	n.reads++
+	fn(n.ledger.View())
+	return cluster.ReadInfo{Index: n.index, Now: n.at, Stale: o.Stale}, nil
+}
+
+// do carries commands out in one entry.
+func (n *fakeNode) do(t testing.TB, commands ...quota.Command) {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.index++
+	number := uint32(0)
+	for _, c := range commands {
+		out := n.ledger.Apply(quota.Stamp{At: n.at}, c)
+		if out.Refused != nil {
+			t.Fatal(out.Refused)
+		}
+		for _, fact := range n.ledger.TakeFacts() {
+			number++
+			n.news = append(n.news, cluster.News{Position: cluster.Position{Index: n.index, Number: number}, Fact: fact, At: out.Now})
+		}
+	}
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// forget makes the feed begin anew, as a snapshot does.
+func (n *fakeNode) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.news, n.forgotten = nil, cluster.After(n.index)
+}
+
+func (n *fakeNode) pass(d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.at += quota.Instant(d.Milliseconds())
+}
+
+// clock is a wall clock that stands until it is set.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+var morning = time.Date(2026, 11, 20, 8, 2, 0, 0, time.UTC)
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// scene is a recorder with its node and clock, in which tree t has 2 cores, all of which the node a/b may hold.
+type scene struct {
+	*Recorder
+	*fakeNode
+
+	wall     *clock
+	registry *prometheus.Registry
+}
+
+func newScene(t testing.TB, bounds Bounds) *scene {
+	t.Helper()
+	s := &scene{fakeNode: newFakeNode(), wall: &clock{at: morning}, registry: prometheus.NewRegistry()}
+	r, err := New(Config{Node: s.fakeNode, Logger: hclog.NewNullLogger(), Registerer: s.registry, Now: s.wall.now, Bounds: bounds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Recorder = r
+	s.do(t, quota.ApplyTrees{Trees: []quota.TreeSpec{{
+		Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 2}}}}, {Path: "a"}, {Path: "a/b"}, {Path: "c"}},
+	}}})
+	if !r.begin(t.Context(), cluster.ReadOptions{}) {
+		t.Fatal("it does not begin")
+	}
+	return s
+}
+
+// tick records what there is, as Run does all the time, and lets time pass on the wall and in the ledger.
+func (s *scene) tick(t testing.TB, d time.Duration) {
+	t.Helper()
+	if _, err := s.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.refresh(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.wall.add(d)
+	s.pass(d)
+}
+
+func want(id, node string) quota.Allocate {
+	return quota.Allocate{ID: id, Claims: []quota.Claim{{Tree: "t", Node: node, Amounts: quota.Vector{{Resource: "cores", Amount: 1}}}}}
+}
+
+func lease(id, node string, ttl quota.Span) quota.Allocate {
+	a := want(id, node)
+	a.TTL = ttl
+	return a
+}
+
+func waiting(id, node string) quota.Allocate {
+	a := want(id, node)
+	a.Mode = quota.Wait
+	return a
+}
+
+// series reads one as words, a step a line, or an error.
+func (s *scene) series(t testing.TB, key Key) string {
+	t.Helper()
+	steps, _, err := s.Series(t.Context(), key, 0)
+	if err != nil {
+		return err.Error()
+	}
+	text := ""
+	for _, step := range steps {
+		text += fmt.Sprintf("%s held %d waiting %d granted %d released %d lost %d longest %d", step.From.Format("15:04"), step.Held, step.Waiting,
+			step.Granted, step.Released, step.Lost, step.LongestWait)
+		for _, c := range step.States {
+			text += fmt.Sprintf(" %s=%d", c.Name, c.Count)
+		}
+		text += "\n"
+	}
+	return text
+}

@@ -1,0 +1,60 @@
+package activity
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// gauges show the last sample. The page costs what is on it, never a look at the ledger.
+type gauges struct{ recorder *Recorder }
+
+var (
+	heldGauge           = gauge("quorate_held_allocations", "Allocations that are held.")
+	leasesGauge         = gauge("quorate_leases", "Those of the held allocations that end unless they are renewed.")
+	waitingGauge        = gauge("quorate_waiting_requests", "Requests that wait.")
+	heldClaimsGauge     = gauge("quorate_held_claims", "Claims that are held, by tree.", "tree")
+	waitingClaimsGauge  = gauge("quorate_waiting_claims", "Claims of requests that wait, by tree.", "tree")
+	itemsGauge          = gauge("quorate_items", "Items by tree, resource and state.", "tree", "resource", "state")
+	activitySeriesGauge = gauge("quorate_activity_series", "Nodes and itemized resources whose last 24 hours are remembered.")
+)
+
+func gauge(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// Describe names all of them.
+func (g gauges) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		heldGauge, leasesGauge, waitingGauge, heldClaimsGauge, waitingClaimsGauge, itemsGauge, activitySeriesGauge,
+	} {
+		to <- d
+	}
+}
+
+// Collect shows nothing until there is a sample.
+func (g gauges) Collect(to chan<- prometheus.Metric) {
+	s, series, sampled := g.recorder.stands()
+	if !sampled {
+		return
+	}
+	show := func(d *prometheus.Desc, value int, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
+	}
+	show(heldGauge, s.counts.Held)
+	show(leasesGauge, s.counts.Leases)
+	show(waitingGauge, s.counts.Waiting)
+	show(activitySeriesGauge, series)
+	for _, t := range s.trees {
+		show(heldClaimsGauge, t.held, t.name)
+		show(waitingClaimsGauge, t.waiting, t.name)
+	}
+	for _, i := range s.items {
+		for _, state := range i.States {
+			show(itemsGauge, state.Count, i.Tree, i.Resource, state.Name)
+		}
+	}
+}
+
+// stands answers the last sample, which is never changed in place, and the number of series.
+func (r *Recorder) stands() (s standing, series int, sampled bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.standing, len(r.nodes.byKey) + len(r.resources.byKey), r.samples > 0
+}

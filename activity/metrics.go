@@ -1,0 +1,110 @@
+package activity
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+)
+
+// metrics count what happens, by tree. Nothing has a label for nodes, users or allocations: callers can make as many of
+// those as they like, and a metrics page must not grow with them (docs/adr/0034).
+type metrics struct {
+	grants, ends      *prometheus.CounterVec
+	leases, waits     *prometheus.HistogramVec
+	revocations, gaps prometheus.Counter
+	// met are the trees that something was counted for.
+	met map[string]bool
+}
+
+// spans are the upper ends of buckets in seconds: one second to a week.
+var spans = []float64{1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600, 24 * 3600, 3 * 24 * 3600, 7 * 24 * 3600}
+
+func newMetrics() *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: spans}, []string{"tree"})
+	}
+	return &metrics{
+		grants: counter("quorate_grants_total", "Allocations granted, by tree and by where from: at once on request, or later from the queue.", "tree", "from"),
+		ends:   counter("quorate_ends_total", "Allocations and waiting requests that ended, by tree and how.", "tree", "kind"),
+		revocations: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quorate_revocations_total", Help: "Leases that were told to give way.",
+		}),
+		leases: histogram("quorate_lease_duration_seconds", "Time from the grant of a lease to its end, renewals included, by tree."),
+		waits:  histogram("quorate_wait_duration_seconds", "Time in the queue of requests that were granted from it, by tree."),
+		gaps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quorate_activity_gaps_total", Help: "Times that something went on unrecorded: this node got a snapshot instead, or was too slow.",
+		}),
+		met: map[string]bool{},
+	}
+}
+
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.grants, m.ends, m.revocations, m.leases, m.waits, m.gaps}
+}
+
+// observe counts a fact, once for each tree of the allocation.
+func (m *metrics) observe(n cluster.News, a quota.AllocationInfo) {
+	if n.Kind == quota.FactRevoked {
+		m.revocations.Inc()
+	}
+	for i, c := range a.Claims {
+		if !hasTree(a.Claims[:i], c.Tree) {
+			m.met[c.Tree] = true
+			m.observeIn(c.Tree, n, a)
+		}
+	}
+}
+
+func hasTree(claims []quota.ClaimInfo, tree string) bool {
+	for _, c := range claims {
+		if c.Tree == tree {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *metrics) observeIn(tree string, n cluster.News, a quota.AllocationInfo) {
+	switch n.Kind {
+	case quota.FactGranted:
+		from := "request"
+		if n.Since != 0 {
+			from = "queue"
+			m.waits.WithLabelValues(tree).Observe(seconds(n.At - n.Since))
+		}
+		m.grants.WithLabelValues(tree, from).Inc()
+	case quota.FactEnded:
+		m.ends.WithLabelValues(tree, endWords[a.State]).Inc()
+		if a.TTL > 0 && a.Fence != 0 && a.ReservedUntil == 0 {
+			m.leases.WithLabelValues(tree).Observe(seconds(a.EndedAt - a.GrantedAt))
+		}
+	case quota.FactWaiting, quota.FactConfirmed, quota.FactRevoked, quota.FactRestored, quota.FactShrunk:
+	}
+}
+
+// endWords are the words for states that are ends.
+var endWords = map[quota.State]string{
+	quota.Released: "released", quota.Expired: "expired", quota.WasPreempted: "preempted", quota.Cancelled: "cancelled",
+	quota.TimedOut: "timed_out", quota.Abandoned: "abandoned",
+}
+
+func seconds(ms quota.Instant) float64 { return float64(ms) / 1000 }
+
+// keep forgets trees that are there no more.
+func (m *metrics) keep(there func(tree string) bool) {
+	for tree := range m.met {
+		if there(tree) {
+			continue
+		}
+		for _, vector := range []interface {
+			DeletePartialMatch(labels prometheus.Labels) int
+		}{m.grants, m.ends, m.leases, m.waits} {
+			vector.DeletePartialMatch(prometheus.Labels{"tree": tree})
+		}
+		delete(m.met, tree)
+	}
+}

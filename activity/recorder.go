@@ -1,0 +1,205 @@
+package activity
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+)
+
+// Node is what this room needs of the node below it; [cluster.Node] is one.
+type Node interface {
+	// News are facts behind a position of the log.
+	News(after cluster.Position, most int) (cluster.Bulletin, error)
+	// Read lends the state to a function, as fresh as the options ask.
+	Read(ctx context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error)
+}
+
+// Config is what a Recorder needs. All fields but Now and Bounds are required.
+type Config struct {
+	Node       Node
+	Logger     hclog.Logger
+	Registerer prometheus.Registerer
+	// Now is the wall clock; nil for that of this machine.
+	Now func() time.Time
+	// Bounds are the default ones if they are zero.
+	Bounds Bounds
+}
+
+// Recorder follows a node and remembers. It is safe for concurrent use.
+type Recorder struct {
+	node    Node
+	log     hclog.Logger
+	now     func() time.Time
+	bounds  Bounds
+	metrics *metrics
+
+	sampling sync.Mutex // held by whoever takes a sample
+
+	mu sync.Mutex // protects the fields below
+	// begun is false until the node has caught up with its cluster: what it does until then happened long ago.
+	begun            bool
+	position         cluster.Position
+	nodes, resources *shelf
+	samples          uint64
+	sampledAt        time.Time
+	standing         standing
+}
+
+// New makes a recorder, whose Run does the work.
+func New(c Config) (*Recorder, error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Bounds == (Bounds{}) {
+		c.Bounds = DefaultBounds()
+	}
+	r := &Recorder{
+		node: c.Node, log: c.Logger, now: c.Now, bounds: c.Bounds, metrics: newMetrics(),
+		nodes: newShelf(c.Bounds.Nodes), resources: newShelf(c.Bounds.Resources),
+	}
+	for _, collector := range append(r.metrics.all(), gauges{r}) {
+		if err := c.Registerer.Register(collector); err != nil {
+			return nil, fmt.Errorf("registering the metrics of the activity: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// Run follows the node until ctx ends.
+func (r *Recorder) Run(ctx context.Context) {
+	for ctx.Err() == nil && !r.begin(ctx, cluster.ReadOptions{}) {
+		pause(ctx, retryAfter)
+	}
+	for ctx.Err() == nil {
+		changed, err := r.follow(ctx)
+		if err == nil {
+			err = r.refresh(ctx, sampleEvery)
+		}
+		if err != nil {
+			pause(ctx, retryAfter)
+			continue
+		}
+		await(ctx, changed, sampleEvery)
+		pause(ctx, gatherFor)
+	}
+}
+
+// begin looks where the log is and goes on from there.
+func (r *Recorder) begin(ctx context.Context, o cluster.ReadOptions) bool {
+	info, err := r.node.Read(ctx, o, func(quota.View) {})
+	if err != nil {
+		r.log.Debug("what goes on cannot be recorded yet", "error", err)
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun, r.position = true, cluster.After(info.Index)
+	return true
+}
+
+// follow takes all news that there are; changed is closed when there are more. If the feed does not remember what comes
+// next, because a snapshot took its place or the recorder was too slow, it goes on from now.
+func (r *Recorder) follow(ctx context.Context) (changed <-chan struct{}, err error) {
+	changed, err = r.takeAll()
+	if cluster.ReasonOf(err) != cluster.Forgotten {
+		return changed, err
+	}
+	r.metrics.gaps.Inc()
+	r.log.Warn("some of what went on is not recorded: it is not remembered any more", "error", err)
+	r.begin(ctx, cluster.ReadOptions{Stale: true})
+	return r.takeAll()
+}
+
+func (r *Recorder) takeAll() (changed <-chan struct{}, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		b, err := r.node.News(r.position, newsAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		now := stepAt(r.now())
+		for _, n := range b.News {
+			r.take(n, now)
+		}
+		if r.position = b.Next; b.Behind == 0 {
+			return b.Changed, nil
+		}
+	}
+}
+
+// Series is what is remembered of a node or resource up to now, the oldest step first, not before a log index is applied
+// here. NotFound if nothing is: nothing has happened there that this server has seen, or too much elsewhere since. Other
+// errors are the node's.
+func (r *Recorder) Series(ctx context.Context, key Key, minIndex uint64) ([]Step, cluster.ReadInfo, error) {
+	info, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: minIndex}, func(quota.View) {})
+	if err != nil {
+		return nil, info, err
+	}
+	if err := r.catchUp(ctx); err != nil {
+		return nil, info, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.shelf(key).find(key)
+	if s == nil {
+		return nil, info, unseen(key)
+	}
+	return s.steps(stepAt(r.now())), info, nil
+}
+
+// catchUp makes the series show what there is now.
+func (r *Recorder) catchUp(ctx context.Context) error {
+	if !r.hasBegun() {
+		return &cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: "this server has not found a leader since its start, so it has " +
+			"recorded nothing; try again, or ask another one"}
+	}
+	if _, err := r.follow(ctx); err != nil {
+		return err
+	}
+	return r.refresh(ctx, freshFor)
+}
+
+func (r *Recorder) hasBegun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begun
+}
+
+// shelf is where the series of a key is.
+func (r *Recorder) shelf(key Key) *shelf {
+	if key.Resource != "" {
+		return r.resources
+	}
+	return r.nodes
+}
+
+func unseen(key Key) *quota.Error {
+	place, field := quota.Place(key.Tree, key.Node), "node"
+	if key.Resource != "" {
+		place, field = fmt.Sprintf("resource %s of %s", key.Resource, key.Tree), "resource"
+	}
+	return &quota.Error{Kind: quota.NotFound, Field: field, Text: fmt.Sprintf(
+		"this server has seen nothing happen to %s since its start, or much more elsewhere; check the name, or ask another server", place)}
+}
+
+// pause waits for a while, at most until ctx ends.
+func pause(ctx context.Context, d time.Duration) { await(ctx, nil, d) }
+
+// await waits until a channel is closed, at most for a while or until ctx ends.
+func await(ctx context.Context, changed <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-timer.C:
+	}
+}

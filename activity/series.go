@@ -1,0 +1,92 @@
+package activity
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// Key names a series: a node of a tree, or one of its itemized resources; then Node is empty.
+type Key struct{ Tree, Node, Resource string }
+
+// Step is five minutes of a series. Counts are of claims: an allocation that has several in the subtree of a node counts for
+// each.
+type Step struct {
+	From time.Time
+	// Held and Waiting are as of the last sample in the step.
+	Held, Waiting int
+	// Granted, Released and Lost are those of the step; lost are those that expired or were preempted.
+	Granted, Released, Lost int
+	// LongestWait is that of those granted from the queue in the step.
+	LongestWait quota.Span
+	// States count items, as of the last sample in the step, by name.
+	States []quota.NamedCount
+}
+
+// counts are what a step says in numbers, as small as they can be: there are many of them.
+type counts struct {
+	held, waiting, granted, released, lost uint32
+	// longest is in milliseconds, like all spans; nobody waits for 49 days.
+	longest uint32
+}
+
+func (c counts) carry() counts { return counts{held: c.held, waiting: c.waiting} }
+
+// add counts what a fact has changed.
+func (c *counts) add(change counts) {
+	c.granted += change.granted
+	c.released += change.released
+	c.lost += change.lost
+	c.longest = max(c.longest, change.longest)
+}
+
+// states are items by state. They are replaced, never changed.
+type states []quota.NamedCount
+
+func (s states) carry() states { return s }
+
+// series is what is remembered of a node or a resource.
+type series struct {
+	key    Key
+	begun  number
+	counts timeline[counts]
+	states timeline[states]
+	// sample is the number of the last sample that has met the series, with what it has found.
+	sample        uint64
+	held, waiting uint32
+}
+
+// at is the present step, to be changed.
+func (s *series) at(n number) *counts {
+	s.begun = min(s.begun, n) // the clock may have been set back
+	return s.counts.at(n)
+}
+
+// stand notes how things stand; only a change takes room.
+func (s *series) stand(n number, held, waiting uint32) {
+	if last := s.counts.last(); last.held != held || last.waiting != waiting {
+		now := s.at(n)
+		now.held, now.waiting = held, waiting
+	}
+}
+
+// standStates does the same for items.
+func (s *series) standStates(n number, now states) {
+	if !slices.Equal(s.states.last(), now) {
+		*s.states.at(n) = now
+	}
+}
+
+// steps are those up to the present one, the oldest first.
+func (s *series) steps(to number) []Step {
+	from := min(to, max(s.begun, to.firstShown()))
+	list, states := make([]Step, 0, to-from+1), s.states.values(from, to)
+	for i, c := range s.counts.values(from, to) {
+		list = append(list, Step{
+			From: (from + number(i)).begins(), Held: int(c.held), Waiting: int(c.waiting), //nolint:gosec // at most 288
+			Granted: int(c.granted), Released: int(c.released), Lost: int(c.lost), LongestWait: quota.Span(c.longest), States: states[i],
+		})
+	}
+	return list
+}

@@ -1,0 +1,195 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// busyTree has two cores and two machines with names, and a warm node where the tests see that all servers look.
+func busyTree() *quoratev1.Tree {
+	cores := map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: 2}}}
+	return &quoratev1.Tree{
+		Name: "busy", Nodes: []*quoratev1.Node{{Path: "team", Limits: cores}, {Path: "team/ci"}, {Path: "warm"}},
+		Resources: []*quoratev1.Resource{
+			{Name: "cores"}, {Name: "machine", Unit: quoratev1.Unit_UNIT_ITEMS, Items: &quoratev1.ItemSpec{Names: []string{"m1", "m2"}}},
+		},
+	}
+}
+
+func busyRequest(id, node string) *quoratev1.AllocateRequest {
+	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "busy", Node: node, Amounts: map[string]int64{"cores": 1}}}}
+}
+
+// beBusy grants, lets wait, lets expire and releases: one lease expires, whereupon one who waits gets its room. It answers
+// the log index of the end of it.
+func (f serverFlags) beBusy(t *testing.T) uint64 {
+	t.Helper()
+	lease := busyRequest("lease", "team/ci")
+	lease.TtlMs = 1500
+	lease.Claims[0].Items = []*quoratev1.ItemPick{{Resource: "machine", Count: 1}}
+	waits := busyRequest("waits", "team/ci")
+	waits.Mode, waits.PollMs = quoratev1.Mode_MODE_WAIT, 30_000
+	for _, r := range []*quoratev1.AllocateRequest{lease, busyRequest("held", "team"), waits} {
+		granted, err := f.allocations().Allocate(t.Context(), r)
+		if err != nil || granted.GetFence() == 0 {
+			t.Fatalf("%s: %v, %v", r.GetId(), granted, err)
+		}
+	}
+	released, err := f.allocations().Release(t.Context(), &quoratev1.ReleaseRequest{Id: "held"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return released.GetIndex()
+}
+
+// activity is that of a node or resource as one server has seen it, up to a log index at least.
+func (f serverFlags) activity(t *testing.T, node, resource string, index uint64) ([]*quoratev1.ActivityStep, error) {
+	t.Helper()
+	client := quoratev1connect.NewActivityServiceClient(fresh, f.url())
+	answer, err := client.GetActivity(t.Context(), &quoratev1.GetActivityRequest{
+		Tree: "busy", Node: node, Resource: resource, Read: &quoratev1.ReadOptions{MinIndex: index},
+	})
+	if err == nil && answer.GetRead().GetServedBy() != f.id {
+		t.Errorf("%s was asked, %s answered", f.id, answer.GetRead().GetServedBy())
+	}
+	return answer.GetSteps(), err
+}
+
+// sum adds up what happened in all steps; how things stand is that of the last one.
+func sum(steps []*quoratev1.ActivityStep) *quoratev1.ActivityStep {
+	all := &quoratev1.ActivityStep{}
+	for _, step := range steps {
+		all.Granted, all.Released, all.Lost = all.GetGranted()+step.GetGranted(), all.GetReleased()+step.GetReleased(), all.GetLost()+step.GetLost()
+		all.Held, all.Waiting, all.States = step.GetHeld(), step.GetWaiting(), step.GetStates()
+		all.LongestWaitMs = max(all.GetLongestWaitMs(), step.GetLongestWaitMs())
+	}
+	return all
+}
+
+// await asks until a server says something.
+func await(t *testing.T, what string, says func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !says(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v: %s", patience, what)
+		}
+	}
+}
+
+// TestEveryServerSeesWhatGoesOn, not only the leader, and reports it.
+func TestEveryServerSeesWhatGoesOn(t *testing.T) {
+	t.Parallel()
+	flags := trio(t)
+	var servers []*process
+	for _, f := range flags {
+		servers = append(servers, start(t, f.args()...))
+	}
+	for i, f := range flags {
+		awaitReady(t, servers[i], f)
+	}
+	if _, err := flags[0].trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := flags[0].allocations().Allocate(t.Context(), busyRequest("warm", "warm")); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range flags {
+		await(t, f.id+" does not look", func() bool {
+			_, err := f.activity(t, "warm", "", 0)
+			return err == nil
+		})
+	}
+	index := flags[1].beBusy(t)
+	for _, f := range flags {
+		f.hasSeenIt(t, index)
+	}
+	if _, err := flags[2].activity(t, "nowhere", "", 0); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("a node that is not there: %v", err)
+	}
+	for _, p := range servers {
+		p.stop(t)
+	}
+}
+
+func (f serverFlags) hasSeenIt(t *testing.T, index uint64) {
+	t.Helper()
+	var ci *quoratev1.ActivityStep
+	await(t, f.id+" has not seen it", func() bool {
+		steps, err := f.activity(t, "team/ci", "", index)
+		if err != nil {
+			return false
+		}
+		ci = sum(steps)
+		return ci.GetGranted() == 2 && ci.GetHeld() == 1 && ci.GetWaiting() == 0
+	})
+	if ci.GetLost() != 1 || ci.GetReleased() != 0 || ci.GetLongestWaitMs() < 500 || ci.GetLongestWaitMs() > patience.Milliseconds() {
+		t.Errorf("%s says %v", f.id, ci)
+	}
+	team, err := f.activity(t, "team", "", index)
+	if all := sum(team); err != nil || all.GetGranted() != 3 || all.GetReleased() != 1 {
+		t.Errorf("%s says %v of the team, %v", f.id, all, err)
+	}
+	machines, err := f.activity(t, "", "machine", index)
+	if all := sum(machines); err != nil || all.GetGranted() != 1 || all.GetLost() != 1 || all.GetHeld() != 0 || all.GetStates()["free"] != 2 {
+		t.Errorf("%s says %v of the machines, %v", f.id, all, err)
+	}
+	await(t, f.id+" does not report it", func() bool {
+		_, page := get(t, f.url()+"/metrics")
+		for _, line := range []string{
+			`quorate_grants_total{from="queue",tree="busy"} 1`, `quorate_ends_total{kind="expired",tree="busy"} 1`,
+			`quorate_ends_total{kind="released",tree="busy"} 1`, `quorate_lease_duration_seconds_count{tree="busy"} 1`,
+			`quorate_wait_duration_seconds_count{tree="busy"} 1`, `quorate_held_claims{tree="busy"} 2`,
+			`quorate_items{resource="machine",state="free",tree="busy"} 2`,
+		} {
+			if !strings.Contains(page, "\n"+line+"\n") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestThePageOfMetrics lists exactly the metrics of ours that a server has, with their types.
+func TestThePageOfMetrics(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := pairs(regexp.MustCompile("(?m)^\\| `(quorate_[a-z_]+)` \\| (\\w+) \\|"), string(text))
+	f := alone(t)
+	server := serve(t, f)
+	if _, err := f.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
+		t.Fatal(err)
+	}
+	f.beBusy(t)
+	var found map[string]string
+	await(t, "the page of the server lacks something that the document lists", func() bool {
+		_, page := get(t, f.url()+"/metrics")
+		found = pairs(regexp.MustCompile(`(?m)^# TYPE (quorate_[a-z_]+) (\w+)$`), page)
+		return len(found) >= len(listed)
+	})
+	if diff := cmp.Diff(listed, found); diff != "" {
+		t.Errorf("docs/metrics.md (-), the server (+):\n%s", diff)
+	}
+	server.stop(t)
+}
+
+// pairs finds the two groups of an expression everywhere in a text.
+func pairs(expression *regexp.Regexp, text string) map[string]string {
+	found := map[string]string{}
+	for _, match := range expression.FindAllStringSubmatch(text, -1) {
+		found[match[1]] = match[2]
+	}
+	return found
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// GetActivity has 13 steps, in the last three of which something happened.
+func (f *fake) GetActivity(_ context.Context, r *quoratev1.GetActivityRequest) (*quoratev1.GetActivityResponse, error) {
+	f.keep(r)
+	if r.GetTree() == "nowhere" {
+		return nil, fail(connect.CodeNotFound, "this server has seen nothing happen to %s since its start", r.GetTree())
+	}
+	answer := &quoratev1.GetActivityResponse{Read: readInfo(&quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE})}
+	for i := range 13 {
+		answer.Steps = append(answer.Steps, &quoratev1.ActivityStep{From: timestamppb.New(someDay.AsTime().Add(time.Duration(i) * 5 * time.Minute))})
+	}
+	busy := answer.GetSteps()[10:]
+	for _, step := range busy {
+		step.Held = 2
+	}
+	busy[0].Granted, busy[0].Waiting = 2, 1
+	busy[1].Granted, busy[1].Released, busy[1].LongestWaitMs = 1, 1, 192_500
+	busy[2].Lost, busy[2].Held = 1, 1
+	if r.GetResource() != "" {
+		busy[1].States = map[string]int64{"leased": 2, "free": 10}
+		busy[2].States = map[string]int64{"leased": 1, "free": 10, "dirty": 1}
+	}
+	return answer, nil
+}
