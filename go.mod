@@ -34,6 +34,7 @@ require (
 	buf.build/go/protovalidate v1.4.0
 	github.com/knadh/koanf/providers/confmap v1.0.0
 	github.com/spf13/pflag v1.0.10
+	golang.org/x/sys v0.48.0
 )
 
 require (
@@ -68,7 +69,6 @@ require (
 	golang.org/x/exp v0.0.0-20260820142414-ca536658362e // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/net v0.59.0 // indirect
-	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/tools v0.49.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260819154853-08b0e4226688 // indirect

@@ -10,6 +10,8 @@
 //	if decision, denied := client.DecisionOf(err); denied {
 //		// decision.Violations says every limit in the way
 //	}
+//
+// Acquire waits for a lease and renews it for as long as it is needed; Watch follows what happens to allocations.
 package client
 
 import (
@@ -23,7 +25,8 @@ import (
 // maxResponse bounds the bytes of one answer; the largest that a server sends are pages of a thousand records.
 const maxResponse = 64 << 20
 
-// Client reaches the services of one cluster. It is safe for concurrent use and needs no closing.
+// Client reaches the services of one cluster. It is safe for concurrent use and needs no closing; it has goroutines
+// (two at most) only while there are leases to renew.
 //
 // Calls answer *connect.Error as the server sent it, wrapped when several attempts were made: use connect.CodeOf and
 // DecisionOf on it, never its text.
@@ -32,8 +35,16 @@ type Client struct {
 	Trees quoratev1connect.TreeServiceClient
 	// Allocations grants, releases and shows allocations.
 	Allocations quoratev1connect.AllocationServiceClient
+	// Items shows the items of itemized resources and changes those that nobody holds.
+	Items quoratev1connect.ItemServiceClient
+	// Activity shows what went on lately, as the server that is asked has seen it.
+	Activity quoratev1connect.ActivityServiceClient
 	// Cluster shows the standing of the cluster.
 	Cluster quoratev1connect.ClusterServiceClient
+
+	settings
+	servers *servers
+	keeper  *keeper
 }
 
 // New makes a client of the cluster behind the given servers, each an address such as "10.0.0.1:7101" or a URL, perhaps
@@ -60,9 +71,15 @@ func New(servers []string, options ...Option) (*Client, error) {
 		// Schedulers sit beside their cluster: compressing answers would cost more than it saves.
 		connect.WithAcceptCompression("gzip", nil, nil),
 	}
-	return &Client{
+	c := &Client{
 		Trees:       &namedChanges{quoratev1connect.NewTreeServiceClient(sender, placeholder, calls...)},
 		Allocations: &namedAllocations{quoratev1connect.NewAllocationServiceClient(sender, placeholder, calls...)},
+		Items:       quoratev1connect.NewItemServiceClient(sender, placeholder, calls...),
+		Activity:    quoratev1connect.NewActivityServiceClient(sender, placeholder, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, placeholder, calls...),
-	}, nil
+		settings:    s,
+		servers:     known,
+	}
+	c.keeper = newKeeper(c)
+	return c, nil
 }

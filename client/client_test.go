@@ -35,6 +35,13 @@ type server struct {
 	maintain func(context.Context, *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error)
 	back     func(context.Context, *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error)
 	explain  func(context.Context, *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error)
+	watch    func() error
+}
+
+func (s *server) WatchAllocations(
+	context.Context, *quoratev1.WatchAllocationsRequest, *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+) error {
+	return s.watch()
 }
 
 func (s *server) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,9 +24,27 @@ type retrier struct {
 	servers  *servers
 }
 
+// attempts is how a caller in this package wants a call to be attempted, and what it learns of it.
+type attempts struct {
+	// only, if not 0, is how long the only attempt may take.
+	only time.Duration
+	// sent is when the last attempt began.
+	sent time.Time
+}
+
+type attemptsKey struct{}
+
+// by makes calls with the context be attempted so.
+func by(ctx context.Context, a *attempts) context.Context {
+	return context.WithValue(ctx, attemptsKey{}, a)
+}
+
 // WrapUnary makes attempts until one is answered or the time is up.
 func (r *retrier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		if a, _ := ctx.Value(attemptsKey{}).(*attempts); a != nil && a.only > 0 {
+			return r.attempt(ctx, next, request)
+		}
 		if _, bounded := ctx.Deadline(); !bounded {
 			patient, cancel := context.WithTimeout(ctx, r.settings.patience)
 			defer cancel()
@@ -85,7 +104,7 @@ func (r *retrier) attempt(
 	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
 ) (connect.AnyResponse, error) {
 	index := r.servers.index()
-	limited, cancel := context.WithTimeout(at(ctx, index), r.settings.attemptTimeout)
+	limited, cancel := context.WithTimeout(at(ctx, index), r.begin(ctx, request))
 	defer cancel()
 	response, err := next(limited, request)
 	if err == nil || !mayPass(err) {
@@ -95,6 +114,21 @@ func (r *retrier) attempt(
 		r.servers.leave(index)
 	}
 	return nil, fmt.Errorf("%s: %w", r.servers.urls[index].Host, err)
+}
+
+// begin notes that an attempt is made now, and says how long it may take. A server that is asked to wait before it answers
+// may take so much longer.
+func (r *retrier) begin(ctx context.Context, request connect.AnyRequest) time.Duration {
+	limit := r.settings.attemptTimeout
+	if waits, is := request.Any().(interface{ GetPollMs() int64 }); is {
+		limit += time.Duration(waits.GetPollMs()) * time.Millisecond
+	}
+	a, _ := ctx.Value(attemptsKey{}).(*attempts)
+	if a == nil {
+		return limit
+	}
+	a.sent = time.Now()
+	return cmp.Or(a.only, limit)
 }
 
 // mayPass tells whether a failure is an accident that another attempt may not meet: no leader, no connection, a server

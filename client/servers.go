@@ -17,6 +17,9 @@ import (
 // placeholder stands in requests until the sender puts the address of a server there.
 const placeholder = "http://quorate.invalid"
 
+// streamType begins the content types of streams.
+const streamType = "application/connect+"
+
 // servers are the known addresses and the one that is asked now.
 type servers struct {
 	urls    []*url.URL
@@ -77,7 +80,7 @@ type sender struct {
 }
 
 // Do reads the whole answer before it returns, so that a connection that breaks in the middle of an answer is the same
-// accident as one that cannot be made, and is repeated as such.
+// accident as one that cannot be made, and is repeated as such. A stream it leaves to whoever reads it.
 func (s *sender) Do(request *http.Request) (*http.Response, error) {
 	index, named := request.Context().Value(serverKey{}).(uint32)
 	if !named {
@@ -91,8 +94,8 @@ func (s *sender) Do(request *http.Request) (*http.Response, error) {
 	sent.URL.Path = strings.TrimSuffix(server.Path, "/") + request.URL.Path
 
 	response, err := s.http.Do(sent)
-	if err != nil {
-		return nil, err
+	if err != nil || strings.HasPrefix(request.Header.Get("Content-Type"), streamType) {
+		return response, err
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	if closed := response.Body.Close(); err == nil {

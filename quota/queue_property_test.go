@@ -19,16 +19,18 @@ import (
 func TestQueueProperties(t *testing.T) {
 	for name, commands := range map[string]*rapid.Generator[quota.Command]{
 		"all": quotatest.AllCommands(), "borrowing": quotatest.BorrowingCommands(), "reshaping": quotatest.ReshapingCommands(),
-		"cohorts": cohortCommands(),
+		"cohorts": cohortCommands(), "items": itemCommands(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) { queueProperties(t, commands, name == "borrowing" || name == "cohorts") })
+			rapid.Check(t, func(t *rapid.T) {
+				queueProperties(t, commands, name == "borrowing" || name == "cohorts", name == "items")
+			})
 		})
 	}
 }
 
 // queueProperties looks at the order where a path means the same node for ever.
-func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], ordered bool) {
+func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], ordered, items bool) {
 	bounds := quota.DefaultBounds()
 	bounds.TombstoneSpan = 4
 	if die(t, 4) == 0 {
@@ -38,6 +40,10 @@ func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], order
 	stamp := quota.Stamp{At: 1}
 	for _, name := range []string{"t", "u"} {
 		tree := quotatest.BorrowingTree(name).Draw(t, "tree")
+		if items && name == "t" {
+			tree = itemTree(t)
+		}
+		tree.Trees[0].Leases.Grace = quota.Span(die(t, 5))
 		a.Apply(stamp, tree)
 		b.Apply(stamp, tree)
 	}
@@ -77,6 +83,9 @@ func patient(t *rapid.T, c quota.Command) quota.Command {
 		return quota.Renew{ID: quotatest.IDs[die(t, len(quotatest.IDs))]}
 	case !ok || r.Mode > quota.Wait || die(t, 3) == 0:
 		return c
+	}
+	if die(t, 2) == 0 {
+		r.TTL = quota.Span(1 + die(t, 20))
 	}
 	r.Mode, r.ReserveFor, r.Priority = quota.Wait, 0, int64(die(t, 6)/4)
 	r.WaitFor = quota.Span(die(t, 3) * die(t, 20))

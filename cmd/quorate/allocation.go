@@ -31,11 +31,13 @@ func (c *cli) allocation(ctx context.Context, id string) error {
 	}
 	c.sayAge(answer.GetRead())
 	c.learnForTable(ctx, quorate)
-	return c.print(answer, func(p *page) error { return c.units.drawAllocation(p, answer.GetAllocation()) })
+	return c.print(answer, func(p *page) error {
+		return c.units.drawAllocation(p, answer.GetAllocation(), answer.GetRead().GetLedgerTimeMs())
+	})
 }
 
-// drawAllocation writes one allocation with all that is known of it.
-func (u units) drawAllocation(p *page, a *quoratev1.Allocation) error {
+// drawAllocation writes one allocation with all that is known of it at a moment of ledger time.
+func (u units) drawAllocation(p *page, a *quoratev1.Allocation, nowMs int64) error {
 	if err := p.table(u.allocationRows(a)); err != nil {
 		return err
 	}
@@ -44,6 +46,11 @@ func (u units) drawAllocation(p *page, a *quoratev1.Allocation) error {
 	}
 	if until := a.GetReservedUntilLedgerMs(); until > 0 && a.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_RESERVED {
 		p.line("reserved for %v from its grant on", time.Duration(until-a.GetGrantedLedgerMs())*time.Millisecond)
+	}
+	for _, text := range []string{leaseText(a, nowMs), waitingText(a)} {
+		if text != "" {
+			p.line("%s", text)
+		}
 	}
 	for _, victim := range a.GetPreempted() {
 		p.line("preempted %s at %s", victim.GetId(), place{victim.GetTree(), victim.GetNode()})

@@ -18,6 +18,7 @@ type allocationsOptions struct {
 	tree, node string
 	labels     []string
 	limit      int
+	leases     bool
 }
 
 func newAllocationsCmd(c *cli) *cobra.Command {
@@ -30,12 +31,16 @@ func newAllocationsCmd(c *cli) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *allocationsOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.tree, "tree", "", "only allocations with a claim in this tree")
 	flags.StringVar(&o.node, "node", "", "only those counted at this node of the tree or below it")
 	flags.StringArrayVar(&o.labels, "label", nil, "only those that carry this `name=value`; several must all hold")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
-	return cmd
 }
 
 func (o *allocationsOptions) run(ctx context.Context) error {
@@ -60,7 +65,12 @@ func (o *allocationsOptions) run(ctx context.Context) error {
 	}
 	o.sayAge(all.GetRead())
 	o.learnForTable(ctx, quorate)
-	return o.print(all, func(p *page) error { return p.table(o.units.allocationRows(all.GetAllocations()...)) })
+	return o.print(all, func(p *page) error {
+		if o.leases {
+			return p.table(o.units.leaseRows(all.GetAllocations(), all.GetRead().GetLedgerTimeMs()))
+		}
+		return p.table(o.units.allocationRows(all.GetAllocations()...))
+	})
 }
 
 // fetch joins pages into one answer until it has as many as were asked for.
@@ -70,7 +80,7 @@ func (o *allocationsOptions) fetch(
 	const pageSize = 1000
 	all := &quoratev1.ListAllocationsResponse{}
 	request := &quoratev1.ListAllocationsRequest{
-		Tree: o.tree, Node: o.node, Labels: labels, PageSize: pageSize, Read: o.read(),
+		Tree: o.tree, Node: o.node, Labels: labels, PageSize: pageSize, Read: o.read(), Leases: o.leases,
 	}
 	for {
 		if o.limit > 0 {
@@ -94,29 +104,44 @@ func (o *allocationsOptions) fetch(
 func (u units) allocationRows(allocations ...*quoratev1.Allocation) [][]string {
 	rows := [][]string{{"ID", "STATE", "FENCE", "GRANTED", "HOLDS", "LABELS"}}
 	for _, a := range allocations {
-		var claims []string
-		for _, claim := range a.GetClaims() {
-			claims = append(claims, u.claim(claim))
-		}
 		var labels []string
 		for _, name := range slices.Sorted(maps.Keys(a.GetLabels())) {
 			labels = append(labels, name+"="+a.GetLabels()[name])
 		}
-		state := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
+		state := stateText(a)
 		if a.GetForced() {
 			state += " by force"
 		}
 		rows = append(rows, []string{
 			a.GetId(), state, strconv.FormatUint(a.GetFence(), 10), date(a.GetGrantedAt()),
-			strings.Join(claims, "; "), strings.Join(labels, " "),
+			u.claims(a), strings.Join(labels, " "),
 		})
 	}
 	return rows
 }
 
+// claims writes all that an allocation holds, or asks for while it waits.
+func (u units) claims(a *quoratev1.Allocation) string {
+	var claims []string
+	for _, claim := range a.GetClaims() {
+		claims = append(claims, u.claim(claim))
+	}
+	return strings.Join(claims, "; ")
+}
+
+// stateText is the word for where an allocation is in its life.
+func stateText(a *quoratev1.Allocation) string {
+	word := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
+	return strings.ReplaceAll(word, "_", " ")
+}
+
 // claim writes what is held where, and in brackets what is out of the ordinary.
 func (u units) claim(c *quoratev1.HeldClaim) string {
-	text := place{c.GetTree(), c.GetNode()}.String() + " " + u.amounts(c.GetTree(), c.GetAmounts())
+	held := []string{place{c.GetTree(), c.GetNode()}.String()}
+	if len(c.GetAmounts()) > 0 {
+		held = append(held, u.amounts(c.GetTree(), c.GetAmounts()))
+	}
+	text := strings.Join(append(held, itemsText(c)...), " ")
 	var notes []string
 	if c.GetPlaced() != c.GetNode() {
 		notes = append(notes, "counted at "+place{c.GetTree(), c.GetPlaced()}.String())

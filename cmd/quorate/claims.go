@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/manifest"
 )
 
-// claims gathers --at and --amount in the order in which they stand on the command line: each amount belongs to the place
-// before it.
+// claims gathers --at, --amount and --item in the order in which they stand on the command line: each amount and item
+// belongs to the place before it.
 type claims struct {
 	list []typedClaim
 }
@@ -17,6 +17,7 @@ type claims struct {
 type typedClaim struct {
 	at      place
 	amounts map[string]string // as written, by resource: units come later, from the server
+	picks   []*quoratev1.ItemPick
 }
 
 // atFlag begins a claim.
@@ -71,11 +72,11 @@ func (f amountFlag) Type() string { return "RESOURCE=AMOUNT" }
 // check says what a person forgot, before any server is asked.
 func (c *claims) check() error {
 	if len(c.list) == 0 {
-		return usagef("say what to hold, and where: --at TREE:node/path --amount RESOURCE=AMOUNT")
+		return usagef("say what to hold, and where: --at TREE:node/path --amount RESOURCE=AMOUNT, or --item RESOURCE")
 	}
 	for _, claim := range c.list {
-		if len(claim.amounts) == 0 {
-			return usagef("--at %s asks for nothing: put --amount RESOURCE=AMOUNT after it", claim.at)
+		if len(claim.amounts)+len(claim.picks) == 0 {
+			return usagef("--at %s asks for nothing: put --amount RESOURCE=AMOUNT or --item RESOURCE after it", claim.at)
 		}
 	}
 	return nil
@@ -85,35 +86,52 @@ func (c *claims) check() error {
 func (c *claims) messages(known units) ([]*quoratev1.Claim, error) {
 	var messages []*quoratev1.Claim
 	for _, claim := range c.list {
-		message := &quoratev1.Claim{Tree: claim.at.tree, Node: claim.at.node, Amounts: map[string]int64{}}
-		for resource, text := range claim.amounts {
-			unit, err := known.of(claim.at.tree, resource)
-			if err != nil {
-				return nil, err
-			}
-			amount, err := manifest.ParseQuantity(text, unit)
-			if err != nil {
-				return nil, usagef("--at %s, amount of %q: %v", claim.at, resource, err)
-			}
-			message.Amounts[resource] = amount
+		message, err := claim.message(known)
+		if err != nil {
+			return nil, err
 		}
 		messages = append(messages, message)
 	}
 	return messages, nil
 }
 
+func (c typedClaim) message(known units) (*quoratev1.Claim, error) {
+	message := &quoratev1.Claim{Tree: c.at.tree, Node: c.at.node, Items: c.picks}
+	for resource, text := range c.amounts {
+		unit, err := known.of(c.at.tree, resource)
+		if err != nil {
+			return nil, err
+		}
+		if unit == quoratev1.Unit_UNIT_ITEMS {
+			return nil, usagef("--at %s: %s is made of items: write --item %s=%s", c.at, resource, resource, text)
+		}
+		amount, err := manifest.ParseQuantity(text, unit)
+		if err != nil {
+			return nil, usagef("--at %s, amount of %q: %v", c.at, resource, err)
+		}
+		if message.Amounts == nil {
+			message.Amounts = map[string]int64{}
+		}
+		message.Amounts[resource] = amount
+	}
+	return message, nil
+}
+
 // labelPairs reads --label name=value flags.
-func labelPairs(pairs []string) (map[string]string, error) {
-	labels := map[string]string{}
-	for _, text := range pairs {
+func labelPairs(list []string) (map[string]string, error) { return pairs("--label", list) }
+
+// pairs reads name=value flags, each name once.
+func pairs(flag string, list []string) (map[string]string, error) {
+	read := map[string]string{}
+	for _, text := range list {
 		name, value, err := pair(text)
 		if err != nil {
-			return nil, fmt.Errorf("--label: %w", err)
+			return nil, fmt.Errorf("%s: %w", flag, err)
 		}
-		if _, again := labels[name]; again {
-			return nil, usagef("--label %q is given twice", name)
+		if _, again := read[name]; again {
+			return nil, usagef("%s %q is given twice", flag, name)
 		}
-		labels[name] = value
+		read[name] = value
 	}
-	return labels, nil
+	return read, nil
 }

@@ -21,6 +21,7 @@ type cli struct {
 	output  string
 	stale   bool
 
+	patient bool  // the command waits for longer than its timeout
 	started bool  // the command line was understood; what fails from here on is not a matter of usage
 	units   units // of the resources that were met so far, for errors
 }
@@ -30,7 +31,7 @@ func (c *cli) connect(ctx context.Context) (*client.Client, context.Context, con
 	if c.timeout <= 0 {
 		return nil, nil, nil, usagef("--timeout must be positive")
 	}
-	quorate, err := client.New(c.servers, client.WithNotice(c.notice()))
+	quorate, err := client.New(c.servers, client.WithNotice(c.notice()), client.WithPatience(c.timeout))
 	if err != nil {
 		return nil, nil, nil, usagef("%v", err)
 	}
@@ -42,7 +43,11 @@ func (c *cli) connect(ctx context.Context) (*client.Client, context.Context, con
 func (c *cli) notice() func(error) {
 	var once sync.Once
 	return func(err error) {
-		once.Do(func() { c.say("no answer yet, trying again for up to %v: %s", c.timeout, sentence(err)) })
+		span := ""
+		if !c.patient {
+			span = fmt.Sprintf(" for up to %v", c.timeout)
+		}
+		once.Do(func() { c.say("no answer yet, trying again%s: %s", span, sentence(err)) })
 	}
 }
 

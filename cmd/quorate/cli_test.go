@@ -88,6 +88,41 @@ func TestRequests(t *testing.T) {
 		"move cern:atlas/higgs atlas/bosons --reason why --expected-revision 7": &quoratev1.MoveNodeRequest{
 			Tree: "cern", From: "atlas/higgs", To: "atlas/bosons", Reason: "why", Actor: "alice", ExpectedRevision: proto.Uint64(7),
 		},
+		"allocate --id a --at ci:tenants/web --item aws-account --item cluster@dirty=2 --at ci --item aws-account:a,b --ttl 1m --wait 1h --keep 10s --priority 3 --data k=v --async": &quoratev1.AllocateRequest{
+			Id: "a", Mode: quoratev1.Mode_MODE_WAIT, TtlMs: 60_000, WaitMs: 3_600_000, KeepMs: 10_000, Priority: 3,
+			UserData: map[string]string{"k": "v"},
+			Claims: []*quoratev1.Claim{
+				{Tree: "ci", Node: "tenants/web", Items: []*quoratev1.ItemPick{
+					{Resource: "aws-account", Count: 1}, {Resource: "cluster", State: "dirty", Count: 2},
+				}},
+				{Tree: "ci", Items: []*quoratev1.ItemPick{{Resource: "aws-account", Names: []string{"a", "b"}, Count: 2}}},
+			},
+		},
+		"release lease-1 --item ci:aws-account:a --item ci:aws-account:b --state dirty": &quoratev1.ReleaseRequest{
+			Id: "lease-1", ItemState: "dirty", Items: []*quoratev1.ItemName{
+				{Tree: "ci", Resource: "aws-account", Name: "a"}, {Tree: "ci", Resource: "aws-account", Name: "b"},
+			},
+		},
+		"renew lease-1 --fence 7 --ttl 90s --data a=b --data c=": &quoratev1.RenewRequest{
+			Id: "lease-1", Fence: 7, TtlMs: 90_000, UserData: map[string]string{"a": "b", "c": ""},
+		},
+		"leases --tree ci --node tenants": &quoratev1.ListAllocationsRequest{Tree: "ci", Node: "tenants", PageSize: 1000, Leases: true},
+		"queue --tree ci --node tenants --resource aws-account --limit 2": &quoratev1.ListWaitingRequest{
+			Tree: "ci", Node: "tenants", Resource: "aws-account", PageSize: 1, PageToken: "more", // the second page
+		},
+		"watch --tree ci --node tenants --id a --id b --after 4711.2 --limit 1": &quoratev1.WatchAllocationsRequest{
+			Tree: "ci", Node: "tenants", Ids: []string{"a", "b"}, AfterIndex: 4711, AfterNumber: 2,
+		},
+		"items ci:aws-account --state free --owner ann --name a --data --limit 3": &quoratev1.ListItemsRequest{
+			Tree: "ci", Resource: "aws-account", State: "free", Owner: "ann", Name: "a", UserData: true, PageSize: 1, PageToken: "more",
+		},
+		"items ci:aws-account --counts": &quoratev1.CountItemsRequest{Tree: "ci", Resource: "aws-account"},
+		"items set ci:aws-account:b --state free --data k=v": &quoratev1.UpdateItemsRequest{Updates: []*quoratev1.ItemUpdate{{
+			Item: &quoratev1.ItemName{Tree: "ci", Resource: "aws-account", Name: "b"}, State: "free", UserData: map[string]string{"k": "v"},
+		}}},
+		"items reset ci:aws-account --state leased --idle 2h --to dirty": &quoratev1.ResetItemsRequest{
+			Tree: "ci", Resource: "aws-account", State: "leased", IdleMs: 7_200_000, To: "dirty",
+		},
 		"maintenance cern on": &quoratev1.SetMaintenanceRequest{Tree: "cern", On: true, Actor: "alice"},
 	}
 	for line, want := range tests {

@@ -19,6 +19,8 @@ var eventKinds = map[string]quoratev1.EventKind{
 	"preempted": quoratev1.EventKind_EVENT_KIND_PREEMPTED,
 	"expired":   quoratev1.EventKind_EVENT_KIND_EXPIRED,
 	"restored":  quoratev1.EventKind_EVENT_KIND_RESTORED,
+	"revoked":   quoratev1.EventKind_EVENT_KIND_REVOKED,
+	"dropped":   quoratev1.EventKind_EVENT_KIND_DROPPED,
 }
 
 type eventsOptions struct {
@@ -34,9 +36,10 @@ func newEventsCmd(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "List what happened lately to requests and allocations, oldest first",
-		Long: `List what happened lately, oldest first: requests that were denied, allocations that were preempted, reservations
-that lapsed, and allocations that hold again because the reservation that had preempted them ended. The cluster
-remembers the last 10,000. "quorate explain ID" says more about one.`,
+		Long: `List what happened lately, oldest first: requests that were denied, or dropped from the queue because their time was
+over; allocations that were preempted; leases that were told that they have to; reservations and leases that expired; and
+allocations that hold again because the reservation that had preempted them ended. The cluster remembers the last 10,000.
+"quorate explain ID" says more about one.`,
 		Example: `  quorate events --kind denied
   quorate events --id job-7 -o json
   quorate events --after 4711`,

@@ -23,6 +23,8 @@ const (
 	exitConflict
 	exitUnavailable
 	exitLeaseLost
+	exitTimedOut
+	exitWaiting
 )
 
 // exitCodes says what each exit code means, and which answers of a server lead to it.
@@ -54,8 +56,24 @@ var exitCodes = []struct {
 		exitUnavailable, "unavailable", "no server answered in time, or the cluster has no leader; try again",
 		[]connect.Code{connect.CodeUnavailable, connect.CodeDeadlineExceeded},
 	},
-	{exitLeaseLost, "lease lost", "the lease that a command ran under has ended before the command", nil},
+	{exitLeaseLost, "lease lost", "the lease that a command ran under, or the request that it waited for, has ended before it", nil},
+	{exitTimedOut, "timed out", "the time to wait was over before there was room; standard error names what was in the way", nil},
+	{exitWaiting, "waiting", "the request is in the queue and holds nothing yet; repeat the command to come for it", nil},
 }
+
+// statusError ends quorate with the exit code of a command that it ran, and says nothing more.
+type statusError struct {
+	code int
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+
+// waitingError is a request that was left in the queue.
+type waitingError struct {
+	message string
+}
+
+func (e *waitingError) Error() string { return e.message }
 
 // usageError is a command line that makes no sense.
 type usageError struct {
@@ -76,6 +94,9 @@ func exitCodeOf(err error) int {
 	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
 		return exitUsage
 	}
+	if code, known := leaseExitCode(err); known {
+		return code
+	}
 	if _, denied := client.DecisionOf(err); denied {
 		return exitDenied
 	}
@@ -91,10 +112,31 @@ func exitCodeOf(err error) int {
 	return exitFailure
 }
 
+// leaseExitCode gives the exit code for what can become of leases and of waiting.
+func leaseExitCode(err error) (int, bool) {
+	status, timedOut, waiting := (*statusError)(nil), (*client.TimedOutError)(nil), (*waitingError)(nil)
+	switch {
+	case errors.As(err, &status):
+		return status.code, true
+	case errors.As(err, &timedOut):
+		return exitTimedOut, true
+	case errors.As(err, &waiting):
+		return exitWaiting, true
+	case errors.Is(err, client.ErrLost):
+		return exitLeaseLost, true
+	case errors.Is(err, client.ErrUnavailable):
+		return exitUnavailable, true
+	}
+	return 0, false
+}
+
 // report says what went wrong with a command and answers the exit code.
 func (c *cli) report(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitOK
+	}
+	if status := (*statusError)(nil); errors.As(err, &status) {
+		return status.code
 	}
 	c.say("quorate: %s", sentence(err))
 	if !c.started { // the command line was not even understood
@@ -104,6 +146,9 @@ func (c *cli) report(cmd *cobra.Command, err error) int {
 	if decision, denied := client.DecisionOf(err); denied {
 		c.sayViolations(decision)
 	}
+	if timedOut := (*client.TimedOutError)(nil); errors.As(err, &timedOut) {
+		c.sayViolations(timedOut.Decision)
+	}
 	if problem, found := client.ProblemOf(err); found {
 		c.sayBreaches(problem)
 	}
@@ -112,6 +157,9 @@ func (c *cli) report(cmd *cobra.Command, err error) int {
 
 // sentence is what a server said, followed by its code; everything else is as it is.
 func sentence(err error) string {
+	if denied := (*client.DeniedError)(nil); errors.As(err, &denied) {
+		err = denied.Unwrap()
+	}
 	if answer, direct := err.(*connect.Error); direct { //nolint:errorlint // a wrapped one has more to say than the answer
 		return fmt.Sprintf("%s (%v)", answer.Message(), answer.Code())
 	}
@@ -139,5 +187,9 @@ func newExitCodesTopic() *cobra.Command {
 	for _, exit := range exitCodes {
 		fmt.Fprintf(&text, "  %d  %-12s %s\n", exit.code, exit.name, exit.meaning)
 	}
+	text.WriteString(`
+"quorate lease run" ends with the exit code of its command, with 128 and the number of the signal if that ended it, and
+with 126 or 127 if it could not be started; with one of the codes above if there was no lease, or if it was lost.
+`)
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSuffix(text.String(), "\n")}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,7 +88,7 @@ func (u units) drawExplanation(p *page, answer *quoratev1.ExplainResponse) error
 	decision := answer.GetDecision()
 	switch {
 	case answer.GetAllocation() != nil:
-		return u.drawAllocation(p, answer.GetAllocation())
+		return u.drawAllocation(p, answer.GetAllocation(), answer.GetRead().GetLedgerTimeMs())
 	case decision.GetOutcome() == quoratev1.Outcome_OUTCOME_GRANTED:
 		p.line("it would be granted")
 		drawPlacements(p, decision)
@@ -146,15 +148,24 @@ type limitOf interface {
 	GetResource() string
 }
 
+// itemOf is the state or the name of wanted items, in brackets; raises have none.
+func itemOf(l limitOf) string {
+	if v, is := l.(*quoratev1.Violation); is && v.GetItem() != "" {
+		return " (" + v.GetItem() + ")"
+	}
+	return ""
+}
+
 // limited says whose limit of what it is, for example "user ann, cores".
 func limited(l limitOf) string {
-	what := l.GetResource()
+	what := l.GetResource() + itemOf(l)
 	switch l.GetKind() {
 	case quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS:
 		what = "applications"
 	case quoratev1.ViolationKind_VIOLATION_KIND_BORROWING:
 		what = "borrowed " + what
-	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED:
+	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED, quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
+		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE:
 	}
 	switch l.GetHolderKind() {
 	case quoratev1.HolderKind_HOLDER_KIND_USER:
@@ -166,8 +177,15 @@ func limited(l limitOf) string {
 	return what
 }
 
-// violation writes one limit in the way.
+// violation writes one limit in the way, or who comes first.
 func (u units) violation(v *quoratev1.Violation) string {
+	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_QUEUE {
+		who := "1 request comes first"
+		if v.GetUsed() != 1 {
+			who = strconv.FormatInt(v.GetUsed(), 10) + " requests come first"
+		}
+		return place{v.GetTree(), v.GetNode()}.String() + "  " + cmp.Or(limited(v), "everything") + ": " + who
+	}
 	amount := func(n int64) string { return u.amount(v.GetTree(), v.GetResource(), n) }
 	return place{v.GetTree(), v.GetNode()}.String() + "  " + limited(v) + ": limit " + amount(v.GetLimit()) +
 		", used " + amount(v.GetUsed()) + ", requested " + amount(v.GetRequested()) + ", missing " + amount(v.GetMissing())

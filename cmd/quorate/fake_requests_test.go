@@ -11,6 +11,9 @@ import (
 // dress gives a granted allocation what its request says of it.
 func dress(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 	held.Principal = r.GetPrincipal()
+	if held.TtlMs = r.GetTtlMs(); held.GetTtlMs() > 0 {
+		held.ExpiresLedgerMs = fakeNow + held.GetTtlMs()
+	}
 	held.Forced = r.GetMode() == quoratev1.Mode_MODE_FORCE
 	if r.GetMode() == quoratev1.Mode_MODE_RESERVE {
 		held.State = quoratev1.AllocationState_ALLOCATION_STATE_RESERVED

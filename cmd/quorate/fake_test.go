@@ -27,18 +27,22 @@ import (
 type fake struct {
 	quoratev1connect.UnimplementedTreeServiceHandler
 	quoratev1connect.UnimplementedAllocationServiceHandler
+	quoratev1connect.UnimplementedItemServiceHandler
 	quoratev1connect.UnimplementedClusterServiceHandler
 
 	mu       sync.Mutex
 	requests []proto.Message
+	asked    map[string]int // how often each id that waits was asked for
+	granted  map[string]*quoratev1.Allocation
 }
 
 func startFake(t *testing.T) (*fake, string) {
 	t.Helper()
-	f := &fake{}
+	f := &fake{asked: map[string]int{}, granted: map[string]*quoratev1.Allocation{}}
 	mux := http.NewServeMux()
 	mux.Handle(quoratev1connect.NewTreeServiceHandler(f))
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(f))
+	mux.Handle(quoratev1connect.NewItemServiceHandler(f))
 	mux.Handle(quoratev1connect.NewClusterServiceHandler(f))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -76,7 +80,7 @@ func fail(code connect.Code, format string, args ...any) *connect.Error {
 }
 
 func readInfo(read *quoratev1.ReadOptions) *quoratev1.ReadInfo {
-	info := &quoratev1.ReadInfo{Index: 17, ServedBy: "n2", Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
+	info := &quoratev1.ReadInfo{Index: 17, LedgerTimeMs: fakeNow, ServedBy: "n2", Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
 	if read.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE {
 		info.Consistency, info.AgeMs = quoratev1.Consistency_CONSISTENCY_STALE, 120
 	}
@@ -84,7 +88,7 @@ func readInfo(read *quoratev1.ReadOptions) *quoratev1.ReadInfo {
 }
 
 func fakeTree(name string) (*quoratev1.Tree, error) {
-	for _, file := range []string{"../../examples/cern.yaml", "../../examples/zuul.yaml"} {
+	for _, file := range []string{"../../examples/cern.yaml", "../../examples/zuul.yaml", "../../examples/ci.yaml"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
@@ -104,7 +108,7 @@ func fakeTree(name string) (*quoratev1.Tree, error) {
 
 func (f *fake) ListTrees(_ context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error) {
 	answer := &quoratev1.ListTreesResponse{Revision: 7, Read: readInfo(r.GetRead())}
-	for _, name := range []string{"cern", "providers", "tenants"} {
+	for _, name := range []string{"cern", "ci", "providers", "tenants"} {
 		tree, err := fakeTree(name)
 		if err != nil {
 			return nil, err
@@ -263,6 +267,8 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 		return nil, fail(connect.CodeFailedPrecondition, "the allocation %q has ended already", "ended")
 	case r.GetClaims()[0].GetAmounts()["cores"] > 20:
 		return nil, denial(r.GetClaims()[0])
+	case r.GetMode() == quoratev1.Mode_MODE_WAIT && f.mustWait(r.GetId()):
+		return f.wait(r)
 	}
 	decision := &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED, Explanation: "everything fits"}
 	if r.GetId() == "soft-1" { // it borrows from atlas, and somebody has to go
@@ -274,8 +280,11 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	}
 	held := holding(r.GetId(), 42, r.GetLabels(), r.GetClaims()...)
 	dress(held, r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.granted[r.GetId()] = held
 	return &quoratev1.AllocateResponse{
-		Allocation: held, Decision: decision, Fence: 42, Repeated: r.GetId() == "again", Index: 18,
+		Allocation: held, Decision: decision, Fence: 42, Repeated: r.GetId() == "again", Index: 18, LedgerTimeMs: fakeNow,
 	}, nil
 }
 
@@ -316,7 +325,7 @@ func holding(id string, fence uint64, labels map[string]string, claims ...*quora
 			placed = ""
 		}
 		held.Claims = append(held.Claims, &quoratev1.HeldClaim{
-			Tree: c.GetTree(), Node: c.GetNode(), Amounts: c.GetAmounts(), Placed: placed,
+			Tree: c.GetTree(), Node: c.GetNode(), Amounts: c.GetAmounts(), Placed: placed, Picks: c.GetItems(), Items: itemsFor(c.GetItems()),
 		})
 	}
 	return held
@@ -328,6 +337,10 @@ func (f *fake) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quorate
 	if err != nil {
 		return nil, err
 	}
+	if len(r.GetItems()) > 0 {
+		return &quoratev1.ReleaseResponse{Allocation: held, Index: 19}, nil
+	}
+	held = proto.CloneOf(held) // the first answer may still be on its way
 	held.State, held.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_RELEASED, someDay
 	return &quoratev1.ReleaseResponse{Allocation: held, Index: 19}, nil
 }
@@ -338,6 +351,14 @@ func (f *fake) GetAllocation(_ context.Context, r *quoratev1.GetAllocationReques
 }
 
 func (f *fake) find(id string) (*quoratev1.Allocation, error) {
+	if strings.HasPrefix(id, "late") {
+		return &quoratev1.Allocation{Id: id, State: quoratev1.AllocationState_ALLOCATION_STATE_TIMED_OUT}, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if held := f.granted[id]; held != nil {
+		return held, nil
+	}
 	for _, held := range fakeHoldings() {
 		if held.GetId() == id {
 			return held, nil
@@ -358,7 +379,7 @@ func fakeHoldings() []*quoratev1.Allocation {
 		holding("workflow-1", 5, nil, &quoratev1.Claim{
 			Tree: "cern", Node: "atlas/operations/workflow", Amounts: map[string]int64{"cores": 30},
 		}),
-		preempted(),
+		preempted(), lease(), revokedLease(),
 	}
 }
 
@@ -368,6 +389,10 @@ func (f *fake) ListAllocations(
 ) (*quoratev1.ListAllocationsResponse, error) {
 	f.keep(r)
 	all := fakeHoldings()[:3]
+	if r.GetLeases() {
+		answer := &quoratev1.ListAllocationsResponse{Read: readInfo(r.GetRead()), Allocations: fakeHoldings()[4:]}
+		return answer, nil
+	}
 	answer := &quoratev1.ListAllocationsResponse{Read: readInfo(r.GetRead())}
 	if r.GetPageToken() == "2" {
 		answer.Allocations = all[2:]

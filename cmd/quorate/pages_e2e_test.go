@@ -21,7 +21,7 @@ import (
 // write the transcripts anew, and read the diff.
 var pages = []string{
 	"docs/from-zuul.md", "docs/from-keystone.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md",
-	"docs/from-boskos.md", "docs/configuration.md", "docs/requests.md",
+	"docs/from-boskos.md", "docs/configuration.md", "docs/requests.md", "docs/leases.md",
 }
 
 func TestPages(t *testing.T) {
@@ -77,6 +77,9 @@ const pageTime = "2026-11-20T12:00:00Z"
 
 var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 
+// waits is how long a command has waited, which pages write as no time at all.
+var waits = regexp.MustCompile(`(waiting|not granted after) \d+s`)
+
 func newShell(t *testing.T, server, boskos string) *shell {
 	t.Helper()
 	bin := t.TempDir()
@@ -123,6 +126,7 @@ func (s *shell) run(t *testing.T, command string) string {
 	said, err := c.CombinedOutput()
 	text := strings.ReplaceAll(string(said), s.server, pageServer)
 	text = times.ReplaceAllString(text, pageTime)
+	text = waits.ReplaceAllString(text, "$1 0s")
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}

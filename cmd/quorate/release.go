@@ -2,34 +2,74 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-func newReleaseCmd(c *cli) *cobra.Command {
-	return &cobra.Command{
-		Use:   "release ID",
-		Short: "End an allocation and free everything it held",
-		Long: `End an allocation and free everything it held. Repeating it is safe: an allocation that has ended already is
-shown again.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.release(cmd.Context(), args[0]) },
-	}
+type releaseOptions struct {
+	*cli
+	items []string
+	state string
 }
 
-func (c *cli) release(ctx context.Context, id string) error {
-	quorate, ctx, cancel, err := c.connect(ctx)
+func newReleaseCmd(c *cli) *cobra.Command {
+	o := &releaseOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "release ID",
+		Short: "End an allocation and free everything it held",
+		Long: `End an allocation and free everything it held, or take a request out of the queue. Repeating it is safe: an
+allocation that has ended already is shown again.
+
+With --item only these items are given back; the allocation goes on with the rest, and ends with its last item.`,
+		Example: `  quorate release job-1
+  quorate release job-4 --state dirty
+  quorate release job-4 --item ci:aws-account:account-1`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().StringArrayVar(&o.items, "item", nil, "give back only this `TREE:RESOURCE:NAME`; may be repeated")
+	cmd.Flags().StringVar(&o.state, "state", "", "the state that its items get (default: what is configured)")
+	return cmd
+}
+
+func (o *releaseOptions) run(ctx context.Context, id string) error {
+	request := &quoratev1.ReleaseRequest{Id: id, ItemState: o.state}
+	for _, text := range o.items {
+		item, err := parseItem(text)
+		if err != nil {
+			return err
+		}
+		request.Items = append(request.Items, item)
+	}
+	quorate, ctx, cancel, err := o.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
+	answer, err := quorate.Allocations.Release(ctx, request)
 	if err != nil {
 		return err
 	}
-	c.say("released")
-	c.learnForTable(ctx, quorate)
-	return c.print(answer, func(p *page) error { return c.units.drawAllocation(p, answer.GetAllocation()) })
+	o.say("released")
+	o.learnForTable(ctx, quorate)
+	return o.print(answer, func(p *page) error { return o.units.drawAllocation(p, answer.GetAllocation(), 0) })
+}
+
+// parseItem reads TREE:RESOURCE:NAME.
+func parseItem(text string) (*quoratev1.ItemName, error) {
+	parts := strings.Split(text, ":")
+	for _, part := range parts {
+		if part == "" || len(parts) != 3 {
+			return nil, usagef("%q names no item: write TREE:RESOURCE:NAME, for example ci:aws-account:account-1", text)
+		}
+	}
+	return &quoratev1.ItemName{Tree: parts[0], Resource: parts[1], Name: parts[2]}, nil
+}
+
+// itemText writes an item as it is parsed.
+func itemText(item *quoratev1.ItemName) string {
+	return item.GetTree() + ":" + item.GetResource() + ":" + item.GetName()
 }

@@ -38,7 +38,7 @@ func (c *cli) confirm(ctx context.Context, id string) error {
 		c.say("confirmed")
 	}
 	c.learnForTable(ctx, quorate)
-	return c.print(answer, func(p *page) error { return c.units.drawAllocation(p, answer.GetAllocation()) })
+	return c.print(answer, func(p *page) error { return c.units.drawAllocation(p, answer.GetAllocation(), 0) })
 }
 
 func newCancelCmd(c *cli) *cobra.Command {
@@ -72,5 +72,5 @@ func (c *cli) cancel(ctx context.Context, id string) error {
 		c.say("held again, as before the reservation: %s", strings.Join(restored, ", "))
 	}
 	c.learnForTable(ctx, quorate)
-	return c.print(answer, func(p *page) error { return c.units.drawAllocation(p, answer.GetAllocation()) })
+	return c.print(answer, func(p *page) error { return c.units.drawAllocation(p, answer.GetAllocation(), 0) })
 }

@@ -71,6 +71,9 @@ Data goes to standard output, everything else to standard error; see "quorate he
 		newAllocateCmd(c), newReleaseCmd(c), newConfirmCmd(c), newCancelCmd(c), newExplainCmd(c), newEventsCmd(c),
 		newAllocationCmd(c), newAllocationsCmd(c),
 	)
+	addGroup(root, "leases", "Leases, items and waiting:",
+		newLeaseCmd(c), newRenewCmd(c), newLeasesCmd(c), newItemsCmd(c), newQueueCmd(c), newWatchCmd(c),
+	)
 	addGroup(root, "usage", "Limits and use:", newTreesCmd(c), newUsageCmd(c), newPrincipalsCmd(c))
 	addGroup(root, "cluster", "Servers:", newServerCmd(), newDevCmd(), newDemoCmd(), newStatusCmd(c), newBenchCmd(c))
 	root.AddCommand(newVersionCmd(c), newExitCodesTopic())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -82,6 +83,50 @@ func TestTranscripts(t *testing.T) {
 			"principals cern",
 			"principals cern --groups",
 			"principals cern ann -o json",
+		},
+		"leases": {
+			"allocate --id lease-3 --ttl 30m --data secret=x --at ci:tenants/web --item aws-account --amount cores=4",
+			"allocate --id lease-4 --at ci:tenants/web --item aws-account:account-1,account-2 --item cluster@dirty=2",
+			"allocate --id soon --ttl 24h --wait 1h --at ci:tenants/web --item aws-account",
+			"allocate --id soon --ttl 24h --wait 1h --at ci:tenants/web --item aws-account -o json",
+			"allocate --id late --wait 1h --at ci:tenants/web --item aws-account",
+			"allocate --id late-json --wait 1h --at ci:tenants/web --item aws-account -o json",
+			"allocate --id queued --wait 1h --async --keep 10m --at ci:tenants/web --item aws-account --item cluster@dirty",
+			"allocate --id queued --wait 1h --async --at ci:tenants/web --item aws-account:account-1 -o yaml",
+			"allocate --id big --wait 1h --at cern:atlas/operations/workflow --amount cores=21",
+			"allocation lease-1",
+			"allocation lease-2",
+			"release lease-1 --state dirty",
+			"release lease-1 --item ci:aws-account:account-1",
+			"renew lease-1",
+			"renew lease-1 --fence 7 --ttl 10m --data step=2",
+			"renew lease-1 --fence 6",
+			"renew nobody",
+			"leases",
+			"leases --stale -o yaml",
+			"queue",
+			"queue --tree cern",
+			"queue --limit 1 -o json",
+			"watch --limit 5",
+			"watch --limit 1 --tree ci -o json",
+			"watch --after 1",
+			"items ci",
+			"items ci:aws-account --limit 1 --stale",
+			"items ci --state free --owner ann --name account-3 --data -o json",
+			"items nowhere",
+			"items --counts",
+			"items ci:aws-account --counts -o json",
+			"items set ci:aws-account:account-2 ci:aws-account:account-3 --state free",
+			"items set ci:aws-account:account-1 --state free",
+			"items reset ci:aws-account --state leased --idle 2h --to dirty",
+			"lease run --id run-1 --resource aws-quota-slice=SLICES --count 2 --ttl 60s -- printenv LEASED_RESOURCE SLICES QUORATE_FENCE QUORATE_LEASE",
+			"lease run --id soon-run --at ci:tenants/web --resource aws-account --amount cores=1 --env aws-account=ACCOUNT --wait 1h printenv ACCOUNT",
+			"lease run --id late-run --resource cluster --wait 1h -- true",
+			"lease run --resource aws-quota-slice -- false",
+			"lease run --resource aws-quota-slice -- no-such-command",
+			"lease run --resource aws-quota-slice -- ./testdata",
+			"lease run --at cern:atlas/operations/workflow --amount cores=21 -- true",
+			"lease run --at cern:atlas/operations/workflow --amount cores=21 -o json -- true",
 		},
 		"configuration": {
 			"plan -f ../../examples/cern.yaml",
@@ -169,6 +214,45 @@ func TestTranscripts(t *testing.T) {
 			"maintenance cern perhaps",
 			"principals cern --users --groups",
 			"rollback yesterday",
+			"allocate --item aws-account --at ci",
+			"allocate --at ci --item =2",
+			"allocate --at ci --item aws-account=none",
+			"allocate --at ci --item aws-account:a,",
+			"allocate --at ci --item aws-account@",
+			"allocate --at ci --amount aws-account=2",
+			"allocate --at ci --item aws-account --ttl 200h",
+			"allocate --at ci --item aws-account --wait 1us",
+			"allocate --at ci --item aws-account --keep 1m",
+			"allocate --at ci --item aws-account --wait 1h --keep 2h",
+			"allocate --at ci --item aws-account --async",
+			"allocate --at ci --item aws-account --wait 1h --force",
+			"allocate --at ci --item aws-account --data secret",
+			"renew",
+			"renew lease-1 --ttl -1s",
+			"release lease-1 --item account-1",
+			"items",
+			"items ci:",
+			"items ci --counts --state free",
+			"items set ci:aws-account --state free",
+			"items set ci:aws-account:account-2",
+			"items reset ci --state leased --to dirty",
+			"items reset ci:aws-account --state leased",
+			"queue --node tenants",
+			"queue --resource aws-account",
+			"watch --node tenants",
+			"watch --after yesterday",
+			"watch --after 4.x",
+			"watch -o yaml",
+			"lease",
+			"lease run true",
+			"lease run --resource aws-account",
+			"lease run --resource aws-account --ttl 0s true",
+			"lease run --count 2 --resource aws-account true",
+			"lease run --resource aws-account --count 0 true",
+			"lease run --resource aws-account=1A true",
+			"lease run --resource aws-account=A --env cluster=A true",
+			"lease run --resource cores true",
+			"lease run --at ci true",
 		},
 	}
 	for name, lines := range sessions {
@@ -183,11 +267,14 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+// elapsed is how long a command has waited, which is no matter of these tests.
+var elapsed = regexp.MustCompile(`(waiting|not granted after) \d+s`)
+
 // record runs a command line and adds what it printed.
 func record(transcript *strings.Builder, server, line string) {
 	fmt.Fprintf(transcript, "$ quorate %s\n", line)
 	code, stdout, stderr := quorate(server, "", strings.Fields(line)...)
-	for talk := range strings.Lines(stderr) {
+	for talk := range strings.Lines(elapsed.ReplaceAllString(stderr, "$1 0s")) {
 		transcript.WriteString("2> " + talk)
 	}
 	transcript.WriteString(stdout)

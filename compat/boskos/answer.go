@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
@@ -51,7 +51,7 @@ func answering(method string, do answer, otherMethod func(*http.Request) string)
 // checkText refuses parameters that are no text: nothing in the ledger is anything else.
 func checkText(r *http.Request) error {
 	for key, values := range r.URL.Query() {
-		if !utf8.ValidString(key) || !utf8.ValidString(strings.Join(values, "")) {
+		if slices.ContainsFunc(append(values, key), func(text string) bool { return !utf8.ValidString(text) }) {
 			return badRequest("The parameter %q is not UTF-8.", key)
 		}
 	}

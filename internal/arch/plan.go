@@ -43,6 +43,7 @@ var owners = map[string]string{
 	"github.com/spf13/cobra":              "cmd",
 	"go.etcd.io/bbolt":                    "cluster",
 	"go.yaml.in/yaml/v3":                  "compat",
+	"golang.org/x/sys":                    "cmd",
 	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos",
 	"net/http":                            "rpc client compat web gen cmd chaos",
 }

@@ -1,0 +1,122 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// serveExample is a server with so many accounts; real ones are started by "quorate server".
+func serveExample(accounts int) (url string, stop func()) {
+	p := newPlayground()
+	p.room = accounts
+	mux := http.NewServeMux()
+	mux.Handle(quoratev1connect.NewAllocationServiceHandler(p))
+	server := httptest.NewServer(mux)
+	return server.URL, server.Close
+}
+
+// A job leases a cloud account, waits for it if there is none, and works for as long as it has it.
+func ExampleClient_Acquire() {
+	server, stop := serveExample(1)
+	defer stop()
+
+	c, err := client.New([]string{server})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	waiting, cancel := context.WithTimeout(context.Background(), 2*time.Hour)
+	defer cancel()
+	lease, err := c.Acquire(waiting, &quoratev1.AllocateRequest{
+		TtlMs: time.Minute.Milliseconds(),
+		Claims: []*quoratev1.Claim{{
+			Tree: "ci", Node: "tenants/web", Items: []*quoratev1.ItemPick{{Resource: "account"}},
+		}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	work := func(ctx context.Context, account string, fence uint64) error {
+		fmt.Println("working with", account, "and fence", fence)
+		return ctx.Err()
+	}
+	if err := work(lease.Context(), lease.Items()[0], lease.Fence()); err != nil {
+		fmt.Println("stopped:", context.Cause(lease.Context()))
+	}
+	if err := lease.Release(context.Background()); err != nil {
+		fmt.Println("it will expire by itself:", err)
+	}
+	// Output: working with account-0 and fence 1
+}
+
+// Whoever cannot have what it asks for learns every limit that is in the way.
+func ExampleDeniedError() {
+	server, stop := serveExample(0)
+	defer stop()
+
+	c, err := client.New([]string{server})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = c.Acquire(context.Background(), &quoratev1.AllocateRequest{
+		Claims: []*quoratev1.Claim{{Tree: "ci", Items: []*quoratev1.ItemPick{{Resource: "account"}}}},
+	})
+	denied, timedOut := (*client.DeniedError)(nil), (*client.TimedOutError)(nil)
+	switch {
+	case errors.As(err, &denied):
+		for _, v := range denied.Decision.GetViolations() {
+			fmt.Printf("%s has %d %s, and %d are held\n", v.GetTree(), v.GetLimit(), v.GetResource(), v.GetUsed())
+		}
+	case errors.As(err, &timedOut):
+		fmt.Println("waited in vain for", timedOut.Waited)
+	case errors.Is(err, client.ErrUnavailable):
+		fmt.Println("nobody is there")
+	}
+	// Output: ci has 1 accounts, and 1 are held
+}
+
+// While it waits, a job may say what it waits for.
+func ExampleWithProgress() {
+	server, stop := serveExample(1)
+	defer stop()
+
+	c, err := client.New([]string{server})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	request := &quoratev1.AllocateRequest{
+		TtlMs: time.Minute.Milliseconds(), Claims: []*quoratev1.Claim{{Tree: "ci", Items: []*quoratev1.ItemPick{{Resource: "account"}}}},
+	}
+	first, err := c.Acquire(context.Background(), request)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	time.AfterFunc(10*time.Millisecond, func() { _ = first.Release(context.Background()) })
+
+	told := false
+	second, err := c.Acquire(context.Background(), request, client.WithProgress(func(at client.Progress) {
+		if !told {
+			told = true
+			fmt.Println("waiting at position", at.Allocation.GetWaiting().GetPosition())
+		}
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("granted with fence", second.Fence())
+	_ = second.Release(context.Background())
+	// Output: granted with fence 2
+}

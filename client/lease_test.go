@@ -1,0 +1,469 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// account asks for an account with a TTL.
+func account(id string, ttl time.Duration) *quoratev1.AllocateRequest {
+	return &quoratev1.AllocateRequest{
+		Id: id, TtlMs: ttl.Milliseconds(),
+		Claims: []*quoratev1.Claim{{Tree: "ci", Items: []*quoratev1.ItemPick{{Resource: "account"}}}},
+	}
+}
+
+func acquire(t *testing.T, c *client.Client, r *quoratev1.AllocateRequest, options ...client.AcquireOption) *client.Lease {
+	t.Helper()
+	l, err := c.Acquire(t.Context(), r, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func release(t *testing.T, l *client.Lease) {
+	t.Helper()
+	if err := l.Release(context.WithoutCancel(t.Context())); err != nil {
+		t.Errorf("Release: %v", err)
+	}
+}
+
+// lostHow checks that a lease is lost in a certain way.
+func lostHow(t *testing.T, l *client.Lease, how client.How) *client.LostError {
+	t.Helper()
+	lost := (*client.LostError)(nil)
+	cause := context.Cause(l.Context())
+	if !errors.As(cause, &lost) || !errors.Is(cause, client.ErrLost) || lost.How != how {
+		t.Fatalf("the cause is %v, want lost because %s", cause, string(how))
+	}
+	if l.Remaining() != 0 {
+		t.Errorf("a lost lease lasts %v longer", l.Remaining())
+	}
+	return lost
+}
+
+func TestALeaseIsKeptUntilItIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		l := acquire(t, p.client(t), account("a", time.Minute))
+		if l.ID() != "a" || l.Fence() != 1 || !slices.Equal(l.Items(), []string{"account-0"}) {
+			t.Errorf("got %q with fence %d and items %q", l.ID(), l.Fence(), l.Items())
+		}
+		for range 60 {
+			time.Sleep(time.Minute)
+			if err := l.Context().Err(); err != nil || l.Remaining() < 30*time.Second || l.Remaining() > time.Minute {
+				t.Fatalf("after a while: %v, %v left", context.Cause(l.Context()), l.Remaining())
+			}
+		}
+		// every 20 seconds, spread by a tenth
+		if calls := p.count("BatchRenew"); calls < 160 || calls > 200 {
+			t.Errorf("an hour took %d renewals, want about 180", calls)
+		}
+		release(t, l)
+		if cause := context.Cause(l.Context()); !errors.Is(cause, client.ErrReleased) || errors.Is(cause, client.ErrLost) {
+			t.Errorf("the cause is %v", cause)
+		}
+		release(t, l) // again is no error
+		if len(p.holdings()) != 0 {
+			t.Errorf("still held: %v", p.holdings())
+		}
+	})
+}
+
+func TestTheContextIsTheCallersWithoutItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		type key struct{}
+		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "value"), time.Second)
+		l, err := p.client(t).Acquire(ctx, account("a", time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		time.Sleep(time.Hour)
+		if l.Context().Err() != nil || l.Context().Value(key{}) != "value" {
+			t.Errorf("the context ended: %v", context.Cause(l.Context()))
+		}
+		release(t, l)
+	})
+}
+
+// TestTheSafeMoment: a holder that is cut off stops before the servers give its account to somebody else.
+func TestTheSafeMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		l := acquire(t, p.client(t), account("a", time.Minute))
+		time.Sleep(10*time.Minute + time.Second)
+		p.set(func() { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} })
+		<-l.Context().Done()
+		held := p.holdings()["a"]
+		if held == nil {
+			t.Fatal("the lease had expired at its safe moment")
+		}
+		lost := lostHow(t, l, client.Unrenewed)
+		if !strings.Contains(lost.Error(), "nobody is there") {
+			t.Errorf("the error does not say why: %v", lost)
+		}
+		left := time.Duration(held.GetExpiresLedgerMs()-time.Since(p.began).Milliseconds()) * time.Millisecond
+		if left < 3*time.Second || left > 3*time.Second+10*time.Millisecond {
+			t.Errorf("the lease was over %v before its end, want the margin of 3s", left)
+		}
+	})
+}
+
+func TestTheMarginIsTheCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		l := acquire(t, p.client(t), account("a", time.Minute), client.WithMargin(15*time.Second))
+		p.set(func() { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} })
+		began := time.Now()
+		<-l.Context().Done()
+		if took := time.Since(began).Round(time.Second); took != 45*time.Second {
+			t.Errorf("it lasted %v, want 45s", took)
+		}
+	})
+}
+
+// TestLostAnswers: a renewal whose answer is lost is made again, and a grant whose answer is lost is not a second one.
+func TestLostAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		p.set(func() { p.lose = 2 })
+		l := acquire(t, p.client(t), account("", time.Minute))
+		if l.Fence() != 1 || len(p.holdings()) != 1 {
+			t.Errorf("fence %d, held %d", l.Fence(), len(p.holdings()))
+		}
+		for range 10 {
+			p.set(func() { p.lose = 3 })
+			time.Sleep(40 * time.Second)
+		}
+		if l.Context().Err() != nil {
+			t.Errorf("lost: %v", context.Cause(l.Context()))
+		}
+		release(t, l)
+	})
+}
+
+// TestAServerGoes: a lease outlives the servers that it was renewed at.
+func TestAServerGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		l := acquire(t, p.client(t), account("a", 6*time.Second))
+		for i := range 30 {
+			p.set(func() { p.gone = map[string]bool{fmt.Sprintf("n%d", i%3+1): true} })
+			time.Sleep(5 * time.Second)
+		}
+		if l.Context().Err() != nil {
+			t.Errorf("lost: %v", context.Cause(l.Context()))
+		}
+		release(t, l)
+	})
+}
+
+// TestNoLeader: for less than the TTL nobody notices. For longer, holders stop, although ledger time stands still and the
+// lease is held: they cannot know.
+func TestNoLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		c := p.client(t)
+		l := acquire(t, c, account("a", time.Minute))
+		p.halt()
+		time.Sleep(30 * time.Second)
+		p.lead()
+		time.Sleep(10 * time.Minute)
+		if l.Context().Err() != nil {
+			t.Fatalf("lost: %v", context.Cause(l.Context()))
+		}
+		p.halt()
+		began := time.Now()
+		<-l.Context().Done()
+		if took := time.Since(began); took < 30*time.Second || took > time.Minute {
+			t.Errorf("the holder stopped after %v", took)
+		}
+		lostHow(t, l, client.Unrenewed)
+		time.Sleep(time.Hour)
+		p.lead()
+		if p.holdings()["a"] == nil {
+			t.Error("the lease has expired although ledger time stood still")
+		}
+		again := acquire(t, c, account("a", time.Minute))
+		if again.Fence() != l.Fence() {
+			t.Errorf("asked again under its id, it is another grant: fence %d, then %d", l.Fence(), again.Fence())
+		}
+		release(t, again)
+	})
+}
+
+func TestRevoked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		l := acquire(t, p.client(t), account("a", time.Minute))
+		p.set(func() {
+			p.change("a", func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+30_000 })
+		})
+		began := time.Now()
+		<-l.Revoked()
+		if took := time.Since(began); took > 22*time.Second || l.Context().Err() != nil {
+			t.Errorf("it was told after %v: %v", took, context.Cause(l.Context()))
+		}
+		if by := l.Allocation().GetRevokedBy(); by != "boss" {
+			t.Errorf("revoked by %q", by)
+		}
+		<-l.Context().Done()
+		if took := time.Since(began).Round(100 * time.Millisecond); took != 27*time.Second {
+			t.Errorf("it was over after %v, want 30s less the margin", took)
+		}
+		if lost := lostHow(t, l, client.Preempted); lost.By != "boss" {
+			t.Errorf("lost to %q", lost.By)
+		}
+	})
+}
+
+// TestLongLeasesAreTold: a holder does not wait for its next renewal to learn that it has to give way.
+func TestLongLeasesAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		c := p.client(t)
+		var leases []*client.Lease
+		for i := range 3 {
+			leases = append(leases, acquire(t, c, account(fmt.Sprintf("l%d", i), time.Hour)))
+		}
+		for i, l := range leases {
+			time.Sleep(10*time.Second + 5*time.Minute)
+			p.set(func() {
+				p.gone = map[string]bool{fmt.Sprintf("n%d", i+1): true}
+				p.cuts = 1
+				p.change(l.ID(), func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+30_000 })
+				p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, p.held[l.ID()])
+			})
+			began := time.Now()
+			<-l.Revoked()
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("%s was told after %v", l.ID(), took)
+			}
+			<-l.Context().Done()
+			lostHow(t, l, client.Preempted)
+		}
+	})
+}
+
+// TestTheServersSayThatItIsLost: then the context ends at once.
+func TestTheServersSayThatItIsLost(t *testing.T) {
+	for how, happens := range map[client.How]func(*playground){
+		client.Ended: func(p *playground) { p.finish("a", quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED) },
+		client.Taken: func(p *playground) { p.change("a", func(a *quoratev1.Allocation) { a.Fence = 99 }) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlayground()
+			l := acquire(t, p.client(t), account("a", time.Minute))
+			p.set(func() { happens(p) })
+			began := time.Now()
+			<-l.Context().Done()
+			if took := time.Since(began); took > 22*time.Second {
+				t.Errorf("it was told after %v", took)
+			}
+			lostHow(t, l, how)
+		})
+	}
+}
+
+// TestRenewalsAreJoined: a thousand leases that came one after the other are renewed in few calls.
+func TestRenewalsAreJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		c := p.client(t)
+		var leases []*client.Lease
+		for i := range 1000 {
+			leases = append(leases, acquire(t, c, account(fmt.Sprintf("l%d", i), time.Minute)))
+		}
+		time.Sleep(10 * time.Minute)
+		if calls := p.count("BatchRenew"); calls > 60 {
+			t.Errorf("ten minutes took %d calls, want about 30 of all leases", calls)
+		}
+		for _, l := range leases {
+			if l.Context().Err() != nil {
+				t.Fatalf("%s is lost: %v", l.ID(), context.Cause(l.Context()))
+			}
+			release(t, l)
+		}
+	})
+}
+
+// TestMoreThanFitInACall: no batch is larger than the API takes, and nobody starves.
+func TestMoreThanFitInACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		c := p.client(t)
+		var leases []*client.Lease
+		for i := range 2100 {
+			leases = append(leases, acquire(t, c, account(fmt.Sprintf("l%d", i), time.Minute)))
+		}
+		time.Sleep(5 * time.Minute)
+		p.set(func() {
+			if slices.Max(p.batches) != 1000 {
+				t.Errorf("the largest batch has %d", slices.Max(p.batches))
+			}
+		})
+		for _, l := range leases {
+			if l.Context().Err() != nil {
+				t.Fatalf("%s is lost: %v", l.ID(), context.Cause(l.Context()))
+			}
+			release(t, l)
+		}
+	})
+}
+
+func TestWithoutTTLNothingIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		l := acquire(t, p.client(t), account("a", 0))
+		time.Sleep(100 * time.Hour)
+		if l.Context().Err() != nil || p.count("BatchRenew") > 0 || l.Remaining() < time.Hour {
+			t.Errorf("%v after %d renewals", context.Cause(l.Context()), p.count("BatchRenew"))
+		}
+		release(t, l)
+	})
+}
+
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		p.set(func() { p.room = 1 })
+		c := p.client(t)
+		first := acquire(t, c, account("first", time.Minute))
+		time.AfterFunc(25*time.Minute, func() { release(t, first) })
+		time.AfterFunc(10*time.Minute, func() { p.set(func() { p.gone = map[string]bool{"n1": true, "n2": true} }) })
+		var told []client.Progress
+		began := time.Now()
+		second := acquire(t, c, account("second", 4*time.Second), client.WithProgress(func(at client.Progress) { told = append(told, at) }))
+		if took := time.Since(began); took < 25*time.Minute || took > 25*time.Minute+time.Second || second.Fence() != 2 {
+			t.Errorf("granted after %v with fence %d", took, second.Fence())
+		}
+		// the grant came while a question was on its way for longer than the TTL
+		if second.Remaining() < 3*time.Second || p.holdings()["second"] == nil {
+			t.Errorf("it lasts %v", second.Remaining())
+		}
+		if len(told) < 100 || told[0].Allocation.GetWaiting().GetPosition() != 1 || len(told[0].Decision.GetViolations()) != 1 ||
+			told[99].Elapsed < 15*time.Minute {
+			t.Errorf("told %d times: %v", len(told), told[0])
+		}
+		time.Sleep(time.Minute)
+		release(t, second)
+	})
+}
+
+func TestAcquireSaysWhyNot(t *testing.T) {
+	denied, timedOut := (*client.DeniedError)(nil), (*client.TimedOutError)(nil)
+	full := func(p *playground) { p.room, p.held["other"] = 1, &quoratev1.Allocation{Id: "other"} }
+	within := func(d time.Duration) func(context.Context) (context.Context, context.CancelFunc) {
+		return func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, d) }
+	}
+	for name, test := range map[string]struct {
+		before  func(*playground)
+		request *quoratev1.AllocateRequest
+		ctx     func(context.Context) (context.Context, context.CancelFunc)
+		want    func(error) bool
+	}{
+		"never fits": {
+			func(p *playground) { p.room = 0 }, account("a", time.Minute), within(time.Hour),
+			func(err error) bool {
+				return errors.As(err, &denied) && len(denied.Decision.GetViolations()) == 1 && connect.CodeOf(err) == connect.CodeResourceExhausted
+			},
+		},
+		"does not wait": {
+			full, &quoratev1.AllocateRequest{Id: "a", Mode: quoratev1.Mode_MODE_REJECT}, within(time.Hour),
+			func(err error) bool { return errors.As(err, &denied) },
+		},
+		"waits in vain": {
+			full, account("a", time.Minute), within(time.Minute),
+			func(err error) bool {
+				return errors.As(err, &timedOut) && errors.Is(err, context.DeadlineExceeded) && timedOut.Waited.Round(time.Second) == time.Minute &&
+					strings.Contains(err.Error(), "not granted after 1m0s: waiting: ci holds 1 of 1 accounts")
+			},
+		},
+		"is called back": {
+			full, account("a", time.Minute), func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(time.Minute, cancel)
+				return ctx, cancel
+			},
+			func(err error) bool { return errors.Is(err, context.Canceled) },
+		},
+		"is ended by others": {
+			func(p *playground) {
+				full(p)
+				time.AfterFunc(time.Minute, func() {
+					p.set(func() { p.finish("a", quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED) })
+				})
+			}, account("a", time.Minute), within(time.Hour),
+			func(err error) bool { return errors.Is(err, client.ErrLost) },
+		},
+		"waits for as long as it said itself": {
+			func(p *playground) {
+				full(p)
+				time.AfterFunc(time.Minute, func() {
+					p.set(func() { p.finish("a", quoratev1.AllocationState_ALLOCATION_STATE_TIMED_OUT) })
+				})
+			}, account("a", time.Minute), within(time.Hour),
+			func(err error) bool {
+				return errors.As(err, &timedOut) && connect.CodeOf(err) == connect.CodeFailedPrecondition
+			},
+		},
+		"nobody is there": {
+			func(p *playground) { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} }, account("a", time.Minute),
+			within(time.Minute), func(err error) bool { return errors.Is(err, client.ErrUnavailable) },
+		},
+		"nobody is there, and no deadline": {
+			func(p *playground) { p.halted = time.Now() }, account("a", time.Minute),
+			func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) },
+			func(err error) bool { return errors.Is(err, client.ErrUnavailable) },
+		},
+		"a dry run": {
+			func(*playground) {}, &quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_DRY_RUN}, within(time.Minute),
+			func(err error) bool { return strings.Contains(err.Error(), "MODE_DRY_RUN makes no lease") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlayground()
+				p.set(func() { test.before(p) })
+				ctx, cancel := test.ctx(t.Context())
+				defer cancel()
+				l, err := p.client(t).Acquire(ctx, test.request)
+				if err == nil || l != nil || !test.want(err) {
+					t.Errorf("got %v, %v", l, err)
+				}
+				if p.holdings()["a"] != nil {
+					t.Error("the request is left behind")
+				}
+			})
+		})
+	}
+}
+
+// TestAGrantAtTheLastMomentIsGivenBack: the caller's time was over while the answer was on its way.
+func TestAGrantAtTheLastMomentIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Microsecond)
+		defer cancel()
+		if l, err := p.client(t).Acquire(ctx, account("a", time.Minute)); err == nil {
+			t.Errorf("got %v", l)
+		}
+		if p.count("Allocate") != 1 || len(p.holdings()) != 0 {
+			t.Errorf("held after %d calls: %v", p.count("Allocate"), p.holdings())
+		}
+	})
+}

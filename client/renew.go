@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// renewAll renews leases in one call; there is an outcome for each, or an error.
+func (c *Client) renewAll(ctx context.Context, leases []*Lease) ([]*quoratev1.RenewOutcome, error) {
+	request := &quoratev1.BatchRenewRequest{}
+	for _, l := range leases {
+		request.Renewals = append(request.Renewals, &quoratev1.RenewRequest{Id: l.id, Fence: l.fence})
+	}
+	answer, err := c.Allocations.BatchRenew(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if len(answer.GetOutcomes()) != len(leases) {
+		return nil, fmt.Errorf("%d leases were renewed, and %d outcomes came back", len(leases), len(answer.GetOutcomes()))
+	}
+	return answer.GetOutcomes(), nil
+}
+
+// settle takes the outcome of a renewal that was sent at a moment, and says after how long to renew again; 0 is never.
+func (l *Lease) settle(outcome *quoratev1.RenewOutcome, sent time.Time) time.Duration {
+	failure := outcome.GetFailure()
+	if failure == nil {
+		l.renewed(outcome.GetRenewed().GetAllocation(), sent, outcome.GetRenewed().GetLedgerTimeMs())
+		return l.renewIn()
+	}
+	fault := fmt.Errorf("%s (%s)", failure.GetMessage(), failure.GetCode())
+	how, ended := howOf(failure)
+	if !ended {
+		l.failed(fault)
+		return max(l.ttl()/attemptPart, firstPause)
+	}
+	lost := &LostError{ID: l.id, How: how, By: l.Allocation().GetRevokedBy(), cause: fault}
+	if how == Ended && lost.By != "" {
+		lost.How = Preempted
+	}
+	l.finish(lost)
+	return 0
+}
+
+// howOf tells in which way a lease is lost that could not be renewed; false if that may pass.
+func howOf(failure *quoratev1.Failure) (How, bool) {
+	switch failure.GetCode() {
+	case connect.CodeNotFound.String(), connect.CodeFailedPrecondition.String():
+		return Ended, true
+	case connect.CodeAborted.String():
+		return Taken, true
+	}
+	return "", false
+}
+
+// renewIn is after how long a lease that was just renewed is renewed again; 0 if never, because it has no TTL or has to
+// give way, which no renewal changes.
+func (l *Lease) renewIn() time.Duration {
+	record := l.Allocation()
+	if record.GetRevokedBy() != "" || record.GetExpiresLedgerMs() == 0 {
+		return 0
+	}
+	return spread(ttlOf(record) / renewPart)
+}
+
+// ttl is how long a renewal lasts.
+func (l *Lease) ttl() time.Duration { return ttlOf(l.Allocation()) }

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// fakeNow is ledger time.
+const fakeNow = 3_600_000
+
+// itemsFor takes as many items as were asked for: those that were named, or the first ones.
+func itemsFor(picks []*quoratev1.ItemPick) []*quoratev1.HeldItem {
+	var held []*quoratev1.HeldItem
+	for _, pick := range picks {
+		for i := range max(pick.GetCount(), 1) {
+			item := &quoratev1.HeldItem{Resource: pick.GetResource(), Name: fmt.Sprintf("%s-%d", pick.GetResource(), i+1), State: "leased"}
+			if len(pick.GetNames()) > 0 {
+				item.Name = pick.GetNames()[i]
+			}
+			held = append(held, item)
+		}
+	}
+	return held
+}
+
+// accounts is a claim of accounts.
+func accounts(node string, names ...string) *quoratev1.Claim {
+	return &quoratev1.Claim{Tree: "ci", Node: node, Items: []*quoratev1.ItemPick{
+		{Resource: "aws-account", Count: int64(len(names)), Names: names},
+	}}
+}
+
+func lease() *quoratev1.Allocation {
+	held := holding("lease-1", 7, nil, accounts("tenants/web", "account-1"))
+	held.TtlMs, held.ExpiresLedgerMs, held.Principal = 1_800_000, fakeNow+1_799_900, &quoratev1.Principal{User: "ann"}
+	return held
+}
+
+func revokedLease() *quoratev1.Allocation {
+	held := holding("lease-2", 8, nil, accounts("tenants/data", "account-2"))
+	held.TtlMs, held.ExpiresLedgerMs, held.RevokedBy = 86_400_000, fakeNow+29_950, "urgent"
+	return held
+}
+
+// mustWait tells whether an id waits: soon and late only twice, queued for ever.
+func (f *fake) mustWait(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked[id]++
+	return id == "queued" || strings.HasPrefix(id, "late") || strings.HasPrefix(id, "soon") && f.asked[id] <= 2
+}
+
+func (f *fake) wait(r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if strings.HasPrefix(r.GetId(), "late") && f.asked[r.GetId()] > 2 {
+		return nil, withDetail(fail(connect.CodeFailedPrecondition, "the request %q has ended", r.GetId()), &quoratev1.Problem{Reason: "ENDED"})
+	}
+	q := waitingRequest(r.GetId(), 2, r.GetClaims()...)
+	return &quoratev1.AllocateResponse{Allocation: q.GetAllocation(), Decision: q.GetDecision(), LedgerTimeMs: fakeNow}, nil
+}
+
+// waitingRequest waits for a limit, for an item, and for somebody else.
+func waitingRequest(id string, position int64, claims ...*quoratev1.Claim) *quoratev1.WaitingRequest {
+	waits := holding(id, 0, nil, claims...)
+	waits.State, waits.GrantedAt = quoratev1.AllocationState_ALLOCATION_STATE_WAITING, nil
+	for _, c := range waits.GetClaims() {
+		c.Items = nil
+	}
+	waits.Waiting = &quoratev1.Waiting{Since: someDay, Position: position, Line: "aws-account at ci:tenants/web"}
+	return &quoratev1.WaitingRequest{Allocation: waits, Decision: &quoratev1.Decision{
+		Outcome: quoratev1.Outcome_OUTCOME_WAITING, Explanation: "waiting: 3 things are in the way",
+		Violations: []*quoratev1.Violation{
+			{Tree: "ci", Node: "tenants/web", Resource: "aws-account", Limit: 1, Used: 1, Requested: 1, Missing: 1},
+			{
+				Tree: "ci", Resource: "aws-account", Limit: 2, Used: 2, Requested: 1, Missing: 1,
+				Kind: quoratev1.ViolationKind_VIOLATION_KIND_ITEMS, Item: "free",
+			},
+			{
+				Tree: "ci", Node: "tenants/web", Resource: "aws-account", Used: position - 1, Missing: position - 1,
+				Kind: quoratev1.ViolationKind_VIOLATION_KIND_QUEUE,
+			},
+		},
+	}}
+}
+
+func (f *fake) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quoratev1.RenewResponse, error) {
+	f.keep(r)
+	held, err := f.find(r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	if r.GetFence() != 0 && r.GetFence() != held.GetFence() {
+		return nil, withDetail(fail(connect.CodeAborted, "%q has the fence %d, not %d", r.GetId(), held.GetFence(), r.GetFence()),
+			&quoratev1.Problem{Reason: "FENCE_MISMATCH"})
+	}
+	held.TtlMs = cmp.Or(r.GetTtlMs(), held.GetTtlMs())
+	held.ExpiresLedgerMs = fakeNow + held.GetTtlMs()
+	return &quoratev1.RenewResponse{Allocation: held, Index: 20, LedgerTimeMs: fakeNow}, nil
+}
+
+// ListWaiting gives one a page.
+func (f *fake) ListWaiting(_ context.Context, r *quoratev1.ListWaitingRequest) (*quoratev1.ListWaitingResponse, error) {
+	f.keep(r)
+	answer := &quoratev1.ListWaitingResponse{Read: readInfo(r.GetRead())}
+	switch {
+	case r.GetTree() == "cern":
+	case r.GetPageToken() == "":
+		first := waitingRequest("first", 1, accounts("tenants/web", "account-1"))
+		first.Allocation.Priority = 5
+		first.Decision.Violations = first.GetDecision().GetViolations()[:1]
+		answer.Requests, answer.NextPageToken = []*quoratev1.WaitingRequest{first}, "more"
+	default:
+		answer.Requests = []*quoratev1.WaitingRequest{waitingRequest("second", 2, accounts("tenants/web", "account-1"))}
+	}
+	return answer, nil
+}
+
+// WatchAllocations says five things and ends.
+func (f *fake) WatchAllocations(
+	_ context.Context, r *quoratev1.WatchAllocationsRequest, stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+) error {
+	f.keep(r)
+	if r.GetAfterIndex() == 1 {
+		return fail(connect.CodeOutOfRange, "the changes after index 1 are forgotten")
+	}
+	ended := proto.CloneOf(lease())
+	ended.State = quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED
+	for i, m := range []*quoratev1.WatchAllocationsResponse{
+		{Index: 16},
+		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING, Allocation: waitingRequest("second", 2, accounts("tenants/web", "account-1")).GetAllocation()},
+		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, Allocation: lease()},
+		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, Allocation: revokedLease()},
+		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: ended},
+		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: preempted()},
+	} {
+		m.Index, m.Number, m.LedgerTimeMs = 17, uint32(i), fakeNow //nolint:gosec // a handful
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func item(name, state string) *quoratev1.Item {
+	return &quoratev1.Item{Name: &quoratev1.ItemName{Tree: "ci", Resource: "aws-account", Name: name}, State: state, UpdatedAt: someDay}
+}
+
+// ListItems gives two a page.
+func (f *fake) ListItems(_ context.Context, r *quoratev1.ListItemsRequest) (*quoratev1.ListItemsResponse, error) {
+	f.keep(r)
+	if r.GetTree() != "ci" {
+		return nil, fail(connect.CodeNotFound, "there is no tree %q", r.GetTree())
+	}
+	if r.GetPageToken() == "more" {
+		going := item("account-3", "free")
+		going.ExpiresLedgerMs = fakeNow + 7_199_000
+		return &quoratev1.ListItemsResponse{Read: readInfo(r.GetRead()), Items: []*quoratev1.Item{going}}, nil
+	}
+	held, leaving := item("account-1", "leased"), item("account-2", "leased")
+	held.Owner, held.Allocation, held.Fence = "ann", "lease-1", 7
+	leaving.Allocation, leaving.Fence, leaving.Leaving = "lease-2", 8, true
+	answer := &quoratev1.ListItemsResponse{Read: readInfo(r.GetRead()), Items: []*quoratev1.Item{held, leaving}, NextPageToken: "more"}
+	answer.Items = answer.GetItems()[:min(2, int(r.GetPageSize()))]
+	return answer, nil
+}
+
+func (f *fake) CountItems(_ context.Context, r *quoratev1.CountItemsRequest) (*quoratev1.CountItemsResponse, error) {
+	f.keep(r)
+	return &quoratev1.CountItemsResponse{Read: readInfo(r.GetRead()), Counts: []*quoratev1.ItemCount{
+		{
+			Tree: "ci", Resource: "aws-account", States: map[string]int64{"leased": 2, "free": 1},
+			Owners: map[string]int64{"": 2, "ann": 1}, Waiting: 2,
+		},
+		{Tree: "ci", Resource: "cluster"},
+	}}, nil
+}
+
+func (f *fake) UpdateItems(_ context.Context, r *quoratev1.UpdateItemsRequest) (*quoratev1.UpdateItemsResponse, error) {
+	f.keep(r)
+	answer := &quoratev1.UpdateItemsResponse{Index: 21}
+	for _, u := range r.GetUpdates() {
+		if u.GetItem().GetName() == "account-1" {
+			return nil, fail(connect.CodeFailedPrecondition, "item account-1 is held by lease-1")
+		}
+		answer.Items = append(answer.Items, item(u.GetItem().GetName(), cmp.Or(u.GetState(), "free")))
+	}
+	return answer, nil
+}
+
+func (f *fake) ResetItems(_ context.Context, r *quoratev1.ResetItemsRequest) (*quoratev1.ResetItemsResponse, error) {
+	f.keep(r)
+	return &quoratev1.ResetItemsResponse{Index: 21, Items: []*quoratev1.ResetItem{
+		{Name: "account-1", Owner: "ann", Allocation: "lease-1"}, {Name: "account-2", Allocation: "lease-2"},
+	}}, nil
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// runResources gathers --resource, --count and --env. A resource belongs to the --at before it, or to the tree that has it.
+type runResources struct {
+	claims    *claims
+	unplaced  []*quoratev1.ItemPick
+	last      *quoratev1.ItemPick
+	variables map[string]string // resource by variable
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// resourceFlag adds items, and perhaps a variable for their names.
+type resourceFlag struct {
+	resources *runResources
+}
+
+// Set adds one item of a resource.
+func (f resourceFlag) Set(text string) error {
+	resource, variable, named := strings.Cut(text, "=")
+	if resource == "" {
+		return usagef("%q names no resource: write RESOURCE, or RESOURCE=VARIABLE", text)
+	}
+	if named {
+		if err := f.resources.name(resource, variable); err != nil {
+			return err
+		}
+	}
+	pick := &quoratev1.ItemPick{Resource: resource, Count: 1}
+	f.resources.last = pick
+	if placed := f.resources.claims.list; len(placed) > 0 {
+		last := &placed[len(placed)-1]
+		last.picks = append(last.picks, pick)
+		return nil
+	}
+	f.resources.unplaced = append(f.resources.unplaced, pick)
+	return nil
+}
+
+// String is empty: there is no default.
+func (f resourceFlag) String() string { return "" }
+
+// Type is shown in help texts.
+func (f resourceFlag) Type() string { return "RESOURCE[=VARIABLE]" }
+
+// countFlag says how many of a resource.
+type countFlag struct {
+	resources *runResources
+}
+
+// Set changes the resource that was named last.
+func (f countFlag) Set(text string) error {
+	count, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || count < 1 || count > mostItems {
+		return usagef("--count is a number from 1 to %d, not %q", mostItems, text)
+	}
+	if f.resources.last == nil {
+		return usagef("--count %s belongs to no resource: put --resource RESOURCE before it", text)
+	}
+	f.resources.last.Count = count
+	return nil
+}
+
+// String is empty: there is no default.
+func (f countFlag) String() string { return "" }
+
+// Type is shown in help texts.
+func (f countFlag) Type() string { return "N" }
+
+// envFlag names a variable for the items of a resource.
+type envFlag struct {
+	resources *runResources
+}
+
+// Set adds a variable.
+func (f envFlag) Set(text string) error {
+	resource, variable, _ := strings.Cut(text, "=")
+	return f.resources.name(resource, variable)
+}
+
+// String is empty: there is no default.
+func (f envFlag) String() string { return "" }
+
+// Type is shown in help texts.
+func (f envFlag) Type() string { return "RESOURCE=VARIABLE" }
+
+func (r *runResources) name(resource, variable string) error {
+	if resource == "" || !variableName.MatchString(variable) {
+		return usagef("%q is no variable for the items of a resource: write RESOURCE=VARIABLE, of letters, digits and _", resource+"="+variable)
+	}
+	if other, again := r.variables[variable]; again && other != resource {
+		return usagef("the variable %s is to hold the items of both %s and %s", variable, other, resource)
+	}
+	r.variables[variable] = resource
+	return nil
+}
+
+// settle finds the trees of the resources that stand alone, and puts them at their roots.
+func (r *runResources) settle(known units) error {
+	for _, pick := range r.unplaced {
+		tree, err := known.treeOf(pick.GetResource())
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(r.claims.list, func(c typedClaim) bool { return c.at == place{tree: tree} })
+		if at < 0 {
+			at = len(r.claims.list)
+			r.claims.list = append(r.claims.list, typedClaim{at: place{tree: tree}})
+		}
+		r.claims.list[at].picks = append(r.claims.list[at].picks, pick)
+	}
+	r.unplaced = nil
+	return nil
+}
+
+// treeOf finds the only tree that has items of a resource.
+func (u units) treeOf(resource string) (string, error) {
+	itemized := map[string]bool{}
+	var trees []string
+	for _, tree := range slices.Sorted(maps.Keys(u)) {
+		for name, unit := range u[tree] {
+			if unit != quoratev1.Unit_UNIT_ITEMS {
+				continue
+			}
+			itemized[name] = true
+			if name == resource {
+				trees = append(trees, tree)
+			}
+		}
+	}
+	switch len(trees) {
+	case 1:
+		return trees[0], nil
+	case 0:
+		return "", usagef("no tree has items of %q; there are: %s", resource, names(itemized))
+	}
+	return "", usagef("the trees %s have items of %q: put --at TREE:node/path before --resource", strings.Join(trees, ", "), resource)
+}
+
+// environment has the names of the items of each resource that has a variable.
+func (r *runResources) environment(a *quoratev1.Allocation) []string {
+	var variables []string
+	for _, variable := range slices.Sorted(maps.Keys(r.variables)) {
+		var items []string
+		for _, claim := range a.GetClaims() {
+			for _, item := range claim.GetItems() {
+				if item.GetResource() == r.variables[variable] {
+					items = append(items, item.GetName())
+				}
+			}
+		}
+		variables = append(variables, variable+"="+strings.Join(items, " "))
+	}
+	return variables
+}

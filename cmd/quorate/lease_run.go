@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+)
+
+const (
+	// runTTL is how long a lease lasts whose command says nothing.
+	runTTL = time.Minute
+	// defaultKillAfter is how long a command has to end by itself when its lease is lost.
+	defaultKillAfter = 10 * time.Second
+	// What shells answer for commands that cannot be started.
+	exitNotExecutable, exitNotFound = 126, 127
+	// exitSignal is added to the number of the signal that ended a command.
+	exitSignal = 128
+)
+
+// forwarded are the signals that are meant for the command. A closed pipe is ours: it must not end us before the release.
+var forwarded = []os.Signal{
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+}
+
+type leaseRunOptions struct {
+	*cli
+	requestOptions
+	leaseOptions
+	resources runResources
+	killAfter time.Duration
+}
+
+func newLeaseRunCmd(c *cli) *cobra.Command {
+	o := &leaseRunOptions{cli: c, resources: runResources{variables: map[string]string{}}}
+	o.resources.claims = &o.claims
+	cmd := &cobra.Command{
+		Use:   "run {--resource RESOURCE | --at TREE:node/path --item RESOURCE}... -- COMMAND [ARG...]",
+		Short: "Run a command for as long as it holds a lease",
+		Long: `Run a command for as long as it holds a lease: wait for the lease, start the command, renew the lease while it runs,
+and release it at the end, whatever happened.
+
+--resource asks for --count items of a resource, at the --at before it, or else at the root of the only tree that has
+such items. --at, --amount and --item work as in "quorate allocate".
+
+The command finds the names of its items in LEASED_RESOURCE, with blanks between them, and those of one resource also in
+the variable that --resource RESOURCE=VARIABLE or --env RESOURCE=VARIABLE names; the fence of the grant in QUORATE_FENCE,
+for whatever the lease guards; and the id in QUORATE_LEASE.
+
+Signals are passed on to the command and everything that it has started. If the lease is lost, all of that gets SIGTERM,
+and after --kill-after SIGKILL; the TTL should be twice as long as that or more, so that it ends before anybody else can
+hold what it held. The exit code is that of the command, or 7 if the lease was lost; see "quorate help exit-codes".`,
+		Example: `  quorate lease run --resource aws-quota-slice --count 1 --ttl 60s --wait 2h -- ./job.sh
+  quorate lease run --at ci:tenants/web --resource aws-account=ACCOUNT --amount cores=4 --wait 1h -- make test`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	o.requestOptions.addFlags(cmd)
+	o.leaseOptions.addFlags(cmd, runTTL)
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // what follows the command belongs to it
+	flags.Var(resourceFlag{&o.resources}, "resource", "items to hold; their names are in the variable too, if one is named")
+	flags.Var(countFlag{&o.resources}, "count", "how many of the --resource before it (default 1)")
+	flags.Var(envFlag{&o.resources}, "env", "also put the names of the items of this resource into this variable")
+	flags.DurationVar(&o.killAfter, "kill-after", defaultKillAfter, "how long the command has to end by itself when the lease is lost")
+	return cmd
+}
+
+func (o *leaseRunOptions) run(ctx context.Context, args []string) error {
+	if err := o.checkFlags(); err != nil {
+		return err
+	}
+	job, err := findJob(o.cli, args)
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, forwarded...)
+	defer signal.Stop(signals)
+	pipes := make(chan os.Signal, 1) // taken, and never looked at
+	signal.Notify(pipes, syscall.SIGPIPE)
+	defer signal.Stop(pipes)
+
+	lease, err := o.acquire(context.WithoutCancel(ctx), signals)
+	if err != nil {
+		return err
+	}
+	defer o.release(lease)
+	o.say("leased %s under fence %d", o.units.claims(lease.Allocation()), lease.Fence())
+	return (&watchdog{cli: o.cli, lease: lease, signals: signals, killAfter: o.killAfter}).run(job, o.environment(lease))
+}
+
+func (o *leaseRunOptions) checkFlags() error {
+	switch {
+	case o.ttl == 0:
+		return usagef("--ttl must be more than 0: without it a job that dies would hold for ever")
+	case o.killAfter <= 0:
+		return usagef("--kill-after must be more than 0")
+	case len(o.claims.list)+len(o.resources.unplaced) == 0:
+		return usagef("say what the command needs: --resource RESOURCE, or --at TREE:node/path --item RESOURCE")
+	case o.force && o.wait > 0:
+		return usagef("--wait is for what is to be held within the limits: leave --force out")
+	}
+	if err := o.leaseOptions.check(); err != nil {
+		return err
+	}
+	if len(o.claims.list) == 0 {
+		return nil // the places are found later
+	}
+	return o.requestOptions.check()
+}
+
+// acquire waits for the lease. A signal breaks the wait off.
+func (o *leaseRunOptions) acquire(ctx context.Context, signals <-chan os.Signal) (*client.Lease, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	granted := make(chan struct{})
+	caught := make(chan struct{})
+	go func() {
+		defer close(caught)
+		select {
+		case s := <-signals:
+			cancel(&statusError{exitSignal + signalNumber(s)})
+		case <-granted:
+		}
+	}()
+	lease, err := o.ask(ctx)
+	close(granted)
+	<-caught
+	interrupted := (*statusError)(nil)
+	if !errors.As(context.Cause(ctx), &interrupted) {
+		return lease, o.denied(err)
+	}
+	if lease != nil {
+		o.release(lease)
+	}
+	o.say("interrupted; the request is taken back")
+	return nil, interrupted
+}
+
+// ask makes the request, whose places and units come from the server.
+func (o *leaseRunOptions) ask(ctx context.Context) (*client.Lease, error) {
+	o.patient = true
+	quorate, limited, cancel, err := o.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	if err := o.learn(limited, quorate); err != nil {
+		return nil, err
+	}
+	if err := o.resources.settle(o.units); err != nil {
+		return nil, err
+	}
+	request, err := o.message(limited, o.cli, quorate)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.set(request); err != nil {
+		return nil, err
+	}
+	waiting, cancelWait := context.WithTimeout(ctx, o.wait+o.timeout)
+	defer cancelWait()
+	line := newWaitingLine(o.cli)
+	defer line.end()
+	return quorate.Acquire(waiting, request, client.WithProgress(line.report), client.WithMargin(o.killAfter))
+}
+
+// release gives back what is held, whatever happened.
+func (o *leaseRunOptions) release(lease *client.Lease) {
+	ctx, cancel := context.WithTimeout(context.Background(), o.timeout)
+	defer cancel()
+	if err := lease.Release(ctx); err != nil {
+		o.say("quorate: %s could not be released, and ends by itself within %v: %s", shellWord(lease.ID()), shortSpan(o.ttl), sentence(err))
+	}
+}
+
+// environment is what the command finds in its environment beside ours.
+func (o *leaseRunOptions) environment(lease *client.Lease) []string {
+	return append(o.resources.environment(lease.Allocation()),
+		"LEASED_RESOURCE="+strings.Join(lease.Items(), " "),
+		"QUORATE_FENCE="+strconv.FormatUint(lease.Fence(), 10),
+		"QUORATE_LEASE="+lease.ID())
+}
+
+// signalNumber is that of a signal of the system.
+func signalNumber(s os.Signal) int {
+	if number, is := s.(syscall.Signal); is {
+		return int(number)
+	}
+	return 0
+}
+
+// lostText says why a command is ended.
+func lostText(cause error, grace time.Duration) string {
+	return fmt.Sprintf("%v; the command has %v to end", cause, grace)
+}

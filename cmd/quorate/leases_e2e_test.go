@@ -1,0 +1,200 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestLeasesOverTheRealThing is a day of a CI system at the shell.
+func TestLeasesOverTheRealThing(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f)
+	web, data := " --at ci:tenants/web --item aws-account", " --at ci:tenants/data --item aws-account"
+	playSteps(t, f, []step{
+		{"apply -f ../../examples/ci.yaml", 0, "items aws-account: 2 names"},
+		{"items ci:aws-account", 0, "account-2"},
+		{"allocate --id a --ttl 1h --user ann" + web + " --amount cores=4", 0, "a lease of 1h: ends in 1h unless it is renewed"},
+		{"allocate --id b --ttl 48h" + web, 2, "lasts at most"},
+		{"allocate --id b" + web, 3, "missing 1"},
+		{"allocate --id b --wait 1h" + web + "=3", 3, "cannot fit"},
+		{"allocate --id b --wait 1h --async" + web, 9, "waits at position 1 for aws-account at ci:tenants/web"},
+		{"allocate --id b --wait 1h --async" + web, 9, "position 1"},
+		{"allocate --id b --wait 2h --async" + web, 5, "other content"},
+		{"allocate --id c --wait 1h --async --priority 5" + web, 9, "position 1"},
+		{"allocate --id d --wait 1s" + web, 8, "not granted after 1s"},
+		{"allocate --id other" + data, 0, "account-2"}, // whoever waits for its own limit holds up nobody else
+		{"queue", 0, "b   0"},
+		{"queue --tree ci --resource cores", 0, "nobody waits"},
+		{"leases", 0, "ann"},
+		{"renew a --fence 1 --ttl 2h", 0, "ends in 2h"},
+		{"renew a --fence 99", 5, "99"},
+		{"renew b", 0, "position 2"},
+		{"release a", 0, "released"},
+		{"items ci:aws-account --state dirty", 0, "account-1"},
+		{"queue", 0, "ci  aws-account (free): limit 2, used 2, requested 1, missing 1"},
+		{"items set ci:aws-account:account-1 --state free", 0, "changed 1"},
+		{"allocation c", 0, "held"}, // the more important one, in the same step
+		{"allocation b", 0, "waiting"},
+		{"items set ci:aws-account:account-1 --state free", 3, "held"},
+		{"cancel b", 0, "cancelled"},
+		{"queue", 0, "nobody waits"},
+		{"items --counts", 0, "ci:aws-account      2 leased"},
+		{"items reset ci:aws-account --state leased --to free", 0, "took 2"},
+		{"renew c", 5, "ended"},
+		{"items ci:aws-account --counts -o json", 0, `"free": "2"`},
+		{"watch --after 2 --limit 1", 0, "granted    a  ci:tenants/web cores=4 aws-account:account-1"},
+		{"watch --after 2 --limit 1 --id c -o json", 0, `"change":"ALLOCATION_CHANGE_WAITING"`},
+		{"watch --after 999999 --limit 1 --timeout 1s --server http://127.0.0.1:1", 6, "no server answers"},
+	})
+}
+
+// TestLeaseRun: a command runs for as long as it holds a lease, and everything comes back at its end.
+func TestLeaseRun(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f)
+	slices := func() string {
+		return run(t, "items", "ci:aws-quota-slice", "--state", "leased", "--server", f.url()).stdout
+	}
+	under := func(more ...string) *process {
+		return start(t, append([]string{"lease", "run", "--server", f.url(), "--resource", "aws-quota-slice"}, more...)...)
+	}
+	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
+
+	t.Run("environment and exit code", func(t *testing.T) {
+		end := under("--count", "2", "--env", "aws-quota-slice=SLICES", "--", "sh", "-c",
+			`echo "$LEASED_RESOURCE, $SLICES, $QUORATE_FENCE"; exit 41`).wait(t)
+		if end.code != 41 || end.stdout != "aws-quota-slice-1 aws-quota-slice-2, aws-quota-slice-1 aws-quota-slice-2, 1\n" {
+			t.Errorf("exit code %d, said %q\n%s", end.code, end.stdout, end.stderr)
+		}
+	})
+	t.Run("a signal is the command's", func(t *testing.T) {
+		p := under("--id", "trapped", "--", "sh", "-c", `trap 'echo trapped; exit 42' HUP; echo ready; while :; do sleep 0.1; done`)
+		eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+		p.signal(t, syscall.SIGHUP)
+		if end := p.wait(t); end.code != 42 || !strings.Contains(end.stdout, "trapped") {
+			t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
+		}
+	})
+	t.Run("ended by a signal", func(t *testing.T) {
+		p := under("--", "sh", "-c", `echo ready; sleep 600`)
+		eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+		p.signal(t, os.Interrupt)
+		if end := p.wait(t); end.code != 130 {
+			t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
+		}
+	})
+	t.Run("one after the other", func(t *testing.T) {
+		first := under("--count", "10", "--", "sh", "-c", "echo ready; sleep 600")
+		eventually(t, func() bool { return strings.Contains(first.stdout.String(), "ready") })
+		second := under("--id", "second", "--wait", "10m", "--", "true")
+		third := under("--id", "third", "--wait", "10m", "--", "true")
+		eventually(t, func() bool {
+			return strings.Contains(second.stderr.String(), "waiting") && strings.Contains(third.stderr.String(), "waiting")
+		})
+		third.signal(t, syscall.SIGTERM)
+		if end := third.wait(t); end.code != 143 || !strings.Contains(end.stderr, "taken back") {
+			t.Errorf("interrupted while it waits: exit code %d\n%s", end.code, end.stderr)
+		}
+		playSteps(t, f, []step{{"queue", 0, "second"}, {"allocation third", 0, "cancelled"}})
+		first.signal(t, syscall.SIGTERM)
+		if end := second.wait(t); end.code != 0 || !strings.Contains(end.stderr, "under fence") {
+			t.Errorf("granted after a wait: exit code %d\n%s", end.code, end.stderr)
+		}
+		first.wait(t)
+	})
+	t.Run("no room, and no wait", func(t *testing.T) {
+		if end := under("--count", "11", "--", "true").wait(t); end.code != 3 || !strings.Contains(end.stderr, "cannot fit") {
+			t.Errorf("exit code %d\n%s", end.code, end.stderr)
+		}
+	})
+	t.Run("told that it is lost", func(t *testing.T) {
+		p := under("--id", "taken", "--ttl", "1h", "--", "sh", "-c", `echo ready; sleep 600`)
+		eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+		playSteps(t, f, []step{{"release taken", 0, "released"}})
+		if end := p.wait(t); end.code != 7 || !strings.Contains(end.stderr, `lease "taken" is lost: it has ended`) {
+			t.Errorf("exit code %d\n%s", end.code, end.stderr)
+		}
+	})
+	if left := slices(); strings.Contains(left, "leased") {
+		t.Errorf("still held:\n%s", left)
+	}
+}
+
+// TestLeaseRunIsLost: without servers a command ends before its lease can, with everything that it has started, even if it
+// does not want to. That all of it is gone shows in that nobody holds its output open.
+func TestLeaseRunIsLost(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	server := serve(t, f)
+	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
+	p := start(t, "lease", "run", "--server", f.url(), "--resource", "aws-account", "--ttl", "4s", "--kill-after", "1s", "--timeout", "2s",
+		"--", "sh", "-c", `trap 'echo asked' TERM; (trap '' TERM; sleep 600) & echo ready; while :; do sleep 0.1; done`)
+	eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	end := p.wait(t)
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if end.code != 7 || !strings.Contains(end.stdout, "asked") || !strings.Contains(end.stderr, "could not be renewed in time") {
+		t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
+	}
+}
+
+// TestLeaseRunOutlivesItsLeader: the leader is killed, and the command does not notice.
+func TestLeaseRunOutlivesItsLeader(t *testing.T) {
+	t.Parallel()
+	nodes := trio(t)
+	servers := map[string]*process{}
+	var urls []string
+	for _, f := range nodes {
+		servers[f.id] = start(t, f.args()...)
+		urls = append(urls, f.url())
+	}
+	for _, f := range nodes {
+		awaitReady(t, servers[f.id], f)
+	}
+	playSteps(t, nodes[0], []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
+	done := filepath.Join(t.TempDir(), "done")
+	p := start(t, "lease", "run", "--server", strings.Join(urls, ","), "--resource", "cluster", "--ttl", "15s", "--id", "long", "--",
+		"sh", "-c", `echo ready; while [ ! -e `+done+` ]; do sleep 0.1; done`)
+	eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+	leader := leaderOf(t, nodes[0])
+	if err := servers[leader].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	other := nodes[0]
+	if other.id == leader {
+		other = nodes[1]
+	}
+	time.Sleep(20 * time.Second) // longer than the TTL: what is tested is that time passes
+	if !p.running() {
+		t.Fatalf("the command has ended: %s", p.stderr.String())
+	}
+	playSteps(t, other, []step{{"allocation long", 0, "held"}})
+	if err := os.WriteFile(done, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if end := p.wait(t); end.code != 0 {
+		t.Errorf("exit code %d\n%s", end.code, end.stderr)
+	}
+	playSteps(t, other, []step{{"allocation long", 0, "released"}})
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it is not so after %v", patience)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// mostItems is how many items of one resource a request may name.
+const mostItems = 1000
+
+// itemFlag adds items to the claim that was begun last.
+type itemFlag struct {
+	claims *claims
+}
+
+// Set adds items to the last claim.
+func (f itemFlag) Set(text string) error {
+	pick, err := parsePick(text)
+	if err != nil {
+		return err
+	}
+	if len(f.claims.list) == 0 {
+		return usagef("--item %s belongs to no place: put --at TREE:node/path before it", text)
+	}
+	last := &f.claims.list[len(f.claims.list)-1]
+	last.picks = append(last.picks, pick)
+	return nil
+}
+
+// String is empty: there is no default.
+func (f itemFlag) String() string { return "" }
+
+// Type is shown in help texts.
+func (f itemFlag) Type() string { return "RESOURCE[@STATE][=COUNT|:NAME,...]" }
+
+// parsePick reads which items are wanted: RESOURCE for one that is free, RESOURCE=3 for several, RESOURCE@STATE for those in
+// another state, RESOURCE:NAME,NAME for certain ones.
+func parsePick(text string) (*quoratev1.ItemPick, error) {
+	end := strings.IndexAny(text, "=:")
+	if end < 0 {
+		end = len(text)
+	}
+	what, which := text[:end], text[end:]
+	resource, state, stated := strings.Cut(what, "@")
+	if resource == "" || stated && state == "" {
+		return nil, usagef("%q names no items: write RESOURCE, RESOURCE=COUNT, RESOURCE:NAME,NAME, or RESOURCE@STATE and the same", text)
+	}
+	pick := &quoratev1.ItemPick{Resource: resource, State: state, Count: 1}
+	switch {
+	case strings.HasPrefix(which, "="):
+		count, err := strconv.ParseInt(which[1:], 10, 64)
+		if err != nil || count < 1 || count > mostItems {
+			return nil, usagef("%q asks for %q items: write a number from 1 to %d, or names behind a colon", text, which[1:], mostItems)
+		}
+		pick.Count = count
+	case strings.HasPrefix(which, ":"):
+		pick.Names = strings.Split(which[1:], ",")
+		if slices.Contains(pick.GetNames(), "") {
+			return nil, usagef("%q names an item without a name: write RESOURCE:NAME,NAME", text)
+		}
+		pick.Count = int64(len(pick.GetNames()))
+	}
+	return pick, nil
+}
+
+// pickText writes what was asked for as it is typed.
+func pickText(pick *quoratev1.ItemPick) string {
+	text := pick.GetResource()
+	if pick.GetState() != "" && pick.GetState() != freeState {
+		text += "@" + pick.GetState()
+	}
+	if len(pick.GetNames()) > 0 {
+		return text + ":" + strings.Join(pick.GetNames(), ",")
+	}
+	return text + "=" + strconv.FormatInt(max(pick.GetCount(), 1), 10)
+}
+
+// freeState is what requests ask for that name no state.
+const freeState = "free"
+
+// itemsText writes the items that a claim holds, or asks for if it holds none yet.
+func itemsText(c *quoratev1.HeldClaim) []string {
+	if len(c.GetItems()) == 0 {
+		var asked []string
+		for _, pick := range c.GetPicks() {
+			asked = append(asked, pickText(pick))
+		}
+		return asked
+	}
+	var held []string
+	resource := ""
+	for _, item := range c.GetItems() {
+		if item.GetResource() != resource {
+			resource = item.GetResource()
+			held = append(held, resource+":"+item.GetName())
+			continue
+		}
+		held[len(held)-1] += "," + item.GetName()
+	}
+	return held
+}

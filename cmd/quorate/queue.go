@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type queueOptions struct {
+	*cli
+	tree, node, resource string
+	limit                int
+}
+
+func newQueueCmd(c *cli) *cobra.Command {
+	o := &queueOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "queue",
+		Short: "List the requests that wait, in their order, and what blocks each of them",
+		Long: `List the requests that wait, in the order in which they are tried: by priority, then by arrival. Each stands in the
+line of the first thing in its way; its position is the place there. What blocks it is every limit in its way, at every
+level, and whoever comes first.`,
+		Example: `  quorate queue
+  quorate queue --tree ci --node tenants/web
+  quorate queue --tree ci --resource aws-account -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.tree, "tree", "", "only requests with a claim in this tree")
+	flags.StringVar(&o.node, "node", "", "only those with a claim at this node of the tree or below it")
+	flags.StringVar(&o.resource, "resource", "", "only those that ask for this resource of the tree")
+	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	return cmd
+}
+
+func (o *queueOptions) run(ctx context.Context) error {
+	if (o.node != "" || o.resource != "") && o.tree == "" {
+		return usagef("--node and --resource need --tree: nodes and resources are those of a tree")
+	}
+	if o.limit < 0 {
+		return usagef("--limit must not be negative")
+	}
+	quorate, ctx, cancel, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := o.fetch(ctx, quorate)
+	if err != nil {
+		return err
+	}
+	o.sayAge(all.GetRead())
+	o.learnForTable(ctx, quorate)
+	return o.print(all, func(p *page) error { return o.units.drawQueue(p, all.GetRequests()) })
+}
+
+// fetch joins pages into one answer until it has as many as were asked for.
+func (o *queueOptions) fetch(ctx context.Context, quorate *client.Client) (*quoratev1.ListWaitingResponse, error) {
+	const pageSize = 1000
+	all := &quoratev1.ListWaitingResponse{}
+	request := &quoratev1.ListWaitingRequest{
+		Tree: o.tree, Node: o.node, Resource: o.resource, PageSize: pageSize, Read: o.read(),
+	}
+	for {
+		if o.limit > 0 {
+			request.PageSize = int32(min(o.limit-len(all.GetRequests()), pageSize)) //nolint:gosec // at most a page
+		}
+		page, err := quorate.Allocations.ListWaiting(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all.Requests = append(all.Requests, page.GetRequests()...)
+		all.Read, all.NextPageToken = page.GetRead(), page.GetNextPageToken()
+		request.PageToken = page.GetNextPageToken()
+		if request.GetPageToken() == "" || len(all.GetRequests()) == o.limit {
+			return all, nil
+		}
+	}
+}
+
+// drawQueue writes a row for each request, with a reason in each line.
+func (u units) drawQueue(p *page, requests []*quoratev1.WaitingRequest) error {
+	if len(requests) == 0 {
+		p.line("nobody waits")
+		return nil
+	}
+	rows := [][]string{{"ID", "PRIORITY", "SINCE", "ASKS FOR", "POSITION", "BLOCKED BY"}}
+	for _, r := range requests {
+		a := r.GetAllocation()
+		row := []string{
+			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), date(a.GetWaiting().GetSince()), u.claims(a),
+			placeInLine(a.GetWaiting()), "",
+		}
+		for i, v := range r.GetDecision().GetViolations() {
+			if i > 0 {
+				row = make([]string, len(row))
+			}
+			row[len(row)-1] = u.violation(v)
+			rows = append(rows, row)
+		}
+		if len(r.GetDecision().GetViolations()) == 0 {
+			rows = append(rows, row)
+		}
+	}
+	return p.table(rows)
+}
+
+// placeInLine is a position with the line that it is in.
+func placeInLine(w *quoratev1.Waiting) string {
+	return strings.TrimSuffix(strconv.FormatInt(w.GetPosition(), 10)+" for "+w.GetLine(), " for ")
+}
