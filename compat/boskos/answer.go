@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"unicode/utf8"
 
 	"connectrpc.com/connect"
 )
@@ -29,7 +31,11 @@ func answering(method string, do answer, otherMethod func(*http.Request) string)
 			http.Error(w, otherMethod(r), http.StatusMethodNotAllowed)
 			return
 		}
-		body, err := do(r)
+		err := checkText(r)
+		var body []byte
+		if err == nil {
+			body, err = do(r)
+		}
 		if err != nil {
 			f := asFailure(err)
 			http.Error(w, f.text, f.status)
@@ -40,6 +46,16 @@ func answering(method string, do answer, otherMethod func(*http.Request) string)
 		}
 		_, _ = w.Write(body) // a caller that has gone needs no answer
 	})
+}
+
+// checkText refuses parameters that are no text: nothing in the ledger is anything else.
+func checkText(r *http.Request) error {
+	for key, values := range r.URL.Query() {
+		if slices.ContainsFunc(append(values, key), func(text string) bool { return !utf8.ValidString(text) }) {
+			return badRequest("The parameter %q is not UTF-8.", key)
+		}
+	}
+	return nil
 }
 
 // failure is an answer other than 200.

@@ -298,6 +298,17 @@ func (r *racing) Release(ctx context.Context, request *quoratev1.ReleaseRequest)
 	return r.fake.Release(ctx, request)
 }
 
+// TestTextOnly: what could not be kept is refused before it gets anywhere.
+func TestTextOnly(t *testing.T) {
+	h := NewHandler(loaded(t, accounts).api(), Options{})
+	for _, path := range []string{"acquire", "acquirebystate", "release", "update", "reset"} {
+		if body := call(t, h, http.StatusBadRequest, path, "owner=\xff"); body != `The parameter "owner" is not UTF-8.` {
+			t.Errorf("%s: %q", path, body)
+		}
+	}
+	acquired(t, h, "type=account owner=Zoë")
+}
+
 // TestOutages: no answer tells a client that somebody else has what it asked for.
 func TestOutages(t *testing.T) {
 	for code, want := range map[connect.Code]int{
