@@ -41,7 +41,7 @@ func WithProgress(report func(Progress)) AcquireOption {
 	return func(a *acquisition) { a.report = report }
 }
 
-// WithMargin says how long before its end a lease is over for its holder, at most half of its TTL. The default is a tenth
+// WithMargin says how long before its end a lease is over for its holder, at most a third of its TTL. The default is a tenth
 // of the TTL, and at most three seconds. It should be as long as the holder needs to stop.
 func WithMargin(margin time.Duration) AcquireOption {
 	return func(a *acquisition) { a.margin = margin }
@@ -171,14 +171,15 @@ func rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// lease is made of a grant. One that is old already, because its question waited at the server, is renewed at once.
+// lease is made of a grant. One that had to wait is renewed at once: the answer may come from a server that lags behind,
+// and its question may have been on its way for long, so it does not tell how long the lease lasts from now on.
 func (a *acquisition) lease(ctx context.Context, answer *quoratev1.AllocateResponse, sent time.Time) (*Lease, error) {
 	l := &Lease{
 		client: a.client, id: a.request.GetId(), fence: answer.GetFence(), margin: a.margin, revoked: make(chan struct{}),
 	}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.record = answer.GetAllocation()
-	if ttl := l.ttl(); ttl > 0 && time.Since(sent) > ttl/marginPart {
+	if ttl := l.ttl(); ttl > 0 && (a.last != nil || time.Since(sent) > ttl/marginPart) {
 		if err := l.renewNow(ctx); err != nil {
 			return nil, a.failure(ctx, err)
 		}

@@ -143,7 +143,7 @@ const (
 // marginOf is how long before its end a lease is over for its holder.
 func (l *Lease) marginOf(ttl time.Duration) time.Duration {
 	if l.margin > 0 {
-		return min(l.margin, ttl/2)
+		return min(l.margin, ttl/renewPart)
 	}
 	return min(ttl/marginPart, longestMargin)
 }

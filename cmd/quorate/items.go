@@ -32,7 +32,8 @@ Data of items may hold credentials: they are shown by -o json or yaml, and only 
 		Example: `  quorate items ci:aws-account
   quorate items ci:aws-account --state dirty
   quorate items --counts`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: c.completeTrees,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), strings.Join(args, "")) },
 	}
 	flags := cmd.Flags()

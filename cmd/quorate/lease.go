@@ -75,7 +75,8 @@ func (o *leaseOptions) set(request *quoratev1.AllocateRequest) error {
 // lasting writes how long is left, no finer than it matters, and never less than it is.
 func lasting(ms int64) string {
 	step := 100 * time.Millisecond
-	d := time.Duration(max(0, min(ms, math.MaxInt64/int64(time.Millisecond)))) * time.Millisecond
+	const most = (math.MaxInt64 - int64(time.Minute)) / int64(time.Millisecond) // rounding up must not overflow
+	d := time.Duration(max(0, min(ms, most))) * time.Millisecond
 	switch {
 	case d > time.Hour:
 		step = time.Minute

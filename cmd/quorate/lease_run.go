@@ -19,8 +19,12 @@ import (
 const (
 	// runTTL is how long a lease lasts whose command says nothing.
 	runTTL = time.Minute
+	// shortestRunTTL leaves time to renew, and to end the command.
+	shortestRunTTL = time.Second
 	// defaultKillAfter is how long a command has to end by itself when its lease is lost.
 	defaultKillAfter = 10 * time.Second
+	// killPart is the part of the TTL that it may take at most, so that there is time left to renew.
+	killPart = 3
 	// What shells answer for commands that cannot be started.
 	exitNotExecutable, exitNotFound = 126, 127
 	// exitSignal is added to the number of the signal that ended a command.
@@ -57,8 +61,8 @@ the variable that --resource RESOURCE=VARIABLE or --env RESOURCE=VARIABLE names;
 for whatever the lease guards; and the id in QUORATE_LEASE.
 
 Signals are passed on to the command and everything that it has started. If the lease is lost, all of that gets SIGTERM,
-and after --kill-after SIGKILL; the TTL should be twice as long as that or more, so that it ends before anybody else can
-hold what it held. The exit code is that of the command, or 7 if the lease was lost; see "quorate help exit-codes".`,
+and after --kill-after SIGKILL (after a third of the TTL if that is shorter): early enough for all of it to have ended
+before anybody else can hold what it held. The exit code is that of the command, or 7 if the lease was lost; see "quorate help exit-codes".`,
 		Example: `  quorate lease run --resource aws-quota-slice --count 1 --ttl 60s --wait 2h -- ./job.sh
   quorate lease run --at ci:tenants/web --resource aws-account=ACCOUNT --amount cores=4 --wait 1h -- make test`,
 		Args: cobra.MinimumNArgs(1),
@@ -96,15 +100,16 @@ func (o *leaseRunOptions) run(ctx context.Context, args []string) error {
 	}
 	defer o.release(lease)
 	o.say("leased %s under fence %d", o.units.claims(lease.Allocation()), lease.Fence())
-	return (&watchdog{cli: o.cli, lease: lease, signals: signals, killAfter: o.killAfter}).run(job, o.environment(lease))
+	guard := &watchdog{cli: o.cli, lease: lease, signals: signals, killAfter: min(o.killAfter, o.ttl/killPart)}
+	return guard.run(job, o.environment(lease))
 }
 
 func (o *leaseRunOptions) checkFlags() error {
 	switch {
 	case o.ttl == 0:
 		return usagef("--ttl must be more than 0: without it a job that dies would hold for ever")
-	case o.killAfter <= 0:
-		return usagef("--kill-after must be more than 0")
+	case o.killAfter <= 0 || o.ttl > 0 && o.ttl < shortestRunTTL:
+		return usagef("--kill-after must be more than 0, and --ttl %v or more", shortestRunTTL)
 	case len(o.claims.list)+len(o.resources.unplaced) == 0:
 		return usagef("say what the command needs: --resource RESOURCE, or --at TREE:node/path --item RESOURCE")
 	case o.force && o.wait > 0:
@@ -172,7 +177,7 @@ func (o *leaseRunOptions) ask(ctx context.Context) (*client.Lease, error) {
 	defer cancelWait()
 	line := newWaitingLine(o.cli)
 	defer line.end()
-	return quorate.Acquire(waiting, request, client.WithProgress(line.report), client.WithMargin(o.killAfter))
+	return quorate.Acquire(waiting, request, client.WithProgress(line.report), client.WithMargin(min(o.killAfter, o.ttl/killPart)))
 }
 
 // release gives back what is held, whatever happened.

@@ -256,6 +256,7 @@ func TestTranscripts(t *testing.T) {
 			"lease run true",
 			"lease run --resource aws-account",
 			"lease run --resource aws-account --ttl 0s true",
+			"lease run --resource aws-account --ttl 20ms true",
 			"lease run --count 2 --resource aws-account true",
 			"lease run --resource aws-account --count 0 true",
 			"lease run --resource aws-account=1A true",
