@@ -111,6 +111,8 @@ func raiseIn(n *quota.NodeSpec, raise quota.Raise) {
 		n.Borrow = withLimit(n.Borrow, raise)
 	case quota.OfResource:
 		n.Limits = withLimit(n.Limits, raise)
+	case quota.OfItems, quota.OfQueue:
+		panic("nobody here wants items or waits")
 	}
 }
 
