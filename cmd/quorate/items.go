@@ -34,7 +34,7 @@ Data of items may hold credentials: they are shown by -o json or yaml, and only 
   quorate items --counts`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.completeTrees,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), strings.Join(args, "")) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), strings.Join(args, "")) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.state, "state", "", "only items in this state")
