@@ -298,7 +298,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"__complete usage ":      "cern\nproviders\ntenants\n",
+		"__complete usage ":      "cern\nci\nproviders\ntenants\n",
 		"__complete limits set ": "cern\n",
 		"__complete -o ":         "table\njson\nyaml\n",
 	} {
