@@ -138,7 +138,7 @@ func (o *allocateOptions) granted(answer *quoratev1.AllocateResponse) error {
 	switch {
 	case o.dryRun:
 		o.say("dry run: it would be granted")
-	case answer.GetRepeated():
+	case answer.GetRepeated() && !o.stays():
 		o.say("granted before; this call changed nothing")
 	case o.reserve > 0:
 		id := shellWord(answer.GetAllocation().GetId())

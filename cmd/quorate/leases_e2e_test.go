@@ -126,6 +126,33 @@ func TestLeaseRun(t *testing.T) {
 	}
 }
 
+// TestLeaseRunGivesWay: whoever is more important waits for the time of grace, and the command is told and ended in it.
+func TestLeaseRunGivesWay(t *testing.T) {
+	t.Parallel()
+	f := alone(t)
+	serve(t, f)
+	tree := filepath.Join(t.TempDir(), "grace.yaml")
+	text := "trees: {b: {policy: borrowing, leases: {grace: 8s}, resources: {cpu: {unit: count}}, limits: {cpu: 10}, " +
+		"nodes: {x: {limits: {cpu: 5}}, y: {limits: {cpu: 5}}}}}\n"
+	if err := os.WriteFile(tree, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	playSteps(t, f, []step{{"apply -f " + tree, 0, "lease grace: 8s"}})
+	p := start(t, "lease", "run", "--server", f.url(), "--at", "b:x", "--amount", "cpu=10", "--ttl", "10m", "--kill-after", "2s", "--id", "borrower",
+		"--", "sh", "-c", `trap 'echo asked; exit 0' TERM; echo ready; while :; do sleep 0.1; done`)
+	eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+	playSteps(t, f, []step{
+		{"allocate --id owner --at b:y --amount cpu=5", 3, "missing"},
+		{"allocate --id owner --at b:y --amount cpu=5 --wait 1m", 0, "granted"},
+		{"allocation borrower", 0, "released"}, // by itself, as soon as its command had ended
+	})
+	end := p.wait(t)
+	if end.code != 7 || !strings.Contains(end.stdout, "asked") || !strings.Contains(end.stderr, "the lease has to give way to owner") ||
+		!strings.Contains(end.stderr, "it had to give way to owner") {
+		t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
+	}
+}
+
 // TestLeaseRunIsLost: without servers a command ends before its lease can, with everything that it has started, even if it
 // does not want to. That all of it is gone shows in that nobody holds its output open.
 func TestLeaseRunIsLost(t *testing.T) {
