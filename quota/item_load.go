@@ -73,7 +73,7 @@ func (ld *Loader) AddItem(image ItemImage) error {
 	case image.State == "" || len(image.State) > MaxItemState:
 		return fmt.Errorf("item %s is in state %q, which cannot be", image.Name, image.State)
 	}
-	if refused := l.checkData(image.Data, "data"); refused != nil {
+	if refused := l.checkData(image.Data, "user_data"); refused != nil {
 		return refused
 	}
 	l.changeItem(nil, &item{

@@ -55,14 +55,35 @@ func (v Violation) lacks(s *stock, state string) bool {
 	return v.Kind == OfItems && v.Tree == s.tree && v.Resource == s.resource.Name && v.Item == state
 }
 
-// replaceGone makes items for those that have gone, as far as there must be so many, and tells that there is room.
+// replaceGone makes items for those that have gone, as far as there must be so many, or somebody waits that others bring them
+// into another state; and tells that there is room.
 func (l *Ledger) replaceGone(s *stock) {
 	spec := s.resource.Items
 	if !spec.onDemand() {
 		return
 	}
 	l.makeOnDemand(s, spec.Min)
+	l.makeOnDemand(s, len(s.byName)+s.unmet())
 	if s.makeable(spec.newState()) > 0 {
 		l.stirItems(s.resource, spec.newState(), "")
 	}
+}
+
+// unmet is how many more items can be made of those that requests wait for in states that new ones do not have, beyond those
+// that nobody has brought there yet.
+func (s *stock) unmet() int {
+	state := s.resource.Items.newState()
+	room, want := s.makeable(state), -s.idleIn(state)
+	for _, ln := range s.resource.lines {
+		if ln.item != "" || ln.state == state {
+			continue
+		}
+		for w := range ln.ranks.from(firstTurn) {
+			if want >= room {
+				break
+			}
+			want += int(w.need)
+		}
+	}
+	return max(0, min(room, want))
 }

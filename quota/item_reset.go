@@ -5,6 +5,9 @@ import "slices"
 // resetter is who ends an allocation whose items were all taken away by a ResetItems.
 const resetter = "reset"
 
+// itemSet has held items by their turns, which stay the same while they are held.
+type itemSet map[uint64]bool
+
 // resetItems takes items from holders that have not renewed for a while. Whoever is left with nothing has ended.
 func (l *Ledger) resetItems(c ResetItems) Outcome {
 	list, err := l.resettable(c)
@@ -12,15 +15,15 @@ func (l *Ledger) resetItems(c ResetItems) Outcome {
 		return Outcome{Refused: err}
 	}
 	var out Outcome
-	lost := map[uint64]map[*item]bool{}
+	lost := map[uint64]itemSet{}
 	for _, it := range list {
 		info := l.itemInfo(it)
 		info.State = c.To
 		out.Items = append(out.Items, info)
 		if lost[it.owner] == nil {
-			lost[it.owner] = map[*item]bool{}
+			lost[it.owner] = itemSet{}
 		}
-		lost[it.owner][it] = true
+		lost[it.owner][it.turn] = true
 	}
 	for _, it := range list {
 		if gone := lost[it.owner]; gone != nil {
@@ -69,11 +72,11 @@ func (a *Allocation) holdsNothing() bool {
 }
 
 // takeAway takes items, which get a state, from an allocation, and answers its record. If nothing is left, it ends.
-func (l *Ledger) takeAway(a *Allocation, gone map[*item]bool, itemState string, end State, by string) *Allocation {
+func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end State, by string) *Allocation {
 	is := a.without(gone)
 	for _, it := range a.has() {
-		if gone[it] {
-			l.giveBack(it, stateOr(itemState, it.stock.resource.Items))
+		if gone[it.turn] {
+			l.giveBack(it.stock.byName[it.name], stateOr(itemState, it.stock.resource.Items))
 		}
 	}
 	if is.holdsNothing() {
@@ -110,12 +113,12 @@ func stateOr(state string, s *ItemSpec) string {
 }
 
 // without is a copy of the record with fewer items.
-func (a *Allocation) without(gone map[*item]bool) *Allocation {
+func (a *Allocation) without(gone itemSet) *Allocation {
 	is := *a
 	is.claims = slices.Clone(a.claims)
 	for i := range is.claims {
 		c := &is.claims[i]
-		left := slices.DeleteFunc(slices.Clone(c.held()), func(h heldItem) bool { return gone[h.is.stock.byName[h.name]] })
+		left := slices.DeleteFunc(slices.Clone(c.held()), func(h heldItem) bool { return gone[h.is.stock.byName[h.name].turn] })
 		if len(left) == len(c.held()) {
 			continue
 		}

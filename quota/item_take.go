@@ -43,11 +43,19 @@ func (l *Ledger) takePick(a *Allocation, i int, p Pick) {
 	}
 }
 
-// giveBack takes an item from its holder. An item that leaves goes. The answer is how to take that back.
+// giveBack takes an item from its holder. An item that leaves goes, and so does any while there are more than there may be:
+// then one of those that were to leave stays for it. The answer is how to take that back.
 func (l *Ledger) giveBack(it *item, state string) (undo func()) {
 	turn := l.turn
-	var is *item
-	if !it.leaving {
+	var is, leaver, stays *item
+	switch s := it.stock; {
+	case it.leaving:
+	case s.resource.Items.onDemand() && len(s.byName) > s.resource.Items.Max:
+		leaver = s.oldestLeaving()
+		spared := *leaver
+		spared.leaving, stays = false, &spared
+		l.changeItem(leaver, stays)
+	default:
 		is = l.aged(it, state, 0)
 		is.expires = Stamp{}
 		if life := it.stock.resource.Items.Lifespan; life > 0 {
@@ -57,8 +65,22 @@ func (l *Ledger) giveBack(it *item, state string) (undo func()) {
 	l.changeItem(it, is)
 	return func() {
 		l.changeItem(is, it)
+		if leaver != nil {
+			l.changeItem(stays, leaver)
+		}
 		l.turn = turn
 	}
+}
+
+// oldestLeaving is the first to stay if one of those that leave may: of items on demand beyond the maximum as many leave.
+func (s *stock) oldestLeaving() *item {
+	var oldest *item
+	for _, it := range s.byName { // the least of all, in whatever order
+		if it.leaving && (oldest == nil || it.turn < oldest.turn) {
+			oldest = it
+		}
+	}
+	return oldest
 }
 
 // afterwards is the state that an item gets when the allocation ends.

@@ -84,7 +84,7 @@ func (l *Ledger) checkStockOf(s *stock) (held int, err error) {
 			return 0, fmt.Errorf("resource %s of tree %s keeps an empty list for state %s", s.resource.Name, s.tree, state)
 		}
 	}
-	if idle != 0 || len(s.byName) < spec.Min || spec.onDemand() && len(s.byName)-leaving > spec.Max {
+	if idle != 0 || len(s.byName) < spec.Min || spec.onDemand() && leaving != max(0, len(s.byName)-spec.Max) {
 		return 0, fmt.Errorf("resource %s of tree %s has %d items of which %d are held, which cannot be", s.resource.Name, s.tree, len(s.byName), held)
 	}
 	return held, nil

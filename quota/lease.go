@@ -60,7 +60,7 @@ func (l *Ledger) checkLease(request Allocate) *Error {
 	if err := checkTTL(request.TTL); err != nil {
 		return err
 	}
-	return l.checkData(request.Data, "data")
+	return l.checkData(request.Data, "user_data")
 }
 
 func checkTTL(ttl Span) *Error {

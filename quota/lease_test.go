@@ -167,3 +167,37 @@ func TestLoadItems(t *testing.T) {
 		})
 	}
 }
+
+// TestPreemptedReservation: it says until when it was to stand, as one that was cancelled does; when it stands again, it does
+// so until then and is no lease before it is confirmed.
+func TestPreemptedReservation(t *testing.T) {
+	l := quota.New(quota.DefaultBounds())
+	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{
+		Name: "t", Resources: []quota.Resource{{Name: "gpu", Unit: quota.Count}},
+		TreeSettings: quota.TreeSettings{Leases: quota.LeaseSettings{Grace: 30}},
+		Nodes:        []quota.NodeSpec{{Policy: "borrowing", Limits: []quota.ResourceLimit{{Resource: "gpu", Limit: quota.AtMost(1)}}}},
+	}}})
+	ask := func(id string, priority int64) {
+		claim := quota.Claim{Tree: "t", Amounts: quota.Vector{{Resource: "gpu", Amount: 1}}, Standing: quota.Standing{Priority: priority}}
+		out := l.Apply(quota.Stamp{At: 1}, quota.Allocate{ID: id, Mode: quota.Reserve, ReserveFor: 20, TTL: 100, Claims: []quota.Claim{claim}})
+		if out.Allocation == nil {
+			t.Fatalf("%+v", out)
+		}
+	}
+	check := func(state quota.State) {
+		t.Helper()
+		a, _ := l.View().Allocation("low")
+		if a.State != state || a.ReservedUntil != 21 || a.ExpiresAt != 0 {
+			t.Errorf("%+v", a)
+		}
+	}
+	ask("low", 0)
+	ask("high", 1)
+	check(quota.WasPreempted)
+	l = reload(t, l)
+	check(quota.WasPreempted)
+	l.Apply(quota.Stamp{At: 2}, quota.Cancel{ID: "high"})
+	check(quota.Reserved)
+	l = reload(t, l)
+	check(quota.Reserved)
+}

@@ -165,6 +165,10 @@ func (g *grant) remember(list []*thing) {
 }
 
 func (o *oracle) giveBack(it *thing, state string) {
+	leaving := o.leavingAfter([]*thing{it})
+	for _, other := range o.items {
+		other.leaving = leaving[other]
+	}
 	if it.leaving {
 		it.owner = nil
 		o.remove(it)
@@ -177,15 +181,39 @@ func (o *oracle) giveBack(it *thing, state string) {
 	}
 }
 
+// leavingAfter says which items are to leave when some are given back, one after the other: while there are more on demand than
+// there may be, whichever is given back goes, and the oldest of those that were to leave stays for it.
+func (o *oracle) leavingAfter(back []*thing) map[*thing]bool {
+	leaving, gone := map[*thing]bool{}, map[*thing]bool{}
+	for _, it := range o.items {
+		leaving[it] = it.leaving
+	}
+	for _, it := range back {
+		all := slices.DeleteFunc(o.of(it.Tree, it.Resource), func(other *thing) bool { return gone[other] })
+		if spec := o.specOf(it); !leaving[it] && len(spec.Names) == 0 && len(all) > spec.Max {
+			all = sorted(all, byAge)
+			spared := all[slices.IndexFunc(all, func(other *thing) bool { return leaving[other] })]
+			leaving[it], leaving[spared] = true, false
+		}
+		gone[it] = leaving[it]
+	}
+	return leaving
+}
+
 // lacking are the violations of a request for items, as if victims had given theirs back.
 func (o *oracle) lacking(c quota.Allocate, victims []*grant) []quota.Violation {
 	type in struct{ tree, resource, state string }
 	state := map[*thing]string{} // of those to be had
+	var back []*thing
+	for _, v := range victims {
+		back = append(back, o.heldBy(v)...)
+	}
+	leaving := o.leavingAfter(back)
 	for _, it := range o.items {
 		switch {
 		case it.owner == nil:
 			state[it] = it.state
-		case slices.Contains(victims, it.owner) && !it.leaving:
+		case slices.Contains(victims, it.owner) && !leaving[it]:
 			state[it] = o.stateAfter(it, quota.WasPreempted)
 		}
 	}
@@ -193,7 +221,7 @@ func (o *oracle) lacking(c quota.Allocate, victims []*grant) []quota.Violation {
 	for _, claim := range c.Claims {
 		for _, p := range claim.Picks {
 			for _, name := range p.Names {
-				if it := o.find1(quota.ItemName{Tree: claim.Tree, Resource: p.Resource, Name: name}); it != nil && !it.leaving {
+				if it := o.find1(quota.ItemName{Tree: claim.Tree, Resource: p.Resource, Name: name}); it != nil && !leaving[it] {
 					named[it] = true
 				}
 			}
@@ -208,7 +236,7 @@ func (o *oracle) lacking(c quota.Allocate, victims []*grant) []quota.Violation {
 			v := quota.Violation{Tree: claim.Tree, Resource: p.Resource, Kind: quota.OfItems, Requested: 1}
 			for _, v.Item = range p.Names {
 				it := o.find1(quota.ItemName{Tree: claim.Tree, Resource: p.Resource, Name: v.Item})
-				exists := it != nil && !it.leaving
+				exists := it != nil && !leaving[it]
 				if exists && state[it] != "" && (p.State == "" || p.State == state[it]) {
 					continue
 				}
@@ -227,7 +255,7 @@ func (o *oracle) lacking(c quota.Allocate, victims []*grant) []quota.Violation {
 			most, gone := len(spec.Names)+spec.Max, 0
 			available := 0
 			for _, it := range all {
-				if slices.Contains(victims, it.owner) && it.leaving {
+				if slices.Contains(victims, it.owner) && leaving[it] {
 					gone++
 				}
 				if named[it] {

@@ -197,7 +197,7 @@ func (o *oracle) hold(g *grant, t *softTrial) {
 	}
 	for _, v := range t.victims {
 		at := o.now
-		v.ended, v.by, v.state, v.until = &at, g.request.ID, quota.WasPreempted, 0
+		v.ended, v.by, v.state = &at, g.request.ID, quota.WasPreempted
 		o.note(quota.Event{Kind: quota.EventPreempted, ID: v.request.ID, By: g.request.ID})
 		o.ends = append(o.ends, v)
 		first := slices.IndexFunc(t.out, func(c claimOf) bool { return c.grant == v })

@@ -20,15 +20,15 @@ func (l *Ledger) release(c Release) Outcome {
 }
 
 // named are those of its items that a list names.
-func (a *Allocation) named(names []ItemName) map[*item]bool {
+func (a *Allocation) named(names []ItemName) itemSet {
 	named := map[ItemName]bool{}
 	for _, n := range names {
 		named[n] = true
 	}
-	list := map[*item]bool{}
+	list := itemSet{}
 	for _, it := range a.has() {
 		if named[ItemName{it.stock.tree, it.stock.resource.Name, it.name}] {
-			list[it] = true
+			list[it.turn] = true
 		}
 	}
 	return list

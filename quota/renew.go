@@ -43,7 +43,7 @@ func (l *Ledger) renewable(c Renew) (*Allocation, *Error) {
 	if err := a.checkMaxTTL(c.TTL); err != nil {
 		return nil, err
 	}
-	if err := l.checkLaid(a.lease().data, c.Data, "data"); err != nil {
+	if err := l.checkLaid(a.lease().data, c.Data, "user_data"); err != nil {
 		return nil, err
 	}
 	_, err := l.checkUpdates(c.Items, "items", func(name ItemName, field string) (*item, *Error) {

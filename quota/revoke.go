@@ -28,9 +28,10 @@ type toBeTold struct {
 	Preempted
 }
 
-// grace is the span that is due to a victim that stands in the way in a tree; 0 if it is no lease.
+// grace is the span that is due to a victim that stands in the way in a tree; 0 if it is no lease, or none yet: whoever has
+// only reserved goes at once, and learns it from the confirmation.
 func (l *Ledger) grace(victim *Allocation, tree string) Span {
-	if victim.lease().ttl == 0 {
+	if victim.lease().expires == 0 {
 		return 0
 	}
 	return l.trees[tree].settings.Leases.Grace

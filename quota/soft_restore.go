@@ -94,7 +94,9 @@ func (r *restoring) revive(last displacement) bool {
 	a := &again
 	if b := tombstone.lease(); b.ttl > 0 {
 		b.revokedBy = ""
-		b.begin(l.now) // it could not be renewed meanwhile
+		if b.expires != 0 { // it is more than reserved
+			b.begin(l.now) // it could not be renewed meanwhile
+		}
 		a = a.withLease(b)
 	}
 	a.ended, a.claims = nil, make([]placedClaim, len(tombstone.claims))

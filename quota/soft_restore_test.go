@@ -96,7 +96,7 @@ func busy(t *rapid.T, commands int) *quota.Ledger {
 	return l
 }
 
-func reload(t *rapid.T, l *quota.Ledger) *quota.Ledger {
+func reload(t rapid.TB, l *quota.Ledger) *quota.Ledger {
 	loaded, err := load(l.Freeze(), quota.DefaultBounds())
 	if err != nil {
 		t.Fatal(err)

@@ -1167,7 +1167,8 @@ func (x *AllocateResponse) GetLedgerTimeMs() int64 {
 // BatchAllocateRequest carries independent requests.
 type BatchAllocateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Each is checked and decided on its own.
+	// Each is checked and decided on its own. The call waits for no grant, whatever poll_ms says: what does not fit is answered with its place in
+	// the queue.
 	Requests      []*AllocateRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
