@@ -27,6 +27,7 @@ type Lease struct {
 	mu     sync.Mutex
 	record *quoratev1.Allocation
 	safe   time.Time   // zero if it has no TTL
+	ends   time.Time   // a margin after safe; zero if it has no TTL
 	timer  *time.Timer // fires at the safe moment; nil if it has no TTL
 	over   bool
 	fault  error // what the last attempt to renew met
@@ -80,6 +81,15 @@ func (l *Lease) Remaining() time.Duration {
 	return max(0, time.Until(l.safe))
 }
 
+// Ends is the earliest moment at which the servers may end the lease unless it is renewed, and so the latest at which its
+// holder must have stopped; zero if it has no TTL. The context ends a margin before it, or less if the lease has to give way
+// within its margin.
+func (l *Lease) Ends() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ends
+}
+
 // Release gives everything back. Its context ends at once, before the servers are asked, and it is not renewed any more.
 // Releasing a lease that is over is no error. If no server answers, what it holds goes when its TTL is over; Release may
 // be repeated.
@@ -126,7 +136,8 @@ func (l *Lease) renewed(record *quoratev1.Allocation, sent time.Time, ledgerMs i
 		return
 	}
 	lasts := time.Duration(record.GetExpiresLedgerMs()-ledgerMs) * time.Millisecond
-	l.safe = sent.Add(lasts - l.marginOf(ttlOf(record)))
+	l.ends = sent.Add(lasts)
+	l.safe = l.ends.Add(-l.marginOf(ttlOf(record)))
 	if l.timer == nil {
 		l.timer = time.AfterFunc(time.Until(l.safe), l.expire)
 		return

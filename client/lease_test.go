@@ -259,6 +259,28 @@ func TestLongLeasesAreTold(t *testing.T) {
 	})
 }
 
+// TestAShortGraceIsTold: a grace may be shorter than the time to the next renewal, and than the holder's margin. Then the
+// context ends at once, and Ends says how little time is left.
+func TestAShortGraceIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayground()
+		l := acquire(t, p.client(t), account("a", 30*time.Second), client.WithMargin(10*time.Second))
+		if left := time.Until(l.Ends()).Round(time.Second); left != 30*time.Second {
+			t.Errorf("it ends in %v, want 30s", left)
+		}
+		time.Sleep(time.Second)
+		p.set(func() {
+			p.change(l.ID(), func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+4_000 })
+			p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, p.held[l.ID()])
+		})
+		<-l.Context().Done()
+		if left := time.Until(l.Ends()); left <= 3*time.Second || left > 4*time.Second {
+			t.Errorf("it ends in %v, want almost 4s", left)
+		}
+		lostHow(t, l, client.Preempted)
+	})
+}
+
 // TestTheServersSayThatItIsLost: then the context ends at once.
 func TestTheServersSayThatItIsLost(t *testing.T) {
 	for how, happens := range map[client.How]func(*playground){

@@ -9,7 +9,7 @@ import (
 
 const (
 	// watchedTTL is from where on leases are watched: the next renewal of shorter ones is not far.
-	watchedTTL = time.Minute
+	watchedTTL = 10 * time.Second
 	// mostWatched is how many ids a stream can be asked for; for more it is asked for all.
 	mostWatched = 1000
 	// regroupPause joins leases that come one after the other into one new stream.

@@ -61,12 +61,23 @@ var exitCodes = []struct {
 	{exitWaiting, "waiting", "the request is in the queue and holds nothing yet; repeat the command to come for it", nil},
 }
 
-// statusError ends quorate with the exit code of a command that it ran, and says nothing more.
+// statusError ends quorate with the exit code of a command that it ran, or with one of ours, and says nothing more.
 type statusError struct {
 	code int
+	ours bool
 }
 
 func (e *statusError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+
+// shiftedError is an error whose exit code is a larger one than usual.
+type shiftedError struct {
+	err error
+	by  int
+}
+
+func (e *shiftedError) Error() string { return e.err.Error() }
+
+func (e *shiftedError) Unwrap() error { return e.err }
 
 // waitingError is a request that was left in the queue.
 type waitingError struct {
@@ -135,6 +146,9 @@ func (c *cli) report(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitOK
 	}
+	if shifted := (*shiftedError)(nil); errors.As(err, &shifted) {
+		return c.report(cmd, shifted.err) + shifted.by
+	}
 	if status := (*statusError)(nil); errors.As(err, &status) {
 		return status.code
 	}
@@ -188,8 +202,9 @@ func newExitCodesTopic() *cobra.Command {
 		fmt.Fprintf(&text, "  %d  %-12s %s\n", exit.code, exit.name, exit.meaning)
 	}
 	text.WriteString(`
-"quorate lease run" ends with the exit code of its command, with 128 and the number of the signal if that ended it, and
-with 126 or 127 if it could not be started; with one of the codes above if there was no lease, or if it was lost.
+"quorate lease run" ends with the exit code of its command, with 128 and the number of the signal if that ended it or broke
+off the wait, and with 126 or 127 if it could not be started; with one of the codes above if there was no lease, or if it
+was lost. --codes-from N adds N to those, for scripts whose command has such exit codes itself.
 `)
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSuffix(text.String(), "\n")}
 }

@@ -105,6 +105,25 @@ func (r *runResources) name(resource, variable string) error {
 	return nil
 }
 
+// checkVariables finds variables of what nobody asks for: a command that gets one empty may do harm.
+func (r *runResources) checkVariables() error {
+	asked := map[string]bool{}
+	for _, pick := range r.unplaced {
+		asked[pick.GetResource()] = true
+	}
+	for _, claim := range r.claims.list {
+		for _, pick := range claim.picks {
+			asked[pick.GetResource()] = true
+		}
+	}
+	for _, variable := range slices.Sorted(maps.Keys(r.variables)) {
+		if resource := r.variables[variable]; !asked[resource] {
+			return usagef("the variable %s is for items of %q, which this command does not ask for: add --resource %s", variable, resource, resource)
+		}
+	}
+	return nil
+}
+
 // settle finds the trees of the resources that stand alone, and puts them at their roots.
 func (r *runResources) settle(known units) error {
 	for _, pick := range r.unplaced {

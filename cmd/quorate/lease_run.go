@@ -27,6 +27,8 @@ const (
 	killPart = 3
 	// What shells answer for commands that cannot be started.
 	exitNotExecutable, exitNotFound = 126, 127
+	// mostCodesFrom keeps our exit codes below those of commands that cannot be started.
+	mostCodesFrom = 100
 	// exitSignal is added to the number of the signal that ended a command.
 	exitSignal = 128
 )
@@ -42,6 +44,7 @@ type leaseRunOptions struct {
 	leaseOptions
 	resources runResources
 	killAfter time.Duration
+	codesFrom int
 }
 
 func newLeaseRunCmd(c *cli) *cobra.Command {
@@ -62,11 +65,14 @@ for whatever the lease guards; and the id in QUORATE_LEASE.
 
 Signals are passed on to the command and everything that it has started. If the lease is lost, all of that gets SIGTERM,
 and after --kill-after SIGKILL (after a third of the TTL if that is shorter): early enough for all of it to have ended
-before anybody else can hold what it held. The exit code is that of the command, or 7 if the lease was lost; see "quorate help exit-codes".`,
+before anybody else can hold what it held; without a span of grace in the tree, whoever is more important does so at once.
+
+The exit code is that of the command, or 7 if the lease was lost; see "quorate help exit-codes". A command may end with 7
+itself: --codes-from 100 makes it 107, and so with all codes that are not the command's.`,
 		Example: `  quorate lease run --resource aws-quota-slice --count 1 --ttl 60s --wait 2h -- ./job.sh
   quorate lease run --at ci:tenants/web --resource aws-account=ACCOUNT --amount cores=4 --wait 1h -- make test`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.shifted(o.run(cmd.Context(), args)) },
 	}
 	o.requestOptions.addFlags(cmd)
 	o.leaseOptions.addFlags(cmd, runTTL)
@@ -76,6 +82,7 @@ before anybody else can hold what it held. The exit code is that of the command,
 	flags.Var(countFlag{&o.resources}, "count", "how many of the --resource before it (default 1)")
 	flags.Var(envFlag{&o.resources}, "env", "also put the names of the items of this resource into this variable")
 	flags.DurationVar(&o.killAfter, "kill-after", defaultKillAfter, "how long the command has to end by itself when the lease is lost")
+	flags.IntVar(&o.codesFrom, "codes-from", 0, "add `N`, at most 100, to the exit codes of quorate itself, to tell them from those of the command")
 	return cmd
 }
 
@@ -104,8 +111,20 @@ func (o *leaseRunOptions) run(ctx context.Context, args []string) error {
 	return guard.run(job, o.environment(lease))
 }
 
+// shifted tells our exit codes from those of the command, if that is wanted.
+func (o *leaseRunOptions) shifted(err error) error {
+	if status := (*statusError)(nil); err == nil || errors.As(err, &status) && !status.ours {
+		return err
+	}
+	return &shiftedError{err, min(max(o.codesFrom, 0), mostCodesFrom)}
+}
+
 func (o *leaseRunOptions) checkFlags() error {
 	switch {
+	case o.codesFrom < 0 || o.codesFrom > mostCodesFrom:
+		err := usagef("--codes-from is a number from 0 to %d, not %d", mostCodesFrom, o.codesFrom)
+		o.codesFrom = 0
+		return err
 	case o.ttl == 0:
 		return usagef("--ttl must be more than 0: without it a job that dies would hold for ever")
 	case o.killAfter <= 0 || o.ttl > 0 && o.ttl < shortestRunTTL:
@@ -114,6 +133,9 @@ func (o *leaseRunOptions) checkFlags() error {
 		return usagef("say what the command needs: --resource RESOURCE, or --at TREE:node/path --item RESOURCE")
 	case o.force && o.wait > 0:
 		return usagef("--wait is for what is to be held within the limits: leave --force out")
+	}
+	if err := o.resources.checkVariables(); err != nil {
+		return err
 	}
 	if err := o.leaseOptions.check(); err != nil {
 		return err
@@ -134,7 +156,7 @@ func (o *leaseRunOptions) acquire(ctx context.Context, signals <-chan os.Signal)
 		defer close(caught)
 		select {
 		case s := <-signals:
-			cancel(&statusError{exitSignal + signalNumber(s)})
+			cancel(&statusError{code: exitSignal + signalNumber(s)})
 		case <-granted:
 		}
 	}()
@@ -207,5 +229,5 @@ func signalNumber(s os.Signal) int {
 
 // lostText says why a command is ended.
 func lostText(cause error, grace time.Duration) string {
-	return fmt.Sprintf("%v; the command has %v to end", cause, grace)
+	return fmt.Sprintf("%v; the command has %s to end", cause, lasting(grace.Milliseconds()))
 }

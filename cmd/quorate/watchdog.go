@@ -20,8 +20,8 @@ func findJob(c *cli, args []string) (*exec.Cmd, error) {
 	job := exec.Command(args[0], args[1:]...) //nolint:noctx // the watchdog ends it, and everything that it has started
 	job.Stdin, job.Stdout, job.Stderr = c.in, c.out, c.talk
 	job.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if job.Err != nil {
-		return nil, cannotStart(c, job.Err)
+	if _, err := exec.LookPath(args[0]); err != nil { // also of a path, which Command takes as it is
+		return nil, cannotStart(c, err)
 	}
 	return job, nil
 }
@@ -30,9 +30,9 @@ func findJob(c *cli, args []string) (*exec.Cmd, error) {
 func cannotStart(c *cli, err error) error {
 	c.say("quorate: the command cannot be started: %v", err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return &statusError{exitNotFound}
+		return &statusError{code: exitNotFound}
 	}
-	return &statusError{exitNotExecutable}
+	return &statusError{code: exitNotExecutable}
 }
 
 // watchdog runs a command, and ends it with everything that it has started if its lease is lost.
@@ -60,7 +60,7 @@ func (w *watchdog) run(job *exec.Cmd, environment []string) error {
 			w.send(job, s)
 		case <-revoked:
 			revoked = nil
-			w.say("the lease has to give way to %s: it ends in %s", w.lease.Allocation().GetRevokedBy(), lasting(w.lease.Remaining().Milliseconds()))
+			w.say("the lease has to give way to %s: it ends in %s", w.lease.Allocation().GetRevokedBy(), lasting(time.Until(w.lease.Ends()).Milliseconds()))
 		case <-w.lease.Context().Done():
 			return w.stop(job, ended)
 		}
@@ -78,9 +78,10 @@ func (w *watchdog) send(job *exec.Cmd, s os.Signal) {
 // stop ends a command whose lease is lost: first it is asked to, then it is made to. Nothing that it has started is left.
 func (w *watchdog) stop(job *exec.Cmd, ended <-chan error) error {
 	cause := context.Cause(w.lease.Context())
-	w.say("quorate: %s", lostText(cause, w.killAfter))
+	left := w.timeLeft()
+	w.say("quorate: %s", lostText(cause, left))
 	w.send(job, syscall.SIGTERM)
-	patience := time.NewTimer(w.killAfter)
+	patience := time.NewTimer(left)
 	defer patience.Stop()
 	look := time.NewTicker(remainsPause)
 	defer look.Stop()
@@ -96,12 +97,18 @@ func (w *watchdog) stop(job *exec.Cmd, ended <-chan error) error {
 			if !gone {
 				<-ended
 			}
-			return &statusError{exitLeaseLost}
+			return &statusError{code: exitLeaseLost, ours: true}
 		}
 		if gone && errors.Is(syscall.Kill(-job.Process.Pid, 0), syscall.ESRCH) {
-			return &statusError{exitLeaseLost}
+			return &statusError{code: exitLeaseLost, ours: true}
 		}
 	}
+}
+
+// timeLeft is how long a command may take to end. A lease that has to give way may end sooner than after --kill-after, and
+// then somebody else holds what it held.
+func (w *watchdog) timeLeft() time.Duration {
+	return max(0, min(w.killAfter, time.Until(w.lease.Ends())))
 }
 
 // result passes on how the command ended.
@@ -114,7 +121,7 @@ func (w *watchdog) result(job *exec.Cmd, err error) error {
 		return err
 	}
 	if status, is := job.ProcessState.Sys().(syscall.WaitStatus); is && status.Signaled() {
-		return &statusError{exitSignal + int(status.Signal())}
+		return &statusError{code: exitSignal + int(status.Signal())}
 	}
-	return &statusError{job.ProcessState.ExitCode()}
+	return &statusError{code: job.ProcessState.ExitCode()}
 }
