@@ -12,7 +12,10 @@ import (
 
 // TestItemsAgainstOracle gives random commands about leases and items to the ledger and to the oracle, which must agree on
 // every outcome, on who holds which item in which state, and on what is due when.
-func TestItemsAgainstOracle(t *testing.T) { rapid.Check(t, agreeOnItems) }
+func TestItemsAgainstOracle(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, agreeOnItems)
+}
 
 // FuzzItems does the same with commands that a fuzzer finds; its seeds make it a test too. Inputs are long: fuzz with
 // -fuzzminimizetime=1x.

@@ -18,7 +18,10 @@ import (
 
 // TestAgainstOracle gives random commands to the ledger and to the oracle, which must agree on every outcome and on
 // everything that can be read afterwards.
-func TestAgainstOracle(t *testing.T) { rapid.Check(t, agree) }
+func TestAgainstOracle(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, agree)
+}
 
 // FuzzLedger does the same with commands that a fuzzer finds; its seeds make it a test too. Inputs are long: fuzz with
 // -fuzzminimizetime=1x.
@@ -46,7 +49,10 @@ func agree(t *rapid.T) {
 }
 
 // TestBorrowingAgainstOracle does the same with claims that borrow, push each other up and out, and slide down.
-func TestBorrowingAgainstOracle(t *testing.T) { rapid.Check(t, agreeOnBorrowing) }
+func TestBorrowingAgainstOracle(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, agreeOnBorrowing)
+}
 
 func agreeOnBorrowing(t *rapid.T) {
 	bounds := quota.DefaultBounds()

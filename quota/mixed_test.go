@@ -15,7 +15,10 @@ import (
 
 // TestMixed brings together what each oracle keeps apart: borrowing, principals, reservations, moves, rollbacks and
 // maintenance. No model says what must come out, but what must hold after every command whatever came before is checked.
-func TestMixed(t *testing.T) { rapid.Check(t, mixed) }
+func TestMixed(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, mixed)
+}
 
 // FuzzMixed does the same with what a fuzzer finds.
 func FuzzMixed(f *testing.F) {

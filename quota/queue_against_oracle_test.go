@@ -16,7 +16,10 @@ import (
 // TestQueueAgainstOracle gives random commands to two ledgers, one of which is frozen and loaded now and then, and to an
 // oracle that tries everybody again and again. All three must agree on who is granted, in which order and under which fence,
 // and on who waits where and why.
-func TestQueueAgainstOracle(t *testing.T) { rapid.Check(t, agreeOnQueue) }
+func TestQueueAgainstOracle(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, agreeOnQueue)
+}
 
 func agreeOnQueue(t *rapid.T) {
 	bounds := quota.DefaultBounds()

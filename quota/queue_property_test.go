@@ -22,6 +22,7 @@ func TestQueueProperties(t *testing.T) {
 		"cohorts": cohortCommands(), "items": itemCommands(),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
 				queueProperties(t, commands, name == "borrowing" || name == "cohorts", name == "items")
 			})
