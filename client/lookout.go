@@ -19,7 +19,8 @@ const (
 )
 
 // lookout lets the servers tell at once when a long lease has to give way or has ended. What it hears only makes the keeper
-// renew the lease, which tells the truth; so whatever it misses is learned by the next renewal.
+// renew the lease, which tells the truth; so whatever it misses is learned by the next renewal, and nobody need know of its
+// troubles.
 type lookout struct {
 	keeper *keeper
 
@@ -55,16 +56,15 @@ func (o *lookout) drop(l *Lease) {
 
 // run follows the leases until there are none.
 func (o *lookout) run() {
-	w := &watch{client: o.keeper.client, from: &quoratev1.WatchAllocationsRequest{}, report: o.heard}
+	w := &watch{client: o.keeper.client, from: &quoratev1.WatchAllocationsRequest{}, report: o.heard, notice: func(error) {}}
 	for {
 		ctx, more := o.begin(w.from)
 		if !more {
 			return
 		}
-		err := w.follow(ctx)
+		_ = w.follow(ctx)
 		if ctx.Err() == nil { // it was refused, perhaps because it is too long ago
 			w.from.AfterIndex, w.from.AfterNumber = 0, 0
-			o.keeper.client.notice(err)
 			_ = rest(ctx, lookoutPause) // it ends when there is another group to watch
 		}
 	}

@@ -24,7 +24,7 @@ const watchSilence = 20 * time.Second
 func (c *Client) Watch(
 	ctx context.Context, request *quoratev1.WatchAllocationsRequest, report func(*quoratev1.WatchAllocationsResponse) error,
 ) error {
-	return (&watch{client: c, from: proto.CloneOf(request), report: report}).follow(ctx)
+	return (&watch{client: c, from: proto.CloneOf(request), report: report, notice: c.notice}).follow(ctx)
 }
 
 // follow reads streams, one after the other.
@@ -44,7 +44,7 @@ func (w *watch) follow(ctx context.Context) error {
 		case time.Since(w.heard) > w.client.patience:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		w.client.notice(err)
+		w.notice(err)
 		if w.heard.After(heard) {
 			pause = pauses()
 		}
@@ -64,8 +64,9 @@ type watch struct {
 	client  *Client
 	from    *quoratev1.WatchAllocationsRequest
 	report  func(*quoratev1.WatchAllocationsResponse) error
-	refused error     // what report has answered
-	heard   time.Time // when the last message came
+	notice  func(error) // is told why a stream broke off
+	refused error       // what report has answered
+	heard   time.Time   // when the last message came
 }
 
 // errSilent is a stream that has broken off without a word.
