@@ -64,12 +64,20 @@ func (l *Ledger) checkWaiter(w *waiter, last QueueTurn) error {
 	case w.line.tree == nil && (full || l.stays(w, b, d.Violations)):
 	case full || d.Granted:
 		return fmt.Errorf("I7: request %q waits for %s, but could be granted", a.id, w.line)
-	case !l.stays(w, b, d.Violations) && !l.blockedThere(w):
+	case !l.stays(w, b, d.Violations) && !w.heldUp(d.Violations) && !l.blockedThere(w):
 		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", a.id, w.line)
 	case w.line.needs(b) != w.need:
 		return fmt.Errorf("request %q needs %d of %s, but its line says %d", a.id, w.line.needs(b), w.line, w.need)
 	}
 	return nil
+}
+
+// heldUp is true if a request must not overtake somebody in the tree of its line, which borrows softly: then it is not even
+// tried there, and its decision does not name what else is in its way. Whatever changes in such a tree stirs all its lines.
+func (w *waiter) heldUp(violations []Violation) bool {
+	return w.line.tree != nil && w.line.tree.soft && slices.ContainsFunc(violations, func(v Violation) bool {
+		return v.Kind == OfQueue && v.Tree == w.line.tree.name
+	})
 }
 
 // blockedThere is true if what a line waits for is in the way of those claims that are in its tree: of several that borrow
