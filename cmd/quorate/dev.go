@@ -111,11 +111,11 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]settings, err
 	list := make([]settings, o.nodes)
 	for i := range list {
 		id := fmt.Sprintf("n%d", i+1)
-		list[i] = settings{
-			ID: id, ClusterName: "dev", DataDir: filepath.Join(dir, id), BootstrapExpect: o.nodes, LogLevel: o.logLevel,
-			HTTPAddr: addresses[i], RaftAddr: addresses[o.nodes+i], GossipAddr: addresses[2*o.nodes+i],
-			Join: addresses[2*o.nodes:], BoskosAddr: doors[i],
-		}
+		s := defaultSettings()
+		s.ID, s.ClusterName, s.DataDir, s.LogLevel = id, "dev", filepath.Join(dir, id), o.logLevel
+		s.HTTPAddr, s.RaftAddr, s.GossipAddr, s.BoskosAddr = addresses[i], addresses[o.nodes+i], addresses[2*o.nodes+i], doors[i]
+		s.BootstrapExpect, s.Join = o.nodes, addresses[2*o.nodes:]
+		list[i] = s
 		if err := list[i].check(); err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func buildAndRun(m *testing.M) int {
 }
 
 // patience is how long anything may take on a busy machine.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // outcome is how a command ended.
 type outcome struct {
@@ -106,6 +106,7 @@ func start(t *testing.T, args ...string) *process {
 func startCommand(t *testing.T, command *exec.Cmd) *process {
 	t.Helper()
 	p := &process{Cmd: command, ended: make(chan struct{})}
+	p.WaitDelay = 10 * time.Second // what a killed command started itself may hold its output open
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
 	p.Env = append(append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER="), p.Env...)
 	if err := p.Start(); err != nil {

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/pprof"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,25 +20,36 @@ func newServerCmd() *cobra.Command {
 		Long: `Run one node of a cluster until SIGTERM or SIGINT, which hand the leadership over and stop it cleanly.
 
 Settings come from flags, from QUORATE_… environment variables (--data-dir is QUORATE_DATA_DIR) and from the YAML file
-that --config names, whose keys are the names of the flags; the first of them that names a setting wins.`,
+that --config names, whose keys are the names of the flags; the first of them that names a setting wins. SIGHUP reads
+them again and changes what can change while the server runs; docs/server.md says which that is.`,
 		Example: `  quorate server --id n1 --data-dir /var/lib/quorate
   quorate server --id n1 --data-dir d1 --http-addr 127.0.0.1:7101 --raft-addr 127.0.0.1:7201 --gossip-addr 127.0.0.1:7301 \
     --bootstrap-expect 3 --join 127.0.0.1:7301,127.0.0.1:7302,127.0.0.1:7303`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c.Flags(), os.Environ())
+			load := sources(c.Flags())
+			s, err := load()
 			if err != nil {
-				return usagef("%s", oneLine(err))
+				return err
 			}
-			return runServer(c.Context(), s, newLogger(c.ErrOrStderr(), s))
+			if check, err := c.Flags().GetBool(checkFlag); check || err != nil {
+				return errors.Join(err, checkServer(s, c.OutOrStdout()))
+			}
+			return runServer(c.Context(), load, s, newLogger(c.ErrOrStderr(), s))
 		},
 	}
 	addServerFlags(command.Flags())
 	return command
 }
 
-// oneLine joins several faults in one line, as people grep for it.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// checkServer says whether a node would take the settings.
+func checkServer(s settings, out io.Writer) error {
+	if err := s.config(nil).WithDefaults().Validate(); err != nil {
+		return usagef("%s", oneLine(err))
+	}
+	_, err := fmt.Fprintf(out, "The settings of %s are good.\n", s.ID)
+	return err
+}
 
 func newLogger(to io.Writer, s settings) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{
@@ -48,8 +57,16 @@ func newLogger(to io.Writer, s settings) hclog.Logger {
 	})
 }
 
+// logLevel makes the logger follow the setting.
+func logLevel(logger hclog.Logger) reloadStep {
+	return reloadStep{"log-level", func(s settings) error {
+		logger.SetLevel(hclog.LevelFromString(s.LogLevel))
+		return nil
+	}}
+}
+
 // runServer runs one node until ctx ends or the node finds that it cannot go on.
-func runServer(ctx context.Context, s settings, logger hclog.Logger) error {
+func runServer(ctx context.Context, load func() (settings, error), s settings, logger hclog.Logger) error {
 	measured, err := newTelemetry()
 	if err != nil {
 		return err
@@ -64,6 +81,10 @@ func runServer(ctx context.Context, s settings, logger hclog.Logger) error {
 		return err
 	}
 	logger.Info("serving", "api", running.url, "boskos", running.boskos.url, "data", s.DataDir, "version", version)
+	reload := reloading{load: load, now: s, log: logger, steps: []reloadStep{logLevel(logger)}}
+	following, unfollow := context.WithCancel(ctx)
+	defer unfollow()
+	go reload.follow(following)
 	fault := running.wait(ctx)
 	if fault == nil {
 		logger.Info("stopping")

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/pflag"
 )
 
@@ -25,7 +27,7 @@ func TestEverySettingIsAFlag(t *testing.T) {
 	addServerFlags(flags)
 	known := keys()
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name != configFlag && !known[f.Name] {
+		if _, found := known[f.Name]; !found && f.Name != configFlag && f.Name != checkFlag {
 			t.Errorf("--%s is no setting", f.Name)
 		}
 	})
@@ -60,5 +62,51 @@ func TestWhichSettingWins(t *testing.T) {
 	}
 	if _, err = load(t, []string{"QUORATE_BOOTSTRAP_EXPECT=three"}, "--config", file); err == nil || !strings.Contains(err.Error(), "bootstrap-expect") {
 		t.Errorf("a word for a number: %v", err)
+	}
+}
+
+// TestThePageOfSettings keeps docs/server.md what the struct says; -args -rewrite writes it anew.
+func TestThePageOfSettings(t *testing.T) {
+	const page = "../../docs/server.md"
+	if *rewrite {
+		if err := os.WriteFile(page, []byte(settingsPage()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(written) != settingsPage() {
+		t.Errorf("%s is not what the settings say: make golden writes it anew", page)
+	}
+}
+
+// TestReload: what can change does, what cannot is named and stays, and what is wrong changes nothing.
+func TestReload(t *testing.T) {
+	var logged strings.Builder
+	log := hclog.New(&hclog.LoggerOptions{Output: &logged})
+	next, fault := settings{ID: "n1", LogLevel: "debug", DataDir: "other"}, error(nil)
+	told := ""
+	r := reloading{
+		load: func() (settings, error) { return next, fault }, now: settings{ID: "n1", LogLevel: "info", DataDir: "data"}, log: log,
+		steps: []reloadStep{
+			{"broken", func(settings) error { return errors.New("it is broken") }},
+			{"whole", func(s settings) error { told = s.LogLevel + " " + s.DataDir; return nil }},
+		},
+	}
+	r.reload()
+	if told != "debug data" || r.now.DataDir != "data" {
+		t.Errorf("the step was told %q, and the settings are %+v", told, r.now)
+	}
+	for _, line := range []string{"a changed setting needs a restart: setting=data-dir", "a setting has changed: setting=log-level", "what=broken error=\"it is broken\""} {
+		if !strings.Contains(logged.String(), line) {
+			t.Errorf("the log lacks %s:\n%s", line, logged.String())
+		}
+	}
+	told, fault = "", errors.New("no such key")
+	r.reload()
+	if told != "" || !strings.Contains(logged.String(), "no such key") {
+		t.Errorf("told %q after a fault; the log:\n%s", told, logged.String())
 	}
 }

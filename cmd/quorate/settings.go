@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorate/quorate/cluster"
+)
+
+// settings are what a server can be told, and the only place that says so: flags, environment variables, keys of the
+// file, their defaults, their help and docs/server.md are made from this struct. A key has the same name everywhere:
+// `data-dir` in the file, QUORATE_DATA_DIR in the environment, --data-dir on the command line.
+//
+// The tags: koanf and yaml are the key, twice because two libraries read it; default is what counts if nobody says
+// anything, by default nothing; help is one line, for flags and for the page; reload:"yes" marks what SIGHUP changes while
+// the server runs; group begins a section of the page.
+type settings struct {
+	ID              string        `koanf:"id" yaml:"id" group:"The node" help:"name of this node, the same for as long as its data folder lives (required)"`
+	ClusterName     string        `koanf:"cluster-name" yaml:"cluster-name" default:"quorate" help:"name that all nodes of one cluster share"`
+	DataDir         string        `koanf:"data-dir" yaml:"data-dir" help:"folder for this node's log, snapshots and identity (required)"`
+	HTTPAddr        string        `koanf:"http-addr" yaml:"http-addr" default:"127.0.0.1:7101" group:"Addresses" help:"address of the API"`
+	BoskosAddr      string        `koanf:"boskos-addr" yaml:"boskos-addr" help:"address for clients of Boskos, which need one of their own; not served if empty"`
+	RaftAddr        string        `koanf:"raft-addr" yaml:"raft-addr" default:"127.0.0.1:7201" help:"address for the replication between nodes"`
+	GossipAddr      string        `koanf:"gossip-addr" yaml:"gossip-addr" default:"127.0.0.1:7301" help:"address for the gossip between nodes, TCP and UDP"`
+	AdvertiseHTTP   string        `koanf:"advertise-http-addr" yaml:"advertise-http-addr" help:"address at which clients and other nodes reach the API, if another"`
+	AdvertiseRaft   string        `koanf:"advertise-raft-addr" yaml:"advertise-raft-addr" help:"address at which other nodes reach the replication, if another"`
+	AdvertiseGossip string        `koanf:"advertise-gossip-addr" yaml:"advertise-gossip-addr" help:"address at which other nodes reach the gossip, if another"`
+	BootstrapExpect int           `koanf:"bootstrap-expect" yaml:"bootstrap-expect" default:"1" group:"The cluster" help:"how many nodes form the new cluster together: 1, 3, 5 or 7; 0 waits to be added to one"`
+	Join            []string      `koanf:"join" yaml:"join" help:"gossip addresses of nodes of the cluster; this node's own may be among them"`
+	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"how many new log entries make a snapshot worth while"`
+	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to look whether a snapshot is worth while"`
+	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail" default:"16384" help:"how many log entries stay after a snapshot, for nodes that are a little behind"`
+	LogLevel        string        `koanf:"log-level" yaml:"log-level" default:"info" reload:"yes" group:"What it tells" help:"what to log: trace, debug, info, warn, error or off"`
+	LogJSON         bool          `koanf:"log-json" yaml:"log-json" help:"log as JSON"`
+	PprofAddr       string        `koanf:"pprof-addr" yaml:"pprof-addr" help:"address for profiles of this process; not served if empty"`
+}
+
+const envPrefix = "QUORATE_"
+
+// setting is one field of the settings.
+type setting struct {
+	key, byDefault, help, group string
+	reloads                     bool
+	field                       reflect.StructField
+}
+
+func (s setting) environment() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.key, "-", "_"))
+}
+
+// allSettings are the settings in the order of the struct.
+func allSettings() []setting {
+	var list []setting
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[settings]()) {
+		list = append(list, setting{
+			f.Tag.Get("koanf"), f.Tag.Get("default"), f.Tag.Get("help"), f.Tag.Get("group"), f.Tag.Get("reload") == "yes", f,
+		})
+	}
+	return list
+}
+
+// check refuses what no node could work with. What only the node itself can judge, it judges when it is opened.
+func (s settings) check() error {
+	var faults []error
+	for _, must := range []struct{ key, value string }{{"id", s.ID}, {"data-dir", s.DataDir}} {
+		if must.value == "" {
+			faults = append(faults, fmt.Errorf("%s is missing: set --%s, %s, or %s in the configuration file",
+				must.key, must.key, setting{key: must.key}.environment(), must.key))
+		}
+	}
+	if hclog.LevelFromString(s.LogLevel) == hclog.NoLevel {
+		faults = append(faults, fmt.Errorf("log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
+	}
+	return errors.Join(append(faults, s.checkAddresses()...)...)
+}
+
+func (s settings) checkAddresses() (faults []error) {
+	for _, address := range []struct {
+		key, value string
+		optional   bool
+	}{
+		{"http-addr", s.HTTPAddr, false},
+		{"raft-addr", s.RaftAddr, false},
+		{"gossip-addr", s.GossipAddr, false},
+		{"boskos-addr", s.BoskosAddr, true},
+		{"pprof-addr", s.PprofAddr, true},
+	} {
+		if _, _, err := net.SplitHostPort(address.value); err != nil && (address.value != "" || !address.optional) {
+			faults = append(faults, fmt.Errorf("%s is %q: allowed is host:port", address.key, address.value))
+		}
+	}
+	return faults
+}
+
+// config is what the node below is told.
+func (s settings) config(logger hclog.Logger) cluster.Config {
+	advertised := s.AdvertiseHTTP
+	if advertised == "" {
+		advertised = s.HTTPAddr
+	}
+	return cluster.Config{
+		ID: s.ID, ClusterName: s.ClusterName, DataDir: s.DataDir,
+		RaftAddr: s.RaftAddr, RaftAdvertise: s.AdvertiseRaft, GossipAddr: s.GossipAddr, GossipAdvertise: s.AdvertiseGossip,
+		HTTPAdvertise: advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join, Version: version, Logger: logger,
+		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
+	}
+}
