@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -33,11 +34,7 @@ func startTrio(t *testing.T) *trio {
 	t.Helper()
 	s := &trio{listeners: map[string]net.Listener{}, servers: map[string]*Server{}}
 	for _, id := range []string{"n1", "n2", "n3"} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.listeners[id] = listener
+		s.listeners[id] = listenLow(t)
 	}
 	s.Cluster = clustertest.Start(t, 3, clustertest.WithConfig(func(c *cluster.Config) {
 		c.HTTPAdvertise = s.listeners[c.ID].Addr().String()
@@ -53,6 +50,19 @@ func startTrio(t *testing.T) *trio {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// listenLow takes a port below those that systems give to outgoing connections, because a server that was lost comes back
+// to its own.
+func listenLow(t *testing.T) net.Listener {
+	t.Helper()
+	for range 1000 {
+		if listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 2_000+rand.IntN(1_000))); err == nil {
+			return listener
+		}
+	}
+	t.Fatal("no port from 2000 to 2999 is free")
+	return nil
 }
 
 func (s *trio) serve(t *testing.T, n *cluster.Node) {

@@ -31,8 +31,8 @@ const patience = time.Minute
 var ports atomic.Int32
 
 const (
-	firstPort = 20000
-	portCount = 10000
+	firstPort = 3_000
+	portCount = 1_900
 )
 
 // freeAddress picks a port of loopback that is free for TCP and for UDP.

@@ -12,7 +12,7 @@ import (
 // port between the moment it was found and the moment it is used.
 const (
 	lowestPort  = 10_000
-	highestPort = 32_000
+	highestPort = 16_000
 	portTries   = 1_000
 )
 
