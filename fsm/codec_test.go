@@ -177,7 +177,11 @@ func TestUnknownFieldsAnywhere(t *testing.T) {
 	third := func() *logv1.Entry { return entryOf(thirdFormat, thirdSamples()) }
 	t.Run("first format", func(t *testing.T) { unknownFieldsAnywhere(t, sampleEntry, 25) })
 	t.Run("second format", func(t *testing.T) { unknownFieldsAnywhere(t, second, 35) })
+	fourth := func() *logv1.Entry {
+		return &logv1.Entry{Format: fourthFormat, RaiseLevel: fourthFormat, Checkpoint: true}
+	}
 	t.Run("third format", func(t *testing.T) { unknownFieldsAnywhere(t, third, 38) })
+	t.Run("fourth format", func(t *testing.T) { unknownFieldsAnywhere(t, fourth, 1) })
 }
 
 func unknownFieldsAnywhere(t *testing.T, sample func() *logv1.Entry, most int) {
@@ -233,16 +237,39 @@ func FuzzDecodeEntry(f *testing.F) {
 		if err != nil || len(entry.commands) > MaxEntryCommands || len(data) > MaxEntryBytes {
 			return
 		}
-		again, err := EncodeEntry(entry.stamp, entry.commands)
-		if err != nil {
-			t.Fatal(err)
-		}
-		decoded, err := decodeEntry(again)
+		decoded, err := decodeEntry(encodedAgain(t, entry))
 		if diff := cmp.Diff(entry.commands, decoded.commands, asDecoded); err != nil || diff != "" {
 			t.Fatalf("%v\n%s", err, diff)
+		}
+		if decoded.level != entry.level || decoded.checkpoint != entry.checkpoint {
+			t.Fatalf("level %d, checkpoint %t became %d, %t", entry.level, entry.checkpoint, decoded.level, decoded.checkpoint)
 		}
 		if err := machine.ledger.Check(); err != nil {
 			t.Fatal(err)
 		}
 	})
+}
+
+// encodedAgain writes an entry that was read.
+func encodedAgain(t testing.TB, e decoded) []byte {
+	t.Helper()
+	var parts []Part
+	if len(e.commands) > 0 {
+		part, err := EncodeCommands(e.commands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, part)
+	}
+	if e.level > 0 {
+		parts = append(parts, RaiseLevel(e.level))
+	}
+	if e.checkpoint {
+		parts = append(parts, Checkpoint())
+	}
+	data, err := JoinEntry(e.stamp, parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

@@ -15,6 +15,9 @@ type decoded struct {
 	format   uint32
 	stamp    quota.Stamp
 	commands []quota.Command
+	// level is what the feature level is raised to; 0 leaves it.
+	level      uint32
+	checkpoint bool
 }
 
 // decodeEntry reads the data of a log entry. Any error means that this node must not go on.
@@ -28,7 +31,12 @@ func decodeEntry(data []byte) (decoded, error) {
 		return decoded{}, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version", entry.GetFormat(), EntryFormat)
 	case !exact:
 		return decoded{}, errUnknownFields
-	case len(entry.GetCommands()) == 0:
+	case entry.GetRaiseLevel() > EntryFormat:
+		return decoded{}, fmt.Errorf("it raises the feature level of the cluster to %d, but this version understands 1 to %d; run a newer version",
+			entry.GetRaiseLevel(), EntryFormat)
+	case (entry.GetRaiseLevel() > 0 || entry.GetCheckpoint()) && entry.GetFormat() < fourthFormat:
+		return decoded{}, fmt.Errorf("it has format %d, and fields that came with format %d", entry.GetFormat(), fourthFormat)
+	case len(entry.GetCommands()) == 0 && entry.GetRaiseLevel() == 0 && !entry.GetCheckpoint():
 		return decoded{}, errors.New("it carries no command")
 	}
 	commands := make([]quota.Command, len(entry.GetCommands()))
@@ -39,7 +47,10 @@ func decodeEntry(data []byte) (decoded, error) {
 		}
 		commands[i] = command
 	}
-	return decoded{entry.GetFormat(), quota.Stamp{At: quota.Instant(entry.GetTimeMs()), Wall: entry.GetWallMs()}, commands}, nil
+	return decoded{
+		format: entry.GetFormat(), stamp: quota.Stamp{At: quota.Instant(entry.GetTimeMs()), Wall: entry.GetWallMs()},
+		commands: commands, level: entry.GetRaiseLevel(), checkpoint: entry.GetCheckpoint(),
+	}, nil
 }
 
 // errUnknownFields: to ignore them could mean to apply something else than the others do.

@@ -20,7 +20,17 @@ const (
 type Part struct {
 	Data   []byte
 	Format uint32
+	// Level and Checkpoint are of parts without commands: see RaiseLevel and Checkpoint.
+	Level      uint32
+	Checkpoint bool
 }
+
+// RaiseLevel is the part of an entry that allows the log to have formats up to level from then on. Who does not know the
+// level stops there.
+func RaiseLevel(level uint32) Part { return Part{Format: fourthFormat, Level: level} }
+
+// Checkpoint is the part of an entry behind which each replica notes the digest of its state.
+func Checkpoint() Part { return Part{Format: fourthFormat, Checkpoint: true} }
 
 // EncodeCommands writes commands as a part of a log entry: encoding is most of the work, and whoever wants commands
 // carried out can do it before it is known which entry they will be in. It fails for more than MaxEntryCommands.
@@ -40,14 +50,15 @@ func EncodeCommands(commands []quota.Command) (Part, error) {
 // JoinEntry makes the data of one log entry from parts that EncodeCommands wrote, in their order. They share the stamp,
 // and the newest of their formats. It fails if the entry would be over MaxEntryBytes; the caller counts commands.
 func JoinEntry(s quota.Stamp, parts ...Part) ([]byte, error) {
-	format := firstFormat
+	head := &logv1.Entry{Format: firstFormat, TimeMs: int64(s.At), WallMs: s.Wall}
 	pieces := make([][]byte, 1, 1+len(parts))
 	for _, p := range parts {
-		format = max(format, p.Format)
+		head.Format, head.RaiseLevel = max(head.GetFormat(), p.Format), max(head.GetRaiseLevel(), p.Level)
+		head.Checkpoint = head.GetCheckpoint() || p.Checkpoint
 		pieces = append(pieces, p.Data)
 	}
 	var err error
-	if pieces[0], err = marshalEntry(&logv1.Entry{Format: format, TimeMs: int64(s.At), WallMs: s.Wall}); err != nil {
+	if pieces[0], err = marshalEntry(head); err != nil {
 		return nil, err
 	}
 	// The encoding of a repeated field is that of its elements, one after the other.

@@ -7,13 +7,18 @@ import (
 )
 
 // EntryFormat is the newest format of entries that this version writes and understands: the node's feature level.
-const EntryFormat uint32 = 3
+const EntryFormat uint32 = 4
 
 const (
 	firstFormat  uint32 = 1
 	secondFormat uint32 = 2
 	thirdFormat  uint32 = 3
+	fourthFormat uint32 = 4
 )
+
+// RaisedFrom is the first format that no entry may have before the feature level was raised to it by an entry that says
+// so. Entries of the formats before it may be written as soon as all members understand them.
+const RaisedFrom = fourthFormat
 
 // formatOf is the oldest format that has all of a command. Entries are written in no newer one than they need, so that
 // a cluster in the middle of an upgrade goes on with what all of its members understand (docs/adr/0009).

@@ -21,6 +21,8 @@ type Options struct {
 	// OnHalt is told once why the state machine has halted, on raft's goroutine; it must not block. The node must then
 	// stop serving: its state ends before the entry that it could not apply.
 	OnHalt func(error)
+	// OnCheckpoint is given what is to be compared of each checkpoint, on raft's goroutine; it must not block. Nil ignores them.
+	OnCheckpoint func(*Checkpointed)
 }
 
 // Outcomes is raft's response for a command entry: one outcome for each command, in order.
@@ -35,7 +37,7 @@ type FSM struct {
 	// ledger is replaced as a whole by Restore.
 	ledger  *quota.Ledger
 	applied uint64
-	// format is the newest of an entry that was applied so far.
+	// format is the feature level: the newest of an entry that was applied so far, or what one of them raised it to.
 	format uint32
 	// chain is a digest over all applied entries and their outcomes: equal on replicas that agree (P9).
 	chain  [sha256.Size]byte
@@ -128,7 +130,10 @@ func (f *FSM) apply(entry *raft.Log) any {
 			f.news = append(f.news, News{Position{entry.Index, number}, fact, outcomes[i].Now})
 		}
 	}
-	f.applied, f.format = entry.Index, max(f.format, e.format)
+	f.applied, f.format = entry.Index, max(f.format, e.format, e.level)
 	f.link(entry.Data, outcomes, f.news[before:])
+	if e.checkpoint && f.options.OnCheckpoint != nil {
+		f.options.OnCheckpoint(&Checkpointed{frozen: f.freeze()})
+	}
 	return outcomes
 }

@@ -38,6 +38,9 @@ func goldens(t testing.TB) map[string][]byte {
 // newGoldens are those of a newer format.
 func newGoldens(t testing.TB, format uint32) map[string][]byte {
 	t.Helper()
+	if format == fourthFormat {
+		return fourthGoldens(t)
+	}
 	samples, machine := secondSamples, secondFSM
 	if format == thirdFormat {
 		samples, machine = thirdSamples, thirdFSM
@@ -184,6 +187,9 @@ func describeEntry(t testing.TB, e decoded) string {
 	text := indent(t, e.stamp)
 	for _, c := range e.commands {
 		text += strings.TrimPrefix(fmt.Sprintf("%T ", c), "quota.") + indent(t, c)
+	}
+	if e.level > 0 || e.checkpoint {
+		text += "behind them " + indent(t, map[string]any{"RaiseLevel": e.level, "Checkpoint": e.checkpoint})
 	}
 	return text
 }

@@ -45,8 +45,8 @@ func (f *FSM) Now() quota.Instant {
 	return f.ledger.View().Now()
 }
 
-// Format is the newest format of an entry that was applied so far: whoever follows this log understands it, or has
-// stopped.
+// Format is the feature level: the newest format of an entry that was applied so far, or what one of them raised the level
+// to. Whoever follows this log understands it, or has stopped.
 func (f *FSM) Format() uint32 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

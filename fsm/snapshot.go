@@ -18,7 +18,7 @@ import (
 )
 
 // SnapshotFormat is the newest format of snapshots that this version writes and understands.
-const SnapshotFormat uint32 = 3
+const SnapshotFormat uint32 = 4
 
 // snapshot is a frozen ledger on its way to disk.
 type snapshot struct {
@@ -33,13 +33,18 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	if f.halted != nil {
 		return nil, f.halted
 	}
+	return f.freeze(), nil
+}
+
+// freeze must be called with the lock held.
+func (f *FSM) freeze() *snapshot {
 	image := f.ledger.Freeze()
 	return &snapshot{image: image, header: &logv1.Header{
 		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]), EntryFormat: writtenFormat(f.format),
 		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
 		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival,
-	}}, nil
+	}}
 }
 
 // Release has nothing to give back.

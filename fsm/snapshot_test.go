@@ -314,7 +314,7 @@ func TestPersistCancels(t *testing.T) {
 // more than the digest is tried, what is restored is sound and its own snapshot restores to the same.
 func FuzzRestoreSnapshot(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, name := range []string{"snapshot-v1.bin", "snapshot-v2.bin", "snapshot-v3.bin"} {
+	for _, name := range []string{"snapshot-v1.bin", "snapshot-v2.bin", "snapshot-v3.bin", "snapshot-v4.bin"} {
 		seed := readGolden(f, name)
 		f.Add(seed, false)
 		f.Add(bodyOf(seed), true)

@@ -31,8 +31,13 @@ type Entry struct {
 	TimeMs int64 `protobuf:"varint,2,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
 	// The leader's wall clock in milliseconds since 1970; for people only.
 	WallMs int64 `protobuf:"varint,3,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
-	// At least one.
-	Commands      []*Command `protobuf:"bytes,4,rep,name=commands,proto3" json:"commands,omitempty"`
+	// At least one, unless one of the fields below is set.
+	Commands []*Command `protobuf:"bytes,4,rep,name=commands,proto3" json:"commands,omitempty"`
+	// Since format 4. None of them changes the ledger; they take effect behind the commands.
+	// From this entry on the log may have entries of formats up to this one; a node that does not know it, stops.
+	RaiseLevel uint32 `protobuf:"varint,5,opt,name=raise_level,json=raiseLevel,proto3" json:"raise_level,omitempty"`
+	// Each replica notes the digest of its state behind this entry.
+	Checkpoint    bool `protobuf:"varint,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -93,6 +98,20 @@ func (x *Entry) GetCommands() []*Command {
 		return x.Commands
 	}
 	return nil
+}
+
+func (x *Entry) GetRaiseLevel() uint32 {
+	if x != nil {
+		return x.RaiseLevel
+	}
+	return 0
+}
+
+func (x *Entry) GetCheckpoint() bool {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return false
 }
 
 // Command is one change of the ledger.
@@ -2564,12 +2583,17 @@ var File_quorate_log_v1_entry_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
-	"\x1aquorate/log/v1/entry.proto\x12\x0equorate.log.v1\"\x86\x01\n" +
+	"\x1aquorate/log/v1/entry.proto\x12\x0equorate.log.v1\"\xc7\x01\n" +
 	"\x05Entry\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x17\n" +
 	"\atime_ms\x18\x02 \x01(\x03R\x06timeMs\x12\x17\n" +
 	"\awall_ms\x18\x03 \x01(\x03R\x06wallMs\x123\n" +
-	"\bcommands\x18\x04 \x03(\v2\x17.quorate.log.v1.CommandR\bcommands\"\xc1\x06\n" +
+	"\bcommands\x18\x04 \x03(\v2\x17.quorate.log.v1.CommandR\bcommands\x12\x1f\n" +
+	"\vraise_level\x18\x05 \x01(\rR\n" +
+	"raiseLevel\x12\x1e\n" +
+	"\n" +
+	"checkpoint\x18\x06 \x01(\bR\n" +
+	"checkpoint\"\xc1\x06\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +

@@ -243,7 +243,7 @@ type Header struct {
 	Seat uint64 `protobuf:"varint,9,opt,name=seat,proto3" json:"seat,omitempty"`
 	// Number of the last event. Since format 2.
 	Event uint64 `protobuf:"varint,10,opt,name=event,proto3" json:"event,omitempty"`
-	// The newest format of an entry that was applied so far; 0 is 1. Since format 2.
+	// The newest format of an entry that was applied so far, or what one of them raised the level to; 0 is 1. Since format 2.
 	EntryFormat uint32 `protobuf:"varint,11,opt,name=entry_format,json=entryFormat,proto3" json:"entry_format,omitempty"`
 	// Since format 3: last turn given to an item, last arrival in the queue.
 	Turn          uint64 `protobuf:"varint,12,opt,name=turn,proto3" json:"turn,omitempty"`
