@@ -42,6 +42,12 @@ type Config struct {
 	// TrailingLogs is how many entries stay after a snapshot, so that a follower that is a little behind needs none;
 	// default 16384.
 	TrailingLogs uint64
+	// RaiseLevelAfter is how long all members must be there and understand a newer feature level before the leader raises the
+	// cluster to it; until then the older version can be started again. 0 leaves it to RaiseLevel.
+	RaiseLevelAfter time.Duration
+	// CheckpointEvery is how often the leader has the members compare their states, if anything was applied since; at least
+	// a second. 0 leaves it to Checkpoint.
+	CheckpointEvery time.Duration
 	// Bounds are the declared bounds of the ledger, the same on all nodes. Default quota.DefaultBounds.
 	Bounds quota.Bounds
 	// Version is this software's version, as peers and operators see it; at most 40 bytes. Default "dev".
@@ -107,6 +113,12 @@ func (c Config) Validate() error {
 	}
 	if c.SnapshotInterval < time.Millisecond {
 		faults = append(faults, fmt.Errorf("SnapshotInterval is %v: allowed is 1ms or more", c.SnapshotInterval))
+	}
+	if c.RaiseLevelAfter < 0 {
+		faults = append(faults, fmt.Errorf("RaiseLevelAfter is %v: allowed is a duration, or 0 for never by itself", c.RaiseLevelAfter))
+	}
+	if c.CheckpointEvery != 0 && c.CheckpointEvery < time.Second {
+		faults = append(faults, fmt.Errorf("CheckpointEvery is %v: allowed is 1s or more, or 0 for never by itself", c.CheckpointEvery))
 	}
 	return errors.Join(faults...)
 }

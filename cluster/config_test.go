@@ -41,6 +41,8 @@ func TestValidationNamesFieldAndAllowedValues(t *testing.T) {
 		{"a join address without port", func(c *Config) { c.Join = []string{"10.0.0.2"} }, []string{"Join", "host:port"}},
 		{"too patient", func(c *Config) { c.TimeoutScale = 11 }, []string{"TimeoutScale", "1 to 10"}},
 		{"a long version", func(c *Config) { c.Version = strings.Repeat("v", 41) }, []string{"Version", "40"}},
+		{"a level before its time", func(c *Config) { c.RaiseLevelAfter = -1 }, []string{"RaiseLevelAfter", "0 for never"}},
+		{"checkpoints without a pause", func(c *Config) { c.CheckpointEvery = time.Millisecond }, []string{"CheckpointEvery", "1s or more"}},
 		{"no interval", func(c *Config) { c.SnapshotInterval = -1 }, []string{"SnapshotInterval"}},
 		{
 			"several faults are all named", func(c *Config) { c.ID, c.BootstrapExpect, c.TimeoutScale = "", 4, 20 },

@@ -80,6 +80,12 @@ func (l *life) run() {
 	n.log.Info("leadership established", "term", l.term, "ledger-time", l.clock.base)
 	l.tasks.start(l.correctAddresses)
 	l.tasks.start(l.expire)
+	if n.config.RaiseLevelAfter > 0 {
+		l.tasks.start(l.keepLevel)
+	}
+	if n.config.CheckpointEvery > 0 {
+		l.tasks.start(l.keepComparing)
+	}
 	l.gather()
 }
 

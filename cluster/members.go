@@ -27,6 +27,8 @@ type Member struct {
 type directory struct {
 	discovery Discovery
 
+	telling sync.Mutex // one announcement at a time, in the order of what they say
+
 	mu    sync.Mutex
 	self  Peer
 	peers map[string]Peer
@@ -84,6 +86,8 @@ func (d *directory) me() Peer {
 
 // announce changes what this node says of itself.
 func (d *directory) announce(change func(*Peer)) error {
+	d.telling.Lock()
+	defer d.telling.Unlock()
 	d.mu.Lock()
 	change(&d.self)
 	self := d.self

@@ -35,6 +35,8 @@ type Node struct {
 	remote  atomic.Pointer[RemoteReadIndex]
 	asks    *rounds
 	caught  atomic.Bool
+	// checkpoints compare this node's state with those of the others.
+	checkpoints *checkpoints
 
 	// ctx lives until the node stops serving; tasks are the goroutines under it.
 	ctx    context.Context //nolint:containedctx // it is the life of the node
@@ -90,11 +92,18 @@ func newNode(config Config, parts Parts) *Node {
 	// raft blocks when this channel is full; watchLeadership always drains it, so the room only absorbs bursts.
 	n.notify = make(chan bool, 16)
 	n.asks = &rounds{ask: n.askLeader, spawn: n.tasks.start}
-	n.ledger = fsm.New(fsm.Options{Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }})
+	n.checkpoints = newCheckpoints()
+	n.ledger = fsm.New(fsm.Options{
+		Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.take,
+		OnLevel: func() { signal(n.checkpoints.untold) },
+	})
 	return n
 }
 
 func (n *Node) start() error {
+	if err := quarantined(n.parts.Stable); err != nil {
+		n.stopServing(err, true)
+	}
 	hasState, err := n.startRaft()
 	if err != nil {
 		return err
@@ -118,6 +127,8 @@ func (n *Node) startTasks(hasState bool) {
 	n.tasks.start(n.watchLeadership)
 	n.tasks.start(n.watchChanges)
 	n.tasks.start(n.watchReadiness)
+	n.tasks.start(n.sumUp)
+	n.tasks.start(n.publish)
 	if hasState {
 		n.tasks.start(n.hasten)
 	} else {
@@ -136,6 +147,8 @@ func (n *Node) watchChanges() {
 	defer n.raft.DeregisterObserver(observer)
 	for {
 		n.directory.refresh()
+		n.checkLevels()
+		n.hear()
 		n.changed.wake()
 		select {
 		case <-news:

@@ -88,16 +88,19 @@ func await(ctx context.Context, future raft.Future) error {
 
 // fail stops the node for good because of a fault in itself: it serves nothing any more, gives the leadership away,
 // leaves raft, and closes Done. The stores stay open until Shutdown, since raft may hold them.
-func (n *Node) fail(fault error) {
+func (n *Node) fail(fault error) { n.stopServing(fault, false) }
+
+// stopServing does what fail says; a node that stays leaves Done open, so that the process goes on and can say why.
+func (n *Node) stopServing(fault error, stays bool) {
 	n.faultOnce.Do(func() {
 		n.fatal.Store(&fault)
 		n.log.Error("this node stops serving", "reason", fault)
 		n.changed.wake()
-		go n.stepAside()
+		go n.stepAside(stays)
 	})
 }
 
-func (n *Node) stepAside() {
+func (n *Node) stepAside(stays bool) {
 	select {
 	case <-n.opened:
 	case <-n.ctx.Done(): // it never opened, or is being shut down anyway
@@ -115,6 +118,9 @@ func (n *Node) stepAside() {
 	}
 	if err := n.stopRaft(ctx); err != nil {
 		n.log.Error("raft does not stop", "error", err)
+	}
+	if stays {
+		return
 	}
 	n.halted.Do(func() { close(n.done) })
 }

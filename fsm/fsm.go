@@ -23,6 +23,8 @@ type Options struct {
 	OnHalt func(error)
 	// OnCheckpoint is given what is to be compared of each checkpoint, on raft's goroutine; it must not block. Nil ignores them.
 	OnCheckpoint func(*Checkpointed)
+	// OnLevel is told on raft's goroutine that Format may answer more than before; it must not block, nor ask. Nil ignores it.
+	OnLevel func()
 }
 
 // Outcomes is raft's response for a command entry: one outcome for each command, in order.
@@ -130,10 +132,20 @@ func (f *FSM) apply(entry *raft.Log) any {
 			f.news = append(f.news, News{Position{entry.Index, number}, fact, outcomes[i].Now})
 		}
 	}
-	f.applied, f.format = entry.Index, max(f.format, e.format, e.level)
+	f.applied = entry.Index
+	f.setFormat(max(f.format, e.format, e.level))
 	f.link(entry.Data, outcomes, f.news[before:])
 	if e.checkpoint && f.options.OnCheckpoint != nil {
 		f.options.OnCheckpoint(&Checkpointed{frozen: f.freeze()})
 	}
 	return outcomes
+}
+
+// setFormat must be called with the lock held.
+func (f *FSM) setFormat(format uint32) {
+	changed := format != f.format
+	f.format = format
+	if changed && f.options.OnLevel != nil {
+		f.options.OnLevel()
+	}
 }

@@ -34,7 +34,8 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 		return f.halted
 	}
 	before := f.nextDue()
-	f.ledger, f.applied, f.format = ledger, header.GetIndex(), max(firstFormat, header.GetEntryFormat())
+	f.ledger, f.applied = ledger, header.GetIndex()
+	f.setFormat(max(firstFormat, header.GetEntryFormat()))
 	copy(f.chain[:], header.GetChain())
 	f.feed.restart(f.applied, f.ledger.View().Now())
 	f.wake(before)

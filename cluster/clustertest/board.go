@@ -15,6 +15,7 @@ type board struct {
 	notices map[string]*notice
 	silent  map[string]bool
 	levels  map[string]uint32 // what others see instead of the truth
+	cluster map[string]uint32 // the same of the cluster's level
 }
 
 // notice is one node's end of the board: a cluster.Discovery.
@@ -27,7 +28,7 @@ type notice struct {
 var _ cluster.Discovery = (*notice)(nil)
 
 func newBoard() *board {
-	return &board{notices: map[string]*notice{}, silent: map[string]bool{}, levels: map[string]uint32{}}
+	return &board{notices: map[string]*notice{}, silent: map[string]bool{}, levels: map[string]uint32{}, cluster: map[string]uint32{}}
 }
 
 func (b *board) notice() *notice { return &notice{board: b, changed: make(chan struct{}, 1)} }
@@ -43,6 +44,13 @@ func (b *board) pretend(id string, level uint32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.levels[id] = level
+	b.tell()
+}
+
+func (b *board) pretendCluster(id string, level uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cluster[id] = level
 	b.tell()
 }
 
@@ -79,6 +87,9 @@ func (n *notice) Peers() []cluster.Peer {
 			peer := other.self
 			if level, pretends := n.board.levels[id]; pretends {
 				peer.FeatureLevel = level
+			}
+			if level, pretends := n.board.cluster[id]; pretends {
+				peer.ClusterLevel = level
 			}
 			peers = append(peers, peer)
 		}

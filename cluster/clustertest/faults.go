@@ -65,5 +65,8 @@ func (c *Cluster) reconnect(id string) {
 // PretendLevel makes the others believe that a node understands entries up to a format only.
 func (c *Cluster) PretendLevel(id string, level uint32) { c.board.pretend(id, level) }
 
+// PretendClusterLevel makes the others believe that a node says the cluster is at a level.
+func (c *Cluster) PretendClusterLevel(id string, level uint32) { c.board.pretendCluster(id, level) }
+
 // Network is the raft network, for faults that Cluster has no verb for.
 func (c *Cluster) Network() *simnet.Network { return c.net }

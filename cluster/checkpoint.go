@@ -1,0 +1,198 @@
+package cluster
+
+import (
+	"context"
+	"encoding/hex"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quorate/quorate/fsm"
+)
+
+const (
+	// checkpointsKept is how many checkpoints of each member are remembered: a slow member answers for an older one.
+	checkpointsKept = 8
+	// digestBytes is how much of a digest the members tell each other: it finds accidents, not forgers.
+	digestBytes = 8
+)
+
+// Checkpoint is the digest, in hexadecimal, of the state that a node had behind an entry of the log.
+type Checkpoint struct {
+	Index  uint64
+	Digest string
+}
+
+// checkpoints is what a node knows of its own and of its peers' states.
+type checkpoints struct {
+	// last is the index of the newest checkpoint that was applied here.
+	last atomic.Uint64
+	// frozen is the newest state that is still to be summed up, untold has a value while the peers are to be told something.
+	frozen chan *fsm.Checkpointed
+	untold chan struct{}
+
+	mu sync.Mutex
+	// heard are the checkpoints of each member, this node among them, the oldest first.
+	heard map[string][]Checkpoint
+	// complained are the findings that were logged already.
+	complained map[string]bool
+	differing  int
+}
+
+func newCheckpoints() *checkpoints {
+	return &checkpoints{
+		frozen: make(chan *fsm.Checkpointed, 1), untold: make(chan struct{}, 1), heard: map[string][]Checkpoint{}, complained: map[string]bool{},
+	}
+}
+
+// take is called on raft's goroutine and never blocks: a state that nobody has begun to sum up gives way to a newer one.
+func (c *checkpoints) take(frozen *fsm.Checkpointed) {
+	c.last.Store(frozen.Index())
+	select {
+	case <-c.frozen:
+	default:
+	}
+	c.frozen <- frozen
+}
+
+// note remembers a checkpoint of a member, false if that is known already.
+func (c *checkpoints) note(id string, point Checkpoint) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.heard[id]
+	if point.Digest == "" || slices.Contains(known, point) {
+		return false
+	}
+	c.heard[id] = append(known[max(0, len(known)-checkpointsKept+1):len(known):len(known)], point)
+	return true
+}
+
+// of returns the checkpoints of a member, the newest first.
+func (c *checkpoints) of(id string) []Checkpoint {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	newestFirst := slices.Clone(c.heard[id])
+	slices.Reverse(newestFirst)
+	return newestFirst
+}
+
+// sumUp computes the digests of checkpoints, beside everything else, and has them compared.
+func (n *Node) sumUp() {
+	for {
+		select {
+		case frozen := <-n.checkpoints.frozen:
+			sum, err := frozen.Digest(n.ctx)
+			if err != nil {
+				return // the node is on its way out
+			}
+			n.checkpoints.note(n.config.ID, Checkpoint{frozen.Index(), hex.EncodeToString(sum[:digestBytes])})
+			signal(n.checkpoints.untold)
+			n.compare()
+		case <-n.ctx.Done():
+			return
+		}
+	}
+}
+
+// publish tells the peers what changes while a node runs: its last checkpoint, and the level of the cluster.
+func (n *Node) publish() {
+	for {
+		err := n.directory.announce(func(p *Peer) {
+			p.ClusterLevel = n.ledger.Format()
+			if own := n.checkpoints.of(n.config.ID); len(own) > 0 {
+				p.Checkpoint = own[0]
+			}
+		})
+		if err != nil && n.ctx.Err() == nil {
+			n.log.Warn("cannot announce a checkpoint or the feature level", "error", err)
+		}
+		select {
+		case <-n.checkpoints.untold:
+		case <-n.ctx.Done():
+			return
+		}
+	}
+}
+
+func signal(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// hear takes in what the peers say of their states.
+func (n *Node) hear() {
+	news := false
+	for _, p := range n.directory.alive() {
+		news = n.checkpoints.note(p.ID, p.Checkpoint) || news
+	}
+	if news {
+		n.compare()
+	}
+}
+
+// Checkpoint has every member sum up its state as it is now, and returns the index that all of them do so at; Comparison
+// tells what came of it. Only the established leader can, and only from feature level 4 on. Errors are *Error.
+func (n *Node) Checkpoint(ctx context.Context) (uint64, error) {
+	if err := n.serving(); err != nil {
+		return 0, err
+	}
+	l := n.life.Load()
+	if l == nil {
+		return 0, n.refuseToLead()
+	}
+	if err := n.admits(fsm.Checkpoint().Format); err != nil {
+		return 0, err
+	}
+	return l.write(ctx, fsm.Checkpoint())
+}
+
+// keepComparing proposes a checkpoint every so often, unless nothing was applied since the last one.
+func (l *life) keepComparing() {
+	n := l.node
+	for after(l.ctx, n.config.CheckpointEvery) {
+		if n.ledger.Format() < fsm.Checkpoint().Format || n.ledger.Applied() == n.checkpoints.last.Load() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(l.ctx, n.config.CheckpointEvery)
+		_, err := l.write(ctx, fsm.Checkpoint())
+		cancel()
+		if err != nil && l.ctx.Err() == nil {
+			n.log.Warn("a checkpoint could not be written", "error", err)
+		}
+	}
+}
+
+// Compared is what one member's state was at a checkpoint, as far as this node has heard.
+type Compared struct {
+	// ID is the member's.
+	ID string
+	// Checkpoint is the member's last one; zero if none was heard of.
+	Checkpoint
+	// Finding is empty as long as nothing is found, "agrees" if a majority of the voters has the same state there, "differs" if a
+	// majority has another one, or "disputed" if there are different states and none has a majority.
+	Finding string
+}
+
+// Comparison is what this node knows of the members' last checkpoints, by id.
+func (n *Node) Comparison() []Compared {
+	var list []Compared
+	for _, m := range n.Members() {
+		entry := Compared{ID: m.ID}
+		if points := n.checkpoints.of(m.ID); len(points) > 0 {
+			entry.Checkpoint = points[0]
+			entry.Finding = n.judge(points[0].Index).of(points[0].Digest)
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+// Differing is how many members this node has found to hold another state than a majority, itself among them, or that
+// disagree without one.
+func (n *Node) Differing() int {
+	n.checkpoints.mu.Lock()
+	defer n.checkpoints.mu.Unlock()
+	return n.checkpoints.differing
+}

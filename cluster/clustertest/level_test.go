@@ -1,0 +1,124 @@
+package clustertest_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/fsm"
+)
+
+// raising has the leader raise the level by itself, after so long.
+func raising(after time.Duration) clustertest.Option {
+	return clustertest.WithConfig(func(c *cluster.Config) { c.RaiseLevelAfter = after })
+}
+
+func wantLevel(t *testing.T, c *clustertest.Cluster, when string, want uint32) {
+	t.Helper()
+	for _, n := range c.Nodes() {
+		if got := n.Level().Now; got != want {
+			t.Errorf("%s %s is at level %d, want %d", when, n.Standing().ID, got, want)
+		}
+	}
+}
+
+func tryCheckpoint(t *testing.T, c *clustertest.Cluster) error {
+	t.Helper()
+	_, err := c.Leader().Checkpoint(t.Context())
+	return err
+}
+
+// TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile: what needs the level is refused until then, with the reason; a
+// member that goes back, or goes away, starts the while anew.
+func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3, raising(time.Minute))
+		c.PlantTree()
+		old := c.Followers()[0].Standing().ID
+		c.PretendLevel(old, 3)
+		time.Sleep(5 * time.Minute)
+		wantLevel(t, c, "with an old member", 1)
+		wantNotUpgraded(t, tryCheckpoint(t, c), old)
+		c.Must(lease("plain", 24*time.Hour)) // of the third format, which all understand
+		c.Settle()
+		wantLevel(t, c, "after a lease", 3)
+
+		c.PretendLevel(old, 4)
+		time.Sleep(50 * time.Second)
+		wantLevel(t, c, "soon after the last upgrade", 3)
+		if err := tryCheckpoint(t, c); cluster.ReasonOf(err) != cluster.NotUpgraded || !strings.Contains(err.Error(), "--raise") {
+			t.Errorf("before the level was raised a checkpoint is answered %v", err)
+		}
+		c.PretendLevel(old, 3) // it went back to the old version
+		time.Sleep(50 * time.Second)
+		c.PretendLevel(old, 4)
+		time.Sleep(50 * time.Second)
+		c.Stop(old) // members that are away could come back as anything
+		time.Sleep(5 * time.Minute)
+		wantLevel(t, c, "with a member away", 3)
+		c.Run(old)
+		time.Sleep(70 * time.Second)
+		c.Settle()
+		wantLevel(t, c, "after a while with all upgraded", 4)
+		if err := tryCheckpoint(t, c); err != nil {
+			t.Errorf("a checkpoint at level 4: %v", err)
+		}
+		c.CheckEqual()
+	})
+}
+
+// TestTheLevelIsRaisedByHand: at once, unless a member holds it back, and only once.
+func TestTheLevelIsRaisedByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
+		c.PlantTree()
+		old := c.Followers()[0].Standing().ID
+		c.PretendLevel(old, 3)
+		time.Sleep(time.Second)
+		_, err := c.Leader().RaiseLevel(t.Context())
+		wantNotUpgraded(t, err, old)
+		if _, err := c.Followers()[0].RaiseLevel(t.Context()); cluster.ReasonOf(err) != cluster.NotLeader {
+			t.Errorf("a follower answers %v", err)
+		}
+		c.PretendLevel(old, fsm.EntryFormat)
+		time.Sleep(time.Second)
+		before := c.Leader().Standing().LastIndex
+		for range 2 {
+			if level, err := c.Leader().RaiseLevel(t.Context()); err != nil || level != fsm.EntryFormat {
+				t.Fatalf("raised to %d, %v", level, err)
+			}
+		}
+		if after := c.Leader().Standing().LastIndex; after != before+1 {
+			t.Errorf("raising twice wrote %d entries", after-before)
+		}
+		c.CheckEqual() // with snapshots
+		for _, id := range []string{"n1", "n2", "n3"} {
+			c.Stop(id)
+		}
+		c.RunMissing()
+		c.Settle()
+		wantLevel(t, c, "after a restart from snapshots", fsm.EntryFormat)
+	})
+}
+
+// TestANodeRefusesAClusterAboveItsLevel: it stops with a sentence, before it has anything of that cluster.
+func TestANodeRefusesAClusterAboveItsLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		n := c.Followers()[0]
+		c.PretendClusterLevel(c.Leader().Standing().ID, fsm.EntryFormat+1)
+		select {
+		case <-n.Done():
+		case <-time.After(time.Hour):
+			t.Fatal("it goes on")
+		}
+		for _, part := range []string{"is at feature level 5", "understands 1 to 4", "run a version"} {
+			if !strings.Contains(n.Err().Error(), part) {
+				t.Errorf("it stopped with %q, want %q in it", n.Err(), part)
+			}
+		}
+	})
+}
