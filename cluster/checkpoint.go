@@ -170,10 +170,21 @@ type Compared struct {
 	ID string
 	// Checkpoint is the member's last one; zero if none was heard of.
 	Checkpoint
-	// Finding is empty as long as nothing is found, "agrees" if a majority of the voters has the same state there, "differs" if a
-	// majority has another one, or "disputed" if there are different states and none has a majority.
-	Finding string
+	Finding
 }
+
+// Finding is what came of comparing one member's state; empty as long as too few were heard of.
+type Finding string
+
+// The closed list of findings.
+const (
+	// Agrees: a majority of the voters has the same state.
+	Agrees Finding = "agrees"
+	// Differs: a majority of the voters has another state; the member stops.
+	Differs Finding = "differs"
+	// Disputed: there are different states and none has a majority; nobody stops.
+	Disputed Finding = "disputed"
+)
 
 // Comparison is what this node knows of the members' last checkpoints, by id.
 func (n *Node) Comparison() []Compared {

@@ -21,16 +21,16 @@ type ballot struct {
 }
 
 // of is the finding about one digest.
-func (b ballot) of(digest string) string {
+func (b ballot) of(digest string) Finding {
 	switch {
 	case b.majority == "" && b.disputed:
-		return "disputed"
+		return Disputed
 	case b.majority == "":
 		return ""
 	case b.majority == digest:
-		return "agrees"
+		return Agrees
 	}
-	return "differs"
+	return Differs
 }
 
 // judge counts the digests at an index. Only voters count; everybody is judged.

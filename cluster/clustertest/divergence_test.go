@@ -40,8 +40,8 @@ func plant(c *clustertest.Cluster, id string) {
 	c.Must(clustertest.Take("more", 1))
 }
 
-func findings(n *cluster.Node) map[string]string {
-	found := map[string]string{}
+func findings(n *cluster.Node) map[string]cluster.Finding {
+	found := map[string]cluster.Finding{}
 	for _, m := range n.Comparison() {
 		found[m.ID] = m.Finding
 	}
@@ -63,7 +63,7 @@ func TestEqualStatesAgree(t *testing.T) {
 			}
 			for _, n := range c.Nodes() {
 				for _, m := range n.Comparison() {
-					if m.Finding != "agrees" || m.Index != last {
+					if m.Finding != cluster.Agrees || m.Index != last {
 						t.Fatalf("%s says that %s at %d %q, want agreement at %d", n.Standing().ID, m.ID, m.Index, m.Finding, last)
 					}
 				}
@@ -95,7 +95,7 @@ func TestAMinorityWithAnotherStateStops(t *testing.T) {
 				if n.Differing() != 1 || c.Leader().Differing() != 1 {
 					t.Errorf("found to differ: %d here, %d at the leader; want 1", n.Differing(), c.Leader().Differing())
 				}
-				if found := findings(c.Leader()); found[bad] != "differs" || len(found) != 3 {
+				if found := findings(c.Leader()); found[bad] != cluster.Differs || len(found) != 3 {
 					t.Errorf("the leader finds %v", found)
 				}
 				c.Must(clustertest.Take("meanwhile", 1))
@@ -112,7 +112,7 @@ func TestAMinorityWithAnotherStateStops(t *testing.T) {
 				c.Run(bad)
 				c.Settle()
 				time.Sleep(130 * time.Second)
-				if found := findings(c.Leader()); found[bad] != "agrees" || c.Leader().Differing() != 0 {
+				if found := findings(c.Leader()); found[bad] != cluster.Agrees || c.Leader().Differing() != 0 {
 					t.Errorf("with new data the leader finds %v", found)
 				}
 				c.CheckEqual()
@@ -159,7 +159,7 @@ func TestADisputeStopsNobody(t *testing.T) {
 		c.Stop(away)
 		time.Sleep(130 * time.Second)
 		for _, n := range c.Nodes() {
-			if found := findings(n); found[n.Standing().ID] != "disputed" || n.Differing() != 2 || n.Ready() != nil {
+			if found := findings(n); found[n.Standing().ID] != cluster.Disputed || n.Differing() != 2 || n.Ready() != nil {
 				t.Errorf("%s finds %v, %d differ, ready: %v", n.Standing().ID, found, n.Differing(), n.Ready())
 			}
 		}

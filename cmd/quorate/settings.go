@@ -36,6 +36,8 @@ type settings struct {
 	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"how many new log entries make a snapshot worth while"`
 	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to look whether a snapshot is worth while"`
 	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail" default:"16384" help:"how many log entries stay after a snapshot, for nodes that are a little behind"`
+	RaiseLevelAfter time.Duration `koanf:"raise-level-after" yaml:"raise-level-after" default:"10m" group:"Upgrades and comparisons" help:"how long all members must have understood a newer feature level before the leader raises the cluster to it; 0 leaves it to quorate cluster level --raise"`
+	CheckpointEvery time.Duration `koanf:"checkpoint-every" yaml:"checkpoint-every" default:"10m" help:"how often the leader has the members compare their states, at least 1s; 0 leaves it to quorate cluster digests --now"`
 	LogLevel        string        `koanf:"log-level" yaml:"log-level" default:"info" reload:"yes" group:"What it tells" help:"what to log: trace, debug, info, warn, error or off"`
 	LogJSON         bool          `koanf:"log-json" yaml:"log-json" help:"log as JSON"`
 	PprofAddr       string        `koanf:"pprof-addr" yaml:"pprof-addr" help:"address for profiles of this process; not served if empty"`
@@ -109,5 +111,6 @@ func (s settings) config(logger hclog.Logger) cluster.Config {
 		RaftAddr: s.RaftAddr, RaftAdvertise: s.AdvertiseRaft, GossipAddr: s.GossipAddr, GossipAdvertise: s.AdvertiseGossip,
 		HTTPAdvertise: advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join, Version: version, Logger: logger,
 		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
+		RaiseLevelAfter: s.RaiseLevelAfter, CheckpointEvery: s.CheckpointEvery,
 	}
 }

@@ -40,6 +40,8 @@ func watch(to prometheus.Registerer, node *cluster.Node) error {
 		"quorate_term":                 {"The present term.", func() float64 { return float64(node.Standing().Term) }},
 		"quorate_commit_index":         {"The last log index known to be on a majority.", func() float64 { return float64(node.Standing().CommitIndex) }},
 		"quorate_applied_index":        {"The last log index in this node's ledger.", func() float64 { return float64(node.Standing().AppliedIndex) }},
+		"quorate_feature_level":        {"The feature level of the cluster: every member must understand it.", func() float64 { return float64(node.Level().Now) }},
+		"quorate_differing_members":    {"Members found to hold another state than a majority, or to disagree without one; 0 is well.", func() float64 { return float64(node.Differing()) }},
 		"quorate_last_contact_seconds": {"Seconds since this node last heard from a leader; 0 on the leader.", func() float64 { return node.Standing().LastContact.Seconds() }},
 	}
 	for name, gauge := range gauges {

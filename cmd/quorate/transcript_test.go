@@ -168,6 +168,13 @@ func TestTranscripts(t *testing.T) {
 			"status -o json",
 			"help exit-codes",
 		},
+		"cluster": {
+			"cluster level",
+			"cluster level -o json",
+			"cluster level --raise",
+			"cluster digests",
+			"cluster digests --now -o json",
+		},
 		"mistakes": {
 			"nonsense",
 			"usage",

@@ -412,7 +412,7 @@ var File_quorate_v1_cluster_proto protoreflect.FileDescriptor
 const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\x18quorate/v1/cluster.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"(\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
 	"\x05local\x18\x01 \x01(\bR\x05local\"\xd5\x02\n" +
 	"\x06Member\x12\x0e\n" +
@@ -447,9 +447,16 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rROLE_FOLLOWER\x10\x01\x12\x12\n" +
 	"\x0eROLE_CANDIDATE\x10\x02\x12\x0f\n" +
-	"\vROLE_LEADER\x10\x032_\n" +
+	"\vROLE_LEADER\x10\x032\x97\x03\n" +
 	"\x0eClusterService\x12M\n" +
-	"\tGetStatus\x12\x1c.quorate.v1.GetStatusRequest\x1a\x1d.quorate.v1.GetStatusResponse\"\x03\x90\x02\x01B\x9c\x01\n" +
+	"\tGetStatus\x12\x1c.quorate.v1.GetStatusRequest\x1a\x1d.quorate.v1.GetStatusResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\bGetLevel\x12\x1b.quorate.v1.GetLevelRequest\x1a\x1c.quorate.v1.GetLevelResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\n" +
+	"RaiseLevel\x12\x1d.quorate.v1.RaiseLevelRequest\x1a\x1e.quorate.v1.RaiseLevelResponse\x12K\n" +
+	"\n" +
+	"Checkpoint\x12\x1d.quorate.v1.CheckpointRequest\x1a\x1e.quorate.v1.CheckpointResponse\x12P\n" +
+	"\n" +
+	"GetDigests\x12\x1d.quorate.v1.GetDigestsRequest\x1a\x1e.quorate.v1.GetDigestsResponse\"\x03\x90\x02\x01B\x9c\x01\n" +
 	"\x0ecom.quorate.v1B\fClusterProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -474,18 +481,34 @@ var file_quorate_v1_cluster_proto_goTypes = []any{
 	(*Member)(nil),              // 2: quorate.v1.Member
 	(*GetStatusResponse)(nil),   // 3: quorate.v1.GetStatusResponse
 	(*durationpb.Duration)(nil), // 4: google.protobuf.Duration
+	(*GetLevelRequest)(nil),     // 5: quorate.v1.GetLevelRequest
+	(*RaiseLevelRequest)(nil),   // 6: quorate.v1.RaiseLevelRequest
+	(*CheckpointRequest)(nil),   // 7: quorate.v1.CheckpointRequest
+	(*GetDigestsRequest)(nil),   // 8: quorate.v1.GetDigestsRequest
+	(*GetLevelResponse)(nil),    // 9: quorate.v1.GetLevelResponse
+	(*RaiseLevelResponse)(nil),  // 10: quorate.v1.RaiseLevelResponse
+	(*CheckpointResponse)(nil),  // 11: quorate.v1.CheckpointResponse
+	(*GetDigestsResponse)(nil),  // 12: quorate.v1.GetDigestsResponse
 }
 var file_quorate_v1_cluster_proto_depIdxs = []int32{
-	0, // 0: quorate.v1.Member.role:type_name -> quorate.v1.Role
-	4, // 1: quorate.v1.GetStatusResponse.tombstone_span:type_name -> google.protobuf.Duration
-	2, // 2: quorate.v1.GetStatusResponse.members:type_name -> quorate.v1.Member
-	1, // 3: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
-	3, // 4: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
-	4, // [4:5] is the sub-list for method output_type
-	3, // [3:4] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	0,  // 0: quorate.v1.Member.role:type_name -> quorate.v1.Role
+	4,  // 1: quorate.v1.GetStatusResponse.tombstone_span:type_name -> google.protobuf.Duration
+	2,  // 2: quorate.v1.GetStatusResponse.members:type_name -> quorate.v1.Member
+	1,  // 3: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
+	5,  // 4: quorate.v1.ClusterService.GetLevel:input_type -> quorate.v1.GetLevelRequest
+	6,  // 5: quorate.v1.ClusterService.RaiseLevel:input_type -> quorate.v1.RaiseLevelRequest
+	7,  // 6: quorate.v1.ClusterService.Checkpoint:input_type -> quorate.v1.CheckpointRequest
+	8,  // 7: quorate.v1.ClusterService.GetDigests:input_type -> quorate.v1.GetDigestsRequest
+	3,  // 8: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
+	9,  // 9: quorate.v1.ClusterService.GetLevel:output_type -> quorate.v1.GetLevelResponse
+	10, // 10: quorate.v1.ClusterService.RaiseLevel:output_type -> quorate.v1.RaiseLevelResponse
+	11, // 11: quorate.v1.ClusterService.Checkpoint:output_type -> quorate.v1.CheckpointResponse
+	12, // 12: quorate.v1.ClusterService.GetDigests:output_type -> quorate.v1.GetDigestsResponse
+	8,  // [8:13] is the sub-list for method output_type
+	3,  // [3:8] is the sub-list for method input_type
+	3,  // [3:3] is the sub-list for extension type_name
+	3,  // [3:3] is the sub-list for extension extendee
+	0,  // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_cluster_proto_init() }
@@ -493,6 +516,7 @@ func file_quorate_v1_cluster_proto_init() {
 	if File_quorate_v1_cluster_proto != nil {
 		return
 	}
+	file_quorate_v1_upkeep_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

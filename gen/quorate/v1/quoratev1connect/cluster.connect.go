@@ -36,6 +36,17 @@ const (
 	// ClusterServiceGetStatusProcedure is the fully-qualified name of the ClusterService's GetStatus
 	// RPC.
 	ClusterServiceGetStatusProcedure = "/quorate.v1.ClusterService/GetStatus"
+	// ClusterServiceGetLevelProcedure is the fully-qualified name of the ClusterService's GetLevel RPC.
+	ClusterServiceGetLevelProcedure = "/quorate.v1.ClusterService/GetLevel"
+	// ClusterServiceRaiseLevelProcedure is the fully-qualified name of the ClusterService's RaiseLevel
+	// RPC.
+	ClusterServiceRaiseLevelProcedure = "/quorate.v1.ClusterService/RaiseLevel"
+	// ClusterServiceCheckpointProcedure is the fully-qualified name of the ClusterService's Checkpoint
+	// RPC.
+	ClusterServiceCheckpointProcedure = "/quorate.v1.ClusterService/Checkpoint"
+	// ClusterServiceGetDigestsProcedure is the fully-qualified name of the ClusterService's GetDigests
+	// RPC.
+	ClusterServiceGetDigestsProcedure = "/quorate.v1.ClusterService/GetDigests"
 )
 
 // ClusterServiceClient is a client for the quorate.v1.ClusterService service.
@@ -43,6 +54,16 @@ type ClusterServiceClient interface {
 	// GetStatus shows what the serving node knows of the cluster. It needs no leader; fields that only a reachable
 	// member could tell are absent for members that did not answer within a second.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
+	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
+	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
+	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take part
+	// from then on. failed_precondition with the reason NOT_UPGRADED if members hold it back. May be repeated.
+	RaiseLevel(context.Context, *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error)
+	// Checkpoint has every member sum up its state as it is now; GetDigests tells what came of it. failed_precondition with the
+	// reason NOT_UPGRADED below feature level 4. May be repeated.
+	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
+	// GetDigests shows the last checkpoint of each member as the serving node heard of it. It needs no leader.
+	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
 }
 
 // NewClusterServiceClient constructs a client for the quorate.v1.ClusterService service. By
@@ -63,12 +84,42 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getLevel: connect.NewClient[v1.GetLevelRequest, v1.GetLevelResponse](
+			httpClient,
+			baseURL+ClusterServiceGetLevelProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("GetLevel")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		raiseLevel: connect.NewClient[v1.RaiseLevelRequest, v1.RaiseLevelResponse](
+			httpClient,
+			baseURL+ClusterServiceRaiseLevelProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("RaiseLevel")),
+			connect.WithClientOptions(opts...),
+		),
+		checkpoint: connect.NewClient[v1.CheckpointRequest, v1.CheckpointResponse](
+			httpClient,
+			baseURL+ClusterServiceCheckpointProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("Checkpoint")),
+			connect.WithClientOptions(opts...),
+		),
+		getDigests: connect.NewClient[v1.GetDigestsRequest, v1.GetDigestsResponse](
+			httpClient,
+			baseURL+ClusterServiceGetDigestsProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("GetDigests")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // clusterServiceClient implements ClusterServiceClient.
 type clusterServiceClient struct {
-	getStatus *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
+	getStatus  *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
+	getLevel   *connect.Client[v1.GetLevelRequest, v1.GetLevelResponse]
+	raiseLevel *connect.Client[v1.RaiseLevelRequest, v1.RaiseLevelResponse]
+	checkpoint *connect.Client[v1.CheckpointRequest, v1.CheckpointResponse]
+	getDigests *connect.Client[v1.GetDigestsRequest, v1.GetDigestsResponse]
 }
 
 // GetStatus calls quorate.v1.ClusterService.GetStatus.
@@ -80,11 +131,57 @@ func (c *clusterServiceClient) GetStatus(ctx context.Context, req *v1.GetStatusR
 	return nil, err
 }
 
+// GetLevel calls quorate.v1.ClusterService.GetLevel.
+func (c *clusterServiceClient) GetLevel(ctx context.Context, req *v1.GetLevelRequest) (*v1.GetLevelResponse, error) {
+	response, err := c.getLevel.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// RaiseLevel calls quorate.v1.ClusterService.RaiseLevel.
+func (c *clusterServiceClient) RaiseLevel(ctx context.Context, req *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error) {
+	response, err := c.raiseLevel.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Checkpoint calls quorate.v1.ClusterService.Checkpoint.
+func (c *clusterServiceClient) Checkpoint(ctx context.Context, req *v1.CheckpointRequest) (*v1.CheckpointResponse, error) {
+	response, err := c.checkpoint.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetDigests calls quorate.v1.ClusterService.GetDigests.
+func (c *clusterServiceClient) GetDigests(ctx context.Context, req *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error) {
+	response, err := c.getDigests.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // ClusterServiceHandler is an implementation of the quorate.v1.ClusterService service.
 type ClusterServiceHandler interface {
 	// GetStatus shows what the serving node knows of the cluster. It needs no leader; fields that only a reachable
 	// member could tell are absent for members that did not answer within a second.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
+	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
+	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
+	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take part
+	// from then on. failed_precondition with the reason NOT_UPGRADED if members hold it back. May be repeated.
+	RaiseLevel(context.Context, *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error)
+	// Checkpoint has every member sum up its state as it is now; GetDigests tells what came of it. failed_precondition with the
+	// reason NOT_UPGRADED below feature level 4. May be repeated.
+	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
+	// GetDigests shows the last checkpoint of each member as the serving node heard of it. It needs no leader.
+	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
 }
 
 // NewClusterServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -101,10 +198,44 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceGetLevelHandler := connect.NewUnaryHandlerSimple(
+		ClusterServiceGetLevelProcedure,
+		svc.GetLevel,
+		connect.WithSchema(clusterServiceMethods.ByName("GetLevel")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceRaiseLevelHandler := connect.NewUnaryHandlerSimple(
+		ClusterServiceRaiseLevelProcedure,
+		svc.RaiseLevel,
+		connect.WithSchema(clusterServiceMethods.ByName("RaiseLevel")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceCheckpointHandler := connect.NewUnaryHandlerSimple(
+		ClusterServiceCheckpointProcedure,
+		svc.Checkpoint,
+		connect.WithSchema(clusterServiceMethods.ByName("Checkpoint")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceGetDigestsHandler := connect.NewUnaryHandlerSimple(
+		ClusterServiceGetDigestsProcedure,
+		svc.GetDigests,
+		connect.WithSchema(clusterServiceMethods.ByName("GetDigests")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/quorate.v1.ClusterService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterServiceGetStatusProcedure:
 			clusterServiceGetStatusHandler.ServeHTTP(w, r)
+		case ClusterServiceGetLevelProcedure:
+			clusterServiceGetLevelHandler.ServeHTTP(w, r)
+		case ClusterServiceRaiseLevelProcedure:
+			clusterServiceRaiseLevelHandler.ServeHTTP(w, r)
+		case ClusterServiceCheckpointProcedure:
+			clusterServiceCheckpointHandler.ServeHTTP(w, r)
+		case ClusterServiceGetDigestsProcedure:
+			clusterServiceGetDigestsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -116,4 +247,20 @@ type UnimplementedClusterServiceHandler struct{}
 
 func (UnimplementedClusterServiceHandler) GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.GetStatus is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.GetLevel is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) RaiseLevel(context.Context, *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.RaiseLevel is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.Checkpoint is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.GetDigests is not implemented"))
 }

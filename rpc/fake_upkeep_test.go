@@ -1,0 +1,30 @@
+package rpc
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/cluster"
+)
+
+// The fake is at a level that was never raised, and has nothing to compare.
+
+func (n *fakeNode) Level() cluster.Level { return cluster.Level{Now: 3, Possible: 4, Own: 4} }
+
+func (n *fakeNode) RaiseLevel(context.Context) (uint32, error) {
+	if !n.IsLeader() {
+		return 0, &cluster.Error{Reason: cluster.NotLeader, NotApplied: true, Text: n.id + " does not lead"}
+	}
+	return 4, nil
+}
+
+func (n *fakeNode) Checkpoint(context.Context) (uint64, error) {
+	return 0, &cluster.Error{Reason: cluster.NotUpgraded, NotApplied: true, Text: "this needs feature level 4"}
+}
+
+func (n *fakeNode) Comparison() []cluster.Compared {
+	return []cluster.Compared{
+		{ID: "n1", Checkpoint: cluster.Checkpoint{Index: 7, Digest: "0123456789abcdef"}, Finding: cluster.Agrees},
+		{ID: "n2", Checkpoint: cluster.Checkpoint{Index: 7, Digest: "fedcba9876543210"}, Finding: cluster.Differs},
+		{ID: "n3"},
+	}
+}

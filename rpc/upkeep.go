@@ -1,0 +1,80 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// Upkeep is what this room needs of the node below it to show and to change how the cluster is kept.
+type Upkeep interface {
+	// Level is the feature level of the cluster as this node knows it.
+	Level() cluster.Level
+	// RaiseLevel raises it to what all members understand, and answers what it is then. Only the leader can.
+	RaiseLevel(ctx context.Context) (uint32, error)
+	// Checkpoint has the members sum up their states, and answers the index of that. Only the leader can.
+	Checkpoint(ctx context.Context) (uint64, error)
+	// Comparison is what was heard of the members' last checkpoints, by id.
+	Comparison() []cluster.Compared
+}
+
+// GetLevel shows the feature level.
+func (s clusterService) GetLevel(context.Context, *quoratev1.GetLevelRequest) (*quoratev1.GetLevelResponse, error) {
+	level := s.node.Level()
+	answer := &quoratev1.GetLevelResponse{Level: level.Now, Possible: level.Possible}
+	for _, m := range s.node.Members() {
+		answer.Members = append(answer.Members, &quoratev1.MemberLevel{
+			Id: m.ID, Version: m.Version, FeatureLevel: m.FeatureLevel, Alive: m.Alive,
+		})
+	}
+	return answer, nil
+}
+
+// held answers what members hold back with another code than of calls in general: who asks for this wants to hear it now,
+// and not to wait until they were upgraded.
+func held(err error) error {
+	var failed *cluster.Error
+	if errors.As(err, &failed) && failed.Reason == cluster.NotUpgraded {
+		return problem(connect.CodeFailedPrecondition, failed.Error(), &quoratev1.Problem{Reason: failed.Reason.String(), NotApplied: true})
+	}
+	return toError(err)
+}
+
+// RaiseLevel raises the feature level.
+func (s clusterService) RaiseLevel(ctx context.Context, _ *quoratev1.RaiseLevelRequest) (*quoratev1.RaiseLevelResponse, error) {
+	level, err := s.node.RaiseLevel(ctx)
+	if err != nil {
+		return nil, held(err)
+	}
+	return &quoratev1.RaiseLevelResponse{Level: level}, nil
+}
+
+// Checkpoint has the members sum up their states.
+func (s clusterService) Checkpoint(ctx context.Context, _ *quoratev1.CheckpointRequest) (*quoratev1.CheckpointResponse, error) {
+	index, err := s.node.Checkpoint(ctx)
+	if err != nil {
+		return nil, held(err)
+	}
+	return &quoratev1.CheckpointResponse{Index: index}, nil
+}
+
+// wireFindings is the one table from the node's findings.
+var wireFindings = map[cluster.Finding]quoratev1.Finding{
+	cluster.Agrees: quoratev1.Finding_FINDING_AGREES, cluster.Differs: quoratev1.Finding_FINDING_DIFFERS,
+	cluster.Disputed: quoratev1.Finding_FINDING_DISPUTED,
+}
+
+// GetDigests shows what was compared.
+func (s clusterService) GetDigests(context.Context, *quoratev1.GetDigestsRequest) (*quoratev1.GetDigestsResponse, error) {
+	answer := &quoratev1.GetDigestsResponse{}
+	for _, m := range s.node.Comparison() {
+		answer.Members = append(answer.Members, &quoratev1.MemberDigest{
+			Id: m.ID, Index: m.Index, Digest: m.Digest, Finding: wireFindings[m.Finding],
+		})
+	}
+	return answer, nil
+}
