@@ -1,0 +1,138 @@
+package main_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// released are the commits of the versions whose data later ones must understand.
+var released = map[string]string{"v0.4.0": "a9b5630c927cca1e4095f2123e1f80ff87abf5d2"}
+
+// previous is the version that a rolling upgrade to this one comes from.
+const previous = "v0.4.0"
+
+// release is the program of a released version, built from its source.
+type release struct {
+	once           sync.Once
+	folder, binary string
+	skip           string
+	fault          error
+}
+
+var previousRelease release
+
+// get gives the folder of a version and its program; the test is skipped where neither can be had.
+func (r *release) get(t *testing.T, version string) (source, binary string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds another version")
+	}
+	r.once.Do(func() { r.build(version) })
+	if r.skip != "" {
+		t.Skip(r.skip)
+	}
+	if r.fault != nil {
+		t.Fatal(r.fault)
+	}
+	return r.folder, r.binary
+}
+
+// build unpacks a version beside the binary under test, which is removed after all tests, and builds it. What this machine
+// cannot have, a history or a library of then, is no fault.
+func (r *release) build(version string) {
+	r.folder = filepath.Join(filepath.Dir(binary), version)
+	r.binary = filepath.Join(r.folder, "quorate")
+	packed, err := exec.Command("git", "-C", "../..", "archive", "--format=tar", released[version]).Output()
+	if err != nil {
+		r.skip = fmt.Sprintf("this clone has no history back to %s, or git is not there: %v", version, err)
+		return
+	}
+	if r.fault = unpack(packed, r.folder); r.fault != nil {
+		return
+	}
+	if says, err := r.golang("list", "-deps", "./cmd/quorate"); err != nil {
+		r.skip = fmt.Sprintf("the libraries of %s cannot be had: %v\n%s", version, err, says)
+		return
+	}
+	flags := append(append([]string{"build", "-buildvcs=false", "-ldflags", "-X main.version=" + version}, buildFlags...), "-o", r.binary, "./cmd/quorate")
+	if says, err := r.golang(flags...); err != nil {
+		r.fault = fmt.Errorf("building %s: %w\n%s", version, err, says)
+	}
+}
+
+func (r *release) golang(args ...string) (string, error) {
+	command := exec.Command("go", args...)
+	command.Dir = r.folder
+	said, err := command.CombinedOutput()
+	return string(said), err
+}
+
+func unpack(packed []byte, folder string) error {
+	reader := tar.NewReader(bytes.NewReader(packed))
+	for {
+		header, err := reader.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case !filepath.IsLocal(header.Name):
+			continue
+		}
+		path := filepath.Join(folder, header.Name)
+		switch header.Typeflag {
+		case tar.TypeDir:
+			err = os.MkdirAll(path, 0o755)
+		case tar.TypeReg:
+			err = unpackFile(reader, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func unpackFile(from io.Reader, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	return errors.Join(err, file.Close())
+}
+
+func command(program string, f serverFlags) *exec.Cmd { return exec.Command(program, f.args()...) }
+
+// startVersion starts a server of some version and waits until it is ready.
+func startVersion(t *testing.T, program string, f serverFlags) *process {
+	t.Helper()
+	p := startCommand(t, command(program, f))
+	awaitReady(t, p, f)
+	return p
+}
+
+func (f serverFlags) status(t *testing.T) (*quoratev1.GetStatusResponse, error) {
+	t.Helper()
+	return quoratev1connect.NewClusterServiceClient(fresh, f.url()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
+}
+
+// cluster runs one of the commands about the cluster at one of its servers.
+func (f serverFlags) cluster(t *testing.T, line string) outcome {
+	t.Helper()
+	return run(t, append([]string{"cluster", "--server", f.url()}, strings.Fields(line)...)...)
+}

@@ -1,0 +1,197 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// callers take one core after the other through the Go client, as applications do, until they are stopped.
+type callers struct {
+	stop chan struct{}
+	busy sync.WaitGroup
+
+	mu     sync.Mutex
+	held   []string
+	faults []error
+}
+
+func startCallers(t *testing.T, flags []serverFlags) *callers {
+	t.Helper()
+	c := &callers{stop: make(chan struct{})}
+	for i := range flags {
+		urls := []string{flags[i].url(), flags[(i+1)%len(flags)].url(), flags[(i+2)%len(flags)].url()}
+		quorate, err := client.New(urls, client.WithPatience(2*time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.busy.Go(func() { c.call(quorate, fmt.Sprint("caller-", i)) })
+	}
+	t.Cleanup(func() { c.end() })
+	return c
+}
+
+func (c *callers) call(quorate *client.Client, name string) {
+	for i := 0; ; i++ {
+		select {
+		case <-c.stop:
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+		id := fmt.Sprint(name, "-", i)
+		_, err := quorate.Allocations.Allocate(context.Background(), want(id, 1))
+		c.mu.Lock()
+		if err == nil {
+			c.held = append(c.held, id)
+		} else {
+			c.faults = append(c.faults, err)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// end stops the callers, and returns what they hold and what failed.
+func (c *callers) end() (held []string, faults []error) {
+	c.mu.Lock()
+	select {
+	case <-c.stop:
+	default:
+		close(c.stop)
+	}
+	c.mu.Unlock()
+	c.busy.Wait()
+	return c.held, c.faults
+}
+
+// check ends the callers: none has seen an error, and what they were told that they hold is there, on every server.
+func (c *callers) check(t *testing.T, flags []serverFlags) {
+	t.Helper()
+	held, faults := c.end()
+	if len(faults) > 0 || len(held) == 0 {
+		t.Fatalf("%d calls were answered, and these failed: %v", len(held), faults)
+	}
+	for _, f := range flags {
+		if used := f.used(t); used != int64(len(held)) {
+			t.Errorf("%s says that %d cores are held, want %d", f.id, used, len(held))
+		}
+	}
+	for _, id := range held {
+		if _, err := flags[0].allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: id}); err != nil {
+			t.Errorf("%s was granted and is lost: %v", id, err)
+		}
+	}
+}
+
+// insist runs a command until it ends with a code and says something: leaders change, and gossip is late.
+func insist(t *testing.T, f serverFlags, line string, code int, says string) outcome {
+	t.Helper()
+	var end outcome
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if end = f.cluster(t, line); end.code == code && strings.Contains(end.stdout+end.stderr, says) {
+			return end
+		}
+	}
+	t.Fatalf("cluster %s ends with %d\n%s%s\nwant %d and %q", line, end.code, end.stdout, end.stderr, code, says)
+	return end
+}
+
+// fleet is three servers under load.
+type fleet struct {
+	flags   []serverFlags
+	servers map[string]*process
+	*callers
+}
+
+// startFleet starts three servers of a version, and callers.
+func startFleet(t *testing.T, program string) *fleet {
+	t.Helper()
+	f := &fleet{flags: trio(t), servers: map[string]*process{}}
+	for i := range f.flags {
+		f.servers[f.flags[i].id] = startCommand(t, command(program, f.flags[i]))
+	}
+	for _, flags := range f.flags {
+		awaitReady(t, f.servers[flags.id], flags)
+	}
+	f.flags[0].applyTree(t)
+	f.callers = startCallers(t, f.flags)
+	return f
+}
+
+// restart stops one server in an orderly way and starts a version in its place.
+func (f *fleet) restart(t *testing.T, id, program string) {
+	t.Helper()
+	flags := f.of(id)
+	f.servers[id].stop(t)
+	f.servers[id] = startVersion(t, program, flags)
+}
+
+func (f *fleet) of(id string) serverFlags {
+	return f.flags[slices.IndexFunc(f.flags, func(s serverFlags) bool { return s.id == id })]
+}
+
+// leader waits until one is known.
+func (f *fleet) leader(t *testing.T) string {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		for _, flags := range f.flags {
+			status, err := flags.status(t)
+			if err == nil && status.GetLeaderId() != "" {
+				return status.GetLeaderId()
+			}
+		}
+	}
+	t.Fatal("nobody leads")
+	return ""
+}
+
+// TestRollingRestart: three servers are restarted one after the other, the leader last, and nobody who calls them notices.
+func TestRollingRestart(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, binary)
+	order := []string{"n1", "n2", "n3"}
+	leads := f.leader(t)
+	slices.SortStableFunc(order, func(a, b string) int { return strings.Compare(fmt.Sprint(a == leads), fmt.Sprint(b == leads)) })
+	for _, id := range order {
+		f.restart(t, id, binary)
+	}
+	f.check(t, f.flags)
+}
+
+// TestUpgradeFromThePreviousRelease goes from one version to the next, server by server under load. What came with the new
+// level is refused until all are upgraded and the level was raised; from then on the old version does not take part.
+func TestUpgradeFromThePreviousRelease(t *testing.T) {
+	t.Parallel()
+	_, old := previousRelease.get(t, previous)
+	f := startFleet(t, old)
+	f.restart(t, "n1", binary)
+	f.restart(t, "n2", binary)
+	for f.leader(t) == "n3" {
+		f.restart(t, "n3", old) // so that a new one leads, and because it must be possible to stay with the old version
+	}
+	first := f.flags[0]
+	insist(t, first, "level --raise", 3, "n3 (version "+previous+", feature level 3)")
+	insist(t, first, "digests --now", 3, "n3 (version "+previous+", feature level 3)")
+	insist(t, first, "level", 0, "possible  3")
+
+	f.restart(t, "n3", binary)
+	insist(t, first, "level", 0, "possible  4")
+	insist(t, first, "digests --now", 3, "--raise")
+	insist(t, first, "level --raise", 0, "level     4")
+	if same := insist(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
+		t.Errorf("the members do not hold the same:\n%s", same)
+	}
+	f.servers["n3"].stop(t)
+	late := startCommand(t, command(old, f.of("n3")))
+	if end := late.wait(t); end.code == 0 || !strings.Contains(end.stderr, "run a newer version") {
+		t.Errorf("the old version ended with %d, without the way out", end.code)
+	}
+	f.servers["n3"] = startVersion(t, binary, f.of("n3"))
+	f.check(t, f.flags)
+}
