@@ -25,7 +25,7 @@ CHAOS_SECONDS ?= 300
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
-.PHONY: all help build test short lint fmt generate check-generated golden conformance original fuzz bench sim e2e demo chaos tools clean
+.PHONY: all help build test short lint fmt generate check-generated golden fixture conformance original fuzz bench sim e2e demo chaos tools clean
 
 all: generate lint test build ## generate, lint, test and build
 
@@ -69,6 +69,9 @@ check-generated: generate ## fail if gen/ or go.mod is not what its sources say
 
 golden: ## rewrite golden files; read the diff before you commit it
 	go test $$(grep -rlE --include='*_test.go' 'flag\.Bool\("rewrite"' . | xargs -n1 dirname | sort -u) -args -rewrite
+
+fixture: ## keep the data folder that VERSION=v0.4.0 leaves, for later versions; its commit must be in released_e2e_test.go
+	go test -count=1 ./cmd/quorate -run '^TestFoldersOfReleasedVersions$$' -args -write-fixture=$(VERSION)
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | while IFS=: read -r file func; do \

@@ -27,7 +27,7 @@ type Checkpoint struct {
 type checkpoints struct {
 	// last is the index of the newest checkpoint that was applied here.
 	last atomic.Uint64
-	// frozen is the newest state that is still to be summed up, untold has a value while the peers are to be told something.
+	// frozen is the newest state that is still to be summed up, untold has a value while the peers are to be told of a level.
 	frozen chan *fsm.Checkpointed
 	untold chan struct{}
 
@@ -86,7 +86,7 @@ func (n *Node) sumUp() {
 				return // the node is on its way out
 			}
 			n.checkpoints.note(n.config.ID, Checkpoint{frozen.Index(), hex.EncodeToString(sum[:digestBytes])})
-			signal(n.checkpoints.untold)
+			n.tell() // before it may find that this node must stop
 			n.compare()
 		case <-n.ctx.Done():
 			return
@@ -94,23 +94,28 @@ func (n *Node) sumUp() {
 	}
 }
 
-// publish tells the peers what changes while a node runs: its last checkpoint, and the level of the cluster.
+// publish tells the peers whenever the level of the cluster has changed here.
 func (n *Node) publish() {
 	for {
-		err := n.directory.announce(func(p *Peer) {
-			p.ClusterLevel = n.ledger.Format()
-			if own := n.checkpoints.of(n.config.ID); len(own) > 0 {
-				p.Checkpoint = own[0]
-			}
-		})
-		if err != nil && n.ctx.Err() == nil {
-			n.log.Warn("cannot announce a checkpoint or the feature level", "error", err)
-		}
+		n.tell()
 		select {
 		case <-n.checkpoints.untold:
 		case <-n.ctx.Done():
 			return
 		}
+	}
+}
+
+// tell announces what changes while a node runs: its last checkpoint, and the level of the cluster.
+func (n *Node) tell() {
+	err := n.directory.announce(func(p *Peer) {
+		p.ClusterLevel = n.ledger.Format()
+		if own := n.checkpoints.of(n.config.ID); len(own) > 0 {
+			p.Checkpoint = own[0]
+		}
+	})
+	if err != nil && n.ctx.Err() == nil {
+		n.log.Warn("cannot announce a checkpoint or the feature level", "error", err)
 	}
 }
 

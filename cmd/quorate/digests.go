@@ -95,7 +95,8 @@ func (o *digestsOptions) await(ctx context.Context, quorate *client.Client, inde
 func allSummedUp(members []*quoratev1.MemberLevel, digests []*quoratev1.MemberDigest, index uint64) bool {
 	reached := map[string]bool{}
 	for _, d := range digests {
-		reached[d.GetId()] = d.GetIndex() >= index && d.GetFinding() != quoratev1.Finding_FINDING_UNSPECIFIED
+		stopped := d.GetFinding() == quoratev1.Finding_FINDING_DIFFERS // it will not sum up anything any more
+		reached[d.GetId()] = stopped || d.GetIndex() >= index && d.GetFinding() != quoratev1.Finding_FINDING_UNSPECIFIED
 	}
 	for _, m := range members {
 		if m.GetAlive() && !reached[m.GetId()] {

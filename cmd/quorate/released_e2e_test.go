@@ -66,7 +66,9 @@ func (r *release) build(version string) {
 		r.skip = fmt.Sprintf("the libraries of %s cannot be had: %v\n%s", version, err, says)
 		return
 	}
-	flags := append(append([]string{"build", "-buildvcs=false", "-ldflags", "-X main.version=" + version}, buildFlags...), "-o", r.binary, "./cmd/quorate")
+	// One package at a time: other tests want the machine as well.
+	flags := append([]string{"build", "-p", "1", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + version}, buildFlags...)
+	flags = append(flags, "-o", r.binary, "./cmd/quorate")
 	if says, err := r.golang(flags...); err != nil {
 		r.fault = fmt.Errorf("building %s: %w\n%s", version, err, says)
 	}
@@ -116,7 +118,9 @@ func unpackFile(from io.Reader, path string) error {
 	return errors.Join(err, file.Close())
 }
 
-func command(program string, f serverFlags) *exec.Cmd { return exec.Command(program, f.args()...) }
+func command(program string, f serverFlags) *exec.Cmd { return commandOf(program, f.args()...) }
+
+func commandOf(program string, args ...string) *exec.Cmd { return exec.Command(program, args...) }
 
 // startVersion starts a server of some version and waits until it is ready.
 func startVersion(t *testing.T, program string, f serverFlags) *process {

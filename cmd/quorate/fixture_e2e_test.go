@@ -1,0 +1,305 @@
+package main_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/boltstore"
+	"github.com/quorate/quorate/cluster/raftguard"
+	"github.com/quorate/quorate/fsm"
+)
+
+// For each released version testdata/released has the data folder of a server of it, as a ZIP file, and what that server
+// answered. They are never written again: `make fixture VERSION=v0.5.0` makes those of another version, whose commit must be
+// in the list of releases.
+var writeFixture = flag.String("write-fixture", "", "write the data folder that a released version leaves")
+
+// fixtureLife is what the server of a fixture goes through: some of everything that is kept. %s is the folder of its version.
+var fixtureLife = []string{
+	"apply -f %s/examples/cern.yaml --actor ann --reason first",
+	"apply -f %s/examples/ci.yaml --actor eva",
+	"allocate --id jobs --at cern:atlas/physics/simulation --amount cores=5 --user ann --application higgs --label run=7",
+	"allocate --id denied --at cern:atlas/operations/workflow --amount cores=100000",
+	"allocate --id reserved --at cern:atlas/operations/web --amount cores=2 --reserve 1h",
+	"allocate --id short --at cern:atlas/operations/web --amount cores=1",
+	"release short",
+	"allocate --id lease --ttl 24h --user ann --data host=x --at ci:tenants/web --item aws-account --amount cores=4",
+	"allocate --id more --ttl 24h --at ci:tenants/data --item aws-account",
+	"allocate --id waits --ttl 24h --wait 24h --async --priority 3 --at ci:tenants/web --item aws-account",
+	"allocate --id left --wait 24h --async --at ci:tenants/web --item aws-account",
+	"renew lease --data host=y",
+	"cancel left",
+	"limits set cern:atlas/operations/web cores=25 --actor bob",
+	"maintenance cern on --actor bob",
+	"rollback 3 --actor eva --reason mistake",
+}
+
+// fixtureQuestions are asked of the server that wrote the folder, and of this version. They change nothing.
+var fixtureQuestions = []string{
+	"export", "usage cern", "usage ci", "allocations", "leases", "queue", "items ci:aws-account --data", "history", "events",
+	"principals cern", "allocation short", "explain waits",
+}
+
+// remembered is what a fixture says beside its folder.
+type remembered struct {
+	Version string
+	// Answers are those of the version itself, by question.
+	Answers map[string]json.RawMessage
+	// Applied, Chain and State are of the ledger: the last index, the digest of the log, and of the state as this version wrote
+	// the fixture down.
+	Applied      uint64
+	Chain, State string
+}
+
+func TestFoldersOfReleasedVersions(t *testing.T) {
+	t.Parallel()
+	if *writeFixture != "" {
+		newFixture(t, *writeFixture)
+	}
+	for version := range released {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			f, was := openFixture(t, version)
+			if applied, chain, state := ledgerOf(t, f.dir); applied != was.Applied || chain != was.Chain || state != was.State {
+				t.Errorf("at index %d the log has the digest %s and the state %s, want %d, %s, %s",
+					applied, chain, state, was.Applied, was.Chain, was.State)
+			}
+			serve(t, f)
+			for _, question := range fixtureQuestions {
+				var before any
+				if err := json.Unmarshal(was.Answers[question], &before); err != nil {
+					t.Fatalf("what %s answered to %s: %v", version, question, err)
+				}
+				if lost := missing("", before, answerTo(t, f, question)); len(lost) > 0 {
+					t.Errorf("%s: %s", question, strings.Join(lost, "; "))
+				}
+			}
+			f.cluster(t, "level --raise")
+			insist(t, f, "digests --now", 0, "agrees")
+		})
+	}
+}
+
+// answerTo is an answer without what says when and by whom it was given.
+func answerTo(t *testing.T, f serverFlags, question string) any {
+	t.Helper()
+	end := run(t, append(strings.Fields(question), "--server", f.url(), "-o", "json")...)
+	var answer any
+	if err := json.Unmarshal([]byte(end.stdout), &answer); err != nil {
+		t.Fatalf("%s: %v\n%s%s", question, err, end.stdout, end.stderr)
+	}
+	if object, ok := answer.(map[string]any); ok {
+		delete(object, "read")
+	}
+	return answer
+}
+
+// missing names what an answer said before and does not say now. What is new is no fault.
+func missing(place string, before, now any) (lost []string) {
+	switch before := before.(type) {
+	case map[string]any:
+		object, ok := now.(map[string]any)
+		if !ok {
+			return []string{fmt.Sprintf("%s was %v and is %v", place, before, now)}
+		}
+		for key, value := range before {
+			lost = append(lost, missing(place+"."+key, value, object[key])...)
+		}
+		return lost
+	case []any:
+		list, ok := now.([]any)
+		if !ok || len(list) != len(before) {
+			return []string{fmt.Sprintf("%s was %v and is %v", place, before, now)}
+		}
+		for i := range before {
+			lost = append(lost, missing(fmt.Sprintf("%s[%d]", place, i), before[i], list[i])...)
+		}
+		return lost
+	}
+	if before != now {
+		return []string{fmt.Sprintf("%s was %v and is %v", place, before, now)}
+	}
+	return nil
+}
+
+// ledgerOf replays a data folder that no server uses, and answers the last index, the digest of the log and that of the state.
+func ledgerOf(t *testing.T, dir string) (applied uint64, chain, state string) {
+	t.Helper()
+	machine := fsm.New(fsm.Options{})
+	snapshots, err := raft.NewFileSnapshotStore(dir, 3, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := snapshots.List()
+	if err != nil || len(list) == 0 {
+		t.Fatalf("there is no snapshot: %v", err)
+	}
+	_, source, err := snapshots.Open(list[0].ID)
+	if err == nil {
+		err = machine.Restore(source)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	replay(t, dir, machine)
+	index, sum := machine.Chain()
+	return index, hex.EncodeToString(sum[:]), hex.EncodeToString(digestOf(t, machine))
+}
+
+// replay applies what the log has beyond the snapshot.
+func replay(t *testing.T, dir string, machine *fsm.FSM) {
+	t.Helper()
+	store, err := boltstore.Open(filepath.Join(dir, "raft.db"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close() //nolint:errcheck // only read
+	logs := raftguard.NewChecksum(store)
+	last, err := logs.LastIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for index := machine.Applied() + 1; index <= last; index++ {
+		var entry raft.Log
+		if err := logs.GetLog(index, &entry); err != nil {
+			t.Fatal(err)
+		}
+		if entry.Type == raft.LogCommand {
+			machine.Apply(&entry)
+		}
+	}
+	if err := machine.Halted(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// digestOf is the digest of what a snapshot would hold.
+func digestOf(t *testing.T, machine *fsm.FSM) []byte {
+	t.Helper()
+	frozen, err := machine.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sink memory
+	if err := frozen.Persist(&sink); err != nil {
+		t.Fatal(err)
+	}
+	return sink.Bytes()[sink.Len()-32:] // it ends with it
+}
+
+// memory is a snapshot in memory.
+type memory struct{ bytes.Buffer }
+
+func (*memory) ID() string    { return "memory" }
+func (*memory) Cancel() error { return nil }
+func (*memory) Close() error  { return nil }
+
+func fixturePath(version, kind string) string {
+	return filepath.Join("testdata", "released", version+"."+kind)
+}
+
+// openFixture unpacks a folder for a server of this version.
+func openFixture(t *testing.T, version string) (serverFlags, remembered) {
+	t.Helper()
+	f := alone(t)
+	var was remembered
+	text, err := os.ReadFile(fixturePath(version, "json"))
+	if err == nil {
+		err = json.Unmarshal(text, &was)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := zip.OpenReader(fixturePath(version, "zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close() //nolint:errcheck // only read
+	if err := os.CopyFS(f.dir, packed); err != nil {
+		t.Fatal(err)
+	}
+	return f, was
+}
+
+// newFixture lives the life of a fixture with a released version, and keeps what it leaves.
+func newFixture(t *testing.T, version string) {
+	t.Helper()
+	if _, err := os.Stat(fixturePath(version, "zip")); err == nil || released[version] == "" {
+		t.Fatalf("the files of %s are there already, or its commit is not in the list of releases", version)
+	}
+	source, program := new(release).get(t, version)
+	f := alone(t, "--snapshot-every", "6", "--snapshot-check", "50ms", "--snapshot-trail", "2")
+	p := startVersion(t, program, f)
+	for _, line := range fixtureLife {
+		line = strings.ReplaceAll(line, "%s", source)
+		end := startCommand(t, commandOf(program, append(strings.Fields(line), "--server", f.url())...)).wait(t)
+		if !slices.Contains([]int{0, 3, 9}, end.code) {
+			t.Fatalf("%s: %d\n%s", line, end.code, end.stderr)
+		}
+		time.Sleep(100 * time.Millisecond) // snapshots are to come between them
+	}
+	was := remembered{Version: version, Answers: map[string]json.RawMessage{}}
+	for _, question := range fixtureQuestions {
+		answer, err := json.Marshal(answerTo(t, f, question)) // asked by this version, answered by that one
+		if err != nil {
+			t.Fatal(err)
+		}
+		was.Answers[question] = answer
+	}
+	p.stop(t)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(fixturePath(version, "zip")), 0o755), pack(f.dir, fixturePath(version, "zip"))); err != nil {
+		t.Fatal(err)
+	}
+	was.Applied, was.Chain, was.State = ledgerOf(t, f.dir)
+	text, err := json.MarshalIndent(was, "", " ")
+	if err == nil {
+		err = os.WriteFile(fixturePath(version, "json"), append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pack(folder, to string) error {
+	file, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	packed := zip.NewWriter(file)
+	packed.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		w, err := packed.Create(filepath.ToSlash(name))
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		return err
+	})
+	return errors.Join(err, packed.Close(), file.Close())
+}
