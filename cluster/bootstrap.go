@@ -100,6 +100,7 @@ func (n *Node) bootstrap() {
 		if !v.never {
 			v = n.consider()
 		}
+		n.waits.Store(&v.wait)
 		if v.wait != "" && time.Since(reminded) >= bootstrapRemind {
 			n.log.Info("no cluster yet", "waiting", v.wait)
 			reminded = time.Now()
@@ -114,6 +115,7 @@ func (n *Node) bootstrap() {
 		}
 		timer.Stop()
 	}
+	n.waits.Store(nil)
 	if err := n.directory.announce(func(p *Peer) { p.HasState = true }); err != nil {
 		n.log.Warn("cannot announce that this node has joined", "error", err)
 	}

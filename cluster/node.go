@@ -35,6 +35,8 @@ type Node struct {
 	remote  atomic.Pointer[RemoteReadIndex]
 	asks    *rounds
 	caught  atomic.Bool
+	// waits is what a node without a cluster waits for; nil once it has one.
+	waits atomic.Pointer[string]
 	// checkpoints compare this node's state with those of the others.
 	checkpoints *checkpoints
 

@@ -47,6 +47,9 @@ func (n *Node) Ready() error {
 		return err
 	}
 	leader, known := n.Leader()
+	if waits := n.waits.Load(); !known && waits != nil && *waits != "" {
+		return failure(NoLeader, true, nil, "node %s belongs to no cluster yet: %s", n.config.ID, *waits)
+	}
 	if !known {
 		return failure(NoLeader, true, nil, "node %s knows no leader; a majority of the voters must be up and reach each other",
 			n.config.ID)
