@@ -310,6 +310,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.v1.AllocationService/ListEvents": false, "/quorate.v1.TreeService/GetConfiguration": false, "/quorate.v1.TreeService/ListPrincipals": false,
 		"/quorate.v1.TreeService/GetUsage": false, "/quorate.v1.AllocationService/GetAllocation": false, "/quorate.v1.ClusterService/GetStatus": false,
 		"/quorate.peer.v1.PeerService/ReadIndex": false, "/nothing": false,
+		"/quorate.v1.DebugService/GetDiagnostics": false,
 	} {
 		if known[path].changes != changes {
 			t.Errorf("%s changes: %v", path, !changes)
@@ -322,7 +323,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 34 {
+	if len(known) != 35 {
 		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
 	}
 }
