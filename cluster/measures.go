@@ -1,5 +1,7 @@
 package cluster
 
+import "fmt"
+
 // Measures are sizes of a node as they are now, for a page of metrics.
 type Measures struct {
 	// QueuedCommands wait for an entry of the log, and take QueuedBytes; 0 while the node does not lead.
@@ -67,4 +69,26 @@ func (d *directory) count() (alive, lost int) {
 		}
 	}
 	return alive, lost
+}
+
+// SnapshotInfo is one snapshot on this node's disk.
+type SnapshotInfo struct {
+	// ID is the name of its folder.
+	ID string
+	// Index and Term are those of the last entry in it.
+	Index, Term uint64
+	Bytes       int64
+}
+
+// Snapshots lists what is on this node's disk, newest first.
+func (n *Node) Snapshots() ([]SnapshotInfo, error) {
+	list, err := n.parts.Snapshots.List()
+	if err != nil {
+		return nil, fmt.Errorf("list the snapshots of node %s: %w", n.config.ID, err)
+	}
+	infos := make([]SnapshotInfo, len(list))
+	for i, s := range list {
+		infos[i] = SnapshotInfo{ID: s.ID, Index: s.Index, Term: s.Term, Bytes: s.Size}
+	}
+	return infos, nil
 }
