@@ -43,7 +43,7 @@ type DebugServiceClient interface {
 	// GetDiagnostics collects what the serving node, or another member through it, can tell of itself: its settings without
 	// secrets, its metrics, what all its goroutines do, its heap, its snapshots and its last lines of log. A node collects
 	// for one caller at a time: resource_exhausted means that it does so already. not_found for a member that the node does
-	// not know, unavailable for one that does not answer.
+	// not know. One that does not answer within ten seconds has a single diagnostic, "everything", which is missing.
 	GetDiagnostics(context.Context, *v1.GetDiagnosticsRequest) (*v1.GetDiagnosticsResponse, error)
 }
 
@@ -87,7 +87,7 @@ type DebugServiceHandler interface {
 	// GetDiagnostics collects what the serving node, or another member through it, can tell of itself: its settings without
 	// secrets, its metrics, what all its goroutines do, its heap, its snapshots and its last lines of log. A node collects
 	// for one caller at a time: resource_exhausted means that it does so already. not_found for a member that the node does
-	// not know, unavailable for one that does not answer.
+	// not know. One that does not answer within ten seconds has a single diagnostic, "everything", which is missing.
 	GetDiagnostics(context.Context, *v1.GetDiagnosticsRequest) (*v1.GetDiagnosticsResponse, error)
 }
 
