@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -14,6 +15,12 @@ import (
 
 // maxDiagnostic is the largest content of one diagnostic in bytes; all of them fit into an answer between nodes.
 const maxDiagnostic = 512 << 10
+
+// diagnosticsPatience is how long another member may take to tell.
+const diagnosticsPatience = 10 * time.Second
+
+// wholeMember is the name of what a member that does not answer lacks.
+const wholeMember = "everything"
 
 // Diagnosis is one thing that a node can tell of itself to those who look for a fault.
 type Diagnosis struct {
@@ -71,17 +78,18 @@ func (d Diagnosis) take(ctx context.Context) *quoratev1.Diagnostic {
 	return &quoratev1.Diagnostic{Name: d.Name, Content: content[:min(len(content), maxDiagnostic)], Truncated: len(content) > maxDiagnostic}
 }
 
+// other asks a member. That it does not answer is an answer too: repeating the question would not help.
 func (s debugService) other(ctx context.Context, m cluster.Member) (*quoratev1.GetDiagnosticsResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, diagnosticsPatience)
+	defer cancel()
 	answer, err := s.peers.debug(m).GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, toError(ctx.Err())
-	case connect.CodeOf(err) == connect.CodeResourceExhausted:
-		return nil, err
-	case err != nil:
-		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s did not tell at %q: %w", m.ID, m.HTTPAddr, err))
-	case answer.GetMember() != m.ID:
-		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s answers at %q, which is the address of %s", answer.GetMember(), m.HTTPAddr, m.ID))
+	if err == nil && answer.GetMember() != m.ID {
+		err = fmt.Errorf("it is the address of %s", answer.GetMember())
+	}
+	if err != nil {
+		answer = &quoratev1.GetDiagnosticsResponse{Member: m.ID, Diagnostics: []*quoratev1.Diagnostic{{
+			Name: wholeMember, Missing: fmt.Sprintf("%s did not tell at %q: %v", m.ID, m.HTTPAddr, err),
+		}}}
 	}
 	return answer, nil
 }
