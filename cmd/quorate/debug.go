@@ -69,7 +69,11 @@ func (o *debugOptions) run(ctx context.Context, file string) (err error) {
 			o.say("not collected: %s of %s: %s", missing.Name, m.ID, missing.Why)
 		}
 	}
-	o.say("collected from %d members into %s", packed.manifest.told(), file)
+	members := "members"
+	if packed.manifest.told() == 1 {
+		members = "member"
+	}
+	o.say("collected from %d %s into %s", packed.manifest.told(), members, file)
 	return nil
 }
 
