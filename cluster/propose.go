@@ -193,7 +193,7 @@ func (l *life) send(batch []*proposal, release func()) {
 	}
 }
 
-// deliver waits for raft's answer to one entry, gives every caller its part, and tells the observer.
+// deliver waits for raft's answer to one entry, tells the observer, and gives every caller its part.
 func (l *life) deliver(batch []*proposal, way EntryReport, future raft.ApplyFuture) {
 	done, failed := l.confirmed(future)
 	way.Ended = time.Now()
@@ -202,18 +202,18 @@ func (l *life) deliver(batch []*proposal, way EntryReport, future raft.ApplyFutu
 	}
 	if failed != nil {
 		way.Err = failed
-		refuse(batch, failed)
 		l.node.config.Observer.EntryEnded(way)
+		refuse(batch, failed)
 		return
 	}
 	way.Index, way.ApplyBegan, way.ApplyEnded = future.Index(), done.began, done.ended
+	l.node.config.Observer.EntryEnded(way)
 	outcomes := done.outcomes
 	for _, p := range batch {
 		own := p.commands
 		p.done <- result{outcomes: outcomes[:own:own], way: way}
 		outcomes = outcomes[own:]
 	}
-	l.node.config.Observer.EntryEnded(way)
 }
 
 // confirmed waits for raft's answer to one entry.

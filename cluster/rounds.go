@@ -71,10 +71,10 @@ func (r *rounds) run() {
 func (r *rounds) answer(current *round) {
 	began := time.Now()
 	current.index, current.err = r.ask()
-	close(current.done)
 	if r.ended != nil {
 		r.ended(current.reads, time.Since(began), current.err)
 	}
+	close(current.done)
 }
 
 func (r *rounds) take() *round {

@@ -156,7 +156,7 @@ func TestDiagnosticsAreForOneAtATime(t *testing.T) {
 	}}})
 	first := make(chan error, 1)
 	go func() {
-		_, err := s.GetDiagnostics(context.Background(), &quoratev1.GetDiagnosticsRequest{}) //nolint:usetesting // it ends in the test
+		_, err := s.GetDiagnostics(context.Background(), &quoratev1.GetDiagnosticsRequest{})
 		first <- err
 	}()
 	<-began

@@ -43,13 +43,8 @@ func WatchNode(to prometheus.Registerer, node *cluster.Node) error {
 
 func newSizes(measure func() cluster.Measures) *sizes {
 	s := &sizes{measure: measure}
-	s.add("quorate_queued_commands", "Commands that wait for a log entry; 0 unless this node leads.", func(m cluster.Measures) float64 { return float64(m.QueuedCommands) })
-	s.add("quorate_queued_bytes", "Bytes of the commands that wait for a log entry.", func(m cluster.Measures) float64 { return float64(m.QueuedBytes) })
-	s.add("quorate_log_first_index", "The oldest entry in this node's log.", func(m cluster.Measures) float64 { return float64(m.FirstIndex) })
-	s.add("quorate_log_last_index", "The newest entry in this node's log.", func(m cluster.Measures) float64 { return float64(m.LastIndex) })
-	s.add("quorate_snapshots", "Snapshots in this node's data folder.", func(m cluster.Measures) float64 { return float64(m.Snapshots) })
-	s.add("quorate_snapshot_index", "The newest snapshot holds everything up to this log index.", func(m cluster.Measures) float64 { return float64(m.SnapshotIndex) })
-	s.add("quorate_snapshot_bytes", "Size of the newest snapshot.", func(m cluster.Measures) float64 { return float64(m.SnapshotBytes) })
+	s.addLog()
+	s.addSnapshots()
 	s.add("quorate_voters_alive", "Voters that answer gossip, this node included.", func(m cluster.Measures) float64 { return float64(m.VotersAlive) })
 	members := describe("quorate_members", "Members by raft's configuration, and nodes that wait to be added.", "role")
 	s.put(members, func(m cluster.Measures) float64 { return float64(m.Voters) }, "voter")
@@ -58,6 +53,26 @@ func newSizes(measure func() cluster.Measures) *sizes {
 	s.put(peers, func(m cluster.Measures) float64 { return float64(m.PeersAlive) }, "alive")
 	s.put(peers, func(m cluster.Measures) float64 { return float64(m.PeersLost) }, "lost")
 	return s
+}
+
+func (s *sizes) addLog() {
+	s.add("quorate_queued_commands", "Commands that wait for a log entry; 0 unless this node leads.",
+		func(m cluster.Measures) float64 { return float64(m.QueuedCommands) })
+	s.add("quorate_queued_bytes", "Bytes of the commands that wait for a log entry.",
+		func(m cluster.Measures) float64 { return float64(m.QueuedBytes) })
+	s.add("quorate_log_first_index", "The oldest entry in this node's log.",
+		func(m cluster.Measures) float64 { return float64(m.FirstIndex) })
+	s.add("quorate_log_last_index", "The newest entry in this node's log.",
+		func(m cluster.Measures) float64 { return float64(m.LastIndex) })
+}
+
+func (s *sizes) addSnapshots() {
+	s.add("quorate_snapshots", "Snapshots in this node's data folder.",
+		func(m cluster.Measures) float64 { return float64(m.Snapshots) })
+	s.add("quorate_snapshot_index", "The newest snapshot holds everything up to this log index.",
+		func(m cluster.Measures) float64 { return float64(m.SnapshotIndex) })
+	s.add("quorate_snapshot_bytes", "Size of the newest snapshot.",
+		func(m cluster.Measures) float64 { return float64(m.SnapshotBytes) })
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {

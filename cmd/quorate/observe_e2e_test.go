@@ -279,7 +279,8 @@ func checkBundles(t *testing.T, servers map[string]*process, follower, leader se
 		t.Fatal(err)
 	}
 	for _, m := range manifest.Members {
-		if m.ID == leader.id && (len(m.Missing) != 1 || !strings.Contains(m.Missing[0].Why, leader.id)) || m.ID == follower.id && len(m.Missing) > 0 {
+		lost := len(m.Missing) == 1 && strings.Contains(m.Missing[0].Why, leader.id)
+		if m.ID == leader.id && !lost || m.ID == follower.id && len(m.Missing) > 0 {
 			t.Errorf("the manifest says %+v", m)
 		}
 	}

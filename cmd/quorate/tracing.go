@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 
@@ -88,10 +89,11 @@ func (s settings) tracesURL() string {
 // checkTracing refuses what no collector could be.
 func (s settings) checkTracing() error {
 	var faults []error
-	if parsed, err := url.Parse(s.OTLPEndpoint); s.OTLPEndpoint != "" && (err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https") {
+	parsed, err := url.Parse(s.OTLPEndpoint)
+	if s.OTLPEndpoint != "" && (err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https") {
 		faults = append(faults, fmt.Errorf("otlp-endpoint is %q: allowed is a URL of a collector, such as http://127.0.0.1:4318", s.OTLPEndpoint))
 	}
-	if !(s.TraceSample >= 0 && s.TraceSample <= 1) {
+	if math.IsNaN(s.TraceSample) || s.TraceSample < 0 || s.TraceSample > 1 {
 		faults = append(faults, fmt.Errorf("trace-sample is %v: allowed are 0 (only what callers trace) to 1 (everything)", s.TraceSample))
 	}
 	return errors.Join(faults...)
