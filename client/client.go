@@ -16,6 +16,7 @@ package client
 
 import (
 	"errors"
+	"slices"
 
 	"connectrpc.com/connect"
 
@@ -41,6 +42,8 @@ type Client struct {
 	Activity quoratev1connect.ActivityServiceClient
 	// Cluster shows the standing of the cluster.
 	Cluster quoratev1connect.ClusterServiceClient
+	// Debug shows the inside of servers.
+	Debug quoratev1connect.DebugServiceClient
 
 	settings
 	servers *servers
@@ -66,7 +69,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 	}
 	sender := &sender{http: s.http, servers: known}
 	calls := []connect.ClientOption{
-		connect.WithInterceptors(&retrier{settings: s, servers: known}),
+		connect.WithInterceptors(append(slices.Clone(s.interceptors), &retrier{settings: s, servers: known})...),
 		connect.WithReadMaxBytes(maxResponse),
 		// Schedulers sit beside their cluster: compressing answers would cost more than it saves.
 		connect.WithAcceptCompression("gzip", nil, nil),
@@ -77,6 +80,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 		Items:       quoratev1connect.NewItemServiceClient(sender, placeholder, calls...),
 		Activity:    quoratev1connect.NewActivityServiceClient(sender, placeholder, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, placeholder, calls...),
+		Debug:       quoratev1connect.NewDebugServiceClient(sender, placeholder, calls...),
 		settings:    s,
 		servers:     known,
 	}

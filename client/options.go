@@ -16,6 +16,7 @@ type settings struct {
 	http           connect.HTTPClient
 	attemptTimeout time.Duration
 	patience       time.Duration
+	interceptors   []connect.Interceptor
 }
 
 func defaults() settings {
@@ -49,6 +50,12 @@ func WithHTTPClient(c connect.HTTPClient) Option {
 // goroutine that makes the call, so several calls may use it at once.
 func WithNotice(notice func(failure error)) Option {
 	return func(s *settings) { s.notice = notice }
+}
+
+// WithInterceptors puts interceptors around every call, the first outermost: one call of the client is one call for them,
+// whatever it takes to get through. With the one of connectrpc.com/otelconnect the trace of the caller goes on in the servers.
+func WithInterceptors(interceptors ...connect.Interceptor) Option {
+	return func(s *settings) { s.interceptors = append(s.interceptors, interceptors...) }
 }
 
 func newHTTPClient() *http.Client {

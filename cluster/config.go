@@ -54,6 +54,8 @@ type Config struct {
 	Version string
 	// Logger receives what happens. Default: nothing.
 	Logger hclog.Logger
+	// Observer is told what the node does, for metrics. Default: nobody.
+	Observer Observer
 }
 
 const (
@@ -84,6 +86,9 @@ func (c Config) WithDefaults() Config {
 	fill(&c.Bounds, quota.DefaultBounds())
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
+	}
+	if c.Observer == nil {
+		c.Observer = unobserved{}
 	}
 	return c
 }

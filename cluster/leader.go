@@ -45,7 +45,7 @@ func (n *Node) watchLeadership() {
 func (n *Node) begin() *life {
 	l := &life{node: n, term: n.raft.CurrentTerm(), queue: newQueue()}
 	l.ctx, l.cancel = context.WithCancel(n.ctx)
-	l.reads = &rounds{ask: l.confirm, spawn: l.tasks.start}
+	l.reads = &rounds{ask: l.confirm, spawn: l.tasks.start, ended: n.roundEnded(true)}
 	l.tasks.start(l.run)
 	return l
 }
@@ -77,6 +77,7 @@ func (l *life) run() {
 		return
 	}
 	n.changed.wake()
+	n.config.Observer.Led()
 	n.log.Info("leadership established", "term", l.term, "ledger-time", l.clock.base)
 	l.tasks.start(l.correctAddresses)
 	l.tasks.start(l.expire)

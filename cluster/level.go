@@ -73,7 +73,7 @@ func (l *life) write(ctx context.Context, part fsm.Part) (uint64, error) {
 		return 0, err
 	}
 	r := l.await(ctx, p)
-	return r.index, r.err
+	return r.way.Index, r.err
 }
 
 // keepLevel raises the level once all members have been there and understood a newer one for long enough, one and the same

@@ -93,7 +93,7 @@ func newNode(config Config, parts Parts) *Node {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	// raft blocks when this channel is full; watchLeadership always drains it, so the room only absorbs bursts.
 	n.notify = make(chan bool, 16)
-	n.asks = &rounds{ask: n.askLeader, spawn: n.tasks.start}
+	n.asks = &rounds{ask: n.askLeader, spawn: n.tasks.start, ended: n.roundEnded(false)}
 	n.checkpoints = newCheckpoints()
 	n.ledger = fsm.New(fsm.Options{
 		Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.take,

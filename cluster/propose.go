@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -94,16 +95,17 @@ func divide(commands []quota.Command) ([]*proposal, error) {
 // collect waits for all proposals of one call.
 func (l *life) collect(ctx context.Context, proposals []*proposal) ([]quota.Outcome, uint64, error) {
 	var outcomes []quota.Outcome
-	var index uint64
+	var way EntryReport
 	for i, p := range proposals {
 		r := l.await(ctx, p)
 		if r.err != nil {
 			return nil, 0, l.abandon(proposals, i, r.err)
 		}
 		outcomes = append(outcomes, r.outcomes...)
-		index = r.index
+		way = r.way
 	}
-	return outcomes, index, nil
+	tellPassage(ctx, way)
+	return outcomes, way.Index, nil
 }
 
 func (l *life) await(ctx context.Context, p *proposal) result {
@@ -180,34 +182,51 @@ func (l *life) send(batch []*proposal, release func()) {
 		release()
 		return
 	}
+	way := EntryReport{Calls: len(batch), Bytes: len(data), Queued: batch[0].queued, Sent: time.Now()}
 	future := l.node.raft.Apply(data, l.node.config.scaled(electionTimeout))
 	started := l.tasks.start(func() {
 		defer release()
-		l.deliver(batch, future)
+		l.deliver(batch, way, future)
 	})
 	if !started {
-		l.deliver(batch, future)
+		l.deliver(batch, way, future)
 	}
 }
 
-// deliver waits for raft's answer to one entry and gives every caller its part.
-func (l *life) deliver(batch []*proposal, future raft.ApplyFuture) {
-	if err := future.Error(); err != nil {
-		refuse(batch, l.node.fromRaft(err))
+// deliver waits for raft's answer to one entry, tells the observer, and gives every caller its part.
+func (l *life) deliver(batch []*proposal, way EntryReport, future raft.ApplyFuture) {
+	done, failed := l.confirmed(future)
+	way.Ended = time.Now()
+	for _, p := range batch {
+		way.Commands += p.commands
+	}
+	if failed != nil {
+		way.Err = failed
+		l.node.config.Observer.EntryEnded(way)
+		refuse(batch, failed)
 		return
 	}
-	outcomes, ok := future.Response().(fsm.Outcomes)
-	if !ok {
-		cause, _ := future.Response().(error)
-		refuse(batch, failure(Halted, false, cause, "node %s stopped while it applied the entry", l.node.config.ID))
-		return
-	}
-	index := future.Index()
+	way.Index, way.ApplyBegan, way.ApplyEnded = future.Index(), done.began, done.ended
+	l.node.config.Observer.EntryEnded(way)
+	outcomes := done.outcomes
 	for _, p := range batch {
 		own := p.commands
-		p.done <- result{outcomes: outcomes[:own:own], index: index}
+		p.done <- result{outcomes: outcomes[:own:own], way: way}
 		outcomes = outcomes[own:]
 	}
+}
+
+// confirmed waits for raft's answer to one entry.
+func (l *life) confirmed(future raft.ApplyFuture) (applied, *Error) {
+	if err := future.Error(); err != nil {
+		return applied{}, l.node.fromRaft(err)
+	}
+	done, ok := future.Response().(applied)
+	if !ok {
+		cause, _ := future.Response().(error)
+		return applied{}, failure(Halted, false, cause, "node %s stopped while it applied the entry", l.node.config.ID)
+	}
+	return done, nil
 }
 
 func refuse(batch []*proposal, err *Error) {

@@ -24,14 +24,17 @@ const (
 type proposal struct {
 	commands int
 	part     fsm.Part
+	// queued is when it came.
+	queued time.Time
 	// done receives exactly one result, unless the proposal was withdrawn.
 	done chan result
 }
 
 type result struct {
 	outcomes []quota.Outcome
-	index    uint64
-	err      error
+	// way is that of the entry, if there is no error.
+	way EntryReport
+	err error
 }
 
 // queue holds proposals in the order of their arrival until there is room in the log. While all of them are patient it
@@ -65,6 +68,10 @@ func (q *queue) put(proposals []*proposal, patient bool) *Error {
 	}
 	if q.commands > 0 && (commands > maxQueuedCommands || bytes > maxQueuedBytes) {
 		return failure(Overloaded, true, nil, "%d commands wait already; try again later, with fewer at once", q.commands)
+	}
+	now := time.Now()
+	for _, p := range proposals {
+		p.queued = now
 	}
 	q.waiting = append(q.waiting, proposals...)
 	q.commands, q.bytes = commands, bytes

@@ -35,7 +35,7 @@ func (n *Node) startRaft() (hasState bool, err error) {
 	if hasState, err = raft.HasExistingState(n.logs, latch, p.Snapshots); err != nil {
 		return false, fmt.Errorf("look for raft state: %w", err)
 	}
-	n.raft, err = raft.NewRaft(n.raftConfig(), n.ledger, n.logs, latch, snapshots, n.guard)
+	n.raft, err = raft.NewRaft(n.raftConfig(), watched{n.ledger, n.config.Observer}, n.logs, latch, snapshots, n.guard)
 	return hasState, err
 }
 

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // rounds answers many callers with few questions. A caller never shares a question that was asked before it came: it
@@ -12,6 +13,8 @@ type rounds struct {
 	ask func() (uint64, error)
 	// spawn runs a function on a goroutine, or answers false if it is too late for that.
 	spawn func(func()) bool
+	// ended is told of every question; nil if nobody wants to know.
+	ended func(reads int, took time.Duration, err error)
 
 	mu      sync.Mutex
 	next    *round
@@ -20,6 +23,7 @@ type rounds struct {
 
 type round struct {
 	done  chan struct{}
+	reads int
 	index uint64
 	err   error
 }
@@ -45,6 +49,7 @@ func (r *rounds) enter() (*round, error) {
 		r.next = &round{done: make(chan struct{})}
 	}
 	mine := r.next
+	mine.reads++
 	if r.running {
 		return mine, nil
 	}
@@ -58,9 +63,18 @@ func (r *rounds) enter() (*round, error) {
 
 func (r *rounds) run() {
 	for current := r.take(); current != nil; current = r.take() {
-		current.index, current.err = r.ask()
-		close(current.done)
+		r.answer(current)
 	}
+}
+
+// answer asks once, for all who joined a round before it was taken.
+func (r *rounds) answer(current *round) {
+	began := time.Now()
+	current.index, current.err = r.ask()
+	if r.ended != nil {
+		r.ended(current.reads, time.Since(began), current.err)
+	}
+	close(current.done)
 }
 
 func (r *rounds) take() *round {

@@ -23,6 +23,7 @@ type anywhere struct {
 	node      Node
 	transport http.RoundTripper
 	validator protovalidate.Validator
+	traces    traces
 	// count counts relayed calls.
 	count func()
 }
@@ -110,10 +111,13 @@ func (a anywhere) options() []connect.ClientOption {
 	mark := func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 			r.Header().Set(relayedByHeader, a.id)
+			if id := note(ctx).requestID; id != "" {
+				r.Header().Set(requestIDHeader, id)
+			}
 			return next(ctx, r)
 		}
 	}
-	return []connect.ClientOption{connect.WithReadMaxBytes(MaxBody), connect.WithInterceptors(connect.UnaryInterceptorFunc(mark))}
+	return []connect.ClientOption{connect.WithReadMaxBytes(MaxBody), connect.WithInterceptors(append(a.traces.clients(), connect.UnaryInterceptorFunc(mark))...)}
 }
 
 // anywhere are the services of front ends.

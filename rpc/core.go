@@ -17,6 +17,7 @@ type core struct {
 	id        string
 	node      Node
 	validator protovalidate.Validator
+	traces    traces
 }
 
 // propose carries out one command.
@@ -30,19 +31,21 @@ func (c core) propose(ctx context.Context, command quota.Command) (quota.Outcome
 
 // proposeAll carries out commands in order and answers as many outcomes.
 func (c core) proposeAll(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
-	return carryOut(ctx, c.node.Propose, commands)
+	return c.carryOut(ctx, c.node.Propose, commands)
 }
 
 // proposeSoon is proposeAll for what comes often and may wait a moment for company.
 func (c core) proposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
-	return carryOut(ctx, c.node.ProposeSoon, commands)
+	return c.carryOut(ctx, c.node.ProposeSoon, commands)
 }
 
 // proposing is one of the ways to carry commands out.
 type proposing func(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error)
 
-func carryOut(ctx context.Context, propose proposing, commands []quota.Command) ([]quota.Outcome, uint64, error) {
+func (c core) carryOut(ctx context.Context, propose proposing, commands []quota.Command) ([]quota.Outcome, uint64, error) {
+	ctx, ended := c.traces.propose(ctx, len(commands))
 	outcomes, index, err := propose(ctx, commands...)
+	ended(err)
 	if err != nil {
 		return nil, 0, toError(err)
 	}
@@ -87,7 +90,9 @@ func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(quo
 	}
 	defer cancel()
 	var refused error
+	within, ended := c.traces.read(within, options)
 	info, err := c.node.Read(within, options, func(v quota.View) { refused = fn(v) })
+	ended(err)
 	switch {
 	case err != nil:
 		return nil, c.readFailure(err, options)

@@ -232,7 +232,7 @@ func open(t *testing.T, c *fakeCluster, id string) *door {
 	node := &fakeNode{fakeCluster: c, id: id}
 	server, err := New(Config{
 		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
-		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry,
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
 	})
 	if err != nil {
 		t.Fatal(err)

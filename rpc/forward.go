@@ -91,12 +91,15 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 		return err
 	}
 	r.Body = body
+	traced, ended := s.traces.relay(r, leader)
+	defer func() { ended(failed) }()
 	proxy := httputil.ReverseProxy{
 		Transport: s.transport,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(&url.URL{Scheme: "http", Host: leader.HTTPAddr})
 			p.SetXForwarded()
 			p.Out.Header.Set(relayedByHeader, s.id)
+			s.traces.carry(traced, p.Out.Header)
 		},
 		ModifyResponse: receiveWhole,
 		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
@@ -106,7 +109,9 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 	if failed == nil {
 		s.metrics.relayed.Inc()
 		note(r.Context()).relayedTo = leader.ID
+		return nil
 	}
+	s.metrics.unsent.WithLabelValues(relayOutcome(failed)).Inc()
 	return failed
 }
 
@@ -120,6 +125,7 @@ func receiveWhole(answer *http.Response) error {
 	if answer.Header.Get(askAnotherHeader) != "" || answer.Trailer.Get(askAnotherHeader) != "" {
 		return errNotLeader
 	}
+	answer.Header.Del(requestIDHeader) // the caller has it from this node already
 	answer.Body = io.NopCloser(bytes.NewReader(content))
 	return nil
 }
@@ -128,6 +134,14 @@ func receiveWhole(answer *http.Response) error {
 func notSent(err error) bool {
 	var failed *net.OpError
 	return errors.Is(err, errNotLeader) || errors.Is(err, errNoAddress) || errors.As(err, &failed) && failed.Op == "dial"
+}
+
+// relayOutcome is the word for a failure in the metrics.
+func relayOutcome(err error) string {
+	if notSent(err) {
+		return notDone
+	}
+	return unknown
 }
 
 // relayFailure says what became of a call that did not come back from the leader.

@@ -312,6 +312,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.v1.ClusterService/GetLevel": false, "/quorate.v1.ClusterService/RaiseLevel": true, "/quorate.v1.ClusterService/Checkpoint": true,
 		"/quorate.v1.ClusterService/GetDigests":  false,
 		"/quorate.peer.v1.PeerService/ReadIndex": false, "/nothing": false,
+		"/quorate.v1.DebugService/GetDiagnostics": false,
 	} {
 		if known[path].changes != changes {
 			t.Errorf("%s changes: %v", path, !changes)
@@ -324,7 +325,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 38 {
+	if len(known) != 39 {
 		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
 	}
 }

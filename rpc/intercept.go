@@ -16,18 +16,18 @@ import (
 )
 
 // handlerOptions are what all our Connect handlers share. Interceptors run in this order.
-func handlerOptions(validator protovalidate.Validator) []connect.HandlerOption {
+func handlerOptions(validator protovalidate.Validator, t traces) []connect.HandlerOption {
 	return []connect.HandlerOption{
 		connect.WithCodec(jsonCodec{name: "json"}),
 		connect.WithCodec(jsonCodec{name: "json; charset=utf-8"}),
 		connect.WithCompression("gzip", newDecompressor, newCompressor),
 		connect.WithCompressMinBytes(1024),
 		connect.WithReadMaxBytes(MaxBody),
-		connect.WithInterceptors(
+		connect.WithInterceptors(append(t.interceptors(),
 			afterwards(noteCode),
 			afterwards(nameField),
 			validate.NewInterceptor(validate.WithValidator(validator)),
-		),
+		)...),
 	}
 }
 

@@ -21,6 +21,8 @@ type call struct {
 	code string
 	// relayedTo is the id of the member that served it, if it was not this one.
 	relayedTo string
+	// requestID names the call in all logs; traceID is empty unless it is traced.
+	requestID, traceID string
 }
 
 type callKey struct{}
@@ -37,8 +39,16 @@ func note(ctx context.Context) *call {
 type metrics struct {
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	open     *prometheus.GaugeVec
 	relayed  prometheus.Counter
+	unsent   *prometheus.CounterVec
 }
+
+// Why a relay failed: nothing was done, and it is tried again, or nobody knows.
+const (
+	notDone = "not_sent"
+	unknown = "lost"
+)
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
@@ -52,8 +62,17 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		relayed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quorate_rpc_relayed_total", Help: "Calls that this node relayed to the leader.",
 		}),
+		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quorate_rpc_open", Help: "Calls and streams that go on now, by procedure.",
+		}, []string{"procedure"}),
+		unsent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quorate_rpc_relay_failures_total", Help: "Attempts to relay a call that failed: not_sent (nothing was done) or lost (nobody knows).",
+		}, []string{"outcome"}),
 	}
-	for _, c := range []prometheus.Collector{m.calls, m.duration, m.relayed} {
+	for _, outcome := range []string{notDone, unknown} {
+		m.unsent.WithLabelValues(outcome)
+	}
+	for _, c := range []prometheus.Collector{m.calls, m.duration, m.relayed, m.open, m.unsent} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the API: %w", err)
 		}
@@ -61,17 +80,23 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// observe logs every call at debug and counts it.
+// observe names every call, counts it, and logs it: at debug, and those that failed for a reason of ours always.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began, notes, recorded := time.Now(), &call{}, &recorder{ResponseWriter: w, status: http.StatusOK}
+		notes.requestID = identify(w, r)
+		procedure := s.procedures.name(r.URL.Path)
+		open := s.metrics.open.WithLabelValues(procedure)
+		open.Inc()
 		defer func() {
-			took, procedure, code := time.Since(began), s.procedures.name(r.URL.Path), recorded.code(notes)
+			took, code := time.Since(began), recorded.code(notes)
+			open.Dec()
 			s.metrics.calls.WithLabelValues(procedure, code).Inc()
 			s.metrics.duration.WithLabelValues(procedure).Observe(took.Seconds())
-			s.log.Debug("call", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "protocol", r.Proto,
-				"type", r.Header.Get("Content-Type"), "status", recorded.status, "code", code, "bytes", recorded.bytes, "took", took,
-				"relayed_to", notes.relayedTo)
+			about := notes.about(r, procedure, code, took)
+			s.failures.tell(code, about...)
+			s.log.Debug("call", append(about, "method", r.Method, "path", r.URL.Path, "protocol", r.Proto,
+				"type", r.Header.Get("Content-Type"), "status", recorded.status, "bytes", recorded.bytes)...)
 		}()
 		next.ServeHTTP(recorded, r.WithContext(context.WithValue(r.Context(), callKey{}, notes)))
 	})
@@ -88,7 +113,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause) // net/http's own way to cut a connection
 			}
-			s.log.Error("a call panicked", "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
+			s.log.Error("a call panicked", "path", r.URL.Path, "request_id", note(r.Context()).requestID, "panic", cause, "stack", string(debug.Stack()))
 			s.fail(w, r, problem(connect.CodeInternal, "this is a bug of the server; its log has the details", &quoratev1.Problem{Reason: internal}))
 		}()
 		next.ServeHTTP(w, r)

@@ -25,7 +25,7 @@ type procedure struct {
 func publicFiles() []protoreflect.FileDescriptor {
 	return []protoreflect.FileDescriptor{
 		quoratev1.File_quorate_v1_allocation_proto, quoratev1.File_quorate_v1_tree_proto, quoratev1.File_quorate_v1_cluster_proto,
-		quoratev1.File_quorate_v1_item_proto, quoratev1.File_quorate_v1_activity_proto,
+		quoratev1.File_quorate_v1_item_proto, quoratev1.File_quorate_v1_activity_proto, quoratev1.File_quorate_v1_debug_proto,
 	}
 }
 

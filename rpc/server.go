@@ -14,13 +14,14 @@ import (
 	"connectrpc.com/grpcreflect"
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Config is what a Server needs. All fields but FrontEnds and Activity are required.
+// Config is what a Server needs. All fields but FrontEnds, Activity, Traces and Diagnoses are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -32,6 +33,10 @@ type Config struct {
 	FrontEnds []FrontEnd
 	// Activity is served if there is one.
 	Activity quoratev1connect.ActivityServiceHandler
+	// Traces takes the spans of calls; nil for none.
+	Traces trace.TracerProvider
+	// Diagnoses are what the node tells of itself to those who look for a fault; at most 16.
+	Diagnoses []Diagnosis
 }
 
 // Server serves the API of one node on one port.
@@ -40,6 +45,8 @@ type Server struct {
 	node       Node
 	log        hclog.Logger
 	metrics    *metrics
+	traces     traces
+	failures   *failures
 	errors     *connect.ErrorWriter
 	procedures procedures
 	transport  *http.Transport
@@ -62,20 +69,25 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the rules of the API: %w", err)
 	}
-	options := handlerOptions(validator)
+	spans, err := newTraces(c.Traces)
+	if err != nil {
+		return nil, err
+	}
+	options := handlerOptions(validator, spans)
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
-		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(),
+		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(), traces: spans,
+		failures: &failures{log: c.Logger, now: time.Now},
 	}
 	s.peers = peers{self: s.id, transport: s.transport}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
-	base := core{id: s.id, node: c.Node, validator: validator}
+	base := core{id: s.id, node: c.Node, validator: validator, traces: spans}
 	local := Services{
 		Allocations: allocationService{core: base, desk: newDesk(c.Node)}, Trees: treeService{core: base}, Items: itemService{core: base},
 	}
-	s.services = local.anywhere(anywhere{id: s.id, node: c.Node, transport: s.transport, validator: validator, count: counters.relayed.Inc})
+	s.services = local.anywhere(anywhere{id: s.id, node: c.Node, transport: s.transport, validator: validator, traces: spans, count: counters.relayed.Inc})
 	routes := s.routes(streams, s.api(base, local, c, options), c.Metrics)
 	s.mount(routes, c.FrontEnds)
 	s.http = newHTTPServer(calls, routes, c.Logger)
@@ -106,6 +118,7 @@ func (s *Server) api(base core, local Services, c Config, options []connect.Hand
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
+	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses), options...))
 	api.Handle(peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...))
 	limited := connect.WithReadMaxBytes(MaxBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)

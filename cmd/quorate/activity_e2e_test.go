@@ -1,15 +1,11 @@
 package main_test
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/google/go-cmp/cmp"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
@@ -157,39 +153,4 @@ func (f serverFlags) hasSeenIt(t *testing.T, index uint64) {
 		}
 		return true
 	})
-}
-
-// TestThePageOfMetrics lists exactly the metrics of ours that a server has, with their types.
-func TestThePageOfMetrics(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed := pairs(regexp.MustCompile("(?m)^\\| `(quorate_[a-z_]+)` \\| (\\w+) \\|"), string(text))
-	f := alone(t)
-	server := serve(t, f)
-	if _, err := f.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
-		t.Fatal(err)
-	}
-	f.beBusy(t)
-	var found map[string]string
-	await(t, "the page of the server lacks something that the document lists", func() bool {
-		_, page := get(t, f.url()+"/metrics")
-		found = pairs(regexp.MustCompile(`(?m)^# TYPE (quorate_[a-z_]+) (\w+)$`), page)
-		return len(found) >= len(listed)
-	})
-	if diff := cmp.Diff(listed, found); diff != "" {
-		t.Errorf("docs/metrics.md (-), the server (+):\n%s", diff)
-	}
-	server.stop(t)
-}
-
-// pairs finds the two groups of an expression everywhere in a text.
-func pairs(expression *regexp.Regexp, text string) map[string]string {
-	found := map[string]string{}
-	for _, match := range expression.FindAllStringSubmatch(text, -1) {
-		found[match[1]] = match[2]
-	}
-	return found
 }

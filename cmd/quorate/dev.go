@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 )
 
@@ -150,14 +149,13 @@ func devAddresses(ctx context.Context, first string, nodes int) ([]string, error
 
 // startDev starts all nodes; those that run are returned also with an error.
 func startDev(ctx context.Context, nodes []settings, logger hclog.Logger) ([]*runningNode, error) {
-	measured, err := newTelemetry()
+	measured, err := newTelemetry(nil)
 	if err != nil {
 		return nil, err
 	}
 	var running []*runningNode
 	for _, s := range nodes {
-		labelled := prometheus.WrapRegistererWith(prometheus.Labels{"node": s.ID}, measured.registry)
-		r, err := startNode(ctx, s, measured.page(), labelled, logger.Named(s.ID))
+		r, err := startNode(ctx, s, measured.of(s.ID), logger.Named(s.ID))
 		if err != nil {
 			return running, err
 		}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/activity"
 	"github.com/quorate/quorate/cluster"
@@ -32,17 +30,21 @@ type runningNode struct {
 }
 
 // startNode opens a node and serves its API. It returns before the node knows a leader.
-func startNode(ctx context.Context, s settings, page http.Handler, registerer prometheus.Registerer, logger hclog.Logger) (*runningNode, error) {
+func startNode(ctx context.Context, s settings, measured *telemetry, logger hclog.Logger) (*runningNode, error) {
 	// The ports first: if one is in use, nothing else has happened yet.
 	l, err := listen(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	node, err := host.Open(ctx, s.config(logger))
+	config := s.config(logger)
+	if config.Observer, err = host.NewObserver(measured.labelled); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	node, err := host.Open(ctx, config)
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	r, err := serveNode(node, l, s, page, registerer, logger)
+	r, err := serveNode(node, l, s, measured, logger)
 	if err != nil {
 		return nil, errors.Join(err, l.close(), node.Shutdown(ctx))
 	}
@@ -78,9 +80,8 @@ func listenHTTP(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-func serveNode(
-	node *cluster.Node, l listeners, s settings, page http.Handler, registerer prometheus.Registerer, logger hclog.Logger,
-) (*runningNode, error) {
+func serveNode(node *cluster.Node, l listeners, s settings, measured *telemetry, logger hclog.Logger) (*runningNode, error) {
+	registerer := measured.labelled
 	if err := watch(registerer, node); err != nil {
 		return nil, err
 	}
@@ -89,8 +90,9 @@ func serveNode(
 		return nil, err
 	}
 	api, err := rpc.New(rpc.Config{
-		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: page, Registerer: registerer,
+		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: measured.page(), Registerer: registerer,
 		FrontEnds: frontEnds, Activity: rpc.NewActivity(node, recorder),
+		Traces: measured.tracing.spans(), Diagnoses: diagnoses(node, s, measured),
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/pprof"
+	"os"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -35,7 +36,9 @@ them again and changes what can change while the server runs; docs/server.md say
 			if check, err := c.Flags().GetBool(checkFlag); check || err != nil {
 				return errors.Join(err, checkServer(s, c.OutOrStdout()))
 			}
-			return runServer(c.Context(), load, s, newLogger(c.ErrOrStderr(), s))
+			remembered := new(lately)
+			logger := newLogger(io.MultiWriter(c.ErrOrStderr(), remembered), s)
+			return runServer(c.Context(), load, s, remembered, logger)
 		},
 	}
 	addServerFlags(command.Flags())
@@ -66,9 +69,12 @@ func logLevel(logger hclog.Logger) reloadStep {
 }
 
 // runServer runs one node until ctx ends or the node finds that it cannot go on.
-func runServer(ctx context.Context, load func() (settings, error), s settings, logger hclog.Logger) error {
-	measured, err := newTelemetry()
+func runServer(ctx context.Context, load func() (settings, error), s settings, remembered *lately, logger hclog.Logger) error {
+	measured, err := newTelemetry(remembered)
 	if err != nil {
+		return err
+	}
+	if measured.tracing, err = startTracing(ctx, s, os.Getenv, logger); err != nil {
 		return err
 	}
 	stopProfiles, err := serveProfiles(ctx, s.PprofAddr, logger)
@@ -76,7 +82,7 @@ func runServer(ctx context.Context, load func() (settings, error), s settings, l
 		return err
 	}
 	defer stopProfiles()
-	running, err := startNode(ctx, s, measured.page(), measured.registry, logger)
+	running, err := startNode(ctx, s, measured, logger)
 	if err != nil {
 		return err
 	}
@@ -92,6 +98,7 @@ func runServer(ctx context.Context, load func() (settings, error), s settings, l
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	err = running.stop(bounded)
+	measured.tracing.stop(bounded, logger)
 	if fault != nil {
 		return fmt.Errorf("node %s had to stop: %w", s.ID, fault)
 	}

@@ -41,6 +41,8 @@ type settings struct {
 	LogLevel        string        `koanf:"log-level" yaml:"log-level" default:"info" reload:"yes" group:"What it tells" help:"what to log: trace, debug, info, warn, error or off"`
 	LogJSON         bool          `koanf:"log-json" yaml:"log-json" help:"log as JSON"`
 	PprofAddr       string        `koanf:"pprof-addr" yaml:"pprof-addr" help:"address for profiles of this process; not served if empty"`
+	OTLPEndpoint    string        `koanf:"otlp-endpoint" yaml:"otlp-endpoint" help:"URL of an OpenTelemetry collector that takes traces over HTTP; none are made if empty"`
+	TraceSample     float64       `koanf:"trace-sample" yaml:"trace-sample" default:"0.1" help:"share of the calls to trace, 0 to 1, of those whose caller has not decided it"`
 }
 
 const envPrefix = "QUORATE_"
@@ -79,6 +81,7 @@ func (s settings) check() error {
 	if hclog.LevelFromString(s.LogLevel) == hclog.NoLevel {
 		faults = append(faults, fmt.Errorf("log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
 	}
+	faults = append(faults, s.checkTracing())
 	return errors.Join(append(faults, s.checkAddresses()...)...)
 }
 

@@ -13,15 +13,29 @@ import (
 )
 
 // telemetry is what this process measures. There is one in a process, because raft reports to one global place.
-type telemetry struct{ registry *prometheus.Registry }
+type telemetry struct {
+	registry *prometheus.Registry
+	// labelled takes the metrics of one node.
+	labelled prometheus.Registerer
+	tracing  tracing
+	// lately is the log; nil if it is not remembered.
+	lately *lately
+}
 
-func newTelemetry() (*telemetry, error) {
+func newTelemetry(remembered *lately) (*telemetry, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := host.InstallMetrics(registry); err != nil {
 		return nil, err
 	}
-	return &telemetry{registry: registry}, nil
+	return &telemetry{registry: registry, labelled: registry, lately: remembered}, nil
+}
+
+// of is the telemetry of one of several nodes in this process.
+func (t *telemetry) of(id string) *telemetry {
+	own := *t
+	own.labelled = prometheus.WrapRegistererWith(prometheus.Labels{"node": id}, t.registry)
+	return &own
 }
 
 // page answers /metrics.
@@ -31,6 +45,9 @@ func (t *telemetry) page() http.Handler {
 
 // watch shows how a node stands.
 func watch(to prometheus.Registerer, node *cluster.Node) error {
+	if err := host.WatchNode(to, node); err != nil {
+		return err
+	}
 	gauges := map[string]struct {
 		help  string
 		value func() float64

@@ -37,12 +37,16 @@ const workshop = "internal"
 // owners confines a dependency to the rooms that own it.
 var owners = map[string]string{
 	"connectrpc.com/connect":              "rpc client compat gen cmd chaos",
+	"connectrpc.com/otelconnect":          "rpc",
 	"github.com/anishathalye/porcupine":   "chaos",
 	"github.com/hashicorp/memberlist":     "cluster",
 	"github.com/hashicorp/raft":           "fsm cluster cmd",
 	"github.com/hashicorp/raft-boltdb/v2": "cluster",
 	"github.com/spf13/cobra":              "cmd",
 	"go.etcd.io/bbolt":                    "cluster",
+	"go.opentelemetry.io/otel":            "rpc cmd",
+	"go.opentelemetry.io/otel/exporters":  "cmd",
+	"go.opentelemetry.io/otel/sdk":        "cmd",
 	"go.yaml.in/yaml/v3":                  "compat",
 	"golang.org/x/sys":                    "cmd",
 	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos",

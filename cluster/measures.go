@@ -1,0 +1,94 @@
+package cluster
+
+import "fmt"
+
+// Measures are sizes of a node as they are now, for a page of metrics.
+type Measures struct {
+	// QueuedCommands wait for an entry of the log, and take QueuedBytes; 0 while the node does not lead.
+	QueuedCommands, QueuedBytes int
+	// FirstIndex and LastIndex frame the log on this node's disk.
+	FirstIndex, LastIndex uint64
+	// Snapshots is how many there are; the newest holds everything up to SnapshotIndex.
+	Snapshots     int
+	SnapshotIndex uint64
+	// SnapshotBytes is the size of the newest.
+	SnapshotBytes int64
+	// Voters and Nonvoters are members by raft's configuration, VotersAlive those voters that answer gossip, this one too.
+	Voters, VotersAlive, Nonvoters int
+	// PeersAlive and PeersLost are the other nodes that gossip has heard of, by whether they answer.
+	PeersAlive, PeersLost int
+}
+
+// Measures reads the sizes. It works in every state; what cannot be read any more is 0.
+func (n *Node) Measures() Measures {
+	m := Measures{LastIndex: n.raft.LastIndex()}
+	if l := n.life.Load(); l != nil {
+		m.QueuedCommands, m.QueuedBytes = l.queue.size()
+	}
+	if first, err := n.logs.FirstIndex(); err == nil {
+		m.FirstIndex = first
+	}
+	if list, err := n.parts.Snapshots.List(); err == nil && len(list) > 0 {
+		m.Snapshots, m.SnapshotIndex, m.SnapshotBytes = len(list), list[0].Index, list[0].Size
+	}
+	m.countMembers(n.Members())
+	m.PeersAlive, m.PeersLost = n.directory.count()
+	return m
+}
+
+func (m *Measures) countMembers(members []Member) {
+	for _, member := range members {
+		switch {
+		case !member.Voter:
+			m.Nonvoters++
+		case member.Alive:
+			m.Voters++
+			m.VotersAlive++
+		default:
+			m.Voters++
+		}
+	}
+}
+
+// size is how many commands wait, and their bytes.
+func (q *queue) size() (commands, bytes int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.commands, q.bytes
+}
+
+// count is how many peers answer gossip and how many do not.
+func (d *directory) count() (alive, lost int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range d.peers {
+		if p.Alive {
+			alive++
+		} else {
+			lost++
+		}
+	}
+	return alive, lost
+}
+
+// SnapshotInfo is one snapshot on this node's disk.
+type SnapshotInfo struct {
+	// ID is the name of its folder.
+	ID string
+	// Index and Term are those of the last entry in it.
+	Index, Term uint64
+	Bytes       int64
+}
+
+// Snapshots lists what is on this node's disk, newest first.
+func (n *Node) Snapshots() ([]SnapshotInfo, error) {
+	list, err := n.parts.Snapshots.List()
+	if err != nil {
+		return nil, fmt.Errorf("list the snapshots of node %s: %w", n.config.ID, err)
+	}
+	infos := make([]SnapshotInfo, len(list))
+	for i, s := range list {
+		infos[i] = SnapshotInfo{ID: s.ID, Index: s.Index, Term: s.Term, Bytes: s.Size}
+	}
+	return infos, nil
+}

@@ -1,0 +1,170 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// page is a log that a test reads while a server writes it.
+type page struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *page) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+func (p *page) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+// listen makes a server log to a page.
+func (d *door) listen() *page {
+	log := &page{}
+	d.failures.log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
+	return log
+}
+
+func TestEveryCallHasARequestID(t *testing.T) {
+	follower, _ := two(t)
+	for given, kept := range map[string]bool{
+		"job-17/retry:2": true, "a": true, strings.Repeat("x", 128): true,
+		"": false, strings.Repeat("x", 129): false, "two words": false, "-dash": false, "a\tb": false, `quo"te`: false,
+	} {
+		for _, path := range []string{allocatePath, usagePath, "/nothing"} {
+			got := send(t, "POST", follower.url+path, `{}`, requestIDHeader, given)
+			ids := got.header.Values(requestIDHeader)
+			if len(ids) != 1 || !wellFormed.MatchString(ids[0]) || (ids[0] == given) != kept {
+				t.Errorf("%s under %q: the answer has %q", path, given, ids)
+			}
+		}
+	}
+}
+
+func TestFailedCallsAreLoggedUnderTheirRequestID(t *testing.T) {
+	d := one(t)
+	log := d.listen()
+	d.node.reading = func(context.Context) error { return errors.New("the ledger is on fire") }
+	send(t, "POST", d.url+usagePath, `{"tree":"cern"}`, requestIDHeader, "call-1")
+	d.node.reading = nil
+	send(t, "POST", d.url+usagePath, `{"tree":"nowhere"}`, requestIDHeader, "call-2")
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(log.String(), "request_id=call-1"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("logged: %s", log)
+		}
+	}
+	for _, part := range []string{"[WARN]", "code=internal", "procedure=" + usagePath} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("logged without %s: %s", part, log)
+		}
+	}
+	if strings.Contains(log.String(), "call-2") {
+		t.Errorf("what the caller did wrong is logged: %s", log)
+	}
+}
+
+func TestFailuresDoNotFillTheLog(t *testing.T) {
+	log, now := &page{}, time.Unix(0, 0)
+	f := &failures{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
+	for i := range 50 {
+		f.tell("unavailable", "request_id", fmt.Sprint(i))
+		f.tell("not_found", "request_id", fmt.Sprint(i))
+	}
+	now = now.Add(time.Second)
+	f.tell("internal", "request_id", "last")
+	if lines := strings.Count(log.String(), "\n"); lines != quietAfter+1 || !strings.Contains(log.String(), "request_id=last left_out=40") {
+		t.Errorf("%d lines:\n%s", lines, log)
+	}
+}
+
+// TestATraceOfTheCallerPassesThrough: who traces nothing himself is not in the way of those who do.
+func TestATraceOfTheCallerPassesThrough(t *testing.T) {
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	follower, leader := two(t)
+	seen := make(chan http.Header, 1)
+	next := leader.http.Handler
+	leader.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen <- r.Header.Clone()
+		next.ServeHTTP(w, r)
+	})
+	body := `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"1"}}]}`
+	if got := send(t, "POST", follower.url+allocatePath, body, "Traceparent", trace, requestIDHeader, "call"); got.status != 200 {
+		t.Fatalf("got %v", got)
+	}
+	if got := <-seen; got.Get("Traceparent") != trace || got.Get(requestIDHeader) != "call" {
+		t.Errorf("the leader got %v", got)
+	}
+}
+
+// someDiagnoses are those of all servers of the tests.
+var someDiagnoses = []Diagnosis{
+	{"long.txt", func(context.Context) ([]byte, error) { return bytes.Repeat([]byte("x"), maxDiagnostic+1), nil }},
+	{"lost.txt", func(context.Context) ([]byte, error) { return nil, errors.New("it is lost") }},
+}
+
+func TestDiagnostics(t *testing.T) {
+	follower, leader := two(t)
+	ask := func(d *door, member string) (*quoratev1.GetDiagnosticsResponse, error) {
+		client := quoratev1connect.NewDebugServiceClient(overHTTP2, d.url)
+		return client.GetDiagnostics(t.Context(), &quoratev1.GetDiagnosticsRequest{Member: member})
+	}
+	for _, d := range []*door{leader, follower} {
+		got, err := ask(d, "n2")
+		if err != nil || got.GetMember() != "n2" || len(got.GetDiagnostics()) != 2 {
+			t.Fatalf("%s says %v, %v", d.id, got, err)
+		}
+		first, second := got.GetDiagnostics()[0], got.GetDiagnostics()[1]
+		if len(first.GetContent()) != maxDiagnostic || !first.GetTruncated() || second.GetMissing() != "it is lost" {
+			t.Errorf("%s says %d bytes, %v, %q", d.id, len(first.GetContent()), first.GetTruncated(), second.GetMissing())
+		}
+	}
+	if _, err := ask(follower, "n9"); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("a stranger: %v", err)
+	}
+	follower.node.members = append(follower.node.members, cluster.Member{ID: "n3", HTTPAddr: "127.0.0.1:1"})
+	got, err := ask(follower, "n3")
+	if err != nil || got.GetMember() != "n3" || got.GetDiagnostics()[0].GetName() != wholeMember || !strings.Contains(got.GetDiagnostics()[0].GetMissing(), "n3") {
+		t.Errorf("a member that is away: %v, %v", got, err)
+	}
+}
+
+func TestDiagnosticsAreForOneAtATime(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	s := newDebugService(core{id: "n1"}, peers{}, []Diagnosis{{"slow.txt", func(context.Context) ([]byte, error) {
+		close(began)
+		<-goOn
+		return []byte("x"), nil
+	}}})
+	first := make(chan error, 1)
+	go func() {
+		_, err := s.GetDiagnostics(context.Background(), &quoratev1.GetDiagnosticsRequest{})
+		first <- err
+	}()
+	<-began
+	if _, err := s.GetDiagnostics(t.Context(), &quoratev1.GetDiagnosticsRequest{Member: "n1"}); connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Errorf("the second: %v", err)
+	}
+	close(goOn)
+	if err := <-first; err != nil {
+		t.Errorf("the first: %v", err)
+	}
+}

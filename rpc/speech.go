@@ -1,0 +1,82 @@
+package rpc
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/hashicorp/go-hclog"
+)
+
+// quietAfter is how many failed calls are logged in a second; an overload must not fill the log as well.
+const quietAfter = 10
+
+// failures logs calls that went wrong for a reason of ours. It says how many it left out.
+type failures struct {
+	log hclog.Logger
+	now func() time.Time
+
+	mu      sync.Mutex
+	since   time.Time
+	said    int
+	leftOut int
+}
+
+// ours tells whether a code says that something is wrong here, and not with the call.
+func ours(code string) bool {
+	return slices.ContainsFunc([]connect.Code{
+		connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss, connect.CodeUnavailable,
+	}, func(c connect.Code) bool { return c.String() == code }) || code == "http_502" || code == "http_500"
+}
+
+// tell logs a failed call, unless there were too many in this second.
+func (f *failures) tell(code string, about ...any) {
+	if !ours(code) {
+		return
+	}
+	leftOut, allowed := f.allow()
+	if !allowed {
+		return
+	}
+	if leftOut > 0 {
+		about = append(about, "left_out", leftOut)
+	}
+	if code == connect.CodeUnavailable.String() {
+		f.log.Info("a call found no leader or no room", about...)
+		return
+	}
+	f.log.Warn("a call failed", about...)
+}
+
+// allow answers how many were left out since the last that was allowed.
+func (f *failures) allow() (leftOut int, allowed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := f.now(); now.Sub(f.since) >= time.Second {
+		f.since, f.said = now, 0
+	}
+	if f.said == quietAfter {
+		f.leftOut++
+		return 0, false
+	}
+	f.said++
+	leftOut, f.leftOut = f.leftOut, 0
+	return leftOut, true
+}
+
+// about is what every line of the log says of a call.
+func (c *call) about(r *http.Request, procedure, code string, took time.Duration) []any {
+	about := []any{"procedure", procedure, "code", code, "took", took, "from", r.RemoteAddr, "request_id", c.requestID}
+	if c.traceID != "" {
+		about = append(about, "trace_id", c.traceID)
+	}
+	if c.relayedTo != "" {
+		about = append(about, "relayed_to", c.relayedTo)
+	}
+	if by := r.Header.Get(relayedByHeader); by != "" {
+		about = append(about, "relayed_by", by)
+	}
+	return about
+}

@@ -1,0 +1,151 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/otelconnect"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+)
+
+// traces makes the spans of calls on this node. Without a provider there are none, and nothing is in the way of a call; a
+// caller's context then passes through a relay as it came.
+type traces struct {
+	// tracer makes all other spans; nil without a provider.
+	tracer     trace.Tracer
+	propagator propagation.TraceContext
+	// calls makes the spans of handlers and clients; nil without a provider.
+	calls *otelconnect.Interceptor
+}
+
+func newTraces(provider trace.TracerProvider) (traces, error) {
+	if provider == nil {
+		return traces{}, nil
+	}
+	calls, err := otelconnect.NewInterceptor(
+		otelconnect.WithTracerProvider(provider), otelconnect.WithPropagator(propagation.TraceContext{}),
+		otelconnect.WithTrustRemote(), // a relayed call belongs to the trace of the caller
+		otelconnect.WithoutMetrics(), otelconnect.WithFilter(traced),
+	)
+	if err != nil {
+		return traces{}, fmt.Errorf("preparing traces: %w", err)
+	}
+	return traces{tracer: provider.Tracer("github.com/quorate/quorate/rpc"), calls: calls}, nil
+}
+
+// traced leaves out what nodes ask each other on behalf of many callers at once.
+func traced(_ context.Context, called connect.Spec) bool {
+	return !strings.HasPrefix(called.Procedure, "/"+peerv1connect.PeerServiceName+"/")
+}
+
+// start begins a span, which records nothing without a provider.
+func (t traces) start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if t.tracer == nil {
+		return ctx, noop.Span{}
+	}
+	return t.tracer.Start(ctx, name, options...)
+}
+
+// interceptors go in front of all others.
+func (t traces) interceptors() []connect.Interceptor {
+	if t.calls == nil {
+		return nil
+	}
+	return []connect.Interceptor{t.calls, afterwards(noteTrace)}
+}
+
+// clients go in front of those of a client.
+func (t traces) clients() []connect.Interceptor {
+	if t.calls == nil {
+		return nil
+	}
+	return []connect.Interceptor{t.calls}
+}
+
+// noteTrace notes the trace that a call belongs to.
+func noteTrace(ctx context.Context, err error) error {
+	if span := trace.SpanContextFromContext(ctx); span.IsSampled() {
+		note(ctx).traceID = span.TraceID().String()
+	}
+	return err
+}
+
+// relay begins the span of a call on its way to the leader, under the caller's.
+func (t traces) relay(r *http.Request, leader cluster.Member) (context.Context, func(error)) {
+	ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, span := t.start(ctx, "relay", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("quorate.leader", leader.ID), attribute.String("url.path", r.URL.Path),
+	))
+	_ = noteTrace(ctx, nil)
+	return ctx, func(err error) { end(span, err) }
+}
+
+// carry puts a context into what is sent on.
+func (t traces) carry(ctx context.Context, header http.Header) {
+	t.propagator.Inject(ctx, propagation.HeaderCarrier(header))
+}
+
+// propose makes the spans of commands on their way through the log: ledger.propose from their arrival to their outcome,
+// and ledger.apply in it, which is the ledger of this node.
+func (t traces) propose(ctx context.Context, commands int) (context.Context, func(error)) {
+	ctx, span := t.start(ctx, "ledger.propose", trace.WithAttributes(attribute.Int("quorate.commands", commands)))
+	if !span.IsRecording() {
+		return ctx, func(error) { span.End() }
+	}
+	way := new(cluster.EntryReport)
+	return cluster.WithPassage(ctx, way), func(err error) {
+		if way.Index != 0 {
+			span.SetAttributes(
+				attribute.Int64("quorate.entry.index", int64(way.Index)), //nolint:gosec // an index of a log that lives for years is small
+				attribute.Int("quorate.entry.commands", way.Commands), attribute.Int("quorate.entry.calls", way.Calls),
+				attribute.Float64("quorate.queue_ms", way.Sent.Sub(way.Queued).Seconds()*1000),
+				attribute.Float64("quorate.commit_ms", way.ApplyBegan.Sub(way.Sent).Seconds()*1000),
+			)
+			_, apply := t.start(ctx, "ledger.apply", trace.WithTimestamp(way.ApplyBegan))
+			apply.End(trace.WithTimestamp(way.ApplyEnded))
+		}
+		end(span, err)
+	}
+}
+
+// read makes the span of a linearizable read.
+func (t traces) read(ctx context.Context, o cluster.ReadOptions) (context.Context, func(error)) {
+	if o.Stale {
+		return ctx, func(error) {}
+	}
+	ctx, span := t.start(ctx, "ledger.read")
+	return ctx, func(err error) { end(span, err) }
+}
+
+func end(span trace.Span, err error) {
+	if err != nil {
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}
+
+// frontEnd makes the span of a call of another system's protocol.
+func (t traces) frontEnd(next http.Handler) http.Handler {
+	if t.calls == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, span := t.start(ctx, "front end", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+			attribute.String("http.request.method", r.Method), attribute.String("url.path", r.URL.Path),
+		))
+		defer span.End()
+		_ = noteTrace(ctx, nil)
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
