@@ -1,0 +1,146 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	pemCertificate = "CERTIFICATE"
+	pemKey         = "PRIVATE KEY"
+	// backdated lets a certificate be believed by machines whose clocks are a little behind.
+	backdated = 5 * time.Minute
+)
+
+// Authority signs the certificates of one cluster.
+type Authority struct {
+	// Cluster is whose it is.
+	Cluster string
+	cert    *x509.Certificate
+	key     crypto.Signer
+}
+
+// Pair is a certificate with its key, both as PEM.
+type Pair struct{ Cert, Key []byte }
+
+// NewAuthority makes an authority that lasts for a span from now on, with its key on the curve P-256.
+func NewAuthority(cluster string, span time.Duration) (*Authority, Pair, error) {
+	if err := checkName("the name of the cluster is", cluster); err != nil {
+		return nil, Pair{}, err
+	}
+	template := draft("Quorate authority of "+cluster, span)
+	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	template.URIs = []*url.URL{{Scheme: roleScheme, Host: roleHost, Path: "/" + cluster}}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, Pair{}, fmt.Errorf("make the key of the authority: %w", err)
+	}
+	a := &Authority{Cluster: cluster, cert: template, key: key}
+	pair, err := a.sign(template, key)
+	if err != nil {
+		return nil, Pair{}, err
+	}
+	a.cert, err = x509.ParseCertificate(mustDecode(pair.Cert))
+	return a, pair, err
+}
+
+// OpenAuthority takes up an authority that NewAuthority has made.
+func OpenAuthority(p Pair) (*Authority, error) {
+	pair, err := tls.X509KeyPair(p.Cert, p.Key)
+	if err != nil {
+		return nil, fmt.Errorf("the authority: %w", err)
+	}
+	cert, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return nil, fmt.Errorf("the authority: %w", err)
+	}
+	key, signs := pair.PrivateKey.(crypto.Signer)
+	if !cert.IsCA || !signs {
+		return nil, fmt.Errorf("the certificate of %q is no authority", cert.Subject)
+	}
+	for _, uri := range cert.URIs {
+		if cluster := strings.TrimPrefix(uri.Path, "/"); uri.Scheme == roleScheme && allowedName.MatchString(cluster) {
+			return &Authority{Cluster: cluster, cert: cert, key: key}, nil
+		}
+	}
+	return nil, errors.New("the authority does not say of which cluster it is: it was not made by \"quorate tls init\"")
+}
+
+// Node makes the certificate of a node, for servers and clients both. Hosts are the names and addresses at which clients
+// reach it; its id is one of them.
+func (a *Authority) Node(id string, hosts []string, span time.Duration) (Pair, error) {
+	return a.issue(Role{a.Cluster, Node, id}, append([]string{id}, hosts...), span, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+}
+
+// Client makes the certificate of a client.
+func (a *Authority) Client(name string, span time.Duration) (Pair, error) {
+	return a.issue(Role{a.Cluster, Client, name}, nil, span, x509.ExtKeyUsageClientAuth)
+}
+
+func (a *Authority) issue(role Role, hosts []string, span time.Duration, usages ...x509.ExtKeyUsage) (Pair, error) {
+	if err := role.check(); err != nil {
+		return Pair{}, err
+	}
+	template := draft(role.Name, span)
+	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, usages
+	template.URIs = []*url.URL{role.URI()}
+	for _, host := range hosts {
+		switch ip := net.ParseIP(host); {
+		case ip != nil:
+			template.IPAddresses = append(template.IPAddresses, ip)
+		case host == "" || strings.ContainsAny(host, "/: "):
+			return Pair{}, fmt.Errorf("host %q: allowed are names and addresses without a port", host)
+		default:
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	if template.NotAfter.After(a.cert.NotAfter) {
+		template.NotAfter = a.cert.NotAfter // nobody would believe it for longer
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make the key of %s: %w", role, err)
+	}
+	return a.sign(template, key)
+}
+
+func draft(name string, span time.Duration) *x509.Certificate {
+	now := time.Now()
+	return &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdated), NotAfter: now.Add(span),
+	}
+}
+
+func (a *Authority) sign(template *x509.Certificate, key crypto.Signer) (Pair, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("sign the certificate of %q: %w", template.Subject.CommonName, err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("write the key of %q: %w", template.Subject.CommonName, err)
+	}
+	return Pair{
+		Cert: pem.EncodeToMemory(&pem.Block{Type: pemCertificate, Bytes: der}),
+		Key:  pem.EncodeToMemory(&pem.Block{Type: pemKey, Bytes: secret}),
+	}, nil
+}
+
+// mustDecode is for what was just encoded.
+func mustDecode(text []byte) []byte {
+	block, _ := pem.Decode(text)
+	return block.Bytes
+}

@@ -1,0 +1,162 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ClientAuth is what callers of the API must show.
+type ClientAuth string
+
+// What callers of the API must show. Nodes always show theirs, and prove by it that they are nodes.
+const (
+	// AuthNone: nothing; what is shown is not looked at.
+	AuthNone ClientAuth = "none"
+	// AuthRequest: what is shown must be a certificate of the authority.
+	AuthRequest ClientAuth = "request"
+	// AuthRequire: a certificate of the authority.
+	AuthRequire ClientAuth = "require"
+)
+
+// handshakes are what Go's TLS calls them. Those who show nothing are asked all the same, since nodes are among them.
+var handshakes = map[ClientAuth]tls.ClientAuthType{
+	AuthNone: tls.RequestClientCert, AuthRequest: tls.VerifyClientCertIfGiven, AuthRequire: tls.RequireAndVerifyClientCert,
+}
+
+// Check is an error for anything else.
+func (a ClientAuth) Check() error {
+	if _, known := handshakes[a]; known {
+		return nil
+	}
+	return fmt.Errorf("tls-client-auth is %q: allowed are %s, %s and %s", string(a), AuthNone, AuthRequest, AuthRequire)
+}
+
+// PeerError is a peer that did not prove to be a node of this cluster. Nothing was said to it.
+type PeerError struct{ cause error }
+
+// Error says why.
+func (e *PeerError) Error() string { return "it did not prove to be a node of this cluster: " + e.cause.Error() }
+
+// Unwrap is what was wrong with its certificate.
+func (e *PeerError) Unwrap() error { return e.cause }
+
+// API is for the listener of the API and of front ends: HTTP/2 and HTTP/1.1. Every connection gets the certificates of its
+// moment; none is resumed, so that nobody comes in by a certificate that would be refused now.
+func (s *Store) API(auth ClientAuth) *tls.Config {
+	protocols := []string{"h2", "http/1.1"}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: protocols,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			m := s.present.Load()
+			return &tls.Config{
+				MinVersion: tls.VersionTLS12, NextProtos: protocols, SessionTicketsDisabled: true,
+				Certificates: []tls.Certificate{m.own}, ClientCAs: m.roots, ClientAuth: handshakes[auth],
+			}, nil
+		},
+	}
+}
+
+// Accept is for listeners that only nodes of this cluster may connect to.
+func (s *Store) Accept() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			m := s.present.Load()
+			return &tls.Config{
+				MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true, Certificates: []tls.Certificate{m.own},
+				ClientCAs: m.roots, ClientAuth: tls.RequireAnyClientCert, // VerifyConnection looks closer
+				VerifyConnection: func(c tls.ConnectionState) error {
+					_, err := m.node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageClientAuth)
+					return err
+				},
+			}, nil
+		},
+	}
+}
+
+// Dial is for connections to other nodes. It asks whether the other side is a node of this cluster, and not at which
+// address it is: addresses come and go, and the certificate of a node is worth the same at all of them.
+func (s *Store) Dial() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection verifies everything but the name of the host
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &s.present.Load().own, nil
+		},
+		VerifyConnection: func(c tls.ConnectionState) error {
+			_, err := s.present.Load().node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageServerAuth)
+			return err
+		},
+	}
+}
+
+// NodeOf tells which node of this cluster made a connection; a *PeerError if none did.
+func (s *Store) NodeOf(c *tls.ConnectionState) (id string, err error) {
+	if c == nil {
+		return "", &PeerError{errors.New("the connection is not encrypted")}
+	}
+	m := s.present.Load()
+	if len(c.PeerCertificates) > 0 {
+		if ends, known := m.nodes.Load(string(c.PeerCertificates[0].Raw)); known && time.Now().Before(ends.(node).ends) { //nolint:errcheck,forcetypeassert // only nodes are in it
+			return ends.(node).id, nil //nolint:errcheck,forcetypeassert // only nodes are in it
+		}
+	}
+	role, err := m.node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageClientAuth)
+	if err != nil {
+		return "", err
+	}
+	m.nodes.Store(string(c.PeerCertificates[0].Raw), node{role.Name, c.PeerCertificates[0].NotAfter})
+	return role.Name, nil
+}
+
+// node is one whose certificate was verified.
+type node struct {
+	id   string
+	ends time.Time
+}
+
+// node verifies that a chain is that of a node of a cluster.
+func (m *material) node(chain []*x509.Certificate, cluster string, usage x509.ExtKeyUsage) (Role, error) {
+	if len(chain) == 0 {
+		return Role{}, &PeerError{errors.New("it showed no certificate")}
+	}
+	if err := m.verify(chain, usage); err != nil {
+		return Role{}, &PeerError{fmt.Errorf("the certificate of %q: %w", chain[0].Subject.CommonName, err)}
+	}
+	role, err := RoleOf(chain[0])
+	if err != nil {
+		return Role{}, &PeerError{fmt.Errorf("the certificate of %q: %w", chain[0].Subject.CommonName, err)}
+	}
+	if role.Kind != Node || role.Cluster != cluster {
+		return Role{}, &PeerError{fmt.Errorf("the certificate is that of %s, and only nodes of cluster %s are let in", role, cluster)}
+	}
+	return role, nil
+}
+
+// ClientConfig is for callers of the API. All files may be left out: without CA the authorities of the system are trusted,
+// without Cert and Key the caller shows nothing. A serverName is what the server's certificate must be for, if not the host
+// that is called.
+func ClientConfig(f Files, serverName string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: serverName}
+	if f.CA != "" {
+		_, roots, err := loadAuthorities(f.CA)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = roots
+	}
+	if (f.Cert == "") != (f.Key == "") {
+		return nil, errors.New("a certificate and its key belong together: name both, or none")
+	}
+	if f.Cert != "" {
+		own, err := loadPair(f.Cert, f.Key)
+		if err != nil {
+			return nil, err
+		}
+		c.Certificates = []tls.Certificate{own}
+	}
+	return c, nil
+}

@@ -1,0 +1,154 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Files are where a process finds what it proves itself with, as PEM. The certificate comes first in its file, before
+// intermediate ones.
+type Files struct {
+	// CA holds the certificates of the authorities that are trusted, several while one replaces the other.
+	CA string
+	// Cert and Key are the process's own. The key must not be readable by everybody.
+	Cert, Key string
+}
+
+// material is what the files held at one moment.
+type material struct {
+	own         tls.Certificate
+	authorities []*x509.Certificate
+	roots       *x509.CertPool
+	// nodes are the certificates of nodes that were verified, so that it is not done for each of their calls.
+	nodes sync.Map
+}
+
+// load reads the files and checks that they belong together.
+func (f Files) load() (*material, error) {
+	authorities, roots, err := loadAuthorities(f.CA)
+	if err != nil {
+		return nil, err
+	}
+	own, err := loadPair(f.Cert, f.Key)
+	if err != nil {
+		return nil, err
+	}
+	return &material{own: own, authorities: authorities, roots: roots}, nil
+}
+
+// loadPair reads a certificate and its key.
+func loadPair(cert, key string) (tls.Certificate, error) {
+	if err := checkPrivate(key); err != nil {
+		return tls.Certificate{}, err
+	}
+	own, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("the certificate %s with the key %s: %w", cert, key, err)
+	}
+	if own.Leaf == nil {
+		if own.Leaf, err = x509.ParseCertificate(own.Certificate[0]); err != nil {
+			return tls.Certificate{}, fmt.Errorf("the certificate %s: %w", cert, err)
+		}
+	}
+	return own, nil
+}
+
+func loadAuthorities(path string) ([]*x509.Certificate, *x509.CertPool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the certificates of the authority: %w", err)
+	}
+	list, err := parseCertificates(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the certificates of the authority in %s: %w", path, err)
+	}
+	roots := x509.NewCertPool()
+	for _, c := range list {
+		if !c.IsCA {
+			return nil, nil, fmt.Errorf("%s holds the certificate of %q, which is no authority", path, c.Subject)
+		}
+		roots.AddCert(c)
+	}
+	return list, roots, nil
+}
+
+// parseCertificates reads all certificates of a PEM text; there must be one.
+func parseCertificates(text []byte) ([]*x509.Certificate, error) {
+	var list []*x509.Certificate
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != pemCertificate {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d: %w", len(list)+1, err)
+		}
+		list = append(list, c)
+	}
+	if len(list) == 0 {
+		return nil, errors.New("there is none in it (PEM, BEGIN CERTIFICATE)")
+	}
+	return list, nil
+}
+
+// checkPrivate refuses a secret that everybody on the machine may read. A group may: services get their secrets so.
+func checkPrivate(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		return fmt.Errorf("%s holds secrets and everybody may read it (mode %04o): chmod 0600 %s", path, info.Mode().Perm(), path)
+	}
+	return nil
+}
+
+// verify checks that a chain, its leaf first, was signed by the authority, is valid now and may be used so.
+func (m *material) verify(chain []*x509.Certificate, usage x509.ExtKeyUsage) error {
+	intermediates := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		intermediates.AddCert(c)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{
+		Roots: m.roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{usage}, CurrentTime: time.Now(),
+	})
+	return err
+}
+
+// verifyOwn checks that others would believe this process to be the node that it is.
+func (m *material) verifyOwn(me Role) error {
+	role, err := RoleOf(m.own.Leaf)
+	if err != nil {
+		return fmt.Errorf("the certificate is none of a node: %w; \"quorate tls node\" makes one", err)
+	}
+	if role != me {
+		return fmt.Errorf("the certificate is that of %s, and this is %s", role, me)
+	}
+	chain := []*x509.Certificate{m.own.Leaf}
+	for _, der := range m.own.Certificate[1:] {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			return fmt.Errorf("an intermediate certificate: %w", err)
+		}
+		chain = append(chain, c)
+	}
+	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		if err := m.verify(chain, usage); err != nil {
+			return fmt.Errorf("the certificate of %s would not be believed (nodes need one for servers and clients): %w", role, err)
+		}
+	}
+	return nil
+}
+
+// ends tells when the own certificate and the first of the authorities' end.
+func (m *material) ends() (own, authority time.Time) {
+	first := slices.MinFunc(m.authorities, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	return m.own.Leaf.NotAfter, first.NotAfter
+}

@@ -1,0 +1,183 @@
+package pki
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+const (
+	// lookEvery is how often the files are looked at for changes.
+	lookEvery = 3 * time.Second
+	// warnBefore is when warnings of the end of a certificate begin, and warnEvery how often they come.
+	warnBefore = 14 * 24 * time.Hour
+	warnEvery  = 24 * time.Hour
+)
+
+// Store has the certificates of one node, always the newest good ones. It is safe for concurrent use.
+type Store struct {
+	files Files
+	me    Role
+	log   hclog.Logger
+
+	present           atomic.Pointer[material]
+	reloads, failures atomic.Uint64
+
+	mu     sync.Mutex // of Reload and warn
+	seen   []os.FileInfo
+	warned time.Time
+}
+
+// Open reads the certificates of a node. It refuses those of another node, and those that other nodes would not believe.
+func Open(files Files, cluster, id string, log hclog.Logger) (*Store, error) {
+	if log == nil {
+		log = hclog.NewNullLogger()
+	}
+	s := &Store{files: files, me: Role{Cluster: cluster, Kind: Node, Name: id}, log: log}
+	s.seen = s.look()
+	if err := s.take(); err != nil {
+		return nil, err
+	}
+	s.warn(time.Now())
+	return s, nil
+}
+
+// take reads the files and uses what they hold if it is good.
+func (s *Store) take() error {
+	m, err := s.files.load()
+	if err == nil {
+		err = m.verifyOwn(s.me)
+	}
+	if err != nil {
+		return err
+	}
+	s.present.Store(m)
+	return nil
+}
+
+// Reload reads the files again. What they hold is used for connections that begin from now on. If it is not good, the
+// error says why, and what was used before stays in use.
+func (s *Store) Reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = s.look() // before reading: what changes in between is read once more
+	if err := s.take(); err != nil {
+		s.failures.Add(1)
+		return fmt.Errorf("the certificates in use stay as they were: %w", err)
+	}
+	s.reloads.Add(1)
+	s.warned = time.Time{}
+	own, _ := s.present.Load().ends()
+	s.log.Info("certificates read again", "holder", s.me.String(), "valid-until", own.UTC().Format(time.RFC3339))
+	return nil
+}
+
+// Run takes changed files, and warns while a certificate nears its end, until ctx ends.
+func (s *Store) Run(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			if s.changed() {
+				if err := s.Reload(); err != nil {
+					s.log.Error("changed certificates are not used", "error", err)
+				}
+			}
+			s.warn(now)
+		}
+	}
+}
+
+// look is what the folder says of the files; nil for those that are not there.
+func (s *Store) look() []os.FileInfo {
+	seen := make([]os.FileInfo, 0, 3)
+	for _, path := range []string{s.files.CA, s.files.Cert, s.files.Key} {
+		info, err := os.Stat(path)
+		if err != nil {
+			info = nil
+		}
+		seen = append(seen, info)
+	}
+	return seen
+}
+
+func (s *Store) changed() bool {
+	now := s.look()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, before := range s.seen {
+		if now[i] == nil || before == nil {
+			if now[i] != before {
+				return true
+			}
+			continue
+		}
+		if !os.SameFile(before, now[i]) || !before.ModTime().Equal(now[i].ModTime()) || before.Size() != now[i].Size() {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Store) warn(now time.Time) {
+	own, authority := s.Ends()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.warned) < warnEvery {
+		return
+	}
+	for _, c := range []struct {
+		whose string
+		ends  time.Time
+	}{{"certificate of " + s.me.String(), own}, {"certificate of an authority", authority}} {
+		if left := c.ends.Sub(now); left < warnBefore {
+			s.warned = now
+			s.log.Warn("a certificate ends soon: renew it", "which", c.whose, "ends", c.ends.UTC().Format(time.RFC3339),
+				"days-left", int(max(left, 0).Hours()/24))
+		}
+	}
+}
+
+// Ends tells when the certificate in use ends, and the first of those of the authority.
+func (s *Store) Ends() (own, authority time.Time) { return s.present.Load().ends() }
+
+// Reloads counts how often files were read again: those that were used, and those that were not.
+func (s *Store) Reloads() (used, refused uint64) { return s.reloads.Load(), s.failures.Load() }
+
+// Check reads the files of a node without using them: what it says is what Open would say.
+func (f Files) Check(cluster, id string) error {
+	m, err := f.load()
+	if err != nil {
+		return err
+	}
+	return m.verifyOwn(Role{Cluster: cluster, Kind: Node, Name: id})
+}
+
+// Empty tells that no file is named, which means plain text.
+func (f Files) Empty() bool { return f == Files{} }
+
+// Complete is an error if only some of the files of a node are named.
+func (f Files) Complete() error {
+	if f.Empty() || f.CA != "" && f.Cert != "" && f.Key != "" {
+		return nil
+	}
+	missing := cmp.Or(name(f.CA, "ca"), name(f.Cert, "cert"), name(f.Key, "key"))
+	return errors.New("tls-" + missing + " is missing: tls-ca, tls-cert and tls-key belong together")
+}
+
+func name(value, part string) string {
+	if value != "" {
+		return ""
+	}
+	return part
+}
