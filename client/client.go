@@ -63,9 +63,12 @@ func New(servers []string, options ...Option) (*Client, error) {
 	if s.attemptTimeout <= 0 || s.patience <= 0 {
 		return nil, errors.New("client: attempt timeout and patience must be positive")
 	}
-	known, err := parseServers(servers)
+	known, err := parseServers(servers, s.tls != nil)
 	if err != nil {
 		return nil, err
+	}
+	if s.http == nil {
+		s.http = newHTTPClient(s.tls)
 	}
 	sender := &sender{http: s.http, servers: known}
 	calls := []connect.ClientOption{

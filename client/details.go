@@ -31,6 +31,9 @@ func MayBeDone(err error) bool {
 	if problem, found := ProblemOf(err); found {
 		return !problem.GetNotApplied()
 	}
+	if misheard := (*tlsError)(nil); errors.As(err, &misheard) {
+		return false // the call itself was never said
+	}
 	unreached := (*net.OpError)(nil)
 	return !errors.As(err, &unreached) || unreached.Op != "dial"
 }

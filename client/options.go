@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"time"
@@ -13,7 +14,8 @@ type Option func(*settings)
 
 type settings struct {
 	notice         func(error)
-	http           connect.HTTPClient
+	http           connect.HTTPClient // nil for one of ours
+	tls            *tls.Config
 	attemptTimeout time.Duration
 	patience       time.Duration
 	interceptors   []connect.Interceptor
@@ -21,7 +23,6 @@ type settings struct {
 
 func defaults() settings {
 	return settings{
-		http:           newHTTPClient(),
 		attemptTimeout: 5 * time.Second,
 		patience:       30 * time.Second,
 		notice:         func(error) {},
@@ -40,8 +41,16 @@ func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) { s.attemptTimeout = d }
 }
 
-// WithHTTPClient sends through another HTTP client, for example one with certificates. The default keeps connections open
-// and speaks HTTP/1.1, which is quicker than HTTP/2 for calls with one answer each.
+// WithTLS says which servers are trusted and what the client shows them. Addresses without a scheme are then https. The
+// configuration must not be changed afterwards; to follow certificates that are renewed, give it GetClientCertificate.
+// Without this option the authorities of the system are trusted, for the addresses that say https.
+func WithTLS(config *tls.Config) Option {
+	return func(s *settings) { s.tls = config }
+}
+
+// WithHTTPClient sends through another HTTP client, which knows its certificates itself: only the scheme of addresses is
+// left to WithTLS. The default keeps connections open and speaks HTTP/1.1, which is quicker than HTTP/2 for calls with one
+// answer each.
 func WithHTTPClient(c connect.HTTPClient) Option {
 	return func(s *settings) { s.http = c }
 }
@@ -58,13 +67,14 @@ func WithInterceptors(interceptors ...connect.Interceptor) Option {
 	return func(s *settings) { s.interceptors = append(s.interceptors, interceptors...) }
 }
 
-func newHTTPClient() *http.Client {
+func newHTTPClient(secure *tls.Config) *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		Protocols:           protocols,
+		TLSClientConfig:     secure,
 		MaxIdleConns:        1024,
 		MaxIdleConnsPerHost: 256,
 		IdleConnTimeout:     90 * time.Second,

@@ -58,7 +58,7 @@ func (r *retrier) call(
 	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
 ) (connect.AnyResponse, error) {
 	var failure error // what the attempts met, until one is answered
-	attempts := 0
+	attempts, misheard := 0, 0
 	response, err := backoff.Retry(ctx, func() (connect.AnyResponse, error) {
 		attempts++
 		response, err := r.attempt(ctx, next, request)
@@ -66,10 +66,17 @@ func (r *retrier) call(
 			failure = nil
 			return nil, backoff.Permanent(err)
 		}
-		if err != nil {
-			failure = worse(failure, err, ctx.Err() != nil)
+		if err == nil {
+			return response, nil
 		}
-		return response, err
+		failure = worse(failure, err, ctx.Err() != nil)
+		if hopeless := (*tlsError)(nil); errors.As(err, &hopeless) {
+			misheard++
+		}
+		if misheard == attempts && attempts >= len(r.servers.urls) {
+			return nil, backoff.Permanent(err) // no server gets on with our certificates
+		}
+		return nil, err
 	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
 		r.settings.notice(err)
 	}))
@@ -79,6 +86,9 @@ func (r *retrier) call(
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, connect.NewError(connect.CodeCanceled, ctx.Err())
 	default:
+		if attempts == misheard {
+			return nil, failure
+		}
 		return nil, fmt.Errorf("no answer after %d attempts: %w", attempts, failure)
 	}
 }

@@ -26,13 +26,16 @@ type servers struct {
 	current atomic.Uint32 // index into urls
 }
 
-func parseServers(addresses []string) (*servers, error) {
+func parseServers(addresses []string, secure bool) (*servers, error) {
 	if len(addresses) == 0 {
 		return nil, errors.New("client: no server given: name at least one, such as http://127.0.0.1:7101")
 	}
-	known := &servers{}
+	known, scheme := &servers{}, "http://"
+	if secure {
+		scheme = "https://"
+	}
 	for _, address := range addresses {
-		u, err := parseServer(address)
+		u, err := parseServer(address, scheme)
 		if err != nil {
 			return nil, err
 		}
@@ -41,10 +44,10 @@ func parseServers(addresses []string) (*servers, error) {
 	return known, nil
 }
 
-func parseServer(address string) (*url.URL, error) {
+func parseServer(address, scheme string) (*url.URL, error) {
 	text := address
 	if !strings.Contains(text, "://") {
-		text = "http://" + text
+		text = scheme + text
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -94,8 +97,11 @@ func (s *sender) Do(request *http.Request) (*http.Response, error) {
 	sent.URL.Path = strings.TrimSuffix(server.Path, "/") + request.URL.Path
 
 	response, err := s.http.Do(sent)
-	if err != nil || strings.HasPrefix(request.Header.Get("Content-Type"), streamType) {
-		return response, err
+	if err = misheard(server, response, err); err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(request.Header.Get("Content-Type"), streamType) {
+		return response, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	if closed := response.Body.Close(); err == nil {

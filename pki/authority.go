@@ -53,7 +53,7 @@ func NewAuthority(cluster string, span time.Duration) (*Authority, Pair, error) 
 	if err != nil {
 		return nil, Pair{}, err
 	}
-	a.cert, err = x509.ParseCertificate(mustDecode(pair.Cert))
+	a, err = OpenAuthority(pair)
 	return a, pair, err
 }
 
@@ -137,10 +137,4 @@ func (a *Authority) sign(template *x509.Certificate, key crypto.Signer) (Pair, e
 		Cert: pem.EncodeToMemory(&pem.Block{Type: pemCertificate, Bytes: der}),
 		Key:  pem.EncodeToMemory(&pem.Block{Type: pemKey, Bytes: secret}),
 	}, nil
-}
-
-// mustDecode is for what was just encoded.
-func mustDecode(text []byte) []byte {
-	block, _ := pem.Decode(text)
-	return block.Bytes
 }

@@ -38,7 +38,9 @@ func (a ClientAuth) Check() error {
 type PeerError struct{ cause error }
 
 // Error says why.
-func (e *PeerError) Error() string { return "it did not prove to be a node of this cluster: " + e.cause.Error() }
+func (e *PeerError) Error() string {
+	return "it did not prove to be a node of this cluster: " + e.cause.Error()
+}
 
 // Unwrap is what was wrong with its certificate.
 func (e *PeerError) Unwrap() error { return e.cause }
@@ -99,23 +101,28 @@ func (s *Store) NodeOf(c *tls.ConnectionState) (id string, err error) {
 		return "", &PeerError{errors.New("the connection is not encrypted")}
 	}
 	m := s.present.Load()
-	if len(c.PeerCertificates) > 0 {
-		if ends, known := m.nodes.Load(string(c.PeerCertificates[0].Raw)); known && time.Now().Before(ends.(node).ends) { //nolint:errcheck,forcetypeassert // only nodes are in it
-			return ends.(node).id, nil //nolint:errcheck,forcetypeassert // only nodes are in it
-		}
+	if id, known := m.known(c.PeerCertificates); known {
+		return id, nil
 	}
 	role, err := m.node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageClientAuth)
 	if err != nil {
 		return "", err
 	}
-	m.nodes.Store(string(c.PeerCertificates[0].Raw), node{role.Name, c.PeerCertificates[0].NotAfter})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.nodes[string(c.PeerCertificates[0].Raw)] = role.Name
 	return role.Name, nil
 }
 
-// node is one whose certificate was verified.
-type node struct {
-	id   string
-	ends time.Time
+// known is the node whose certificate was verified before, with the same authorities, and has not ended since.
+func (m *material) known(chain []*x509.Certificate) (id string, known bool) {
+	if len(chain) == 0 || time.Now().After(chain[0].NotAfter) {
+		return "", false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id, known = m.nodes[string(chain[0].Raw)]
+	return id, known
 }
 
 // node verifies that a chain is that of a node of a cluster.

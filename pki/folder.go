@@ -30,17 +30,27 @@ func (f Folder) GossipKeys() string { return filepath.Join(string(f), gossipKeys
 func (f Folder) CA() string { return f.Cert(authorityName) }
 
 // Files are those of a holder.
-func (f Folder) Files(name string) Files { return Files{CA: f.CA(), Cert: f.Cert(name), Key: f.Key(name)} }
+func (f Folder) Files(name string) Files {
+	return Files{CA: f.CA(), Cert: f.Cert(name), Key: f.Key(name)}
+}
 
 // Init makes the folder, if it is not there, with an authority and a key of gossip.
 func (f Folder) Init(authority Pair) error {
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return fmt.Errorf("make the folder of certificates: %w", err)
+	if err := f.Make(); err != nil {
+		return err
 	}
 	if err := f.Write(authorityName, authority); err != nil {
 		return err
 	}
 	return writeNew(f.GossipKeys(), []byte(NewGossipKey()+"\n"))
+}
+
+// Make makes the folder, if it is not there.
+func (f Folder) Make() error {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return fmt.Errorf("make the folder of certificates: %w", err)
+	}
+	return nil
 }
 
 // Authority is the one that Init put there.

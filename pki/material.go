@@ -26,8 +26,10 @@ type material struct {
 	own         tls.Certificate
 	authorities []*x509.Certificate
 	roots       *x509.CertPool
-	// nodes are the certificates of nodes that were verified, so that it is not done for each of their calls.
-	nodes sync.Map
+
+	mu sync.Mutex
+	// nodes are the ids by the certificates that were verified, so that it is not done for each of their calls.
+	nodes map[string]string
 }
 
 // load reads the files and checks that they belong together.
@@ -40,7 +42,7 @@ func (f Files) load() (*material, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &material{own: own, authorities: authorities, roots: roots}, nil
+	return &material{own: own, authorities: authorities, roots: roots, nodes: map[string]string{}}, nil
 }
 
 // loadPair reads a certificate and its key.

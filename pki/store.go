@@ -1,9 +1,7 @@
 package pki
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -154,30 +152,18 @@ func (s *Store) Ends() (own, authority time.Time) { return s.present.Load().ends
 // Reloads counts how often files were read again: those that were used, and those that were not.
 func (s *Store) Reloads() (used, refused uint64) { return s.reloads.Load(), s.failures.Load() }
 
-// Check reads the files of a node without using them: what it says is what Open would say.
-func (f Files) Check(cluster, id string) error {
-	m, err := f.load()
-	if err != nil {
-		return err
-	}
-	return m.verifyOwn(Role{Cluster: cluster, Kind: Node, Name: id})
-}
-
 // Empty tells that no file is named, which means plain text.
 func (f Files) Empty() bool { return f == Files{} }
 
 // Complete is an error if only some of the files of a node are named.
 func (f Files) Complete() error {
-	if f.Empty() || f.CA != "" && f.Cert != "" && f.Key != "" {
+	if f.Empty() {
 		return nil
 	}
-	missing := cmp.Or(name(f.CA, "ca"), name(f.Cert, "cert"), name(f.Key, "key"))
-	return errors.New("tls-" + missing + " is missing: tls-ca, tls-cert and tls-key belong together")
-}
-
-func name(value, part string) string {
-	if value != "" {
-		return ""
+	for _, part := range []struct{ value, setting string }{{f.CA, "tls-ca"}, {f.Cert, "tls-cert"}, {f.Key, "tls-key"}} {
+		if part.value == "" {
+			return fmt.Errorf("%s is missing: tls-ca, tls-cert and tls-key belong together", part.setting)
+		}
 	}
-	return part
+	return nil
 }

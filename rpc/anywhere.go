@@ -22,6 +22,7 @@ type anywhere struct {
 	id        string
 	node      Node
 	transport http.RoundTripper
+	security  Security
 	validator protovalidate.Validator
 	traces    traces
 	// count counts relayed calls.
@@ -67,7 +68,7 @@ func (to route[C, R, A]) ask(ctx context.Context, a anywhere, leader cluster.Mem
 	case leader.HTTPAddr == "":
 		return answer, relayFailure(a.id, leader, errNoAddress)
 	}
-	client := to.dial(&http.Client{Transport: a.transport}, "http://"+leader.HTTPAddr, a.options()...)
+	client := to.dial(&http.Client{Transport: a.transport}, a.security.at(leader.HTTPAddr), a.options()...)
 	answer, err = to.there(client, ctx, r)
 	return answer, a.relayed(leader, err)
 }

@@ -95,5 +95,5 @@ func (s debugService) other(ctx context.Context, m cluster.Member) (*quoratev1.G
 }
 
 func (p peers) debug(m cluster.Member) quoratev1connect.DebugServiceClient {
-	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.transport}, "http://"+m.HTTPAddr, connect.WithReadMaxBytes(MaxBody))
+	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.transport}, p.security.at(m.HTTPAddr), connect.WithReadMaxBytes(MaxBody))
 }

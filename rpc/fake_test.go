@@ -275,7 +275,7 @@ func (d *door) trees(options ...connect.ClientOption) quoratev1connect.TreeServi
 }
 
 // overHTTP2 is a client as gRPC needs it.
-var overHTTP2 = &http.Client{Transport: newPeerTransport()}
+var overHTTP2 = &http.Client{Transport: newPeerTransport(Security{})}
 
 func (d *door) applyCERN(t *testing.T) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/pki"
 )
 
 // relayedByHeader names the node that relayed a call. A call that has it is never relayed again.
@@ -86,6 +87,10 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 	if leader.HTTPAddr == "" {
 		return errNoAddress
 	}
+	target, err := url.Parse(s.peers.security.at(leader.HTTPAddr))
+	if err != nil {
+		return errNoAddress
+	}
 	body, err := r.GetBody()
 	if err != nil {
 		return err
@@ -96,7 +101,7 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 	proxy := httputil.ReverseProxy{
 		Transport: s.transport,
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(&url.URL{Scheme: "http", Host: leader.HTTPAddr})
+			p.SetURL(target)
 			p.SetXForwarded()
 			p.Out.Header.Set(relayedByHeader, s.id)
 			s.traces.carry(traced, p.Out.Header)
@@ -133,7 +138,8 @@ func receiveWhole(answer *http.Response) error {
 // notSent tells whether the call was certainly not carried out.
 func notSent(err error) bool {
 	var failed *net.OpError
-	return errors.Is(err, errNotLeader) || errors.Is(err, errNoAddress) || errors.As(err, &failed) && failed.Op == "dial"
+	var stranger *pki.PeerError
+	return errors.Is(err, errNotLeader) || errors.Is(err, errNoAddress) || errors.As(err, &stranger) || errors.As(err, &failed) && failed.Op == "dial"
 }
 
 // relayOutcome is the word for a failure in the metrics.

@@ -39,10 +39,11 @@ func (s peerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*
 type peers struct {
 	self      string
 	transport http.RoundTripper
+	security  Security
 }
 
 func (p peers) client(m cluster.Member) peerv1connect.PeerServiceClient {
-	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.transport}, "http://"+m.HTTPAddr, connect.WithReadMaxBytes(MaxBody))
+	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.transport}, p.security.at(m.HTTPAddr), connect.WithReadMaxBytes(MaxBody))
 }
 
 // readIndex asks the leader for the index that a linearizable read must wait for.
@@ -64,16 +65,20 @@ func (p peers) standing(ctx context.Context, m cluster.Member) (*peerv1.GetStand
 	return p.client(m).GetStanding(ctx, &peerv1.GetStandingRequest{})
 }
 
-// newPeerTransport carries relayed calls and questions between nodes: unencrypted HTTP/2 over few connections that are
-// kept alive and given up soon when the other side falls silent.
-func newPeerTransport() *http.Transport {
+// newPeerTransport carries relayed calls and questions between nodes: HTTP/2 over few connections that are kept alive and
+// given up soon when the other side falls silent.
+func newPeerTransport(s Security) *http.Transport {
 	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
+	protocols.SetUnencryptedHTTP2(s.Dial == nil)
+	protocols.SetHTTP2(s.Dial != nil)
 	return &http.Transport{
-		Protocols:          protocols,
-		DialContext:        (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		IdleConnTimeout:    90 * time.Second,
-		DisableCompression: true,
-		HTTP2:              &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second, WriteByteTimeout: 5 * time.Second},
+		Protocols:       protocols,
+		TLSClientConfig: s.Dial,
+		DialContext:     (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		// A node that is busy takes its time to prove who it is; one that is gone does not even take the connection.
+		TLSHandshakeTimeout: 5 * time.Second,
+		IdleConnTimeout:     90 * time.Second,
+		DisableCompression:  true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second, WriteByteTimeout: 5 * time.Second},
 	}
 }

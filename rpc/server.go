@@ -21,7 +21,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Config is what a Server needs. All fields but FrontEnds, Activity, Traces and Diagnoses are required.
+// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces and Diagnoses are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -31,6 +31,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 	// FrontEnds are served on the same port.
 	FrontEnds []FrontEnd
+	// Security is how nodes know each other. With it Serve wants a listener of TLS connections.
+	Security Security
 	// Activity is served if there is one.
 	Activity quoratev1connect.ActivityServiceHandler
 	// Traces takes the spans of calls; nil for none.
@@ -76,10 +78,10 @@ func New(c Config) (*Server, error) {
 	options := handlerOptions(validator, spans)
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
-		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(), traces: spans,
+		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(c.Security), traces: spans,
 		failures: &failures{log: c.Logger, now: time.Now},
 	}
-	s.peers = peers{self: s.id, transport: s.transport}
+	s.peers = peers{self: s.id, transport: s.transport, security: c.Security}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
@@ -87,17 +89,18 @@ func New(c Config) (*Server, error) {
 	local := Services{
 		Allocations: allocationService{core: base, desk: newDesk(c.Node)}, Trees: treeService{core: base}, Items: itemService{core: base},
 	}
-	s.services = local.anywhere(anywhere{id: s.id, node: c.Node, transport: s.transport, validator: validator, traces: spans, count: counters.relayed.Inc})
+	s.services = local.anywhere(anywhere{id: s.id, node: c.Node, transport: s.transport, security: c.Security, validator: validator, traces: spans, count: counters.relayed.Inc})
 	routes := s.routes(streams, s.api(base, local, c, options), c.Metrics)
 	s.mount(routes, c.FrontEnds)
 	s.http = newHTTPServer(calls, routes, c.Logger)
 	return s, nil
 }
 
-// newHTTPServer speaks HTTP/1.1 and unencrypted HTTP/2. It has no write timeout, which would cut streams.
+// newHTTPServer speaks HTTP/1.1 and HTTP/2, on connections in plain text and on those of TLS. It has no write timeout, which would cut streams.
 func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler: handler, Protocols: protocols,
@@ -119,7 +122,8 @@ func (s *Server) api(base core, local Services, c Config, options []connect.Hand
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
 	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses), options...))
-	api.Handle(peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...))
+	path, peerHandler := peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...)
+	api.Handle(path, c.Security.nodesOnly(peerHandler, s.fail))
 	limited := connect.WithReadMaxBytes(MaxBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
 	api.Handle(grpcreflect.NewHandlerV1(reflector, limited))

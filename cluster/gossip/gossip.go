@@ -30,6 +30,8 @@ type Config struct {
 	// Join lists gossip addresses of peers. This node's own may be among them.
 	Join   []string
 	Logger hclog.Logger
+	// Keys encrypt what is said; nil says it in plain text, and hears only that.
+	Keys *Keyring
 	// Transport replaces the sockets, in tests.
 	Transport memberlist.Transport
 }
@@ -100,6 +102,10 @@ func (g *Gossip) settings() (*memberlist.Config, error) {
 	c.Logger = g.log.StandardLogger(&hclog.StandardLoggerOptions{InferLevels: true})
 	c.Delegate, c.Events, c.Alive, c.Merge, c.Conflict = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
 	c.Transport = g.config.Transport
+	if g.config.Keys != nil {
+		// What is not encrypted is neither sent nor heard.
+		c.Keyring, c.GossipVerifyIncoming, c.GossipVerifyOutgoing = g.config.Keys.ring, true, true
+	}
 	c.GossipInterval = 100 * time.Millisecond
 	c.PushPullInterval = 10 * time.Second
 	c.TCPTimeout = 2 * time.Second

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -26,9 +27,22 @@ const (
 	raftTimeout = 10 * time.Second
 )
 
-// Open starts a node on this machine: cluster.Open with the parts of OpenParts.
+// Security encrypts what goes between the nodes. The zero value sends plain text, and takes it.
+type Security struct {
+	// Accept and Dial are for the connections of raft. Both must verify that the other side is a node of the cluster.
+	Accept, Dial *tls.Config
+	// Keys are those of gossip.
+	Keys *gossip.Keyring
+}
+
+// Open starts a node on this machine that speaks plain text: cluster.Open with the parts of OpenParts.
 func Open(ctx context.Context, c cluster.Config) (*cluster.Node, error) {
-	parts, err := OpenParts(c)
+	return OpenSecured(ctx, c, Security{})
+}
+
+// OpenSecured starts a node on this machine: cluster.Open with the parts of OpenParts.
+func OpenSecured(ctx context.Context, c cluster.Config, s Security) (*cluster.Node, error) {
+	parts, err := OpenParts(c, s)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +52,7 @@ func Open(ctx context.Context, c cluster.Config) (*cluster.Node, error) {
 // OpenParts opens the data folder of a node and its raft port, and prepares its gossip. It refuses, with the way out, a
 // folder that another server uses or that belongs to another node or cluster, and a store or snapshot that is damaged
 // and cannot be repaired from this disk. The parts are closed by the node that is opened with them.
-func OpenParts(c cluster.Config) (cluster.Parts, error) {
+func OpenParts(c cluster.Config, s Security) (cluster.Parts, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(); err != nil {
 		return cluster.Parts{}, fmt.Errorf("configuration of node %s: %w", c.ID, err)
@@ -61,7 +75,7 @@ func OpenParts(c cluster.Config) (cluster.Parts, error) {
 	err = me.claim(c.DataDir)
 	var parts cluster.Parts
 	if err == nil {
-		parts, err = assemble(c, store)
+		parts, err = assemble(c, store, s)
 	}
 	if err != nil {
 		return cluster.Parts{}, errors.Join(err, store.Close())
@@ -69,12 +83,12 @@ func OpenParts(c cluster.Config) (cluster.Parts, error) {
 	return parts, nil
 }
 
-func assemble(c cluster.Config, store *boltstore.Store) (cluster.Parts, error) {
+func assemble(c cluster.Config, store *boltstore.Store, s Security) (cluster.Parts, error) {
 	snapshots, err := openSnapshots(c, store)
 	if err != nil {
 		return cluster.Parts{}, err
 	}
-	transport, err := openTransport(c)
+	transport, err := openTransport(c, s)
 	if err != nil {
 		return cluster.Parts{}, err
 	}
@@ -82,7 +96,7 @@ func assemble(c cluster.Config, store *boltstore.Store) (cluster.Parts, error) {
 		Logs: store, Stable: store, Snapshots: snapshots,
 		Transport: transport,
 		Discovery: gossip.New(gossip.Config{
-			ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger,
+			ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger, Keys: s.Keys,
 		}),
 		Close: store.Close,
 	}, nil

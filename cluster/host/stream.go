@@ -2,10 +2,12 @@ package host
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 )
 
@@ -14,6 +16,7 @@ import (
 type stream struct {
 	net.Listener
 	advertised advertised
+	dial       *tls.Config // nil in plain text
 }
 
 // advertised is an address as it was written.
@@ -35,10 +38,22 @@ func listen(bind, advertise string) (*stream, error) {
 	return &stream{Listener: listener, advertised: advertised(advertise)}, nil
 }
 
+// secure lets only nodes of the cluster in, and talks only to them.
+func (s *stream) secure(with Security, log hclog.Logger) {
+	s.dial = with.Dial
+	if with.Accept != nil {
+		s.Listener = newDoor(s.Listener, with.Accept, log)
+	}
+}
+
 // Addr is the advertised address.
 func (s *stream) Addr() net.Addr { return s.advertised }
 
 // Dial connects to a peer.
 func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	return (&net.Dialer{Timeout: timeout}).DialContext(context.Background(), "tcp", string(address))
+	dialer := &net.Dialer{Timeout: timeout}
+	if s.dial == nil {
+		return dialer.DialContext(context.Background(), "tcp", string(address))
+	}
+	return (&tls.Dialer{NetDialer: dialer, Config: s.dial}).DialContext(context.Background(), "tcp", string(address))
 }

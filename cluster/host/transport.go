@@ -11,11 +11,12 @@ import (
 )
 
 // openTransport listens for raft.
-func openTransport(c cluster.Config) (raft.Transport, error) {
+func openTransport(c cluster.Config, s Security) (raft.Transport, error) {
 	layer, err := listen(c.RaftAddr, c.RaftAdvertise)
 	if err != nil {
 		return nil, err
 	}
+	layer.secure(s, c.Logger.Named("raft-net"))
 	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: raftPool, Timeout: raftTimeout, MsgpackUseNewTimeFormat: true,
 		Logger: transportLog{c.Logger.Named("raft-net")},

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -83,9 +82,9 @@ func (o benchOptions) check() error {
 
 // bench measures one number of callers after the other. --timeout bounds each call, not the whole.
 func (c *cli) bench(ctx context.Context, o benchOptions) error {
-	quorate, err := client.New(c.servers, client.WithNotice(c.notice()), client.WithPatience(c.timeout))
+	quorate, err := c.newClient()
 	if err != nil {
-		return usagef("%v", err)
+		return err
 	}
 	load := &benchLoad{quorate: quorate, options: o, tree: "bench-" + uuid.NewString()}
 	if _, err := quorate.Trees.ApplyTrees(ctx, load.manifest()); err != nil {

@@ -54,7 +54,6 @@ func openBoskos(
 	if err := registerer.Register(front); err != nil {
 		return nil, fmt.Errorf("registering the metrics of Boskos: %w", err)
 	}
-	door.url = "http://" + listener.Addr().String()
 	door.server = &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),

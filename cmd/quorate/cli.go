@@ -20,6 +20,7 @@ type cli struct {
 	timeout time.Duration
 	output  string
 	stale   bool
+	tls     tlsOptions
 
 	patient bool  // the command waits for longer than its timeout
 	started bool  // the command line was understood; what fails from here on is not a matter of usage
@@ -31,12 +32,29 @@ func (c *cli) connect(ctx context.Context) (*client.Client, context.Context, con
 	if c.timeout <= 0 {
 		return nil, nil, nil, usagef("--timeout must be positive")
 	}
-	quorate, err := client.New(c.servers, client.WithNotice(c.notice()), client.WithPatience(c.timeout))
+	quorate, err := c.newClient()
 	if err != nil {
-		return nil, nil, nil, usagef("%v", err)
+		return nil, nil, nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	return quorate, limited, cancel, nil
+}
+
+// newClient gives a client for the servers and certificates of the command line.
+func (c *cli) newClient() (*client.Client, error) {
+	options := []client.Option{client.WithNotice(c.notice()), client.WithPatience(c.timeout)}
+	secure, err := c.tls.config()
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	if secure != nil {
+		options = append(options, client.WithTLS(secure))
+	}
+	quorate, err := client.New(c.servers, options...)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	return quorate, nil
 }
 
 // notice tells the person once that the command is waiting for a server, and why.

@@ -31,6 +31,7 @@ type devOptions struct {
 	dataDir, httpAddr, logLevel string
 	boskosAddr, boskosConfig    string
 	nodes                       int
+	insecure                    bool
 }
 
 func newDevCmd() *cobra.Command {
@@ -54,6 +55,7 @@ ones after it, and the ports 100 and 200 above for the traffic between them.`,
 	command.Flags().IntVar(&o.nodes, "nodes", 1, "how many nodes: 1, 3, 5 or 7")
 	command.Flags().StringVar(&o.boskosAddr, "boskos-addr", "", "address for clients of Boskos, of the first node; port 0 picks free ports")
 	command.Flags().StringVar(&o.boskosConfig, "boskos-config", "", "a configuration `FILE` of Boskos to apply at the start")
+	command.Flags().BoolVar(&o.insecure, "insecure", false, "serve other machines too, in plain text")
 	command.Flags().StringVar(&o.logLevel, "log-level", "error", "what to log: trace, debug, info, warn, error or off")
 	return command
 }
@@ -114,6 +116,7 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]settings, err
 		s.ID, s.ClusterName, s.DataDir, s.LogLevel = id, "dev", filepath.Join(dir, id), o.logLevel
 		s.HTTPAddr, s.RaftAddr, s.GossipAddr, s.BoskosAddr = addresses[i], addresses[o.nodes+i], addresses[2*o.nodes+i], doors[i]
 		s.BootstrapExpect, s.Join = o.nodes, addresses[2*o.nodes:]
+		s.Insecure = o.insecure
 		list[i] = s
 		if err := list[i].check(); err != nil {
 			return nil, err

@@ -25,12 +25,17 @@ type runningNode struct {
 	boskos *boskosDoor
 	url    string
 	served chan error
-	// forget ends the memory of what goes on.
-	forget func()
+	// forget ends the memory of what goes on, unfollow the watch over the certificates.
+	forget, unfollow func()
+	security         *security
 }
 
 // startNode opens a node and serves its API. It returns before the node knows a leader.
 func startNode(ctx context.Context, s settings, measured *telemetry, logger hclog.Logger) (*runningNode, error) {
+	secured, err := openSecurity(s, logger)
+	if err != nil {
+		return nil, err
+	}
 	// The ports first: if one is in use, nothing else has happened yet.
 	l, err := listen(ctx, s)
 	if err != nil {
@@ -40,11 +45,11 @@ func startNode(ctx context.Context, s settings, measured *telemetry, logger hclo
 	if config.Observer, err = host.NewObserver(measured.labelled); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	node, err := host.Open(ctx, config)
+	node, err := host.OpenSecured(ctx, config, secured.forPeers())
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	r, err := serveNode(node, l, s, measured, logger)
+	r, err := serveNode(node, l, s, secured, measured, logger)
 	if err != nil {
 		return nil, errors.Join(err, l.close(), node.Shutdown(ctx))
 	}
@@ -80,9 +85,11 @@ func listenHTTP(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-func serveNode(node *cluster.Node, l listeners, s settings, measured *telemetry, logger hclog.Logger) (*runningNode, error) {
+func serveNode(
+	node *cluster.Node, l listeners, s settings, secured *security, measured *telemetry, logger hclog.Logger,
+) (*runningNode, error) {
 	registerer := measured.labelled
-	if err := watch(registerer, node); err != nil {
+	if err := errors.Join(watch(registerer, node), secured.measure(registerer)); err != nil {
 		return nil, err
 	}
 	recorder, err := activity.New(activity.Config{Node: node, Logger: logger.Named("activity"), Registerer: registerer})
@@ -91,22 +98,25 @@ func serveNode(node *cluster.Node, l listeners, s settings, measured *telemetry,
 	}
 	api, err := rpc.New(rpc.Config{
 		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: measured.page(), Registerer: registerer,
-		FrontEnds: frontEnds, Activity: rpc.NewActivity(node, recorder),
+		FrontEnds: frontEnds, Security: secured.forCalls(), Activity: rpc.NewActivity(node, recorder),
 		Traces: measured.tracing.spans(), Diagnoses: diagnoses(node, s, measured),
 	})
 	if err != nil {
 		return nil, err
 	}
 	node.SetRemoteReadIndex(api.RemoteReadIndex)
-	door, err := openBoskos(l.boskos, api, registerer, logger.Named("boskos"))
+	door, err := openBoskos(secured.listener(l.boskos), api, registerer, logger.Named("boskos"))
 	if err != nil {
 		return nil, err
 	}
 	r := &runningNode{
-		node: node, api: api, boskos: door, url: "http://" + l.api.Addr().String(), served: make(chan error, 1),
-		forget: remember(recorder),
+		node: node, api: api, boskos: door, url: secured.url(l.api), served: make(chan error, 1),
+		forget: remember(recorder), security: secured, unfollow: secured.follow(),
 	}
-	go func() { r.served <- api.Serve(l.api) }()
+	if l.boskos != nil {
+		door.url = secured.url(l.boskos)
+	}
+	go func() { r.served <- api.Serve(secured.listener(l.api)) }()
 	return r, nil
 }
 
@@ -144,6 +154,7 @@ func (r *runningNode) wait(ctx context.Context) error {
 func (r *runningNode) stop(ctx context.Context) error {
 	r.api.Drain()
 	r.forget()
+	r.unfollow()
 	err := r.boskos.close(ctx)
 	err = errors.Join(err, r.node.Shutdown(ctx))
 	err = errors.Join(err, r.api.Shutdown(ctx))

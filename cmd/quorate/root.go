@@ -61,6 +61,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	flags.DurationVar(&c.timeout, "timeout", defaultTimeout, "give up after this time")
 	flags.StringVarP(&c.output, "output", "o", outputTable, "what to print: "+strings.Join(outputFormats, ", "))
 	flags.BoolVar(&c.stale, "stale", false, "take the answer of any node at once, even if it is a little old")
+	c.tls.addFlags(flags)
 	complete(root, "output", outputFormats...)
 
 	addGroup(root, "configuration", "Configuration:",
@@ -75,7 +76,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 		newLeaseCmd(c), newRenewCmd(c), newLeasesCmd(c), newItemsCmd(c), newQueueCmd(c), newWatchCmd(c),
 	)
 	addGroup(root, "usage", "Limits and use:", newTreesCmd(c), newUsageCmd(c), newPrincipalsCmd(c), newActivityCmd(c))
-	addGroup(root, "cluster", "Servers:", newServerCmd(), newDevCmd(), newDemoCmd(), newStatusCmd(c), newClusterCmd(c), newDebugCmd(c), newBenchCmd(c))
+	addGroup(root, "cluster", "Servers:", newServerCmd(), newDevCmd(), newDemoCmd(), newStatusCmd(c), newClusterCmd(c), newDebugCmd(c), newBenchCmd(c), newTLSCmd(c))
 	root.AddCommand(newVersionCmd(c), newExitCodesTopic())
 	return root
 }

@@ -50,6 +50,9 @@ func checkServer(s settings, out io.Writer) error {
 	if err := s.config(nil).WithDefaults().Validate(); err != nil {
 		return usagef("%s", oneLine(err))
 	}
+	if _, err := openSecurity(s, hclog.NewNullLogger()); err != nil {
+		return usagef("%s", oneLine(err))
+	}
 	_, err := fmt.Fprintf(out, "The settings of %s are good.\n", s.ID)
 	return err
 }
@@ -87,7 +90,7 @@ func runServer(ctx context.Context, load func() (settings, error), s settings, r
 		return err
 	}
 	logger.Info("serving", "api", running.url, "boskos", running.boskos.url, "data", s.DataDir, "version", version)
-	reload := reloading{load: load, now: s, log: logger, steps: []reloadStep{logLevel(logger)}}
+	reload := reloading{load: load, now: s, log: logger, steps: append(running.security.steps(), logLevel(logger))}
 	following, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	go reload.follow(following)

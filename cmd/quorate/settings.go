@@ -33,6 +33,12 @@ type settings struct {
 	AdvertiseGossip string        `koanf:"advertise-gossip-addr" yaml:"advertise-gossip-addr" help:"address at which other nodes reach the gossip, if another"`
 	BootstrapExpect int           `koanf:"bootstrap-expect" yaml:"bootstrap-expect" default:"1" group:"The cluster" help:"how many nodes form the new cluster together: 1, 3, 5 or 7; 0 waits to be added to one"`
 	Join            []string      `koanf:"join" yaml:"join" help:"gossip addresses of nodes of the cluster; this node's own may be among them"`
+	TLSCA           string        `koanf:"tls-ca" yaml:"tls-ca" group:"Encryption" help:"file with the certificates of the cluster's authority; it, tls-cert and tls-key encrypt everything but gossip"`
+	TLSCert         string        `koanf:"tls-cert" yaml:"tls-cert" help:"file with this node's certificate; a renewed one is taken at once, also without SIGHUP"`
+	TLSKey          string        `koanf:"tls-key" yaml:"tls-key" help:"file with the key of this node's certificate, which not everybody may read"`
+	TLSClientAuth   string        `koanf:"tls-client-auth" yaml:"tls-client-auth" default:"none" help:"what callers of the API must show: none, request (a certificate of the authority, if any) or require"`
+	GossipKeysFile  string        `koanf:"gossip-keys-file" yaml:"gossip-keys-file" help:"file with the keys of gossip, one a line, the first one encrypts; SIGHUP reads it again"`
+	Insecure        bool          `koanf:"insecure" yaml:"insecure" help:"serve other machines in plain text, where the network keeps strangers out"`
 	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"how many new log entries make a snapshot worth while"`
 	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to look whether a snapshot is worth while"`
 	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail" default:"16384" help:"how many log entries stay after a snapshot, for nodes that are a little behind"`
@@ -82,7 +88,8 @@ func (s settings) check() error {
 		faults = append(faults, fmt.Errorf("log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
 	}
 	faults = append(faults, s.checkTracing())
-	return errors.Join(append(faults, s.checkAddresses()...)...)
+	faults = append(faults, s.checkAddresses()...)
+	return errors.Join(append(faults, s.checkSecurity()...)...)
 }
 
 func (s settings) checkAddresses() (faults []error) {

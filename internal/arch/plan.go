@@ -21,13 +21,14 @@ var plan = map[string]string{
 	"fsm":      "quota gen",
 	"cluster":  "fsm quota",
 	"activity": "cluster quota",
-	"rpc":      "activity cluster quota gen",
+	"pki":      "",
+	"rpc":      "activity cluster quota gen pki",
 	"client":   "gen",
 	"manifest": "gen",
 	"compat":   "gen",
 	"chaos":    "client gen quota",
 	"examples": "",
-	"cmd":      "rpc activity cluster fsm quota gen client manifest compat web examples",
+	"cmd":      "rpc activity cluster fsm quota gen pki client manifest compat web examples",
 }
 
 // workshop is the room of tests about the code itself. It ships nowhere, so it may look at everything, and nobody may

@@ -1,0 +1,87 @@
+package client
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"connectrpc.com/connect"
+)
+
+// tlsError is a server that this client and its certificates do not get on with. Another attempt meets the same.
+type tlsError struct {
+	advice string
+	cause  error
+}
+
+// Error says what is wrong and what to do.
+func (e *tlsError) Error() string {
+	if e.cause == nil {
+		return e.advice
+	}
+	return e.advice + ": " + e.cause.Error()
+}
+
+// Unwrap is the failure as the network has it.
+func (e *tlsError) Unwrap() error { return e.cause }
+
+// misheard is the failure of an exchange, said so that a person knows what to do if certificates are the matter.
+func misheard(server *url.URL, response *http.Response, err error) error {
+	if err != nil {
+		if advice := adviceOn(err); advice != "" {
+			if sent := (*url.Error)(nil); errors.As(err, &sent) {
+				err = sent.Err // the server is named elsewhere
+			}
+			return connect.NewError(connect.CodeUnavailable, &tlsError{advice, err})
+		}
+		return err
+	}
+	if server.Scheme != "http" || response.StatusCode != http.StatusBadRequest || response.ProtoMajor != 1 || response.ProtoMinor != 0 {
+		return nil
+	}
+	// In such words Go's servers answer whoever speaks plain text to TLS.
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1024))
+	if err != nil || !bytes.Contains(answer, []byte("HTTP request to an HTTPS server")) {
+		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(answer), response.Body))
+		return nil //nolint:nilerr // whoever reads the answer meets the error again
+	}
+	_ = response.Body.Close() // all of it was read
+	return connect.NewError(connect.CodeUnavailable, &tlsError{"the server speaks TLS: use https://" + server.Host, nil})
+}
+
+// alerts are what servers say to clients whose certificates they do not like, in the words of crypto/tls, and what to do.
+var alerts = map[string]string{
+	"tls: bad certificate":               "the server does not take this client's certificate",
+	"tls: unsupported certificate":       "the server does not take this client's certificate",
+	"tls: unknown certificate":           "the server does not take this client's certificate",
+	"tls: expired certificate":           "the server does not take this client's certificate: it has expired, renew it",
+	"tls: unknown certificate authority": "the server does not know the authority of this client's certificate",
+	"tls: certificate required":          "the server wants a certificate of the client: give it one with its key (WithTLS, --tls-cert, --tls-key)",
+}
+
+// adviceOn says what to do about a failure of TLS; empty for every other failure.
+func adviceOn(err error) string {
+	unknown, invalid, host := (x509.UnknownAuthorityError{}), (x509.CertificateInvalidError{}), (x509.HostnameError{})
+	alert, record := (*net.OpError)(nil), (tls.RecordHeaderError{})
+	switch {
+	case errors.As(err, &unknown):
+		return "the server's certificate is of an authority that is not trusted here: name the authority of the cluster (WithTLS, --tls-ca)"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the server's certificate is not valid at this time: renew it, or look at the clocks"
+	case errors.As(err, &host):
+		return "the server's certificate is for other hosts: call it by one of them, or say which name to expect (--tls-server-name)"
+	case errors.As(err, &alert) && alert.Op == "remote error" && alerts[alert.Err.Error()] != "":
+		return alerts[alert.Err.Error()]
+	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "the server speaks plain text: use http://"
+	case errors.As(err, &invalid):
+		return "the server's certificate is not good"
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package gossip
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Keyring are the keys of gossip; they may change while it runs. It is safe for concurrent use.
+type Keyring struct {
+	ring *memberlist.Keyring
+	mu   sync.Mutex // of Set
+}
+
+// NewKeyring takes keys of 16, 24 or 32 bytes, at least one. The first one encrypts, all of them decrypt.
+func NewKeyring(keys [][]byte) (*Keyring, error) {
+	if len(keys) == 0 {
+		return nil, errors.New("gossip is to be encrypted without a key")
+	}
+	ring, err := memberlist.NewKeyring(keys, keys[0])
+	if err != nil {
+		return nil, fmt.Errorf("the keys of gossip: %w", err)
+	}
+	return &Keyring{ring: ring}, nil
+}
+
+// Set makes these the keys from now on; with an error nothing has changed.
+func (k *Keyring) Set(keys [][]byte) error {
+	if _, err := NewKeyring(keys); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var faults []error
+	for _, key := range keys {
+		faults = append(faults, k.ring.AddKey(key))
+	}
+	// What is used moves to the front, so those that must go come last: the ring shares its list with those who decrypt,
+	// and only the last one can be removed without moving the others below their eyes.
+	for _, key := range slices.Backward(keys) {
+		faults = append(faults, k.ring.UseKey(key))
+	}
+	for _, key := range slices.Backward(slices.Clone(k.ring.GetKeys())) {
+		if !slices.ContainsFunc(keys, func(kept []byte) bool { return bytes.Equal(kept, key) }) {
+			faults = append(faults, k.ring.RemoveKey(key))
+		}
+	}
+	return errors.Join(faults...)
+}

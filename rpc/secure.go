@@ -1,0 +1,41 @@
+package rpc
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+)
+
+// Security is how the nodes know each other. The zero value is plain text, where everybody may be a node.
+type Security struct {
+	// Dial is for calls to other nodes, and verifies that they are.
+	Dial *tls.Config
+	// NodeOf tells which node made a connection, and is an error if none did.
+	NodeOf func(*tls.ConnectionState) (id string, err error)
+}
+
+// at is the URL of another node.
+func (s Security) at(address string) string {
+	if s.Dial == nil {
+		return "http://" + address
+	}
+	return "https://" + address
+}
+
+// nodesOnly answers nobody but the nodes of the cluster.
+func (s Security) nodesOnly(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
+	if s.NodeOf == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := s.NodeOf(r.TLS); err != nil {
+			refuse(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is for nodes: %w", peerv1connect.PeerServiceName, err)))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
