@@ -21,11 +21,12 @@ type party struct {
 	wire  *wire
 	log   journal
 	nodes map[int]*gossip.Gossip
+	keys  map[int]*gossip.Keyring // of those that encrypt
 }
 
 func newParty(t *testing.T) *party {
 	t.Helper()
-	p := &party{t: t, wire: newWire(), nodes: map[int]*gossip.Gossip{}}
+	p := &party{t: t, wire: newWire(), nodes: map[int]*gossip.Gossip{}, keys: map[int]*gossip.Keyring{}}
 	t.Cleanup(func() {
 		for n := range p.nodes {
 			p.crash(n)
@@ -46,7 +47,7 @@ func self(n int) cluster.Peer {
 func (p *party) come(n int, clusterName string, join ...int) *gossip.Gossip {
 	p.t.Helper()
 	c := gossip.Config{
-		ID: name(n), Cluster: clusterName, Bind: gossipAddress(n), Transport: p.wire.plug(n),
+		ID: name(n), Cluster: clusterName, Bind: gossipAddress(n), Transport: p.wire.plug(n), Keys: p.keys[n],
 		Logger: hclog.New(&hclog.LoggerOptions{Output: &p.log, Level: hclog.Warn}),
 	}
 	for _, j := range join {

@@ -28,6 +28,9 @@ func NewKeyring(keys [][]byte) (*Keyring, error) {
 	return &Keyring{ring: ring}, nil
 }
 
+// Keys are those in use, the one that encrypts first.
+func (k *Keyring) Keys() [][]byte { return slices.Clone(k.ring.GetKeys()) }
+
 // Set makes these the keys from now on; with an error nothing has changed.
 func (k *Keyring) Set(keys [][]byte) error {
 	if _, err := NewKeyring(keys); err != nil {
@@ -44,7 +47,7 @@ func (k *Keyring) Set(keys [][]byte) error {
 	for _, key := range slices.Backward(keys) {
 		faults = append(faults, k.ring.UseKey(key))
 	}
-	for _, key := range slices.Backward(slices.Clone(k.ring.GetKeys())) {
+	for _, key := range slices.Backward(k.Keys()) {
 		if !slices.ContainsFunc(keys, func(kept []byte) bool { return bytes.Equal(kept, key) }) {
 			faults = append(faults, k.ring.RemoveKey(key))
 		}
