@@ -1,0 +1,77 @@
+package client_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// tlsServer is a playground that speaks TLS, and the configuration with which a client trusts it.
+func tlsServer(t *testing.T, auth tls.ClientAuthType) (*httptest.Server, *tls.Config) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle(quoratev1connect.NewAllocationServiceHandler(newPlayground()))
+	server := httptest.NewUnstartedServer(mux)
+	server.TLS = &tls.Config{ClientAuth: auth, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	trusted := x509.NewCertPool()
+	trusted.AddCert(server.Certificate())
+	return server, &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	server, trusting := tlsServer(t, tls.NoClientCert)
+	strict, trustingStrict := tlsServer(t, tls.RequireAnyClientCert)
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	host := func(s *httptest.Server) string { return s.Listener.Addr().String() }
+	elsewhere := trusting.Clone()
+	elsewhere.ServerName = "elsewhere.test"
+	late := trusting.Clone()
+	late.Time = func() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
+	for name, tc := range map[string]struct {
+		servers []string
+		tls     *tls.Config
+		says    string
+	}{
+		"an address without a scheme":  {[]string{host(server)}, trusting, ""},
+		"the second server gets on":    {[]string{host(strict), "https://" + host(server)}, trusting, ""},
+		"plain text to TLS":            {[]string{"http://" + host(server)}, nil, "the server speaks TLS: use https://" + host(server)},
+		"TLS to plain text":            {[]string{"https://" + host(plain)}, trusting, "the server speaks plain text: use http://"},
+		"an authority that is unknown": {[]string{"https://" + host(server)}, nil, "is not trusted here: name the authority"},
+		"another host":                 {[]string{host(server)}, elsewhere, "is for other hosts"},
+		"expired":                      {[]string{host(server)}, late, "is not valid at this time"},
+		"no certificate to show":       {[]string{host(strict)}, trustingStrict, "wants a certificate of the client"},
+	} {
+		options := []client.Option{client.WithPatience(time.Minute)}
+		if tc.tls != nil {
+			options = append(options, client.WithTLS(tc.tls))
+		}
+		c, err := client.New(tc.servers, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
+		if tc.says == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), tc.says) || connect.CodeOf(err) != connect.CodeUnavailable || client.MayBeDone(err) {
+			t.Errorf("%s: got %v (may be done: %v), want an error with %q", name, err, client.MayBeDone(err), tc.says)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package main_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/pki"
+)
+
+// makeCerts runs "tls init" for the nodes of trio.
+func makeCerts(t *testing.T) pki.Folder {
+	t.Helper()
+	certs := pki.Folder(filepath.Join(t.TempDir(), "certs"))
+	if end := run(t, "tls", "init", string(certs), "--nodes", "n1,n2,n3"); end.code != 0 {
+		t.Fatalf("%+v", end)
+	}
+	return certs
+}
+
+// encrypted makes servers prove who they are, and want the same of their callers.
+func (f *serverFlags) encrypted(certs pki.Folder) {
+	f.more = append(append([]string{}, f.more...), "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(f.id), "--tls-key", certs.Key(f.id),
+		"--tls-client-auth", "require", "--gossip-keys-file", certs.GossipKeys())
+}
+
+// shown are the flags of a command that shows a certificate.
+func shown(certs pki.Folder, server, name string) []string {
+	return []string{"--server", server, "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(name), "--tls-key", certs.Key(name)}
+}
+
+func tlsConfig(t *testing.T, files pki.Files) *tls.Config {
+	t.Helper()
+	config, err := pki.ClientConfig(files, "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// serial is that of the certificate that an address shows; empty if it shows none.
+func serial(t *testing.T, address string, files pki.Files) string {
+	t.Helper()
+	c, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", address, tlsConfig(t, files))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = c.Close() }()
+	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
+
+// TestThreeEncryptedServers: everything is encrypted, strangers stay outside, and certificates are renewed under calls.
+func TestThreeEncryptedServers(t *testing.T) {
+	t.Parallel()
+	certs, foreign := makeCerts(t), makeCerts(t)
+	flags := trio(t)
+	servers := map[string]*process{}
+	var urls []string
+	for i := range flags {
+		flags[i].encrypted(certs)
+		servers[flags[i].id] = start(t, flags[i].args()...)
+		urls = append(urls, "https://"+flags[i].http)
+	}
+	all := strings.Join(urls, ",")
+	await(t, "three members do not answer", func() bool {
+		end := run(t, append([]string{"status"}, shown(certs, all, "client")...)...)
+		return end.code == 0 && strings.Count(end.stdout, " yes ") == 3 && !strings.Contains(end.stdout, "does not answer") && !strings.Contains(end.stdout, "none")
+	})
+	if end := run(t, append([]string{"apply", "-f", "../../examples/cern.yaml"}, shown(certs, all, "client")...)...); end.code != 0 {
+		t.Fatalf("%+v", end)
+	}
+	strangersStayOutside(t, flags[0], servers["n1"], certs, foreign)
+	calls := keepCalling(t, urls, certs)
+	for _, f := range flags {
+		renew(t, f, servers[f.id], certs)
+	}
+	calls()
+	servers["n1"].stop(t)
+}
+
+func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, foreign pki.Folder) {
+	t.Helper()
+	url := "https://" + f.http
+	for name, tc := range map[string]struct {
+		args []string
+		says string
+	}{
+		"plain text":           {[]string{"--server", "http://" + f.http}, "the server speaks TLS: use https://"},
+		"no certificate":       {[]string{"--server", url, "--tls-ca", certs.CA()}, "wants a certificate of the client"},
+		"a foreign authority":  {shown(foreign, url, "client"), "is not trusted here"},
+		"a foreign client":     {[]string{"--server", url, "--tls-ca", certs.CA(), "--tls-cert", foreign.Cert("client"), "--tls-key", foreign.Key("client")}, "certificate"},
+		"a key without a cert": {[]string{"--server", url, "--tls-key", certs.Key("client")}, "belong together"},
+	} {
+		if end := run(t, append([]string{"status"}, tc.args...)...); end.code == 0 || !strings.Contains(end.stderr, tc.says) {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
+	// A client may not speak raft, nor may anybody in plain text.
+	for name, dial := range map[string]func() (net.Conn, error){
+		"a client": func() (net.Conn, error) { return tls.Dial("tcp", f.raft, tlsConfig(t, certs.Files("client"))) },
+		"plain text": func() (net.Conn, error) {
+			c, err := net.Dial("tcp", f.raft)
+			if err != nil {
+				return nil, err
+			}
+			_, err = c.Write(make([]byte, 64))
+			return c, err
+		},
+	} {
+		c, err := dial()
+		if err != nil {
+			continue // it was turned away already
+		}
+		_ = c.SetReadDeadline(time.Now().Add(patience))
+		_, err = io.ReadAll(c)
+		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+			t.Errorf("raft lets %s in", name)
+		}
+		_ = c.Close()
+	}
+	await(t, "nothing was said of strangers", func() bool { return strings.Contains(server.stderr.String(), "turned away who is no node") })
+}
+
+// keepCalling allocates until it is told to stop, and then no call may have failed.
+func keepCalling(t *testing.T, urls []string, certs pki.Folder) (stop func()) {
+	t.Helper()
+	c, err := client.New(urls, client.WithTLS(tlsConfig(t, certs.Files("client"))), client.WithPatience(2*patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended atomic.Bool
+	var calling sync.WaitGroup
+	calling.Go(func() {
+		for i := 0; !ended.Load(); i++ {
+			r := want(fmt.Sprintf("call-%d", i), 1)
+			r.Claims[0].Tree, r.Claims[0].Node, r.TtlMs = "cern", "atlas/operations/web", 1000
+			if _, err := c.Allocations.Allocate(t.Context(), r); err != nil {
+				if _, denied := client.DecisionOf(err); !denied && t.Context().Err() == nil {
+					t.Errorf("call %d: %v", i, err)
+					return
+				}
+			}
+		}
+	})
+	t.Cleanup(func() { ended.Store(true); calling.Wait() })
+	return func() { ended.Store(true); calling.Wait() }
+}
+
+// renew replaces a server's certificate and waits until it shows the new one, at both ports.
+func renew(t *testing.T, f serverFlags, server *process, certs pki.Folder) {
+	t.Helper()
+	fresh := pki.Folder(t.TempDir())
+	if end := run(t, "tls", "node", string(certs), "--id", f.id, "--out", string(fresh)); end.code != 0 {
+		t.Fatalf("%+v", end)
+	}
+	list, err := pki.Inspect(fresh.Cert(f.id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{fresh.Cert(f.id): certs.Cert(f.id), fresh.Key(f.id): certs.Key(f.id)} {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.signal(t, syscall.SIGHUP)
+	for address, shows := range map[string]pki.Files{f.http: certs.Files("client"), f.raft: certs.Files("client")} {
+		await(t, f.id+" does not show its new certificate", func() bool { return serial(t, address, shows) == list[0].SerialNumber.String() })
+	}
+}
+
+// TestServersOfOtherMachinesAreNotServedInPlainText, unless the operator insists.
+func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	check := func(more ...string) outcome {
+		return run(t, append([]string{"server", "--check", "--id", "n1", "--data-dir", data}, more...)...)
+	}
+	for _, address := range []string{"http-addr", "raft-addr", "gossip-addr", "boskos-addr"} {
+		for _, value := range []string{"0.0.0.0:7101", ":7101", "10.0.0.1:7101", "[::]:7101", "example.org:7101"} {
+			end := check("--"+address, value)
+			if end.code != 2 || !strings.Contains(end.stderr, address+" is ") || !strings.Contains(end.stderr, "set insecure") {
+				t.Errorf("%s %s: %+v", address, value, end)
+			}
+		}
+		for _, more := range [][]string{{"--" + address, "localhost:7101"}, {"--" + address, "[::1]:7101"}, {"--" + address, "10.0.0.1:7101", "--insecure"}} {
+			if end := check(more...); end.code != 0 {
+				t.Errorf("%v: %+v", more, end)
+			}
+		}
+	}
+	certs := makeCerts(t)
+	f := serverFlags{id: "n1"}
+	f.encrypted(certs)
+	if end := check(append(f.more, "--http-addr", "10.0.0.1:7101", "--raft-addr", "10.0.0.1:7201", "--gossip-addr", "10.0.0.1:7301")...); end.code != 0 {
+		t.Errorf("with certificates and keys: %+v", end)
+	}
+	for says, more := range map[string][]string{
+		"tls-key is missing":    {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n1")},
+		"and this is node n1":   {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n2"), "--tls-key", certs.Key("n2")},
+		"allowed are none":      {"--tls-client-auth", "maybe"},
+		"line 1 is no base64":   {"--gossip-keys-file", certs.Cert("n1")},
+		"that of client client": {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("client"), "--tls-key", certs.Key("client")},
+	} {
+		if end := check(more...); end.code != 2 || !strings.Contains(end.stderr, says) {
+			t.Errorf("%v: %+v", more, end)
+		}
+	}
+}
+
+// TestCertificatesOfTheCommandLine are what they say they are.
+func TestCertificatesOfTheCommandLine(t *testing.T) {
+	t.Parallel()
+	certs := makeCerts(t)
+	if end := run(t, "tls", "init", string(certs), "--nodes", "n1"); end.code != 1 || !strings.Contains(end.stderr, "is there already") {
+		t.Errorf("%+v", end)
+	}
+	if end := run(t, "tls", "node", string(certs), "--id", "n4", "--hosts", "10.0.0.4,n4.test", "--days", "30"); end.code != 0 {
+		t.Errorf("%+v", end)
+	}
+	if end := run(t, "tls", "client", string(certs), "--name", "ops"); end.code != 0 {
+		t.Errorf("%+v", end)
+	}
+	for name, says := range map[string]string{"n4": "node n4 of cluster quorate\nhosts    n4 n4.test 10.0.0.4\n", "ops": "client ops of cluster quorate\n", "ca": "authority\n"} {
+		if end := run(t, "tls", "inspect", certs.Cert(name)); end.code != 0 || !strings.Contains(end.stdout, says) || !strings.Contains(end.stdout, "days left") {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
+	list, err := pki.Inspect(certs.Cert("ops"))
+	if err != nil || len(list[0].ExtKeyUsage) != 1 || list[0].ExtKeyUsage[0] != x509.ExtKeyUsageClientAuth {
+		t.Errorf("the client's certificate is for %v, %v", list, err)
+	}
+	if end := run(t, "tls", "gossip-key"); end.code != 0 || len(end.stdout) != 45 {
+		t.Errorf("%+v", end)
+	}
+}
