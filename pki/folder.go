@@ -17,7 +17,7 @@ const (
 // Folder is where "quorate tls" keeps an authority and what it has signed.
 type Folder string
 
-// Cert, Key and GossipKeys are the files of a holder, and of all.
+// Cert is the file of a holder's certificate.
 func (f Folder) Cert(name string) string { return filepath.Join(string(f), name+".crt") }
 
 // Key is the file of a holder's key.

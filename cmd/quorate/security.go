@@ -22,6 +22,7 @@ type security struct {
 	certificates *pki.Store
 	auth         pki.ClientAuth
 	keys         *gossip.Keyring
+	log          hclog.Logger
 }
 
 // certificates are the files of the settings.
@@ -71,7 +72,7 @@ func onLoopback(address string) bool {
 
 // openSecurity reads the files that the settings name.
 func openSecurity(s settings, logger hclog.Logger) (*security, error) {
-	sec := &security{auth: pki.ClientAuth(s.TLSClientAuth)}
+	sec := &security{auth: pki.ClientAuth(s.TLSClientAuth), log: logger}
 	if s.GossipKeysFile != "" {
 		keys, err := pki.LoadGossipKeys(s.GossipKeysFile)
 		if err != nil {
@@ -155,7 +156,11 @@ func (s *security) steps() []reloadStep {
 			if err != nil {
 				return err
 			}
-			return s.keys.Set(keys)
+			if err := s.keys.Set(keys); err != nil {
+				return err
+			}
+			s.log.Info("keys of gossip read again", "keys", len(keys))
+			return nil
 		}},
 	}
 }

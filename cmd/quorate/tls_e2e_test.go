@@ -207,11 +207,11 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 		t.Errorf("with certificates and keys: %+v", end)
 	}
 	for says, more := range map[string][]string{
-		"tls-key is missing":    {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n1")},
-		"and this is node n1":   {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n2"), "--tls-key", certs.Key("n2")},
-		"allowed are none":      {"--tls-client-auth", "maybe"},
-		"line 1 is no base64":   {"--gossip-keys-file", certs.Cert("n1")},
-		"that of client client": {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("client"), "--tls-key", certs.Key("client")},
+		"tls-key is missing":  {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n1")},
+		"and this is node n1": {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n2"), "--tls-key", certs.Key("n2")},
+		"allowed are none":    {"--tls-client-auth", "maybe"},
+		"line 1 is no base64": {"--gossip-keys-file", certs.Cert("n1")},
+		"that of client":      {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("client"), "--tls-key", certs.Key("client")},
 	} {
 		if end := check(more...); end.code != 2 || !strings.Contains(end.stderr, says) {
 			t.Errorf("%v: %+v", more, end)
