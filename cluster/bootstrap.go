@@ -100,7 +100,8 @@ func (n *Node) bootstrap() {
 		if !v.never {
 			v = n.consider()
 		}
-		n.waits.Store(&v.wait)
+		wait := v.wait
+		n.waits.Store(&wait)
 		if v.wait != "" && time.Since(reminded) >= bootstrapRemind {
 			n.log.Info("no cluster yet", "waiting", v.wait)
 			reminded = time.Now()

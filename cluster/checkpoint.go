@@ -36,7 +36,6 @@ type checkpoints struct {
 	heard map[string][]Checkpoint
 	// complained are the findings that were logged already.
 	complained map[string]bool
-	differing  int
 }
 
 func newCheckpoints() *checkpoints {
@@ -205,10 +204,14 @@ func (n *Node) Comparison() []Compared {
 	return list
 }
 
-// Differing is how many members this node has found to hold another state than a majority, itself among them, or that
-// disagree without one.
+// Differing is how many members were found, at the last checkpoint that each of them answered for, to hold another state than a
+// majority, this node among them, or to disagree without one. A member that stopped counts until its data was replaced.
 func (n *Node) Differing() int {
-	n.checkpoints.mu.Lock()
-	defer n.checkpoints.mu.Unlock()
-	return n.checkpoints.differing
+	count := 0
+	for _, m := range n.Comparison() {
+		if m.Finding == Differs || m.Finding == Disputed {
+			count++
+		}
+	}
+	return count
 }

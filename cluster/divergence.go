@@ -65,24 +65,18 @@ func (n *Node) judge(index uint64) ballot {
 // compare looks at every checkpoint that this node has summed up. If a majority of the voters holds another state than this
 // node, this node stops for good; what it finds about others it only says, because they find it themselves.
 func (n *Node) compare() {
-	differing := 0
-	for i, own := range n.checkpoints.of(n.config.ID) {
+	for _, own := range n.checkpoints.of(n.config.ID) {
 		b := n.judge(own.Index)
 		wrong := b.wrong()
-		if i == 0 {
-			differing = len(wrong)
-		}
 		if len(wrong) == 0 {
 			continue
 		}
 		if slices.Contains(wrong, n.config.ID) && !b.disputed {
-			n.checkpoints.found(len(wrong))
 			n.quarantine(n.diverged(b))
 			return
 		}
 		n.complain(b, wrong)
 	}
-	n.checkpoints.found(differing)
 }
 
 // wrong are the members, by id, that differ from the majority; all that were heard if there is none.
@@ -94,12 +88,6 @@ func (b ballot) wrong() []string {
 		}
 	}
 	return wrong
-}
-
-func (c *checkpoints) found(differing int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.differing = differing
 }
 
 // complain logs a finding about others, once.
