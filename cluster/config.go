@@ -48,6 +48,11 @@ type Config struct {
 	// CheckpointEvery is how often the leader has the members compare their states, if anything was applied since; at least
 	// a second. 0 leaves it to Checkpoint.
 	CheckpointEvery time.Duration
+	// DiskSlow is how long a write to the log may take on average before the node warns of its disk; 0 for never.
+	DiskSlow time.Duration
+	// DiskReserve is how many bytes must be left for the data folder. With less the node warns, and as leader refuses what
+	// makes the ledger grow. 0 for no reserve.
+	DiskReserve int64
 	// Bounds are the declared bounds of the ledger, the same on all nodes. Default quota.DefaultBounds.
 	Bounds quota.Bounds
 	// Version is this software's version, as peers and operators see it; at most 40 bytes. Default "dev".
@@ -115,6 +120,9 @@ func (c Config) Validate() error {
 	}
 	if len(c.Version) > maxVersionBytes {
 		faults = append(faults, fmt.Errorf("the Version has %d bytes: allowed are at most %d", len(c.Version), maxVersionBytes))
+	}
+	if c.DiskSlow < 0 || c.DiskReserve < 0 {
+		faults = append(faults, fmt.Errorf("DiskSlow is %v and DiskReserve %d: neither may be negative; 0 is for none", c.DiskSlow, c.DiskReserve))
 	}
 	if c.SnapshotInterval < time.Millisecond {
 		faults = append(faults, fmt.Errorf("SnapshotInterval is %v: allowed is 1ms or more", c.SnapshotInterval))

@@ -85,6 +85,7 @@ func assemble(c cluster.Config, store *boltstore.Store) (cluster.Parts, error) {
 			ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger,
 		}),
 		Close: store.Close,
+		Space: space(c.DataDir),
 	}, nil
 }
 
