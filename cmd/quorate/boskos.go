@@ -56,9 +56,10 @@ func openBoskos(
 	}
 	door.url = "http://" + listener.Addr().String()
 	door.server = &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
+	api.Bound(door.server)
 	go func() {
 		defer close(door.ended)
 		if err := door.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
