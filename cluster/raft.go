@@ -64,6 +64,7 @@ func (n *Node) raftConfig() *raft.Config {
 	c.HeartbeatTimeout = n.config.scaled(heartbeatTimeout)
 	c.ElectionTimeout = n.config.scaled(electionTimeout)
 	c.LeaderLeaseTimeout = n.config.scaled(leaderLeaseTimeout)
+	c.CommitTimeout = n.config.CommitNotice
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
 	c.SnapshotThreshold = n.config.SnapshotThreshold

@@ -61,6 +61,8 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	flags.DurationVar(&c.timeout, "timeout", defaultTimeout, "give up after this time")
 	flags.StringVarP(&c.output, "output", "o", outputTable, "what to print: "+strings.Join(outputFormats, ", "))
 	flags.BoolVar(&c.stale, "stale", false, "take the answer of any node at once, even if it is a little old")
+	flags.Uint64Var(&c.minIndex, "min-index", 0,
+		"take the answer of any node as soon as it has applied this log index, such as that of an own write")
 	complete(root, "output", outputFormats...)
 
 	addGroup(root, "configuration", "Configuration:",
