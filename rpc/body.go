@@ -39,6 +39,16 @@ func (s *Server) limitBody(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		// A body of unknown length may become as large as any.
+		size := min(r.ContentLength, MaxBody)
+		if size < 0 {
+			size = MaxBody
+		}
+		if err := s.gates.bodies.take(size); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		defer s.gates.bodies.inside.Add(-size)
 		body, err := readBody(w, r)
 		if err != nil {
 			s.fail(w, r, err)
@@ -79,7 +89,9 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // envelope is the length of what gRPC puts before a message: a flag and the message's length.
 const envelope = 5
 
-func isGRPC(r *http.Request) bool { return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") }
+func isGRPC(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
+}
 
 // claimsTooMuch tells whether a gRPC envelope announces more than may follow.
 func claimsTooMuch(body []byte) bool {

@@ -49,6 +49,8 @@ func (l Limits) WithDefaults() Limits {
 const (
 	// maxHeader bounds the headers of a request, with its address, in bytes.
 	maxHeader = 64 << 10
+	// maxBodies bounds the bodies of all calls that are under way, in bytes.
+	maxBodies = 512 << 20
 	// headerPatience is how long a caller may take to send them.
 	headerPatience = 10 * time.Second
 	// idlePatience is how long a connection may be silent between two calls.
@@ -68,11 +70,14 @@ type gate struct {
 }
 
 // enter is nil if there is room; then leave must follow.
-func (g *gate) enter() error {
-	if g.inside.Add(1) <= g.most {
+func (g *gate) enter() error { return g.take(1) }
+
+// take is enter for what counts for more than one.
+func (g *gate) take(n int64) error {
+	if g.inside.Add(n) <= g.most {
 		return nil
 	}
-	g.inside.Add(-1)
+	g.inside.Add(-n)
 	return g.overloaded()
 }
 
@@ -89,7 +94,7 @@ func (g *gate) overloaded() error {
 }
 
 // gates are those of a server.
-type gates struct{ calls, streams, connections *gate }
+type gates struct{ calls, streams, connections, bodies *gate }
 
 func newGates(l Limits, registerer prometheus.Registerer) (gates, error) {
 	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -101,6 +106,7 @@ func newGates(l Limits, registerer prometheus.Registerer) (gates, error) {
 	g := gates{
 		calls:       &gate{what: "calls under way", setting: "max-calls", most: int64(l.Calls), shed: shed.WithLabelValues("calls")},
 		streams:     &gate{what: "streams and waiting requests", setting: "max-streams", most: int64(l.Streams), shed: shed.WithLabelValues("streams")},
+		bodies:      &gate{what: "bytes of requests", setting: "all bodies together", most: maxBodies, shed: shed.WithLabelValues("bodies")},
 		connections: &gate{what: "connections", setting: "max-connections", most: int64(l.Connections), shed: shed.WithLabelValues("connections")},
 	}
 	for _, c := range []prometheus.Collector{

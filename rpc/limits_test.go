@@ -197,6 +197,27 @@ func TestTheEdgeOfABody(t *testing.T) {
 	}
 }
 
+// TestTooManyBytes: bodies count together, and those of calls that have ended do not.
+func TestTooManyBytes(t *testing.T) {
+	d := one(t)
+	allocate := func() error {
+		_, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1))
+		return err
+	}
+	if err := allocate(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nobody sends anything", func() bool { return d.gates.bodies.inside.Load() == 0 })
+	if err := d.gates.bodies.take(maxBodies); err != nil {
+		t.Fatal(err)
+	}
+	wantOverloaded(t, allocate(), "all bodies together")
+	d.gates.bodies.inside.Add(-maxBodies)
+	if err := allocate(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAStalledReaderIsCutOff: a caller over TCP that receives nothing any more holds up nobody, loses its stream, and finds in
 // what it did receive where to go on.
 func TestAStalledReaderIsCutOff(t *testing.T) {
