@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,17 +98,12 @@ func (n *Node) diskWarning(d Disk) string {
 // ends them may, as long as anything can be written (docs/adr/0044).
 func (n *Node) hasRoom(commands []quota.Command) *Error {
 	d := n.Disk()
-	if !d.Low {
+	if !d.Low || !slices.ContainsFunc(commands, grows) {
 		return nil
 	}
-	for _, c := range commands {
-		if grows(c) {
-			return failure(DiskFull, true, nil, "the disk of leader %s is nearly full (%d MiB left, the reserve is %d MiB): it takes releases and "+
-				"renewals and nothing that makes the ledger grow; make room, or stop it so that another node leads",
-				n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte)
-		}
-	}
-	return nil
+	return failure(DiskFull, true, nil, "the disk of leader %s is nearly full (%d MiB left, the reserve is %d MiB): it takes releases and "+
+		"renewals and nothing that makes the ledger grow; make room, or stop it so that another node leads",
+		n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte)
 }
 
 // grows tells whether a command may add something to the ledger that stays.
