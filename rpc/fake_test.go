@@ -238,7 +238,6 @@ func openWith(t *testing.T, c *fakeCluster, id string, limits Limits) *door {
 	server, err := New(Config{
 		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
-		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry,
 		Limits: limits,
 	})
 	if err != nil {

@@ -87,8 +87,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(), traces: spans,
-		failures: &failures{log: c.Logger, now: time.Now},
-		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(), limits: limits, gates: gates,
+		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates,
 	}
 	s.peers = peers{self: s.id, transport: s.transport}
 	streams, endStreams := context.WithCancel(context.Background())

@@ -148,7 +148,6 @@ func (s settings) config(logger hclog.Logger) cluster.Config {
 		HTTPAdvertise: advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join, Version: version, Logger: logger,
 		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
 		RaiseLevelAfter: s.RaiseLevelAfter, CheckpointEvery: s.CheckpointEvery,
-		DiskSlow: s.DiskSlow, DiskReserve: int64(s.DiskReserve) << 20,
 		CommitNotice: s.CommitNotice, DiskSlow: s.DiskSlow, DiskReserve: int64(s.DiskReserve) << 20,
 	}
 }
