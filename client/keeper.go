@@ -173,6 +173,9 @@ func (k *keeper) tryAgain(batch []*Lease, fault error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	pause := min(longestPause, firstPause<<min(k.faults, 10))
+	if asked, found := RetryAfter(fault); found {
+		pause = max(pause, asked)
+	}
 	k.faults++
 	now := time.Now()
 	for _, l := range batch {

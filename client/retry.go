@@ -58,10 +58,11 @@ func (r *retrier) call(
 	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
 ) (connect.AnyResponse, error) {
 	var failure error // what the attempts met, until one is answered
-	attempts, misheard := 0, 0
+	attempts, misheard, between := 0, 0, pauses()
 	response, err := backoff.Retry(ctx, func() (connect.AnyResponse, error) {
 		attempts++
 		response, err := r.attempt(ctx, next, request)
+		between.last = err
 		if err != nil && !mayPass(err) {
 			failure = nil
 			return nil, backoff.Permanent(err)
@@ -77,7 +78,7 @@ func (r *retrier) call(
 			return nil, backoff.Permanent(err) // no server gets on with our certificates
 		}
 		return nil, err
-	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
+	}, backoff.WithBackOff(between), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
 		r.settings.notice(err)
 	}))
 	switch {
@@ -152,10 +153,10 @@ func mayPass(err error) bool {
 	}
 }
 
-func pauses() backoff.BackOff {
+func pauses() *hinted {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = firstPause, longestPause
-	return b
+	return &hinted{BackOff: b}
 }
 
 // WrapStreamingClient leaves streams alone.

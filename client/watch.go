@@ -48,6 +48,7 @@ func (w *watch) follow(ctx context.Context) error {
 		if w.heard.After(heard) {
 			pause = pauses()
 		}
+		pause.last = err
 		if err := rest(ctx, pause.NextBackOff()); err != nil {
 			return context.Cause(ctx)
 		}

@@ -35,6 +35,10 @@ type Config struct {
 	Join []string
 	// TimeoutScale multiplies raft's timeouts (2 s heartbeat and election, 1 s leader lease): 1 to 10, default 1.
 	TimeoutScale int
+	// CommitNotice is after what time, up to its double, followers learn that an entry is committed if no other follows it:
+	// 1 ms to 1 s, default 10 ms. A read on a follower that wants what was just written waits so long, and an idle leader
+	// sends each follower a message so often (docs/adr/0045).
+	CommitNotice time.Duration
 	// SnapshotThreshold is how many new entries make a snapshot worth while; default 16384.
 	SnapshotThreshold uint64
 	// SnapshotInterval is how often that is looked at; default 60 s.
@@ -48,6 +52,11 @@ type Config struct {
 	// CheckpointEvery is how often the leader has the members compare their states, if anything was applied since; at least
 	// a second. 0 leaves it to Checkpoint.
 	CheckpointEvery time.Duration
+	// DiskSlow is how long a write to the log may take on average before the node warns of its disk; 0 for never.
+	DiskSlow time.Duration
+	// DiskReserve is how many bytes must be left for the data folder. With less the node warns, and as leader refuses what
+	// makes the ledger grow. 0 for no reserve.
+	DiskReserve int64
 	// Bounds are the declared bounds of the ledger, the same on all nodes. Default quota.DefaultBounds.
 	Bounds quota.Bounds
 	// Version is this software's version, as peers and operators see it; at most 40 bytes. Default "dev".
@@ -68,6 +77,7 @@ const (
 	maxVersionBytes  = 40
 	defaultCluster   = "quorate"
 	defaultVersion   = "dev"
+	defaultNotice    = 10 * time.Millisecond
 	defaultThreshold = 16384
 	defaultTrailing  = 16384
 	defaultInterval  = time.Minute
@@ -79,6 +89,7 @@ func (c Config) WithDefaults() Config {
 	fill(&c.RaftAdvertise, c.RaftAddr)
 	fill(&c.GossipAdvertise, c.GossipAddr)
 	fill(&c.TimeoutScale, 1)
+	fill(&c.CommitNotice, defaultNotice)
 	fill(&c.SnapshotThreshold, defaultThreshold)
 	fill(&c.SnapshotInterval, defaultInterval)
 	fill(&c.TrailingLogs, defaultTrailing)
@@ -115,6 +126,12 @@ func (c Config) Validate() error {
 	}
 	if len(c.Version) > maxVersionBytes {
 		faults = append(faults, fmt.Errorf("the Version has %d bytes: allowed are at most %d", len(c.Version), maxVersionBytes))
+	}
+	if c.DiskSlow < 0 || c.DiskReserve < 0 {
+		faults = append(faults, fmt.Errorf("DiskSlow is %v and DiskReserve %d: neither may be negative; 0 is for none", c.DiskSlow, c.DiskReserve))
+	}
+	if c.CommitNotice < time.Millisecond || c.CommitNotice > time.Second {
+		faults = append(faults, fmt.Errorf("CommitNotice is %v: allowed are 1ms to 1s", c.CommitNotice))
 	}
 	if c.SnapshotInterval < time.Millisecond {
 		faults = append(faults, fmt.Errorf("SnapshotInterval is %v: allowed is 1ms or more", c.SnapshotInterval))

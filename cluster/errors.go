@@ -32,13 +32,15 @@ const (
 	NotUpgraded
 	// Forgotten: the facts behind a position are not remembered here any more.
 	Forgotten
+	// DiskFull: the leader's disk has no room for what makes the ledger grow.
+	DiskFull
 )
 
 // String is the reason's stable code.
 func (r Reason) String() string {
 	names := [...]string{
 		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED", "DEADLINE", "TOO_LARGE",
-		"NOT_UPGRADED", "FORGOTTEN",
+		"NOT_UPGRADED", "FORGOTTEN", "DISK_FULL",
 	}
 	if int(r) < len(names) {
 		return names[r]

@@ -25,6 +25,8 @@ type Node struct {
 	raft      *raft.Raft
 	logs      raft.LogStore
 	guard     *raftguard.Transport
+	pace      *raftguard.Pace
+	disk      atomic.Pointer[Disk]
 	directory *directory
 	horizon   horizon
 
@@ -131,6 +133,7 @@ func (n *Node) startTasks(hasState bool) {
 	n.tasks.start(n.watchReadiness)
 	n.tasks.start(n.sumUp)
 	n.tasks.start(n.publish)
+	n.tasks.start(n.watchDisk)
 	if hasState {
 		n.tasks.start(n.hasten)
 	} else {

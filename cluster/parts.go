@@ -19,6 +19,8 @@ type Parts struct {
 	Transport raft.Transport
 	// Discovery finds the peers; it has not been started yet.
 	Discovery Discovery
+	// Space tells the bytes that are left for the data folder. Nil if nobody can tell.
+	Space func() (int64, error)
 	// Close releases the stores, after everything else has ended. Nil if there is nothing to release.
 	Close func() error
 }

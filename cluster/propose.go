@@ -43,11 +43,15 @@ func (n *Node) propose(ctx context.Context, commands []quota.Command, patient bo
 }
 
 func (l *life) propose(ctx context.Context, commands []quota.Command, patient bool) ([]quota.Outcome, uint64, error) {
+	if err := l.node.hasRoom(commands); err != nil {
+		return nil, 0, err
+	}
 	proposals, err := divide(commands)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, p := range proposals {
+		p.late = ctx.Err
 		if err := l.node.admits(p.part.Format); err != nil {
 			return nil, 0, err
 		}
@@ -115,7 +119,12 @@ func (l *life) await(ctx context.Context, p *proposal) result {
 	case <-ctx.Done():
 	}
 	if l.queue.withdraw(p) {
-		return result{err: failure(Deadline, true, ctx.Err(), "the commands were not written in time")}
+		return result{err: tooLate(ctx.Err())}
+	}
+	select {
+	case r := <-p.done: // both came at once, or the queue has seen it first
+		return r
+	default:
 	}
 	return result{err: failure(Deadline, false, ctx.Err(),
 		"the commands were written but not confirmed in time; they may still take effect: retry with the same id")}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,8 @@ type proposal struct {
 	part     fsm.Part
 	// queued is when it came.
 	queued time.Time
+	// late answers why its caller does not wait any more; nil while it does.
+	late func() error
 	// done receives exactly one result, unless the proposal was withdrawn.
 	done chan result
 }
@@ -103,13 +106,15 @@ func (q *queue) rest() {
 	}
 }
 
-// take removes the longest run of proposals, oldest first, that fits into one entry; nil if none may go.
+// take removes the longest run of proposals, oldest first, that fits into one entry; nil if none may go. Those whose
+// callers do not wait any more are refused on the way, so that nothing is carried out that was given up before.
 func (q *queue) take() []*proposal {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.hurried {
 		return nil
 	}
+	q.dropLate()
 	count, commands, bytes := 0, 0, entryOverhead
 	for _, p := range q.waiting {
 		if count > 0 && (commands+p.commands > fsm.MaxEntryCommands || bytes+len(p.part.Data) > fsm.MaxEntryBytes) {
@@ -129,6 +134,24 @@ func (q *queue) take() []*proposal {
 		q.rest()
 	}
 	return batch
+}
+
+// dropLate must be called with mu held.
+func (q *queue) dropLate() {
+	q.waiting = slices.DeleteFunc(q.waiting, func(p *proposal) bool {
+		cause := p.late()
+		if cause == nil {
+			return false
+		}
+		q.commands -= p.commands
+		q.bytes -= len(p.part.Data)
+		p.done <- result{err: tooLate(cause)}
+		return true
+	})
+}
+
+func tooLate(cause error) *Error {
+	return failure(Deadline, true, cause, "the commands were not written in time, so they never take effect")
 }
 
 // withdraw removes a proposal; false if it was taken already.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,7 +24,10 @@ func releases(n, idBytes int) []quota.Command {
 }
 
 func proposed(commands, bytes int) *proposal {
-	return &proposal{commands: commands, part: fsm.Part{Data: make([]byte, bytes)}, done: make(chan result, 1)}
+	return &proposal{
+		commands: commands, part: fsm.Part{Data: make([]byte, bytes)}, done: make(chan result, 1),
+		late: func() error { return nil },
+	}
 }
 
 func TestOneCallStaysInOneEntryIfItFits(t *testing.T) {
@@ -201,4 +205,23 @@ func TestPatientProposalsAreWithdrawnAndRefusedToo(t *testing.T) {
 			t.Error("a closed queue takes more")
 		}
 	})
+}
+
+func TestWhatItsCallerGaveUpIsNotWritten(t *testing.T) {
+	q, gone := newQueue(), proposed(3, 10)
+	gone.late = func() error { return context.DeadlineExceeded }
+	before, behind := proposed(1, 10), proposed(1, 10)
+	if err := q.put([]*proposal{before, gone, behind}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := q.take(); fmt.Sprint(got) != fmt.Sprint([]*proposal{before, behind}) {
+		t.Errorf("an entry took %d proposals, want the two whose callers still wait", len(got))
+	}
+	r, e := <-gone.done, (*Error)(nil)
+	if !errors.As(r.err, &e) || e.Reason != Deadline || !e.NotApplied {
+		t.Errorf("the one that was given up got %v, want DEADLINE, not applied", r.err)
+	}
+	if q.commands != 0 || q.bytes != 0 || q.withdraw(gone) {
+		t.Errorf("an empty queue counts %d commands, %d bytes", q.commands, q.bytes)
+	}
 }

@@ -21,7 +21,8 @@ const (
 // startRaft repairs and verifies the stores, then starts raft on the guarded parts. It reports whether there was state.
 func (n *Node) startRaft() (hasState bool, err error) {
 	p := n.parts
-	checked := raftguard.NewChecksum(p.Logs)
+	n.pace = raftguard.NewPace(p.Logs)
+	checked := raftguard.NewChecksum(n.pace)
 	if err := n.verify(checked); err != nil {
 		return false, err
 	}
@@ -63,6 +64,7 @@ func (n *Node) raftConfig() *raft.Config {
 	c.HeartbeatTimeout = n.config.scaled(heartbeatTimeout)
 	c.ElectionTimeout = n.config.scaled(electionTimeout)
 	c.LeaderLeaseTimeout = n.config.scaled(leaderLeaseTimeout)
+	c.CommitTimeout = n.config.CommitNotice
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
 	c.SnapshotThreshold = n.config.SnapshotThreshold

@@ -23,7 +23,7 @@ type Standing struct {
 	Version     string
 	// FeatureLevel is the newest format of log entries that the node understands.
 	FeatureLevel uint32
-	// Problem is empty if all is well, or a sentence.
+	// Problem is empty if all is well, or a sentence: why the node is not ready, or else what is wrong with its disk.
 	Problem string
 }
 
@@ -36,6 +36,8 @@ func (n *Node) Standing() Standing {
 	}
 	if err := n.Ready(); err != nil {
 		s.Problem = err.Error()
+	} else {
+		s.Problem = n.diskWarning(n.Disk())
 	}
 	return s
 }

@@ -14,7 +14,8 @@ import (
 type allocationService struct {
 	core
 
-	desk *desk
+	desk  *desk
+	gates gates
 }
 
 // Allocate decides one request and holds all of it, or nothing.
@@ -22,6 +23,13 @@ func (s allocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRe
 	decide := s.propose
 	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
 		decide = s.tryOne
+	}
+	if r.GetPollMs() > 0 && r.GetMode() != quoratev1.Mode_MODE_DRY_RUN { // before anything is done
+		leave, err := s.gates.waitInside(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
 	}
 	outcome, index, err := decide(ctx, toAllocate(r))
 	if err != nil {

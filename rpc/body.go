@@ -39,6 +39,16 @@ func (s *Server) limitBody(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		// A body of unknown length may become as large as any.
+		size := min(r.ContentLength, MaxBody)
+		if size < 0 {
+			size = MaxBody
+		}
+		if err := s.gates.bodies.take(size); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		defer s.gates.bodies.inside.Add(-size)
 		body, err := readBody(w, r)
 		if err != nil {
 			s.fail(w, r, err)
@@ -58,11 +68,15 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	var body []byte
 	var err error
-	if r.ContentLength <= MaxBody+envelope {
-		body, err = io.ReadAll(io.LimitReader(r.Body, MaxBody+envelope+1))
+	most := MaxBody
+	if isGRPC(r) {
+		most += envelope
+	}
+	if r.ContentLength <= int64(most) {
+		body, err = io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	}
 	switch {
-	case r.ContentLength > MaxBody+envelope, len(body) > MaxBody+envelope, claimsTooMuch(r, body):
+	case r.ContentLength > int64(most), len(body) > most, isGRPC(r) && claimsTooMuch(body):
 		// A caller that still sends does not listen, and would see nothing but a broken connection.
 		_, _ = io.CopyN(io.Discard, r.Body, drained)
 		return nil, tooLarge("request")
@@ -75,8 +89,11 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // envelope is the length of what gRPC puts before a message: a flag and the message's length.
 const envelope = 5
 
+func isGRPC(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
+}
+
 // claimsTooMuch tells whether a gRPC envelope announces more than may follow.
-func claimsTooMuch(r *http.Request, body []byte) bool {
-	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") && len(body) >= envelope &&
-		binary.BigEndian.Uint32(body[1:envelope]) > MaxBody
+func claimsTooMuch(body []byte) bool {
+	return len(body) >= envelope && binary.BigEndian.Uint32(body[1:envelope]) > MaxBody
 }

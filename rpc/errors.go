@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -39,6 +40,14 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.TooLarge:       connect.CodeInvalidArgument,
 	cluster.NotUpgraded:    connect.CodeUnavailable,
 	cluster.Forgotten:      connect.CodeOutOfRange,
+	cluster.DiskFull:       connect.CodeResourceExhausted,
+}
+
+// hints say after how long an accident may have passed, where that is not for the caller to find out: who comes back at
+// once makes too much work more.
+var hints = map[cluster.Reason]time.Duration{
+	cluster.Overloaded: time.Second,
+	cluster.DiskFull:   30 * time.Second,
 }
 
 // askAnotherHeader marks answers of a node that was taken for the leader and is not, or not for long: the relaying node
@@ -99,6 +108,9 @@ func accident(e *cluster.Error) *connect.Error {
 	err := problem(code, e.Error(), &quoratev1.Problem{Reason: e.Reason.String(), NotApplied: e.NotApplied})
 	if e.NotApplied && (e.Reason == cluster.NotLeader || e.Reason == cluster.ShuttingDown) {
 		err.Meta().Set(askAnotherHeader, e.Reason.String())
+	}
+	if after, passes := hints[e.Reason]; passes {
+		return withHint(err, after)
 	}
 	return err
 }

@@ -223,6 +223,11 @@ type door struct {
 // open starts a server for one more node of the cluster; it ends with the test.
 func open(t *testing.T, c *fakeCluster, id string) *door {
 	t.Helper()
+	return openWith(t, c, id, Limits{})
+}
+
+func openWith(t *testing.T, c *fakeCluster, id string, limits Limits) *door {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -233,6 +238,7 @@ func open(t *testing.T, c *fakeCluster, id string) *door {
 	server, err := New(Config{
 		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
+		Limits: limits,
 	})
 	if err != nil {
 		t.Fatal(err)

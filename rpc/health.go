@@ -22,13 +22,18 @@ func (s *Server) ready() error {
 // livez answers as long as the process does.
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// readyz answers 200 if this node knows a leader and has caught up with it, and otherwise 503 and the reason.
+// readyz answers 200 if this node knows a leader and has caught up with it, and otherwise 503 and the reason. What else is
+// wrong with a node that serves, such as its disk, follows as a warning.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if err := s.ready(); err != nil {
 		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
-	writeText(w, http.StatusOK, "ok\n")
+	text := "ok\n"
+	if warning := s.node.Standing().Problem; warning != "" {
+		text += "warning: " + warning + "\n"
+	}
+	writeText(w, http.StatusOK, text)
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {

@@ -59,6 +59,9 @@ func (p procedures) unary(path string) bool {
 	return found && !known.streams
 }
 
+// streams tells whether the path is a known method of which either side sends more than one message.
+func (p procedures) streams(path string) bool { return p[path].streams }
+
 // changes tells whether only the leader can serve a request.
 func (p procedures) changes(r *http.Request) bool {
 	return r.Method == http.MethodPost && p[r.URL.Path].changes

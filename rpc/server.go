@@ -21,7 +21,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces and Diagnoses are required.
+// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses and Limits are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -39,6 +39,8 @@ type Config struct {
 	Traces trace.TracerProvider
 	// Diagnoses are what the node tells of itself to those who look for a fault; at most 16.
 	Diagnoses []Diagnosis
+	// Limits bound what the server takes on at once.
+	Limits Limits
 }
 
 // Server serves the API of one node on one port.
@@ -54,6 +56,8 @@ type Server struct {
 	transport  *http.Transport
 	peers      peers
 	services   Services
+	limits     Limits
+	gates      gates
 
 	draining atomic.Bool
 	// endStreams is called when shutting down begins, endCalls when it must be over.
@@ -64,6 +68,11 @@ type Server struct {
 // New makes a server that does not listen yet.
 func New(c Config) (*Server, error) {
 	counters, err := newMetrics(c.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	limits := c.Limits.WithDefaults()
+	gates, err := newGates(limits, c.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +88,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(c.Security), traces: spans,
-		failures: &failures{log: c.Logger, now: time.Now},
+		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates,
 	}
 	s.peers = peers{self: s.id, transport: s.transport, security: c.Security}
 	streams, endStreams := context.WithCancel(context.Background())
@@ -87,12 +96,13 @@ func New(c Config) (*Server, error) {
 	s.endStreams, s.endCalls = endStreams, endCalls
 	base := core{id: s.id, node: c.Node, validator: validator, traces: spans}
 	local := Services{
-		Allocations: allocationService{core: base, desk: newDesk(c.Node)}, Trees: treeService{core: base}, Items: itemService{core: base},
+		Allocations: allocationService{core: base, desk: newDesk(c.Node), gates: gates}, Trees: treeService{core: base}, Items: itemService{core: base},
 	}
 	s.services = local.anywhere(anywhere{id: s.id, node: c.Node, transport: s.transport, security: c.Security, validator: validator, traces: spans, count: counters.relayed.Inc})
 	routes := s.routes(streams, s.api(base, local, c, options), c.Metrics)
 	s.mount(routes, c.FrontEnds)
 	s.http = newHTTPServer(calls, routes, c.Logger)
+	s.Bound(s.http)
 	return s, nil
 }
 
@@ -105,9 +115,9 @@ func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Log
 	return &http.Server{
 		Handler: handler, Protocols: protocols,
 		ErrorLog:          logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: 1000},
-		BaseContext: func(net.Listener) context.Context { return calls },
+		ReadHeaderTimeout: headerPatience,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: callsPerConnection},
+		BaseContext:       func(net.Listener) context.Context { return calls },
 	}
 }
 
@@ -138,7 +148,7 @@ func (s *Server) routes(streams context.Context, api, metrics http.Handler) *htt
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", metrics)
-	mux.Handle("/", s.observe(s.guard(s.limitLife(streams, s.limitTime(s.limitBody(s.forward(fresh(api))))))))
+	mux.Handle("/", s.observe(s.guard(s.admit(s.limitLife(streams, s.limitTime(s.limitBody(s.forward(fresh(api)))))))))
 	return mux
 }
 
@@ -158,7 +168,7 @@ func (s *Server) limitLife(streams context.Context, next http.Handler) http.Hand
 			return
 		}
 		control := http.NewResponseController(w)
-		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), controlKey{}, control))
+		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), controlKey{}, sending{control, s.limits.SendPatience}))
 		defer cancel()
 		ended := make(chan struct{})
 		stop := context.AfterFunc(streams, func() {
@@ -178,11 +188,17 @@ func (s *Server) limitLife(streams context.Context, next http.Handler) http.Hand
 
 type controlKey struct{}
 
-// extendSending gives a stream's caller some time to receive what is sent next; then the stream breaks. Not every connection
-// has deadlines (a recorded one in a test has none).
-func extendSending(ctx context.Context) {
-	if control, ok := ctx.Value(controlKey{}).(*http.ResponseController); ok {
-		_ = control.SetWriteDeadline(time.Now().Add(sendPatience))
+// sending is how a stream reaches its caller.
+type sending struct {
+	control  *http.ResponseController
+	patience time.Duration
+}
+
+// extendSending gives a stream's caller some time to receive what is sent next, and that within a while; then the stream
+// breaks. Not every connection has deadlines (a recorded one in a test has none).
+func extendSending(ctx context.Context, within time.Duration) {
+	if to, ok := ctx.Value(controlKey{}).(sending); ok {
+		_ = to.control.SetWriteDeadline(time.Now().Add(within + to.patience))
 	}
 }
 

@@ -24,8 +24,6 @@ const (
 	watchPause = 10 * time.Millisecond
 	// watchLag is how many facts a caller may fall behind: what it has not seen is remembered then for a good while yet.
 	watchLag = cluster.FeedSize / 2
-	// sendPatience is how long a caller may take to receive one message.
-	sendPatience = 30 * time.Second
 )
 
 // WatchAllocations streams what happens to allocations, from the feed of this node.
@@ -36,7 +34,8 @@ func (s allocationService) WatchAllocations(
 		return toError(invalid("node", "a node filter needs a tree too"))
 	}
 	w := watcher{node: s.node, filter: newWatchFilter(r), send: func(m *quoratev1.WatchAllocationsResponse) error {
-		extendSending(ctx)
+		extendSending(ctx, 0)
+		defer extendSending(ctx, watchHeartbeat) // until the next message there is nothing to receive
 		return stream.Send(m)
 	}}
 	return w.run(ctx, watchFrom(r))

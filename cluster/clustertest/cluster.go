@@ -101,7 +101,7 @@ func (c *Cluster) Run(id string) *cluster.Node {
 	c.t.Helper()
 	config := cluster.Config{
 		ID: id, RaftAddr: address(id), HTTPAdvertise: id + ":2", BootstrapExpect: len(c.ids), ClusterName: "test",
-		Version: "test",
+		Version: "test", CommitNotice: 50 * time.Millisecond, // fewer messages, for tests that last hours of virtual time
 	}
 	c.change(&config)
 	parts := c.parts(id)

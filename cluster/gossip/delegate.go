@@ -62,6 +62,22 @@ func (d delegate) NotifyUpdate(n *memberlist.Node) { d.note(n, true) }
 // NotifyLeave notes a peer that has gone, on purpose or not.
 func (d delegate) NotifyLeave(n *memberlist.Node) { d.note(n, false) }
 
+// mostPeers is how many peers are remembered, those that have gone too: many times as many as a cluster has members.
+const mostPeers = 256
+
+// makeRoom forgets somebody who has gone, if there are too many to take in one more. It must be called with mu held.
+func (g *Gossip) makeRoom(newcomer string) {
+	if _, known := g.peers[newcomer]; known || len(g.peers) < mostPeers {
+		return
+	}
+	for id, p := range g.peers {
+		if !p.Alive {
+			delete(g.peers, id)
+			return
+		}
+	}
+}
+
 func (d delegate) note(n *memberlist.Node, alive bool) {
 	if n.Name == d.g.config.ID {
 		// Only here: memberlist changes its own record of this node while others read it.
@@ -77,6 +93,7 @@ func (d delegate) note(n *memberlist.Node, alive bool) {
 	}
 	p.Alive = alive
 	d.g.mu.Lock()
+	d.g.makeRoom(n.Name)
 	d.g.peers[n.Name] = neighbour{Peer: p, address: n.Address()}
 	d.g.mu.Unlock()
 	select {

@@ -99,6 +99,7 @@ func assemble(c cluster.Config, store *boltstore.Store, s Security) (cluster.Par
 			ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger, Keys: s.Keys,
 		}),
 		Close: store.Close,
+		Space: space(c.DataDir),
 	}, nil
 }
 

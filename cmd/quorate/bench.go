@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,6 +18,9 @@ type benchOptions struct {
 	batch    int
 	leaves   int
 	duration time.Duration
+
+	reads      []string
+	afterWrite bool
 
 	boskos, boskosType string
 	boskosQueue        bool
@@ -34,10 +38,15 @@ releases it. The command makes a tree of its own with a name that nobody has, an
 call carries that many allocations, and another as many releases. Figures of different runs do not compare well: measure
 what you want to compare in one run, and take medians of several.
 
+With --reads it measures reads of the usage of one leaf instead: linearizable ones, stale ones, and stale ones that wait
+for a log index. The first server of --server answers them, so name a follower to measure that. With --after-write a write
+goes before each read and does not count: then a read on a follower waits for what was just written.
+
 With --boskos a pair acquires a free resource of a type that exists and releases it, in the protocol of Boskos: of this
 server or of the original. No tree is made.`,
 		Example: `  quorate bench --callers 1,16,64 --for 5s
   quorate bench --callers 4 --batch 512
+  quorate bench --reads linearizable,stale,min-index --callers 1,64
   quorate bench --boskos http://127.0.0.1:8080 --type aws-quota-slice --queue`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,6 +64,8 @@ server or of the original. No tree is made.`,
 	flags.IntVar(&o.batch, "batch", 1, "allocations in one call, 1 to 1000")
 	flags.IntVar(&o.leaves, "leaves", 1, "leaves to spread over, 1 to 1000; with one, all callers contend")
 	flags.DurationVar(&o.duration, "for", 3*time.Second, "how long each measurement takes")
+	flags.StringSliceVar(&o.reads, "reads", nil, "measure reads of these kinds: "+strings.Join(readKinds, ", "))
+	flags.BoolVar(&o.afterWrite, "after-write", false, "with --reads: write before each read")
 	flags.StringVar(&o.boskos, "boskos", "", "measure what answers clients of Boskos at this `URL`")
 	flags.StringVar(&o.boskosType, "type", "", "with --boskos: the type of resources to acquire")
 	flags.BoolVar(&o.boskosQueue, "queue", false, "with --boskos: stand in the queue, by a request id")
@@ -76,8 +87,12 @@ func (o benchOptions) check() error {
 		return usagef("--boskos and --type belong together: say where, and what to acquire there")
 	case o.duration <= 0:
 		return usagef("--for %v: it must be positive", o.duration)
+	case o.afterWrite && len(o.reads) == 0:
+		return usagef("--after-write belongs to --reads: say which reads to measure")
+	case len(o.reads) > 0 && (o.boskos != "" || o.batch != 1):
+		return usagef("--reads goes with neither --boskos nor --batch")
 	}
-	return nil
+	return checkReadKinds(o.reads)
 }
 
 // bench measures one number of callers after the other. --timeout bounds each call, not the whole.
@@ -91,19 +106,32 @@ func (c *cli) bench(ctx context.Context, o benchOptions) error {
 		return err
 	}
 	defer load.cleanUp(ctx, c)
-	rows := [][]string{{"CALLERS", "BATCH", "LEAVES", "PAIRS/S", "CALL P50", "CALL P99", "CALLS"}}
-	for _, callers := range o.callers {
-		m, err := load.measure(ctx, callers)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, m.row(o, callers))
+	var rows [][]string
+	if len(o.reads) > 0 {
+		rows, err = load.benchReads(ctx)
+	} else {
+		rows, err = load.benchPairs(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	p := &page{}
 	if err := p.table(rows); err != nil {
 		return err
 	}
 	return c.write(p.Bytes())
+}
+
+func (l *benchLoad) benchPairs(ctx context.Context) ([][]string, error) {
+	rows := [][]string{{"CALLERS", "BATCH", "LEAVES", "PAIRS/S", "CALL P50", "CALL P99", "CALLS"}}
+	for _, callers := range l.options.callers {
+		m, err := l.measure(ctx, callers, l.pair)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, m.row(l.options, callers))
+	}
+	return rows, nil
 }
 
 // manifest is a tree of three levels below the root, with room enough for everybody, so that limits are checked and

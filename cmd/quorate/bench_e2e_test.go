@@ -20,10 +20,18 @@ func TestBench(t *testing.T) {
 			t.Errorf("batch %s: want a heading and a line for each number of callers, got\n%s", batch, measured.stdout)
 		}
 	}
+	for _, more := range [][]string{{"--for", "100ms"}, {"--for", "100ms", "--after-write"}} {
+		reads := []string{"bench", "--server", f.url(), "--callers", "1,2", "--reads", "linearizable,stale,min-index"}
+		measured := run(t, append(reads, more...)...)
+		lines := strings.Split(strings.TrimSpace(measured.stdout), "\n")
+		if measured.code != 0 || len(lines) != 7 || !strings.HasPrefix(lines[0], "READS") {
+			t.Errorf("%v: exit code %d, want a line for each kind and number of callers, got\n%s%s", more, measured.code, measured.stdout, measured.stderr)
+		}
+	}
 	if trees := run(t, "trees", "--server", f.url()); strings.Contains(trees.stdout, "bench-") {
 		t.Errorf("a tree is left behind:\n%s", trees.stdout)
 	}
-	for _, wrong := range []string{"--callers=0", "--batch=1001", "--leaves=0", "--for=0s"} {
+	for _, wrong := range []string{"--callers=0", "--batch=1001", "--leaves=0", "--for=0s", "--reads=fresh", "--after-write"} {
 		if refused := run(t, "bench", wrong); refused.code != 2 {
 			t.Errorf("bench %s: exit code %d, want 2", wrong, refused.code)
 		}

@@ -19,6 +19,8 @@ type benchLoad struct {
 	quorate *client.Client
 	options benchOptions
 	tree    string
+	// rounds counts the measurements, so that no id is used twice.
+	rounds int
 }
 
 // measurement is what one number of callers reached.
@@ -45,15 +47,19 @@ func (m measurement) percentile(p int) time.Duration {
 	return m.calls[min(len(m.calls)*p/100, len(m.calls)-1)]
 }
 
-// measure lets callers work until the time is over; each finishes the pair that it is in.
-func (l *benchLoad) measure(ctx context.Context, callers int) (measurement, error) {
+// work is what one caller does again and again, under a name of its own each time.
+type work func(ctx context.Context, m *measurement, name string, caller int) error
+
+// measure lets callers work until the time is over; each finishes what it has begun.
+func (l *benchLoad) measure(ctx context.Context, callers int, do work) (measurement, error) {
+	l.rounds++
 	results := make([]measurement, callers)
 	group, ctx := errgroup.WithContext(ctx)
 	began := time.Now()
 	for i := range callers {
 		group.Go(func() error {
 			for n := 0; time.Since(began) < l.options.duration; n++ {
-				if err := l.pair(ctx, &results[i], fmt.Sprintf("%s-%d-%d-%d", l.tree, callers, i, n), i); err != nil {
+				if err := do(ctx, &results[i], fmt.Sprintf("%s-%d-%d-%d", l.tree, l.rounds, i, n), i); err != nil {
 					return err
 				}
 			}

@@ -55,9 +55,10 @@ func openBoskos(
 		return nil, fmt.Errorf("registering the metrics of Boskos: %w", err)
 	}
 	door.server = &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
+	api.Bound(door.server)
 	go func() {
 		defer close(door.ended)
 		if err := door.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

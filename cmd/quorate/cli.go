@@ -21,6 +21,8 @@ type cli struct {
 	output  string
 	stale   bool
 	tls     tlsOptions
+	// minIndex is a log index that a stale answer must reflect; 0 for none.
+	minIndex uint64
 
 	patient bool  // the command waits for longer than its timeout
 	started bool  // the command line was understood; what fails from here on is not a matter of usage
@@ -71,8 +73,8 @@ func (c *cli) notice() func(error) {
 
 // read says how fresh answers must be.
 func (c *cli) read() *quoratev1.ReadOptions {
-	if c.stale {
-		return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE}
+	if c.stale || c.minIndex > 0 {
+		return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: c.minIndex}
 	}
 	return nil
 }

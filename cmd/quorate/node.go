@@ -100,6 +100,7 @@ func serveNode(
 		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: measured.page(), Registerer: registerer,
 		FrontEnds: frontEnds, Security: secured.forCalls(), Activity: rpc.NewActivity(node, recorder),
 		Traces: measured.tracing.spans(), Diagnoses: diagnoses(node, s, measured),
+		Limits: s.limits(),
 	})
 	if err != nil {
 		return nil, err

@@ -62,6 +62,8 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	flags.StringVarP(&c.output, "output", "o", outputTable, "what to print: "+strings.Join(outputFormats, ", "))
 	flags.BoolVar(&c.stale, "stale", false, "take the answer of any node at once, even if it is a little old")
 	c.tls.addFlags(flags)
+	flags.Uint64Var(&c.minIndex, "min-index", 0,
+		"take the answer of any node as soon as it has applied this log index, such as that of an own write")
 	complete(root, "output", outputFormats...)
 
 	addGroup(root, "configuration", "Configuration:",

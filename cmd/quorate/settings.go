@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/rpc"
 )
 
 // settings are what a server can be told, and the only place that says so: flags, environment variables, keys of the
@@ -39,11 +40,17 @@ type settings struct {
 	TLSClientAuth   string        `koanf:"tls-client-auth" yaml:"tls-client-auth" default:"none" help:"what callers of the API must show: none, request (a certificate of the authority, if any) or require"`
 	GossipKeysFile  string        `koanf:"gossip-keys-file" yaml:"gossip-keys-file" help:"file with the keys of gossip, one a line, the first one encrypts; SIGHUP reads it again"`
 	Insecure        bool          `koanf:"insecure" yaml:"insecure" help:"serve other machines in plain text, where the network keeps strangers out"`
+	CommitNotice    time.Duration `koanf:"commit-notice" yaml:"commit-notice" default:"10ms" help:"how soon followers learn what is committed when nothing more is written: shorter makes reads on followers quicker and idle servers busier"`
 	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"how many new log entries make a snapshot worth while"`
 	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to look whether a snapshot is worth while"`
 	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail" default:"16384" help:"how many log entries stay after a snapshot, for nodes that are a little behind"`
 	RaiseLevelAfter time.Duration `koanf:"raise-level-after" yaml:"raise-level-after" default:"10m" group:"Upgrades and comparisons" help:"how long all members must have understood a newer feature level before the leader raises the cluster to it; 0 leaves it to quorate cluster level --raise"`
 	CheckpointEvery time.Duration `koanf:"checkpoint-every" yaml:"checkpoint-every" default:"10m" help:"how often the leader has the members compare their states, at least 1s; 0 leaves it to quorate cluster digests --now"`
+	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may be under way at once; more are answered with unavailable and a time to come back"`
+	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once"`
+	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many connections of clients may be open at once, idle ones too"`
+	DiskSlow        time.Duration `koanf:"disk-slow" yaml:"disk-slow" default:"500ms" help:"how long writing to the log may take on average before the node warns of its disk; 0 never warns"`
+	DiskReserve     int           `koanf:"disk-reserve" yaml:"disk-reserve" default:"256" help:"how many MiB must be free for the data folder; with less the leader refuses what makes the ledger grow; 0 for none"`
 	LogLevel        string        `koanf:"log-level" yaml:"log-level" default:"info" reload:"yes" group:"What it tells" help:"what to log: trace, debug, info, warn, error or off"`
 	LogJSON         bool          `koanf:"log-json" yaml:"log-json" help:"log as JSON"`
 	PprofAddr       string        `koanf:"pprof-addr" yaml:"pprof-addr" help:"address for profiles of this process; not served if empty"`
@@ -88,8 +95,29 @@ func (s settings) check() error {
 		faults = append(faults, fmt.Errorf("log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
 	}
 	faults = append(faults, s.checkTracing())
+	faults = append(faults, s.checkLimits()...)
 	faults = append(faults, s.checkAddresses()...)
 	return errors.Join(append(faults, s.checkSecurity()...)...)
+}
+
+func (s settings) checkLimits() (faults []error) {
+	for _, limit := range []struct {
+		key         string
+		value, most int
+	}{
+		{"max-calls", s.MaxCalls, 1 << 20}, {"max-streams", s.MaxStreams, 1 << 20}, {"max-connections", s.MaxConnections, 1 << 20},
+	} {
+		if limit.value < 1 || limit.value > limit.most {
+			faults = append(faults, fmt.Errorf("%s is %d: allowed are 1 to %d", limit.key, limit.value, limit.most))
+		}
+	}
+	if s.DiskSlow < 0 {
+		faults = append(faults, fmt.Errorf("disk-slow is %v: allowed are 0 (never warn) and more", s.DiskSlow))
+	}
+	if s.DiskReserve < 0 || s.DiskReserve > 1<<30 {
+		faults = append(faults, fmt.Errorf("disk-reserve is %d: allowed are 0 (no reserve) to %d MiB", s.DiskReserve, 1<<30))
+	}
+	return faults
 }
 
 func (s settings) checkAddresses() (faults []error) {
@@ -110,6 +138,11 @@ func (s settings) checkAddresses() (faults []error) {
 	return faults
 }
 
+// limits are what the API takes on at once.
+func (s settings) limits() rpc.Limits {
+	return rpc.Limits{Calls: s.MaxCalls, Streams: s.MaxStreams, Connections: s.MaxConnections}
+}
+
 // config is what the node below is told.
 func (s settings) config(logger hclog.Logger) cluster.Config {
 	advertised := s.AdvertiseHTTP
@@ -122,5 +155,6 @@ func (s settings) config(logger hclog.Logger) cluster.Config {
 		HTTPAdvertise: advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join, Version: version, Logger: logger,
 		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
 		RaiseLevelAfter: s.RaiseLevelAfter, CheckpointEvery: s.CheckpointEvery,
+		CommitNotice: s.CommitNotice, DiskSlow: s.DiskSlow, DiskReserve: int64(s.DiskReserve) << 20,
 	}
 }

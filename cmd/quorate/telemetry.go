@@ -59,6 +59,9 @@ func watch(to prometheus.Registerer, node *cluster.Node) error {
 		"quorate_applied_index":        {"The last log index in this node's ledger.", func() float64 { return float64(node.Standing().AppliedIndex) }},
 		"quorate_feature_level":        {"The feature level of the cluster: every member must understand it.", func() float64 { return float64(node.Level().Now) }},
 		"quorate_differing_members":    {"Members found to hold another state than a majority, or to disagree without one; 0 is well.", func() float64 { return float64(node.Differing()) }},
+		"quorate_disk_free_bytes":      {"Bytes that are left for the data folder; -1 if unknown.", func() float64 { return float64(node.Disk().Free) }},
+		"quorate_disk_low":             {"1 while less than the reserve is left for the data folder.", func() float64 { return number(node.Disk().Low) }},
+		"quorate_log_write_seconds":    {"What writing to the log took on average in the last half minute.", func() float64 { return node.Disk().WriteMean.Seconds() }},
 		"quorate_last_contact_seconds": {"Seconds since this node last heard from a leader; 0 on the leader.", func() float64 { return node.Standing().LastContact.Seconds() }},
 	}
 	for name, gauge := range gauges {

@@ -49,7 +49,8 @@ var owners = map[string]string{
 	"go.opentelemetry.io/otel/exporters":  "cmd",
 	"go.opentelemetry.io/otel/sdk":        "cmd",
 	"go.yaml.in/yaml/v3":                  "compat",
-	"golang.org/x/sys":                    "cmd",
+	"golang.org/x/sys":                    "cluster cmd",
+	"google.golang.org/genproto":          "rpc client",
 	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos",
 	"net/http":                            "rpc client compat web gen cmd chaos",
 }

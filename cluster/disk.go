@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+)
+
+const (
+	// diskLook is how often the disk is looked at. What can be written meanwhile must fit into the reserve.
+	diskLook = 2 * time.Second
+	// fewWrites tell nothing about a disk.
+	fewWrites = 3
+	// mebibyte is the unit of what people read about space.
+	mebibyte = 1 << 20
+)
+
+// Disk is how the disk of a node does, as it was seen last.
+type Disk struct {
+	// Free are the bytes that are left for the data folder; -1 if nobody can tell.
+	Free int64
+	// WriteMean is how long writing to the log, which ends with a sync, took on average in the last half minute.
+	WriteMean time.Duration
+	// Low is true while less than the reserve is free, Slow while the mean is above what is allowed.
+	Low, Slow bool
+}
+
+// Disk tells how this node's disk does.
+func (n *Node) Disk() Disk {
+	if d := n.disk.Load(); d != nil {
+		return *d
+	}
+	return Disk{Free: -1}
+}
+
+// watchDisk looks at the disk from time to time, and says in the log when something has changed.
+func (n *Node) watchDisk() {
+	for {
+		before, now := n.Disk(), n.lookAtDisk()
+		n.disk.Store(&now)
+		if before.Low != now.Low || before.Slow != now.Slow {
+			n.tellOfDisk(now)
+		}
+		if !after(n.ctx, diskLook) {
+			return
+		}
+	}
+}
+
+func (n *Node) lookAtDisk() Disk {
+	d := Disk{Free: -1}
+	mean, writes := n.pace.Mean()
+	d.WriteMean = mean
+	d.Slow = n.config.DiskSlow > 0 && mean > n.config.DiskSlow && writes >= fewWrites
+	if n.parts.Space == nil {
+		return d
+	}
+	free, err := n.parts.Space()
+	if err != nil {
+		n.log.Debug("cannot tell how much space is left for the data folder", "error", err)
+		return d
+	}
+	d.Free = free
+	reserve := n.config.DiskReserve
+	if n.Disk().Low { // a little more than the reserve must come back, so that the answer does not change all the time
+		reserve += reserve / 8
+	}
+	d.Low = free < reserve
+	return d
+}
+
+func (n *Node) tellOfDisk(d Disk) {
+	if warning := n.diskWarning(d); warning != "" {
+		n.log.Warn("the disk needs help", "reason", warning)
+		return
+	}
+	n.log.Info("the disk is well again", "free-mib", d.Free/mebibyte, "write-mean", d.WriteMean)
+}
+
+// diskWarning says what is wrong with the disk and what helps; empty if all is well.
+func (n *Node) diskWarning(d Disk) string {
+	var warnings []string
+	if d.Low {
+		warnings = append(warnings, fmt.Sprintf("the data folder of node %s has %d MiB left, and the reserve is %d MiB (disk-reserve): "+
+			"while it leads, it refuses what makes the ledger grow; make room", n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte))
+	}
+	if d.Slow {
+		warnings = append(warnings, fmt.Sprintf("writing to the log of node %s takes %v on average, more than %v (disk-slow): "+
+			"look for a busy or failing disk", n.config.ID, d.WriteMean.Round(time.Millisecond), n.config.DiskSlow))
+	}
+	return strings.Join(warnings, "; ")
+}
+
+// hasRoom is nil if the commands may be written although the disk is nearly full: what frees quota, keeps leases alive or
+// ends them may, as long as anything can be written (docs/adr/0044).
+func (n *Node) hasRoom(commands []quota.Command) *Error {
+	d := n.Disk()
+	if !d.Low || !slices.ContainsFunc(commands, grows) {
+		return nil
+	}
+	return failure(DiskFull, true, nil, "the disk of leader %s is nearly full (%d MiB left, the reserve is %d MiB): it takes releases and "+
+		"renewals and nothing that makes the ledger grow; make room, or stop it so that another node leads",
+		n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte)
+}
+
+// grows tells whether a command may add something to the ledger that stays.
+func grows(c quota.Command) bool {
+	switch c.(type) {
+	case quota.Allocate, quota.ApplyTrees, quota.SetLimits, quota.MoveNode, quota.RollBack:
+		return true
+	}
+	return false
+}

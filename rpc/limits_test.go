@@ -1,0 +1,296 @@
+package rpc
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpchealth"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	"github.com/quorate/quorate/cluster"
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// limited starts one leading node with limits.
+func limited(t *testing.T, limits Limits) *door {
+	t.Helper()
+	c := newFakeCluster()
+	d := openWith(t, c, "n1", limits)
+	c.lead("n1")
+	d.applyCERN(t)
+	return d
+}
+
+// eventually is for what happens soon, on however slow a machine.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within two minutes: %s", what)
+		}
+	}
+}
+
+// wantOverloaded checks what a caller learns: that nothing was done, why, and when to come back.
+func wantOverloaded(t *testing.T, err error, setting string) {
+	t.Helper()
+	var failed *connect.Error
+	if !errors.As(err, &failed) || failed.Code() != connect.CodeUnavailable || !strings.Contains(failed.Message(), setting) {
+		t.Fatalf("got %v, want unavailable because of %s", err, setting)
+	}
+	if p := problemOf(t, err); p.GetReason() != "OVERLOADED" || !p.GetNotApplied() {
+		t.Errorf("the problem is %v", p)
+	}
+	if _, denied := detailOf[*quoratev1.Decision](err); denied {
+		t.Error("an overload looks like a denial")
+	}
+	info, found := detailOf[*errdetails.RetryInfo](err)
+	if !found || info.GetRetryDelay().AsDuration() != time.Second || failed.Meta().Get("Retry-After") != "1" {
+		t.Errorf("the hint is %v, the header %q", info, failed.Meta().Get("Retry-After"))
+	}
+}
+
+// TestTooManyCalls: what comes beyond is answered at once in every protocol, and what keeps the cluster going is let in.
+func TestTooManyCalls(t *testing.T) {
+	d := limited(t, Limits{Calls: 1})
+	goOn := make(chan struct{})
+	d.node.proposing = func(context.Context) error { <-goOn; return nil }
+	done := make(chan error, 1)
+	go func() {
+		_, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1))
+		done <- err
+	}()
+	eventually(t, "the first call is inside", func() bool { return d.gates.calls.inside.Load() == 1 })
+
+	for _, options := range [][]connect.ClientOption{nil, {connect.WithGRPC()}, {connect.WithGRPCWeb()}} {
+		_, err := d.allocations(options...).GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
+		wantOverloaded(t, err, "max-calls")
+	}
+	curl := send(t, "POST", d.url+allocatePath, `{"id":"b"}`)
+	if curl.status != http.StatusServiceUnavailable || curl.header.Get("Retry-After") != "1" || !strings.Contains(curl.body, "max-calls") {
+		t.Errorf("curl got %v", curl)
+	}
+	if got := send(t, "GET", d.url+"/readyz", ""); got.status != http.StatusOK {
+		t.Errorf("readyz: %v", got)
+	}
+	if got := send(t, "POST", d.url+"/"+grpchealth.HealthV1ServiceName+"/Check", "{}"); got.status != http.StatusOK {
+		t.Errorf("health: %v", got)
+	}
+	if _, err := peerv1connect.NewPeerServiceClient(overHTTP2, d.url).GetStanding(t.Context(), &peerv1.GetStandingRequest{}); err != nil {
+		t.Errorf("a question of another member: %v", err)
+	}
+
+	close(goOn)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	eventually(t, "there is room again", func() bool {
+		_, err := d.allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
+		return err == nil
+	})
+}
+
+func TestTooManyStreams(t *testing.T) {
+	d := limited(t, Limits{Calls: 1, Streams: 1})
+	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern", 100)); err != nil {
+		t.Fatal(err)
+	}
+	waits := patiently("b", 0)
+	waits.PollMs = 60_000
+	done := make(chan error, 1)
+	go func() {
+		answer, err := d.allocations().Allocate(t.Context(), waits)
+		if err == nil && answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD {
+			err = fmt.Errorf("it was answered %v", answer)
+		}
+		done <- err
+	}()
+	eventually(t, "b waits", func() bool { return d.gates.streams.inside.Load() == 1 && d.gates.calls.inside.Load() == 0 })
+
+	stream, err := d.allocations().WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
+	if err == nil {
+		stream.Receive()
+		err = stream.Err()
+	}
+	wantOverloaded(t, err, "max-streams")
+	more := patiently("c", 0)
+	more.PollMs = 1000
+	_, err = d.allocations().Allocate(t.Context(), more)
+	wantOverloaded(t, err, "max-streams")
+	if _, err := d.allocations().Release(t.Context(), &quoratev1.ReleaseRequest{Id: "a"}); err != nil {
+		t.Errorf("an ordinary call has no place while somebody waits: %v", err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the place of b is free", func() bool { return d.gates.streams.inside.Load() == 0 })
+}
+
+// TestTooManyConnections: a few more get an answer, the rest is closed, and places become free again.
+func TestTooManyConnections(t *testing.T) {
+	d := limited(t, Limits{Connections: 2})
+	overHTTP2.CloseIdleConnections()
+	inside := func(n int64) func() bool { return func() bool { return d.gates.connections.inside.Load() == n } }
+	eventually(t, "nobody is there", inside(0))
+	address := strings.TrimPrefix(d.url, "http://")
+	dial := func() net.Conn {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	first := dial()
+	dial()
+	eventually(t, "two are there", inside(2))
+
+	got := send(t, "POST", d.url+"/quorate.v1.TreeService/ListTrees", "{}")
+	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, "max-connections") {
+		t.Errorf("the third got %v", got)
+	}
+	_, err := d.trees(connect.WithGRPC()).ListTrees(t.Context(), &quoratev1.ListTreesRequest{})
+	wantOverloaded(t, err, "max-connections")
+	overHTTP2.CloseIdleConnections()
+	eventually(t, "those that were sent away are gone", inside(2))
+	for range extraConnections {
+		dial()
+	}
+	eventually(t, "so many may still ask", inside(2+extraConnections))
+	if _, err := dial().Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("one more reads %v, want the end", err)
+	}
+	_ = first.Close()
+	eventually(t, "a place is free", inside(1+extraConnections))
+}
+
+// TestTheEdgeOfABody: as many bytes as are allowed, and one more.
+func TestTheEdgeOfABody(t *testing.T) {
+	d := one(t)
+	frame := `{"id":"","claims":[{"tree":"cern","amounts":{"cores":"1"}}]}`
+	sized := func(n int) string { return strings.Repeat(" ", n-len(frame)) + frame }
+	if got := send(t, "POST", d.url+allocatePath, sized(MaxBody)); !strings.Contains(got.body, "id") || strings.Contains(got.body, "larger") {
+		t.Errorf("the largest body is answered %v", got)
+	}
+	for _, over := range []int{1, envelope, envelope + 1} {
+		got := send(t, "POST", d.url+allocatePath, sized(MaxBody+over))
+		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "larger than 4194304 bytes") {
+			t.Errorf("%d bytes too many are answered %v", over, got)
+		}
+	}
+	if got := send(t, "GET", d.url+"/readyz", "", "X-Large", strings.Repeat("x", maxHeader+8<<10)); got.status != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("too large a header is answered %v", got)
+	}
+}
+
+// TestTooManyBytes: bodies count together, and those of calls that have ended do not.
+func TestTooManyBytes(t *testing.T) {
+	d := one(t)
+	allocate := func() error {
+		_, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1))
+		return err
+	}
+	if err := allocate(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nobody sends anything", func() bool { return d.gates.bodies.inside.Load() == 0 })
+	if err := d.gates.bodies.take(maxBodies); err != nil {
+		t.Fatal(err)
+	}
+	wantOverloaded(t, allocate(), "all bodies together")
+	d.gates.bodies.inside.Add(-maxBodies)
+	if err := allocate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAStalledReaderIsCutOff: a caller over TCP that receives nothing any more holds up nobody, loses its stream, and finds in
+// what it did receive where to go on.
+func TestAStalledReaderIsCutOff(t *testing.T) {
+	d := limited(t, Limits{SendPatience: time.Second})
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	body := binary.BigEndian.AppendUint32([]byte{0}, 2)
+	_, err = fmt.Fprintf(c, "POST /quorate.v1.AllocationService/WatchAllocations HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
+		"Content-Type: application/connect+json\r\nContent-Length: %d\r\n\r\n%s{}", len(body)+2, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the stream is open", func() bool { return d.gates.streams.inside.Load() == 1 })
+	n := 0
+	eventually(t, "the stream is cut", func() bool {
+		var commands []quota.Command
+		for range 200 { // nothing of this ever waits for the reader
+			n++
+			id := fmt.Sprintf("x%d", n)
+			commands = append(commands, toAllocate(request(id, "cern:physics", 20)), quota.Release{ID: id})
+		}
+		d.node.apply(commands...)
+		return d.gates.streams.inside.Load() == 0
+	})
+	if err := c.(*net.TCPConn).SetReadBuffer(4 << 20); err != nil { // what is left comes faster that way
+		t.Fatal(err)
+	}
+	index, number := lastPosition(t, c)
+	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: index, AfterNumber: number})
+	next := changes(t, stream, 1)[0]
+	bulletin, err := d.node.News(cluster.Position{Index: index, Number: number}, 1)
+	if err != nil || len(bulletin.News) != 1 || bulletin.News[0].Index != next.GetIndex() || bulletin.News[0].Number != next.GetNumber() {
+		t.Errorf("after %d:%d the stream goes on with %v, and the next fact is %v, %v", index, number, next, bulletin.News, err)
+	}
+}
+
+// lastPosition reads what there is of a stream, and where it was then.
+func lastPosition(t *testing.T, from io.Reader) (index uint64, number uint32) {
+	t.Helper()
+	response, err := http.ReadResponse(bufio.NewReader(from), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	received := 0
+	for head := make([]byte, envelope); ; received++ {
+		if _, err := io.ReadFull(response.Body, head); err != nil {
+			break
+		}
+		content := make([]byte, binary.BigEndian.Uint32(head[1:]))
+		if _, err := io.ReadFull(response.Body, content); err != nil {
+			break
+		}
+		if head[0]&2 != 0 { // the end, if that still found its way
+			break
+		}
+		var message struct {
+			Index  uint64 `json:"index,string"`
+			Number uint32 `json:"number"`
+		}
+		if err := json.Unmarshal(content, &message); err != nil {
+			t.Fatalf("%s: %v", content, err)
+		}
+		index, number = message.Index, message.Number
+	}
+	if received < 2 {
+		t.Fatalf("only %d messages were received", received)
+	}
+	return index, number
+}
