@@ -32,13 +32,17 @@ const (
 	NotUpgraded
 	// Forgotten: the facts behind a position are not remembered here any more.
 	Forgotten
+	// Unsafe: the change of the membership would endanger the cluster, or makes no sense for that member.
+	Unsafe
+	// UnknownMember: no member has that id.
+	UnknownMember
 )
 
 // String is the reason's stable code.
 func (r Reason) String() string {
 	names := [...]string{
 		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED", "DEADLINE", "TOO_LARGE",
-		"NOT_UPGRADED", "FORGOTTEN",
+		"NOT_UPGRADED", "FORGOTTEN", "UNSAFE", "UNKNOWN_MEMBER",
 	}
 	if int(r) < len(names) {
 		return names[r]
@@ -46,7 +50,7 @@ func (r Reason) String() string {
 	return "UNKNOWN"
 }
 
-// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader and Ready return.
+// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader, Ready and the changes of the membership return.
 type Error struct {
 	Reason Reason
 	// NotApplied is true if what was asked certainly did not happen and never will, so that a retry is safe even under

@@ -24,7 +24,9 @@ type Node struct {
 	ledger    *fsm.FSM
 	raft      *raft.Raft
 	logs      raft.LogStore
+	stable    raft.StableStore
 	guard     *raftguard.Transport
+	newcomer  newcomer
 	directory *directory
 	horizon   horizon
 
@@ -33,6 +35,7 @@ type Node struct {
 	notify  chan bool
 	changed broadcast
 	remote  atomic.Pointer[RemoteReadIndex]
+	others  atomic.Pointer[Colleagues]
 	asks    *rounds
 	caught  atomic.Bool
 	// waits is what a node without a cluster waits for; nil once it has one.
@@ -108,7 +111,7 @@ func (n *Node) start() error {
 	}
 	hasState, err := n.startRaft()
 	if err != nil {
-		return err
+		return errors.Join(err, n.newcomer.close())
 	}
 	n.directory = newDirectory(n.parts.Discovery, n.introduce(hasState))
 	if err := n.parts.Discovery.Start(n.directory.me()); err != nil {
@@ -131,6 +134,7 @@ func (n *Node) startTasks(hasState bool) {
 	n.tasks.start(n.watchReadiness)
 	n.tasks.start(n.sumUp)
 	n.tasks.start(n.publish)
+	n.tasks.start(n.watchCandidacy)
 	if hasState {
 		n.tasks.start(n.hasten)
 	} else {
