@@ -98,6 +98,7 @@ func serveNode(node *cluster.Node, l listeners, s settings, measured *telemetry,
 		return nil, err
 	}
 	node.SetRemoteReadIndex(api.RemoteReadIndex)
+	node.SetColleagues(api)
 	door, err := openBoskos(l.boskos, api, registerer, logger.Named("boskos"))
 	if err != nil {
 		return nil, err
