@@ -33,6 +33,10 @@ type settings struct {
 	AdvertiseGossip string        `koanf:"advertise-gossip-addr" yaml:"advertise-gossip-addr" help:"address at which other nodes reach the gossip, if another"`
 	BootstrapExpect int           `koanf:"bootstrap-expect" yaml:"bootstrap-expect" default:"1" group:"The cluster" help:"how many nodes form the new cluster together: 1, 3, 5 or 7; 0 waits to be added to one"`
 	Join            []string      `koanf:"join" yaml:"join" help:"gossip addresses of nodes of the cluster; this node's own may be among them"`
+	AutoJoin        bool          `koanf:"auto-join" yaml:"auto-join" default:"true" help:"take in new nodes and promote them by itself; the leader's setting counts"`
+	Stabilization   time.Duration `koanf:"stabilization-time" yaml:"stabilization-time" default:"10s" help:"for how long a new member must be healthy until it becomes a voter by itself"`
+	RemoveDeadAfter time.Duration `koanf:"remove-dead-after" yaml:"remove-dead-after" help:"after how much silence a member is removed by itself, at least 1m; 0 is never"`
+	MinQuorum       int           `koanf:"min-quorum" yaml:"min-quorum" default:"3" help:"how many voters must remain when one is removed or demoted, unless that is forced"`
 	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"how many new log entries make a snapshot worth while"`
 	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to look whether a snapshot is worth while"`
 	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail" default:"16384" help:"how many log entries stay after a snapshot, for nodes that are a little behind"`
@@ -115,5 +119,6 @@ func (s settings) config(logger hclog.Logger) cluster.Config {
 		HTTPAdvertise: advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join, Version: version, Logger: logger,
 		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
 		RaiseLevelAfter: s.RaiseLevelAfter, CheckpointEvery: s.CheckpointEvery,
+		ManualJoin: !s.AutoJoin, StabilizationTime: s.Stabilization, RemoveDeadAfter: s.RemoveDeadAfter, MinQuorum: s.MinQuorum,
 	}
 }
