@@ -182,7 +182,9 @@ func (l *life) check(ctx context.Context, m Member) Checkup {
 		return c
 	}
 	c.Answers, c.Standing = true, standing
-	c.Offset = time.UnixMilli(standing.Wall).Sub(sent.Add(time.Since(sent) / 2).Round(0)).Truncate(time.Millisecond)
+	if standing.Wall != 0 { // versions before 0.5 do not say
+		c.Offset = time.UnixMilli(standing.Wall).Sub(sent.Add(time.Since(sent) / 2).Round(0)).Truncate(time.Millisecond)
+	}
 	if last > standing.LastIndex {
 		c.Trailing = last - standing.LastIndex
 	}
