@@ -134,6 +134,7 @@ func (n *Node) consider() verdict {
 		return v
 	}
 	if v.intent != self.Intent {
+		n.found()
 		if err := n.directory.announce(func(p *Peer) { p.Intent = v.intent }); err != nil {
 			n.log.Warn("cannot announce the nodes of the new cluster", "error", err)
 		}

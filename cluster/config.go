@@ -31,6 +31,14 @@ type Config struct {
 	// BootstrapExpect is how many nodes form a new cluster together: 1, 3, 5 or 7, the same on all of them. 0 never
 	// forms one and waits to be added.
 	BootstrapExpect int
+	// ManualJoin leaves it to operators to take new nodes in and to promote them; by default the leader does both by itself.
+	ManualJoin bool
+	// StabilizationTime is for how long a new member must be healthy until it becomes a voter by itself; default 10 s.
+	StabilizationTime time.Duration
+	// RemoveDeadAfter is after how much silence the leader removes a member by itself: at least a minute; 0 is never.
+	RemoveDeadAfter time.Duration
+	// MinQuorum is how many voters there must be after one is removed or demoted, unless that is forced; default 3.
+	MinQuorum int
 	// Join lists gossip addresses of peers, this node's own may be among them.
 	Join []string
 	// TimeoutScale multiplies raft's timeouts (2 s heartbeat and election, 1 s leader lease): 1 to 10, default 1.
@@ -81,6 +89,11 @@ const (
 	defaultThreshold = 16384
 	defaultTrailing  = 16384
 	defaultInterval  = time.Minute
+
+	defaultStabilization = 10 * time.Second
+	defaultMinQuorum     = 3
+	maxMinQuorum         = 100
+	minRemoveDead        = time.Minute
 )
 
 // WithDefaults returns the configuration with every unset field that has a default filled in.
@@ -93,6 +106,8 @@ func (c Config) WithDefaults() Config {
 	fill(&c.SnapshotThreshold, defaultThreshold)
 	fill(&c.SnapshotInterval, defaultInterval)
 	fill(&c.TrailingLogs, defaultTrailing)
+	fill(&c.StabilizationTime, defaultStabilization)
+	fill(&c.MinQuorum, defaultMinQuorum)
 	fill(&c.Version, defaultVersion)
 	fill(&c.Bounds, quota.DefaultBounds())
 	if c.Logger == nil {
@@ -120,6 +135,7 @@ func (c Config) Validate() error {
 		checkAdvertised("HTTPAdvertise", c.HTTPAdvertise),
 		c.checkExpect(),
 		c.checkJoin(),
+		c.checkMembership(),
 	}
 	if c.TimeoutScale < 1 || c.TimeoutScale > maxTimeoutScale {
 		faults = append(faults, fmt.Errorf("TimeoutScale is %d: allowed are 1 to %d", c.TimeoutScale, maxTimeoutScale))
@@ -141,6 +157,21 @@ func (c Config) Validate() error {
 	}
 	if c.CheckpointEvery != 0 && c.CheckpointEvery < time.Second {
 		faults = append(faults, fmt.Errorf("CheckpointEvery is %v: allowed is 1s or more, or 0 for never by itself", c.CheckpointEvery))
+	}
+	return errors.Join(faults...)
+}
+
+// checkMembership judges what the leader does with members.
+func (c Config) checkMembership() error {
+	var faults []error
+	if c.StabilizationTime < 0 {
+		faults = append(faults, fmt.Errorf("StabilizationTime is %v: allowed are positive spans", c.StabilizationTime))
+	}
+	if c.RemoveDeadAfter != 0 && c.RemoveDeadAfter < minRemoveDead {
+		faults = append(faults, fmt.Errorf("RemoveDeadAfter is %v: allowed are %v or more, or 0 for never", c.RemoveDeadAfter, minRemoveDead))
+	}
+	if c.MinQuorum < 1 || c.MinQuorum > maxMinQuorum {
+		faults = append(faults, fmt.Errorf("MinQuorum is %d: allowed are 1 to %d", c.MinQuorum, maxMinQuorum))
 	}
 	return errors.Join(faults...)
 }

@@ -14,7 +14,8 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.RaftAdvertise != c.RaftAddr || c.GossipAdvertise != c.GossipAddr || c.Bounds != quota.DefaultBounds() ||
-		c.SnapshotThreshold != 16384 || c.TrailingLogs != 16384 || c.SnapshotInterval != time.Minute || c.TimeoutScale != 1 {
+		c.SnapshotThreshold != 16384 || c.TrailingLogs != 16384 || c.SnapshotInterval != time.Minute || c.TimeoutScale != 1 ||
+		c.StabilizationTime != 10*time.Second || c.MinQuorum != 3 || c.RemoveDeadAfter != 0 || c.ManualJoin {
 		t.Errorf("defaults: %+v", c)
 	}
 }
@@ -43,6 +44,10 @@ func TestValidationNamesFieldAndAllowedValues(t *testing.T) {
 		{"a long version", func(c *Config) { c.Version = strings.Repeat("v", 41) }, []string{"Version", "40"}},
 		{"a level before its time", func(c *Config) { c.RaiseLevelAfter = -1 }, []string{"RaiseLevelAfter", "0 for never"}},
 		{"checkpoints without a pause", func(c *Config) { c.CheckpointEvery = time.Millisecond }, []string{"CheckpointEvery", "1s or more"}},
+		{"a minute of silence", func(c *Config) { c.RemoveDeadAfter = time.Minute }, nil},
+		{"a second of silence", func(c *Config) { c.RemoveDeadAfter = time.Second }, []string{"RemoveDeadAfter", "1m0s or more, or 0"}},
+		{"stable before it began", func(c *Config) { c.StabilizationTime = -1 }, []string{"StabilizationTime", "positive"}},
+		{"no voters", func(c *Config) { c.MinQuorum = -1 }, []string{"MinQuorum", "1 to 100"}},
 		{"no interval", func(c *Config) { c.SnapshotInterval = -1 }, []string{"SnapshotInterval"}},
 		{
 			"several faults are all named", func(c *Config) { c.ID, c.BootstrapExpect, c.TimeoutScale = "", 4, 20 },

@@ -34,13 +34,17 @@ const (
 	Forgotten
 	// DiskFull: the leader's disk has no room for what makes the ledger grow.
 	DiskFull
+	// Unsafe: the change of the membership would endanger the cluster, or makes no sense for that member.
+	Unsafe
+	// UnknownMember: no member has that id.
+	UnknownMember
 )
 
 // String is the reason's stable code.
 func (r Reason) String() string {
 	names := [...]string{
 		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED", "DEADLINE", "TOO_LARGE",
-		"NOT_UPGRADED", "FORGOTTEN", "DISK_FULL",
+		"NOT_UPGRADED", "FORGOTTEN", "DISK_FULL", "UNSAFE", "UNKNOWN_MEMBER",
 	}
 	if int(r) < len(names) {
 		return names[r]
@@ -48,7 +52,7 @@ func (r Reason) String() string {
 	return "UNKNOWN"
 }
 
-// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader and Ready return.
+// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader, Ready and the changes of the membership return.
 type Error struct {
 	Reason Reason
 	// NotApplied is true if what was asked certainly did not happen and never will, so that a retry is safe even under

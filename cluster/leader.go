@@ -21,6 +21,10 @@ type life struct {
 	clock clock
 	queue *queue
 	reads *rounds
+
+	began time.Time
+	seats seats
+	ward  ward
 }
 
 // watchLeadership lives one life after the other. raft tells every gain and every loss, in order, so a leadership that
@@ -43,7 +47,7 @@ func (n *Node) watchLeadership() {
 }
 
 func (n *Node) begin() *life {
-	l := &life{node: n, term: n.raft.CurrentTerm(), queue: newQueue()}
+	l := &life{node: n, term: n.raft.CurrentTerm(), queue: newQueue(), began: time.Now(), seats: newSeats(), ward: newWard()}
 	l.ctx, l.cancel = context.WithCancel(n.ctx)
 	l.reads = &rounds{ask: l.confirm, spawn: l.tasks.start, ended: n.roundEnded(true)}
 	l.tasks.start(l.run)
@@ -87,6 +91,7 @@ func (l *life) run() {
 	if n.config.CheckpointEvery > 0 {
 		l.tasks.start(l.keepComparing)
 	}
+	l.tasks.start(l.steward)
 	l.gather()
 }
 
@@ -118,7 +123,7 @@ func (l *life) correctAddresses() {
 	for {
 		changed := l.node.changed.next()
 		pause := 10 * leaderRetry
-		if !l.correctOne() {
+		if !l.correctNext() {
 			pause = leaderRetry
 		}
 		timer := time.NewTimer(pause)
@@ -131,6 +136,16 @@ func (l *life) correctAddresses() {
 		}
 		timer.Stop()
 	}
+}
+
+// correctNext keeps every other change of the configuration out while it corrects: a server that is removed or demoted
+// meanwhile must not come back with its address.
+func (l *life) correctNext() (done bool) {
+	err := l.seats.alone(l, func() error {
+		done = l.correctOne()
+		return nil
+	})
+	return err == nil && done
 }
 
 // correctOne corrects at most one address, because raft changes one server at a time; false if that failed.

@@ -24,9 +24,11 @@ type Node struct {
 	ledger    *fsm.FSM
 	raft      *raft.Raft
 	logs      raft.LogStore
+	stable    raft.StableStore
 	guard     *raftguard.Transport
 	pace      *raftguard.Pace
 	disk      atomic.Pointer[Disk]
+	newcomer  newcomer
 	directory *directory
 	horizon   horizon
 
@@ -35,6 +37,7 @@ type Node struct {
 	notify  chan bool
 	changed broadcast
 	remote  atomic.Pointer[RemoteReadIndex]
+	others  atomic.Pointer[Colleagues]
 	asks    *rounds
 	caught  atomic.Bool
 	// waits is what a node without a cluster waits for; nil once it has one.
@@ -110,7 +113,7 @@ func (n *Node) start() error {
 	}
 	hasState, err := n.startRaft()
 	if err != nil {
-		return err
+		return errors.Join(err, n.newcomer.close())
 	}
 	n.directory = newDirectory(n.parts.Discovery, n.introduce(hasState))
 	if err := n.parts.Discovery.Start(n.directory.me()); err != nil {
@@ -134,6 +137,7 @@ func (n *Node) startTasks(hasState bool) {
 	n.tasks.start(n.sumUp)
 	n.tasks.start(n.publish)
 	n.tasks.start(n.watchDisk)
+	n.tasks.start(n.watchCandidacy)
 	if hasState {
 		n.tasks.start(n.hasten)
 	} else {

@@ -67,6 +67,8 @@ type Discovery interface {
 	Update(self Peer) error
 	// Peers returns the others that are known now, each with Alive set or not.
 	Peers() []Peer
+	// Join dials a peer that this node may not know yet, and answers whether that is news: false if it is known and alive.
+	Join(ctx context.Context, address string) (bool, error)
 	// Changed has a value whenever Peers may answer otherwise than before.
 	Changed() <-chan struct{}
 	// Leave says goodbye, so that peers do not take the silence for a fault.

@@ -30,12 +30,13 @@ func (n *Node) startRaft() (hasState bool, err error) {
 	if n.logs, err = raft.NewLogCache(logCacheEntries, latch); err != nil {
 		return false, fmt.Errorf("make the log cache: %w", err)
 	}
-	n.guard = raftguard.NewTransport(p.Transport)
-	ratchet := raftguard.NewRatchet(p.Snapshots, futileInstalls, n.provoke, n.log)
-	snapshots := raftguard.NewWatchdog(ratchet, n.logs, futileInstalls, n.stuck, n.log)
 	if hasState, err = raft.HasExistingState(n.logs, latch, p.Snapshots); err != nil {
 		return false, fmt.Errorf("look for raft state: %w", err)
 	}
+	n.stable = latch
+	n.guard = raftguard.NewTransport(n.stand(hasState))
+	ratchet := raftguard.NewRatchet(p.Snapshots, futileInstalls, n.provoke, n.log)
+	snapshots := raftguard.NewWatchdog(ratchet, n.logs, futileInstalls, n.stuck, n.log)
 	n.raft, err = raft.NewRaft(n.raftConfig(), watched{n.ledger, n.config.Observer}, n.logs, latch, snapshots, n.guard)
 	return hasState, err
 }

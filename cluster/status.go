@@ -23,6 +23,12 @@ type Standing struct {
 	Version     string
 	// FeatureLevel is the newest format of log entries that the node understands.
 	FeatureLevel uint32
+	// Wall is what the node's wall clock says, in milliseconds since 1970.
+	Wall int64
+	// Instance names a node that has no state and was not admitted yet; empty otherwise. It is another one after each start.
+	Instance string
+	// Candidate is true for a node that is to become a voter by itself once it is stable.
+	Candidate bool
 	// Problem is empty if all is well, or a sentence: why the node is not ready, or else what is wrong with its disk.
 	Problem string
 }
@@ -33,6 +39,7 @@ func (n *Node) Standing() Standing {
 		ID: n.config.ID, State: n.raft.State().String(), Leader: n.leaderHint(), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
 		LastContact: n.age(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
+		Wall: time.Now().UnixMilli(), Instance: n.newcomer.waiting(), Candidate: n.newcomer.candidate.Load(),
 	}
 	if err := n.Ready(); err != nil {
 		s.Problem = err.Error()
@@ -49,8 +56,14 @@ func (n *Node) Ready() error {
 		return err
 	}
 	leader, known := n.Leader()
+	if !known && n.newcomer.removed.Load() {
+		return n.dismissed()
+	}
 	if waits := n.waits.Load(); !known && waits != nil && *waits != "" {
 		return failure(NoLeader, true, nil, "node %s belongs to no cluster yet: %s", n.config.ID, *waits)
+	}
+	if !known && n.newcomer.waiting() != "" {
+		return failure(NoLeader, true, nil, "node %s has no data and waits until the leader of a cluster takes it in", n.config.ID)
 	}
 	if !known {
 		return failure(NoLeader, true, nil, "node %s knows no leader; a majority of the voters must be up and reach each other",

@@ -41,6 +41,8 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.NotUpgraded:    connect.CodeUnavailable,
 	cluster.Forgotten:      connect.CodeOutOfRange,
 	cluster.DiskFull:       connect.CodeResourceExhausted,
+	cluster.Unsafe:         connect.CodeFailedPrecondition,
+	cluster.UnknownMember:  connect.CodeNotFound,
 }
 
 // hints say after how long an accident may have passed, where that is not for the caller to find out: who comes back at

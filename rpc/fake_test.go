@@ -97,6 +97,7 @@ func (c *fakeCluster) News(after cluster.Position, most int) (cluster.Bulletin, 
 // fakeNode is one node of a fakeCluster.
 type fakeNode struct {
 	*fakeCluster
+	Membership // of none: tests of it use real nodes
 
 	id string
 	// asked are the options of the latest read.

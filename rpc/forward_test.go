@@ -310,9 +310,10 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.v1.AllocationService/ListEvents": false, "/quorate.v1.TreeService/GetConfiguration": false, "/quorate.v1.TreeService/ListPrincipals": false,
 		"/quorate.v1.TreeService/GetUsage": false, "/quorate.v1.AllocationService/GetAllocation": false, "/quorate.v1.ClusterService/GetStatus": false,
 		"/quorate.v1.ClusterService/GetLevel": false, "/quorate.v1.ClusterService/RaiseLevel": true, "/quorate.v1.ClusterService/Checkpoint": true,
-		"/quorate.v1.ClusterService/GetDigests":  false,
-		"/quorate.peer.v1.PeerService/ReadIndex": false, "/nothing": false,
+		"/quorate.v1.ClusterService/GetDigests":   false,
 		"/quorate.v1.DebugService/GetDiagnostics": false,
+		"/quorate.v1.ClusterService/JoinMember":   true, "/quorate.v1.ClusterService/RemoveMember": true, "/quorate.v1.ClusterService/ListMembers": false,
+		"/quorate.peer.v1.PeerService/ReadIndex": false, "/quorate.peer.v1.PeerService/Notify": false, "/nothing": false,
 	} {
 		if known[path].changes != changes {
 			t.Errorf("%s changes: %v", path, !changes)
@@ -325,7 +326,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 39 {
+	if len(known) != 46 {
 		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
 	}
 }

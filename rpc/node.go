@@ -34,4 +34,24 @@ type Node interface {
 	Standing() cluster.Standing
 	// Ready is nil if this node knows a leader and has caught up with it, and otherwise says what is missing.
 	Ready() error
+	Membership
+}
+
+// Membership is how the members are looked after; only the leader can, but for Join and Notify. The changes answer whether
+// they changed anything.
+type Membership interface {
+	// Health are all nodes by id, as the leader finds them.
+	Health(ctx context.Context) ([]cluster.Health, error)
+	// Join dials a gossip address.
+	Join(ctx context.Context, address string) (bool, error)
+	// TakeIn gives a seat to a node that waits for one.
+	TakeIn(ctx context.Context, id string) (bool, error)
+	// Promote gives a vote, Demote takes it, Remove removes.
+	Promote(ctx context.Context, id string, force bool) (bool, error)
+	Demote(ctx context.Context, id string, force bool) (bool, error)
+	Remove(ctx context.Context, id string, force bool) (bool, error)
+	// TransferLeader hands the leadership to a voter, or to whoever is furthest.
+	TransferLeader(ctx context.Context, id string) (bool, error)
+	// Notify tells this node about its place.
+	Notify(notice cluster.Notice) error
 }

@@ -32,7 +32,37 @@ func (s peerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*
 	return &peerv1.GetStandingResponse{
 		Id: own.ID, State: own.State, Term: own.Term, AppliedIndex: own.AppliedIndex, LastIndex: own.LastIndex,
 		Version: own.Version, FeatureLevel: own.FeatureLevel, Problem: own.Problem,
+		LastContactMs: own.LastContact.Milliseconds(), WallMs: own.Wall, Instance: own.Instance, Candidate: own.Candidate, LeaderId: own.Leader,
 	}, nil
+}
+
+// Notify takes in what the leader says about this node.
+func (s peerService) Notify(_ context.Context, r *peerv1.NotifyRequest) (*peerv1.NotifyResponse, error) {
+	notice := cluster.Notice{Leader: r.GetLeaderId(), Instance: r.GetInstance(), Candidate: r.GetCandidate()}
+	return answerTo(&peerv1.NotifyResponse{}, s.node.Notify(notice))
+}
+
+// Standing asks another node how it stands. With Notify it makes the server what [cluster.Node.SetColleagues] wants.
+func (s *Server) Standing(ctx context.Context, m cluster.Member) (cluster.Standing, error) {
+	answer, err := s.peers.standing(ctx, m)
+	if err != nil {
+		return cluster.Standing{}, fmt.Errorf("%s does not answer at %q: %w", m.ID, m.HTTPAddr, err)
+	}
+	return cluster.Standing{
+		ID: answer.GetId(), State: answer.GetState(), Leader: answer.GetLeaderId(), Term: answer.GetTerm(),
+		AppliedIndex: answer.GetAppliedIndex(), LastIndex: answer.GetLastIndex(), Version: answer.GetVersion(),
+		FeatureLevel: answer.GetFeatureLevel(), Problem: answer.GetProblem(), Wall: answer.GetWallMs(),
+		LastContact: time.Duration(answer.GetLastContactMs()) * time.Millisecond,
+		Instance:    answer.GetInstance(), Candidate: answer.GetCandidate(),
+	}, nil
+}
+
+// Notify tells another node about its place.
+func (s *Server) Notify(ctx context.Context, m cluster.Member, notice cluster.Notice) error {
+	_, err := s.peers.client(m).Notify(ctx, &peerv1.NotifyRequest{
+		LeaderId: notice.Leader, Instance: notice.Instance, Candidate: notice.Candidate,
+	})
+	return err
 }
 
 // peers asks the other nodes.

@@ -76,6 +76,7 @@ func (s *trio) serve(t *testing.T, n *cluster.Node) {
 	}
 	id := n.Standing().ID
 	n.SetRemoteReadIndex(server.RemoteReadIndex)
+	n.SetColleagues(server)
 	s.servers[id] = server
 	go func() { _ = server.Serve(s.listeners[id]) }()
 	t.Cleanup(func() { _ = server.http.Close(); server.transport.CloseIdleConnections() })

@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -101,6 +102,16 @@ func (n *notice) Peers() []cluster.Peer {
 		return 1
 	})
 	return peers
+}
+
+// Join finds who has that address for its raft, as if it were for gossip; all who are up know each other already.
+func (n *notice) Join(_ context.Context, address string) (bool, error) {
+	for _, p := range n.Peers() {
+		if p.RaftAddr == address {
+			return false, nil
+		}
+	}
+	return false, errors.New("nobody answers at " + address)
 }
 
 // Changed has a value after any notice has changed.

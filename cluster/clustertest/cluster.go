@@ -38,6 +38,8 @@ type Cluster struct {
 	disks  map[string]*simnet.Disk
 	change func(*cluster.Config)
 	ids    []string
+	expect int
+	added  map[string]bool
 	parts  func(id string) cluster.Parts
 
 	mu     sync.Mutex
@@ -73,7 +75,7 @@ func New(t testing.TB, size int, options ...Option) *Cluster {
 	t.Helper()
 	c := &Cluster{
 		t: t, net: simnet.New(1), board: newBoard(), disks: map[string]*simnet.Disk{},
-		nodes: map[string]*cluster.Node{}, cutOff: map[string]bool{}, change: func(*cluster.Config) {},
+		expect: size, added: map[string]bool{}, nodes: map[string]*cluster.Node{}, cutOff: map[string]bool{}, change: func(*cluster.Config) {},
 	}
 	c.parts = c.inMemory
 	for i := range size {
@@ -100,8 +102,11 @@ func address(id string) string { return id + ":1" }
 func (c *Cluster) Run(id string) *cluster.Node {
 	c.t.Helper()
 	config := cluster.Config{
-		ID: id, RaftAddr: address(id), HTTPAdvertise: id + ":2", BootstrapExpect: len(c.ids), ClusterName: "test",
+		ID: id, RaftAddr: address(id), HTTPAdvertise: id + ":2", BootstrapExpect: c.expect, ClusterName: "test",
 		Version: "test", CommitNotice: 50 * time.Millisecond, // fewer messages, for tests that last hours of virtual time
+	}
+	if c.added[id] {
+		config.BootstrapExpect = 0
 	}
 	c.change(&config)
 	parts := c.parts(id)
@@ -122,6 +127,7 @@ func (c *Cluster) Run(id string) *cluster.Node {
 		}
 		return peer.ReadIndex(ctx)
 	})
+	n.SetColleagues(colleagues{c, id})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[id] = n

@@ -146,6 +146,35 @@ func TestAJoinerWaitsForWhoeverComesLater(t *testing.T) {
 	})
 }
 
+func TestWhoeverIsDialledIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParty(t)
+		p.come(1, "blue")
+		p.come(2, "blue")
+		p.come(3, "green")
+		time.Sleep(time.Minute)
+		p.expect("before anybody was told", 1, "")
+		for _, want := range []bool{true, false} {
+			if news, err := p.nodes[1].Join(t.Context(), gossipAddress(2)); err != nil || news != want {
+				t.Errorf("dialling n2: %v, %v; want %v", news, err, want)
+			}
+			time.Sleep(5 * time.Second)
+			p.expect("after dialling", 1, "n2")
+		}
+		if news, err := p.nodes[1].Join(t.Context(), gossipAddress(1)); err != nil || news {
+			t.Errorf("dialling itself: %v, %v", news, err)
+		}
+		if _, err := p.nodes[1].Join(t.Context(), gossipAddress(3)); err == nil {
+			t.Error("a node of another cluster was joined")
+		}
+		p.crash(2)
+		time.Sleep(time.Minute)
+		p.come(2, "blue")
+		time.Sleep(time.Minute)
+		p.expect("after its return", 1, "n2")
+	})
+}
+
 func TestADeadPeerIsNoticedAndComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newParty(t)

@@ -1,7 +1,11 @@
 package gossip
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
+	"net"
+	"strconv"
 	"time"
 )
 
@@ -48,6 +52,39 @@ func (g *Gossip) join(addresses []string) (found int) {
 		found += n
 	}
 	return found
+}
+
+// Join dials an address and answers whether that is news: false if somebody alive is known there. Whoever is found is dialled
+// again whenever it is missing.
+func (g *Gossip) Join(_ context.Context, address string) (bool, error) {
+	list := g.running()
+	if list == nil {
+		return false, errors.New("gossip does not run")
+	}
+	bind, port, err := resolve(address)
+	if err != nil {
+		return false, err
+	}
+	before := g.at(net.JoinHostPort(bind, strconv.Itoa(port)))
+	if _, err := list.Join([]string{address}); err != nil {
+		return false, err
+	}
+	return !before, nil
+}
+
+// at tells whether somebody alive, perhaps this node, has an address.
+func (g *Gossip) at(address string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if address == g.here {
+		return true
+	}
+	for _, p := range g.peers {
+		if p.Alive && p.address == address {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *Gossip) alone() bool {

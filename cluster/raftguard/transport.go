@@ -100,6 +100,13 @@ func (t *Transport) AckedSince(term uint64, since time.Time, voters []raft.Serve
 	return acked > len(voters)/2
 }
 
+// Heard is when the last message left that a server confirmed, in any term; zero if it confirmed none.
+func (t *Transport) Heard(id raft.ServerID) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.acks[id].sent
+}
+
 func (a ack) confirms(term uint64, since time.Time) bool {
 	return a.term == term && !a.sent.Before(since)
 }

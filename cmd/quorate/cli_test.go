@@ -62,9 +62,16 @@ func TestRequests(t *testing.T) {
 		"allocations --tree cern --node atlas --label a=b --label c= --limit 2": &quoratev1.ListAllocationsRequest{
 			Tree: "cern", Node: "atlas", Labels: map[string]string{"a": "b", "c": ""}, PageSize: 2,
 		},
-		"allocations --limit 3": &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
-		"release simulation-1":  &quoratev1.ReleaseRequest{Id: "simulation-1"},
-		"status --local":        &quoratev1.GetStatusRequest{Local: true},
+		"allocations --limit 3":      &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
+		"release simulation-1":       &quoratev1.ReleaseRequest{Id: "simulation-1"},
+		"cluster join 10.0.0.4:7301": &quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: "10.0.0.4:7301"}},
+		"cluster join --id n4":       &quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_Id{Id: "n4"}},
+		"cluster promote n4 --force": &quoratev1.PromoteMemberRequest{Id: "n4", Force: true},
+		"cluster demote n4 --force":  &quoratev1.DemoteMemberRequest{Id: "n4", Force: true},
+		"cluster remove n4 --force":  &quoratev1.RemoveMemberRequest{Id: "n4", Force: true},
+		"cluster leave":              &quoratev1.RemoveMemberRequest{Id: "n2"},
+		"cluster transfer-leader n2": &quoratev1.TransferLeaderRequest{Id: "n2"},
+		"status --local":             &quoratev1.GetStatusRequest{Local: true},
 		"allocate --id a --at cern --amount cores=3 --user ann --group g --group h --application app --priority -1 --type 2 --unpreemptable --reserve 5m": &quoratev1.AllocateRequest{
 			Id: "a", Mode: quoratev1.Mode_MODE_RESERVE, ReserveMs: 300_000, Priority: -1, Type: 2, Unpreemptable: true,
 			Principal: &quoratev1.Principal{User: "ann", Groups: []string{"g", "h"}, Application: "app"},

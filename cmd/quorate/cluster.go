@@ -1,8 +1,117 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
-// newClusterCmd holds what operators do with a cluster as a whole.
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
 func newClusterCmd(c *cli) *cobra.Command {
-	return newGroup("cluster", "Keep the cluster: see and change how it stands", newLevelCmd(c), newDigestsCmd(c))
+	group := newGroup("cluster", "Keep the cluster: see and change how it stands, and who belongs to it",
+		newClusterMembersCmd(c), newClusterJoinCmd(c), newClusterPromoteCmd(c), newClusterDemoteCmd(c), newClusterRemoveCmd(c),
+		newClusterLeaveCmd(c), newClusterTransferLeaderCmd(c), newClusterWaitCmd(c), newLevelCmd(c), newDigestsCmd(c),
+	)
+	group.Long = `Keep the cluster: see and change how it stands, and who belongs to it. Any server can be asked: the leader makes one change
+of the membership at a time, and a majority has it before the command ends. All of them can be repeated: what is so already
+is left unchanged, with exit code 0.`
+	return group
+}
+
+func newClusterMembersCmd(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "members",
+		Short: "Show all nodes, and how well they are",
+		Long: `Show all nodes as the leader finds them, which looks after each of them every second.
+
+SEAT is voter, non-voter (it has the log and no vote yet), waiting (it is new and waits to be taken in) or none (it is no
+member and has data: it was removed, or belongs to another cluster). HEALTHY says whether it could take part in decisions,
+SINCE from when on without a break; a new leader begins to count anew. CONTACT is how long ago it heard from the leader,
+BEHIND how many log entries it misses, CLOCK how far its wall clock is ahead of the leader's, for people who compare times.`,
+		Example: "  quorate cluster members\n  quorate cluster members -o json",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.showMembers(cmd.Context()) },
+	}
+}
+
+func (c *cli) showMembers(ctx context.Context) error {
+	quorate, ctx, cancel, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+	if err != nil {
+		return err
+	}
+	if answer.GetProblem() != "" {
+		c.say("problem: %s", answer.GetProblem())
+	}
+	return c.print(answer, func(p *page) error { return p.table(healthRows(answer)) })
+}
+
+func healthRows(answer *quoratev1.ListMembersResponse) [][]string {
+	rows := [][]string{{
+		"MEMBER", "SEAT", "ROLE", "HEALTHY", "SINCE", "CONTACT", "BEHIND", "CLOCK", "HTTP", "RAFT", "VERSION", "LEVEL", "PROBLEM",
+	}}
+	for _, m := range answer.GetMembers() {
+		role, healthy, since := word(m.GetRole().String(), "ROLE_"), "no", "-"
+		contact, behind, clock := "-", "-", "-"
+		if m.GetHealthy() {
+			healthy, since = "yes", m.GetStableSince().AsTime().Format(time.RFC3339)
+		}
+		if m.GetLastContact() != nil {
+			contact, behind = span(m.GetLastContact()), strconv.FormatUint(m.GetTrailingLogs(), 10)
+			clock = fmt.Sprintf("%+dms", m.GetClockOffset().AsDuration().Milliseconds())
+		}
+		rows = append(rows, []string{
+			m.GetId(), seatWord(m.GetSeat()), role, healthy, since, contact, behind, clock, m.GetHttpAddress(), m.GetRaftAddress(),
+			m.GetVersion(), strconv.FormatUint(uint64(m.GetFeatureLevel()), 10), m.GetProblem(),
+		})
+	}
+	return rows
+}
+
+func seatWord(seat quoratev1.Seat) string {
+	return strings.ReplaceAll(word(seat.String(), "SEAT_"), "_", "-")
+}
+
+// word is the name of an enum's value as people read it.
+func word(name, prefix string) string {
+	text := strings.ToLower(strings.TrimPrefix(name, prefix))
+	if text == "unspecified" {
+		return "unknown"
+	}
+	return text
+}
+
+func span(d *durationpb.Duration) string { return d.AsDuration().Round(time.Millisecond).String() }
+
+// completeMembers offers the ids of all nodes; none if no server answers in time.
+func (c *cli) completeMembers(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	c.timeout = completionPatience
+	parent := cmd.Context()
+	if parent == nil {
+		parent = context.Background()
+	}
+	quorate, ctx, cancel, err := c.connect(parent)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer cancel()
+	answer, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []string
+	for _, m := range answer.GetMembers() {
+		ids = append(ids, m.GetId())
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
 }

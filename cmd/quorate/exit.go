@@ -57,7 +57,7 @@ var exitCodes = []struct {
 		[]connect.Code{connect.CodeUnavailable, connect.CodeDeadlineExceeded},
 	},
 	{exitLeaseLost, "lease lost", "the lease that a command ran under, or the request that it waited for, has ended before it", nil},
-	{exitTimedOut, "timed out", "the time to wait was over before there was room; standard error names what was in the way", nil},
+	{exitTimedOut, "timed out", "the time to wait was over; standard error names what was in the way", nil},
 	{exitWaiting, "waiting", "the request is in the queue and holds nothing yet; repeat the command to come for it", nil},
 }
 

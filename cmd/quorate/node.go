@@ -106,6 +106,7 @@ func serveNode(
 		return nil, err
 	}
 	node.SetRemoteReadIndex(api.RemoteReadIndex)
+	node.SetColleagues(api)
 	door, err := openBoskos(secured.listener(l.boskos), api, registerer, logger.Named("boskos"))
 	if err != nil {
 		return nil, err

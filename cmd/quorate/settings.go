@@ -34,6 +34,10 @@ type settings struct {
 	AdvertiseGossip string        `koanf:"advertise-gossip-addr" yaml:"advertise-gossip-addr" help:"address at which other nodes reach the gossip, if another"`
 	BootstrapExpect int           `koanf:"bootstrap-expect" yaml:"bootstrap-expect" default:"1" group:"The cluster" help:"how many nodes form the new cluster together: 1, 3, 5 or 7; 0 waits to be added to one"`
 	Join            []string      `koanf:"join" yaml:"join" help:"gossip addresses of nodes of the cluster; this node's own may be among them"`
+	AutoJoin        bool          `koanf:"auto-join" yaml:"auto-join" default:"true" help:"take in new nodes and promote them by itself; the leader's setting counts"`
+	Stabilization   time.Duration `koanf:"stabilization-time" yaml:"stabilization-time" default:"10s" help:"for how long a new member must be healthy until it becomes a voter by itself"`
+	RemoveDeadAfter time.Duration `koanf:"remove-dead-after" yaml:"remove-dead-after" help:"after how much silence a member is removed by itself, at least 1m; 0 is never"`
+	MinQuorum       int           `koanf:"min-quorum" yaml:"min-quorum" default:"3" help:"how many voters must remain when one is removed or demoted, unless that is forced"`
 	TLSCA           string        `koanf:"tls-ca" yaml:"tls-ca" group:"Encryption" help:"file with the certificates of the cluster's authority; it, tls-cert and tls-key encrypt everything but gossip"`
 	TLSCert         string        `koanf:"tls-cert" yaml:"tls-cert" help:"file with this node's certificate; a renewed one is taken at once, also without SIGHUP"`
 	TLSKey          string        `koanf:"tls-key" yaml:"tls-key" help:"file with the key of this node's certificate, which not everybody may read"`
@@ -156,5 +160,6 @@ func (s settings) config(logger hclog.Logger) cluster.Config {
 		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
 		RaiseLevelAfter: s.RaiseLevelAfter, CheckpointEvery: s.CheckpointEvery,
 		CommitNotice: s.CommitNotice, DiskSlow: s.DiskSlow, DiskReserve: int64(s.DiskReserve) << 20,
+		ManualJoin: !s.AutoJoin, StabilizationTime: s.Stabilization, RemoveDeadAfter: s.RemoveDeadAfter, MinQuorum: s.MinQuorum,
 	}
 }

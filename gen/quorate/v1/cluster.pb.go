@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -78,6 +79,67 @@ func (x Role) Number() protoreflect.EnumNumber {
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+// Seat is what a node is in the configuration of the log.
+type Seat int32
+
+const (
+	// Not known.
+	Seat_SEAT_UNSPECIFIED Seat = 0
+	// Counts for majorities.
+	Seat_SEAT_VOTER Seat = 1
+	// Receives the log and has no vote.
+	Seat_SEAT_NON_VOTER Seat = 2
+	// Has no data and waits to be taken in.
+	Seat_SEAT_WAITING Seat = 3
+	// Is no member and has data: it was removed, or belongs elsewhere.
+	Seat_SEAT_NONE Seat = 4
+)
+
+// Enum value maps for Seat.
+var (
+	Seat_name = map[int32]string{
+		0: "SEAT_UNSPECIFIED",
+		1: "SEAT_VOTER",
+		2: "SEAT_NON_VOTER",
+		3: "SEAT_WAITING",
+		4: "SEAT_NONE",
+	}
+	Seat_value = map[string]int32{
+		"SEAT_UNSPECIFIED": 0,
+		"SEAT_VOTER":       1,
+		"SEAT_NON_VOTER":   2,
+		"SEAT_WAITING":     3,
+		"SEAT_NONE":        4,
+	}
+)
+
+func (x Seat) Enum() *Seat {
+	p := new(Seat)
+	*p = x
+	return p
+}
+
+func (x Seat) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Seat) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_cluster_proto_enumTypes[1].Descriptor()
+}
+
+func (Seat) Type() protoreflect.EnumType {
+	return &file_quorate_v1_cluster_proto_enumTypes[1]
+}
+
+func (x Seat) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Seat.Descriptor instead.
+func (Seat) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{1}
 }
 
 // GetStatusRequest asks any node.
@@ -407,12 +469,839 @@ func (x *GetStatusResponse) GetClusterName() string {
 	return ""
 }
 
+// ListMembersRequest asks any node.
+type ListMembersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMembersRequest) Reset() {
+	*x = ListMembersRequest{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMembersRequest) ProtoMessage() {}
+
+func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMembersRequest.ProtoReflect.Descriptor instead.
+func (*ListMembersRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+// MemberHealth is one node as the leader finds it.
+type MemberHealth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node's id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What it is in the configuration.
+	Seat Seat `protobuf:"varint,2,opt,name=seat,proto3,enum=quorate.v1.Seat" json:"seat,omitempty"`
+	// Its role; not known if it does not answer.
+	Role Role `protobuf:"varint,3,opt,name=role,proto3,enum=quorate.v1.Role" json:"role,omitempty"`
+	// Whether it could take part in decisions.
+	Healthy bool `protobuf:"varint,4,opt,name=healthy,proto3" json:"healthy,omitempty"`
+	// Since when it is healthy without a break, by the leader's wall clock; a new leader counts anew. Absent if it is not.
+	StableSince *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=stable_since,json=stableSince,proto3" json:"stable_since,omitempty"`
+	// The time since it last heard from the leader; absent if it does not answer.
+	LastContact *durationpb.Duration `protobuf:"bytes,6,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
+	// How many log entries it is behind the leader.
+	TrailingLogs uint64 `protobuf:"varint,7,opt,name=trailing_logs,json=trailingLogs,proto3" json:"trailing_logs,omitempty"`
+	// How far its wall clock is ahead of the leader's. The clocks decide nothing; people read times by them.
+	ClockOffset *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"`
+	// Its version of this software.
+	Version string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
+	// The newest format of log entries that it understands.
+	FeatureLevel uint32 `protobuf:"varint,10,opt,name=feature_level,json=featureLevel,proto3" json:"feature_level,omitempty"`
+	// Where its peers reach its log.
+	RaftAddress string `protobuf:"bytes,11,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
+	// Where clients reach its API.
+	HttpAddress string `protobuf:"bytes,12,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
+	// Empty if all is well, or a sentence.
+	Problem       string `protobuf:"bytes,13,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberHealth) Reset() {
+	*x = MemberHealth{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberHealth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberHealth) ProtoMessage() {}
+
+func (x *MemberHealth) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberHealth.ProtoReflect.Descriptor instead.
+func (*MemberHealth) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *MemberHealth) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *MemberHealth) GetSeat() Seat {
+	if x != nil {
+		return x.Seat
+	}
+	return Seat_SEAT_UNSPECIFIED
+}
+
+func (x *MemberHealth) GetRole() Role {
+	if x != nil {
+		return x.Role
+	}
+	return Role_ROLE_UNSPECIFIED
+}
+
+func (x *MemberHealth) GetHealthy() bool {
+	if x != nil {
+		return x.Healthy
+	}
+	return false
+}
+
+func (x *MemberHealth) GetStableSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StableSince
+	}
+	return nil
+}
+
+func (x *MemberHealth) GetLastContact() *durationpb.Duration {
+	if x != nil {
+		return x.LastContact
+	}
+	return nil
+}
+
+func (x *MemberHealth) GetTrailingLogs() uint64 {
+	if x != nil {
+		return x.TrailingLogs
+	}
+	return 0
+}
+
+func (x *MemberHealth) GetClockOffset() *durationpb.Duration {
+	if x != nil {
+		return x.ClockOffset
+	}
+	return nil
+}
+
+func (x *MemberHealth) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *MemberHealth) GetFeatureLevel() uint32 {
+	if x != nil {
+		return x.FeatureLevel
+	}
+	return 0
+}
+
+func (x *MemberHealth) GetRaftAddress() string {
+	if x != nil {
+		return x.RaftAddress
+	}
+	return ""
+}
+
+func (x *MemberHealth) GetHttpAddress() string {
+	if x != nil {
+		return x.HttpAddress
+	}
+	return ""
+}
+
+func (x *MemberHealth) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+// ListMembersResponse shows all nodes.
+type ListMembersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The leader, who looked after the others; the node that answered if there is none.
+	ServedBy string `protobuf:"bytes,1,opt,name=served_by,json=servedBy,proto3" json:"served_by,omitempty"`
+	// The leader's id; empty if none is known.
+	LeaderId string `protobuf:"bytes,2,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
+	// All nodes by id.
+	Members []*MemberHealth `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	// How many have a vote.
+	Voters uint32 `protobuf:"varint,4,opt,name=voters,proto3" json:"voters,omitempty"`
+	// How many of those are healthy.
+	HealthyVoters uint32 `protobuf:"varint,5,opt,name=healthy_voters,json=healthyVoters,proto3" json:"healthy_voters,omitempty"`
+	// How many more voters may fail before the cluster stops.
+	FailureTolerance uint32 `protobuf:"varint,6,opt,name=failure_tolerance,json=failureTolerance,proto3" json:"failure_tolerance,omitempty"`
+	// Empty if all is well, or a sentence.
+	Problem       string `protobuf:"bytes,7,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMembersResponse) Reset() {
+	*x = ListMembersResponse{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMembersResponse) ProtoMessage() {}
+
+func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMembersResponse.ProtoReflect.Descriptor instead.
+func (*ListMembersResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListMembersResponse) GetServedBy() string {
+	if x != nil {
+		return x.ServedBy
+	}
+	return ""
+}
+
+func (x *ListMembersResponse) GetLeaderId() string {
+	if x != nil {
+		return x.LeaderId
+	}
+	return ""
+}
+
+func (x *ListMembersResponse) GetMembers() []*MemberHealth {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *ListMembersResponse) GetVoters() uint32 {
+	if x != nil {
+		return x.Voters
+	}
+	return 0
+}
+
+func (x *ListMembersResponse) GetHealthyVoters() uint32 {
+	if x != nil {
+		return x.HealthyVoters
+	}
+	return 0
+}
+
+func (x *ListMembersResponse) GetFailureTolerance() uint32 {
+	if x != nil {
+		return x.FailureTolerance
+	}
+	return 0
+}
+
+func (x *ListMembersResponse) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+// JoinMemberRequest names a gossip address or a node.
+type JoinMemberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Whom:
+	//
+	//	*JoinMemberRequest_GossipAddress
+	//	*JoinMemberRequest_Id
+	Whom          isJoinMemberRequest_Whom `protobuf_oneof:"whom"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinMemberRequest) Reset() {
+	*x = JoinMemberRequest{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinMemberRequest) ProtoMessage() {}
+
+func (x *JoinMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinMemberRequest.ProtoReflect.Descriptor instead.
+func (*JoinMemberRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *JoinMemberRequest) GetWhom() isJoinMemberRequest_Whom {
+	if x != nil {
+		return x.Whom
+	}
+	return nil
+}
+
+func (x *JoinMemberRequest) GetGossipAddress() string {
+	if x != nil {
+		if x, ok := x.Whom.(*JoinMemberRequest_GossipAddress); ok {
+			return x.GossipAddress
+		}
+	}
+	return ""
+}
+
+func (x *JoinMemberRequest) GetId() string {
+	if x != nil {
+		if x, ok := x.Whom.(*JoinMemberRequest_Id); ok {
+			return x.Id
+		}
+	}
+	return ""
+}
+
+type isJoinMemberRequest_Whom interface {
+	isJoinMemberRequest_Whom()
+}
+
+type JoinMemberRequest_GossipAddress struct {
+	// A gossip address, as host:port, for the leader to dial. invalid_argument if it is none; failed_precondition if nobody
+	// of this cluster is there.
+	GossipAddress string `protobuf:"bytes,1,opt,name=gossip_address,json=gossipAddress,proto3,oneof"`
+}
+
+type JoinMemberRequest_Id struct {
+	// A node that waits to be taken in. not_found if it is not heard; failed_precondition if it has data.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3,oneof"`
+}
+
+func (*JoinMemberRequest_GossipAddress) isJoinMemberRequest_Whom() {}
+
+func (*JoinMemberRequest_Id) isJoinMemberRequest_Whom() {}
+
+// JoinMemberResponse answers a join.
+type JoinMemberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// False if it was so already.
+	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinMemberResponse) Reset() {
+	*x = JoinMemberResponse{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinMemberResponse) ProtoMessage() {}
+
+func (x *JoinMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinMemberResponse.ProtoReflect.Descriptor instead.
+func (*JoinMemberResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *JoinMemberResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+// PromoteMemberRequest names a member.
+type PromoteMemberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The member's id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Also if it is not well or not caught up.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteMemberRequest) Reset() {
+	*x = PromoteMemberRequest{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteMemberRequest) ProtoMessage() {}
+
+func (x *PromoteMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteMemberRequest.ProtoReflect.Descriptor instead.
+func (*PromoteMemberRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PromoteMemberRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PromoteMemberRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// PromoteMemberResponse answers a promotion.
+type PromoteMemberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// False if it had a vote already.
+	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteMemberResponse) Reset() {
+	*x = PromoteMemberResponse{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteMemberResponse) ProtoMessage() {}
+
+func (x *PromoteMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteMemberResponse.ProtoReflect.Descriptor instead.
+func (*PromoteMemberResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *PromoteMemberResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+// DemoteMemberRequest names a member.
+type DemoteMemberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The member's id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Also if fewer voters than min-quorum remain, or no majority of them is healthy. Never the last one.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemoteMemberRequest) Reset() {
+	*x = DemoteMemberRequest{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemoteMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemoteMemberRequest) ProtoMessage() {}
+
+func (x *DemoteMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemoteMemberRequest.ProtoReflect.Descriptor instead.
+func (*DemoteMemberRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DemoteMemberRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DemoteMemberRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// DemoteMemberResponse answers a demotion.
+type DemoteMemberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// False if it had no vote.
+	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemoteMemberResponse) Reset() {
+	*x = DemoteMemberResponse{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemoteMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemoteMemberResponse) ProtoMessage() {}
+
+func (x *DemoteMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemoteMemberResponse.ProtoReflect.Descriptor instead.
+func (*DemoteMemberResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DemoteMemberResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+// RemoveMemberRequest names a member.
+type RemoveMemberRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The member's id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Also if fewer voters than min-quorum remain, or no majority of them is healthy. Never the last one.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveMemberRequest) Reset() {
+	*x = RemoveMemberRequest{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveMemberRequest) ProtoMessage() {}
+
+func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
+func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RemoveMemberRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RemoveMemberRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// RemoveMemberResponse answers a removal.
+type RemoveMemberResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// False if it was no member.
+	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveMemberResponse) Reset() {
+	*x = RemoveMemberResponse{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveMemberResponse) ProtoMessage() {}
+
+func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveMemberResponse.ProtoReflect.Descriptor instead.
+func (*RemoveMemberResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RemoveMemberResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+// TransferLeaderRequest names who is to lead.
+type TransferLeaderRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The member's id; empty is whoever is furthest.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferLeaderRequest) Reset() {
+	*x = TransferLeaderRequest{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferLeaderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferLeaderRequest) ProtoMessage() {}
+
+func (x *TransferLeaderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferLeaderRequest.ProtoReflect.Descriptor instead.
+func (*TransferLeaderRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *TransferLeaderRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// TransferLeaderResponse answers a transfer.
+type TransferLeaderResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// False if it led already.
+	Changed bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	// Who leads now, as far as the node that answers knows.
+	LeaderId      string `protobuf:"bytes,2,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferLeaderResponse) Reset() {
+	*x = TransferLeaderResponse{}
+	mi := &file_quorate_v1_cluster_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferLeaderResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferLeaderResponse) ProtoMessage() {}
+
+func (x *TransferLeaderResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_cluster_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferLeaderResponse.ProtoReflect.Descriptor instead.
+func (*TransferLeaderResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *TransferLeaderResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+func (x *TransferLeaderResponse) GetLeaderId() string {
+	if x != nil {
+		return x.LeaderId
+	}
+	return ""
+}
+
 var File_quorate_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\x18quorate/v1/cluster.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
 	"\x05local\x18\x01 \x01(\bR\x05local\"\xd5\x02\n" +
 	"\x06Member\x12\x0e\n" +
@@ -442,12 +1331,69 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\amembers\x18\n" +
 	" \x03(\v2\x12.quorate.v1.MemberB\b\xbaH\x05\x92\x01\x02\x10dR\amembers\x12\x18\n" +
 	"\aproblem\x18\v \x01(\tR\aproblem\x12!\n" +
-	"\fcluster_name\x18\f \x01(\tR\vclusterName*T\n" +
+	"\fcluster_name\x18\f \x01(\tR\vclusterName\"\x14\n" +
+	"\x12ListMembersRequest\"\x83\x04\n" +
+	"\fMemberHealth\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
+	"\x04seat\x18\x02 \x01(\x0e2\x10.quorate.v1.SeatR\x04seat\x12$\n" +
+	"\x04role\x18\x03 \x01(\x0e2\x10.quorate.v1.RoleR\x04role\x12\x18\n" +
+	"\ahealthy\x18\x04 \x01(\bR\ahealthy\x12=\n" +
+	"\fstable_since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vstableSince\x12<\n" +
+	"\flast_contact\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\vlastContact\x12#\n" +
+	"\rtrailing_logs\x18\a \x01(\x04R\ftrailingLogs\x12<\n" +
+	"\fclock_offset\x18\b \x01(\v2\x19.google.protobuf.DurationR\vclockOffset\x12\x18\n" +
+	"\aversion\x18\t \x01(\tR\aversion\x12#\n" +
+	"\rfeature_level\x18\n" +
+	" \x01(\rR\ffeatureLevel\x12!\n" +
+	"\fraft_address\x18\v \x01(\tR\vraftAddress\x12!\n" +
+	"\fhttp_address\x18\f \x01(\tR\vhttpAddress\x12\x18\n" +
+	"\aproblem\x18\r \x01(\tR\aproblem\"\x93\x02\n" +
+	"\x13ListMembersResponse\x12\x1b\n" +
+	"\tserved_by\x18\x01 \x01(\tR\bservedBy\x12\x1b\n" +
+	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x12<\n" +
+	"\amembers\x18\x03 \x03(\v2\x18.quorate.v1.MemberHealthB\b\xbaH\x05\x92\x01\x02\x10dR\amembers\x12\x16\n" +
+	"\x06voters\x18\x04 \x01(\rR\x06voters\x12%\n" +
+	"\x0ehealthy_voters\x18\x05 \x01(\rR\rhealthyVoters\x12+\n" +
+	"\x11failure_tolerance\x18\x06 \x01(\rR\x10failureTolerance\x12\x18\n" +
+	"\aproblem\x18\a \x01(\tR\aproblem\"s\n" +
+	"\x11JoinMemberRequest\x122\n" +
+	"\x0egossip_address\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18dH\x00R\rgossipAddress\x12\x1b\n" +
+	"\x02id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@H\x00R\x02idB\r\n" +
+	"\x04whom\x12\x05\xbaH\x02\b\x01\".\n" +
+	"\x12JoinMemberResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"G\n" +
+	"\x14PromoteMemberRequest\x12\x19\n" +
+	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"1\n" +
+	"\x15PromoteMemberResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"F\n" +
+	"\x13DemoteMemberRequest\x12\x19\n" +
+	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"0\n" +
+	"\x14DemoteMemberResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"F\n" +
+	"\x13RemoveMemberRequest\x12\x19\n" +
+	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"0\n" +
+	"\x14RemoveMemberResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"0\n" +
+	"\x15TransferLeaderRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\"O\n" +
+	"\x16TransferLeaderResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\x12\x1b\n" +
+	"\tleader_id\x18\x02 \x01(\tR\bleaderId*T\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rROLE_FOLLOWER\x10\x01\x12\x12\n" +
 	"\x0eROLE_CANDIDATE\x10\x02\x12\x0f\n" +
-	"\vROLE_LEADER\x10\x032\x97\x03\n" +
+	"\vROLE_LEADER\x10\x03*a\n" +
+	"\x04Seat\x12\x14\n" +
+	"\x10SEAT_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"SEAT_VOTER\x10\x01\x12\x12\n" +
+	"\x0eSEAT_NON_VOTER\x10\x02\x12\x10\n" +
+	"\fSEAT_WAITING\x10\x03\x12\r\n" +
+	"\tSEAT_NONE\x10\x042\x8e\a\n" +
 	"\x0eClusterService\x12M\n" +
 	"\tGetStatus\x12\x1c.quorate.v1.GetStatusRequest\x1a\x1d.quorate.v1.GetStatusResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\bGetLevel\x12\x1b.quorate.v1.GetLevelRequest\x1a\x1c.quorate.v1.GetLevelResponse\"\x03\x90\x02\x01\x12K\n" +
@@ -456,7 +1402,14 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"Checkpoint\x12\x1d.quorate.v1.CheckpointRequest\x1a\x1e.quorate.v1.CheckpointResponse\x12P\n" +
 	"\n" +
-	"GetDigests\x12\x1d.quorate.v1.GetDigestsRequest\x1a\x1e.quorate.v1.GetDigestsResponse\"\x03\x90\x02\x01B\x9c\x01\n" +
+	"GetDigests\x12\x1d.quorate.v1.GetDigestsRequest\x1a\x1e.quorate.v1.GetDigestsResponse\"\x03\x90\x02\x01\x12S\n" +
+	"\vListMembers\x12\x1e.quorate.v1.ListMembersRequest\x1a\x1f.quorate.v1.ListMembersResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\n" +
+	"JoinMember\x12\x1d.quorate.v1.JoinMemberRequest\x1a\x1e.quorate.v1.JoinMemberResponse\x12T\n" +
+	"\rPromoteMember\x12 .quorate.v1.PromoteMemberRequest\x1a!.quorate.v1.PromoteMemberResponse\x12Q\n" +
+	"\fDemoteMember\x12\x1f.quorate.v1.DemoteMemberRequest\x1a .quorate.v1.DemoteMemberResponse\x12Q\n" +
+	"\fRemoveMember\x12\x1f.quorate.v1.RemoveMemberRequest\x1a .quorate.v1.RemoveMemberResponse\x12W\n" +
+	"\x0eTransferLeader\x12!.quorate.v1.TransferLeaderRequest\x1a\".quorate.v1.TransferLeaderResponseB\x9c\x01\n" +
 	"\x0ecom.quorate.v1B\fClusterProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -473,42 +1426,75 @@ func file_quorate_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_cluster_proto_rawDescData
 }
 
-var file_quorate_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorate_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_quorate_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_quorate_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_quorate_v1_cluster_proto_goTypes = []any{
-	(Role)(0),                   // 0: quorate.v1.Role
-	(*GetStatusRequest)(nil),    // 1: quorate.v1.GetStatusRequest
-	(*Member)(nil),              // 2: quorate.v1.Member
-	(*GetStatusResponse)(nil),   // 3: quorate.v1.GetStatusResponse
-	(*durationpb.Duration)(nil), // 4: google.protobuf.Duration
-	(*GetLevelRequest)(nil),     // 5: quorate.v1.GetLevelRequest
-	(*RaiseLevelRequest)(nil),   // 6: quorate.v1.RaiseLevelRequest
-	(*CheckpointRequest)(nil),   // 7: quorate.v1.CheckpointRequest
-	(*GetDigestsRequest)(nil),   // 8: quorate.v1.GetDigestsRequest
-	(*GetLevelResponse)(nil),    // 9: quorate.v1.GetLevelResponse
-	(*RaiseLevelResponse)(nil),  // 10: quorate.v1.RaiseLevelResponse
-	(*CheckpointResponse)(nil),  // 11: quorate.v1.CheckpointResponse
-	(*GetDigestsResponse)(nil),  // 12: quorate.v1.GetDigestsResponse
+	(Role)(0),                      // 0: quorate.v1.Role
+	(Seat)(0),                      // 1: quorate.v1.Seat
+	(*GetStatusRequest)(nil),       // 2: quorate.v1.GetStatusRequest
+	(*Member)(nil),                 // 3: quorate.v1.Member
+	(*GetStatusResponse)(nil),      // 4: quorate.v1.GetStatusResponse
+	(*ListMembersRequest)(nil),     // 5: quorate.v1.ListMembersRequest
+	(*MemberHealth)(nil),           // 6: quorate.v1.MemberHealth
+	(*ListMembersResponse)(nil),    // 7: quorate.v1.ListMembersResponse
+	(*JoinMemberRequest)(nil),      // 8: quorate.v1.JoinMemberRequest
+	(*JoinMemberResponse)(nil),     // 9: quorate.v1.JoinMemberResponse
+	(*PromoteMemberRequest)(nil),   // 10: quorate.v1.PromoteMemberRequest
+	(*PromoteMemberResponse)(nil),  // 11: quorate.v1.PromoteMemberResponse
+	(*DemoteMemberRequest)(nil),    // 12: quorate.v1.DemoteMemberRequest
+	(*DemoteMemberResponse)(nil),   // 13: quorate.v1.DemoteMemberResponse
+	(*RemoveMemberRequest)(nil),    // 14: quorate.v1.RemoveMemberRequest
+	(*RemoveMemberResponse)(nil),   // 15: quorate.v1.RemoveMemberResponse
+	(*TransferLeaderRequest)(nil),  // 16: quorate.v1.TransferLeaderRequest
+	(*TransferLeaderResponse)(nil), // 17: quorate.v1.TransferLeaderResponse
+	(*durationpb.Duration)(nil),    // 18: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
+	(*GetLevelRequest)(nil),        // 20: quorate.v1.GetLevelRequest
+	(*RaiseLevelRequest)(nil),      // 21: quorate.v1.RaiseLevelRequest
+	(*CheckpointRequest)(nil),      // 22: quorate.v1.CheckpointRequest
+	(*GetDigestsRequest)(nil),      // 23: quorate.v1.GetDigestsRequest
+	(*GetLevelResponse)(nil),       // 24: quorate.v1.GetLevelResponse
+	(*RaiseLevelResponse)(nil),     // 25: quorate.v1.RaiseLevelResponse
+	(*CheckpointResponse)(nil),     // 26: quorate.v1.CheckpointResponse
+	(*GetDigestsResponse)(nil),     // 27: quorate.v1.GetDigestsResponse
 }
 var file_quorate_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Member.role:type_name -> quorate.v1.Role
-	4,  // 1: quorate.v1.GetStatusResponse.tombstone_span:type_name -> google.protobuf.Duration
-	2,  // 2: quorate.v1.GetStatusResponse.members:type_name -> quorate.v1.Member
-	1,  // 3: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
-	5,  // 4: quorate.v1.ClusterService.GetLevel:input_type -> quorate.v1.GetLevelRequest
-	6,  // 5: quorate.v1.ClusterService.RaiseLevel:input_type -> quorate.v1.RaiseLevelRequest
-	7,  // 6: quorate.v1.ClusterService.Checkpoint:input_type -> quorate.v1.CheckpointRequest
-	8,  // 7: quorate.v1.ClusterService.GetDigests:input_type -> quorate.v1.GetDigestsRequest
-	3,  // 8: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
-	9,  // 9: quorate.v1.ClusterService.GetLevel:output_type -> quorate.v1.GetLevelResponse
-	10, // 10: quorate.v1.ClusterService.RaiseLevel:output_type -> quorate.v1.RaiseLevelResponse
-	11, // 11: quorate.v1.ClusterService.Checkpoint:output_type -> quorate.v1.CheckpointResponse
-	12, // 12: quorate.v1.ClusterService.GetDigests:output_type -> quorate.v1.GetDigestsResponse
-	8,  // [8:13] is the sub-list for method output_type
-	3,  // [3:8] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	18, // 1: quorate.v1.GetStatusResponse.tombstone_span:type_name -> google.protobuf.Duration
+	3,  // 2: quorate.v1.GetStatusResponse.members:type_name -> quorate.v1.Member
+	1,  // 3: quorate.v1.MemberHealth.seat:type_name -> quorate.v1.Seat
+	0,  // 4: quorate.v1.MemberHealth.role:type_name -> quorate.v1.Role
+	19, // 5: quorate.v1.MemberHealth.stable_since:type_name -> google.protobuf.Timestamp
+	18, // 6: quorate.v1.MemberHealth.last_contact:type_name -> google.protobuf.Duration
+	18, // 7: quorate.v1.MemberHealth.clock_offset:type_name -> google.protobuf.Duration
+	6,  // 8: quorate.v1.ListMembersResponse.members:type_name -> quorate.v1.MemberHealth
+	2,  // 9: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
+	20, // 10: quorate.v1.ClusterService.GetLevel:input_type -> quorate.v1.GetLevelRequest
+	21, // 11: quorate.v1.ClusterService.RaiseLevel:input_type -> quorate.v1.RaiseLevelRequest
+	22, // 12: quorate.v1.ClusterService.Checkpoint:input_type -> quorate.v1.CheckpointRequest
+	23, // 13: quorate.v1.ClusterService.GetDigests:input_type -> quorate.v1.GetDigestsRequest
+	5,  // 14: quorate.v1.ClusterService.ListMembers:input_type -> quorate.v1.ListMembersRequest
+	8,  // 15: quorate.v1.ClusterService.JoinMember:input_type -> quorate.v1.JoinMemberRequest
+	10, // 16: quorate.v1.ClusterService.PromoteMember:input_type -> quorate.v1.PromoteMemberRequest
+	12, // 17: quorate.v1.ClusterService.DemoteMember:input_type -> quorate.v1.DemoteMemberRequest
+	14, // 18: quorate.v1.ClusterService.RemoveMember:input_type -> quorate.v1.RemoveMemberRequest
+	16, // 19: quorate.v1.ClusterService.TransferLeader:input_type -> quorate.v1.TransferLeaderRequest
+	4,  // 20: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
+	24, // 21: quorate.v1.ClusterService.GetLevel:output_type -> quorate.v1.GetLevelResponse
+	25, // 22: quorate.v1.ClusterService.RaiseLevel:output_type -> quorate.v1.RaiseLevelResponse
+	26, // 23: quorate.v1.ClusterService.Checkpoint:output_type -> quorate.v1.CheckpointResponse
+	27, // 24: quorate.v1.ClusterService.GetDigests:output_type -> quorate.v1.GetDigestsResponse
+	7,  // 25: quorate.v1.ClusterService.ListMembers:output_type -> quorate.v1.ListMembersResponse
+	9,  // 26: quorate.v1.ClusterService.JoinMember:output_type -> quorate.v1.JoinMemberResponse
+	11, // 27: quorate.v1.ClusterService.PromoteMember:output_type -> quorate.v1.PromoteMemberResponse
+	13, // 28: quorate.v1.ClusterService.DemoteMember:output_type -> quorate.v1.DemoteMemberResponse
+	15, // 29: quorate.v1.ClusterService.RemoveMember:output_type -> quorate.v1.RemoveMemberResponse
+	17, // 30: quorate.v1.ClusterService.TransferLeader:output_type -> quorate.v1.TransferLeaderResponse
+	20, // [20:31] is the sub-list for method output_type
+	9,  // [9:20] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_cluster_proto_init() }
@@ -517,13 +1503,17 @@ func file_quorate_v1_cluster_proto_init() {
 		return
 	}
 	file_quorate_v1_upkeep_proto_init()
+	file_quorate_v1_cluster_proto_msgTypes[6].OneofWrappers = []any{
+		(*JoinMemberRequest_GossipAddress)(nil),
+		(*JoinMemberRequest_Id)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_cluster_proto_rawDesc), len(file_quorate_v1_cluster_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   3,
+			NumEnums:      2,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

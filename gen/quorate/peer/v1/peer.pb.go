@@ -168,7 +168,17 @@ type GetStandingResponse struct {
 	// The newest format of log entries that it understands.
 	FeatureLevel uint32 `protobuf:"varint,7,opt,name=feature_level,json=featureLevel,proto3" json:"feature_level,omitempty"`
 	// Empty if all is well, or a sentence.
-	Problem       string `protobuf:"bytes,8,opt,name=problem,proto3" json:"problem,omitempty"`
+	Problem string `protobuf:"bytes,8,opt,name=problem,proto3" json:"problem,omitempty"`
+	// Milliseconds since it last heard from a leader.
+	LastContactMs int64 `protobuf:"varint,9,opt,name=last_contact_ms,json=lastContactMs,proto3" json:"last_contact_ms,omitempty"`
+	// What its wall clock says, in milliseconds since 1970.
+	WallMs int64 `protobuf:"varint,10,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
+	// Names a node that has no data and was not admitted yet; empty otherwise.
+	Instance string `protobuf:"bytes,11,opt,name=instance,proto3" json:"instance,omitempty"`
+	// Whether it is to become a voter by itself once it is stable.
+	Candidate bool `protobuf:"varint,12,opt,name=candidate,proto3" json:"candidate,omitempty"`
+	// The id of the leader that it knows; empty if it knows none.
+	LeaderId      string `protobuf:"bytes,13,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -259,6 +269,142 @@ func (x *GetStandingResponse) GetProblem() string {
 	return ""
 }
 
+func (x *GetStandingResponse) GetLastContactMs() int64 {
+	if x != nil {
+		return x.LastContactMs
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetWallMs() int64 {
+	if x != nil {
+		return x.WallMs
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
+}
+
+func (x *GetStandingResponse) GetCandidate() bool {
+	if x != nil {
+		return x.Candidate
+	}
+	return false
+}
+
+func (x *GetStandingResponse) GetLeaderId() string {
+	if x != nil {
+		return x.LeaderId
+	}
+	return ""
+}
+
+// NotifyRequest is about the called node.
+type NotifyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The leader's id.
+	LeaderId string `protobuf:"bytes,1,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
+	// The node without data that has a seat without a vote now; empty if the called node is no member.
+	Instance string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
+	// Whether it is to become a voter once it is stable.
+	Candidate     bool `protobuf:"varint,3,opt,name=candidate,proto3" json:"candidate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotifyRequest) Reset() {
+	*x = NotifyRequest{}
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotifyRequest) ProtoMessage() {}
+
+func (x *NotifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotifyRequest.ProtoReflect.Descriptor instead.
+func (*NotifyRequest) Descriptor() ([]byte, []int) {
+	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NotifyRequest) GetLeaderId() string {
+	if x != nil {
+		return x.LeaderId
+	}
+	return ""
+}
+
+func (x *NotifyRequest) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
+}
+
+func (x *NotifyRequest) GetCandidate() bool {
+	if x != nil {
+		return x.Candidate
+	}
+	return false
+}
+
+// NotifyResponse says that it was taken in.
+type NotifyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotifyResponse) Reset() {
+	*x = NotifyResponse{}
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotifyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotifyResponse) ProtoMessage() {}
+
+func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
+func (*NotifyResponse) Descriptor() ([]byte, []int) {
+	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+}
+
 var File_quorate_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_quorate_peer_v1_peer_proto_rawDesc = "" +
@@ -268,7 +414,7 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\")\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\"\x14\n" +
-	"\x12GetStandingRequest\"\xec\x01\n" +
+	"\x12GetStandingRequest\"\x84\x03\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -278,10 +424,22 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"last_index\x18\x05 \x01(\x04R\tlastIndex\x12\x18\n" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x12#\n" +
 	"\rfeature_level\x18\a \x01(\rR\ffeatureLevel\x12\x18\n" +
-	"\aproblem\x18\b \x01(\tR\aproblem2\xbb\x01\n" +
+	"\aproblem\x18\b \x01(\tR\aproblem\x12&\n" +
+	"\x0flast_contact_ms\x18\t \x01(\x03R\rlastContactMs\x12\x17\n" +
+	"\awall_ms\x18\n" +
+	" \x01(\x03R\x06wallMs\x12\x1a\n" +
+	"\binstance\x18\v \x01(\tR\binstance\x12\x1c\n" +
+	"\tcandidate\x18\f \x01(\bR\tcandidate\x12\x1b\n" +
+	"\tleader_id\x18\r \x01(\tR\bleaderId\"f\n" +
+	"\rNotifyRequest\x12\x1b\n" +
+	"\tleader_id\x18\x01 \x01(\tR\bleaderId\x12\x1a\n" +
+	"\binstance\x18\x02 \x01(\tR\binstance\x12\x1c\n" +
+	"\tcandidate\x18\x03 \x01(\bR\tcandidate\"\x10\n" +
+	"\x0eNotifyResponse2\x86\x02\n" +
 	"\vPeerService\x12R\n" +
 	"\tReadIndex\x12!.quorate.peer.v1.ReadIndexRequest\x1a\".quorate.peer.v1.ReadIndexResponse\x12X\n" +
-	"\vGetStanding\x12#.quorate.peer.v1.GetStandingRequest\x1a$.quorate.peer.v1.GetStandingResponseB\xb5\x01\n" +
+	"\vGetStanding\x12#.quorate.peer.v1.GetStandingRequest\x1a$.quorate.peer.v1.GetStandingResponse\x12I\n" +
+	"\x06Notify\x12\x1e.quorate.peer.v1.NotifyRequest\x1a\x1f.quorate.peer.v1.NotifyResponseB\xb5\x01\n" +
 	"\x13com.quorate.peer.v1B\tPeerProtoP\x01Z5github.com/quorate/quorate/gen/quorate/peer/v1;peerv1\xa2\x02\x03QPX\xaa\x02\x0fQuorate.Peer.V1\xca\x02\x0fQuorate\\Peer\\V1\xe2\x02\x1bQuorate\\Peer\\V1\\GPBMetadata\xea\x02\x11Quorate::Peer::V1b\x06proto3"
 
 var (
@@ -296,20 +454,24 @@ func file_quorate_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_quorate_peer_v1_peer_proto_rawDescData
 }
 
-var file_quorate_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_quorate_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_quorate_peer_v1_peer_proto_goTypes = []any{
 	(*ReadIndexRequest)(nil),    // 0: quorate.peer.v1.ReadIndexRequest
 	(*ReadIndexResponse)(nil),   // 1: quorate.peer.v1.ReadIndexResponse
 	(*GetStandingRequest)(nil),  // 2: quorate.peer.v1.GetStandingRequest
 	(*GetStandingResponse)(nil), // 3: quorate.peer.v1.GetStandingResponse
+	(*NotifyRequest)(nil),       // 4: quorate.peer.v1.NotifyRequest
+	(*NotifyResponse)(nil),      // 5: quorate.peer.v1.NotifyResponse
 }
 var file_quorate_peer_v1_peer_proto_depIdxs = []int32{
 	0, // 0: quorate.peer.v1.PeerService.ReadIndex:input_type -> quorate.peer.v1.ReadIndexRequest
 	2, // 1: quorate.peer.v1.PeerService.GetStanding:input_type -> quorate.peer.v1.GetStandingRequest
-	1, // 2: quorate.peer.v1.PeerService.ReadIndex:output_type -> quorate.peer.v1.ReadIndexResponse
-	3, // 3: quorate.peer.v1.PeerService.GetStanding:output_type -> quorate.peer.v1.GetStandingResponse
-	2, // [2:4] is the sub-list for method output_type
-	0, // [0:2] is the sub-list for method input_type
+	4, // 2: quorate.peer.v1.PeerService.Notify:input_type -> quorate.peer.v1.NotifyRequest
+	1, // 3: quorate.peer.v1.PeerService.ReadIndex:output_type -> quorate.peer.v1.ReadIndexResponse
+	3, // 4: quorate.peer.v1.PeerService.GetStanding:output_type -> quorate.peer.v1.GetStandingResponse
+	5, // 5: quorate.peer.v1.PeerService.Notify:output_type -> quorate.peer.v1.NotifyResponse
+	3, // [3:6] is the sub-list for method output_type
+	0, // [0:3] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
@@ -326,7 +488,7 @@ func file_quorate_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_peer_v1_peer_proto_rawDesc), len(file_quorate_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -47,6 +47,24 @@ const (
 	// ClusterServiceGetDigestsProcedure is the fully-qualified name of the ClusterService's GetDigests
 	// RPC.
 	ClusterServiceGetDigestsProcedure = "/quorate.v1.ClusterService/GetDigests"
+	// ClusterServiceListMembersProcedure is the fully-qualified name of the ClusterService's
+	// ListMembers RPC.
+	ClusterServiceListMembersProcedure = "/quorate.v1.ClusterService/ListMembers"
+	// ClusterServiceJoinMemberProcedure is the fully-qualified name of the ClusterService's JoinMember
+	// RPC.
+	ClusterServiceJoinMemberProcedure = "/quorate.v1.ClusterService/JoinMember"
+	// ClusterServicePromoteMemberProcedure is the fully-qualified name of the ClusterService's
+	// PromoteMember RPC.
+	ClusterServicePromoteMemberProcedure = "/quorate.v1.ClusterService/PromoteMember"
+	// ClusterServiceDemoteMemberProcedure is the fully-qualified name of the ClusterService's
+	// DemoteMember RPC.
+	ClusterServiceDemoteMemberProcedure = "/quorate.v1.ClusterService/DemoteMember"
+	// ClusterServiceRemoveMemberProcedure is the fully-qualified name of the ClusterService's
+	// RemoveMember RPC.
+	ClusterServiceRemoveMemberProcedure = "/quorate.v1.ClusterService/RemoveMember"
+	// ClusterServiceTransferLeaderProcedure is the fully-qualified name of the ClusterService's
+	// TransferLeader RPC.
+	ClusterServiceTransferLeaderProcedure = "/quorate.v1.ClusterService/TransferLeader"
 )
 
 // ClusterServiceClient is a client for the quorate.v1.ClusterService service.
@@ -64,6 +82,20 @@ type ClusterServiceClient interface {
 	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
 	// GetDigests shows the last checkpoint of each member as the serving node heard of it. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
+	// ListMembers shows how the leader finds all nodes, members or not. A node that does not lead asks the leader; without
+	// one it answers what it knows itself and says so.
+	ListMembers(context.Context, *v1.ListMembersRequest) (*v1.ListMembersResponse, error)
+	// JoinMember dials a gossip address, so that a node that was started without one is found; or takes in a node that waits
+	// for it, as a non-voter, where that does not happen by itself.
+	JoinMember(context.Context, *v1.JoinMemberRequest) (*v1.JoinMemberResponse, error)
+	// PromoteMember gives a vote to a member without one.
+	PromoteMember(context.Context, *v1.PromoteMemberRequest) (*v1.PromoteMemberResponse, error)
+	// DemoteMember takes a member's vote; it stays a member.
+	DemoteMember(context.Context, *v1.DemoteMemberRequest) (*v1.DemoteMemberResponse, error)
+	// RemoveMember removes a member. One that is unknown has been removed already.
+	RemoveMember(context.Context, *v1.RemoveMemberRequest) (*v1.RemoveMemberResponse, error)
+	// TransferLeader hands the leadership to another voter.
+	TransferLeader(context.Context, *v1.TransferLeaderRequest) (*v1.TransferLeaderResponse, error)
 }
 
 // NewClusterServiceClient constructs a client for the quorate.v1.ClusterService service. By
@@ -110,16 +142,59 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		listMembers: connect.NewClient[v1.ListMembersRequest, v1.ListMembersResponse](
+			httpClient,
+			baseURL+ClusterServiceListMembersProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("ListMembers")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		joinMember: connect.NewClient[v1.JoinMemberRequest, v1.JoinMemberResponse](
+			httpClient,
+			baseURL+ClusterServiceJoinMemberProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("JoinMember")),
+			connect.WithClientOptions(opts...),
+		),
+		promoteMember: connect.NewClient[v1.PromoteMemberRequest, v1.PromoteMemberResponse](
+			httpClient,
+			baseURL+ClusterServicePromoteMemberProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("PromoteMember")),
+			connect.WithClientOptions(opts...),
+		),
+		demoteMember: connect.NewClient[v1.DemoteMemberRequest, v1.DemoteMemberResponse](
+			httpClient,
+			baseURL+ClusterServiceDemoteMemberProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("DemoteMember")),
+			connect.WithClientOptions(opts...),
+		),
+		removeMember: connect.NewClient[v1.RemoveMemberRequest, v1.RemoveMemberResponse](
+			httpClient,
+			baseURL+ClusterServiceRemoveMemberProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("RemoveMember")),
+			connect.WithClientOptions(opts...),
+		),
+		transferLeader: connect.NewClient[v1.TransferLeaderRequest, v1.TransferLeaderResponse](
+			httpClient,
+			baseURL+ClusterServiceTransferLeaderProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("TransferLeader")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // clusterServiceClient implements ClusterServiceClient.
 type clusterServiceClient struct {
-	getStatus  *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
-	getLevel   *connect.Client[v1.GetLevelRequest, v1.GetLevelResponse]
-	raiseLevel *connect.Client[v1.RaiseLevelRequest, v1.RaiseLevelResponse]
-	checkpoint *connect.Client[v1.CheckpointRequest, v1.CheckpointResponse]
-	getDigests *connect.Client[v1.GetDigestsRequest, v1.GetDigestsResponse]
+	getStatus      *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
+	getLevel       *connect.Client[v1.GetLevelRequest, v1.GetLevelResponse]
+	raiseLevel     *connect.Client[v1.RaiseLevelRequest, v1.RaiseLevelResponse]
+	checkpoint     *connect.Client[v1.CheckpointRequest, v1.CheckpointResponse]
+	getDigests     *connect.Client[v1.GetDigestsRequest, v1.GetDigestsResponse]
+	listMembers    *connect.Client[v1.ListMembersRequest, v1.ListMembersResponse]
+	joinMember     *connect.Client[v1.JoinMemberRequest, v1.JoinMemberResponse]
+	promoteMember  *connect.Client[v1.PromoteMemberRequest, v1.PromoteMemberResponse]
+	demoteMember   *connect.Client[v1.DemoteMemberRequest, v1.DemoteMemberResponse]
+	removeMember   *connect.Client[v1.RemoveMemberRequest, v1.RemoveMemberResponse]
+	transferLeader *connect.Client[v1.TransferLeaderRequest, v1.TransferLeaderResponse]
 }
 
 // GetStatus calls quorate.v1.ClusterService.GetStatus.
@@ -167,6 +242,60 @@ func (c *clusterServiceClient) GetDigests(ctx context.Context, req *v1.GetDigest
 	return nil, err
 }
 
+// ListMembers calls quorate.v1.ClusterService.ListMembers.
+func (c *clusterServiceClient) ListMembers(ctx context.Context, req *v1.ListMembersRequest) (*v1.ListMembersResponse, error) {
+	response, err := c.listMembers.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// JoinMember calls quorate.v1.ClusterService.JoinMember.
+func (c *clusterServiceClient) JoinMember(ctx context.Context, req *v1.JoinMemberRequest) (*v1.JoinMemberResponse, error) {
+	response, err := c.joinMember.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// PromoteMember calls quorate.v1.ClusterService.PromoteMember.
+func (c *clusterServiceClient) PromoteMember(ctx context.Context, req *v1.PromoteMemberRequest) (*v1.PromoteMemberResponse, error) {
+	response, err := c.promoteMember.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// DemoteMember calls quorate.v1.ClusterService.DemoteMember.
+func (c *clusterServiceClient) DemoteMember(ctx context.Context, req *v1.DemoteMemberRequest) (*v1.DemoteMemberResponse, error) {
+	response, err := c.demoteMember.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// RemoveMember calls quorate.v1.ClusterService.RemoveMember.
+func (c *clusterServiceClient) RemoveMember(ctx context.Context, req *v1.RemoveMemberRequest) (*v1.RemoveMemberResponse, error) {
+	response, err := c.removeMember.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// TransferLeader calls quorate.v1.ClusterService.TransferLeader.
+func (c *clusterServiceClient) TransferLeader(ctx context.Context, req *v1.TransferLeaderRequest) (*v1.TransferLeaderResponse, error) {
+	response, err := c.transferLeader.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // ClusterServiceHandler is an implementation of the quorate.v1.ClusterService service.
 type ClusterServiceHandler interface {
 	// GetStatus shows what the serving node knows of the cluster. It needs no leader; fields that only a reachable
@@ -182,6 +311,20 @@ type ClusterServiceHandler interface {
 	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
 	// GetDigests shows the last checkpoint of each member as the serving node heard of it. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
+	// ListMembers shows how the leader finds all nodes, members or not. A node that does not lead asks the leader; without
+	// one it answers what it knows itself and says so.
+	ListMembers(context.Context, *v1.ListMembersRequest) (*v1.ListMembersResponse, error)
+	// JoinMember dials a gossip address, so that a node that was started without one is found; or takes in a node that waits
+	// for it, as a non-voter, where that does not happen by itself.
+	JoinMember(context.Context, *v1.JoinMemberRequest) (*v1.JoinMemberResponse, error)
+	// PromoteMember gives a vote to a member without one.
+	PromoteMember(context.Context, *v1.PromoteMemberRequest) (*v1.PromoteMemberResponse, error)
+	// DemoteMember takes a member's vote; it stays a member.
+	DemoteMember(context.Context, *v1.DemoteMemberRequest) (*v1.DemoteMemberResponse, error)
+	// RemoveMember removes a member. One that is unknown has been removed already.
+	RemoveMember(context.Context, *v1.RemoveMemberRequest) (*v1.RemoveMemberResponse, error)
+	// TransferLeader hands the leadership to another voter.
+	TransferLeader(context.Context, *v1.TransferLeaderRequest) (*v1.TransferLeaderResponse, error)
 }
 
 // NewClusterServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -224,6 +367,43 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceListMembersHandler := connect.NewUnaryHandlerSimple(
+		ClusterServiceListMembersProcedure,
+		svc.ListMembers,
+		connect.WithSchema(clusterServiceMethods.ByName("ListMembers")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceJoinMemberHandler := connect.NewUnaryHandlerSimple(
+		ClusterServiceJoinMemberProcedure,
+		svc.JoinMember,
+		connect.WithSchema(clusterServiceMethods.ByName("JoinMember")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServicePromoteMemberHandler := connect.NewUnaryHandlerSimple(
+		ClusterServicePromoteMemberProcedure,
+		svc.PromoteMember,
+		connect.WithSchema(clusterServiceMethods.ByName("PromoteMember")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceDemoteMemberHandler := connect.NewUnaryHandlerSimple(
+		ClusterServiceDemoteMemberProcedure,
+		svc.DemoteMember,
+		connect.WithSchema(clusterServiceMethods.ByName("DemoteMember")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceRemoveMemberHandler := connect.NewUnaryHandlerSimple(
+		ClusterServiceRemoveMemberProcedure,
+		svc.RemoveMember,
+		connect.WithSchema(clusterServiceMethods.ByName("RemoveMember")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceTransferLeaderHandler := connect.NewUnaryHandlerSimple(
+		ClusterServiceTransferLeaderProcedure,
+		svc.TransferLeader,
+		connect.WithSchema(clusterServiceMethods.ByName("TransferLeader")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/quorate.v1.ClusterService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterServiceGetStatusProcedure:
@@ -236,6 +416,18 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 			clusterServiceCheckpointHandler.ServeHTTP(w, r)
 		case ClusterServiceGetDigestsProcedure:
 			clusterServiceGetDigestsHandler.ServeHTTP(w, r)
+		case ClusterServiceListMembersProcedure:
+			clusterServiceListMembersHandler.ServeHTTP(w, r)
+		case ClusterServiceJoinMemberProcedure:
+			clusterServiceJoinMemberHandler.ServeHTTP(w, r)
+		case ClusterServicePromoteMemberProcedure:
+			clusterServicePromoteMemberHandler.ServeHTTP(w, r)
+		case ClusterServiceDemoteMemberProcedure:
+			clusterServiceDemoteMemberHandler.ServeHTTP(w, r)
+		case ClusterServiceRemoveMemberProcedure:
+			clusterServiceRemoveMemberHandler.ServeHTTP(w, r)
+		case ClusterServiceTransferLeaderProcedure:
+			clusterServiceTransferLeaderHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -263,4 +455,28 @@ func (UnimplementedClusterServiceHandler) Checkpoint(context.Context, *v1.Checkp
 
 func (UnimplementedClusterServiceHandler) GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.GetDigests is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) ListMembers(context.Context, *v1.ListMembersRequest) (*v1.ListMembersResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.ListMembers is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) JoinMember(context.Context, *v1.JoinMemberRequest) (*v1.JoinMemberResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.JoinMember is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) PromoteMember(context.Context, *v1.PromoteMemberRequest) (*v1.PromoteMemberResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.PromoteMember is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) DemoteMember(context.Context, *v1.DemoteMemberRequest) (*v1.DemoteMemberResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.DemoteMember is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) RemoveMember(context.Context, *v1.RemoveMemberRequest) (*v1.RemoveMemberResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.RemoveMember is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) TransferLeader(context.Context, *v1.TransferLeaderRequest) (*v1.TransferLeaderResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.ClusterService.TransferLeader is not implemented"))
 }

@@ -37,6 +37,8 @@ const (
 	PeerServiceReadIndexProcedure = "/quorate.peer.v1.PeerService/ReadIndex"
 	// PeerServiceGetStandingProcedure is the fully-qualified name of the PeerService's GetStanding RPC.
 	PeerServiceGetStandingProcedure = "/quorate.peer.v1.PeerService/GetStanding"
+	// PeerServiceNotifyProcedure is the fully-qualified name of the PeerService's Notify RPC.
+	PeerServiceNotifyProcedure = "/quorate.peer.v1.PeerService/Notify"
 )
 
 // PeerServiceClient is a client for the quorate.peer.v1.PeerService service.
@@ -46,6 +48,8 @@ type PeerServiceClient interface {
 	ReadIndex(context.Context, *v1.ReadIndexRequest) (*v1.ReadIndexResponse, error)
 	// GetStanding shows the called node itself.
 	GetStanding(context.Context, *v1.GetStandingRequest) (*v1.GetStandingResponse, error)
+	// Notify is how the leader tells the called node about its place in the cluster.
+	Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error)
 }
 
 // NewPeerServiceClient constructs a client for the quorate.peer.v1.PeerService service. By default,
@@ -71,6 +75,12 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("GetStanding")),
 			connect.WithClientOptions(opts...),
 		),
+		notify: connect.NewClient[v1.NotifyRequest, v1.NotifyResponse](
+			httpClient,
+			baseURL+PeerServiceNotifyProcedure,
+			connect.WithSchema(peerServiceMethods.ByName("Notify")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -78,6 +88,7 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 type peerServiceClient struct {
 	readIndex   *connect.Client[v1.ReadIndexRequest, v1.ReadIndexResponse]
 	getStanding *connect.Client[v1.GetStandingRequest, v1.GetStandingResponse]
+	notify      *connect.Client[v1.NotifyRequest, v1.NotifyResponse]
 }
 
 // ReadIndex calls quorate.peer.v1.PeerService.ReadIndex.
@@ -98,6 +109,15 @@ func (c *peerServiceClient) GetStanding(ctx context.Context, req *v1.GetStanding
 	return nil, err
 }
 
+// Notify calls quorate.peer.v1.PeerService.Notify.
+func (c *peerServiceClient) Notify(ctx context.Context, req *v1.NotifyRequest) (*v1.NotifyResponse, error) {
+	response, err := c.notify.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // PeerServiceHandler is an implementation of the quorate.peer.v1.PeerService service.
 type PeerServiceHandler interface {
 	// ReadIndex confirms that the called node leads and answers the log index that a linearizable read must wait for.
@@ -105,6 +125,8 @@ type PeerServiceHandler interface {
 	ReadIndex(context.Context, *v1.ReadIndexRequest) (*v1.ReadIndexResponse, error)
 	// GetStanding shows the called node itself.
 	GetStanding(context.Context, *v1.GetStandingRequest) (*v1.GetStandingResponse, error)
+	// Notify is how the leader tells the called node about its place in the cluster.
+	Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error)
 }
 
 // NewPeerServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -126,12 +148,20 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(peerServiceMethods.ByName("GetStanding")),
 		connect.WithHandlerOptions(opts...),
 	)
+	peerServiceNotifyHandler := connect.NewUnaryHandlerSimple(
+		PeerServiceNotifyProcedure,
+		svc.Notify,
+		connect.WithSchema(peerServiceMethods.ByName("Notify")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/quorate.peer.v1.PeerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PeerServiceReadIndexProcedure:
 			peerServiceReadIndexHandler.ServeHTTP(w, r)
 		case PeerServiceGetStandingProcedure:
 			peerServiceGetStandingHandler.ServeHTTP(w, r)
+		case PeerServiceNotifyProcedure:
+			peerServiceNotifyHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -147,4 +177,8 @@ func (UnimplementedPeerServiceHandler) ReadIndex(context.Context, *v1.ReadIndexR
 
 func (UnimplementedPeerServiceHandler) GetStanding(context.Context, *v1.GetStandingRequest) (*v1.GetStandingResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.peer.v1.PeerService.GetStanding is not implemented"))
+}
+
+func (UnimplementedPeerServiceHandler) Notify(context.Context, *v1.NotifyRequest) (*v1.NotifyResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.peer.v1.PeerService.Notify is not implemented"))
 }

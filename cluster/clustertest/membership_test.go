@@ -1,0 +1,320 @@
+package clustertest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+)
+
+// insist repeats a change of the membership on whoever leads, until it is carried out or refused.
+func insist(t *testing.T, c *clustertest.Cluster, change func(context.Context, *cluster.Node) (bool, error)) (bool, error) {
+	t.Helper()
+	var changed bool
+	var err error
+	c.Eventually("an answer to a change of the membership", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		changed, err = change(ctx, c.Leader())
+		reason := cluster.ReasonOf(err)
+		return err == nil || reason == cluster.Unsafe || reason == cluster.UnknownMember
+	})
+	return changed, err
+}
+
+func remove(t *testing.T, c *clustertest.Cluster, id string, force bool) (bool, error) {
+	t.Helper()
+	return insist(t, c, func(ctx context.Context, n *cluster.Node) (bool, error) { return n.Remove(ctx, id, force) })
+}
+
+func wantRefused(t *testing.T, err error, says string) {
+	t.Helper()
+	if cluster.ReasonOf(err) != cluster.Unsafe || !strings.Contains(err.Error(), says) {
+		t.Errorf("got %v, want UNSAFE saying %q", err, says)
+	}
+}
+
+func awaitVoters(c *clustertest.Cluster, count int) {
+	c.Eventually(fmt.Sprint(count, " healthy voters"), func() bool {
+		all, healthy := c.Voters()
+		return all == count && healthy == count
+	})
+}
+
+func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
+	for name, change := range map[string]func(*cluster.Config){"with logs": func(*cluster.Config) {}, "with snapshots": shortLogs} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := clustertest.Start(t, 1, clustertest.WithConfig(change))
+				c.PlantTree()
+				load := c.StartLoad(4)
+				time.Sleep(10 * time.Second)
+				for size := 2; size <= 5; size++ {
+					c.Add(fmt.Sprint("n", size))
+					awaitVoters(c, size)
+				}
+				time.Sleep(5 * time.Second)
+				for _, id := range []string{c.Leader().Standing().ID, c.Followers()[0].Standing().ID} {
+					if changed, err := remove(t, c, id, false); err != nil || !changed {
+						t.Fatalf("remove %s: %v, %v", id, changed, err)
+					}
+					c.Stop(id)
+				}
+				awaitVoters(c, 3)
+				time.Sleep(5 * time.Second)
+				if acknowledged, _ := load.Stop(); acknowledged < 1000 {
+					t.Errorf("only %d writes were acknowledged", acknowledged)
+				}
+				load.Check()
+				c.CheckEqual()
+			})
+		})
+	}
+}
+
+func TestANewNodeHasNoVoteBeforeItIsStable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 1, clustertest.WithConfig(func(c *cluster.Config) { c.StabilizationTime = time.Minute }))
+		c.PlantTree()
+		c.Add("n2")
+		c.Eventually("n2 healthy", func() bool { return c.Health()["n2"].Healthy })
+		if seat := c.Health()["n2"].Seat; seat != cluster.SeatNonVoter {
+			t.Errorf("n2 has seat %d after it caught up, want that of a non-voter", seat)
+		}
+		for range 5 { // never a minute without a break
+			time.Sleep(40 * time.Second)
+			c.Isolate("n2")
+			time.Sleep(5 * time.Second)
+			c.Heal()
+		}
+		if voters, _ := c.Voters(); voters != 1 {
+			t.Error("a node that comes and goes was promoted")
+		}
+		time.Sleep(90 * time.Second)
+		if voters, _ := c.Voters(); voters != 2 {
+			t.Error("a stable node was not promoted")
+		}
+		c.Settle()
+	})
+}
+
+// TestAVoterThatLostItsDiskDoesNotVote: n1 and n2 alone hold an entry; n2 loses its disk, then n1 is cut off. If n2 would vote
+// for n3, the entry would be lost.
+func TestAVoterThatLostItsDiskDoesNotVote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		leader := c.Leader().Standing().ID
+		behind, lost := c.Followers()[0].Standing().ID, c.Followers()[1].Standing().ID
+		c.Isolate(behind)
+		c.Must(clustertest.Take("precious", 1))
+		c.Stop(lost)
+		c.Wipe(lost)
+		c.Isolate(leader)
+		c.Heal()
+		c.Isolate(leader)
+		c.Run(lost)
+		time.Sleep(5 * time.Minute)
+		for _, n := range c.Nodes() {
+			if id := n.Standing().ID; id != leader && n.IsLeader() {
+				t.Fatalf("%s leads with the vote of a node that has forgotten what it promised", id)
+			}
+		}
+		c.Heal()
+		awaitVoters(c, 3)
+		c.Settle()
+		if used, _, err := clustertest.Used(c.Node(lost), cluster.ReadOptions{}); err != nil || used != 1 {
+			t.Errorf("the node with the new disk reads %d, %v; want 1", used, err)
+		}
+	})
+}
+
+func TestAReplacedDiskBeginsAsANonVoter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		load := c.StartLoad(4)
+		time.Sleep(5 * time.Second)
+		lost := c.Leader().Standing().ID
+		c.Crash(lost)
+		c.Wipe(lost)
+		c.Run(lost)
+		c.Eventually("a non-voter", func() bool { return c.Health()[lost].Seat == cluster.SeatNonVoter })
+		awaitVoters(c, 3)
+		time.Sleep(time.Second)
+		load.Stop()
+		load.Check()
+		c.CheckEqual()
+	})
+}
+
+func TestARemovedNodeIsToldAndComesBackOnlyEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		c.Add("n4")
+		awaitVoters(c, 4)
+		if _, err := remove(t, c, "n4", false); err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := remove(t, c, "n4", false); changed || err != nil {
+			t.Errorf("the second removal: %v, %v; want unchanged", changed, err)
+		}
+		for range 2 {
+			time.Sleep(5 * time.Minute)
+			if h := c.Health()["n4"]; h.Seat != cluster.SeatNone {
+				t.Errorf("n4 still gossips, and came back to seat %d", h.Seat)
+			}
+			err := c.Node("n4").Ready()
+			if err == nil || !strings.Contains(err.Error(), "removed from the cluster") || !strings.Contains(err.Error(), "empty its data folder") {
+				t.Errorf("n4 says %v", err)
+			}
+			c.Stop("n4")
+			c.Run("n4") // on the same disk
+		}
+		c.Eventually("n4 is heard again", func() bool { return c.Health()["n4"].Answers })
+		_, err := c.Leader().TakeIn(t.Context(), "n4")
+		wantRefused(t, err, "empty its data folder")
+		c.Stop("n4")
+		c.Wipe("n4")
+		c.Run("n4")
+		awaitVoters(c, 4)
+		c.CheckEqual()
+	})
+}
+
+func TestMembersDoNotGoBelowWhatIsNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 5)
+		c.PlantTree()
+		dead := []string{c.Followers()[0].Standing().ID, c.Followers()[1].Standing().ID}
+		alive := []string{c.Followers()[2].Standing().ID, c.Followers()[3].Standing().ID}
+		c.Isolate(dead...)
+		time.Sleep(time.Minute)
+		_, err := remove(t, c, alive[0], false)
+		wantRefused(t, err, "only 2 of 4 voters would be well")
+		_, err = c.Leader().Promote(t.Context(), "n9", false)
+		if cluster.ReasonOf(err) != cluster.UnknownMember {
+			t.Errorf("promoting nobody: %v", err)
+		}
+		_, err = c.Leader().TransferLeader(t.Context(), dead[0])
+		wantRefused(t, err, "cannot lead now")
+		for _, id := range dead {
+			if _, err := remove(t, c, id, false); err != nil {
+				t.Fatalf("remove the dead %s: %v", id, err)
+			}
+			c.Stop(id)
+		}
+		_, err = remove(t, c, alive[0], false)
+		wantRefused(t, err, "min-quorum is 3")
+		if _, err = remove(t, c, alive[0], true); err != nil {
+			t.Errorf("by force: %v", err)
+		}
+		if _, err = remove(t, c, alive[1], true); err != nil {
+			t.Errorf("by force: %v", err)
+		}
+		_, err = remove(t, c, c.Leader().Standing().ID, true)
+		wantRefused(t, err, "last voter")
+		c.Must(clustertest.Take("alone", 1))
+		c.Heal()
+	})
+}
+
+func TestWhoIsDemotedStaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		c.Add("n4")
+		awaitVoters(c, 4)
+		time.Sleep(5 * time.Second)
+		demote := func(ctx context.Context, n *cluster.Node) (bool, error) { return n.Demote(ctx, "n4", false) }
+		if changed, err := insist(t, c, demote); !changed || err != nil {
+			t.Fatalf("demote: %v, %v", changed, err)
+		}
+		if changed, err := insist(t, c, demote); changed || err != nil {
+			t.Errorf("demote again: %v, %v", changed, err)
+		}
+		time.Sleep(5 * time.Minute)
+		if seat := c.Health()["n4"].Seat; seat != cluster.SeatNonVoter {
+			t.Errorf("n4 has seat %d", seat)
+		}
+		_, err := c.Leader().TransferLeader(t.Context(), "n4")
+		wantRefused(t, err, "is no voter")
+		promote := func(ctx context.Context, n *cluster.Node) (bool, error) { return n.Promote(ctx, "n4", false) }
+		if changed, err := insist(t, c, promote); !changed || err != nil {
+			t.Fatalf("promote: %v, %v", changed, err)
+		}
+		awaitVoters(c, 4)
+		if changed, err := c.Leader().TransferLeader(t.Context(), "n4"); !changed || err != nil {
+			t.Fatalf("transfer: %v, %v", changed, err)
+		}
+		c.Eventually("n4 leads", func() bool { return c.Node("n4").IsLeader() })
+	})
+}
+
+func TestByHandNobodyIsTakenInByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 1, clustertest.WithConfig(func(c *cluster.Config) { c.ManualJoin = true }))
+		c.PlantTree()
+		c.Add("n2")
+		time.Sleep(5 * time.Minute)
+		if seat := c.Health()["n2"].Seat; seat != cluster.SeatWaiting {
+			t.Fatalf("n2 has seat %d, want it to wait", seat)
+		}
+		_, err := c.Leader().Promote(t.Context(), "n2", false)
+		if cluster.ReasonOf(err) != cluster.UnknownMember {
+			t.Errorf("promoted before it was taken in: %v", err)
+		}
+		if changed, err := c.Leader().TakeIn(t.Context(), "n2"); !changed || err != nil {
+			t.Fatalf("take in: %v, %v", changed, err)
+		}
+		if changed, err := c.Leader().TakeIn(t.Context(), "n2"); changed || err != nil {
+			t.Errorf("take in again: %v, %v", changed, err)
+		}
+		time.Sleep(5 * time.Minute)
+		if h := c.Health()["n2"]; h.Seat != cluster.SeatNonVoter || !h.Healthy {
+			t.Fatalf("n2: %+v, want a healthy non-voter", h)
+		}
+		if changed, err := c.Leader().Promote(t.Context(), "n2", false); !changed || err != nil {
+			t.Fatalf("promote: %v, %v", changed, err)
+		}
+		awaitVoters(c, 2)
+	})
+}
+
+func TestTheDeadAreRemovedOnlyIfAsked(t *testing.T) {
+	for after, want := range map[time.Duration]int{0: 5, time.Minute: 3} {
+		t.Run(fmt.Sprint(after), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := clustertest.Start(t, 5, clustertest.WithConfig(func(c *cluster.Config) { c.RemoveDeadAfter = after }))
+				c.PlantTree()
+				dead := c.Followers()
+				c.Isolate(dead[0].Standing().ID)
+				time.Sleep(30 * time.Second)
+				c.Heal()
+				time.Sleep(50 * time.Second)
+				if voters, _ := c.Voters(); voters != 5 {
+					t.Fatalf("there are %d voters although nobody was silent for a minute", voters)
+				}
+				c.Isolate(dead[0].Standing().ID, dead[1].Standing().ID)
+				time.Sleep(10 * time.Minute)
+				if voters, _ := c.Voters(); voters != want {
+					t.Errorf("two were silent for ten minutes, and there are %d voters, want %d", voters, want)
+				}
+				c.Isolate(dead[2].Standing().ID)
+				time.Sleep(10 * time.Minute)
+				if want == 3 {
+					if voters, _ := c.Voters(); voters != 3 {
+						t.Errorf("one of three is silent, and there are %d voters", voters)
+					}
+				}
+				c.Heal()
+			})
+		})
+	}
+}

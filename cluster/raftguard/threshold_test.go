@@ -1,0 +1,61 @@
+package raftguard_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/raftguard"
+)
+
+// knock sends a message with a body through a threshold, as a transport does.
+func knock(t *testing.T, inner *raft.InmemTransport, body *strings.Reader) <-chan raft.RPCResponse {
+	t.Helper()
+	answers := make(chan raft.RPCResponse, 1)
+	_, peer := raft.NewInmemTransportWithTimeout("peer", time.Minute)
+	inner.Connect("peer", peer)
+	peer.Connect(inner.LocalAddr(), inner)
+	go func() {
+		var response raft.InstallSnapshotResponse
+		err := peer.InstallSnapshot("node", inner.LocalAddr(), &raft.InstallSnapshotRequest{Size: body.Size()}, &response, body)
+		answers <- raft.RPCResponse{Response: &response, Error: err}
+	}()
+	return answers
+}
+
+func TestNothingPassesAClosedThreshold(t *testing.T) {
+	t.Parallel()
+	_, inner := raft.NewInmemTransportWithTimeout("node", time.Minute)
+	threshold := raftguard.NewThreshold(inner)
+	guarded := raftguard.NewTransport(threshold)
+	t.Cleanup(func() {
+		if err := guarded.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	messages := guarded.Consumer()
+	body := strings.NewReader("a snapshot")
+	if answer := <-knock(t, inner, body); !errors.Is(answer.Error, raftguard.ErrNotAdmitted) {
+		t.Errorf("got %v, want ErrNotAdmitted", answer.Error)
+	}
+	if body.Len() != 0 {
+		t.Errorf("%d bytes of the snapshot are left for the next message", body.Len())
+	}
+	if threshold.Opened() {
+		t.Error("a message opened the threshold")
+	}
+	threshold.Open()
+	threshold.Open()
+	answers := knock(t, inner, strings.NewReader("another"))
+	rpc := <-messages
+	if _, is := rpc.Command.(*raft.InstallSnapshotRequest); !is {
+		t.Errorf("got a %T", rpc.Command)
+	}
+	rpc.Respond(&raft.InstallSnapshotResponse{Success: true}, nil)
+	if answer := <-answers; answer.Error != nil {
+		t.Error(answer.Error)
+	}
+}

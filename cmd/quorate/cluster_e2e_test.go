@@ -1,0 +1,168 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// membershipPatience bounds the whole test; it takes a few seconds on an idle machine.
+const membershipPatience = 4 * time.Minute
+
+// TestAClusterGrowsAndShrinksUnderLoad: one real process becomes three, then five, then three again, without those that were
+// there first, while clients write. Whatever was acknowledged is there in the end.
+func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, membershipPatience)
+	nodes := five(t)
+	serve(t, nodes[0])
+	calls := clientOf(t, nodes)
+	tree := smallTree()
+	tree.Limits["cores"] = &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 1_000_000}} // of its nodes too
+	if _, err := calls.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
+		t.Fatal(err)
+	}
+	load := startWriters(ctx, calls, 3)
+	insist := func(code int, args string) outcome {
+		t.Helper()
+		return insistOn(ctx, t, code, append(append([]string{"cluster"}, strings.Fields(args)...), "--server", urls(nodes), "--timeout", "50s")...)
+	}
+	for i := 1; i < 5; i++ {
+		start(t, nodes[i].args()...)
+		if i == 3 { // was told of nobody
+			insist(0, "join "+nodes[i].gossip)
+		}
+		insist(0, fmt.Sprintf("wait --voters %d --healthy", i+1))
+	}
+	insist(0, "transfer-leader n3")
+	insist(0, "wait --voters 5 --healthy")
+	for i, id := range []string{"n1", "n2"} {
+		insist(0, "remove "+id)
+		insist(0, fmt.Sprintf("wait --voters %d --healthy", 4-i))
+	}
+	if end := insist(0, "remove n1"); !strings.Contains(end.stdout, "unchanged") {
+		t.Errorf("removed twice: %s", end.stdout)
+	}
+	if end := insist(3, "remove n5"); !strings.Contains(end.stderr, "min-quorum is 3") {
+		t.Errorf("below min-quorum: %s", end.stderr)
+	}
+	acknowledged := load.stop()
+	if len(acknowledged) < 20 {
+		t.Errorf("only %d writes were acknowledged", len(acknowledged))
+	}
+	t.Logf("%d writes were acknowledged", len(acknowledged))
+	for _, id := range acknowledged {
+		if _, err := calls.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id}); err != nil {
+			t.Errorf("%s was acknowledged and is lost: %v", id, err)
+		}
+	}
+}
+
+// five are the flags of a server that forms a cluster alone, and of four that are to be added; the fourth knows nobody.
+func five(t *testing.T) []serverFlags {
+	t.Helper()
+	dir, ports := t.TempDir(), freePorts(t, 15)
+	var list []serverFlags
+	for i := range 5 {
+		id := fmt.Sprintf("n%d", i+1)
+		more := []string{"--stabilization-time", "1s"}
+		switch i {
+		case 0:
+		case 3:
+			more = append(more, "--bootstrap-expect", "0")
+		default:
+			more = append(more, "--bootstrap-expect", "0", "--join", ports[10])
+		}
+		list = append(list, serverFlags{id, filepath.Join(dir, id), ports[i], ports[5+i], ports[10+i], more})
+	}
+	return list
+}
+
+func urls(nodes []serverFlags) string {
+	var list []string
+	for _, f := range nodes {
+		list = append(list, f.url())
+	}
+	return strings.Join(list, ",")
+}
+
+func clientOf(t *testing.T, nodes []serverFlags) *client.Client {
+	t.Helper()
+	c, err := client.New(strings.Split(urls(nodes), ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// insistOn repeats a command until it ends with an exit code: members may still be finding out about a new leader.
+func insistOn(ctx context.Context, t *testing.T, code int, args ...string) outcome {
+	t.Helper()
+	for {
+		end := run(t, args...)
+		if end.code == code {
+			return end
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("quorate %s: exit code %d, want %d\n%s", strings.Join(args, " "), end.code, code, end.stderr)
+		}
+		pauseFor(ctx, 200*time.Millisecond)
+	}
+}
+
+// writers take one unit after the other under ids of their own, and repeat each until it is acknowledged.
+type writers struct {
+	cancel context.CancelFunc
+	busy   sync.WaitGroup
+
+	mu           sync.Mutex
+	acknowledged []string
+}
+
+func startWriters(ctx context.Context, calls *client.Client, count int) *writers {
+	w := &writers{}
+	ctx, w.cancel = context.WithCancel(ctx)
+	for writer := range count {
+		w.busy.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				w.write(ctx, calls, fmt.Sprintf("w%d-%d", writer, i))
+			}
+		})
+	}
+	return w
+}
+
+func (w *writers) write(ctx context.Context, calls *client.Client, id string) {
+	for ctx.Err() == nil {
+		answer, err := calls.Allocations.Allocate(ctx, want(id, 1))
+		if err == nil && answer.GetFence() > 0 {
+			w.mu.Lock()
+			w.acknowledged = append(w.acknowledged, id)
+			w.mu.Unlock()
+			pauseFor(ctx, 10*time.Millisecond)
+			return
+		}
+		pauseFor(ctx, 50*time.Millisecond)
+	}
+}
+
+func (w *writers) stop() []string {
+	w.cancel()
+	w.busy.Wait()
+	return w.acknowledged
+}
+
+// pauseFor waits, or less if the context ends first.
+func pauseFor(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,103 @@
+package rpc
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+func (s *trio) cluster(id string) quoratev1connect.ClusterServiceClient {
+	return quoratev1connect.NewClusterServiceClient(overHTTP2, s.url(id))
+}
+
+// settled repeats a call until it is answered, as clients do.
+func settled[Answer any](ctx context.Context, call func() (Answer, error)) (Answer, error) {
+	for {
+		answer, err := call()
+		if code := connect.CodeOf(err); err == nil || code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded ||
+			!pause(ctx, relayPause) {
+			return answer, err
+		}
+	}
+}
+
+// TestMembersOverTheAPI: any node is asked, the leader answers and changes, and what is refused says why.
+func TestMembersOverTheAPI(t *testing.T) {
+	s := startTrio(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	asked := s.cluster(s.follower())
+	for healthy := uint32(0); healthy != 3; {
+		answer, err := asked.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if healthy = answer.GetHealthyVoters(); healthy == 3 && (answer.GetLeaderId() != answer.GetServedBy() || answer.GetFailureTolerance() != 1) {
+			t.Errorf("got %v", answer)
+		}
+		if !pause(ctx, relayPause) {
+			t.Fatalf("still %v", answer)
+		}
+	}
+	for name, refused := range map[string]struct {
+		call func() error
+		code connect.Code
+		says string
+	}{
+		"too few": {func() error {
+			_, err := settled(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
+				return asked.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: "n1"})
+			})
+			return err
+		}, connect.CodeFailedPrecondition, "min-quorum is 3"},
+		"nobody": {func() error {
+			_, err := settled(ctx, func() (*quoratev1.PromoteMemberResponse, error) {
+				return asked.PromoteMember(ctx, &quoratev1.PromoteMemberRequest{Id: "n9"})
+			})
+			return err
+		}, connect.CodeNotFound, `no member "n9"`},
+		"nowhere": {func() error {
+			_, err := asked.JoinMember(ctx, &quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: "here"}})
+			return err
+		}, connect.CodeInvalidArgument, "host:port"},
+		"neither": {func() error {
+			_, err := asked.JoinMember(ctx, &quoratev1.JoinMemberRequest{})
+			return err
+		}, connect.CodeInvalidArgument, "whom"},
+	} {
+		if err := refused.call(); connect.CodeOf(err) != refused.code || !strings.Contains(err.Error(), refused.says) {
+			t.Errorf("%s: got %v, want %v saying %q", name, err, refused.code, refused.says)
+		}
+	}
+	s.removeTheLeader(ctx, t)
+}
+
+// removeTheLeader asks the leader itself, which hands the leadership over, and so is not the one who does it.
+func (s *trio) removeTheLeader(ctx context.Context, t *testing.T) {
+	t.Helper()
+	leader := s.Leader().Standing().ID
+	removed, err := settled(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
+		return s.cluster(leader).RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: leader, Force: true})
+	})
+	if err != nil || !removed.GetChanged() {
+		t.Fatalf("removing the leader: %v, %v", removed, err)
+	}
+	for _, id := range []string{"n1", "n2", "n3"} {
+		if id == leader {
+			continue
+		}
+		again, err := settled(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
+			return s.cluster(id).RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: leader, Force: true})
+		})
+		if err != nil || again.GetChanged() {
+			t.Errorf("removing it again through %s: %v, %v", id, again, err)
+		}
+	}
+	s.kill(leader)
+}
