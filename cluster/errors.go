@@ -32,13 +32,17 @@ const (
 	NotUpgraded
 	// Forgotten: the facts behind a position are not remembered here any more.
 	Forgotten
+	// Busy: something is under way that must end first.
+	Busy
+	// Damaged: a backup is not what was written, or not of this software.
+	Damaged
 )
 
 // String is the reason's stable code.
 func (r Reason) String() string {
 	names := [...]string{
 		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED", "DEADLINE", "TOO_LARGE",
-		"NOT_UPGRADED", "FORGOTTEN",
+		"NOT_UPGRADED", "FORGOTTEN", "BUSY", "DAMAGED",
 	}
 	if int(r) < len(names) {
 		return names[r]
@@ -46,7 +50,7 @@ func (r Reason) String() string {
 	return "UNKNOWN"
 }
 
-// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader and Ready return.
+// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader, Ready, Save and Restore return.
 type Error struct {
 	Reason Reason
 	// NotApplied is true if what was asked certainly did not happen and never will, so that a retry is safe even under

@@ -18,8 +18,10 @@ type life struct {
 	tasks  tasks
 
 	term  uint64
-	clock clock
+	clock *clock
 	queue *queue
+	// moved has a value when the clock was moved on.
+	moved chan struct{}
 	reads *rounds
 }
 
@@ -43,7 +45,7 @@ func (n *Node) watchLeadership() {
 }
 
 func (n *Node) begin() *life {
-	l := &life{node: n, term: n.raft.CurrentTerm(), queue: newQueue()}
+	l := &life{node: n, term: n.raft.CurrentTerm(), queue: newQueue(), moved: make(chan struct{}, 1)}
 	l.ctx, l.cancel = context.WithCancel(n.ctx)
 	l.reads = &rounds{ask: l.confirm, spawn: l.tasks.start, ended: n.roundEnded(true)}
 	l.tasks.start(l.run)
@@ -78,7 +80,7 @@ func (l *life) run() {
 	}
 	n.changed.wake()
 	n.config.Observer.Led()
-	n.log.Info("leadership established", "term", l.term, "ledger-time", l.clock.base)
+	n.log.Info("leadership established", "term", l.term, "ledger-time", l.node.ledger.Now())
 	l.tasks.start(l.correctAddresses)
 	l.tasks.start(l.expire)
 	if n.config.RaiseLevelAfter > 0 {
@@ -95,6 +97,9 @@ func (l *life) run() {
 func (l *life) establish() bool {
 	for {
 		err := l.node.raft.Barrier(0).Error()
+		if err == nil {
+			err = l.giveUpReplacement(l.node.ledger.Replacing())
+		}
 		if l.ctx.Err() != nil {
 			return false
 		}

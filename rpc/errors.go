@@ -39,6 +39,8 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.TooLarge:       connect.CodeInvalidArgument,
 	cluster.NotUpgraded:    connect.CodeUnavailable,
 	cluster.Forgotten:      connect.CodeOutOfRange,
+	cluster.Busy:           connect.CodeFailedPrecondition,
+	cluster.Damaged:        connect.CodeInvalidArgument,
 }
 
 // askAnotherHeader marks answers of a node that was taken for the leader and is not, or not for long: the relaying node
