@@ -21,7 +21,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Config is what a Server needs. All fields but FrontEnds, Activity, Traces and Diagnoses are required.
+// Config is what a Server needs. All fields but FrontEnds, Activity, Traces, Backups and Diagnoses are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -37,6 +37,8 @@ type Config struct {
 	Traces trace.TracerProvider
 	// Diagnoses are what the node tells of itself to those who look for a fault; at most 16.
 	Diagnoses []Diagnosis
+	// Backups are saved and restored if there are any.
+	Backups Backups
 }
 
 // Server serves the API of one node on one port.
@@ -119,6 +121,11 @@ func (s *Server) api(base core, local Services, c Config, options []connect.Hand
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
 	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses), options...))
+	if c.Backups != nil {
+		api.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{
+			core: base, backups: c.Backups, clusterName: c.ClusterName, transport: s.transport, count: s.metrics.relayed.Inc,
+		}, options...))
+	}
 	api.Handle(peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...))
 	limited := connect.WithReadMaxBytes(MaxBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)

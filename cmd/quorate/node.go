@@ -93,6 +93,7 @@ func serveNode(node *cluster.Node, l listeners, s settings, measured *telemetry,
 		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: measured.page(), Registerer: registerer,
 		FrontEnds: frontEnds, Activity: rpc.NewActivity(node, recorder),
 		Traces: measured.tracing.spans(), Diagnoses: diagnoses(node, s, measured),
+		Backups: node,
 	})
 	if err != nil {
 		return nil, err

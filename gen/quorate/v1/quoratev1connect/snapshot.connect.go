@@ -50,7 +50,7 @@ type SnapshotServiceClient interface {
 	// answered before are undone with everything else; those that come meanwhile are carried out before or after it.
 	//
 	// A file that is damaged, or of a newer version than all members, is refused before anything changes
-	// (INVALID_ARGUMENT, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY). After
+	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY). After
 	// any other error the state may have been replaced, unless the problem says not_applied; repeating it is safe.
 	Restore(context.Context) (*connect.ClientStreamForClientSimple[v1.RestoreRequest, v1.RestoreResponse], error)
 }
@@ -109,7 +109,7 @@ type SnapshotServiceHandler interface {
 	// answered before are undone with everything else; those that come meanwhile are carried out before or after it.
 	//
 	// A file that is damaged, or of a newer version than all members, is refused before anything changes
-	// (INVALID_ARGUMENT, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY). After
+	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY). After
 	// any other error the state may have been replaced, unless the problem says not_applied; repeating it is safe.
 	Restore(context.Context, *connect.ClientStream[v1.RestoreRequest]) (*v1.RestoreResponse, error)
 }
