@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -25,7 +26,7 @@ type runningNode struct {
 	boskos *boskosDoor
 	url    string
 	served chan error
-	// forget ends the memory of what goes on.
+	// forget ends the memory of what goes on, and periodic backups.
 	forget func()
 }
 
@@ -103,25 +104,28 @@ func serveNode(node *cluster.Node, l listeners, s settings, measured *telemetry,
 	if err != nil {
 		return nil, err
 	}
+	saving, err := newBackups(s, node, registerer, logger.Named("backups"))
+	if err != nil {
+		return nil, err
+	}
 	r := &runningNode{
 		node: node, api: api, boskos: door, url: "http://" + l.api.Addr().String(), served: make(chan error, 1),
-		forget: remember(recorder),
+		forget: background(recorder.Run, saving.run),
 	}
 	go func() { r.served <- api.Serve(l.api) }()
 	return r, nil
 }
 
-// remember lets a recorder run until it is told to stop.
-func remember(recorder *activity.Recorder) (stop func()) {
+// background lets loops run until they are told to stop.
+func background(loops ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		recorder.Run(ctx)
-	}()
+	var group sync.WaitGroup
+	for _, loop := range loops {
+		group.Go(func() { loop(ctx) })
+	}
 	return func() {
 		cancel()
-		<-ended
+		group.Wait()
 	}
 }
 

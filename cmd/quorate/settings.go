@@ -38,6 +38,9 @@ type settings struct {
 	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail" default:"16384" help:"how many log entries stay after a snapshot, for nodes that are a little behind"`
 	RaiseLevelAfter time.Duration `koanf:"raise-level-after" yaml:"raise-level-after" default:"10m" group:"Upgrades and comparisons" help:"how long all members must have understood a newer feature level before the leader raises the cluster to it; 0 leaves it to quorate cluster level --raise"`
 	CheckpointEvery time.Duration `koanf:"checkpoint-every" yaml:"checkpoint-every" default:"10m" help:"how often the leader has the members compare their states, at least 1s; 0 leaves it to quorate cluster digests --now"`
+	BackupDir       string        `koanf:"backup-dir" yaml:"backup-dir" group:"Backups" help:"folder into which this node saves backups of the whole state by itself; none if empty"`
+	BackupEvery     time.Duration `koanf:"backup-every" yaml:"backup-every" default:"1h" help:"how often it does that, at least 1s"`
+	BackupKeep      int           `koanf:"backup-keep" yaml:"backup-keep" default:"24" help:"how many of its backups stay, at least 1; older ones are removed"`
 	LogLevel        string        `koanf:"log-level" yaml:"log-level" default:"info" reload:"yes" group:"What it tells" help:"what to log: trace, debug, info, warn, error or off"`
 	LogJSON         bool          `koanf:"log-json" yaml:"log-json" help:"log as JSON"`
 	PprofAddr       string        `koanf:"pprof-addr" yaml:"pprof-addr" help:"address for profiles of this process; not served if empty"`
@@ -82,7 +85,18 @@ func (s settings) check() error {
 		faults = append(faults, fmt.Errorf("log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
 	}
 	faults = append(faults, s.checkTracing())
+	faults = append(faults, s.checkBackups()...)
 	return errors.Join(append(faults, s.checkAddresses()...)...)
+}
+
+func (s settings) checkBackups() (faults []error) {
+	if s.BackupEvery < time.Second {
+		faults = append(faults, fmt.Errorf("backup-every is %v: allowed is 1s or more", s.BackupEvery))
+	}
+	if s.BackupKeep < 1 {
+		faults = append(faults, fmt.Errorf("backup-keep is %d: allowed is 1 or more", s.BackupKeep))
+	}
+	return faults
 }
 
 func (s settings) checkAddresses() (faults []error) {

@@ -170,10 +170,7 @@ func Read(in io.Reader, bounds quota.Bounds, state io.Writer) (Contents, error) 
 	own := &tally{digest: sha256.New(), out: state}
 	info, err := fsm.ReadSnapshot(io.TeeReader(r, own), bounds)
 	if err != nil {
-		if r.failed != nil {
-			err = r.failed
-		}
-		return Contents{}, err
+		return Contents{}, r.blame(err)
 	}
 	if manifest.Info != info {
 		return Contents{}, errors.New("the manifest does not say what is in the snapshot: the file was damaged")
@@ -291,6 +288,21 @@ func (r *reader) Read(data []byte) (int, error) {
 	}
 	r.left -= n
 	return n, nil
+}
+
+// blame says whether the file was damaged, or was written so, after its snapshot could not be read.
+func (r *reader) blame(err error) error {
+	if r.failed != nil {
+		return r.failed
+	}
+	_, broken := io.Copy(io.Discard, r)
+	if broken == nil {
+		_, broken = r.foot()
+	}
+	if broken != nil {
+		return fmt.Errorf("%w (%w)", broken, err)
+	}
+	return err
 }
 
 // foot reads the footer, which must be the end.
