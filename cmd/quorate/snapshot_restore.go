@@ -65,8 +65,8 @@ func (o *restoreOptions) run(ctx context.Context, path string) error {
 		return err
 	}
 	return o.print(answer, func(p *page) error {
-		p.line("cluster %s has the state of the backup since index %d: revision %d, ledger time %v, fences beyond %d",
-			status.GetClusterName(), answer.GetIndex(), answer.GetRevision(), time.Duration(answer.GetLedgerTimeMs())*time.Millisecond, answer.GetFence())
+		p.line("cluster %s has the state of the backup since index %d: revision %d, fences beyond %d",
+			status.GetClusterName(), answer.GetIndex(), answer.GetRevision(), answer.GetFence())
 		return nil
 	})
 }
