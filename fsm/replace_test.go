@@ -137,3 +137,25 @@ func TestAStateThatCannotBeLoadedHere(t *testing.T) {
 		t.Error("the node goes on")
 	}
 }
+
+// TestARecoveryBeginsANewHistory: fences jump, and what was on its way is given up.
+func TestARecoveryBeginsANewHistory(t *testing.T) {
+	f := sampleFSM(t)
+	was := f.ledger.Header()
+	applySteps(t, f, steps(t, "r", snapshotOf(t, thirdFSM(t)))[:2]...)
+	s, err := Recovery{f}.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out sink
+	if err := s.Persist(&out); err != nil {
+		t.Fatal(err)
+	}
+	is := restored(t, out.Bytes()).ledger.Header()
+	if is.Fence != was.Fence+FenceGap || is.Revision != was.Revision {
+		t.Errorf("it begins with %+v after %+v", is, was)
+	}
+	if info, err := ReadSnapshot(bytes.NewReader(out.Bytes()), quota.Bounds{}); err != nil || info.Fence != is.Fence || info.Counts.Held == 0 {
+		t.Errorf("its snapshot says %+v, %v", info, err)
+	}
+}
