@@ -44,6 +44,8 @@ type Client struct {
 	Cluster quoratev1connect.ClusterServiceClient
 	// Debug shows the inside of servers.
 	Debug quoratev1connect.DebugServiceClient
+	// Snapshots saves and restores the whole state; SaveBackup and RestoreBackup are easier.
+	Snapshots quoratev1connect.SnapshotServiceClient
 
 	settings
 	servers *servers
@@ -84,6 +86,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 		Activity:    quoratev1connect.NewActivityServiceClient(sender, placeholder, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, placeholder, calls...),
 		Debug:       quoratev1connect.NewDebugServiceClient(sender, placeholder, calls...),
+		Snapshots:   quoratev1connect.NewSnapshotServiceClient(sender, placeholder, calls...),
 		settings:    s,
 		servers:     known,
 	}

@@ -129,10 +129,10 @@ func fill[T comparable](field *T, value T) {
 // Validate returns every fault of a configuration with its defaults, each naming the field and the allowed values.
 func (c Config) Validate() error {
 	faults := []error{
-		checkName("ID", c.ID),
-		checkName("ClusterName", c.ClusterName),
-		checkAdvertised("RaftAdvertise", c.RaftAdvertise),
-		checkAdvertised("HTTPAdvertise", c.HTTPAdvertise),
+		CheckName("ID", c.ID),
+		CheckName("ClusterName", c.ClusterName),
+		CheckAdvertised("RaftAdvertise", c.RaftAdvertise),
+		CheckAdvertised("HTTPAdvertise", c.HTTPAdvertise),
 		c.checkExpect(),
 		c.checkJoin(),
 		c.checkMembership(),
@@ -176,15 +176,16 @@ func (c Config) checkMembership() error {
 	return errors.Join(faults...)
 }
 
-func checkName(field, value string) error {
+// CheckName refuses what cannot be the name of a node or a cluster, naming the field.
+func CheckName(field, value string) error {
 	if regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`).MatchString(value) {
 		return nil
 	}
 	return fmt.Errorf("%s is %q: allowed are 1 to 64 letters, digits, '.', '_' or '-'", field, value)
 }
 
-// checkAdvertised wants an address that another machine could dial: a port that is known and a host that is not "any".
-func checkAdvertised(field, value string) error {
+// CheckAdvertised wants an address that another machine could dial: a port that is known and a host that is not "any".
+func CheckAdvertised(field, value string) error {
 	host, port, err := net.SplitHostPort(value)
 	if err != nil {
 		return fmt.Errorf("%s is %q: allowed is host:port that peers can dial (%w)", field, value, err)

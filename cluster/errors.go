@@ -38,13 +38,17 @@ const (
 	Unsafe
 	// UnknownMember: no member has that id.
 	UnknownMember
+	// Busy: something is under way that must end first.
+	Busy
+	// Damaged: a backup is not what was written, or not of this software.
+	Damaged
 )
 
 // String is the reason's stable code.
 func (r Reason) String() string {
 	names := [...]string{
 		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED", "DEADLINE", "TOO_LARGE",
-		"NOT_UPGRADED", "FORGOTTEN", "DISK_FULL", "UNSAFE", "UNKNOWN_MEMBER",
+		"NOT_UPGRADED", "FORGOTTEN", "DISK_FULL", "UNSAFE", "UNKNOWN_MEMBER", "BUSY", "DAMAGED",
 	}
 	if int(r) < len(names) {
 		return names[r]
@@ -52,7 +56,8 @@ func (r Reason) String() string {
 	return "UNKNOWN"
 }
 
-// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader, Ready and the changes of the membership return.
+// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader, Ready, Save, Restore and the changes of the
+// membership return.
 type Error struct {
 	Reason Reason
 	// NotApplied is true if what was asked certainly did not happen and never will, so that a retry is safe even under

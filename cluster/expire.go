@@ -38,6 +38,7 @@ func (l *life) sleep(at quota.Instant, waits bool, changed <-chan struct{}) {
 	select {
 	case <-due:
 	case <-changed:
+	case <-l.moved:
 	case <-l.ctx.Done():
 	}
 }

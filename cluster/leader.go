@@ -18,8 +18,10 @@ type life struct {
 	tasks  tasks
 
 	term  uint64
-	clock clock
+	clock *clock
 	queue *queue
+	// moved has a value when the clock was moved on.
+	moved chan struct{}
 	reads *rounds
 
 	began time.Time
@@ -47,7 +49,10 @@ func (n *Node) watchLeadership() {
 }
 
 func (n *Node) begin() *life {
-	l := &life{node: n, term: n.raft.CurrentTerm(), queue: newQueue(), began: time.Now(), seats: newSeats(), ward: newWard()}
+	l := &life{
+		node: n, term: n.raft.CurrentTerm(), queue: newQueue(), began: time.Now(), seats: newSeats(), ward: newWard(),
+		moved: make(chan struct{}, 1),
+	}
 	l.ctx, l.cancel = context.WithCancel(n.ctx)
 	l.reads = &rounds{ask: l.confirm, spawn: l.tasks.start, ended: n.roundEnded(true)}
 	l.tasks.start(l.run)
@@ -82,7 +87,7 @@ func (l *life) run() {
 	}
 	n.changed.wake()
 	n.config.Observer.Led()
-	n.log.Info("leadership established", "term", l.term, "ledger-time", l.clock.base)
+	n.log.Info("leadership established", "term", l.term, "ledger-time", l.node.ledger.Now())
 	l.tasks.start(l.correctAddresses)
 	l.tasks.start(l.expire)
 	if n.config.RaiseLevelAfter > 0 {
@@ -100,6 +105,9 @@ func (l *life) run() {
 func (l *life) establish() bool {
 	for {
 		err := l.node.raft.Barrier(0).Error()
+		if err == nil {
+			err = l.giveUpReplacement(l.node.ledger.Replacing())
+		}
 		if l.ctx.Err() != nil {
 			return false
 		}

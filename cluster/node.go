@@ -44,6 +44,8 @@ type Node struct {
 	waits atomic.Pointer[string]
 	// checkpoints compare this node's state with those of the others.
 	checkpoints *checkpoints
+	// restoring is held while this node replaces the state.
+	restoring sync.Mutex
 
 	// ctx lives until the node stops serving; tasks are the goroutines under it.
 	ctx    context.Context //nolint:containedctx // it is the life of the node

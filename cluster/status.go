@@ -29,8 +29,10 @@ type Standing struct {
 	Instance string
 	// Candidate is true for a node that is to become a voter by itself once it is stable.
 	Candidate bool
-	// Problem is empty if all is well, or a sentence: why the node is not ready, or else what is wrong with its disk.
+	// Problem is empty if the node is ready, or a sentence: why not.
 	Problem string
+	// Warning is empty, or a sentence: what is wrong with its disk while it still serves.
+	Warning string
 }
 
 // Standing describes this node. It works in every state, also after a fault.
@@ -43,9 +45,8 @@ func (n *Node) Standing() Standing {
 	}
 	if err := n.Ready(); err != nil {
 		s.Problem = err.Error()
-	} else {
-		s.Problem = n.diskWarning(n.Disk())
 	}
+	s.Warning = n.diskWarning(n.Disk())
 	return s
 }
 

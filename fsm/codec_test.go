@@ -237,6 +237,16 @@ func FuzzDecodeEntry(f *testing.F) {
 		if err != nil || len(entry.commands) > MaxEntryCommands || len(data) > MaxEntryBytes {
 			return
 		}
+		if entry.replacement != nil {
+			again, err := encodeReplacement(entry.replacement)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := decodeEntry(again); err != nil {
+				t.Fatalf("what was decoded cannot be written and read again: %v", err)
+			}
+			return
+		}
 		decoded, err := decodeEntry(encodedAgain(t, entry))
 		if diff := cmp.Diff(entry.commands, decoded.commands, asDecoded); err != nil || diff != "" {
 			t.Fatalf("%v\n%s", err, diff)

@@ -18,6 +18,8 @@ type decoded struct {
 	// level is what the feature level is raised to; 0 leaves it.
 	level      uint32
 	checkpoint bool
+	// replacement is a step of one; then there are no commands.
+	replacement *logv1.Replacement
 }
 
 // decodeEntry reads the data of a log entry. Any error means that this node must not go on.
@@ -36,6 +38,8 @@ func decodeEntry(data []byte) (decoded, error) {
 			entry.GetRaiseLevel(), EntryFormat)
 	case (entry.GetRaiseLevel() > 0 || entry.GetCheckpoint()) && entry.GetFormat() < fourthFormat:
 		return decoded{}, fmt.Errorf("it has format %d, and fields that came with format %d", entry.GetFormat(), fourthFormat)
+	case entry.GetReplacement() != nil:
+		return decodeReplacement(&entry)
 	case len(entry.GetCommands()) == 0 && entry.GetRaiseLevel() == 0 && !entry.GetCheckpoint():
 		return decoded{}, errors.New("it carries no command")
 	}
@@ -48,9 +52,13 @@ func decodeEntry(data []byte) (decoded, error) {
 		commands[i] = command
 	}
 	return decoded{
-		format: entry.GetFormat(), stamp: quota.Stamp{At: quota.Instant(entry.GetTimeMs()), Wall: entry.GetWallMs()},
+		format: entry.GetFormat(), stamp: stampOf(&entry),
 		commands: commands, level: entry.GetRaiseLevel(), checkpoint: entry.GetCheckpoint(),
 	}, nil
+}
+
+func stampOf(entry *logv1.Entry) quota.Stamp {
+	return quota.Stamp{At: quota.Instant(entry.GetTimeMs()), Wall: entry.GetWallMs()}
 }
 
 // errUnknownFields: to ignore them could mean to apply something else than the others do.

@@ -13,6 +13,7 @@ const (
 	firstFormat  uint32 = 1
 	secondFormat uint32 = 2
 	thirdFormat  uint32 = 3
+	// fourthFormat knows the feature level, checkpoints, and replacements of the whole state.
 	fourthFormat uint32 = 4
 )
 

@@ -44,6 +44,8 @@ type FSM struct {
 	// chain is a digest over all applied entries and their outcomes: equal on replicas that agree (P9).
 	chain  [sha256.Size]byte
 	halted error
+	// replacement is what of another state has come through the log so far; nil most of the time.
+	replacement *replacement
 	// feed remembers what the entries did, news those that are not in it yet.
 	feed *feed
 	news []News
@@ -123,6 +125,9 @@ func (f *FSM) apply(entry *raft.Log) any {
 		// A node that skipped an entry would lie from then on.
 		f.halted = fmt.Errorf("%w: log entry %d: %w", ErrHalted, entry.Index, err)
 		return f.halted
+	}
+	if e.replacement != nil {
+		return f.replace(entry, e)
 	}
 	outcomes, before := make(Outcomes, len(e.commands)), len(f.news)
 	for i, c := range e.commands {

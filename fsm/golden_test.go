@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,7 +40,9 @@ func goldens(t testing.TB) map[string][]byte {
 func newGoldens(t testing.TB, format uint32) map[string][]byte {
 	t.Helper()
 	if format == fourthFormat {
-		return fourthGoldens(t)
+		files := fourthGoldens(t)
+		maps.Copy(files, replacementGoldens(t))
+		return files
 	}
 	samples, machine := secondSamples, secondFSM
 	if format == thirdFormat {
@@ -185,6 +188,9 @@ func withoutEmpty(value any) any {
 func describeEntry(t testing.TB, e decoded) string {
 	t.Helper()
 	text := indent(t, e.stamp)
+	if e.replacement != nil {
+		return text + "Replacement " + indent(t, e.replacement)
+	}
 	for _, c := range e.commands {
 		text += strings.TrimPrefix(fmt.Sprintf("%T ", c), "quota.") + indent(t, c)
 	}

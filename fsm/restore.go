@@ -37,6 +37,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	f.ledger, f.applied = ledger, header.GetIndex()
 	f.setFormat(max(firstFormat, header.GetEntryFormat()))
 	copy(f.chain[:], header.GetChain())
+	f.replacement = nil
 	f.feed.restart(f.applied, f.ledger.View().Now())
 	f.wake(before)
 	return nil

@@ -26,12 +26,16 @@ type snapshot struct {
 	header *logv1.Header
 }
 
-// Snapshot freezes the ledger; writers wait only for that. It is written by Persist, beside them.
+// Snapshot freezes the ledger; writers wait only for that. It is written by Persist, beside them. While a replacement of
+// the state is on its way through the log there is none: what of it is here already would be lost with the log.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if f.halted != nil {
+	switch {
+	case f.halted != nil:
 		return nil, f.halted
+	case f.replacement != nil:
+		return nil, errReplacing
 	}
 	return f.freeze(), nil
 }

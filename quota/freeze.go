@@ -136,9 +136,7 @@ type DisplacementImage struct {
 // Freeze takes an image. It costs the number of nodes, not of allocations.
 func (l *Ledger) Freeze() *Image {
 	image := &Image{
-		Header: Header{
-			Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent, Turn: l.turn, Arrival: l.queue.arrival,
-		},
+		Header:    l.Header(),
 		revisions: slices.Clone(l.revisions),
 		held:      l.held.Clone(),
 		ended:     l.ended.Clone(),

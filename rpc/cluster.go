@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -102,7 +103,7 @@ var roles = map[string]quoratev1.Role{
 }
 
 func fill(wire *quoratev1.Member, standing *peerv1.GetStandingResponse) {
-	wire.Reachable, wire.Role, wire.Problem = true, roles[standing.GetState()], standing.GetProblem()
+	wire.Reachable, wire.Role, wire.Problem = true, roles[standing.GetState()], cmp.Or(standing.GetProblem(), standing.GetWarning())
 	wire.AppliedIndex, wire.LastIndex = standing.GetAppliedIndex(), standing.GetLastIndex()
 	wire.Version, wire.FeatureLevel = standing.GetVersion(), standing.GetFeatureLevel()
 }

@@ -40,6 +40,8 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.TooLarge:       connect.CodeInvalidArgument,
 	cluster.NotUpgraded:    connect.CodeUnavailable,
 	cluster.Forgotten:      connect.CodeOutOfRange,
+	cluster.Busy:           connect.CodeFailedPrecondition,
+	cluster.Damaged:        connect.CodeInvalidArgument,
 	cluster.DiskFull:       connect.CodeResourceExhausted,
 	cluster.Unsafe:         connect.CodeFailedPrecondition,
 	cluster.UnknownMember:  connect.CodeNotFound,

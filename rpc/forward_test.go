@@ -314,6 +314,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.v1.DebugService/GetDiagnostics": false,
 		"/quorate.v1.ClusterService/JoinMember":   true, "/quorate.v1.ClusterService/RemoveMember": true, "/quorate.v1.ClusterService/ListMembers": false,
 		"/quorate.peer.v1.PeerService/ReadIndex": false, "/quorate.peer.v1.PeerService/Notify": false, "/nothing": false,
+		"/quorate.v1.SnapshotService/Save": false, "/quorate.v1.SnapshotService/Restore": false, // it finds the leader by itself
 	} {
 		if known[path].changes != changes {
 			t.Errorf("%s changes: %v", path, !changes)
@@ -321,12 +322,13 @@ func TestProceduresAreLearnt(t *testing.T) {
 	}
 	for path, streams := range map[string]bool{
 		"/quorate.v1.AllocationService/WatchAllocations": true, "/quorate.v1.AllocationService/Allocate": false,
+		"/quorate.v1.SnapshotService/Save": true, "/quorate.v1.SnapshotService/Restore": true,
 	} {
 		if known[path].streams != streams {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 46 {
+	if len(known) != 48 {
 		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
 	}
 }

@@ -31,7 +31,7 @@ func (s peerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*
 	own := s.node.Standing()
 	return &peerv1.GetStandingResponse{
 		Id: own.ID, State: own.State, Term: own.Term, AppliedIndex: own.AppliedIndex, LastIndex: own.LastIndex,
-		Version: own.Version, FeatureLevel: own.FeatureLevel, Problem: own.Problem,
+		Version: own.Version, FeatureLevel: own.FeatureLevel, Problem: own.Problem, Warning: own.Warning,
 		LastContactMs: own.LastContact.Milliseconds(), WallMs: own.Wall, Instance: own.Instance, Candidate: own.Candidate, LeaderId: own.Leader,
 	}, nil
 }

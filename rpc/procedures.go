@@ -15,7 +15,8 @@ import (
 type procedures map[string]procedure
 
 type procedure struct {
-	// changes is true unless the method is declared without side effects: then only the leader can serve it.
+	// changes is true unless the method is declared without side effects: then only the leader can serve it. What a caller
+	// streams cannot be sent twice: such a method finds the leader by itself.
 	changes bool
 	// streams is true if either side sends more than one message.
 	streams bool
@@ -26,6 +27,7 @@ func publicFiles() []protoreflect.FileDescriptor {
 	return []protoreflect.FileDescriptor{
 		quoratev1.File_quorate_v1_allocation_proto, quoratev1.File_quorate_v1_tree_proto, quoratev1.File_quorate_v1_cluster_proto,
 		quoratev1.File_quorate_v1_item_proto, quoratev1.File_quorate_v1_activity_proto, quoratev1.File_quorate_v1_debug_proto,
+		quoratev1.File_quorate_v1_snapshot_proto,
 	}
 }
 
@@ -47,7 +49,7 @@ func (p procedures) learn(file protoreflect.FileDescriptor, public bool) {
 			options, _ := m.Options().(*descriptorpb.MethodOptions)
 			harmless := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
 			p["/"+string(services.Get(i).FullName())+"/"+string(m.Name())] = procedure{
-				changes: public && !harmless, streams: m.IsStreamingClient() || m.IsStreamingServer(),
+				changes: public && !harmless && !m.IsStreamingClient(), streams: m.IsStreamingClient() || m.IsStreamingServer(),
 			}
 		}
 	}

@@ -21,7 +21,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses and Limits are required.
+// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits and Backups are
+// required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -41,6 +42,8 @@ type Config struct {
 	Diagnoses []Diagnosis
 	// Limits bound what the server takes on at once.
 	Limits Limits
+	// Backups are saved and restored if there are any.
+	Backups Backups
 }
 
 // Server serves the API of one node on one port.
@@ -132,6 +135,11 @@ func (s *Server) api(base core, local Services, c Config, options []connect.Hand
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
 	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses), options...))
+	if c.Backups != nil {
+		api.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{
+			core: base, backups: c.Backups, clusterName: c.ClusterName, transport: s.transport, security: c.Security, count: s.metrics.relayed.Inc,
+		}, options...))
+	}
 	path, peerHandler := peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...)
 	api.Handle(path, c.Security.nodesOnly(peerHandler, s.fail))
 	limited := connect.WithReadMaxBytes(MaxBody)

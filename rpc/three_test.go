@@ -70,6 +70,7 @@ func (s *trio) serve(t *testing.T, n *cluster.Node) {
 	registry := prometheus.NewRegistry()
 	server, err := New(Config{
 		Node: n, ClusterName: "test", Logger: hclog.NewNullLogger(), Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry,
+		Backups: n,
 	})
 	if err != nil {
 		t.Fatal(err)

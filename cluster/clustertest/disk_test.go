@@ -77,11 +77,11 @@ func TestANearlyFullDiskTakesWhatFreesAndNothingThatGrows(t *testing.T) {
 				t.Errorf("%T: %v, %v; it makes nothing grow", c, outcome.Refused, err)
 			}
 		}
-		if leader.Ready() != nil || !strings.Contains(leader.Standing().Problem, "disk-reserve") {
-			t.Errorf("ready: %v, problem %q; want a warning of a node that serves", leader.Ready(), leader.Standing().Problem)
+		if leader.Ready() != nil || !strings.Contains(leader.Standing().Warning, "disk-reserve") {
+			t.Errorf("ready: %v, problem %q; want a warning of a node that serves", leader.Ready(), leader.Standing().Warning)
 		}
 		for _, n := range c.Followers() {
-			if p := n.Standing().Problem; p != "" {
+			if p := n.Standing().Warning; p != "" {
 				t.Errorf("a follower with room has the problem %q", p)
 			}
 		}
@@ -90,7 +90,7 @@ func TestANearlyFullDiskTakesWhatFreesAndNothingThatGrows(t *testing.T) {
 		c.Eventually("the leader has seen room", func() bool { return !leader.Disk().Low })
 		c.Must(clustertest.Take("more", 1))
 		c.Settle()
-		if p := leader.Standing().Problem; p != "" {
+		if p := leader.Standing().Warning; p != "" {
 			t.Errorf("with room again there is the problem %q", p)
 		}
 	})
@@ -106,12 +106,12 @@ func TestASlowDiskIsToldOf(t *testing.T) {
 			c.Must(clustertest.Take(id, 1))
 		}
 		c.Eventually("the disk counts as slow", func() bool {
-			return n.Disk().Slow && strings.Contains(n.Standing().Problem, "disk-slow")
+			return n.Disk().Slow && strings.Contains(n.Standing().Warning, "disk-slow")
 		})
 		disks["n1"].takes.Store(0)
 		time.Sleep(time.Minute)
-		if n.Disk().Slow || n.Standing().Problem != "" {
-			t.Errorf("a minute later: %+v, problem %q", n.Disk(), n.Standing().Problem)
+		if n.Disk().Slow || n.Standing().Warning != "" {
+			t.Errorf("a minute later: %+v, problem %q", n.Disk(), n.Standing().Warning)
 		}
 	})
 }

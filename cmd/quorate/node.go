@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -25,7 +26,7 @@ type runningNode struct {
 	boskos *boskosDoor
 	url    string
 	served chan error
-	// forget ends the memory of what goes on, unfollow the watch over the certificates.
+	// forget ends the memory of what goes on and periodic backups, unfollow the watch over the certificates.
 	forget, unfollow func()
 	security         *security
 }
@@ -100,7 +101,8 @@ func serveNode(
 		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: measured.page(), Registerer: registerer,
 		FrontEnds: frontEnds, Security: secured.forCalls(), Activity: rpc.NewActivity(node, recorder),
 		Traces: measured.tracing.spans(), Diagnoses: diagnoses(node, s, measured),
-		Limits: s.limits(),
+		Limits:  s.limits(),
+		Backups: node,
 	})
 	if err != nil {
 		return nil, err
@@ -111,9 +113,13 @@ func serveNode(
 	if err != nil {
 		return nil, err
 	}
+	saving, err := newBackups(s, node, registerer, logger.Named("backups"))
+	if err != nil {
+		return nil, err
+	}
 	r := &runningNode{
 		node: node, api: api, boskos: door, url: secured.url(l.api), served: make(chan error, 1),
-		forget: remember(recorder), security: secured, unfollow: secured.follow(),
+		forget: background(recorder.Run, saving.run), security: secured, unfollow: secured.follow(),
 	}
 	if l.boskos != nil {
 		door.url = secured.url(l.boskos)
@@ -122,17 +128,16 @@ func serveNode(
 	return r, nil
 }
 
-// remember lets a recorder run until it is told to stop.
-func remember(recorder *activity.Recorder) (stop func()) {
+// background lets loops run until they are told to stop.
+func background(loops ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		recorder.Run(ctx)
-	}()
+	var group sync.WaitGroup
+	for _, loop := range loops {
+		group.Go(func() { loop(ctx) })
+	}
 	return func() {
 		cancel()
-		<-ended
+		group.Wait()
 	}
 }
 

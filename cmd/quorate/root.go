@@ -78,7 +78,8 @@ Data goes to standard output, everything else to standard error; see "quorate he
 		newLeaseCmd(c), newRenewCmd(c), newLeasesCmd(c), newItemsCmd(c), newQueueCmd(c), newWatchCmd(c),
 	)
 	addGroup(root, "usage", "Limits and use:", newTreesCmd(c), newUsageCmd(c), newPrincipalsCmd(c), newActivityCmd(c))
-	addGroup(root, "cluster", "Servers:", newServerCmd(), newDevCmd(), newDemoCmd(), newStatusCmd(c), newClusterCmd(c), newDebugCmd(c), newBenchCmd(c), newTLSCmd(c))
+	addGroup(root, "cluster", "Servers:", newServerCmd(), newDevCmd(), newDemoCmd(), newStatusCmd(c), newClusterCmd(c), newDebugCmd(c),
+		newSnapshotCmd(c), newRecoverCmd(c), newBenchCmd(c), newTLSCmd(c))
 	root.AddCommand(newVersionCmd(c), newExitCodesTopic())
 	return root
 }

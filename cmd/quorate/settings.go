@@ -50,6 +50,9 @@ type settings struct {
 	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail" default:"16384" help:"how many log entries stay after a snapshot, for nodes that are a little behind"`
 	RaiseLevelAfter time.Duration `koanf:"raise-level-after" yaml:"raise-level-after" default:"10m" group:"Upgrades and comparisons" help:"how long all members must have understood a newer feature level before the leader raises the cluster to it; 0 leaves it to quorate cluster level --raise"`
 	CheckpointEvery time.Duration `koanf:"checkpoint-every" yaml:"checkpoint-every" default:"10m" help:"how often the leader has the members compare their states, at least 1s; 0 leaves it to quorate cluster digests --now"`
+	BackupDir       string        `koanf:"backup-dir" yaml:"backup-dir" group:"Backups" help:"folder into which this node saves backups of the whole state by itself; none if empty"`
+	BackupEvery     time.Duration `koanf:"backup-every" yaml:"backup-every" default:"1h" help:"how often it does that, at least 1s"`
+	BackupKeep      int           `koanf:"backup-keep" yaml:"backup-keep" default:"24" help:"how many of its backups stay, at least 1; older ones are removed"`
 	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may be under way at once; more are answered with unavailable and a time to come back"`
 	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once"`
 	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many connections of clients may be open at once, idle ones too"`
@@ -99,6 +102,7 @@ func (s settings) check() error {
 		faults = append(faults, fmt.Errorf("log-level is %q: allowed are trace, debug, info, warn, error and off", s.LogLevel))
 	}
 	faults = append(faults, s.checkTracing())
+	faults = append(faults, s.checkBackups()...)
 	faults = append(faults, s.checkLimits()...)
 	faults = append(faults, s.checkAddresses()...)
 	return errors.Join(append(faults, s.checkSecurity()...)...)
@@ -120,6 +124,16 @@ func (s settings) checkLimits() (faults []error) {
 	}
 	if s.DiskReserve < 0 || s.DiskReserve > 1<<30 {
 		faults = append(faults, fmt.Errorf("disk-reserve is %d: allowed are 0 (no reserve) to %d MiB", s.DiskReserve, 1<<30))
+	}
+	return faults
+}
+
+func (s settings) checkBackups() (faults []error) {
+	if s.BackupEvery < time.Second {
+		faults = append(faults, fmt.Errorf("backup-every is %v: allowed is 1s or more", s.BackupEvery))
+	}
+	if s.BackupKeep < 1 {
+		faults = append(faults, fmt.Errorf("backup-keep is %d: allowed is 1 or more", s.BackupKeep))
 	}
 	return faults
 }

@@ -31,3 +31,13 @@ func lendTerminal(in io.Reader, job *exec.Cmd) (takeBack func()) {
 		signal.Reset(syscall.SIGTTOU, syscall.SIGTSTP)
 	}
 }
+
+// atTerminal tells whether a stream is a terminal, and not only a device such as /dev/null.
+func atTerminal(stream any) bool {
+	file, is := stream.(*os.File)
+	if !is {
+		return false
+	}
+	_, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGPGRP) //nolint:gosec // descriptors are small
+	return err == nil
+}

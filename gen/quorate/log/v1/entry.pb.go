@@ -37,7 +37,9 @@ type Entry struct {
 	// From this entry on the log may have entries of formats up to this one; a node that does not know it, stops.
 	RaiseLevel uint32 `protobuf:"varint,5,opt,name=raise_level,json=raiseLevel,proto3" json:"raise_level,omitempty"`
 	// Each replica notes the digest of its state behind this entry.
-	Checkpoint    bool `protobuf:"varint,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Checkpoint bool `protobuf:"varint,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// Since format 4: the entry is a step of a replacement of the whole state and carries no command.
+	Replacement   *Replacement `protobuf:"bytes,20,opt,name=replacement,proto3" json:"replacement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -114,6 +116,154 @@ func (x *Entry) GetCheckpoint() bool {
 	return false
 }
 
+func (x *Entry) GetReplacement() *Replacement {
+	if x != nil {
+		return x.Replacement
+	}
+	return nil
+}
+
+// Replacement is one step in which the state of a backup takes the place of the present one (docs/adr/0039). The backup
+// travels through the log in parts, so that every replica has the same of it, and takes effect with the last step or not
+// at all. Since format 4.
+type Replacement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tells the steps of one replacement from those of another.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// A reader that finds none of these set does not know the step and stops.
+	//
+	// Types that are valid to be assigned to Step:
+	//
+	//	*Replacement_Size
+	//	*Replacement_Part
+	//	*Replacement_Digest
+	//	*Replacement_Abandoned
+	Step isReplacement_Step `protobuf_oneof:"step"`
+	// With digest: how far fences jump, so that none is given twice that somebody got after the backup.
+	FenceGap      uint64 `protobuf:"varint,6,opt,name=fence_gap,json=fenceGap,proto3" json:"fence_gap,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replacement) Reset() {
+	*x = Replacement{}
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replacement) ProtoMessage() {}
+
+func (x *Replacement) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replacement.ProtoReflect.Descriptor instead.
+func (*Replacement) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Replacement) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Replacement) GetStep() isReplacement_Step {
+	if x != nil {
+		return x.Step
+	}
+	return nil
+}
+
+func (x *Replacement) GetSize() uint64 {
+	if x != nil {
+		if x, ok := x.Step.(*Replacement_Size); ok {
+			return x.Size
+		}
+	}
+	return 0
+}
+
+func (x *Replacement) GetPart() []byte {
+	if x != nil {
+		if x, ok := x.Step.(*Replacement_Part); ok {
+			return x.Part
+		}
+	}
+	return nil
+}
+
+func (x *Replacement) GetDigest() []byte {
+	if x != nil {
+		if x, ok := x.Step.(*Replacement_Digest); ok {
+			return x.Digest
+		}
+	}
+	return nil
+}
+
+func (x *Replacement) GetAbandoned() bool {
+	if x != nil {
+		if x, ok := x.Step.(*Replacement_Abandoned); ok {
+			return x.Abandoned
+		}
+	}
+	return false
+}
+
+func (x *Replacement) GetFenceGap() uint64 {
+	if x != nil {
+		return x.FenceGap
+	}
+	return 0
+}
+
+type isReplacement_Step interface {
+	isReplacement_Step()
+}
+
+type Replacement_Size struct {
+	// Begins, and forgets what an earlier one has left unfinished: how many bytes will follow.
+	Size uint64 `protobuf:"varint,2,opt,name=size,proto3,oneof"`
+}
+
+type Replacement_Part struct {
+	// The next bytes of the snapshot.
+	Part []byte `protobuf:"bytes,3,opt,name=part,proto3,oneof"`
+}
+
+type Replacement_Digest struct {
+	// All parts are there: SHA-256 of the snapshot, which takes the place of the state now.
+	Digest []byte `protobuf:"bytes,4,opt,name=digest,proto3,oneof"`
+}
+
+type Replacement_Abandoned struct {
+	// Ends it without effect.
+	Abandoned bool `protobuf:"varint,5,opt,name=abandoned,proto3,oneof"`
+}
+
+func (*Replacement_Size) isReplacement_Step() {}
+
+func (*Replacement_Part) isReplacement_Step() {}
+
+func (*Replacement_Digest) isReplacement_Step() {}
+
+func (*Replacement_Abandoned) isReplacement_Step() {}
+
 // Command is one change of the ledger.
 type Command struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -142,7 +292,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[1]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -154,7 +304,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[1]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -167,7 +317,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{1}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Command) GetCommand() isCommand_Command {
@@ -404,7 +554,7 @@ type Amount struct {
 
 func (x *Amount) Reset() {
 	*x = Amount{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +566,7 @@ func (x *Amount) String() string {
 func (*Amount) ProtoMessage() {}
 
 func (x *Amount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[2]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +579,7 @@ func (x *Amount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Amount.ProtoReflect.Descriptor instead.
 func (*Amount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{2}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Amount) GetResource() string {
@@ -465,7 +615,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -477,7 +627,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[3]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -490,7 +640,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{3}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Claim) GetTree() string {
@@ -557,7 +707,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -569,7 +719,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -582,7 +732,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Pick) GetResource() string {
@@ -632,7 +782,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +794,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +807,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Principal) GetUser() string {
@@ -692,7 +842,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +854,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +867,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Label) GetKey() string {
@@ -759,7 +909,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -771,7 +921,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -784,7 +934,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Allocate) GetId() string {
@@ -876,7 +1026,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1038,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1051,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Release) GetId() string {
@@ -937,7 +1087,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1099,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1112,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ItemName) GetTree() string {
@@ -1000,7 +1150,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1162,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1175,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -1064,7 +1214,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1226,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1239,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Renew) GetId() string {
@@ -1137,7 +1287,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1299,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1312,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -1186,7 +1336,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1348,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1361,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -1259,7 +1409,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1421,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1434,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Confirm) GetId() string {
@@ -1304,7 +1454,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1466,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1479,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Cancel) GetId() string {
@@ -1350,7 +1500,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1512,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1525,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -1398,7 +1548,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1560,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1573,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Limit) GetResource() string {
@@ -1461,7 +1611,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1623,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1636,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Resource) GetName() string {
@@ -1531,7 +1681,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1693,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1706,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -1641,7 +1791,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1803,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1816,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Turn) GetFrom() string {
@@ -1717,7 +1867,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1879,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1892,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Node) GetPath() string {
@@ -1844,7 +1994,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +2006,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +2019,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -1918,7 +2068,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2080,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2093,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Move) GetFrom() string {
@@ -1982,7 +2132,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2144,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2157,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{24}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Tree) GetName() string {
@@ -2085,7 +2235,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2097,7 +2247,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +2260,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{25}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -2149,7 +2299,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2311,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2324,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{26}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -2225,7 +2375,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2237,7 +2387,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[27]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2250,7 +2400,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{27}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -2287,7 +2437,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2449,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[28]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2462,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{28}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -2355,7 +2505,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2517,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[29]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2530,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{29}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -2415,7 +2565,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2577,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2590,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -2470,7 +2620,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2482,7 +2632,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2495,7 +2645,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -2537,7 +2687,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2699,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2712,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -2583,7 +2733,7 @@ var File_quorate_log_v1_entry_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
-	"\x1aquorate/log/v1/entry.proto\x12\x0equorate.log.v1\"\xc7\x01\n" +
+	"\x1aquorate/log/v1/entry.proto\x12\x0equorate.log.v1\"\x86\x02\n" +
 	"\x05Entry\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x17\n" +
 	"\atime_ms\x18\x02 \x01(\x03R\x06timeMs\x12\x17\n" +
@@ -2593,7 +2743,16 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"raiseLevel\x12\x1e\n" +
 	"\n" +
 	"checkpoint\x18\x06 \x01(\bR\n" +
-	"checkpoint\"\xc1\x06\n" +
+	"checkpoint\x12=\n" +
+	"\vreplacement\x18\x14 \x01(\v2\x1b.quorate.log.v1.ReplacementR\vreplacement\"\xa8\x01\n" +
+	"\vReplacement\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x04size\x18\x02 \x01(\x04H\x00R\x04size\x12\x14\n" +
+	"\x04part\x18\x03 \x01(\fH\x00R\x04part\x12\x18\n" +
+	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
+	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
+	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
+	"\x04step\"\xc1\x06\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -2805,96 +2964,98 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),          // 0: quorate.log.v1.Entry
-	(*Command)(nil),        // 1: quorate.log.v1.Command
-	(*Amount)(nil),         // 2: quorate.log.v1.Amount
-	(*Claim)(nil),          // 3: quorate.log.v1.Claim
-	(*Pick)(nil),           // 4: quorate.log.v1.Pick
-	(*Principal)(nil),      // 5: quorate.log.v1.Principal
-	(*Label)(nil),          // 6: quorate.log.v1.Label
-	(*Allocate)(nil),       // 7: quorate.log.v1.Allocate
-	(*Release)(nil),        // 8: quorate.log.v1.Release
-	(*ItemName)(nil),       // 9: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),     // 10: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),          // 11: quorate.log.v1.Renew
-	(*UpdateItems)(nil),    // 12: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),     // 13: quorate.log.v1.ResetItems
-	(*Confirm)(nil),        // 14: quorate.log.v1.Confirm
-	(*Cancel)(nil),         // 15: quorate.log.v1.Cancel
-	(*Expire)(nil),         // 16: quorate.log.v1.Expire
-	(*Limit)(nil),          // 17: quorate.log.v1.Limit
-	(*Resource)(nil),       // 18: quorate.log.v1.Resource
-	(*ItemSpec)(nil),       // 19: quorate.log.v1.ItemSpec
-	(*Turn)(nil),           // 20: quorate.log.v1.Turn
-	(*Node)(nil),           // 21: quorate.log.v1.Node
-	(*PrincipalLimit)(nil), // 22: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),           // 23: quorate.log.v1.Move
-	(*Tree)(nil),           // 24: quorate.log.v1.Tree
-	(*Leases)(nil),         // 25: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),     // 26: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),     // 27: quorate.log.v1.ApplyTrees
-	(*MoveNode)(nil),       // 28: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil), // 29: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),       // 30: quorate.log.v1.RollBack
-	(*SetLimits)(nil),      // 31: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),     // 32: quorate.log.v1.DeleteTree
+	(*Replacement)(nil),    // 1: quorate.log.v1.Replacement
+	(*Command)(nil),        // 2: quorate.log.v1.Command
+	(*Amount)(nil),         // 3: quorate.log.v1.Amount
+	(*Claim)(nil),          // 4: quorate.log.v1.Claim
+	(*Pick)(nil),           // 5: quorate.log.v1.Pick
+	(*Principal)(nil),      // 6: quorate.log.v1.Principal
+	(*Label)(nil),          // 7: quorate.log.v1.Label
+	(*Allocate)(nil),       // 8: quorate.log.v1.Allocate
+	(*Release)(nil),        // 9: quorate.log.v1.Release
+	(*ItemName)(nil),       // 10: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),     // 11: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),          // 12: quorate.log.v1.Renew
+	(*UpdateItems)(nil),    // 13: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),     // 14: quorate.log.v1.ResetItems
+	(*Confirm)(nil),        // 15: quorate.log.v1.Confirm
+	(*Cancel)(nil),         // 16: quorate.log.v1.Cancel
+	(*Expire)(nil),         // 17: quorate.log.v1.Expire
+	(*Limit)(nil),          // 18: quorate.log.v1.Limit
+	(*Resource)(nil),       // 19: quorate.log.v1.Resource
+	(*ItemSpec)(nil),       // 20: quorate.log.v1.ItemSpec
+	(*Turn)(nil),           // 21: quorate.log.v1.Turn
+	(*Node)(nil),           // 22: quorate.log.v1.Node
+	(*PrincipalLimit)(nil), // 23: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),           // 24: quorate.log.v1.Move
+	(*Tree)(nil),           // 25: quorate.log.v1.Tree
+	(*Leases)(nil),         // 26: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),     // 27: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),     // 28: quorate.log.v1.ApplyTrees
+	(*MoveNode)(nil),       // 29: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil), // 30: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),       // 31: quorate.log.v1.RollBack
+	(*SetLimits)(nil),      // 32: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),     // 33: quorate.log.v1.DeleteTree
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
-	1,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
-	7,  // 1: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	8,  // 2: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	27, // 3: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	31, // 4: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	32, // 5: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	14, // 6: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	15, // 7: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	16, // 8: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	28, // 9: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	29, // 10: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	30, // 11: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	11, // 12: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	12, // 13: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	13, // 14: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	2,  // 15: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	4,  // 16: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	3,  // 17: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	6,  // 18: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	5,  // 19: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	6,  // 20: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	9,  // 21: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	9,  // 22: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	6,  // 23: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	6,  // 24: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	10, // 25: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	10, // 26: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	19, // 27: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	20, // 28: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	17, // 29: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	6,  // 30: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	22, // 31: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	17, // 32: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	17, // 33: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	17, // 34: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	2,  // 35: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	18, // 36: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	21, // 37: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	23, // 38: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	25, // 39: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	26, // 40: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	24, // 41: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	26, // 42: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	26, // 43: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	26, // 44: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	26, // 45: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	17, // 46: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	26, // 47: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	2,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
+	1,  // 1: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
+	8,  // 2: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	9,  // 3: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	28, // 4: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	32, // 5: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	33, // 6: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	15, // 7: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	16, // 8: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	17, // 9: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	29, // 10: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	30, // 11: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	31, // 12: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	12, // 13: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	13, // 14: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	14, // 15: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	3,  // 16: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	5,  // 17: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	4,  // 18: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	7,  // 19: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	6,  // 20: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	7,  // 21: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	10, // 22: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	10, // 23: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	7,  // 24: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	7,  // 25: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	11, // 26: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	11, // 27: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	20, // 28: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	21, // 29: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	18, // 30: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	7,  // 31: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	23, // 32: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	18, // 33: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	18, // 34: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	18, // 35: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	3,  // 36: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	19, // 37: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	22, // 38: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	24, // 39: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	26, // 40: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	27, // 41: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	25, // 42: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	27, // 43: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	27, // 44: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	27, // 45: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	27, // 46: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	18, // 47: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	27, // 48: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -2903,6 +3064,12 @@ func file_quorate_log_v1_entry_proto_init() {
 		return
 	}
 	file_quorate_log_v1_entry_proto_msgTypes[1].OneofWrappers = []any{
+		(*Replacement_Size)(nil),
+		(*Replacement_Part)(nil),
+		(*Replacement_Digest)(nil),
+		(*Replacement_Abandoned)(nil),
+	}
+	file_quorate_log_v1_entry_proto_msgTypes[2].OneofWrappers = []any{
 		(*Command_Allocate)(nil),
 		(*Command_Release)(nil),
 		(*Command_ApplyTrees)(nil),
@@ -2918,14 +3085,14 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_UpdateItems)(nil),
 		(*Command_ResetItems)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[26].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

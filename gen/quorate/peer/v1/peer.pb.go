@@ -178,7 +178,9 @@ type GetStandingResponse struct {
 	// Whether it is to become a voter by itself once it is stable.
 	Candidate bool `protobuf:"varint,12,opt,name=candidate,proto3" json:"candidate,omitempty"`
 	// The id of the leader that it knows; empty if it knows none.
-	LeaderId      string `protobuf:"bytes,13,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
+	LeaderId string `protobuf:"bytes,13,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
+	// Empty, or a sentence: what is wrong with its disk while it still serves.
+	Warning       string `protobuf:"bytes,14,opt,name=warning,proto3" json:"warning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -304,6 +306,13 @@ func (x *GetStandingResponse) GetLeaderId() string {
 	return ""
 }
 
+func (x *GetStandingResponse) GetWarning() string {
+	if x != nil {
+		return x.Warning
+	}
+	return ""
+}
+
 // NotifyRequest is about the called node.
 type NotifyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -414,7 +423,7 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\")\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\"\x14\n" +
-	"\x12GetStandingRequest\"\x84\x03\n" +
+	"\x12GetStandingRequest\"\x9e\x03\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -430,7 +439,8 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	" \x01(\x03R\x06wallMs\x12\x1a\n" +
 	"\binstance\x18\v \x01(\tR\binstance\x12\x1c\n" +
 	"\tcandidate\x18\f \x01(\bR\tcandidate\x12\x1b\n" +
-	"\tleader_id\x18\r \x01(\tR\bleaderId\"f\n" +
+	"\tleader_id\x18\r \x01(\tR\bleaderId\x12\x18\n" +
+	"\awarning\x18\x0e \x01(\tR\awarning\"f\n" +
 	"\rNotifyRequest\x12\x1b\n" +
 	"\tleader_id\x18\x01 \x01(\tR\bleaderId\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x1c\n" +

@@ -1,0 +1,130 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// backupChunk is how much of a backup goes into one message.
+const backupChunk = 256 << 10
+
+// SaveBackup writes a backup of the state to out and verifies its digest. While nothing was written it goes on to the next
+// server if one fails, for as long as the client is patient (WithPatience); after that a failure is the caller's, and what was
+// written is no backup.
+func (c *Client) SaveBackup(ctx context.Context, request *quoratev1.SaveRequest, out io.Writer) (*quoratev1.SaveSummary, error) {
+	var summary *quoratev1.SaveSummary
+	written := &counted{out: out}
+	err := c.anywhere(ctx, func(ctx context.Context) (again bool, err error) {
+		summary, err = c.saveOnce(ctx, request, written)
+		return written.bytes == 0, err
+	})
+	return summary, err
+}
+
+type counted struct {
+	out   io.Writer
+	bytes uint64
+}
+
+// Write passes on.
+func (c *counted) Write(data []byte) (int, error) {
+	n, err := c.out.Write(data)
+	c.bytes += uint64(n) //nolint:gosec // never negative
+	return n, err
+}
+
+func (c *Client) saveOnce(ctx context.Context, request *quoratev1.SaveRequest, out *counted) (*quoratev1.SaveSummary, error) {
+	stream, err := c.Snapshots.Save(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close() //nolint:errcheck // it was read to its end, or is given up
+	digest := sha256.New()
+	for stream.Receive() {
+		if summary := stream.Msg().GetSummary(); summary != nil {
+			if summary.GetSize() != out.bytes || !bytes.Equal(summary.GetSha256(), digest.Sum(nil)) {
+				return nil, fmt.Errorf("the backup was damaged on its way: %d bytes were sent, %d came, or their SHA-256 is another", summary.GetSize(), out.bytes)
+			}
+			return summary, nil
+		}
+		digest.Write(stream.Msg().GetChunk())
+		if _, err := out.Write(stream.Msg().GetChunk()); err != nil {
+			return nil, err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return nil, err
+	}
+	return nil, connect.NewError(connect.CodeUnavailable, errors.New("the backup broke off before its end"))
+}
+
+// RestoreBackup replaces the state of the cluster by that of a backup of the confirmed size. It goes on to the next server
+// while it is certain that nothing was done. MayBeDone tells of an error whether the state may have been replaced all
+// the same; to repeat the restore is safe.
+func (c *Client) RestoreBackup(
+	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file io.ReadSeeker,
+) (*quoratev1.RestoreResponse, error) {
+	var answer *quoratev1.RestoreResponse
+	err := c.anywhere(ctx, func(ctx context.Context) (again bool, err error) {
+		if _, err = file.Seek(0, io.SeekStart); err != nil {
+			return false, err
+		}
+		answer, err = c.restoreOnce(ctx, confirmation, file)
+		return !MayBeDone(err), err
+	})
+	return answer, err
+}
+
+func (c *Client) restoreOnce(
+	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file io.Reader,
+) (*quoratev1.RestoreResponse, error) {
+	stream, err := c.Snapshots.Restore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}})
+	chunk := make([]byte, backupChunk)
+	for err == nil {
+		var n int
+		if n, err = io.ReadFull(file, chunk); n > 0 {
+			sent := stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: chunk[:n]}})
+			err = errors.Join(err, sent)
+		}
+	}
+	// io.EOF is the end of the file, or a server that has answered already.
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		_, closed := stream.CloseAndReceive()
+		return nil, errors.Join(err, closed)
+	}
+	return stream.CloseAndReceive()
+}
+
+// anywhere makes attempts at one server after the other, until one is answered, may not be repeated, or the client has lost
+// its patience.
+func (c *Client) anywhere(ctx context.Context, once func(context.Context) (again bool, err error)) error {
+	pause, begun := pauses(), time.Now()
+	for {
+		index := c.servers.index()
+		again, err := once(at(ctx, index))
+		if err == nil || !mayPass(err) || !again {
+			return err
+		}
+		c.servers.leave(index)
+		if ctx.Err() != nil || time.Since(begun) > c.patience {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		c.notice(err)
+		if rest(ctx, pause.NextBackOff()) != nil {
+			return context.Cause(ctx)
+		}
+	}
+}

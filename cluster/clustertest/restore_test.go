@@ -1,0 +1,268 @@
+package clustertest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/fsm"
+	"github.com/quorate/quorate/fsm/backup"
+	"github.com/quorate/quorate/quota"
+)
+
+// save takes a backup on one node.
+func save(t *testing.T, n *cluster.Node, o cluster.ReadOptions) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	if _, err := n.Save(t.Context(), o, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// restore gives a backup to whoever leads, and tries again while leaders change.
+func restore(t *testing.T, c *clustertest.Cluster, file []byte) cluster.Restored {
+	t.Helper()
+	var done cluster.Restored
+	c.Eventually("a restore", func() bool {
+		var err error
+		done, err = c.Leader().Restore(t.Context(), bytes.NewReader(file))
+		return err == nil
+	})
+	return done
+}
+
+// TestABackupOfAFollowerHoldsEverythingAcknowledged: a backup is as fresh as a linearizable read, and a stale one is taken
+// without a leader.
+func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		for i := range 20 {
+			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+			contents, err := backup.Read(bytes.NewReader(save(t, c.Followers()[0], cluster.ReadOptions{})), quota.Bounds{}, nil)
+			if err != nil || contents.Counts.Held != uint64(i+1) || contents.Stale {
+				t.Fatalf("after %d grants the backup holds %+v, %v", i+1, contents, err)
+			}
+		}
+		alone := c.Followers()[0]
+		c.Isolate(alone.Standing().ID)
+		c.Eventually("no leader is known", func() bool { _, known := alone.Leader(); return !known })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := alone.Save(ctx, cluster.ReadOptions{}, new(bytes.Buffer)); cluster.ReasonOf(err) != cluster.NoLeader {
+			t.Errorf("a node without a leader saves as if it had one: %v", err)
+		}
+		contents, err := backup.Read(bytes.NewReader(save(t, alone, cluster.ReadOptions{Stale: true})), quota.Bounds{}, nil)
+		if err != nil || !contents.Stale || contents.Counts.Held != 20 {
+			t.Errorf("its stale backup is %+v, %v", contents, err)
+		}
+	})
+}
+
+// TestARestoreUnderLoad: every node has the same afterwards, from its log and from its disk, and fences have grown (P5).
+func TestARestoreUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
+		c.PlantTree()
+		for i := range 10 {
+			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+		}
+		file := save(t, c.Leader(), cluster.ReadOptions{})
+		lost := c.Must(clustertest.Take("after-the-backup", 1)).Allocation.Info()
+		now := c.Leader().Standing().AppliedIndex
+		load := c.StartLoad(4)
+		time.Sleep(time.Second)
+		done := restore(t, c, file)
+		time.Sleep(time.Second)
+		load.Stop()
+		if done.Index <= now || done.Backup.Counts.Held != 10 || done.Header.Fence < lost.Fence+fsm.FenceGap {
+			t.Errorf("restored %+v; the last fence before was %d", done, lost.Fence)
+		}
+		again := c.Must(clustertest.Take("after-the-backup", 1))
+		if again.Repeated || again.Allocation.Info().Fence <= done.Header.Fence {
+			t.Errorf("what the backup did not hold is granted as %+v", again.Allocation.Info())
+		}
+		c.CheckEqual()
+		for _, id := range []string{"n1", "n2", "n3"} {
+			c.Stop(id)
+		}
+		c.RunMissing()
+		c.CheckEqual()
+		if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used < 11 {
+			t.Errorf("used %d, %v", used, err)
+		}
+	})
+}
+
+// TestANewClusterGoesOnFromABackup: fences, revision and ledger time go on, leases have their whole time again (P4) and
+// then end, and a node that was away learns it all.
+func TestANewClusterGoesOnFromABackup(t *testing.T) {
+	var file []byte
+	var before quota.Instant
+	var lease quota.AllocationInfo
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 1)
+		c.PlantTree()
+		time.Sleep(time.Hour)
+		request := clustertest.Take("lease", 5)
+		request.TTL = 60_000
+		lease = c.Must(request).Allocation.Info()
+		time.Sleep(50 * time.Second)
+		c.Must(clustertest.Take("held", 7))
+		file = save(t, c.Leader(), cluster.ReadOptions{})
+		_, info, _ := clustertest.Used(c.Leader(), cluster.ReadOptions{})
+		before = info.Now
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		away := c.Followers()[0].Standing().ID
+		c.Isolate(away)
+		restore(t, c, file)
+		a, now := look(t, c.Leader(), "lease")
+		if now < before || a.State != quota.Held || a.Fence != lease.Fence || a.ExpiresAt < now+59_000 || a.ExpiresAt > now+60_000 {
+			t.Errorf("at %d, after %d, the lease is %+v", now, before, a)
+		}
+		c.Heal()
+		c.CheckEqual()
+		time.Sleep(70 * time.Second)
+		if a, now := look(t, c.Node(away), "lease"); a.State != quota.Expired || now < before+60_000 {
+			t.Errorf("ledger time stands still: at %d the lease is %+v", now, a)
+		}
+		next := c.Must(clustertest.Take("next", 1)).Allocation.Info()
+		if next.Fence < lease.Fence+fsm.FenceGap {
+			t.Errorf("a token of the lost cluster may be given again: %d after %d", next.Fence, lease.Fence)
+		}
+		c.CheckEqual()
+	})
+}
+
+// TestABadBackupChangesNothing: it is refused before the first entry.
+func TestABadBackupChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		file := save(t, c.Leader(), cluster.ReadOptions{})
+		before := c.CheckEqual()
+		for name, bad := range map[string][]byte{
+			"cut": file[:len(file)-10], "empty": nil, "flipped": flipped(file, len(file)/2), "longer": append(bytes.Clone(file), 'x'),
+		} {
+			_, err := c.Leader().Restore(t.Context(), bytes.NewReader(bad))
+			var failed *cluster.Error
+			if !errors.As(err, &failed) || failed.Reason != cluster.Damaged || !failed.NotApplied {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := c.Followers()[0].Restore(t.Context(), bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotLeader {
+			t.Errorf("a follower restores: %v", err)
+		}
+		if !bytes.Equal(before, c.CheckEqual()) {
+			t.Error("something was changed")
+		}
+		old := c.Followers()[0].Standing().ID
+		c.PretendLevel(old, fsm.ReplacementFormat-1)
+		c.Eventually("the old member is heard", func() bool {
+			return slices.ContainsFunc(c.Leader().Members(), func(m cluster.Member) bool {
+				return m.ID == old && m.FeatureLevel < fsm.ReplacementFormat
+			})
+		})
+		if _, err := c.Leader().Restore(t.Context(), bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotUpgraded {
+			t.Errorf("restored although a member is too old: %v", err)
+		}
+		if !bytes.Equal(before, c.CheckEqual()) {
+			t.Error("something was changed while a member was too old")
+		}
+	})
+}
+
+func flipped(file []byte, at int) []byte {
+	bad := bytes.Clone(file)
+	bad[at] ^= 1
+	return bad
+}
+
+// TestOneRestoreAtATime: the second is refused, and the first is not disturbed.
+func TestOneRestoreAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.PlantTree()
+		file := save(t, c.Leader(), cluster.ReadOptions{})
+		slow := &slowReader{Reader: bytes.NewReader(file)}
+		first := make(chan error, 1)
+		go func() {
+			_, err := c.Leader().Restore(t.Context(), slow)
+			first <- err
+		}()
+		time.Sleep(time.Second)
+		if _, err := c.Leader().Restore(t.Context(), bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.Busy {
+			t.Errorf("the second restore: %v", err)
+		}
+		if err := <-first; err != nil {
+			t.Errorf("the first restore: %v", err)
+		}
+		c.CheckEqual()
+	})
+}
+
+type slowReader struct{ *bytes.Reader }
+
+func (r *slowReader) Read(data []byte) (int, error) {
+	time.Sleep(2 * time.Second)
+	return r.Reader.Read(data)
+}
+
+// TestALeaderLostDuringARestore: whenever that is, all nodes have all of the backup afterwards, or nothing of it; and what
+// was answered is true.
+func TestALeaderLostDuringARestore(t *testing.T) {
+	outcomes := map[bool]int{}
+	for step := range 16 {
+		synctest.Test(t, func(t *testing.T) {
+			c := clustertest.Start(t, 3)
+			c.PlantTree()
+			c.Must(bulky("kept", 40))
+			file := save(t, c.Leader(), cluster.ReadOptions{})
+			c.Must(clustertest.Take("after-the-backup", 1))
+			leader := c.Leader()
+			answer := make(chan error, 1)
+			go func() {
+				_, err := leader.Restore(context.Background(), bytes.NewReader(file))
+				answer <- err
+			}()
+			time.Sleep(time.Duration(step) * 2 * time.Millisecond)
+			c.Isolate(leader.Standing().ID)
+			c.Must(clustertest.Take("meanwhile", 1))
+			c.Heal()
+			err := <-answer
+			state := c.CheckEqual() // a snapshot can be taken: nothing is left unfinished
+			used, _, failed := clustertest.Used(c.Leader(), cluster.ReadOptions{})
+			restored := used == 41
+			if failed != nil || !restored && used != 42 || restored == bytes.Contains(state, []byte("after-the-backup")) {
+				t.Errorf("step %d: %d are used, %v: neither all nor nothing was restored", step, used, failed)
+			}
+			var unclear *cluster.Error
+			if err == nil && !restored || errors.As(err, &unclear) && unclear.NotApplied && restored {
+				t.Errorf("step %d: the answer was %v, but restored is %v", step, err, restored)
+			}
+			outcomes[restored]++
+			c.RunMissing()
+		})
+	}
+	if outcomes[true] == 0 || outcomes[false] == 0 {
+		t.Errorf("the leader was never lost early, or never late: %v", outcomes)
+	}
+}
+
+// bulky is an allocation with much data.
+func bulky(id string, amount quota.Amount) quota.Allocate {
+	request := clustertest.Take(id, amount)
+	request.Labels = []quota.Label{{Key: "text", Value: strings.Repeat("x", 60)}}
+	return request
+}

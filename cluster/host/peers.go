@@ -1,0 +1,86 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster"
+)
+
+// Peer is a server of raft's configuration.
+type Peer struct {
+	ID      string `json:"id" yaml:"id"`
+	Address string `json:"address" yaml:"address"`
+	// Voter is true if not given.
+	Voter *bool `json:"voter,omitempty" yaml:"voter,omitempty"`
+}
+
+// Votes tells whether it is a voter.
+func (p Peer) Votes() bool { return p.Voter == nil || *p.Voter }
+
+// CheckPeers returns every fault of a list of peers, each naming the field and what is allowed.
+func CheckPeers(peers []Peer) error {
+	var faults []error
+	ids, addresses := map[string]int{}, map[string]int{}
+	voters := 0
+	for i, p := range peers {
+		faults = append(faults, cluster.CheckName(fmt.Sprintf("peers[%d].id", i), p.ID))
+		faults = append(faults, cluster.CheckAdvertised(fmt.Sprintf("peers[%d].address", i), p.Address))
+		if first, again := ids[p.ID]; again {
+			faults = append(faults, fmt.Errorf("peers[%d].id is %q, as is peers[%d].id: allowed is each node once", i, p.ID, first))
+		}
+		if first, again := addresses[p.Address]; again {
+			faults = append(faults, fmt.Errorf("peers[%d].address is %q, as is peers[%d].address: allowed is an address of its own for each", i, p.Address, first))
+		}
+		ids[p.ID], addresses[p.Address] = i, i
+		if p.Votes() {
+			voters++
+		}
+	}
+	switch {
+	case len(peers) == 0:
+		faults = append(faults, errors.New("peers is empty: allowed are 1 or more nodes, each with id, address and perhaps voter"))
+	case voters == 0:
+		faults = append(faults, errors.New("no peer has voter true: at least one must, or nobody could lead"))
+	}
+	return errors.Join(faults...)
+}
+
+// checkOwn wants the node of the folder among the voters: nobody else has the state.
+func checkOwn(peers []Peer, id string) error {
+	if err := CheckPeers(peers); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == id })
+	switch {
+	case i < 0:
+		return fmt.Errorf("peers has no id %q: the data folder is that node's, and it must be one of them", id)
+	case !peers[i].Votes():
+		return fmt.Errorf("peers[%d].voter is false: node %q, whose data folder this is, must be a voter, because it has the state", i, id)
+	}
+	return nil
+}
+
+func configurationOf(peers []Peer) raft.Configuration {
+	var c raft.Configuration
+	for _, p := range peers {
+		server := raft.Server{ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.Address), Suffrage: raft.Nonvoter}
+		if p.Votes() {
+			server.Suffrage = raft.Voter
+		}
+		c.Servers = append(c.Servers, server)
+	}
+	return c
+}
+
+func peersOf(c raft.Configuration) []Peer {
+	var peers []Peer
+	for _, s := range c.Servers {
+		voter := s.Suffrage == raft.Voter
+		peers = append(peers, Peer{ID: string(s.ID), Address: string(s.Address), Voter: &voter})
+	}
+	return peers
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/goccy/go-yaml"
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cluster/host"
+)
+
+type recoverOptions struct {
+	*cli
+	dataDir, peers string
+	dry            bool
+}
+
+func newRecoverCmd(c *cli) *cobra.Command {
+	o := &recoverOptions{cli: c}
+	cmd := &cobra.Command{
+		Use:   "recover",
+		Short: "Give a stopped node a new configuration, after the majority was lost for good",
+		Long: `Give the stopped node of a data folder a new set of members, after the majority of the old one was lost for good. What is
+in its log counts from then on, also what no majority had; what only the lost members had is gone.
+
+Recover one node only: of those that are left the one with the highest index, which --dry-run shows. The others are
+removed with their data folders and come back as new ones. The file with the peers, YAML or JSON, lists who belongs to
+the cluster from now on, this node among them:
+
+  peers:
+    - {id: n1, address: 10.0.0.1:7201}
+    - {id: n4, address: 10.0.0.4:7201, voter: true}`,
+		Example: `  quorate recover --data-dir /var/lib/quorate --peers peers.yaml --dry-run
+  quorate recover --data-dir /var/lib/quorate --peers peers.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.run() },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.dataDir, "data-dir", "", "the data `FOLDER` of the stopped node (required)")
+	flags.StringVar(&o.peers, "peers", "", "a `FILE` with the members from now on, YAML or JSON (required)")
+	flags.BoolVar(&o.dry, "dry-run", false, "only say what is there and what would be done")
+	return cmd
+}
+
+// peersFile is what --peers names.
+type peersFile struct {
+	Peers []host.Peer `yaml:"peers"`
+}
+
+func (o *recoverOptions) run() error {
+	for _, must := range []struct{ flag, value string }{{"data-dir", o.dataDir}, {"peers", o.peers}} {
+		if must.value == "" {
+			return usagef("--%s is missing; see quorate recover --help", must.flag)
+		}
+	}
+	peers, err := readPeers(o.peers)
+	if err != nil {
+		return err
+	}
+	logger := hclog.New(&hclog.LoggerOptions{Name: "recover", Level: hclog.Warn, Output: o.talk})
+	done, err := host.Recover(o.dataDir, peers, o.dry, logger)
+	if err != nil {
+		return fmt.Errorf("%w; nothing was changed", err)
+	}
+	if o.output == outputTable {
+		return o.printRecovery(done)
+	}
+	text, err := json.MarshalIndent(done, "", "  ")
+	if err == nil && o.output == outputYAML {
+		text, err = yaml.JSONToYAML(text)
+	}
+	if err != nil {
+		return fmt.Errorf("print what was done: %w", err)
+	}
+	return o.write(append(text, '\n'))
+}
+
+// readPeers reads the file strictly: JSON is YAML too.
+func readPeers(path string) ([]host.Peer, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file peersFile
+	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
+		return nil, usagef("%v", yamlError(path, err))
+	}
+	if err := host.CheckPeers(file.Peers); err != nil {
+		return nil, usagef("%s: %s", path, oneLine(err))
+	}
+	return file.Peers, nil
+}
+
+func (o *recoverOptions) printRecovery(r host.Recovery) error {
+	p := &page{}
+	rows := [][]string{
+		{"node", r.ID + " of cluster " + r.Cluster},
+		{"last entry", fmt.Sprintf("%d of term %d", r.Index, r.Term)},
+		{"state", fmt.Sprintf("revision %d, %d trees, %d allocations held, %d waiting", r.State.Revision, r.State.Counts.Trees, r.State.Counts.Held, r.State.Counts.Waiting)},
+		{"members before", peersText(r.Before)},
+		{"members after", peersText(r.After)},
+	}
+	if err := p.table(rows); err != nil {
+		return err
+	}
+	p.line("")
+	if !r.Done {
+		p.line("Nothing was changed. Recover the node with the highest term, and of those the highest last entry; then without --dry-run.")
+		return o.write(trimmed(p.Bytes()))
+	}
+	p.line("Done. Start this server as before. Other members of the new configuration start with empty data folders and")
+	p.line("--bootstrap-expect 0; never with a folder of the old cluster, which knows another end of the log.")
+	return o.write(trimmed(p.Bytes()))
+}
+
+func peersText(peers []host.Peer) string {
+	text := ""
+	for i, peer := range peers {
+		if i > 0 {
+			text += ", "
+		}
+		text += peer.ID + " " + peer.Address
+		if !peer.Votes() {
+			text += " (no voter)"
+		}
+	}
+	if text == "" {
+		return strconv.Itoa(len(peers))
+	}
+	return text
+}

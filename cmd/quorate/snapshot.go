@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func newSnapshotCmd(c *cli) *cobra.Command {
+	return newGroup("snapshot", "Save the whole state as a backup, look into one, and restore it",
+		newSnapshotSaveCmd(c), newSnapshotInspectCmd(c), newSnapshotRestoreCmd(c))
+}
+
+func newSnapshotSaveCmd(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "save FILE",
+		Short: "Save the whole state as a backup",
+		Long: `Save everything that was acknowledged before as a backup: configuration with its history, allocations, items, queue.
+Any server gives it, without holding up others. The file is there with all of its content, verified, or not at all; "-"
+writes to standard output, where the exit code says whether it is whole. With --stale the first server that answers gives
+what it has, also without a leader.`,
+		Example: `  quorate snapshot save quorate.backup
+  quorate snapshot save - | gpg --encrypt -r ops > quorate.backup.gpg`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.saveSnapshot(cmd.Context(), args[0]) },
+	}
+}
+
+func (c *cli) saveSnapshot(ctx context.Context, path string) error {
+	// The timeout is for the first server that answers; a large state takes as long as it takes.
+	quorate, _, cancel, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if path == "-" {
+		return c.saveToOutput(ctx, quorate)
+	}
+	var summary *quoratev1.SaveSummary
+	err = writeWhole(path, func(file io.Writer) error {
+		var err error
+		summary, err = c.fetchBackup(ctx, quorate, file)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.print(summary, func(p *page) error {
+		p.line("%s holds the state at index %d, %s from %s", path, summary.GetIndex(), bytesText(summary.GetSize()), summary.GetServedBy())
+		return nil
+	})
+}
+
+func (c *cli) saveToOutput(ctx context.Context, quorate *client.Client) error {
+	if atTerminal(c.out) {
+		return usagef("a backup is not for a terminal: name a file, or send the output somewhere")
+	}
+	summary, err := c.fetchBackup(ctx, quorate, c.out)
+	if err == nil {
+		c.say("saved the state at index %d, %s from %s", summary.GetIndex(), bytesText(summary.GetSize()), summary.GetServedBy())
+	}
+	return err
+}
+
+func (c *cli) fetchBackup(ctx context.Context, quorate *client.Client, out io.Writer) (*quoratev1.SaveSummary, error) {
+	progress := c.startProgress("received", 0)
+	defer progress.end()
+	return quorate.SaveBackup(ctx, &quoratev1.SaveRequest{Read: c.read()}, io.MultiWriter(out, progress))
+}
+
+// writeWhole makes a file that is there with all of its content, or not at all, whatever happens meanwhile.
+func writeWhole(path string, write func(io.Writer) error) error {
+	folder := filepath.Dir(path)
+	draft, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	err = write(draft)
+	err = errors.Join(err, draft.Sync(), draft.Close())
+	if err == nil {
+		err = os.Rename(draft.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(draft.Name()))
+	}
+	return syncFolder(folder)
+}
+
+func syncFolder(folder string) error {
+	f, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// progress tells a person at a terminal how far a transfer is, and nobody else.
+type progress struct {
+	talk        io.Writer
+	what        string
+	done, total uint64
+	told        time.Time
+	shown       bool
+}
+
+func (c *cli) startProgress(what string, total uint64) *progress {
+	p := &progress{what: what, total: total, told: time.Now()}
+	if isTerminal(c.talk) {
+		p.talk = c.talk
+	}
+	return p
+}
+
+// progressEvery is how often the line is written anew.
+const progressEvery = 200 * time.Millisecond
+
+// Write counts.
+func (p *progress) Write(data []byte) (int, error) {
+	p.done += uint64(len(data))
+	if p.talk != nil && time.Since(p.told) >= progressEvery {
+		p.told, p.shown = time.Now(), true
+		of := ""
+		if p.total > 0 {
+			of = " of " + bytesText(p.total)
+		}
+		fmt.Fprintf(p.talk, "\r\x1b[K%s %s%s", p.what, bytesText(p.done), of) //nolint:errcheck // nobody is left to tell
+	}
+	return len(data), nil
+}
+
+// end wipes the line.
+func (p *progress) end() {
+	if p.shown {
+		fmt.Fprint(p.talk, "\r\x1b[K") //nolint:errcheck // nobody is left to tell
+	}
+}
+
+// bytesText is a size for people.
+func bytesText(n uint64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}

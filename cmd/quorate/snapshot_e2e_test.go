@@ -1,0 +1,183 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// fence is the token of an allocation that is made, or made again.
+func (f serverFlags) fence(t *testing.T, id string) uint64 {
+	t.Helper()
+	answer, err := f.allocations().Allocate(t.Context(), want(id, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.GetAllocation().GetFence()
+}
+
+// TestABackupMovesIntoANewCluster: saved, looked into, and restored where nothing was; tokens go on growing.
+func TestABackupMovesIntoANewCluster(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "state.backup")
+	lost := alone(t)
+	server := serve(t, lost)
+	lost.applyTree(t)
+	lost.take(t, "a", "b")
+	if end := run(t, "snapshot", "save", file, "--server", lost.url()); end.code != 0 || !strings.Contains(end.stdout, "holds the state at index") {
+		t.Fatalf("save: %+v", end)
+	}
+	last := lost.fence(t, "after")
+	server.stop(t)
+
+	if end := run(t, "snapshot", "inspect", file); end.code != 0 || !strings.Contains(end.stdout, "2 held, 0 waiting, 0 ended") {
+		t.Errorf("inspect: %+v", end)
+	}
+	f := alone(t)
+	server = serve(t, f)
+	for name, damage := range map[string]func([]byte) []byte{
+		"cut":     func(b []byte) []byte { return b[:len(b)-1] },
+		"flipped": func(b []byte) []byte { b[len(b)/2] ^= 4; return b },
+		"foreign": func([]byte) []byte { return []byte("PK\x03\x04 is no backup") },
+	} {
+		bad := filepath.Join(t.TempDir(), name)
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(bad, damage(data), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"inspect", bad}, {"restore", bad, "--yes", "--server", f.url()}} {
+			if end := run(t, append([]string{"snapshot"}, command...)...); end.code != 2 || !strings.Contains(end.stderr, bad) {
+				t.Errorf("%s of a %s file: %+v", command[0], name, end)
+			}
+		}
+	}
+	if end := run(t, "snapshot", "restore", file, "--server", f.url()); end.code != 2 || !strings.Contains(end.stderr, "--yes") {
+		t.Errorf("restore without a confirmation: %+v", end)
+	}
+	if end := run(t, "snapshot", "restore", file, "--yes", "--server", f.url()); end.code != 0 {
+		t.Fatalf("restore: %+v", end)
+	}
+	if used := f.used(t); used != 2 {
+		t.Errorf("%d are used after the restore, want 2", used)
+	}
+	if next := f.fence(t, "next"); next <= last {
+		t.Errorf("the new cluster gives token %d, the lost one gave %d", next, last)
+	}
+	server.stop(t)
+	server = serve(t, f)
+	if used := f.used(t); used != 3 {
+		t.Errorf("%d are used after a restart, want 3", used)
+	}
+	server.stop(t)
+}
+
+// TestPeriodicBackups: a server saves by itself, and what it saves is good.
+func TestPeriodicBackups(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "backups")
+	f := alone(t, "--backup-dir", dir, "--backup-every", "1s", "--backup-keep", "2")
+	server := serve(t, f)
+	f.applyTree(t)
+	names := func() []string {
+		found, err := filepath.Glob(filepath.Join(dir, "quorate-*.backup"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	first := ""
+	for i, deadline := 0, time.Now().Add(patience); first == "" || slices.Contains(names(), first); i++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("the first backup is not replaced: %v", names())
+		}
+		f.take(t, fmt.Sprint("a", i))
+		if found := names(); first == "" && len(found) > 0 {
+			first = found[0]
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	server.stop(t)
+	for _, name := range names() {
+		if end := run(t, "snapshot", "inspect", name); end.code != 0 {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
+}
+
+// TestTheLossOfTheMajority: two of three are gone for good; the third is given a new configuration, keeps what it has,
+// and new ones join it.
+func TestTheLossOfTheMajority(t *testing.T) {
+	t.Parallel()
+	list := trio(t)
+	var servers []*process
+	for _, f := range list {
+		servers = append(servers, start(t, f.args()...))
+	}
+	for i, f := range list {
+		awaitReady(t, servers[i], f)
+	}
+	list[0].applyTree(t)
+	list[0].take(t, "a", "b")
+	last := list[0].fence(t, "c")
+	// The one that stays has heard all of it.
+	if used := list[2].used(t); used != 3 {
+		t.Fatalf("%d are used, want 3", used)
+	}
+	peers := filepath.Join(t.TempDir(), "peers.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(peers, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stay := list[2]
+	write(fmt.Sprintf("peers:\n  - {id: n3, address: %q}\n", stay.raft))
+	recover := []string{"recover", "--data-dir", stay.dir, "--peers", peers}
+	if end := run(t, recover...); end.code != 1 || !strings.Contains(end.stderr, "in use by another server") {
+		t.Errorf("recover beside a server: %+v", end)
+	}
+	for _, p := range servers {
+		_ = p.Process.Kill()
+		<-p.ended
+	}
+	for text, says := range map[string]string{
+		"peers: []\n": "peers is empty",
+		fmt.Sprintf("peers:\n  - {id: n9, address: %q}\n", stay.raft):               `no id "n3"`,
+		fmt.Sprintf("peers:\n  - {id: n3, address: %q, voter: false}\n", stay.raft): "voter",
+		"peers:\n  - {id: n3, address: nowhere}\n":                                  "peers[0].address",
+		fmt.Sprintf("peers:\n  - {id: n3, adress: %q}\n", stay.raft):                "peers.yaml:2",
+	} {
+		write(text)
+		if end := run(t, recover...); end.code == 0 || !strings.Contains(end.stderr, says) {
+			t.Errorf("recover with %q: %+v; want %q", text, end, says)
+		}
+	}
+	write(fmt.Sprintf("{\"peers\": [{\"id\": \"n3\", \"address\": %q, \"voter\": true}]}\n", stay.raft))
+	if end := run(t, append(recover, "--dry-run")...); end.code != 0 || !strings.Contains(end.stdout, "3 allocations held") || !strings.Contains(end.stdout, "Nothing was changed") {
+		t.Errorf("dry run: %+v", end)
+	}
+	if end := run(t, recover...); end.code != 0 || !strings.Contains(end.stdout, "Done.") {
+		t.Fatalf("recover: %+v", end)
+	}
+	server := serve(t, stay)
+	if used := stay.used(t); used != 3 {
+		t.Errorf("%d are used after the recovery, want 3", used)
+	}
+	if next := stay.fence(t, "next"); next <= last {
+		t.Errorf("after the recovery token %d is given, before it %d", next, last)
+	}
+	status, err := quoratev1connect.NewClusterServiceClient(fresh, stay.url()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
+	if err != nil || len(status.GetMembers()) != 1 {
+		t.Errorf("the members are %v, %v", status.GetMembers(), err)
+	}
+	server.stop(t)
+}

@@ -1,0 +1,326 @@
+// Package backup is the file in which the state of a cluster leaves it.
+//
+// A file is a magic line, a manifest, the snapshot in blocks, and a footer. The snapshot is the one that raft uses (package
+// fsm); manifest and footer say whose it is and that all of it is there:
+//
+//	"quorate backup 1\n"
+//	length (4 bytes, big endian), manifest as JSON
+//	length, block of the snapshot      1 byte to 1 MiB each
+//	...
+//	length 0
+//	length, footer as JSON             size and SHA-256 of everything before it
+package backup
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+
+	"github.com/quorate/quorate/fsm"
+	"github.com/quorate/quorate/quota"
+)
+
+const (
+	// Format is the only format of files so far.
+	Format = 1
+
+	magic     = "quorate backup "
+	firstLine = magic + "1\n"
+	maxBlock  = 1 << 20
+	maxText   = 1 << 16
+	// Overhead is how much larger than its snapshot a file is at most, besides a thousandth of it.
+	Overhead = 1 << 18
+)
+
+// Manifest says what a file holds.
+type Manifest struct {
+	// Cluster and Node say where it was taken; Version is that node's software.
+	Cluster string `json:"cluster"`
+	Node    string `json:"node"`
+	Version string `json:"version"`
+	// Term is raft's when it was taken; TakenMs the wall clock.
+	Term    uint64 `json:"term"`
+	TakenMs int64  `json:"taken_ms"`
+	// Stale is true if the node did not ask the leader whether it has everything.
+	Stale bool `json:"stale,omitempty"`
+	fsm.Info
+}
+
+// Sum ends a file.
+type Sum struct {
+	// Size and SHA256 are of everything before the footer.
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Contents is what Read found.
+type Contents struct {
+	Manifest
+	Sum
+
+	// SnapshotBytes is the size of the snapshot in the file.
+	SnapshotBytes int64 `json:"snapshot_bytes"`
+	// SnapshotSHA256 is of the snapshot.
+	SnapshotSHA256 []byte `json:"-"`
+}
+
+// Write writes a file: the state and who it is from. It fills in what the state says itself.
+func Write(out io.Writer, m Manifest, state fsm.Frozen) (Sum, error) {
+	w := &writer{out: out, digest: sha256.New()}
+	m.Info = state.Info()
+	if err := w.head(m); err != nil {
+		return Sum{}, fmt.Errorf("write backup: %w", err)
+	}
+	err := state.Write(w)
+	if err == nil {
+		err = w.end()
+	}
+	if err != nil {
+		return Sum{}, fmt.Errorf("write backup: %w", err)
+	}
+	sum := w.sum()
+	if err := w.text(sum); err != nil {
+		return Sum{}, fmt.Errorf("write backup: %w", err)
+	}
+	return sum, nil
+}
+
+// writer puts a snapshot into blocks and sums everything up.
+type writer struct {
+	out    io.Writer
+	digest hash.Hash
+	size   int64
+	block  []byte
+}
+
+func (w *writer) raw(data []byte) error {
+	w.digest.Write(data)
+	w.size += int64(len(data))
+	_, err := w.out.Write(data)
+	return err
+}
+
+func (w *writer) text(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return w.raw(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)) //nolint:gosec // a manifest is short
+}
+
+func (w *writer) head(m Manifest) error {
+	return errors.Join(w.raw([]byte(firstLine)), w.text(m))
+}
+
+// Write gathers bytes of the snapshot into blocks.
+func (w *writer) Write(data []byte) (int, error) {
+	written := len(data)
+	for len(data) > 0 {
+		n := min(len(data), maxBlock-len(w.block))
+		w.block = append(w.block, data[:n]...)
+		data = data[n:]
+		if len(w.block) == maxBlock {
+			if err := w.flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return written, nil
+}
+
+func (w *writer) flush() error {
+	if len(w.block) == 0 {
+		return nil
+	}
+	err := w.raw(append(binary.BigEndian.AppendUint32(nil, uint32(len(w.block))), w.block...)) //nolint:gosec // at most maxBlock
+	w.block = w.block[:0]
+	return err
+}
+
+func (w *writer) end() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.raw([]byte{0, 0, 0, 0})
+}
+
+func (w *writer) sum() Sum {
+	return Sum{Size: w.size, SHA256: hex.EncodeToString(w.digest.Sum(nil))}
+}
+
+// Read reads a file to its end and verifies all of it: the frame, the digests, the snapshot as a restore would, and that
+// manifest and footer tell the truth. The snapshot goes to state as well, unless that is nil; it is good only if Read
+// returns no error. The zero bounds are quota.DefaultBounds.
+func Read(in io.Reader, bounds quota.Bounds, state io.Writer) (Contents, error) {
+	if state == nil {
+		state = io.Discard
+	}
+	r := &reader{in: in, digest: sha256.New()}
+	manifest, err := r.head()
+	if err != nil {
+		return Contents{}, err
+	}
+	own := &tally{digest: sha256.New(), out: state}
+	info, err := fsm.ReadSnapshot(io.TeeReader(r, own), bounds)
+	if err != nil {
+		return Contents{}, r.blame(err)
+	}
+	if manifest.Info != info {
+		return Contents{}, errors.New("the manifest does not say what is in the snapshot: the file was damaged")
+	}
+	sum, err := r.foot()
+	if err != nil {
+		return Contents{}, err
+	}
+	return Contents{Manifest: manifest, Sum: sum, SnapshotBytes: own.size, SnapshotSHA256: own.digest.Sum(nil)}, nil
+}
+
+// tally passes on what is written and sums it up.
+type tally struct {
+	out    io.Writer
+	digest hash.Hash
+	size   int64
+}
+
+// Write passes on.
+func (t *tally) Write(data []byte) (int, error) {
+	t.digest.Write(data)
+	t.size += int64(len(data))
+	return t.out.Write(data)
+}
+
+// reader takes the blocks apart again. It reads exactly what belongs to the file.
+type reader struct {
+	in     io.Reader
+	digest hash.Hash
+	size   int64
+	left   int
+	ended  bool
+	failed error
+}
+
+var errShort = errors.New("the file ends too early: it was cut off")
+
+func (r *reader) raw(data []byte) error {
+	if _, err := io.ReadFull(r.in, data); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return errShort
+		}
+		return fmt.Errorf("read backup: %w", err)
+	}
+	r.digest.Write(data)
+	r.size += int64(len(data))
+	return nil
+}
+
+func (r *reader) length(most uint32, what string) (int, error) {
+	var head [4]byte
+	if err := r.raw(head[:]); err != nil {
+		return 0, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > most {
+		return 0, fmt.Errorf("the %s has %d bytes, but at most %d are possible: the file was damaged", what, n, most)
+	}
+	return int(n), nil
+}
+
+// text reads one text, strictly: any byte that a writer would not have written is damage.
+func (r *reader) text(v any, what string) error {
+	n, err := r.length(maxText, what)
+	if err != nil {
+		return err
+	}
+	text := make([]byte, n)
+	if err := r.raw(text); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("the %s cannot be read: the file was damaged: %w", what, err)
+	}
+	if again, err := json.Marshal(v); err != nil || !bytes.Equal(again, text) {
+		return fmt.Errorf("the %s is not what a server writes: the file was damaged, or a newer version wrote it", what)
+	}
+	return nil
+}
+
+func (r *reader) head() (Manifest, error) {
+	line := make([]byte, len(firstLine))
+	if err := r.raw(line); err != nil {
+		return Manifest{}, err
+	}
+	switch {
+	case !strings.HasPrefix(string(line), magic):
+		return Manifest{}, fmt.Errorf("this is no backup: it does not begin with %q", magic)
+	case string(line) != firstLine:
+		return Manifest{}, fmt.Errorf("the file has another format than %d, which this version understands: run a newer version", Format)
+	}
+	var m Manifest
+	err := r.text(&m, "manifest")
+	if m.Format > fsm.SnapshotFormat || m.EntryFormat > fsm.EntryFormat {
+		return m, fmt.Errorf("it needs feature level %d, but this version has %d: run version %s or a newer one",
+			max(m.Format, m.EntryFormat), fsm.EntryFormat, m.Version)
+	}
+	return m, err
+}
+
+// Read gives bytes of the snapshot.
+func (r *reader) Read(data []byte) (int, error) {
+	if r.left == 0 && !r.ended {
+		if r.left, r.failed = r.length(maxBlock, "block"); r.failed != nil {
+			return 0, r.failed
+		}
+		r.ended = r.left == 0
+	}
+	if r.ended {
+		return 0, io.EOF
+	}
+	n := min(len(data), r.left)
+	if r.failed = r.raw(data[:n]); r.failed != nil {
+		return 0, r.failed
+	}
+	r.left -= n
+	return n, nil
+}
+
+// blame says whether the file was damaged, or was written so, after its snapshot could not be read.
+func (r *reader) blame(err error) error {
+	if r.failed != nil {
+		return r.failed
+	}
+	_, broken := io.Copy(io.Discard, r)
+	if broken == nil {
+		_, broken = r.foot()
+	}
+	if broken != nil {
+		return fmt.Errorf("%w (%w)", broken, err)
+	}
+	return err
+}
+
+// foot reads the footer, which must be the end.
+func (r *reader) foot() (Sum, error) {
+	if !r.ended {
+		return Sum{}, errors.New("something follows the snapshot: the file was damaged")
+	}
+	want := Sum{Size: r.size, SHA256: hex.EncodeToString(r.digest.Sum(nil))}
+	var got Sum
+	if err := r.text(&got, "footer"); err != nil {
+		return Sum{}, err
+	}
+	if got != want {
+		return Sum{}, fmt.Errorf("the file has %d bytes with SHA-256 %s, but its footer says %d bytes with %s: it was damaged",
+			want.Size, want.SHA256, got.Size, got.SHA256)
+	}
+	if n, err := r.in.Read(make([]byte, 1)); n > 0 || err == nil {
+		return Sum{}, errors.New("something follows the end of the backup: the file was damaged")
+	}
+	return want, nil
+}

@@ -1,0 +1,190 @@
+package fsm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/hashicorp/raft"
+
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+const (
+	// MaxReplacementBytes bounds a snapshot that takes the place of the state through the log: every member has it in memory.
+	MaxReplacementBytes = 1 << 30
+	// MaxReplacementPart bounds the bytes of one step.
+	MaxReplacementPart = 1 << 20
+	// maxFence is the largest fence in a snapshot that may take the place of the state: there must be room beyond it.
+	maxFence = 1 << 62
+)
+
+// ReplacementFormat is the feature level that a member needs to take part in a replacement.
+const ReplacementFormat = fourthFormat
+
+// FenceGap is how far fences jump when a state was taken from elsewhere: grants that the state does not know of got less.
+const FenceGap uint64 = 1 << 40
+
+var errReplacing = errors.New("the state is being replaced; a snapshot can be taken when that is over")
+
+// replacement is a state on its way through the log.
+type replacement struct {
+	id         string
+	size, have uint64
+	parts      [][]byte
+	digest     hash.Hash
+}
+
+// Replaced is raft's response for a step of a replacement.
+type Replaced struct {
+	// Refused says why a step had no effect; then the replacement has ended.
+	Refused error
+	// Done is true for the last step, with which the state was replaced.
+	Done bool
+	// Header is that of the state from then on.
+	Header quota.Header
+	// level is what the state needs.
+	level uint32
+}
+
+// BeginReplacement is the first step of a replacement by a snapshot of so many bytes, which raises the cluster to the
+// feature level that the snapshot needs.
+func BeginReplacement(id string, size uint64, level uint32) ([]byte, error) {
+	return marshalEntry(&logv1.Entry{
+		Format: fourthFormat, RaiseLevel: max(level, ReplacementFormat), Replacement: &logv1.Replacement{Id: id, Step: &logv1.Replacement_Size{Size: size}},
+	})
+}
+
+// ReplacementPart is the step with the next bytes, at most MaxReplacementPart.
+func ReplacementPart(id string, part []byte) ([]byte, error) {
+	return encodeReplacement(&logv1.Replacement{Id: id, Step: &logv1.Replacement_Part{Part: part}})
+}
+
+// EndReplacement is the last step, with the SHA-256 of the snapshot: the state is replaced.
+func EndReplacement(id string, digest []byte) ([]byte, error) {
+	return encodeReplacement(&logv1.Replacement{Id: id, Step: &logv1.Replacement_Digest{Digest: digest}, FenceGap: FenceGap})
+}
+
+// AbandonReplacement ends a replacement without effect.
+func AbandonReplacement(id string) ([]byte, error) {
+	return encodeReplacement(&logv1.Replacement{Id: id, Step: &logv1.Replacement_Abandoned{Abandoned: true}})
+}
+
+func encodeReplacement(step *logv1.Replacement) ([]byte, error) {
+	return marshalEntry(&logv1.Entry{Format: fourthFormat, Replacement: step})
+}
+
+func decodeReplacement(entry *logv1.Entry) (decoded, error) {
+	switch step := entry.GetReplacement(); {
+	case entry.GetFormat() < fourthFormat:
+		return decoded{}, fmt.Errorf("it replaces the state, which format %d does not know", entry.GetFormat())
+	case len(entry.GetCommands()) > 0:
+		return decoded{}, errors.New("it carries commands beside a step of a replacement")
+	case step.GetStep() == nil:
+		return decoded{}, errors.New("this version does not know this step of a replacement; run a newer version")
+	}
+	return decoded{format: entry.GetFormat(), stamp: stampOf(entry), level: entry.GetRaiseLevel(), replacement: entry.GetReplacement()}, nil
+}
+
+// Replacing is the id of the replacement that is on its way; empty if none is.
+func (f *FSM) Replacing() string {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.replacement == nil {
+		return ""
+	}
+	return f.replacement.id
+}
+
+// replace carries out one step. All replicas have the same steps, so they all replace the same, at the same place of the log.
+func (f *FSM) replace(entry *raft.Log, e decoded) any {
+	answer, err := f.step(entry.Index, e.replacement)
+	if err != nil {
+		// The leader has loaded the same bytes before it wrote the first step: what differs is this node.
+		f.halted = fmt.Errorf("%w: log entry %d: the state that takes the place of the present one cannot be loaded here: %w", ErrHalted, entry.Index, err)
+		return f.halted
+	}
+	if answer.Refused != nil || answer.Done {
+		f.replacement = nil
+	}
+	f.applied = entry.Index
+	f.setFormat(max(f.format, e.format, e.level, answer.level))
+	f.linkReplacement(entry.Data, answer)
+	return answer
+}
+
+func (f *FSM) step(index uint64, r *logv1.Replacement) (Replaced, error) {
+	if begun, isFirst := r.GetStep().(*logv1.Replacement_Size); isFirst {
+		return f.begin(r.GetId(), begun.Size), nil
+	}
+	if f.replacement == nil || f.replacement.id != r.GetId() {
+		return Replaced{Refused: errors.New("the replacement was given up, or another one began")}, nil
+	}
+	switch step := r.GetStep().(type) {
+	case *logv1.Replacement_Part:
+		return Replaced{Refused: f.replacement.add(step.Part)}, nil
+	case *logv1.Replacement_Digest:
+		return f.succeed(index, step.Digest, r.GetFenceGap())
+	}
+	return Replaced{Refused: errors.New("the replacement was given up")}, nil
+}
+
+func (f *FSM) begin(id string, size uint64) Replaced {
+	if size == 0 || size > MaxReplacementBytes {
+		return Replaced{Refused: fmt.Errorf("a snapshot of %d bytes cannot take the place of the state: at most %d are allowed", size, MaxReplacementBytes)}
+	}
+	f.replacement = &replacement{id: id, size: size, digest: sha256.New()}
+	return Replaced{}
+}
+
+func (r *replacement) add(part []byte) error {
+	if r.have += uint64(len(part)); r.have > r.size {
+		return fmt.Errorf("more than the %d bytes came that were announced", r.size)
+	}
+	r.parts = append(r.parts, part)
+	r.digest.Write(part)
+	return nil
+}
+
+// succeed replaces the ledger. An error means that this node cannot do what the others do.
+func (f *FSM) succeed(index uint64, digest []byte, gap uint64) (Replaced, error) {
+	r := f.replacement
+	if r.have != r.size || !bytes.Equal(r.digest.Sum(nil), digest) {
+		return Replaced{Refused: errors.New("not all parts came, or not those that were announced")}, nil
+	}
+	readers := make([]io.Reader, len(r.parts))
+	for i, part := range r.parts {
+		readers[i] = bytes.NewReader(part)
+	}
+	ledger, header, err := load(io.MultiReader(readers...), f.options.Bounds)
+	if err != nil {
+		return Replaced{}, err
+	}
+	ledger.Succeed(f.ledger.Header(), gap)
+	f.ledger = ledger
+	// Whoever watches has to look at the whole state again, as after any snapshot.
+	clear(f.news)
+	f.news = f.news[:0]
+	f.feed.restart(index, ledger.View().Now())
+	return Replaced{Done: true, Header: ledger.Header(), level: header.GetEntryFormat()}, nil
+}
+
+// linkReplacement extends the chain by a step and what it did.
+func (f *FSM) linkReplacement(entry []byte, answer Replaced) {
+	h := sha256.New()
+	h.Write(f.chain[:])
+	h.Write(entry)
+	verdict := uint64(1)
+	switch {
+	case answer.Refused != nil:
+		verdict = 0
+	case answer.Done:
+		verdict = 2
+	}
+	writeNumbers(h, verdict, answer.Header.Fence, answer.Header.Revision)
+	h.Sum(f.chain[:0])
+}

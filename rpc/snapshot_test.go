@@ -1,0 +1,112 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/fsm/backup"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/quota"
+)
+
+// snapshots is a client of one node's backups.
+func (s *trio) snapshots(id string, over connect.HTTPClient) quoratev1connect.SnapshotServiceClient {
+	return quoratev1connect.NewSnapshotServiceClient(over, s.url(id))
+}
+
+func (s *trio) save(t *testing.T, id string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	stream, err := s.snapshots(id, http.DefaultClient).Save(ctx, &quoratev1.SaveRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var file bytes.Buffer
+	for stream.Receive() {
+		if summary := stream.Msg().GetSummary(); summary != nil {
+			if summary.GetSize() != uint64(file.Len()) || summary.GetServedBy() != id {
+				t.Errorf("the summary of %s is %v after %d bytes", id, summary, file.Len())
+			}
+			return file.Bytes()
+		}
+		file.Write(stream.Msg().GetChunk())
+	}
+	t.Fatalf("no summary: %v", stream.Err())
+	return nil
+}
+
+func (s *trio) restore(t *testing.T, id string, over connect.HTTPClient, cluster string, size int, file []byte) (*quoratev1.RestoreResponse, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	stream, err := s.snapshots(id, over).Restore(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What fails on the way is told by the answer.
+	_ = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{
+		Confirmation: &quoratev1.RestoreConfirmation{ClusterName: cluster, Size: uint64(size)},
+	}})
+	for len(file) > 0 {
+		n := min(len(file), 1000)
+		_ = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: file[:n]}})
+		file = file[n:]
+	}
+	return stream.CloseAndReceive()
+}
+
+// TestBackupsThroughAnyNode: saved at each node, restored through each, over both versions of HTTP.
+func TestBackupsThroughAnyNode(t *testing.T) {
+	s := startTrio(t)
+	leader := s.Leader().Standing().ID
+	for _, id := range []string{"n1", "n2", "n3"} {
+		file := s.save(t, id)
+		contents, err := backup.Read(bytes.NewReader(file), quota.Bounds{}, nil)
+		if err != nil || contents.Node != id || contents.Counts.Trees != 1 {
+			t.Fatalf("%s saved %+v, %v", id, contents, err)
+		}
+		for _, over := range []connect.HTTPClient{http.DefaultClient, overHTTP2} {
+			answer, err := s.restore(t, id, over, "test", len(file), file)
+			if err != nil || answer.GetServedBy() != leader || answer.GetBackupIndex() != contents.Index || answer.GetIndex() <= contents.Index {
+				t.Errorf("restored through %s: %v, %v", id, answer, err)
+			}
+		}
+	}
+}
+
+func TestRestoresThatAreRefused(t *testing.T) {
+	s := startTrio(t)
+	file := s.save(t, "n1")
+	bad := bytes.Clone(file)
+	bad[len(bad)/2] ^= 1
+	for name, c := range map[string]struct {
+		cluster string
+		size    int
+		file    []byte
+	}{
+		"another cluster":     {"other", len(file), file},
+		"no cluster":          {"", len(file), file},
+		"a file of no bytes":  {"test", 0, nil},
+		"less than announced": {"test", len(file) + 1, file},
+		"more than announced": {"test", len(file) - 1, file},
+		"damaged":             {"test", len(bad), bad},
+	} {
+		for _, id := range []string{"n1", "n2", "n3"} {
+			_, err := s.restore(t, id, overHTTP2, c.cluster, c.size, c.file)
+			if connect.CodeOf(err) != connect.CodeInvalidArgument {
+				t.Errorf("%s, through %s: %v", name, id, err)
+			}
+			if problem := toFailure(toError(err)).GetProblem(); !problem.GetNotApplied() {
+				t.Errorf("%s, through %s: the problem is %v", name, id, problem)
+			}
+		}
+	}
+}
