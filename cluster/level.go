@@ -68,7 +68,7 @@ func (n *Node) RaiseLevel(ctx context.Context) (uint32, error) {
 
 // write carries out a part of an entry that is no command, and returns the index of the entry.
 func (l *life) write(ctx context.Context, part fsm.Part) (uint64, error) {
-	p := &proposal{part: part, done: make(chan result, 1)}
+	p := &proposal{part: part, done: make(chan result, 1), late: ctx.Err}
 	if err := l.queue.put([]*proposal{p}, false); err != nil {
 		return 0, err
 	}
