@@ -33,6 +33,7 @@ require (
 	buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go v1.36.12-20260825204119-511051f7f437.1
 	buf.build/go/protovalidate v1.4.0
 	connectrpc.com/otelconnect v0.10.0
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/knadh/koanf/providers/confmap v1.0.0
 	github.com/prometheus/common v0.72.0
 	github.com/spf13/pflag v1.0.10

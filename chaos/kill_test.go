@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/chaos/check"
+	"github.com/quorate/quorate/chaos/history"
+	"github.com/quorate/quorate/chaos/workload"
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
-
-const workers = 6
 
 // build makes the binary under test, or takes the one that QUORATE_BINARY names.
 func build(t *testing.T) string {
@@ -52,37 +53,34 @@ func TestKillTheLeader(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), length+2*time.Minute)
 	defer cancel()
-	if err := SetUp(ctx, c, workers); err != nil {
+	config := workload.Config{Servers: cluster.URLs(), Seed: uint64(time.Now().UnixNano()), Recorder: history.NewRecorder(nil)}
+	if err := workload.SetUp(ctx, config); err != nil {
 		t.Fatalf("%v\n%s", err, cluster.Logs())
 	}
-	history := runUnderFaults(ctx, t, cluster, c, length)
-	operations := history.Operations()
-	if err := Check(operations); err != nil {
-		t.Error(err)
+	runUnderFaults(ctx, t, cluster, c, config, length)
+	finals, err := check.Collect(ctx, cluster.URLs(), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := CheckFinal(ctx, cluster.URLs(), operations); err != nil {
-		t.Error(err)
-	}
-	report(t, operations)
-	if t.Failed() {
-		t.Log(cluster.Logs())
+	verdicts := check.Judge(config.Recorder.History(), finals)
+	t.Logf("seed %d\n%s", config.Seed, verdicts)
+	if err := verdicts.Err(); err != nil {
+		t.Errorf("%v\n%s", err, cluster.Logs())
 	}
 }
 
-func runUnderFaults(ctx context.Context, t *testing.T, cluster *Cluster, c *client.Client, length time.Duration) *History {
+func runUnderFaults(ctx context.Context, t *testing.T, cluster *Cluster, c *client.Client, config workload.Config, length time.Duration) {
 	t.Helper()
 	working, stop := context.WithTimeout(ctx, length)
 	defer stop()
 	faults := make(chan int)
 	go func() { faults <- breakLeaders(working, t, cluster, c) }()
-	history, err := Run(working, cluster.URLs(), workers, uint64(time.Now().UnixNano()))
-	if err != nil {
-		t.Fatal(err)
+	if err := workload.Run(working, config); err != nil {
+		t.Error(err)
 	}
 	if n := <-faults; n == 0 {
 		t.Error("no leader was broken, so this run proves nothing")
 	}
-	return history
 }
 
 // breakLeaders kills and pauses leaders in turn until ctx ends, and leaves all nodes running.
@@ -120,18 +118,5 @@ func pause(ctx context.Context, d time.Duration) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	}
-}
-
-func report(t *testing.T, operations []Operation) {
-	t.Helper()
-	counts := map[Verdict]int{}
-	for _, o := range operations {
-		counts[o.Verdict]++
-	}
-	t.Logf("%d granted, %d denied, %d released, %d read, %d without verdict",
-		counts[Granted], counts[Denied], counts[Released], counts[Observed], counts[Unknown])
-	if counts[Granted] == 0 || counts[Observed] == 0 {
-		t.Error("hardly anything happened, so this run proves nothing")
 	}
 }

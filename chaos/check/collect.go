@@ -1,0 +1,193 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/chaos/history"
+	"github.com/quorate/quorate/chaos/workload"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// between is the time between two attempts to find all nodes at one index.
+const between = 200 * time.Millisecond
+
+// Collect reads the state of every server, until all of them show theirs at one index, or until ctx ends. Then it says in
+// Finals.Missing what kept it from that, which Judge takes for a cluster that did not heal. It expects that nobody writes;
+// leases may still end meanwhile. The error is for a call without servers only.
+func Collect(ctx context.Context, servers []string, client connect.HTTPClient) (Finals, error) {
+	if len(servers) == 0 {
+		return Finals{}, errors.New("collect final states: there are no servers")
+	}
+	if client == nil {
+		client = http.DefaultClient
+	}
+	for {
+		f, err := collectOnce(ctx, servers, client)
+		if err == nil {
+			return f, nil
+		}
+		select {
+		case <-ctx.Done():
+			f.Missing = err.Error()
+			return f, nil
+		case <-time.After(between):
+		}
+	}
+}
+
+// collectOnce makes one attempt. The first server is read linearizably, the others once they have come as far.
+func collectOnce(ctx context.Context, servers []string, client connect.HTTPClient) (f Finals, err error) {
+	index := uint64(0)
+	for _, url := range servers {
+		state, err := collectFrom(ctx, url, client, index)
+		if err != nil {
+			return f, fmt.Errorf("%s shows no state: %w", url, err)
+		}
+		if index > 0 && state.Index != index {
+			return f, fmt.Errorf("%s is at index %d and %s at %d", servers[0], index, url, state.Index)
+		}
+		index = state.Index
+		f.States = append(f.States, state)
+	}
+	return f, nil
+}
+
+// collector reads one server.
+type collector struct {
+	state       State
+	least       uint64
+	allocations quoratev1connect.AllocationServiceClient
+	trees       quoratev1connect.TreeServiceClient
+	items       quoratev1connect.ItemServiceClient
+}
+
+func collectFrom(ctx context.Context, url string, client connect.HTTPClient, least uint64) (State, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c := &collector{
+		state: State{Server: url}, least: least, allocations: quoratev1connect.NewAllocationServiceClient(client, url),
+		trees: quoratev1connect.NewTreeServiceClient(client, url), items: quoratev1connect.NewItemServiceClient(client, url),
+	}
+	for _, part := range []func(context.Context) error{c.configuration, c.held, c.waiting} {
+		if err := part(ctx); err != nil {
+			return State{}, err
+		}
+	}
+	return c.state, nil
+}
+
+// read asks for the node's own state, once it has come so far; the very first read is linearizable and sets the index.
+func (c *collector) read() *quoratev1.ReadOptions {
+	if c.least == 0 && c.state.Index == 0 {
+		return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
+	}
+	return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: max(c.least, c.state.Index)}
+}
+
+var errMoved = errors.New("its state moved while it was read")
+
+// at notes where a part was taken; all parts must be of one index.
+func (c *collector) at(r *quoratev1.ReadInfo) error {
+	if c.state.Index > 0 && r.GetIndex() != c.state.Index {
+		return errMoved
+	}
+	c.state.Index, c.state.Ledger, c.state.Node = r.GetIndex(), r.GetLedgerTimeMs(), r.GetServedBy()
+	return nil
+}
+
+func (c *collector) configuration(ctx context.Context) error {
+	answer, err := c.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: c.read()})
+	if err != nil {
+		return err
+	}
+	if err := c.at(answer.GetRead()); err != nil {
+		return err
+	}
+	c.state.Revision = answer.GetRevision()
+	for _, t := range answer.GetTrees() {
+		c.state.Limits = append(c.state.Limits, workload.LimitsOf(t)...)
+		if err := errors.Join(c.usage(ctx, t.GetName()), c.stock(ctx, t.GetName())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collector) usage(ctx context.Context, tree string) error {
+	for token := ""; ; {
+		answer, err := c.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: tree, Subtree: true, PageToken: token, Read: c.read()})
+		if err != nil {
+			return err
+		}
+		c.state.Usage = append(c.state.Usage, workload.UsageOf(tree, answer.GetNodes())...)
+		if token = answer.GetNextPageToken(); token == "" {
+			return c.at(answer.GetRead())
+		}
+	}
+}
+
+func (c *collector) stock(ctx context.Context, tree string) error {
+	for token := ""; ; {
+		answer, err := c.items.ListItems(ctx, &quoratev1.ListItemsRequest{Tree: tree, PageSize: 1000, PageToken: token, Read: c.read()})
+		if err != nil {
+			return err
+		}
+		for _, item := range answer.GetItems() {
+			c.state.Items = append(c.state.Items, Item{
+				Tree: tree, Name: item.GetName().GetResource() + "/" + item.GetName().GetName(), Holder: item.GetAllocation(), Fence: item.GetFence(),
+			})
+		}
+		if token = answer.GetNextPageToken(); token == "" {
+			return c.at(answer.GetRead())
+		}
+	}
+}
+
+func (c *collector) held(ctx context.Context) error {
+	for token := ""; ; {
+		answer, err := c.allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{PageSize: 1000, PageToken: token, Read: c.read()})
+		if err != nil {
+			return err
+		}
+		c.state.Held = append(c.state.Held, records(answer.GetAllocations())...)
+		if err := c.at(answer.GetRead()); err != nil {
+			return err
+		}
+		if token = answer.GetNextPageToken(); token == "" {
+			return nil
+		}
+	}
+}
+
+func (c *collector) waiting(ctx context.Context) error {
+	for token := ""; ; {
+		answer, err := c.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{PageSize: 1000, PageToken: token, Read: c.read()})
+		if err != nil {
+			return err
+		}
+		for _, w := range answer.GetRequests() {
+			c.state.Waiting = append(c.state.Waiting, workload.RecordOf(w.GetAllocation()))
+		}
+		if err := c.at(answer.GetRead()); err != nil {
+			return err
+		}
+		if token = answer.GetNextPageToken(); token == "" {
+			return nil
+		}
+	}
+}
+
+func records(all []*quoratev1.Allocation) []history.Record {
+	var seen []history.Record
+	for _, a := range all {
+		seen = append(seen, workload.RecordOf(a))
+	}
+	return seen
+}

@@ -1,0 +1,103 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/quorate/quorate/chaos/history"
+)
+
+// fenced (P5): fences grow with the log, and with time as callers see it.
+func (s *story) fenced() *Verdict {
+	v := &Verdict{Promise: "P5", Title: "fenced: tokens only grow", Saw: map[string]int{"fences": len(s.byFence)}}
+	var last *life
+	for _, l := range s.byFence {
+		if l.grant == 0 {
+			continue
+		}
+		if last != nil && l.grant < last.grant {
+			v.broken("%s got fence %d at index %d, but %s had fence %d at index %d already", l.id, l.fence, l.grant, last.id, last.fence, last.grant)
+		}
+		last = l
+	}
+	s.fencedByTime(v)
+	return v
+}
+
+// fencedByTime: what was asked for after another grant had been answered has the larger fence.
+func (s *story) fencedByTime(v *Verdict) {
+	byAnswer, byAsk := slices.Clone(s.byFence), slices.Clone(s.byFence)
+	slices.SortFunc(byAnswer, func(a, b *life) int { return cmp.Compare(a.granted, b.granted) })
+	slices.SortFunc(byAsk, func(a, b *life) int { return cmp.Compare(a.asked, b.asked) })
+	var highest *life
+	done := 0
+	for _, l := range byAsk {
+		for ; done < len(byAnswer) && byAnswer[done].granted < l.asked; done++ {
+			if highest == nil || byAnswer[done].fence > highest.fence {
+				highest = byAnswer[done]
+			}
+		}
+		if highest != nil && l.fence <= highest.fence && l != highest {
+			v.broken("%s got fence %d although %s had been answered with fence %d before it was asked for", l.id, l.fence, highest.id, highest.fence)
+		}
+	}
+}
+
+// allOrNothing (P6): whatever is held is held with every claim that was asked for, and whoever reads limits that one change
+// sets together sees all of that change or nothing of it.
+func (s *story) allOrNothing() *Verdict {
+	v := &Verdict{Promise: "P6", Title: "all or nothing", Saw: map[string]int{}}
+	for _, l := range s.byFence {
+		for _, seen := range l.sightings {
+			if !seen.holds() || seen.claims == nil {
+				continue
+			}
+			v.saw("claims", len(seen.claims))
+			if why := differs(l.ask().Claims, seen.claims); why != "" {
+				v.broken("%s at index %d: %s", l.id, seen.index, why)
+			}
+		}
+	}
+	var changes [][]history.Limit
+	for i := range s.ops {
+		if o := &s.ops[i]; o.Kind == history.Configure && (o.Outcome == history.OK || o.Outcome == history.Unknown) {
+			changes = append(changes, o.Limits)
+		}
+	}
+	for i := range s.ops {
+		if o := &s.ops[i]; o.Kind == history.ReadLimits && len(o.Limits) > 0 {
+			v.saw("configurations", 1)
+			if !slices.ContainsFunc(changes, func(c []history.Limit) bool { return covers(c, o.Limits) }) {
+				v.broken("%s at index %d shows limits that no change set together: %+v", o.ServedBy, o.Index, o.Limits)
+			}
+		}
+	}
+	return v
+}
+
+// differs says what is held otherwise than it was asked for.
+func differs(asked, held []history.Claim) string {
+	if len(asked) != len(held) {
+		return "another number of claims is held than was asked for"
+	}
+	for _, want := range asked {
+		i := slices.IndexFunc(held, func(h history.Claim) bool { return h.Tree == want.Tree && h.Node == want.Node })
+		if i < 0 {
+			return "nothing is held at " + want.Tree + ":" + want.Node
+		}
+		for resource, amount := range want.Amounts {
+			if held[i].Amounts[resource] != amount {
+				return "another amount is held at " + want.Tree + ":" + want.Node + " than was asked for"
+			}
+		}
+		if want.Pick != "" && len(held[i].Items) != 1 {
+			return "no item is held at " + want.Tree + ":" + want.Node
+		}
+	}
+	return ""
+}
+
+// covers tells whether a change sets all the limits, to these values.
+func covers(change, seen []history.Limit) bool {
+	return !slices.ContainsFunc(seen, func(l history.Limit) bool { return !slices.Contains(change, l) })
+}

@@ -1,0 +1,62 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/quorate/quorate/chaos/history"
+)
+
+// Item is one item with the allocation that holds it; Holder is empty if nobody does.
+type Item struct {
+	Tree   string `json:"tree"`
+	Name   string `json:"name"` // "resource/name"
+	Holder string `json:"holder,omitempty"`
+	Fence  uint64 `json:"fence,omitempty"`
+}
+
+// State is everything that one node shows of itself at one index.
+type State struct {
+	Server   string           `json:"server"`
+	Node     string           `json:"node"`
+	Index    uint64           `json:"index"`
+	Ledger   int64            `json:"ledger"`
+	Revision uint64           `json:"revision"`
+	Held     []history.Record `json:"held"`
+	Waiting  []history.Record `json:"waiting"`
+	Usage    []history.Usage  `json:"usage"`
+	Limits   []history.Limit  `json:"limits"`
+	Items    []Item           `json:"items"`
+}
+
+// Finals are the states of all nodes after everything was healed, all at one index; none if they were not to be had.
+type Finals struct {
+	States []State `json:"states"`
+	// Missing says what a node did not answer, or why they did not come to one index; then they are not healthy.
+	Missing string `json:"missing,omitempty"`
+}
+
+// WriteFinals keeps the states beside a history.
+func WriteFinals(path string, f Finals) error {
+	text, err := json.MarshalIndent(f, "", " ")
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write the final states: %w", err)
+	}
+	return nil
+}
+
+// ReadFinals reads what WriteFinals wrote.
+func ReadFinals(path string) (f Finals, err error) {
+	text, err := os.ReadFile(path) //nolint:gosec // the caller says which
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil {
+		return f, fmt.Errorf("read the final states: %w", err)
+	}
+	return f, nil
+}

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// mostDoubts is how many allocations of one group may be open; each has a bit in the state of the model.
+const mostDoubts = 64
+
+// linearizable looks for an order of all operations on a group of trees, and on every item, that the sequential model takes:
+// one in which every grant fits, every denial does not, every read sees what is there, and nothing happens before it was
+// asked for or after it was answered. Trees in which allocations end by themselves are left to the promises.
+func (s *story) linearizable(o Options, explained *Verdict) *Verdict {
+	v := &Verdict{Promise: "linearizable", Title: "there is an order that explains all answers", Saw: map[string]int{}}
+	for _, trees := range s.groups() {
+		s.ordered(v, o, explained, trees)
+	}
+	s.itemsOrdered(v, o)
+	return v
+}
+
+// groups are the trees that one model has to take together, because requests claim in several of them.
+func (s *story) groups() [][]string {
+	joined := map[string][]string{}
+	for p := range s.limits {
+		joined[p.tree] = []string{p.tree}
+	}
+	for _, l := range s.lives {
+		for _, claim := range l.ask().Claims {
+			join(joined, l.ask().Claims[0].Tree, claim.Tree)
+		}
+	}
+	var all [][]string
+	for tree, group := range joined {
+		slices.Sort(group)
+		if group[0] == tree {
+			all = append(all, group)
+		}
+	}
+	slices.SortFunc(all, slices.Compare)
+	return all
+}
+
+func join(groups map[string][]string, a, b string) {
+	if groups[a] == nil || groups[b] == nil || slices.Contains(groups[a], b) {
+		return
+	}
+	both := slices.Concat(groups[a], groups[b])
+	for _, tree := range both {
+		groups[tree] = both
+	}
+}
+
+// ordered judges one group.
+func (s *story) ordered(v *Verdict, o Options, explained *Verdict, group []string) {
+	trees := map[string]bool{}
+	for _, tree := range group {
+		trees[tree] = true
+	}
+	ground := groundOf(s.limits, trees)
+	steps, why := s.steps(trees)
+	if why != "" {
+		if why != untimed {
+			v.Undecided = strings.Join(group, ", ") + ": " + why
+		}
+		return
+	}
+	v.saw("operations", len(steps))
+	ground.explain = true
+	result, info := porcupine.CheckOperationsVerbose(ground.model(), steps, o.Timeout)
+	name := strings.Join(group, "+")
+	if result == porcupine.Illegal {
+		picture(v, o, name, ground.model(), info)
+		ground.explain = false
+		if porcupine.CheckOperationsTimeout(ground.model(), steps, o.Timeout) == porcupine.Ok {
+			explained.broken("%s: there is an order for all answers, but not with the reasons of all denials; %s", name, furthest(steps, info))
+			return
+		}
+	}
+	conclude(v, result, name, steps, info)
+}
+
+func conclude(v *Verdict, result porcupine.CheckResult, name string, steps []porcupine.Operation, info porcupine.LinearizationInfo) {
+	switch result {
+	case porcupine.Ok:
+		v.saw("orders found", 1)
+	case porcupine.Illegal:
+		v.broken("%s: no order of %d operations explains all answers; %s", name, len(steps), furthest(steps, info))
+	default:
+		v.Undecided = fmt.Sprintf("%s: no order of %d operations was found in time, and none was excluded", name, len(steps))
+	}
+}
+
+// furthest says how far an order comes, and what cannot follow.
+func furthest(steps []porcupine.Operation, info porcupine.LinearizationInfo) string {
+	longest := []int{}
+	for _, partition := range info.PartialLinearizations() {
+		for _, order := range partition {
+			if len(order) > len(longest) {
+				longest = order
+			}
+		}
+	}
+	done := map[int]bool{}
+	for _, i := range longest {
+		done[i] = true
+	}
+	next := -1
+	for i := range steps {
+		if !done[i] && (next < 0 || steps[i].Return < steps[next].Return) {
+			next = i
+		}
+	}
+	if next < 0 {
+		return "the longest one has all"
+	}
+	return fmt.Sprintf("the longest one has %d, and the first to end that is not in it is: %v", len(longest), steps[next].Input)
+}
+
+func picture(v *Verdict, o Options, name string, m porcupine.Model, info porcupine.LinearizationInfo) {
+	if o.Pictures == "" {
+		return
+	}
+	path := filepath.Join(o.Pictures, "linearizable-"+strings.NewReplacer(":", "-", "/", "-").Replace(name)+".html")
+	if err := os.MkdirAll(o.Pictures, 0o750); err != nil {
+		v.broken("%s: cannot make the folder for its picture: %v", name, err)
+	} else if err := porcupine.VisualizePath(m, info, path); err != nil {
+		v.broken("%s: cannot write its picture: %v", name, err)
+	}
+}

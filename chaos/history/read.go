@@ -1,0 +1,54 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// History is the operations of one run in the order in which they ended.
+type History struct {
+	Ops []Op
+}
+
+var (
+	kinds = []Kind{
+		Allocate, Renew, Release, Confirm, Cancel, Configure, ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits, Change, Take, Give, Keep,
+	}
+	outcomes = []Outcome{OK, Refused, Failed, Unknown}
+)
+
+// Read reads a history as a Recorder wrote it. A last line that was cut off, as when the harness itself was killed, is
+// left out; everything else that is not an operation is an error that names its number.
+func Read(in io.Reader) (History, error) {
+	var h History
+	for decoder := json.NewDecoder(in); ; {
+		var o Op
+		err := decoder.Decode(&o)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return h, nil
+		case err != nil:
+			return History{}, fmt.Errorf("operation %d of the history: %w", len(h.Ops)+1, err)
+		}
+		if err := o.validate(); err != nil {
+			return History{}, fmt.Errorf("operation %d of the history: %w", len(h.Ops)+1, err)
+		}
+		h.Ops = append(h.Ops, o)
+	}
+}
+
+// validate finds what no Recorder writes.
+func (o *Op) validate() error {
+	switch {
+	case !slices.Contains(kinds, o.Kind):
+		return fmt.Errorf("kind is %q, not one of %v", o.Kind, kinds)
+	case !slices.Contains(outcomes, o.Outcome):
+		return fmt.Errorf("outcome is %q, not one of %v", o.Outcome, outcomes)
+	case o.Call < 0 || o.Return < o.Call:
+		return fmt.Errorf("it was called at %d and returned at %d", o.Call, o.Return)
+	}
+	return nil
+}

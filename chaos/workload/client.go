@@ -1,0 +1,168 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/chaos/history"
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// server is one node as clients reach it.
+type server struct {
+	url         string
+	allocations quoratev1connect.AllocationServiceClient
+	trees       quoratev1connect.TreeServiceClient
+}
+
+func dial(config Config) []*server {
+	var servers []*server
+	for _, url := range config.Servers {
+		servers = append(servers, &server{
+			url: url, allocations: quoratev1connect.NewAllocationServiceClient(config.HTTP, url),
+			trees: quoratev1connect.NewTreeServiceClient(config.HTTP, url),
+		})
+	}
+	return servers
+}
+
+// caller is one sequential caller.
+type caller struct {
+	config   Config
+	workload string
+	number   int
+	servers  []*server
+	random   *rand.Rand
+	serial   int
+	// seen is the highest log index of any answer so far.
+	seen uint64
+}
+
+func (c *caller) work(ctx context.Context, step func(context.Context)) {
+	for ctx.Err() == nil {
+		step(ctx)
+		c.pause(ctx, c.config.Pause)
+	}
+}
+
+// pause waits for about a mean time, at most twice as long, or until ctx ends.
+func (c *caller) pause(ctx context.Context, mean time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(c.random.Int64N(int64(2*mean) + 1))):
+	}
+}
+
+// one of n: true once in n times.
+func (c *caller) one(of int) bool { return c.random.IntN(of) == 0 }
+
+func (c *caller) newID() string {
+	c.serial++
+	return fmt.Sprintf("%s-%d-%d", c.workload, c.number, c.serial)
+}
+
+func (c *caller) server() *server { return c.servers[c.random.IntN(len(c.servers))] }
+
+// begin starts the record of a call to a server.
+func (c *caller) begin(kind history.Kind, s *server) *history.Op {
+	return &history.Op{Workload: c.workload, Client: c.number, Kind: kind, Server: s.url, Call: c.config.Recorder.Now()}
+}
+
+// end finishes the record and writes it down.
+func (c *caller) end(o *history.Op, err error) history.Op {
+	o.Return = c.config.Recorder.Now()
+	c.judge(o, err)
+	c.seen = max(c.seen, o.Index)
+	c.config.Recorder.Add(*o)
+	return *o
+}
+
+// judge says what an error means for the outcome.
+func (c *caller) judge(o *history.Op, err error) {
+	o.Outcome = history.OK
+	if err == nil {
+		return
+	}
+	decision, denied := client.DecisionOf(err)
+	problem, said := client.ProblemOf(err)
+	if f, element := refusalOf(err); element {
+		decision, denied, problem, said = f.GetDecision(), f.GetDecision() != nil, f.GetProblem(), f.GetProblem() != nil
+	}
+	switch {
+	case denied:
+		o.Outcome, o.Reason, o.Violations = history.Refused, history.Denied, violations(decision)
+	case said && !accident(problem):
+		o.Outcome, o.Reason = history.Refused, problem.GetReason()
+	case o.Reads() || !client.MayBeDone(err):
+		o.Outcome, o.Reason = history.Failed, err.Error()
+	default:
+		o.Outcome, o.Reason = history.Unknown, err.Error()
+	}
+}
+
+// accidents are reasons of what keeps a cluster from serving; everything else is what the ledger said.
+const accidents = "NO_LEADER NOT_LEADER LEADERSHIP_LOST OVERLOADED DEADLINE HALTED SHUTTING_DOWN NOT_UPGRADED FORGOTTEN INTERNAL"
+
+func accident(p *quoratev1.Problem) bool {
+	return slices.Contains(strings.Fields(accidents), p.GetReason())
+}
+
+func violations(d *quoratev1.Decision) []history.Violation {
+	var all []history.Violation
+	for _, v := range d.GetViolations() {
+		all = append(all, history.Violation{
+			Tree: v.GetTree(), Node: v.GetNode(), Resource: v.GetResource(), Limit: v.GetLimit(), Used: v.GetUsed(),
+			Requested: v.GetRequested(), Missing: v.GetMissing(), Kind: bare(v.GetKind().String(), "VIOLATION_KIND_"),
+		})
+	}
+	return all
+}
+
+// bare is the name of a value of an enumeration without its prefix; empty for the one that means none.
+func bare(name, prefix string) string {
+	name = strings.TrimPrefix(name, prefix)
+	if name == "UNSPECIFIED" {
+		return ""
+	}
+	return name
+}
+
+// call runs one attempt. It outlives the run: a call that is on its way when the run ends gets its answer.
+func (c *caller) call(ctx context.Context, attempt func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Timeout)
+	defer cancel()
+	return attempt(ctx)
+}
+
+// insist repeats a call until it is decided, a few times at most or until ctx ends.
+func (c *caller) insist(ctx context.Context, attempt func() history.Op) history.Op {
+	const attempts = 8
+	for i := 1; ; i++ {
+		o := attempt()
+		if decided(o) || ctx.Err() != nil || i == attempts {
+			return o
+		}
+		c.pause(ctx, c.config.Pause<<i)
+	}
+}
+
+// insistLong repeats a call until it is decided or ctx ends.
+func (c *caller) insistLong(ctx context.Context, attempt func() history.Op) history.Op {
+	for {
+		if o := attempt(); decided(o) || ctx.Err() != nil {
+			return o
+		}
+		c.pause(ctx, c.config.Timeout/8)
+	}
+}
+
+func decided(o history.Op) bool { return o.Outcome == history.OK || o.Outcome == history.Refused }
+
+var errNoAnswer = errors.New("the answer has no outcome for this request")

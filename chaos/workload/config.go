@@ -1,0 +1,128 @@
+// Package workload plays callers of a cluster: seeded clients who allocate, release, reserve, lease, wait, configure, read
+// and watch, and write down every call. It judges nothing.
+//
+// Clients speak the public API only, each call to one server and once: what a client library would repeat, the history
+// shows as two calls of one id. Set HTTP to reach servers that have no sockets.
+package workload
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/chaos/history"
+)
+
+// Config says who calls what.
+type Config struct {
+	// Servers are base URLs such as "http://10.0.0.1:7101"; at least one. Every call goes to a random one.
+	Servers []string
+	// Boskos are base URLs of Boskos front ends; without any, the workload "boskos" does nothing.
+	Boskos []string
+	// HTTP carries the calls; http.DefaultClient if nil.
+	HTTP connect.HTTPClient
+	// Seed decides what every client asks for, though not how calls interleave.
+	Seed uint64
+	// Names are the workloads to run; nil is all of them.
+	Names []string
+	// Clients is how many there are of each workload; 3 if 0. A few workloads have one writer only.
+	Clients int
+	// Pause is the mean time between two calls of a client; 10 ms if 0.
+	Pause time.Duration
+	// Timeout is how long a call waits for its answer; 3 s if 0.
+	Timeout time.Duration
+	// Recorder takes every call; required.
+	Recorder *history.Recorder
+}
+
+// play is one workload.
+type play struct {
+	// trees are what it needs, by SetUp.
+	trees func() []tree
+	// single means one client only.
+	single bool
+	// start makes the step of one client, which is called again and again.
+	start func(*caller) func(context.Context)
+}
+
+// plays are all workloads by name.
+func plays() map[string]play {
+	return map[string]play{
+		"deep":    {trees: deepTrees, start: startDeep},
+		"pair":    {trees: pairTrees, start: startPair},
+		"batch":   {trees: batchTrees, start: startBatch},
+		"retry":   {trees: retryTrees, start: startRetry},
+		"reserve": {trees: reserveTrees, start: startReserve},
+		"lease":   {trees: leaseTrees, start: startLease},
+		"items":   {trees: itemTrees, start: startItems},
+		"wait":    {trees: waitTrees, start: startWait},
+		"limits":  {trees: limitTrees, start: startLimits},
+		"twins":   {trees: twinTrees, start: startTwins},
+		"read":    {start: startRead},
+		"watch":   {start: startWatch},
+		"boskos":  {trees: boskosTrees, start: startBoskos},
+	}
+}
+
+// Names are all workloads, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(plays())) }
+
+func (c Config) complete() (Config, error) {
+	c.Clients, c.Pause = cmp.Or(c.Clients, 3), cmp.Or(c.Pause, 10*time.Millisecond)
+	c.Timeout = cmp.Or(c.Timeout, 3*time.Second)
+	if c.HTTP == nil {
+		c.HTTP = http.DefaultClient
+	}
+	if c.Names == nil {
+		c.Names = Names()
+	}
+	for _, name := range c.Names {
+		if _, known := plays()[name]; !known {
+			return c, fmt.Errorf("workload: there is no workload %q, only %q", name, Names())
+		}
+	}
+	if len(c.Servers) == 0 || c.Recorder == nil {
+		return c, errors.New("workload: Servers and Recorder must be set")
+	}
+	return c, nil
+}
+
+// Run lets the clients work until ctx ends, and returns when the last call has ended, which takes Timeout at most.
+// Accidents of calls are no errors: they are in the history.
+func Run(ctx context.Context, config Config) error {
+	config, err := config.complete()
+	if err != nil {
+		return err
+	}
+	servers := dial(config)
+	var busy sync.WaitGroup
+	for _, name := range config.Names {
+		clients := config.Clients
+		if plays()[name].single {
+			clients = 1
+		}
+		for number := range clients {
+			c := &caller{config: config, workload: name, number: number, servers: servers, random: random(config.Seed, name, number)}
+			busy.Go(func() { c.work(ctx, plays()[name].start(c)) })
+		}
+	}
+	busy.Wait()
+	return nil
+}
+
+// random gives every client a generator of its own, so that what it asks for does not depend on the others.
+func random(seed uint64, name string, number int) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s/%d", name, number) // a hash never fails
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
