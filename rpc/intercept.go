@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"sync"
 
 	validatepb "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"buf.build/go/protovalidate"
@@ -31,8 +32,11 @@ func handlerOptions(validator protovalidate.Validator, t traces) []connect.Handl
 	}
 }
 
-// newValidator knows the rules of every request beforehand, so that the first call is not slower than the second.
-func newValidator() (protovalidate.Validator, error) {
+// newValidator knows the rules of every request beforehand, so that the first call is not slower than the second. All
+// servers of a process share it, since compiling the rules takes longer than everything else that a server does to begin.
+var newValidator = sync.OnceValues(compileRules)
+
+func compileRules() (protovalidate.Validator, error) {
 	var requests []proto.Message
 	for _, file := range publicFiles() {
 		for i := range file.Services().Len() {

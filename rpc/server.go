@@ -21,8 +21,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits and Backups are
-// required.
+// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups and Peers
+// are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -44,6 +44,8 @@ type Config struct {
 	Limits Limits
 	// Backups are saved and restored if there are any.
 	Backups Backups
+	// Peers carries calls to other nodes instead of the network, for clusters that have none.
+	Peers http.RoundTripper
 }
 
 // Server serves the API of one node on one port.
@@ -92,6 +94,9 @@ func New(c Config) (*Server, error) {
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(c.Security), traces: spans,
 		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates,
+	}
+	if c.Peers != nil {
+		s.transport.RegisterProtocol("http", c.Peers)
 	}
 	s.peers = peers{self: s.id, transport: s.transport, security: c.Security}
 	streams, endStreams := context.WithCancel(context.Background())

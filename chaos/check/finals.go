@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/quorate/quorate/chaos/history"
 )
@@ -59,4 +61,9 @@ func ReadFinals(path string) (f Finals, err error) {
 		return f, fmt.Errorf("read the final states: %w", err)
 	}
 	return f, nil
+}
+
+// FinalsBeside is where the final states are that belong to a history file: "history.jsonl" has "history.finals.json".
+func FinalsBeside(path string) string {
+	return strings.TrimSuffix(path, filepath.Ext(path)) + ".finals.json"
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -70,4 +71,21 @@ func (r *Recorder) History() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return History{Ops: slices.Clone(r.ops)}
+}
+
+// Write keeps a whole history in a file, as a Recorder would have written it.
+func Write(path string, h History) error {
+	file, err := os.Create(path) //nolint:gosec // the caller says where
+	if err != nil {
+		return fmt.Errorf("write the history: %w", err)
+	}
+	out := bufio.NewWriter(file)
+	encoder := json.NewEncoder(out)
+	for _, o := range h.Ops {
+		err = errors.Join(err, encoder.Encode(o))
+	}
+	if err = errors.Join(err, out.Flush(), file.Close()); err != nil {
+		return fmt.Errorf("write the history: %w", err)
+	}
+	return nil
 }
