@@ -122,15 +122,15 @@ func lost(ctx context.Context, what string) error {
 // answer lets a node serve a call, until one of them goes away.
 func (h *home) answer(r *http.Request, port string) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	body, writer := io.Pipe()
+	body := &stream{more: make(chan struct{})}
 	dead := context.AfterFunc(h.alive, cancel)
-	gone := context.AfterFunc(ctx, func() { _ = body.CloseWithError(io.ErrUnexpectedEOF) })
-	a := &answering{header: http.Header{}, writer: writer, begun: make(chan struct{})}
+	gone := context.AfterFunc(ctx, func() { body.end(io.ErrUnexpectedEOF) })
+	a := &answering{header: http.Header{}, body: body, begun: make(chan struct{})}
 	go func() {
 		defer cancel()
 		h.ports[port].ServeHTTP(a, r.Clone(ctx))
 		a.WriteHeader(http.StatusOK)
-		_ = writer.Close() // the reader may be gone
+		body.end(io.EOF)
 		gone()
 		dead()
 	}()
@@ -153,7 +153,7 @@ func (h *home) answer(r *http.Request, port string) (*http.Response, error) {
 type answering struct {
 	header, sent http.Header
 	code         int
-	writer       *io.PipeWriter
+	body         *stream
 	begun        chan struct{}
 	once         sync.Once
 }
@@ -172,8 +172,66 @@ func (a *answering) WriteHeader(code int) {
 // Write passes a part of it on.
 func (a *answering) Write(part []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
-	return a.writer.Write(part)
+	return a.body.write(part)
 }
 
 // Flush has nothing to do.
 func (a *answering) Flush() { a.WriteHeader(http.StatusOK) }
+
+// stream is a body of any length: whoever writes never waits. A writer that waited with a lock in its hand would stop
+// virtual time.
+type stream struct {
+	mu    sync.Mutex
+	bytes []byte
+	ended error
+	more  chan struct{}
+}
+
+// change alters the stream and tells its reader.
+func (s *stream) change(how func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	how()
+	close(s.more)
+	s.more = make(chan struct{})
+}
+
+func (s *stream) write(part []byte) (n int, err error) {
+	s.change(func() {
+		if err = s.ended; err == nil {
+			s.bytes, n = append(s.bytes, part...), len(part)
+		}
+	})
+	return n, err
+}
+
+func (s *stream) end(why error) {
+	s.change(func() {
+		if s.ended == nil {
+			s.ended = why
+		}
+	})
+}
+
+// Read waits for more.
+func (s *stream) Read(into []byte) (int, error) {
+	for {
+		s.mu.Lock()
+		n, ended, more := copy(into, s.bytes), s.ended, s.more
+		s.bytes = s.bytes[n:]
+		s.mu.Unlock()
+		switch {
+		case n > 0 || len(into) == 0:
+			return n, nil
+		case ended != nil:
+			return 0, ended
+		}
+		<-more
+	}
+}
+
+// Close takes no more.
+func (s *stream) Close() error {
+	s.end(io.ErrClosedPipe)
+	return nil
+}
