@@ -42,6 +42,8 @@ type life struct {
 	fence uint64
 	// grant is the index of the grant; from and by bound it if it is not known, that is if grant is 0.
 	grant, from, by uint64
+	// waited is the highest index at which it waited for certain.
+	waited uint64
 	// until is the highest index at which it was held for certain.
 	until uint64
 	// end is the index of its end, if known; over is the lowest index at which it had ended for certain.
@@ -176,6 +178,8 @@ func (l *life) sum() {
 			l.granted = min(l.granted, s.back)
 		}
 		switch {
+		case s.state == history.Waiting:
+			l.waited = max(l.waited, s.index)
 		case s.holds():
 			l.until = max(l.until, s.index)
 			l.by = least(l.by, s.index)
@@ -209,7 +213,7 @@ func least(a, b uint64) uint64 {
 func (s *story) bound() {
 	from := uint64(0)
 	for _, l := range s.byFence {
-		l.from = max(from, l.grant)
+		l.from = max(from, l.grant, s.floors.before(l.asked)+1, l.waited+1)
 		from = l.from
 	}
 	by := uint64(math.MaxUint64)

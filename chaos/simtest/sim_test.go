@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,12 +33,29 @@ const length = 12 * time.Second
 
 // TestSeeds plays one run after the other.
 func TestSeeds(t *testing.T) {
-	total := map[string]int{}
+	total := &tally{examined: map[string]int{}}
+	t.Cleanup(func() { t.Logf("examined in all: %v", total.examined) })
 	for i := range *seeds {
 		seed := *first + uint64(i)
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { play(t, seed, chosen(seed), total) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			play(t, seed, chosen(seed), total)
+		})
 	}
-	t.Logf("examined in all: %v", total)
+}
+
+// tally is how much was examined in all runs, by promise.
+type tally struct {
+	mu       sync.Mutex
+	examined map[string]int
+}
+
+func (c *tally) add(verdicts check.Verdicts) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, v := range verdicts {
+		c.examined[v.Promise] += v.Examined()
+	}
 }
 
 // TestRegressions plays the seeds that found something once.
@@ -58,7 +76,7 @@ func TestRegressions(t *testing.T) {
 		if err != nil || len(fields) != 2 {
 			t.Fatalf("regressions.txt: %q is no seed with its workloads", lines.Text())
 		}
-		t.Run(line, func(t *testing.T) { play(t, seed, strings.Split(fields[1], ","), map[string]int{}) })
+		t.Run(line, func(t *testing.T) { play(t, seed, strings.Split(fields[1], ","), &tally{examined: map[string]int{}}) })
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
@@ -83,7 +101,7 @@ func chosen(seed uint64) []string {
 }
 
 // play runs one seed in a bubble and judges it.
-func play(t *testing.T, seed uint64, names []string, total map[string]int) {
+func play(t *testing.T, seed uint64, names []string, total *tally) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, seed, 3+2*int(seed%3/2))
@@ -99,9 +117,7 @@ func play(t *testing.T, seed uint64, names []string, total map[string]int) {
 		n.work(config)
 		finals := n.settle(config)
 		verdicts := check.JudgeWith(recorder.History(), finals, check.Options{Timeout: 20 * time.Second, Pictures: *evidence})
-		for _, v := range verdicts {
-			total[v.Promise] += v.Examined()
-		}
+		total.add(verdicts)
 		if err := verdicts.Err(); err != nil || t.Failed() {
 			t.Errorf("%v\n%s\nblows: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first %d -workload %s",
 				err, verdicts, n.struck, seed, strings.Join(names, ","))
