@@ -20,6 +20,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 FUZZTIME ?= 30s
 BENCHCOUNT ?= 10
 SIMCOUNT ?= 20
+SIMSEEDS ?= 200
 CHAOS_SECONDS ?= 300
 # What the protocol must stay compatible with: the main branch, if this clone knows one.
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
@@ -82,8 +83,9 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 bench: ## benchmarks, BENCHCOUNT (10) runs each, into bench.txt for benchstat
 	go test -run '^$$' -bench . -benchmem -count $(BENCHCOUNT) ./... | tee bench.txt
 
-sim: ## clusters in virtual time, SIMCOUNT (20) runs
+sim: ## clusters in virtual time, SIMCOUNT (20) runs, and chaos in virtual time, SIMSEEDS (200) seeds
 	go test -count $(SIMCOUNT) ./cluster/...
+	go test -count 1 -timeout 30m ./chaos/simtest -args -seeds $(SIMSEEDS)
 
 e2e: ## everything that drives the real binary, verbosely
 	go test -count=1 -v ./cmd/...
