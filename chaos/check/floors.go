@@ -103,6 +103,7 @@ func changeOf(attempts []*history.Op, f floors) (c change, made bool) {
 			}
 		case history.Refused:
 			refused++
+		case history.Failed, history.Unknown:
 		}
 	}
 	c.from = max(c.from, f.before(c.called))

@@ -92,7 +92,7 @@ func conclude(v *Verdict, result porcupine.CheckResult, name string, steps []por
 		v.saw("orders found", 1)
 	case porcupine.Illegal:
 		v.broken("%s: no order of %d operations explains all answers; %s", name, len(steps), furthest(steps, info))
-	default:
+	case porcupine.Unknown:
 		v.Undecided = fmt.Sprintf("%s: no order of %d operations was found in time, and none was excluded", name, len(steps))
 	}
 }

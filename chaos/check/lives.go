@@ -118,14 +118,7 @@ func (s *story) take(o *history.Op) {
 	}
 	l := s.life(o.ID)
 	if o.Outcome != history.Failed {
-		switch o.Kind {
-		case history.Allocate:
-			l.asks = append(l.asks, o)
-		case history.Release, history.Cancel:
-			l.ends = append(l.ends, o)
-		case history.Renew:
-			l.renews = append(l.renews, o)
-		}
+		l.keep(o)
 	}
 	if o.Outcome == history.Refused && o.Reason == "ENDED" {
 		l.gone = min(l.gone, o.Return)
@@ -140,17 +133,27 @@ func (s *story) take(o *history.Op) {
 	})
 }
 
+// keep notes a call that may have been carried out; what others did is told by what was seen.
+func (l *life) keep(o *history.Op) {
+	if o.Kind == history.Allocate {
+		l.asks = append(l.asks, o)
+	}
+	if o.Kind == history.Renew {
+		l.renews = append(l.renews, o)
+	}
+	if endsIt(o) {
+		l.ends = append(l.ends, o)
+	}
+}
+
+func endsIt(o *history.Op) bool { return o.Kind == history.Release || o.Kind == history.Cancel }
+
 // first tells whether an answer is of the very entry that made it so. An answer that was waited for may be of a later one.
 func first(o *history.Op) bool {
-	switch o.Kind {
-	case history.Allocate:
-		return !o.Repeated && o.Mode != history.Wait
-	case history.Release, history.Cancel:
-		return !o.Repeated
-	case history.Change:
+	if o.Kind == history.Change {
 		return o.Change == "GRANTED" || o.Change == "ENDED"
 	}
-	return false
+	return !o.Repeated && (o.Kind == history.Allocate && o.Mode != history.Wait || endsIt(o))
 }
 
 func (s *story) see(r history.Record, at sighting) {

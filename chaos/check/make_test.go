@@ -104,7 +104,8 @@ func (s *script) stale() *script {
 
 func usage(root, a, b int64) []history.Usage {
 	return []history.Usage{
-		{Tree: "t", Resource: "units", Used: root, Limit: 10}, {Tree: "t", Node: "a", Resource: "units", Used: a, Limit: 6},
+		{Tree: "t", Resource: "units", Used: root, Limit: 10},
+		{Tree: "t", Node: "a", Resource: "units", Used: a, Limit: 6},
 		{Tree: "t", Node: "b", Resource: "units", Used: b, Limit: 6},
 	}
 }

@@ -2,13 +2,12 @@ package history_test
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
-
-	"os"
 
 	"github.com/quorate/quorate/chaos/history"
 )

@@ -4,6 +4,8 @@
 // lines, one operation each, so that a run can be judged again.
 package history
 
+import "slices"
+
 // Kind is what an operation asked for.
 type Kind string
 
@@ -185,9 +187,5 @@ type Op struct {
 
 // Reads tells whether the operation asks only.
 func (o *Op) Reads() bool {
-	switch o.Kind {
-	case ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits:
-		return true
-	}
-	return false
+	return slices.Contains([]Kind{ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits}, o.Kind)
 }

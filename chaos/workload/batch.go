@@ -39,6 +39,7 @@ func (h *holder) takeMany(ctx context.Context, count int) {
 			h.held = append(h.held, holding{wants[i].id, wants[i].claims})
 		case history.Unknown:
 			h.take(ctx, wants[i])
+		case history.Refused, history.Failed:
 		}
 	}
 }

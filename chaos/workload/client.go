@@ -154,10 +154,10 @@ func (c *caller) insist(ctx context.Context, attempt func() history.Op) history.
 }
 
 // insistLong repeats a call until it is decided or ctx ends.
-func (c *caller) insistLong(ctx context.Context, attempt func() history.Op) history.Op {
+func (c *caller) insistLong(ctx context.Context, attempt func() history.Op) {
 	for {
 		if o := attempt(); decided(o) || ctx.Err() != nil {
-			return o
+			return
 		}
 		c.pause(ctx, c.config.Timeout/8)
 	}

@@ -24,12 +24,11 @@ type holder struct {
 }
 
 // take asks for something until it is decided, and remembers it if it may be held.
-func (h *holder) take(ctx context.Context, w want) history.Op {
+func (h *holder) take(ctx context.Context, w want) {
 	o := h.insist(ctx, func() history.Op { return h.allocate(ctx, w) })
 	if o.Outcome != history.Refused && o.Outcome != history.Failed {
 		h.held = append(h.held, holding{w.id, w.claims})
 	}
-	return o
 }
 
 // give releases something held until that is decided.

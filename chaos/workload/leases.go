@@ -51,6 +51,7 @@ func (l *lessee) keep(ctx context.Context, one *lease) {
 		one.renewed = o.Call
 	case history.Refused:
 		l.forget(one)
+	case history.Failed, history.Unknown:
 	}
 }
 

@@ -52,7 +52,7 @@ func taken(o *history.Op, r *quoratev1.ReadInfo) {
 }
 
 // readUsage sees a whole tree at one index.
-func (c *caller) readUsage(ctx context.Context, tree string, f freshness) history.Op {
+func (c *caller) readUsage(ctx context.Context, tree string, f freshness) {
 	s := c.server()
 	o := c.beginRead(history.ReadUsage, s, f)
 	o.Claims = []history.Claim{{Tree: tree}}
@@ -63,7 +63,7 @@ func (c *caller) readUsage(ctx context.Context, tree string, f freshness) histor
 	})
 	taken(o, answer.GetRead())
 	o.Usage = UsageOf(tree, answer.GetNodes())
-	return c.end(o, err)
+	c.end(o, err)
 }
 
 // UsageOf is what the counted resource of nodes stands at.
@@ -91,7 +91,7 @@ func fromLimit(l *quoratev1.Limit) int64 {
 }
 
 // look reads one allocation.
-func (c *caller) look(ctx context.Context, id string, f freshness) history.Op {
+func (c *caller) look(ctx context.Context, id string, f freshness) {
 	s := c.server()
 	o := c.beginRead(history.ReadAllocation, s, f)
 	o.ID = id
@@ -104,11 +104,11 @@ func (c *caller) look(ctx context.Context, id string, f freshness) history.Op {
 	if answer.GetAllocation() != nil {
 		o.Records = []history.Record{RecordOf(answer.GetAllocation())}
 	}
-	return c.end(o, err)
+	c.end(o, err)
 }
 
 // listHeld sees what is held in a tree, if that fits on one page: pages are taken at an index each.
-func (c *caller) listHeld(ctx context.Context, tree string, f freshness) history.Op {
+func (c *caller) listHeld(ctx context.Context, tree string, f freshness) {
 	s := c.server()
 	o := c.beginRead(history.ListHeld, s, f)
 	o.Claims = []history.Claim{{Tree: tree}}
@@ -124,11 +124,11 @@ func (c *caller) listHeld(ctx context.Context, tree string, f freshness) history
 	if answer.GetNextPageToken() != "" {
 		o.Kind, o.Records = history.ReadAllocation, nil // a part says nothing of the whole
 	}
-	return c.end(o, err)
+	c.end(o, err)
 }
 
 // listWaiting sees the queue of a tree.
-func (c *caller) listWaiting(ctx context.Context, tree string, f freshness) history.Op {
+func (c *caller) listWaiting(ctx context.Context, tree string, f freshness) {
 	s := c.server()
 	o := c.beginRead(history.ListWaiting, s, f)
 	o.Claims = []history.Claim{{Tree: tree}}
@@ -141,7 +141,7 @@ func (c *caller) listWaiting(ctx context.Context, tree string, f freshness) hist
 	for _, w := range answer.GetRequests() {
 		o.Records = append(o.Records, RecordOf(w.GetAllocation()))
 	}
-	return c.end(o, err)
+	c.end(o, err)
 }
 
 // startRead reads the trees of all workloads of the run, linearizably and stale.
