@@ -108,30 +108,33 @@ func chosen(seed uint64) []string {
 	return names
 }
 
-// play runs one seed in a bubble and judges it.
+// play runs one seed in a bubble and judges it outside, where a search that takes too long is ended by a real clock.
 func play(t *testing.T, seed uint64, names []string, total *tally) {
 	t.Helper()
+	var recorded history.History
+	var finals check.Finals
+	struck := map[string]int{}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, seed, 3+2*int(seed%3/2))
-		recorder := history.NewRecorder(nil)
 		config := workload.Config{
 			Servers: w.urls(apiPort), Boskos: w.urls(boskosPort), HTTP: end{w.wires, outside}, Seed: seed, Names: names, Clients: 2,
-			Pause: 40 * time.Millisecond, Timeout: 2 * time.Second, Recorder: recorder,
+			Pause: 40 * time.Millisecond, Timeout: 2 * time.Second, Recorder: history.NewRecorder(nil),
 		}
 		if err := workload.SetUp(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
-		n := &nemesis{world: w, random: rand.New(rand.NewPCG(seed, 3)), struck: map[string]int{}}
+		n := &nemesis{world: w, random: rand.New(rand.NewPCG(seed, 3)), struck: struck}
 		n.work(config)
-		finals := n.settle(config)
-		verdicts := check.JudgeWith(recorder.History(), finals, check.Options{Timeout: 20 * time.Second, Pictures: *evidence})
-		total.add(verdicts)
-		if err := verdicts.Err(); err != nil || t.Failed() {
-			t.Errorf("%v\n%s\nblows: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first %d -workload %s",
-				err, verdicts, n.struck, seed, strings.Join(names, ","))
-			keep(t, seed, recorder.History(), finals)
-		}
+		finals = n.settle(config)
+		recorded = config.Recorder.History()
 	})
+	verdicts := check.JudgeWith(recorded, finals, check.Options{Pictures: *evidence})
+	total.add(verdicts)
+	if err := verdicts.Err(); err != nil || t.Failed() {
+		t.Errorf("%v\n%s\nblows: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first %d -workload %s",
+			err, verdicts, struck, seed, strings.Join(names, ","))
+		keep(t, seed, recorded, finals)
+	}
 }
 
 // work strikes while callers work.
