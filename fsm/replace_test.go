@@ -25,6 +25,7 @@ func replacementGoldens(t testing.TB) map[string][]byte {
 }
 
 func step(t testing.TB) func([]byte, error) []byte {
+	t.Helper()
 	return func(data []byte, err error) []byte {
 		t.Helper()
 		if err != nil {

@@ -28,7 +28,7 @@ func (s *trio) save(t *testing.T, id string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }()
 	var file bytes.Buffer
 	for stream.Receive() {
 		if summary := stream.Msg().GetSummary(); summary != nil {

@@ -23,7 +23,7 @@ type metric struct{ kind, labels string }
 func TestThePageOfMetrics(t *testing.T) {
 	t.Parallel()
 	listed := listedMetrics(t)
-	f := alone(t)
+	f := alone(t, "--backup-dir", t.TempDir())
 	server := serve(t, f)
 	if _, err := f.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
 		t.Fatal(err)

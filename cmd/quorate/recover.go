@@ -1,10 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/hashicorp/go-hclog"
@@ -118,18 +119,13 @@ func (o *recoverOptions) printRecovery(r host.Recovery) error {
 }
 
 func peersText(peers []host.Peer) string {
-	text := ""
-	for i, peer := range peers {
-		if i > 0 {
-			text += ", "
-		}
-		text += peer.ID + " " + peer.Address
+	var texts []string
+	for _, peer := range peers {
+		text := peer.ID + " " + peer.Address
 		if !peer.Votes() {
 			text += " (no voter)"
 		}
+		texts = append(texts, text)
 	}
-	if text == "" {
-		return strconv.Itoa(len(peers))
-	}
-	return text
+	return cmp.Or(strings.Join(texts, ", "), "0")
 }

@@ -154,7 +154,7 @@ func TestTheLossOfTheMajority(t *testing.T) {
 		fmt.Sprintf("peers:\n  - {id: n9, address: %q}\n", stay.raft):               `no id "n3"`,
 		fmt.Sprintf("peers:\n  - {id: n3, address: %q, voter: false}\n", stay.raft): "voter",
 		"peers:\n  - {id: n3, address: nowhere}\n":                                  "peers[0].address",
-		fmt.Sprintf("peers:\n  - {id: n3, adress: %q}\n", stay.raft):                "peers.yaml:2",
+		fmt.Sprintf("peers:\n  - {id: n3, street: %q}\n", stay.raft):                "peers.yaml:2",
 	} {
 		write(text)
 		if end := run(t, recover...); end.code == 0 || !strings.Contains(end.stderr, says) {
