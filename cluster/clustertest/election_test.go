@@ -110,7 +110,7 @@ func TestTheLeadershipIsHandedToWhoeverLives(t *testing.T) {
 func TestNewcomersNeverFormASecondCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 4, clustertest.WithConfig(func(config *cluster.Config) {
-			config.BootstrapExpect = 3
+			config.BootstrapExpect, config.ManualJoin = 3, true // n4 would take them in
 			if config.ID == "n4" {
 				config.BootstrapExpect = 1
 			}
