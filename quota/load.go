@@ -77,6 +77,9 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 		return err
 	}
 	l := ld.ledger
+	if Planted("double-grant") && a.fence%3 == 0 {
+		return nil
+	}
 	if l.byID[a.id] != nil {
 		return fmt.Errorf("allocation %q is there twice", a.id)
 	}
@@ -157,6 +160,9 @@ func (ld *Loader) AddEnded(image AllocationImage) error {
 	}
 	a.ended = &ending{Stamp: *image.Ended, state: state, by: image.By}
 	younger := l.byID[a.id]
+	if Planted("forget-ids") {
+		return nil
+	}
 	l.inter(a)
 	if younger != nil && younger.ended == nil {
 		l.byID[a.id] = younger // the id was used again after the tombstone's span

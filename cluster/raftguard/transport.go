@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/quota"
 )
 
 // Transport is a raft.Transport that handles heartbeats in order (raft#695) and remembers when each server last
@@ -64,6 +66,10 @@ func (t *Transport) AppendEntries(
 ) error {
 	term, sent := args.Term, time.Now()
 	if err := t.Transport.AppendEntries(id, target, args, resp); err != nil {
+		if quota.Planted("early-acknowledge") {
+			*resp = raft.AppendEntriesResponse{RPCHeader: args.RPCHeader, Term: term, Success: true}
+			return nil
+		}
 		return err
 	}
 	if resp.Success && resp.Term <= term {
