@@ -29,7 +29,7 @@ func (b Build) Make(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("build the server: %w", err)
 	}
 	name := "quorate"
-	args := []string{"build", "-buildvcs=false", "-trimpath", "-ldflags", "-X main.version=chaos"}
+	args := []string{"build", "-buildvcs=false", "-ldflags", "-X main.version=chaos"}
 	if b.Planted {
 		name, args = name+"-planted", append(args, "-tags", "planted")
 	}
