@@ -141,7 +141,7 @@ func (a *Allocation) endsAt() Instant {
 func (v View) NextDue() (Instant, bool) {
 	next, ok := v.ledger.due.next()
 	if Planted("early-expiry") {
-		return next.at - 500, ok
+		return next.at - earlier, ok
 	}
 	return next.at, ok
 }

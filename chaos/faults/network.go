@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/chaos/nodes"
@@ -225,12 +226,9 @@ func (t *Target) flap(ctx context.Context, r *rand.Rand, l *lay) {
 }
 
 func names(list []int) string {
-	text := ""
+	words := make([]string, len(list))
 	for i, node := range list {
-		if i > 0 {
-			text += " and "
-		}
-		text += fmt.Sprintf("n%d", node+1)
+		words[i] = fmt.Sprintf("n%d", node+1)
 	}
-	return text
+	return strings.Join(words, " and ")
 }

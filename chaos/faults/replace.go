@@ -113,7 +113,9 @@ func lastLine(text string) string {
 	return text[strings.LastIndex(text, "\n")+1:]
 }
 
-func damageLog(r *rand.Rand, dir string) (string, error) { return spoilFile(r, filepath.Join(dir, "raft.db")) }
+func damageLog(r *rand.Rand, dir string) (string, error) {
+	return spoilFile(r, filepath.Join(dir, "raft.db"))
+}
 
 func damageSnapshot(r *rand.Rand, dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", "state.bin"))
@@ -142,7 +144,8 @@ func spoilFile(r *rand.Rand, path string) (string, error) {
 	if err != nil || len(data) == 0 {
 		return "", fmt.Errorf("spoil %s: %w", path, errors.Join(err, errors.New("it is empty")))
 	}
-	name, what := filepath.Base(path), ""
+	var what string
+	name := filepath.Base(path)
 	switch r.IntN(3) {
 	case 0:
 		data = data[:len(data)/4+r.IntN(len(data)/2+1)]
