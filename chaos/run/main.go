@@ -78,7 +78,7 @@ func (o options) run(ctx context.Context) error {
 	if o.seed == 0 {
 		o.seed = uint64(rand.Uint32())
 	}
-	build := runner.Build{Source: ".", Turnable: !o.plain && !o.selftest, Planted: o.planted != "" || o.selftest}
+	build := runner.Build{Source: ".", Turnable: !o.plain, Planted: o.planted != "" || o.selftest}
 	turnable := o.binary == "" && build.Turnable
 	if o.binary == "" {
 		binary, err := build.Make(ctx, filepath.Join(".bin", "chaos"))

@@ -40,7 +40,7 @@ func (o options) find(ctx context.Context, bug runner.Bug) (bool, error) {
 	for i := range attempts {
 		seed := o.seed + uint64(i) //nolint:gosec // counted
 		config := runner.Config{
-			Binary: o.binary, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults, Workloads: bug.Workloads,
+			Binary: o.binary, Turnable: true, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults, Workloads: bug.Workloads,
 			Length: bug.Length, Clients: o.clients, Dir: filepath.Join(o.out, fmt.Sprintf("%s-%d", bug.Name, seed)),
 		}
 		result, err := runner.Run(ctx, config)

@@ -32,11 +32,3 @@ func (t *Transport) takeForGranted(
 	*resp = raft.AppendEntriesResponse{RPCHeader: args.RPCHeader, Term: args.Term, Success: true, LastLog: args.PrevLogEntry}
 	return nil
 }
-
-// AppendEntriesPipeline passes the request for a pipeline on; with the planted bug there is none.
-func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
-	if early() {
-		return nil, raft.ErrPipelineReplicationNotSupported
-	}
-	return t.Transport.AppendEntriesPipeline(id, target)
-}
