@@ -33,6 +33,10 @@ const (
 	boskosPort = 7401
 )
 
+// settings are in the environment, because older servers do not know them as flags: the network of the nodes keeps
+// strangers out, and their disks are small.
+var settings = []string{"QUORATE_INSECURE=true", "QUORATE_DISK_RESERVE=16"} //nolint:gochecknoglobals // constant
+
 // Cluster is a set of servers of one cluster.
 type Cluster struct {
 	// Nodes are the servers; n1 is the first.
@@ -125,7 +129,7 @@ func (c *Cluster) node(config Config, i int) (*Node, error) {
 	}
 	n := &Node{
 		ID: id, Clock: clock, log: below + ".log", binary: config.Binary,
-		env: append([]string{clockVariable + "=" + clock.path}, config.Env...),
+		env: append([]string{clockVariable + "=" + clock.path}, append(settings, config.Env...)...),
 	}
 	if c.network != nil {
 		n.place = func() error { return c.network.place(i) }

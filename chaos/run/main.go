@@ -136,9 +136,6 @@ func play(ctx context.Context, config runner.Config) (bool, error) {
 		return false, fmt.Errorf("the run could not be played: %w\nplay it again with: %s", err, config.Command())
 	}
 	fmt.Print(result.String())
-	if err := os.WriteFile(filepath.Join(config.Dir, "timeline.txt"), []byte(result.Timeline()), 0o600); err != nil {
-		return false, err
-	}
 	return len(result.Failures) == 0, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/chaos/faults"
 	"github.com/quorate/quorate/chaos/history"
 	"github.com/quorate/quorate/chaos/nodes"
+	"github.com/quorate/quorate/chaos/report"
 	"github.com/quorate/quorate/chaos/workload"
 )
 
@@ -130,6 +131,8 @@ func (r *run) start() error {
 	return nil
 }
 
+func (r *run) historyPath() string { return filepath.Join(r.Dir, "history.jsonl") }
+
 // PlantedVariable tells a server with planted bugs which one to have.
 const PlantedVariable = "CHAOS_PLANTED"
 
@@ -146,7 +149,7 @@ func (r *run) play(ctx context.Context) error {
 	if err := r.target.AwaitHealthy(ctx, r.Patience); err != nil {
 		return fmt.Errorf("the cluster did not start: %w", err)
 	}
-	file, err := os.Create(filepath.Join(r.Dir, "history.jsonl"))
+	file, err := os.Create(r.historyPath())
 	if err != nil {
 		return fmt.Errorf("write the history: %w", err)
 	}
@@ -190,11 +193,14 @@ func (r *run) judge(ctx context.Context, healed error) error {
 	if err != nil {
 		return err
 	}
-	if err := check.WriteFinals(filepath.Join(r.Dir, "finals.json"), finals); err != nil {
+	if err := check.WriteFinals(check.FinalsBeside(r.historyPath()), finals); err != nil {
 		return err
 	}
 	r.result.History, r.result.Events = r.recorder.History(), r.target.Events()
 	r.result.Verdicts = check.JudgeWith(r.result.History, finals, check.Options{Timeout: searching, Pictures: r.Dir})
+	if err := r.report(); err != nil {
+		return err
+	}
 	if healed != nil {
 		r.fail("live: not healthy again after the last fault: %v", healed)
 	}
@@ -212,6 +218,21 @@ func (r *run) judge(ctx context.Context, healed error) error {
 		}
 	}
 	return nil
+}
+
+// report writes the page of the run, and its timeline as text.
+func (r *run) report() error {
+	page := report.Run{
+		Seed: r.Seed, Scenario: strings.Join(r.Scenario, ","), History: r.result.History, Verdicts: r.result.Verdicts,
+	}
+	for _, e := range r.result.Events {
+		page.Events = append(page.Events, report.Event{At: e.At.Sub(r.recorder.Began()), What: e.What, Node: e.Node})
+	}
+	if page.Scenario == "" {
+		page.Scenario = "everything"
+	}
+	timeline := os.WriteFile(filepath.Join(r.Dir, "timeline.txt"), []byte(r.result.Timeline()), 0o600)
+	return errors.Join(report.Write(r.Dir, page), timeline)
 }
 
 func (r *run) fail(format string, args ...any) {
