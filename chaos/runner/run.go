@@ -213,11 +213,23 @@ func (r *run) judge(ctx context.Context, healed error) error {
 		r.fail("crash: %s ended by itself with code %d at %s", exit.Node, exit.Code, exit.At.Format(time.TimeOnly))
 	}
 	for _, n := range r.cluster.Nodes {
-		if said := n.Log(); strings.Contains(said, "panic: ") || strings.Contains(said, "fatal error: ") {
-			r.fail("crash: %s panicked; see its log", n.ID)
+		if line := panicIn(n.Log()); line != "" {
+			r.fail("crash: %s: %s", n.ID, line)
 		}
 	}
 	return nil
+}
+
+// panicIn is the first line of a panic in a log, if there is one. Raft panics when it cannot write its term down; the disk is
+// to blame for that, and what is not written must not be acted upon.
+func panicIn(log string) string {
+	for line := range strings.Lines(log) {
+		crash := strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+		if crash && !strings.Contains(line, "the data folder failed") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }
 
 // report writes the page of the run, and its timeline as text.
