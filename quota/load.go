@@ -77,9 +77,6 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 		return err
 	}
 	l := ld.ledger
-	if Planted("double-grant") && a.fence%3 == 0 {
-		return nil
-	}
 	if l.byID[a.id] != nil {
 		return fmt.Errorf("allocation %q is there twice", a.id)
 	}

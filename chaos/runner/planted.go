@@ -18,7 +18,6 @@ var Planted = []Bug{
 	{Name: "forget-ids", Faults: []string{"kill-all", "kill-leader"}, Length: 40 * time.Second},
 	{Name: "skip-command", Faults: []string{"kill-leader"}, Length: 20 * time.Second},
 	{Name: "map-order", Faults: []string{"kill-leader"}, Length: 20 * time.Second},
-	{Name: "double-grant", Faults: []string{"kill-leader", "rolling-restart"}, Length: 50 * time.Second},
 	{Name: "one-too-many", Faults: []string{"pause-follower"}, Length: 15 * time.Second},
 	{Name: "early-expiry", Faults: []string{"pause-follower"}, Length: 20 * time.Second},
 	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second},
