@@ -21,12 +21,22 @@ FUZZTIME ?= 30s
 BENCHCOUNT ?= 10
 SIMCOUNT ?= 20
 SIMSEEDS ?= 200
-CHAOS_SECONDS ?= 300
+# Of make chaos: faults and workloads (all if empty), seed (drawn if 0), how long in all, numbers of nodes, folder for
+# reports, an older server to begin with; LENGTH plays one run with faults for so long, as the repeating command says.
+SCENARIO ?=
+WORKLOADS ?=
+SEED ?= 0
+TIME ?= 4m30s
+LENGTH ?= 0s
+NODES ?= 3
+OUT ?=
+OLD ?=
+PLANTED ?=
 # What the protocol must stay compatible with: the main branch, if this clone knows one.
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
-.PHONY: all help build test short lint fmt generate check-generated golden fixture conformance original fuzz bench sim e2e demo chaos tools clean
+.PHONY: all help build test short lint fmt generate check-generated golden fixture conformance original fuzz bench sim e2e demo chaos chaos-selftest chaos-list tools clean
 
 all: generate lint test build ## generate, lint, test and build
 
@@ -93,8 +103,17 @@ e2e: ## everything that drives the real binary, verbosely
 demo: build ## three real servers play the CERN script and lose their leader
 	$(BIN)/quorate demo
 
-chaos: build ## kill and pause leaders of real servers for CHAOS_SECONDS (300), and judge what callers saw
-	CHAOS_SECONDS=$(CHAOS_SECONDS) QUORATE_BINARY=$(BIN)/quorate go test -count=1 -timeout 60m -v ./chaos/...
+chaos: ## break real clusters (SCENARIO, SEED, TIME, NODES, OUT: see chaos/README.md), and judge what callers saw
+	go build -o $(BIN)/chaos-run ./chaos/run
+	$(BIN)/chaos-run -scenario "$(SCENARIO)" -workloads "$(WORKLOADS)" -seed $(SEED) -time $(TIME) -length $(LENGTH) \
+	  -nodes $(NODES) -out "$(OUT)" -old "$(OLD)" -planted "$(PLANTED)"
+
+chaos-selftest: ## show that chaos finds every planted bug
+	go build -o $(BIN)/chaos-run ./chaos/run
+	$(BIN)/chaos-run -selftest -scenario "$(SCENARIO)" -seed $(SEED) -out "$(OUT)"
+
+chaos-list: ## list the faults that SCENARIO may name
+	go run ./chaos/run -list
 
 tools: $(TOOLS) ## install the pinned tools into .bin
 

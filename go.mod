@@ -34,6 +34,7 @@ require (
 	buf.build/go/protovalidate v1.4.0
 	connectrpc.com/otelconnect v0.10.0
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/knadh/koanf/providers/confmap v1.0.0
 	github.com/prometheus/common v0.72.0
 	github.com/spf13/pflag v1.0.10

@@ -1,0 +1,234 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/chaos/nodes"
+)
+
+// pair is a way from one node to another.
+type pair struct{ from, to int }
+
+// lay is what one fault does to the network. Faults lie on top of each other.
+type lay struct{ links map[pair]nodes.Link }
+
+// put lays links over what is there.
+func (t *Target) put(l *lay) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.links[l] = true
+	t.renew()
+}
+
+func (t *Target) lift(l *lay) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.links, l)
+	t.renew()
+}
+
+func (t *Target) clearLinks() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.links)
+	t.renew()
+}
+
+// renew sets all links to the worst of what lies over them. The lock is held.
+func (t *Target) renew() {
+	for from := range t.Nodes {
+		for to := range t.Nodes {
+			var worst nodes.Link
+			for l := range t.links {
+				worst = worse(worst, l.links[pair{from, to}])
+			}
+			t.SetLink(from, to, worst)
+		}
+	}
+}
+
+func worse(a, b nodes.Link) nodes.Link {
+	return nodes.Link{
+		Cut: a.Cut || b.Cut, Loss: max(a.Loss, b.Loss), Delay: max(a.Delay, b.Delay), Jitter: max(a.Jitter, b.Jitter),
+		Reorder: max(a.Reorder, b.Reorder),
+	}
+}
+
+const ms = time.Millisecond
+
+func networkKinds() []Kind {
+	kind := func(name, says string, shape shape) Kind {
+		return Kind{Name: name, Says: says, needs: needsNetwork, from: 3 * time.Second, to: 12 * time.Second, make: static(shape)}
+	}
+	return []Kind{
+		kind("isolate-leader", "the leader reaches nobody and nobody reaches it", isolateLeader),
+		kind("split", "a minority and a majority do not reach each other", split),
+		kind("one-way", "one node is heard by nobody, or hears nobody", oneWay),
+		kind("bridge", "two halves reach each other only through one node that both reach", bridge),
+		kind("delay", "packets take 20 to 200 ms longer", everyLink("packets are late", func(r *rand.Rand) nodes.Link {
+			return nodes.Link{Delay: time.Duration(20+r.IntN(180)) * ms, Jitter: time.Duration(1+r.IntN(100)) * ms}
+		})),
+		kind("loss", "5 to 30 of a hundred packets are lost", everyLink("packets are lost", func(r *rand.Rand) nodes.Link {
+			return nodes.Link{Loss: 0.05 + 0.25*r.Float64()}
+		})),
+		kind("reorder", "packets overtake each other", everyLink("packets overtake each other", func(r *rand.Rand) nodes.Link {
+			return nodes.Link{Reorder: 0.1 + 0.4*r.Float64(), Delay: time.Duration(r.IntN(20)) * ms}
+		})),
+		{
+			Name: "flap", Says: "the leader is cut off and reached again, many times", needs: needsNetwork,
+			from: 6 * time.Second, to: 15 * time.Second, make: flap,
+		},
+	}
+}
+
+// shape draws links; who leads is told when the fault begins, -1 if nobody does.
+type shape func(r *rand.Rand, size, leads int) (links map[pair]nodes.Link, what string)
+
+// static is a fault that lays links over the network and lifts them again.
+func static(s shape) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
+		seed, l := r.Uint64(), &lay{}
+		return func(ctx context.Context, t *Target) error {
+				links, what := s(rand.New(rand.NewPCG(seed, 0)), len(t.Nodes), t.Leader(ctx))
+				l.links = links
+				t.put(l)
+				t.Note(-1, "%s", what)
+				return nil
+			}, func(_ context.Context, t *Target) error {
+				t.lift(l)
+				t.Note(-1, "the network is whole again")
+				return nil
+			}
+	}
+}
+
+func isolateLeader(r *rand.Rand, size, leads int) (map[pair]nodes.Link, string) {
+	if leads < 0 {
+		leads = r.IntN(size)
+	}
+	side := make([]bool, size)
+	side[leads] = true
+	return between(side), fmt.Sprintf("n%d, the leader, is cut off", leads+1)
+}
+
+func split(r *rand.Rand, size, _ int) (map[pair]nodes.Link, string) {
+	side := make([]bool, size)
+	apart := r.Perm(size)[:1+r.IntN(size/2)]
+	for _, node := range apart {
+		side[node] = true
+	}
+	return between(side), fmt.Sprintf("%s cut off from the others", names(apart))
+}
+
+// between cuts all ways between two sides.
+func between(side []bool) map[pair]nodes.Link {
+	links := map[pair]nodes.Link{}
+	for from := range side {
+		for to := range side {
+			if side[from] != side[to] {
+				links[pair{from, to}] = nodes.Link{Cut: true}
+			}
+		}
+	}
+	return links
+}
+
+func oneWay(r *rand.Rand, size, leads int) (map[pair]nodes.Link, string) {
+	node, deaf := r.IntN(size), r.IntN(2) == 0
+	if leads >= 0 && r.IntN(2) == 0 {
+		node = leads
+	}
+	links := map[pair]nodes.Link{}
+	for other := range size {
+		if deaf {
+			links[pair{other, node}] = nodes.Link{Cut: true}
+		} else {
+			links[pair{node, other}] = nodes.Link{Cut: true}
+		}
+	}
+	if deaf {
+		return links, fmt.Sprintf("n%d hears nobody", node+1)
+	}
+	return links, fmt.Sprintf("n%d is heard by nobody", node+1)
+}
+
+func bridge(r *rand.Rand, size, _ int) (map[pair]nodes.Link, string) {
+	order := r.Perm(size)
+	middle, left := order[0], map[int]bool{}
+	for _, node := range order[1 : 1+(size-1)/2] {
+		left[node] = true
+	}
+	links := map[pair]nodes.Link{}
+	for from := range size {
+		for to := range size {
+			if from != middle && to != middle && left[from] != left[to] {
+				links[pair{from, to}] = nodes.Link{Cut: true}
+			}
+		}
+	}
+	return links, fmt.Sprintf("only n%d reaches everybody", middle+1)
+}
+
+// everyLink draws one bad link for all ways, or for those of one node.
+func everyLink(what string, bad func(*rand.Rand) nodes.Link) shape {
+	return func(r *rand.Rand, size, _ int) (map[pair]nodes.Link, string) {
+		link, all, node := bad(r), r.IntN(2) == 0, r.IntN(size)
+		links := map[pair]nodes.Link{}
+		for from := range size {
+			for to := range size {
+				if all || from == node || to == node {
+					links[pair{from, to}] = link
+				}
+			}
+		}
+		if all {
+			return links, what + " everywhere"
+		}
+		return links, fmt.Sprintf("%s around n%d", what, node+1)
+	}
+}
+
+// flap cuts whoever leads off, and again, until it ends.
+func flap(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
+	seed, l, done := r.Uint64(), &lay{}, make(chan struct{})
+	var cancel context.CancelFunc
+	return func(ctx context.Context, t *Target) error {
+			ctx, cancel = context.WithCancel(ctx)
+			t.Note(-1, "leaders are cut off and reached again")
+			go func() {
+				defer close(done)
+				t.flap(ctx, rand.New(rand.NewPCG(seed, 0)), l)
+			}()
+			return nil
+		}, func(_ context.Context, t *Target) error {
+			cancel()
+			<-done
+			t.lift(l)
+			t.Note(-1, "the network is whole again")
+			return nil
+		}
+}
+
+func (t *Target) flap(ctx context.Context, r *rand.Rand, l *lay) {
+	for ctx.Err() == nil {
+		links, _ := isolateLeader(r, len(t.Nodes), t.Leader(ctx))
+		t.lift(l)
+		l.links = links
+		t.put(l)
+		Sleep(ctx, time.Duration(300+r.IntN(3000))*ms)
+		t.lift(l)
+		Sleep(ctx, time.Duration(200+r.IntN(1500))*ms)
+	}
+}
+
+func names(list []int) string {
+	words := make([]string, len(list))
+	for i, node := range list {
+		words[i] = fmt.Sprintf("n%d", node+1)
+	}
+	return strings.Join(words, " and ")
+}

@@ -1,0 +1,67 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/quorate/quorate/chaos/nodes"
+)
+
+// reach is whom a node reaches directly, itself too.
+func reach(links map[pair]nodes.Link, size, from int) int {
+	count := 0
+	for to := range size {
+		if !links[pair{from, to}].Cut {
+			count++
+		}
+	}
+	return count
+}
+
+func TestSplitLeavesAMajority(t *testing.T) {
+	for seed := range uint64(50) {
+		for _, size := range []int{3, 5} {
+			links, what := split(rand.New(rand.NewPCG(seed, 0)), size, 0)
+			most := 0
+			for from := range size {
+				most = max(most, reach(links, size, from))
+			}
+			if most <= size/2 || most == size {
+				t.Fatalf("of %d nodes %d reach each other: %s", size, most, what)
+			}
+		}
+	}
+}
+
+func TestBridgeReachesEverybody(t *testing.T) {
+	for _, size := range []int{3, 5} {
+		links, what := bridge(rand.New(rand.NewPCG(1, 0)), size, 0)
+		whole := 0
+		for from := range size {
+			if reach(links, size, from) == size {
+				whole++
+			}
+		}
+		if whole != 1 {
+			t.Errorf("%d of %d nodes reach everybody: %s", whole, size, what)
+		}
+	}
+}
+
+func TestIsolateLeaderCutsBothWays(t *testing.T) {
+	links, _ := isolateLeader(rand.New(rand.NewPCG(1, 0)), 3, 1)
+	if reach(links, 3, 1) != 1 || links[pair{0, 1}].Cut != true || links[pair{0, 2}].Cut {
+		t.Errorf("%v", links)
+	}
+}
+
+func TestOneWayCutsOneWay(t *testing.T) {
+	for seed := range uint64(20) {
+		links, what := oneWay(rand.New(rand.NewPCG(seed, 0)), 3, -1)
+		for p, link := range links {
+			if p.from != p.to && link.Cut && links[pair{p.to, p.from}].Cut {
+				t.Fatalf("seed %d: both ways between %v: %s", seed, p, what)
+			}
+		}
+	}
+}

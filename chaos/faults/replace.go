@@ -1,0 +1,168 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func replaceKinds() []Kind {
+	kind := func(name, says string, d damage) Kind {
+		return Kind{Name: name, Says: says, Alone: true, from: 0, to: 3 * time.Second, make: replace(d)}
+	}
+	return []Kind{
+		kind("lost-disk", "a node comes back with an empty folder", func(*rand.Rand, string) (string, error) { return "", nil }),
+		kind("damaged-log", "bytes of a stopped node's log are changed, or its end is gone", damageLog),
+		kind("damaged-snapshot", "bytes of a stopped node's newest snapshot are changed, or its end is gone", damageSnapshot),
+	}
+}
+
+// damage spoils the data of a stopped node and says what it did; nothing means that the folder is to be emptied.
+type damage func(r *rand.Rand, dir string) (what string, err error)
+
+// replace kills one node of a healthy cluster, waits until the others have all that it had, and spoils its data. A node that
+// refuses spoiled data gets an empty folder, as its message says.
+//
+// A voter that has lost its log has also forgotten what it has acknowledged and whom it has voted for. That is safe only if
+// no other node is behind at that moment, and none is disturbed until it is back: so this kind is alone.
+func replace(spoil damage) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
+		p, seed, node := anyRole(r), r.Uint64(), -1
+		return func(ctx context.Context, t *Target) error {
+				if err := t.AwaitHealthy(ctx, Patience); err != nil {
+					return err
+				}
+				if node = t.take(ctx, p); node < 0 {
+					return nil
+				}
+				n := t.Nodes[node]
+				t.Note(node, "killed")
+				if err := errors.Join(n.Kill(), t.awaitCovered(ctx, node)); err != nil {
+					return err
+				}
+				what, err := spoil(rand.New(rand.NewPCG(seed, 0)), n.Disk.Backing)
+				if what == "" && err == nil {
+					what, err = "the folder is emptied", n.Wipe()
+				}
+				t.Note(node, "%s", what)
+				return err
+			}, func(ctx context.Context, t *Target) error {
+				if node < 0 {
+					return nil
+				}
+				defer t.give(node)
+				return t.comeBack(ctx, node)
+			}
+	}
+}
+
+// awaitCovered waits until all other nodes have everything that was acknowledged before and shortly after a node was killed.
+func (t *Target) awaitCovered(ctx context.Context, without int) error {
+	return eventually(ctx, Patience, func() error {
+		lead := t.Leader(ctx)
+		if lead < 0 {
+			return errors.New("the others have no leader")
+		}
+		all := t.statuses(ctx)
+		if all[lead] == nil {
+			return errors.New("the leader does not answer")
+		}
+		for i, s := range all {
+			if i != without && (s == nil || s.GetAppliedIndex() < all[lead].GetAppliedIndex() || s.GetTerm() != all[lead].GetTerm()) {
+				return fmt.Errorf("%s is behind", t.Nodes[i].ID)
+			}
+		}
+		return nil
+	})
+}
+
+// comeBack starts a node and waits until it is healthy; if it ends instead, it gets an empty folder and is started again.
+func (t *Target) comeBack(ctx context.Context, node int) error {
+	n := t.Nodes[node]
+	exits := len(n.Exits())
+	if err := t.start(node); err != nil {
+		return err
+	}
+	t.Note(node, "started")
+	err := eventually(ctx, Patience, func() error {
+		if n.Running() {
+			return t.Healthy(ctx)
+		}
+		return nil
+	})
+	t.excuse(node, exits)
+	if n.Running() || err != nil {
+		return err
+	}
+	t.Note(node, "refused its data: %s", lastLine(n.Log()))
+	if err := errors.Join(n.Wipe(), n.Start()); err != nil {
+		return err
+	}
+	t.Note(node, "started with an empty folder")
+	return t.AwaitHealthy(ctx, Patience)
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndex(text, "\n")+1:]
+}
+
+func damageLog(r *rand.Rand, dir string) (string, error) {
+	return spoilFile(r, filepath.Join(dir, "raft.db"))
+}
+
+func damageSnapshot(r *rand.Rand, dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", "state.bin"))
+	if err != nil {
+		return "", err
+	}
+	files = slices.DeleteFunc(files, func(path string) bool { return strings.Contains(path, ".tmp/") })
+	if len(files) == 0 {
+		return "it has no snapshot yet, so nothing is changed", nil
+	}
+	return spoilFile(r, slices.MaxFunc(files, olderFile))
+}
+
+func olderFile(a, b string) int {
+	one, err1 := os.Stat(a)
+	two, err2 := os.Stat(b)
+	if err1 != nil || err2 != nil {
+		return strings.Compare(a, b)
+	}
+	return one.ModTime().Compare(two.ModTime())
+}
+
+// spoilFile changes bytes, or cuts the end off.
+func spoilFile(r *rand.Rand, path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil || len(data) == 0 {
+		return "", fmt.Errorf("spoil %s: %w", path, errors.Join(err, errors.New("it is empty")))
+	}
+	var what string
+	name := filepath.Base(path)
+	switch r.IntN(3) {
+	case 0:
+		data = data[:len(data)/4+r.IntN(len(data)/2+1)]
+		what = fmt.Sprintf("%s ends early", name)
+	case 1:
+		from := r.IntN(len(data))
+		to := min(len(data), from+512+r.IntN(1<<14))
+		clear(data[from:to])
+		what = fmt.Sprintf("%d bytes of %s are zero", to-from, name)
+	default:
+		for range 16 {
+			data[r.IntN(len(data))] ^= byte(1 + r.IntN(255))
+		}
+		what = fmt.Sprintf("16 bytes of %s are changed", name)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return "", fmt.Errorf("spoil %s: %w", path, err)
+	}
+	return what, nil
+}

@@ -1,0 +1,129 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Step is a pause and then one fault, or two at a time.
+type Step struct {
+	Pause  time.Duration
+	Faults []Fault
+}
+
+// Schedule draws steps from a seed: the same seed and kinds give the same steps.
+type Schedule struct {
+	random *rand.Rand
+	kinds  []Kind
+	bag    []Kind // what was not drawn yet of this round
+	// pause is the longest between two steps.
+	pause time.Duration
+	// mixed is the share of steps with two faults.
+	mixed float64
+}
+
+// NewSchedule needs at least one kind.
+func NewSchedule(seed uint64, kinds []Kind) (*Schedule, error) {
+	if len(kinds) == 0 {
+		return nil, errors.New("no fault of those that were asked for is possible here")
+	}
+	return &Schedule{random: rand.New(rand.NewPCG(seed, 2)), kinds: kinds, pause: 3 * time.Second, mixed: 0.35}, nil
+}
+
+// Next is the next step. Each kind comes once before any comes again, so that a short run sees many.
+func (s *Schedule) Next() Step {
+	step := Step{Pause: s.pause/3 + time.Duration(s.random.Int64N(int64(s.pause)))}
+	first := s.draw()
+	step.Faults = append(step.Faults, first.Draw(s.random))
+	if second := s.kinds[s.random.IntN(len(s.kinds))]; s.random.Float64() < s.mixed && !first.Alone && !second.Alone {
+		step.Faults = append(step.Faults, second.Draw(s.random))
+	}
+	return step
+}
+
+func (s *Schedule) draw() Kind {
+	if len(s.bag) == 0 {
+		s.bag = slices.Clone(s.kinds)
+		s.random.Shuffle(len(s.bag), func(i, j int) { s.bag[i], s.bag[j] = s.bag[j], s.bag[i] })
+	}
+	next := s.bag[0]
+	s.bag = s.bag[1:]
+	return next
+}
+
+// String names the faults of a step.
+func (s Step) String() string {
+	var list []string
+	for _, f := range s.Faults {
+		list = append(list, fmt.Sprintf("%s for %v", f.Name, f.Hold.Round(time.Millisecond)))
+	}
+	return strings.Join(list, " with ")
+}
+
+// Drive carries out steps until ctx ends; what has begun by then is ended in order. It answers how many faults there were.
+// An error means that the harness could not do its work, not that a promise was broken.
+func Drive(ctx context.Context, t *Target, s *Schedule) (int, error) {
+	count := 0
+	for {
+		step := s.Next()
+		if !Sleep(ctx, step.Pause) {
+			return count, nil
+		}
+		if err := carryOut(ctx, t, step); err != nil {
+			return count, fmt.Errorf("%s: %w", step, err)
+		}
+		count += len(step.Faults)
+	}
+}
+
+// carryOut lets the faults of a step overlap.
+func carryOut(ctx context.Context, t *Target, step Step) error {
+	failed := make([]error, len(step.Faults))
+	var group sync.WaitGroup
+	for i, f := range step.Faults {
+		group.Go(func() { failed[i] = one(ctx, t, f, time.Duration(i)*step.Pause/4) })
+	}
+	group.Wait()
+	return errors.Join(failed...)
+}
+
+func one(ctx context.Context, t *Target, f Fault, after time.Duration) error {
+	if !Sleep(ctx, after) {
+		return nil
+	}
+	whole := context.WithoutCancel(ctx)
+	if err := f.Begin(whole, t); err != nil {
+		return err
+	}
+	Sleep(ctx, f.Hold)
+	return f.End(whole, t)
+}
+
+// Heal ends whatever may still be wrong, and waits until the cluster is healthy.
+func Heal(ctx context.Context, t *Target, patience time.Duration) error {
+	t.clearLinks()
+	var failed []error
+	for _, n := range t.Nodes {
+		n.Disk.Mend()
+		failed = append(failed, n.Disk.Empty(), n.Resume())
+		if !n.Running() {
+			t.Note(t.Index(n.ID), "started, for it had ended by itself")
+			failed = append(failed, n.Start())
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	t.Note(-1, "all is healed")
+	err := t.AwaitHealthy(ctx, patience)
+	if err == nil {
+		t.Note(-1, "healthy again")
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// addresses of one node, as the others see them.
+type addresses struct{ api, raft, gossip, boskos string }
+
+// address of a node in the networks that exist only here.
+func address(node int) netip.Addr { return netip.AddrFrom4([4]byte{10, 99, 0, byte(node + 1)}) }
+
+func at(node int, port uint16) string { return netip.AddrPortFrom(address(node), port).String() }
+
+// addresses gives every node its addresses: its own in a namespace, ports of loopback without.
+func (c *Cluster) addresses(size int) ([]addresses, error) {
+	list := make([]addresses, size)
+	if c.network != nil {
+		for i := range list {
+			list[i] = addresses{at(i, apiPort), at(i, raftPort), at(i, gossipPort), at(i, boskosPort)}
+		}
+		return list, nil
+	}
+	ports, err := freePorts(4 * size)
+	for i := range list {
+		if err == nil {
+			list[i] = addresses{ports[4*i], ports[4*i+1], ports[4*i+2], ports[4*i+3]}
+		}
+	}
+	return list, err
+}
+
+// expose makes the API of a node reachable for this process.
+func (c *Cluster) expose(node int, a addresses) error {
+	api, boskos := a.api, a.boskos
+	if c.network != nil {
+		var err error
+		if api, err = c.network.open(node, a.api); err != nil {
+			return err
+		}
+		if boskos, err = c.network.open(node, a.boskos); err != nil {
+			return err
+		}
+	}
+	c.urls, c.boskos = append(c.urls, "http://"+api), append(c.boskos, "http://"+boskos)
+	return nil
+}
+
+// freePorts finds ports on loopback that nobody listens on, for TCP and UDP both.
+func freePorts(n int) ([]string, error) {
+	ctx, listen := context.Background(), net.ListenConfig{}
+	var found []string
+	var open []interface{ Close() error }
+	defer func() {
+		for _, o := range open {
+			_ = o.Close()
+		}
+	}()
+	for len(found) < n {
+		tcp, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		open = append(open, tcp)
+		udp, err := listen.ListenPacket(ctx, "udp", tcp.Addr().String())
+		if err != nil {
+			continue
+		}
+		open = append(open, udp)
+		found = append(found, tcp.Addr().String())
+	}
+	return found, nil
+}

@@ -1,0 +1,126 @@
+package nodes
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// clockVariable names the file that a binary with a clock that can be turned takes its deviation from.
+const clockVariable = "CHAOS_CLOCK"
+
+// clockBytes is the size of that file: seconds, as a signed number in the order of bytes of this machine.
+const clockBytes = 8
+
+// Clock is the wall clock of one node.
+type Clock struct{ path string }
+
+func newClock(path string) (*Clock, error) {
+	c := &Clock{path}
+	return c, c.Turn(0)
+}
+
+// Turn makes the wall clock deviate by so much, in whole seconds, until it is turned again. The monotonic clock goes on
+// as it does on a machine whose administrator sets the time.
+func (c *Clock) Turn(by time.Duration) error {
+	file, err := os.OpenFile(c.path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("turn a clock: %w", err)
+	}
+	var value [clockBytes]byte
+	binary.NativeEndian.PutUint64(value[:], uint64(int64(by/time.Second))) //nolint:gosec // two's complement is meant
+	if _, err := file.WriteAt(value[:], 0); err != nil {
+		_ = file.Close() // the first error says more
+		return fmt.Errorf("turn a clock: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("turn a clock: %w", err)
+	}
+	return nil
+}
+
+// clockSource goes into package time of the binary. The file is mapped, so that looking at it costs nothing.
+const clockSource = `package time
+
+import (
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+var chaosNoDeviation int64
+var chaosDeviation = chaosMap()
+
+func chaosMap() *int64 {
+	path, set := syscall.Getenv("` + clockVariable + `")
+	if !set {
+		return &chaosNoDeviation
+	}
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		panic("` + clockVariable + `: " + err.Error())
+	}
+	shared, err := syscall.Mmap(fd, 0, 8, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		panic("` + clockVariable + `: " + err.Error())
+	}
+	syscall.Close(fd)
+	return (*int64)(unsafe.Pointer(&shared[0]))
+}
+
+func chaosDeviates() int64 { return atomic.LoadInt64(chaosDeviation) }
+`
+
+// timeSource is where the standard library tells the time, and nowLine the line that gets the deviation added behind it.
+const (
+	timeSource = "src/time/time.go"
+	nowFunc    = "func Now() Time {\n"
+	nowLine    = "\tsec, nsec, mono := runtimeNow()\n"
+)
+
+// Overlay writes, into a folder, what `go build -overlay` needs to build binaries whose wall clock can be turned, and
+// answers the path of the overlay file.
+func Overlay(dir string) (string, error) {
+	out, err := exec.Command("go", "env", "GOROOT").Output() //nolint:noctx // it asks nobody else
+	if err != nil {
+		return "", fmt.Errorf("find the standard library: %w", err)
+	}
+	root := strings.TrimSpace(string(out))
+	source, err := os.ReadFile(filepath.Join(root, timeSource))
+	if err != nil {
+		return "", fmt.Errorf("read the standard library: %w", err)
+	}
+	patched := strings.Replace(string(source), nowFunc+nowLine, nowFunc+nowLine+"\tsec += chaosDeviates()\n", 1)
+	if patched == string(source) {
+		return "", fmt.Errorf("time.Now of this Go is not as expected: look at %s and at nowLine", timeSource)
+	}
+	return writeOverlay(dir, root, map[string]string{"time.go": patched, "chaos.go": clockSource})
+}
+
+func writeOverlay(dir, root string, files map[string]string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("write an overlay: %w", err)
+	}
+	replace := map[string]string{}
+	for name, text := range files {
+		path := filepath.Join(dir, "overlay_"+name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return "", fmt.Errorf("write an overlay: %w", err)
+		}
+		replace[filepath.Join(root, filepath.Dir(timeSource), name)] = path
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", fmt.Errorf("write an overlay: %w", err)
+	}
+	path := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return "", fmt.Errorf("write an overlay: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,121 @@
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Disk is where a node keeps its data, and what may be wrong with it. Its faults may be begun and ended at any time.
+type Disk struct {
+	// Dir is the folder as the node sees it, Backing as this process must: through what stands between them a fault
+	// would hit whoever looks.
+	Dir, Backing string
+
+	limited, faulty bool
+	unmounts        []func() error
+
+	slow  atomic.Int64 // nanoseconds that each fsync takes longer
+	fails atomic.Bool  // every fsync fails
+	full  atomic.Bool  // every write fails, where the size is not limited
+	tear  atomic.Bool  // the next write is torn, and everything fails after it
+	torn  atomic.Bool
+}
+
+// plainDisk is a folder, with nothing wrong.
+func plainDisk(below string) (*Disk, error) {
+	path := filepath.Join(below, "data")
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("make a disk: %w", err)
+	}
+	return &Disk{Dir: path, Backing: path}, nil
+}
+
+// Limited is true if the disk can be full.
+func (d *Disk) Limited() bool { return d.limited || d.faulty }
+
+// Faulty is true if the disk can be slow or fail.
+func (d *Disk) Faulty() bool { return d.faulty }
+
+// Slow makes each fsync take so much longer; 0 ends that.
+func (d *Disk) Slow(by time.Duration) { d.slow.Store(int64(by)) }
+
+// FailSyncs makes each fsync fail with EIO, or ends that.
+func (d *Disk) FailSyncs(fails bool) { d.fails.Store(fails) }
+
+// Tear lets the next write end in its middle with EIO, and fails each one after it until Mend.
+func (d *Disk) Tear() { d.tear.Store(true) }
+
+// Torn is true once a write was torn.
+func (d *Disk) Torn() bool { return d.torn.Load() }
+
+// Mend ends all faults but a full disk.
+func (d *Disk) Mend() {
+	d.slow.Store(0)
+	d.fails.Store(false)
+	d.tear.Store(false)
+	d.torn.Store(false)
+}
+
+// filler is the file that takes the room of a full disk.
+const filler = ".chaos-filler"
+
+// Fill takes all room that is left.
+func (d *Disk) Fill() error {
+	if !d.limited {
+		d.full.Store(true)
+		return nil
+	}
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(d.Backing), filler), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("fill a disk: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // nobody reads it
+	for block := make([]byte, 1<<20); len(block) > 0; {
+		switch _, err := file.Write(block); {
+		case errors.Is(err, syscall.ENOSPC):
+			block = block[:len(block)/16]
+		case err != nil:
+			return fmt.Errorf("fill a disk: %w", err)
+		}
+	}
+	return nil
+}
+
+// Empty gives the room back that Fill took.
+func (d *Disk) Empty() error {
+	d.full.Store(false)
+	if err := os.Remove(filepath.Join(filepath.Dir(d.Backing), filler)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("empty a disk: %w", err)
+	}
+	return nil
+}
+
+// wipe is a new, empty disk in the place of the old one. The node must not run.
+func (d *Disk) wipe() error {
+	entries, err := os.ReadDir(d.Backing)
+	if err != nil {
+		return fmt.Errorf("wipe a disk: %w", err)
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(d.Backing, e.Name())); err != nil {
+			return fmt.Errorf("wipe a disk: %w", err)
+		}
+	}
+	return nil
+}
+
+// release removes what was mounted, the last first. The node must not run.
+func (d *Disk) release() error {
+	var failed []error
+	for _, undo := range slices.Backward(d.unmounts) {
+		failed = append(failed, undo())
+	}
+	d.unmounts = nil
+	return errors.Join(failed...)
+}

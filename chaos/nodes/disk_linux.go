@@ -1,0 +1,122 @@
+package nodes
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// diskSize bounds the disks that can be full. Memory is only taken for what is on them.
+const diskSize = "256m"
+
+// mountMark begins the source of all our mounts; the number of the process that made them follows.
+const mountMark = "quorate-chaos-"
+
+func mountName() string { return mountMark + strconv.Itoa(os.Getpid()) }
+
+// newDisk makes a disk below a folder, with as many faults as the machine allows; without says which it does not.
+func newDisk(below string) (d *Disk, without []string, err error) {
+	d = &Disk{Backing: filepath.Join(below, "disk", "data"), Dir: filepath.Join(below, "data")}
+	if err := os.MkdirAll(filepath.Dir(d.Backing), 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make a disk: %w", err)
+	}
+	if err := d.limit(filepath.Dir(d.Backing)); err != nil {
+		without = append(without, fmt.Sprintf("really full disks (%v)", err))
+	}
+	if err := errors.Join(os.MkdirAll(d.Backing, 0o700), os.MkdirAll(d.Dir, 0o700)); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("make a disk: %w", err), d.release())
+	}
+	if err := d.stand(); err != nil {
+		d.Dir = d.Backing
+		without = append(without, fmt.Sprintf("slow, failing and torn disks (%v)", err))
+	}
+	return d, without, nil
+}
+
+// limit mounts a file system of a limited size.
+func (d *Disk) limit(at string) error {
+	if err := unix.Mount(mountName(), at, "tmpfs", 0, "mode=0700,size="+diskSize); err != nil {
+		return fmt.Errorf("mount a small disk: %w", err)
+	}
+	d.limited = true
+	d.unmounts = append(d.unmounts, func() error { return unmount(at) })
+	return nil
+}
+
+// stand mounts a file system between the node and the backing folder that passes everything on, but for the faults.
+func (d *Disk) stand() error {
+	var at unix.Stat_t
+	if err := unix.Stat(d.Backing, &at); err != nil {
+		return err
+	}
+	root := &fs.LoopbackRoot{Path: d.Backing, Dev: at.Dev}
+	top := &faultyNode{LoopbackNode: fs.LoopbackNode{RootData: root}, disk: d}
+	root.RootNode = top
+	second := time.Second
+	server, err := fs.Mount(d.Dir, top, &fs.Options{
+		AttrTimeout: &second, EntryTimeout: &second,
+		MountOptions: fuse.MountOptions{FsName: mountName(), Name: "chaos", DirectMountStrict: true},
+	})
+	if err != nil {
+		return fmt.Errorf("mount a faulty disk: %w", err)
+	}
+	d.faulty = true
+	d.unmounts = append(d.unmounts, func() error {
+		err := server.Unmount()
+		if err != nil {
+			err = unmount(d.Dir)
+		}
+		return err
+	})
+	return nil
+}
+
+// unmount takes the mount out of sight at once, whoever still uses it.
+func unmount(at string) error {
+	if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+		return fmt.Errorf("unmount %s: %w", at, err)
+	}
+	return nil
+}
+
+// sweep removes what processes that are gone have left mounted.
+func sweep() error {
+	file, err := os.Open("/proc/self/mounts")
+	if err != nil {
+		return fmt.Errorf("look for what was left mounted: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // reading only
+	var left []string
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 2 || !orphaned(fields[0]) {
+			continue
+		}
+		left = append(left, fields[1])
+	}
+	var failed []error
+	for _, at := range slices.Backward(left) {
+		failed = append(failed, unmount(at))
+	}
+	return errors.Join(failed...)
+}
+
+// orphaned is true if a mount is of a process that is gone.
+func orphaned(source string) bool {
+	number, ours := strings.CutPrefix(source, mountMark)
+	if _, err := strconv.Atoi(number); !ours || err != nil {
+		return false
+	}
+	_, err := os.Stat("/proc/" + number)
+	return errors.Is(err, os.ErrNotExist)
+}

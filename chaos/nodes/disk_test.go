@@ -1,0 +1,68 @@
+package nodes
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// write writes to a file and makes it last.
+func write(path string, size int) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, size))
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// TestDisk breaks a disk in each way and puts it right again.
+func TestDisk(t *testing.T) {
+	d, without, err := newDisk(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.release(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if !d.Faulty() {
+		t.Skip("left out here:", without)
+	}
+	path := filepath.Join(d.Dir, "file")
+	for _, c := range []struct {
+		name       string
+		begin, end func() error
+		want       error
+	}{
+		{"a full disk", d.Fill, d.Empty, syscall.ENOSPC},
+		{"a failing fsync", func() error { d.FailSyncs(true); return nil }, mend(d), syscall.EIO},
+		{"a torn write", func() error { d.Tear(); return nil }, mend(d), syscall.EIO},
+	} {
+		if err := write(path, 1<<16); err != nil {
+			t.Fatalf("before %s: %v", c.name, err)
+		}
+		if err := c.begin(); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(path, 1<<20); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if err := c.end(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := write(path, 1<<16); err != nil {
+		t.Errorf("in the end: %v", err)
+	}
+	if err := d.wipe(); err != nil {
+		t.Error(err)
+	}
+}
+
+func mend(d *Disk) func() error {
+	return func() error { d.Mend(); return nil }
+}

@@ -1,0 +1,84 @@
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// namespace is a network of its own: no interface of the machine is in it, only what is made in it. It has no name
+// anywhere, so it goes when this process and those started in it are gone.
+type namespace struct{ file *os.File }
+
+// threadsNamespace is the network of the present thread.
+const threadsNamespace = "/proc/thread-self/ns/net"
+
+func newNamespace() (*namespace, error) {
+	var made *os.File
+	err := elsewhere(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("make a network namespace: %w", err)
+		}
+		var err error
+		made, err = os.Open(threadsNamespace)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &namespace{made}, nil
+}
+
+// inside runs do on a thread in the namespace. Sockets that do makes stay there for good, and so do processes.
+func (n *namespace) inside(do func() error) error {
+	return elsewhere(func() error {
+		if err := n.enter(); err != nil {
+			return err
+		}
+		return do()
+	})
+}
+
+// enter moves the present thread.
+func (n *namespace) enter() error {
+	if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter a network namespace: %w", err)
+	}
+	return nil
+}
+
+func (n *namespace) close() error { return n.file.Close() }
+
+// elsewhere runs do, which may move its thread to another network, and moves the thread back. A thread that cannot be
+// moved back ends with its goroutine.
+func elsewhere(do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		home, err := thisNamespace()
+		if err != nil {
+			runtime.UnlockOSThread()
+			done <- err
+			return
+		}
+		err = do()
+		back := home.enter()
+		if back == nil {
+			runtime.UnlockOSThread()
+		}
+		done <- errors.Join(err, back, home.close())
+	}()
+	return <-done
+}
+
+// thisNamespace is that of the present thread.
+func thisNamespace() (*namespace, error) {
+	file, err := os.Open(threadsNamespace)
+	if err != nil {
+		return nil, fmt.Errorf("remember this network namespace: %w", err)
+	}
+	return &namespace{file}, nil
+}

@@ -1,0 +1,191 @@
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Node is one server of a cluster: what it needs to be started, and its process while it runs. All methods are safe for
+// concurrent use, but only one caller should start and stop it.
+type Node struct {
+	// ID is the node's name, n1 and so on.
+	ID    string
+	Disk  *Disk
+	Clock *Clock
+
+	// log is the file that all its processes write to.
+	log   string
+	args  []string
+	env   []string
+	place func() error
+
+	mu     sync.Mutex
+	binary string
+	run    *run
+	exits  []Exit
+}
+
+// Exit is the end of a process that nobody had asked for.
+type Exit struct {
+	Node string
+	At   time.Time
+	// Code is the exit code, -1 if a signal ended it.
+	Code int
+}
+
+// run is one process of a node.
+type run struct {
+	cmd *exec.Cmd
+	// asked is true once somebody wants it to end; the node's lock protects it.
+	asked bool
+	// ended is closed when the process has been reaped.
+	ended chan struct{}
+}
+
+// Start starts the node on what its disk holds. It is an error if it runs.
+func (n *Node) Start() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.run != nil {
+		return fmt.Errorf("start %s: it runs", n.ID)
+	}
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the log of %s: %w", n.ID, err)
+	}
+	defer log.Close() //nolint:errcheck // the process has its own handle
+	r := &run{ended: make(chan struct{})}
+	r.cmd = exec.Command(n.binary, n.args...) //nolint:noctx // it lives until it is killed, or this process dies
+	r.cmd.Env = append(os.Environ(), n.env...)
+	r.cmd.Stdout, r.cmd.Stderr = log, log
+	if err := start(r.cmd, n.place); err != nil {
+		return fmt.Errorf("start %s: %w", n.ID, err)
+	}
+	n.run = r
+	go n.reap(r)
+	return nil
+}
+
+// reap waits for the end of a process and remembers an end that nobody had asked for.
+func (n *Node) reap(r *run) {
+	_ = r.cmd.Wait() // ProcessState tells
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !r.asked {
+		n.exits = append(n.exits, Exit{n.ID, time.Now(), r.cmd.ProcessState.ExitCode()})
+	}
+	n.run = nil
+	close(r.ended)
+}
+
+// Running is true while the node has a process, be it a paused one.
+func (n *Node) Running() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.run != nil
+}
+
+// Exits are the ends that nobody had asked for, the oldest first.
+func (n *Node) Exits() []Exit {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]Exit(nil), n.exits...)
+}
+
+// SetBinary says which binary the next Start runs.
+func (n *Node) SetBinary(path string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.binary = path
+}
+
+// Kill ends the node with SIGKILL, paused or not, and waits until it is gone. One that does not run is left alone.
+func (n *Node) Kill() error {
+	r, err := n.signal(syscall.SIGKILL, true)
+	if r != nil {
+		<-r.ended
+	}
+	return err
+}
+
+// Pause stops the node where it is, as a machine does that has no time for it.
+func (n *Node) Pause() error {
+	_, err := n.signal(syscall.SIGSTOP, false)
+	return err
+}
+
+// Resume lets a paused node go on.
+func (n *Node) Resume() error {
+	_, err := n.signal(syscall.SIGCONT, false)
+	return err
+}
+
+// Terminate asks the node to stop and waits for that. One that takes longer than patience is killed, which is an error.
+func (n *Node) Terminate(patience time.Duration) error {
+	r, err := n.signal(syscall.SIGTERM, true)
+	if r == nil || err != nil {
+		return err
+	}
+	select {
+	case <-r.ended:
+		if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+			return fmt.Errorf("%s ended with code %d when it was asked to stop", n.ID, code)
+		}
+		return nil
+	case <-time.After(patience):
+		return errors.Join(fmt.Errorf("%s did not stop within %v of SIGTERM", n.ID, patience), n.Kill())
+	}
+}
+
+// Wait waits until the node has no process, and answers false after patience.
+func (n *Node) Wait(patience time.Duration) bool {
+	n.mu.Lock()
+	r := n.run
+	n.mu.Unlock()
+	if r == nil {
+		return true
+	}
+	select {
+	case <-r.ended:
+		return true
+	case <-time.After(patience):
+		return false
+	}
+}
+
+// signal sends a signal to all processes of the node; the run is nil if there is none.
+func (n *Node) signal(s syscall.Signal, asked bool) (*run, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.run == nil {
+		return nil, nil
+	}
+	n.run.asked = n.run.asked || asked
+	err := syscall.Kill(-n.run.cmd.Process.Pid, s)
+	if err != nil && !errors.Is(err, syscall.ESRCH) {
+		return n.run, fmt.Errorf("signal %s: %w", n.ID, err)
+	}
+	return n.run, nil
+}
+
+// Wipe gives a node that does not run a new, empty disk.
+func (n *Node) Wipe() error {
+	if n.Running() {
+		return fmt.Errorf("wipe the disk of %s: it runs", n.ID)
+	}
+	return n.Disk.wipe()
+}
+
+// Log is what the node has said so far.
+func (n *Node) Log() string {
+	said, err := os.ReadFile(n.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(said)
+}

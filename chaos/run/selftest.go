@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/chaos/runner"
+)
+
+// attempts is how many runs may be needed to find a planted bug.
+const attempts = 5
+
+// findPlanted plays runs with one planted bug after the other until each is found.
+func (o options) findPlanted(ctx context.Context) error {
+	var missed []string
+	for _, bug := range runner.Planted {
+		if o.scenario != "" && !strings.Contains(","+o.scenario+",", ","+bug.Name+",") {
+			continue
+		}
+		found, err := o.find(ctx, bug)
+		if err != nil {
+			return err
+		}
+		if !found {
+			missed = append(missed, bug.Name)
+		}
+	}
+	if len(missed) > 0 {
+		return fmt.Errorf("not found within %d runs: %s", attempts, strings.Join(missed, ", "))
+	}
+	return nil
+}
+
+// find plays runs until one of them fails in a promise.
+func (o options) find(ctx context.Context, bug runner.Bug) (bool, error) {
+	began := time.Now()
+	for i := range attempts {
+		seed := o.seed + uint64(i) //nolint:gosec // counted
+		config := runner.Config{
+			Binary: o.binary, Turnable: true, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults, Workloads: bug.Workloads,
+			Length: bug.Length, Clients: o.clients, Dir: filepath.Join(o.out, fmt.Sprintf("%s-%d", bug.Name, seed)),
+		}
+		result, err := runner.Run(ctx, config)
+		if err != nil {
+			return false, err
+		}
+		if len(result.Failures) > 0 {
+			fmt.Printf("%-20s found in run %d after %v: %s\n", bug.Name, i+1, runner.Elapsed(began), clip(result.Failures[0]))
+			return true, nil
+		}
+		fmt.Printf("%-20s not found in run %d of %d operations and %d faults\n", bug.Name, i+1, len(result.History.Ops), result.Faults)
+	}
+	return false, nil
+}
+
+func clip(text string) string {
+	const most = 160
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}

@@ -1,0 +1,261 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/chaos/check"
+	"github.com/quorate/quorate/chaos/faults"
+	"github.com/quorate/quorate/chaos/history"
+	"github.com/quorate/quorate/chaos/nodes"
+	"github.com/quorate/quorate/chaos/report"
+	"github.com/quorate/quorate/chaos/workload"
+)
+
+const (
+	// settle is how long the workload goes on after the cluster is healthy again.
+	settle = 3 * time.Second
+	// searching bounds the search for an order of each part of a history.
+	searching = 30 * time.Second
+)
+
+// Config says what to play.
+type Config struct {
+	// Binary is what the nodes run; Turnable is true if its clock can be turned. Old, if not empty, is the version that they
+	// run first: the fault "upgrade" brings them to Binary.
+	Binary, Old string
+	Turnable    bool
+	// Planted is the bug to switch on in a binary with planted bugs.
+	Planted string
+	// Dir is a folder for everything that is left behind.
+	Dir string
+	// Size is how many nodes there are.
+	Size int
+	Seed uint64
+	// Scenario names faults, Workloads workloads; nil is all of them.
+	Scenario, Workloads []string
+	// Length is how long faults begin. Healing and judging come on top.
+	Length time.Duration
+	// Clients is how many there are of each workload; 0 is the workload's default. Pause is theirs between two calls.
+	Clients int
+	Pause   time.Duration
+	// Patience bounds how long a healed cluster may take to be healthy.
+	Patience time.Duration
+	// Loopback and PlainDisks leave faults out that the machine would allow.
+	Loopback, PlainDisks bool
+}
+
+// Result is what came of a run.
+type Result struct {
+	Config Config
+	Began  time.Time
+	// Without says what was left out, Faults how many faults there were.
+	Without []string
+	Faults  int
+	Events  []faults.Event
+	History history.History
+	// Verdicts are those of the promises.
+	Verdicts check.Verdicts
+	// Failures say what is wrong, a sentence each; none if all is well.
+	Failures []string
+}
+
+// run is one run under way.
+type run struct {
+	Config
+	cluster  *nodes.Cluster
+	target   *faults.Target
+	recorder *history.Recorder
+	result   *Result
+}
+
+// Run plays a run. An error means that it could not be played; what the cluster did wrong is in the result. The cluster is
+// gone afterwards; what is needed to find out why something failed is kept below Dir.
+func Run(ctx context.Context, config Config) (result Result, err error) {
+	r := &run{Config: config, result: &result}
+	result.Config, result.Began = config, time.Now()
+	if r.Patience == 0 {
+		r.Patience = faults.Patience
+	}
+	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
+		return result, fmt.Errorf("make the folder of the run: %w", err)
+	}
+	if err := r.start(); err != nil {
+		return result, err
+	}
+	defer func() {
+		if err != nil || len(result.Failures) > 0 {
+			err = errors.Join(err, r.keep())
+		}
+		err = errors.Join(err, r.cluster.Close())
+	}()
+	if err := r.play(ctx); err != nil {
+		return result, fmt.Errorf("%w\n%s", err, tail(r.cluster.Logs()))
+	}
+	return result, nil
+}
+
+// tail is the end of a long text.
+func tail(text string) string {
+	const most = 8 << 10
+	return text[max(0, len(text)-most):]
+}
+
+func (r *run) start() error {
+	first := r.Binary
+	if r.Old != "" {
+		first = r.Old
+	}
+	config := nodes.Config{
+		Binary: first, Dir: filepath.Join(r.Dir, "nodes"), Size: r.Size, Seed: r.Seed, Loopback: r.Loopback, PlainDisks: r.PlainDisks,
+		// Few entries stay behind a snapshot, so that those who were away for some time need one.
+		Args: []string{"--log-level", "warn", "--snapshot-every", "1000", "--snapshot-check", "2s", "--snapshot-trail", "500"},
+	}
+	if r.Planted != "" {
+		config.Env = append(config.Env, PlantedVariable+"="+r.Planted)
+	}
+	cluster, err := nodes.Start(config)
+	if err != nil {
+		return err
+	}
+	r.cluster = cluster
+	if r.target, err = faults.NewTarget(cluster, r.Binary); err != nil {
+		return errors.Join(err, cluster.Close())
+	}
+	r.target.Old, r.target.Turnable = r.Old, r.Turnable
+	return nil
+}
+
+func (r *run) historyPath() string { return filepath.Join(r.Dir, "history.jsonl") }
+
+// PlantedVariable tells a server with planted bugs which one to have.
+const PlantedVariable = "CHAOS_PLANTED"
+
+func (r *run) play(ctx context.Context) error {
+	kinds, without, err := faults.Find(r.target, r.Scenario)
+	if err != nil {
+		return err
+	}
+	r.result.Without = append(append(r.result.Without, r.cluster.Without...), without...)
+	schedule, err := faults.NewSchedule(r.Seed, kinds)
+	if err != nil {
+		return err
+	}
+	if err := r.target.AwaitHealthy(ctx, r.Patience); err != nil {
+		return fmt.Errorf("the cluster did not start: %w", err)
+	}
+	file, err := os.Create(r.historyPath())
+	if err != nil {
+		return fmt.Errorf("write the history: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // Flush has told
+	r.recorder = history.NewRecorder(file)
+	healed, err := r.work(ctx, schedule)
+	if err := errors.Join(err, r.recorder.Flush()); err != nil {
+		return err
+	}
+	return r.judge(ctx, healed)
+}
+
+// work lets the workload and the faults happen, and heals. It answers what kept the cluster from being healthy again.
+func (r *run) work(ctx context.Context, schedule *faults.Schedule) (healed, err error) {
+	config := workload.Config{
+		Servers: r.cluster.URLs(), Boskos: r.cluster.Boskos(), Seed: r.Seed, Names: r.Workloads, Clients: r.Clients, Pause: r.Pause,
+		Recorder: r.recorder,
+	}
+	setUp, cancel := context.WithTimeout(ctx, r.Patience)
+	defer cancel()
+	if err := workload.SetUp(setUp, config); err != nil {
+		return nil, fmt.Errorf("set up the workloads: %w", err)
+	}
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	worked := make(chan error, 1)
+	go func() { worked <- workload.Run(working, config) }()
+	breaking, enough := context.WithTimeout(ctx, r.Length)
+	defer enough()
+	r.result.Faults, err = faults.Drive(breaking, r.target, schedule)
+	healed = faults.Heal(ctx, r.target, r.Patience)
+	faults.Sleep(ctx, settle)
+	stop()
+	return healed, errors.Join(err, <-worked)
+}
+
+func (r *run) judge(ctx context.Context, healed error) error {
+	bounded, cancel := context.WithTimeout(ctx, r.Patience)
+	defer cancel()
+	finals, err := check.Collect(bounded, r.cluster.URLs(), nil)
+	if err != nil {
+		return err
+	}
+	if err := check.WriteFinals(check.FinalsBeside(r.historyPath()), finals); err != nil {
+		return err
+	}
+	r.result.History, r.result.Events = r.recorder.History(), r.target.Events()
+	r.result.Verdicts = check.JudgeWith(r.result.History, finals, check.Options{Timeout: searching, Pictures: r.Dir})
+	if err := r.report(); err != nil {
+		return err
+	}
+	if healed != nil {
+		r.fail("live: not healthy again after the last fault: %v", healed)
+	}
+	for _, v := range r.result.Verdicts {
+		if v.Violations > 0 {
+			r.fail("%s: %s", v.Promise, strings.Join(v.Broken, "; "))
+		}
+	}
+	for _, exit := range r.target.Deserters() {
+		r.fail("crash: %s ended by itself with code %d at %s", exit.Node, exit.Code, exit.At.Format(time.TimeOnly))
+	}
+	for _, n := range r.cluster.Nodes {
+		if line := panicIn(n.Log()); line != "" {
+			r.fail("crash: %s: %s", n.ID, line)
+		}
+	}
+	return nil
+}
+
+// panicIn is the first line of a panic in a log, if there is one. Raft panics when it cannot write its term down; the disk is
+// to blame for that, and what is not written must not be acted upon.
+func panicIn(log string) string {
+	for line := range strings.Lines(log) {
+		crash := strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+		if crash && !strings.Contains(line, "the data folder failed") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// report writes the page of the run, and its timeline as text.
+func (r *run) report() error {
+	page := report.Run{
+		Seed: r.Seed, Scenario: strings.Join(r.Scenario, ","), History: r.result.History, Verdicts: r.result.Verdicts,
+	}
+	for _, e := range r.result.Events {
+		page.Events = append(page.Events, report.Event{At: e.At.Sub(r.recorder.Began()), What: e.What, Node: e.Node})
+	}
+	if page.Scenario == "" {
+		page.Scenario = "everything"
+	}
+	timeline := os.WriteFile(filepath.Join(r.Dir, "timeline.txt"), []byte(r.result.Timeline()), 0o600)
+	return errors.Join(report.Write(r.Dir, page), timeline)
+}
+
+func (r *run) fail(format string, args ...any) {
+	r.result.Failures = append(r.result.Failures, fmt.Sprintf(format, args...))
+}
+
+// keep copies what is on disks that vanish with the cluster. The nodes are stopped for it.
+func (r *run) keep() error {
+	var failed []error
+	for _, n := range r.cluster.Nodes {
+		failed = append(failed, n.Kill(), os.CopyFS(filepath.Join(r.Dir, "kept", n.ID), os.DirFS(n.Disk.Backing)))
+	}
+	return errors.Join(failed...)
+}
