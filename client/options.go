@@ -72,12 +72,20 @@ func newHTTPClient(secure *tls.Config) *http.Client {
 	protocols.SetHTTP1(true)
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext:         newDialer().DialContext,
+		DialTLSContext:      dialTLS(secure),
 		Protocols:           protocols,
 		TLSClientConfig:     secure,
 		MaxIdleConns:        1024,
 		MaxIdleConnsPerHost: 256,
 		IdleConnTimeout:     90 * time.Second,
-		TLSHandshakeTimeout: 5 * time.Second,
+		TLSHandshakeTimeout: handshakePatience,
 	}}
+}
+
+// handshakePatience is how long a server may take to agree on keys.
+const handshakePatience = 5 * time.Second
+
+func newDialer() *net.Dialer {
+	return &net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}
 }

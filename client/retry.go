@@ -58,7 +58,9 @@ func (r *retrier) call(
 	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
 ) (connect.AnyResponse, error) {
 	var failure error // what the attempts met, until one is answered
-	attempts, misheard, between := 0, 0, pauses()
+	attempts, between := 0, pauses()
+	strangers := map[string]bool{} // servers that do not get on with our certificates
+	var hopeless *tlsError         // what the last of them said
 	response, err := backoff.Retry(ctx, func() (connect.AnyResponse, error) {
 		attempts++
 		response, err := r.attempt(ctx, next, request)
@@ -71,11 +73,11 @@ func (r *retrier) call(
 			return response, nil
 		}
 		failure = worse(failure, err, ctx.Err() != nil)
-		if hopeless := (*tlsError)(nil); errors.As(err, &hopeless) {
-			misheard++
+		if errors.As(err, &hopeless) {
+			strangers[hopeless.server] = true
 		}
-		if misheard == attempts && attempts >= len(r.servers.urls) {
-			return nil, backoff.Permanent(err) // no server gets on with our certificates
+		if len(strangers) == len(r.servers.urls) {
+			return nil, backoff.Permanent(err) // another attempt meets the same
 		}
 		return nil, err
 	}, backoff.WithBackOff(between), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
@@ -87,11 +89,20 @@ func (r *retrier) call(
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, connect.NewError(connect.CodeCanceled, ctx.Err())
 	default:
-		if attempts == misheard {
-			return nil, failure
+		if len(strangers) == len(r.servers.urls) {
+			return nil, withAdvice(failure, hopeless)
 		}
 		return nil, fmt.Errorf("no answer after %d attempts: %w", attempts, failure)
 	}
+}
+
+// withAdvice adds what a server said of certificates to a failure of another kind, such as a connection that it closed
+// before it could be heard.
+func withAdvice(failure error, said *tlsError) error {
+	if heard := (*tlsError)(nil); errors.As(failure, &heard) {
+		return failure
+	}
+	return fmt.Errorf("%w; at another attempt %s", failure, said.Error())
 }
 
 // worse chooses the failure to report. One after which a write may have been carried out is never covered by one that

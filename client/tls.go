@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -10,12 +11,14 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"connectrpc.com/connect"
 )
 
 // tlsError is a server that this client and its certificates do not get on with. Another attempt meets the same.
 type tlsError struct {
+	server string
 	advice string
 	cause  error
 }
@@ -38,7 +41,7 @@ func misheard(server *url.URL, response *http.Response, err error) error {
 			if sent := (*url.Error)(nil); errors.As(err, &sent) {
 				err = sent.Err // the server is named elsewhere
 			}
-			return connect.NewError(connect.CodeUnavailable, &tlsError{advice, err})
+			return connect.NewError(connect.CodeUnavailable, &tlsError{server.Host, advice, err})
 		}
 		return err
 	}
@@ -52,7 +55,47 @@ func misheard(server *url.URL, response *http.Response, err error) error {
 		return nil //nolint:nilerr // whoever reads the answer meets the error again
 	}
 	_ = response.Body.Close() // all of it was read
-	return connect.NewError(connect.CodeUnavailable, &tlsError{"the server speaks TLS: use https://" + server.Host, nil})
+	return connect.NewError(connect.CodeUnavailable, &tlsError{server.Host, "the server speaks TLS: use https://" + server.Host, nil})
+}
+
+// hearingConn tells who writes why the server has closed the connection. With TLS 1.3 a server judges the certificate of a
+// client after the client may already write, so that its alert and the end of the connection are met by different goroutines.
+type hearingConn struct {
+	net.Conn
+
+	refusal atomic.Pointer[error]
+}
+
+// Read remembers the alert of a server that does not get on with this client.
+func (c *hearingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil && adviceOn(err) != "" {
+		c.refusal.Store(&err)
+	}
+	return n, err
+}
+
+// Write fails with the server's alert, if there was one.
+func (c *hearingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if refusal := c.refusal.Load(); err != nil && refusal != nil {
+		err = *refusal
+	}
+	return n, err
+}
+
+// dialTLS connects as crypto/tls does, and listens to what the server says of it.
+func dialTLS(secure *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &tls.Dialer{NetDialer: newDialer(), Config: secure}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, handshakePatience)
+		defer cancel()
+		c, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &hearingConn{Conn: c}, nil
+	}
 }
 
 // alerts are what servers say to clients whose certificates they do not like, in the words of crypto/tls, and what to do.
