@@ -58,9 +58,28 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 		t.Errorf("only %d writes were acknowledged", len(acknowledged))
 	}
 	t.Logf("%d writes were acknowledged", len(acknowledged))
+	held := allHeld(ctx, t, calls)
 	for _, id := range acknowledged {
-		if _, err := calls.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id}); err != nil {
-			t.Errorf("%s was acknowledged and is lost: %v", id, err)
+		if !held[id] {
+			t.Errorf("%s was acknowledged and is lost", id)
+		}
+	}
+}
+
+// allHeld are the ids of everything that is held, page by page.
+func allHeld(ctx context.Context, t *testing.T, calls *client.Client) map[string]bool {
+	t.Helper()
+	held := map[string]bool{}
+	for token := ""; ; {
+		page, err := calls.Allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{PageSize: 1000, PageToken: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range page.GetAllocations() {
+			held[a.GetId()] = true
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			return held
 		}
 	}
 }
