@@ -47,7 +47,7 @@ build: ## build .bin/quorate
 	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/quorate ./cmd/quorate
 
 test: ## all tests, with the race detector and full invariant checks
-	go test -race -tags invariants -timeout 15m ./...
+	go test -race -tags invariants -timeout 30m ./...
 	$(MAKE) conformance
 
 conformance: ## the unmodified clients of Boskos, against three real servers; a module of its own

@@ -29,6 +29,8 @@ type Standing struct {
 	Instance string
 	// Candidate is true for a node that is to become a voter by itself once it is stable.
 	Candidate bool
+	// Removed is true once the node has learnt that it is no member any more.
+	Removed bool
 	// Problem is empty if the node is ready, or a sentence: why not.
 	Problem string
 	// Warning is empty, or a sentence: what is wrong with its disk while it still serves.
@@ -42,6 +44,7 @@ func (n *Node) Standing() Standing {
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
 		LastContact: n.age(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
 		Wall: time.Now().UnixMilli(), Instance: n.newcomer.waiting(), Candidate: n.newcomer.candidate.Load(),
+		Removed: n.newcomer.removed.Load(),
 	}
 	if err := n.Ready(); err != nil {
 		s.Problem = err.Error()

@@ -60,7 +60,7 @@ func (s *Server) toLeader(w http.ResponseWriter, r *http.Request, next http.Hand
 			s.fail(w, r, waitFailure(err))
 			return
 		case leader.ID == s.id:
-			next.ServeHTTP(w, r)
+			s.serveHere(w, r, next)
 			return
 		}
 		if err = s.relay(w, r, leader); err == nil {
@@ -71,6 +71,17 @@ func (s *Server) toLeader(w http.ResponseWriter, r *http.Request, next http.Hand
 			return
 		}
 	}
+}
+
+// serveHere carries out a call that was perhaps sent away in vain before, with the body that it came with.
+func (s *Server) serveHere(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	body, err := r.GetBody()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	r.Body = body
+	next.ServeHTTP(w, r)
 }
 
 // waitFailure says why there was no leader to relay to: either this node is about to end, or nobody leads.

@@ -264,6 +264,26 @@ func TestDeposedLeaderIsAskedOnce(t *testing.T) {
 	}
 }
 
+// TestTheRelayingNodeComesToLead: the leader hands the leadership to the very node that relayed the call, which then carries
+// it out, whole.
+func TestTheRelayingNodeComesToLead(t *testing.T) {
+	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
+		t.Run(name, func(t *testing.T) {
+			follower, leader := two(t)
+			leader.node.proposing = func(context.Context) error {
+				leader.node.lead("n1")
+				return &cluster.Error{Reason: cluster.NotLeader, NotApplied: true, Text: "n2 was deposed"}
+			}
+			if _, err := follower.allocations(options...).Allocate(t.Context(), request("a", "cern", 1)); err != nil {
+				t.Error(err)
+			}
+			if leader.node.index != 2 {
+				t.Errorf("carried out %d times", leader.node.index-1)
+			}
+		})
+	}
+}
+
 func TestLostLeadershipIsTheCallersToRepeat(t *testing.T) {
 	follower, leader := two(t)
 	attempts := 0

@@ -25,6 +25,9 @@ func (s clusterService) ListMembers(ctx context.Context, r *quoratev1.ListMember
 	if err == nil {
 		return s.fromHealth(list), nil
 	}
+	if own := s.node.Standing(); own.Removed {
+		return nil, accident(&cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: own.Problem}) // others know more
+	}
 	leader, known := s.node.Leader()
 	if !known || leader.ID == s.id {
 		return s.unattended(noLeaderText), nil

@@ -166,7 +166,7 @@ func TestServerComesBackFromItsSnapshot(t *testing.T) {
 // acknowledged.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
+	f := alone(t, "--disk-reserve", "0")
 	serve(t, f).stop(t) // the files are there before the room is short
 	server := startCommand(t, smallDisk(t, &f))
 	awaitReady(t, server, f)

@@ -131,7 +131,7 @@ func newOperator(t *testing.T) *operator {
 		}
 	}
 	c := exec.Command("bash", "--noprofile", "--norc")
-	c.Dir, c.Env = dir, newShell(t, "", "").env
+	c.Dir, c.Env = dir, append(newShell(t, "", "").env, "QUORATE_STABILIZATION_TIME=1s") // nothing here is ever ill
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.WaitDelay = 10 * time.Second
 	in, err := c.StdinPipe()
