@@ -120,7 +120,14 @@ func (t *Target) Leader(ctx context.Context) int {
 	return leader
 }
 
-// Healthy is nil if all nodes run, follow one leader, find nothing wrong, and have applied what the leader had.
+// votes tells whether a node that was asked about itself alone is a voter. One that came back with an empty folder is none for
+// a while, and until then the cluster can miss nobody.
+func votes(s *quoratev1.GetStatusResponse) bool {
+	own := s.GetMembers()
+	return len(own) == 1 && own[0].GetVoter()
+}
+
+// Healthy is nil if all nodes run, vote, follow one leader, find nothing wrong, and have applied what the leader had.
 func (t *Target) Healthy(ctx context.Context) error {
 	all := t.statuses(ctx)
 	leader := ""
@@ -133,6 +140,8 @@ func (t *Target) Healthy(ctx context.Context) error {
 			return fmt.Errorf("%s: %s", t.Nodes[i].ID, s.GetProblem())
 		case s.GetLeaderId() == "":
 			return fmt.Errorf("%s knows no leader", t.Nodes[i].ID)
+		case !votes(s):
+			return fmt.Errorf("%s has no vote yet", t.Nodes[i].ID)
 		case leader != "" && s.GetLeaderId() != leader:
 			return fmt.Errorf("%s follows %s, others follow %s", t.Nodes[i].ID, s.GetLeaderId(), leader)
 		}

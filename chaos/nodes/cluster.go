@@ -35,7 +35,7 @@ const (
 
 // settings are in the environment, because older servers do not know them as flags: the network of the nodes keeps
 // strangers out, and their disks are small.
-var settings = []string{"QUORATE_INSECURE=true", "QUORATE_DISK_RESERVE=16"} //nolint:gochecknoglobals // constant
+var settings = []string{"QUORATE_INSECURE=true", "QUORATE_DISK_RESERVE=16", "QUORATE_STABILIZATION_TIME=1s"} //nolint:gochecknoglobals // constant
 
 // Cluster is a set of servers of one cluster.
 type Cluster struct {
