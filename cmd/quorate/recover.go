@@ -84,7 +84,7 @@ func (o *recoverOptions) run() error {
 func readPeers(path string) ([]host.Peer, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, usagef("peers: %v; name a file with the new configuration, see quorate recover --help", err)
 	}
 	var file peersFile
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {

@@ -140,6 +140,9 @@ func TestTheLossOfTheMajority(t *testing.T) {
 		}
 	}
 	stay := list[2]
+	if end := run(t, "recover", "--data-dir", stay.dir, "--peers", filepath.Join(t.TempDir(), "nowhere")); end.code != 2 || !strings.Contains(end.stderr, "peers: open ") {
+		t.Errorf("recover with no such file: %+v", end)
+	}
 	write(fmt.Sprintf("peers:\n  - {id: n3, address: %q}\n", stay.raft))
 	recover := []string{"recover", "--data-dir", stay.dir, "--peers", peers}
 	if end := run(t, recover...); end.code != 1 || !strings.Contains(end.stderr, "in use by another server") {
