@@ -54,7 +54,7 @@ func (s allocationService) fromAllocateOutcome(ctx context.Context, o quota.Outc
 	case o.Decision == nil:
 		return nil, toError(errors.New("the ledger made no decision; this is a bug of the server"))
 	case !o.Decision.Granted && !o.Decision.Waiting:
-		return nil, denial(*o.Decision)
+		return nil, denial(*o.Decision, index)
 	}
 	answer := &quoratev1.AllocateResponse{Repeated: o.Repeated, Index: index, LedgerTimeMs: int64(o.Now)}
 	claims := o.Decision.Placements

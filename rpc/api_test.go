@@ -44,6 +44,9 @@ func TestEveryProtocolGrantsDeniesAndExplains(t *testing.T) {
 			if !ok || len(decision.GetViolations()) != 2 || decision.GetViolations()[1].GetNode() != "physics" || !decision.GetNeverFits() {
 				t.Errorf("decision %v", decision)
 			}
+			if decision.GetIndex() <= granted.GetIndex() {
+				t.Errorf("denied at index %d, after a grant at %d", decision.GetIndex(), granted.GetIndex())
+			}
 			read, err := client.GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
 			if err != nil || read.GetRead().GetServedBy() != "n1" || read.GetRead().GetConsistency() != quoratev1.Consistency_CONSISTENCY_LINEARIZABLE {
 				t.Errorf("read %v, %v", read, err)

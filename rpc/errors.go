@@ -85,9 +85,11 @@ func invalid(field, format string, args ...any) error {
 	return &quota.Error{Kind: quota.Invalid, Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// denial answers a request that does not fit, with every violated limit.
-func denial(d quota.Decision) *connect.Error {
-	return withDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), fromDecision(d, nil))
+// denial answers a request that does not fit, with every violated limit and the index of the state it was decided on.
+func denial(d quota.Decision, index uint64) *connect.Error {
+	detail := fromDecision(d, nil)
+	detail.Index = index
+	return withDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), detail)
 }
 
 // refusal answers what the ledger refused for another reason.

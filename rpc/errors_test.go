@@ -37,7 +37,7 @@ func TestErrorsGolden(t *testing.T) {
 		}
 	}
 	denied := quota.Decision{Violations: []quota.Violation{{Tree: "cern", Node: "atlas", Resource: "cores", Limit: 5, Used: 3, Requested: 4}}}
-	writeLine(t, &lines, "denied", denial(denied))
+	writeLine(t, &lines, "denied", denial(denied, 7))
 	writeLine(t, &lines, "deadline of the context", toError(fmt.Errorf("reading: %w", context.DeadlineExceeded)))
 	writeLine(t, &lines, "cancelled context", toError(context.Canceled))
 	writeLine(t, &lines, "anything else", toError(errors.New("disk on fire")))
@@ -105,11 +105,13 @@ func TestEveryKindHasACode(t *testing.T) {
 
 func TestFailureKeepsTheDecision(t *testing.T) {
 	decision := quota.Decision{Violations: []quota.Violation{{Tree: "cern", Resource: "cores", Limit: 5, Used: 5, Requested: 1}}}
-	failure := toFailure(denial(decision))
+	failure := toFailure(denial(decision, 7))
 	if failure.GetCode() != "resource_exhausted" || failure.GetMessage() != decision.Explain() {
 		t.Errorf("got %v", failure)
 	}
-	if !proto.Equal(failure.GetDecision(), fromDecision(decision, nil)) {
+	want := fromDecision(decision, nil)
+	want.Index = 7
+	if !proto.Equal(failure.GetDecision(), want) {
 		t.Errorf("got decision %v", failure.GetDecision())
 	}
 	if other := toFailure(refusal(&quota.Error{Kind: quota.NotFound, Text: "no"})); other.GetDecision() != nil || other.GetCode() != "not_found" {

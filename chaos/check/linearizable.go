@@ -71,6 +71,7 @@ func (s *story) ordered(v *Verdict, o Options, explained *Verdict, group []strin
 		}
 		return
 	}
+	chain(steps)
 	v.saw("operations", len(steps))
 	ground.explain = true
 	result, info := porcupine.CheckOperationsVerbose(ground.model(), steps, o.Timeout)

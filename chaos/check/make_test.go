@@ -87,6 +87,12 @@ func (s *script) deny(from, to int64, id, node string, amount int64, why ...hist
 	})
 }
 
+// index gives the last call's answer an index.
+func (s *script) index(i uint64) *script {
+	s.ops[len(s.ops)-1].Index = i
+	return s
+}
+
 func because(node string, limit, used, requested int64) history.Violation {
 	return history.Violation{Tree: "t", Node: node, Resource: "units", Limit: limit, Used: used, Requested: requested, Missing: used + requested - limit}
 }

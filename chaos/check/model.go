@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// The sequential model of a group of trees: what is used at every node. Where an answer carries its index, the model takes
-// steps in the order of indexes only, which leaves the search little to choose.
+// The sequential model of a group of trees: what is used at every node. Steps whose index is known are a chain, which leaves
+// the search only those to place of which no answer told the index: see chain.
 
 type deed int
 
@@ -31,16 +31,21 @@ type step struct {
 	claims []history.Claim
 	// from and by bound its key in the order of the log, see key.
 	from, by uint64
-	fence    uint64
-	limits   []history.Limit
-	usage    []history.Usage
-	because  []history.Violation
+	// after and before bound how many steps of the chain are carried out before it.
+	after, before int
+	fence         uint64
+	limits        []history.Limit
+	usage         []history.Usage
+	because       []history.Violation
 	// bit is that of an allocation of which nobody knows whether it happened; 0 for all others. Its end does nothing unless
 	// it did.
 	bit uint64
 	// maybe is true for a step that may as well do nothing.
 	maybe bool
 }
+
+// chained tells whether the step happened for certain, and at which index.
+func (s *step) chained() bool { return s.from == s.by && !s.maybe }
 
 // key orders writes and reads by index: a read is of the state behind the entry of its index.
 func key(index uint64, read bool) uint64 {
@@ -54,6 +59,8 @@ func key(index uint64, read bool) uint64 {
 // ledger is a state of the model. It is never changed.
 type ledger struct {
 	key, fence uint64
+	// done counts the steps of the chain so far.
+	done int
 	// happened are the bits of doubtful allocations that are held.
 	happened     uint64
 	used, limits []int64
@@ -103,13 +110,17 @@ func (g *ground) model() porcupine.Model {
 func equalLedgers(a, b any) bool {
 	x, _ := a.(ledger)
 	y, _ := b.(ledger)
-	return x.key == y.key && x.fence == y.fence && x.happened == y.happened && slices.Equal(x.used, y.used) && slices.Equal(x.limits, y.limits)
+	return x.key == y.key && x.done == y.done && x.fence == y.fence && x.happened == y.happened &&
+		slices.Equal(x.used, y.used) && slices.Equal(x.limits, y.limits)
 }
 
 // step is the states that may follow.
 func (g *ground) step(from ledger, s *step) []any {
-	if from.key > s.by {
+	if from.key > s.by || from.done < s.after || from.done > s.before {
 		return nil
+	}
+	if s.chained() {
+		from.done++
 	}
 	next := from
 	next.key = max(from.key, s.from)

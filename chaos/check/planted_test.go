@@ -50,6 +50,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		"half of a configuration":              {tree().op(2, 3, history.Op{Kind: history.Configure, ID: "c", Index: 2, Limits: []history.Limit{limit("a", 1), limit("b", 1)}}).op(4, 5, history.Op{Kind: history.ReadLimits, Index: 2, ServedBy: "n1", Limits: []history.Limit{limit("a", 1), limit("b", 6)}}), "P6", "no change set together"},
 		"a stale read that should not be one":  {tree().grant(2, 3, "x", "a", 2, 5, 1).read(4, 5, 4, 0, 0, 0), "P7", "index 5 had been answered"},
 		"a write in the past":                  {tree().grant(2, 3, "x", "a", 2, 5, 1).grant(4, 5, "y", "a", 2, 4, 2), "P7", "index 5 had been answered"},
+		"a denial in the past":                 {tree().grant(2, 3, "x", "a", 6, 5, 1).deny(4, 5, "y", "a", 6, because("a", 6, 6, 6)).index(4), "P7", "was denied at index 4"},
 		"a stale read that hides it":           {tree().op(2, 3, history.Op{Kind: history.ReadUsage, Stale: true, Index: 1, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}}), "P7", "does not say so"},
 		"a read behind what it insisted on":    {tree().op(2, 3, history.Op{Kind: history.ReadUsage, Stale: true, Marked: true, Least: 4, Index: 3, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}}), "P7", "asked for 4"},
 		"a watch that goes back":               {tree().change(1, history.WatchBegins, "", "", 1, 0, 0, 0).change(2, "GRANTED", "x", history.Held, 5, 2, 1, 0).change(3, "GRANTED", "y", history.Held, 5, 1, 2, 0), "P7", "5.1 after 5.2"},

@@ -15,11 +15,16 @@ func (s *story) inTime() *Verdict {
 	v := &Verdict{Promise: "P7", Title: "linearizable: indexes follow time", Saw: map[string]int{}}
 	for i := range s.ops {
 		o := &s.ops[i]
-		if o.Outcome != history.OK || o.Index == 0 || o.Kind == history.Change {
+		if o.Outcome == history.Failed || o.Outcome == history.Unknown || o.Index == 0 || o.Kind == history.Change {
 			continue
 		}
 		floor := s.floors.before(o.Call)
 		switch {
+		case o.Outcome == history.Refused:
+			v.saw("denials", 1)
+			if o.Index <= floor && o.Mode != history.Wait { // who gave up waiting is shown a state instead
+				v.broken("%s was denied at index %d, but index %d had been answered before it asked", o.ID, o.Index, floor)
+			}
 		case o.Reads():
 			readInTime(v, o, floor)
 		case first(o):

@@ -57,7 +57,7 @@ func (b *builder) bit() uint64 {
 func (b *builder) life(l *life) {
 	for _, o := range l.asks {
 		if o.Outcome == history.Refused && o.Reason == history.Denied {
-			b.add(&step{deed: denies, id: l.id, claims: o.Claims, because: o.Violations, by: math.MaxUint64}, o.Client, o.Call, o.Return)
+			b.denial(o)
 		}
 	}
 	grant := &step{deed: grants, id: l.id, claims: l.ask().Claims, fence: l.fence, from: key(l.from, false), by: math.MaxUint64}
@@ -79,6 +79,15 @@ func (b *builder) life(l *life) {
 		b.add(grant, l.ask().Client, l.asked, never)
 		b.end(l, grant.bit)
 	}
+}
+
+// denial adds one that somebody was told; older servers do not say at which index.
+func (b *builder) denial(o *history.Op) {
+	s := &step{deed: denies, id: o.ID, claims: o.Claims, because: o.Violations, from: key(b.floors.before(o.Call), false), by: math.MaxUint64}
+	if o.Index > 0 && o.Mode != history.Wait {
+		s.from, s.by = key(o.Index, false), key(o.Index, false)
+	}
+	b.add(s, o.Client, o.Call, o.Return)
 }
 
 // end adds the end of an allocation that somebody tried to end.

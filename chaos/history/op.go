@@ -155,7 +155,8 @@ type Op struct {
 	// Session joins the requests of one batch, or the messages of one watch.
 	Session int64 `json:"session,omitempty"`
 
-	// Index is that of the answer: of the entry that decided it, or if Repeated of a later one. Denials carry none.
+	// Index is that of the answer: of the entry that decided it, or if Repeated of a later one. Denials by servers of v0.4.0
+	// carry none.
 	Index uint64 `json:"index,omitempty"`
 	// Within is the number of a change within its index.
 	Within uint32 `json:"within,omitempty"`

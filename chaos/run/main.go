@@ -122,7 +122,7 @@ func (o options) all(ctx context.Context, turnable bool) error {
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d runs failed; see %s", failed, runs, o.out)
+		return fmt.Errorf("%d of %d runs did not pass; see %s", failed, runs, o.out)
 	}
 	fmt.Printf("%d runs in %v, all promises kept; reports in %s\n", runs, runner.Elapsed(began), o.out)
 	return nil
@@ -136,7 +136,7 @@ func play(ctx context.Context, config runner.Config) (bool, error) {
 		return false, fmt.Errorf("the run could not be played: %w\nplay it again with: %s", err, config.Command())
 	}
 	fmt.Print(result.String())
-	return len(result.Failures) == 0, nil
+	return result.Passed(), nil
 }
 
 func list(text string) []string {

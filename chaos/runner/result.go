@@ -23,6 +23,9 @@ func (c Config) Command() string {
 	return b.String()
 }
 
+// Passed tells whether every promise was kept for certain.
+func (r *Result) Passed() bool { return len(r.Failures) == 0 && len(r.Undecided) == 0 }
+
 // String is the result for people.
 func (r *Result) String() string {
 	var b strings.Builder
@@ -36,7 +39,10 @@ func (r *Result) String() string {
 	for _, f := range r.Failures {
 		fmt.Fprintf(&b, "BROKEN %s\n", f)
 	}
-	if len(r.Failures) > 0 {
+	for _, u := range r.Undecided {
+		fmt.Fprintf(&b, "UNDECIDED %s\n", u)
+	}
+	if !r.Passed() {
 		fmt.Fprintf(&b, "kept in %s; play it again with: %s\n", r.Config.Dir, r.Config.Command())
 	}
 	return b.String()

@@ -61,8 +61,8 @@ type Result struct {
 	History history.History
 	// Verdicts are those of the promises.
 	Verdicts check.Verdicts
-	// Failures say what is wrong, a sentence each; none if all is well.
-	Failures []string
+	// Failures say what is wrong, Undecided what could not be found out, a sentence each; none of both if all is well.
+	Failures, Undecided []string
 }
 
 // run is one run under way.
@@ -89,7 +89,7 @@ func Run(ctx context.Context, config Config) (result Result, err error) {
 		return result, err
 	}
 	defer func() {
-		if err != nil || len(result.Failures) > 0 {
+		if err != nil || !result.Passed() {
 			err = errors.Join(err, r.keep())
 		}
 		err = errors.Join(err, r.cluster.Close())
@@ -207,6 +207,9 @@ func (r *run) judge(ctx context.Context, healed error) error {
 	for _, v := range r.result.Verdicts {
 		if v.Violations > 0 {
 			r.fail("%s: %s", v.Promise, strings.Join(v.Broken, "; "))
+		}
+		if v.Undecided != "" {
+			r.result.Undecided = append(r.result.Undecided, fmt.Sprintf("%s: %s", v.Promise, v.Undecided))
 		}
 	}
 	for _, exit := range r.target.Deserters() {

@@ -98,6 +98,7 @@ func (c *caller) judge(o *history.Op, err error) {
 	switch {
 	case denied:
 		o.Outcome, o.Reason, o.Violations = history.Refused, history.Denied, violations(decision)
+		o.Index = decision.GetIndex()
 	case said && !accident(problem):
 		o.Outcome, o.Reason = history.Refused, problem.GetReason()
 	case o.Reads() || !client.MayBeDone(err):

@@ -211,7 +211,10 @@ type Decision struct {
 	// The allocations that were ended (or, in a dry run, would be) to make room, in the order in which they were chosen.
 	Preempted []*Preempted `protobuf:"bytes,6,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a denial: the smallest change that would admit the request.
-	Remedy        *Remedy `protobuf:"bytes,7,opt,name=remedy,proto3" json:"remedy,omitempty"`
+	Remedy *Remedy `protobuf:"bytes,7,opt,name=remedy,proto3" json:"remedy,omitempty"`
+	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Elsewhere 0, because the answer
+	// around it has the index.
+	Index         uint64 `protobuf:"varint,8,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -293,6 +296,13 @@ func (x *Decision) GetRemedy() *Remedy {
 		return x.Remedy
 	}
 	return nil
+}
+
+func (x *Decision) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
 }
 
 // Placement says where one claim of the request is counted.
@@ -895,7 +905,7 @@ var File_quorate_v1_decision_proto protoreflect.FileDescriptor
 const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/decision.proto\x12\n" +
-	"quorate.v1\"\xc9\x02\n" +
+	"quorate.v1\"\xdf\x02\n" +
 	"\bDecision\x12-\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x13.quorate.v1.OutcomeR\aoutcome\x125\n" +
 	"\n" +
@@ -908,7 +918,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"placements\x18\x05 \x03(\v2\x15.quorate.v1.PlacementR\n" +
 	"placements\x123\n" +
 	"\tpreempted\x18\x06 \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12*\n" +
-	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\"K\n" +
+	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\x12\x14\n" +
+	"\x05index\x18\b \x01(\x04R\x05index\"K\n" +
 	"\tPlacement\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
