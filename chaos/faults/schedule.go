@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -66,19 +67,49 @@ func (s Step) String() string {
 	return strings.Join(list, " with ")
 }
 
-// Drive carries out steps until ctx ends; what has begun by then is ended in order. It answers how many faults there were.
+// Counts are numbers of faults by the name of their kind.
+type Counts map[string]int
+
+// All is how many there were of all kinds.
+func (c Counts) All() int {
+	all := 0
+	for _, n := range c {
+		all += n
+	}
+	return all
+}
+
+// Add adds others.
+func (c Counts) Add(others Counts) {
+	for name, n := range others {
+		c[name] += n
+	}
+}
+
+// String names every kind with its number, by name.
+func (c Counts) String() string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		list = append(list, fmt.Sprintf("%s %d", name, c[name]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// Drive carries out steps until ctx ends; what has begun by then is ended in order. It answers which faults there were.
 // An error means that the harness could not do its work, not that a promise was broken.
-func Drive(ctx context.Context, t *Target, s *Schedule) (int, error) {
-	count := 0
+func Drive(ctx context.Context, t *Target, s *Schedule) (Counts, error) {
+	counts := Counts{}
 	for {
 		step := s.Next()
 		if !Sleep(ctx, step.Pause) {
-			return count, nil
+			return counts, nil
 		}
 		if err := carryOut(ctx, t, step); err != nil {
-			return count, fmt.Errorf("%s: %w", step, err)
+			return counts, fmt.Errorf("%s: %w", step, err)
 		}
-		count += len(step.Faults)
+		for _, f := range step.Faults {
+			counts[f.Name]++
+		}
 	}
 }
 

@@ -99,8 +99,8 @@ func (o options) all(ctx context.Context, turnable bool) error {
 	if err != nil {
 		return err
 	}
-	began, failed, runs := time.Now(), 0, 0
-	for ; ctx.Err() == nil; runs++ {
+	began, all := time.Now(), newSummary()
+	for runs := 0; ctx.Err() == nil; runs++ {
 		length := min(longest, o.total-time.Since(began)-overhead)
 		if o.length > 0 {
 			length = o.length
@@ -113,30 +113,29 @@ func (o options) all(ctx context.Context, turnable bool) error {
 			Scenario: list(o.scenario), Workloads: list(o.workloads), Length: max(length, 10*time.Second), Clients: o.clients,
 			Dir: filepath.Join(o.out, fmt.Sprintf("run-%d", o.seed+uint64(runs))), //nolint:gosec // counted
 		}
-		ok, err := play(ctx, config)
-		if err != nil {
+		result, err := play(ctx, config)
+		if err != nil && all.unplayed {
+			return errors.Join(err, all.write(o.out)) // two in a row: something is wrong here
+		}
+		if err := errors.Join(all.add(&result, err), all.write(o.out)); err != nil {
 			return err
 		}
-		if !ok {
-			failed++
-		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d runs did not pass; see %s", failed, runs, o.out)
-	}
-	fmt.Printf("%d runs in %v, all promises kept; reports in %s\n", runs, runner.Elapsed(began), o.out)
-	return nil
+	fmt.Printf("%s in %v; reports in %s\n", all, runner.Elapsed(began), o.out)
+	return all.err()
 }
 
 // play plays one run and says what came of it.
-func play(ctx context.Context, config runner.Config) (bool, error) {
+func play(ctx context.Context, config runner.Config) (runner.Result, error) {
 	fmt.Printf("== %s\n", config.Command())
 	result, err := runner.Run(ctx, config)
 	if err != nil {
-		return false, fmt.Errorf("the run could not be played: %w\nplay it again with: %s", err, config.Command())
+		err = fmt.Errorf("the run could not be played: %w", err)
+		fmt.Printf("%v\nplay it again with: %s\n", err, config.Command())
+		return result, err
 	}
 	fmt.Print(result.String())
-	return result.Passed(), nil
+	return result, nil
 }
 
 func list(text string) []string {

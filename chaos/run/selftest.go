@@ -51,7 +51,7 @@ func (o options) find(ctx context.Context, bug runner.Bug) (bool, error) {
 			fmt.Printf("%-20s found in run %d after %v: %s\n", bug.Name, i+1, runner.Elapsed(began), clip(result.Failures[0]))
 			return true, nil
 		}
-		fmt.Printf("%-20s not found in run %d of %d operations and %d faults\n", bug.Name, i+1, len(result.History.Ops), result.Faults)
+		fmt.Printf("%-20s not found in run %d of %d operations and %d faults\n", bug.Name, i+1, len(result.History.Ops), result.Faults.All())
 	}
 	return false, nil
 }

@@ -54,9 +54,9 @@ type Config struct {
 type Result struct {
 	Config Config
 	Began  time.Time
-	// Without says what was left out, Faults how many faults there were.
+	// Without says what was left out, Faults which faults there were.
 	Without []string
-	Faults  int
+	Faults  faults.Counts
 	Events  []faults.Event
 	History history.History
 	// Verdicts are those of the promises.
@@ -131,7 +131,8 @@ func (r *run) start() error {
 	return nil
 }
 
-func (r *run) historyPath() string { return filepath.Join(r.Dir, "history.jsonl") }
+// History is where the history of the run is written; its final states lie beside it.
+func (c Config) History() string { return filepath.Join(c.Dir, "history.jsonl") }
 
 // PlantedVariable tells a server with planted bugs which one to have.
 const PlantedVariable = "CHAOS_PLANTED"
@@ -149,7 +150,7 @@ func (r *run) play(ctx context.Context) error {
 	if err := r.target.AwaitHealthy(ctx, r.Patience); err != nil {
 		return fmt.Errorf("the cluster did not start: %w", err)
 	}
-	file, err := os.Create(r.historyPath())
+	file, err := os.Create(r.Config.History())
 	if err != nil {
 		return fmt.Errorf("write the history: %w", err)
 	}
@@ -193,7 +194,7 @@ func (r *run) judge(ctx context.Context, healed error) error {
 	if err != nil {
 		return err
 	}
-	if err := check.WriteFinals(check.FinalsBeside(r.historyPath()), finals); err != nil {
+	if err := check.WriteFinals(check.FinalsBeside(r.Config.History()), finals); err != nil {
 		return err
 	}
 	r.result.History, r.result.Events = r.recorder.History(), r.target.Events()

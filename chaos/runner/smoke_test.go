@@ -45,7 +45,7 @@ func TestSmoke(t *testing.T) {
 			t.Error(failure)
 		}
 	}
-	if len(result.History.Ops) == 0 || result.Faults == 0 {
-		t.Errorf("%d operations and %d faults prove nothing", len(result.History.Ops), result.Faults)
+	if len(result.History.Ops) == 0 || result.Faults.All() == 0 {
+		t.Errorf("%d operations and %d faults prove nothing", len(result.History.Ops), result.Faults.All())
 	}
 }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/quorate/quorate/chaos/check"
+	"github.com/quorate/quorate/chaos/faults"
+	"github.com/quorate/quorate/chaos/runner"
+)
+
+// summary is what came of all runs together.
+type summary struct {
+	rows       []string
+	faults     faults.Counts
+	operations int
+	runs       int
+	failed     []string
+	// unplayed is true if the last run could not be played.
+	unplayed bool
+}
+
+func newSummary() *summary { return &summary{faults: faults.Counts{}} }
+
+// add counts a run, or what kept it from being played. The history of one that passed goes: it is large, and its report says
+// what there is to say.
+func (s *summary) add(r *runner.Result, failure error) error {
+	s.runs++
+	s.operations += len(r.History.Ops)
+	s.faults.Add(r.Faults)
+	s.unplayed = failure != nil
+	word := "passed"
+	if wrong := append(r.Failures, r.Undecided...); s.unplayed || len(wrong) > 0 {
+		if s.unplayed {
+			wrong = append(wrong, "could not be played")
+		}
+		word = "**" + strings.NewReplacer("\n", " ", "|", "/").Replace(strings.Join(wrong, "; ")) + "**"
+		s.failed = append(s.failed, r.Config.Command())
+	}
+	name := filepath.Base(r.Config.Dir)
+	s.rows = append(s.rows, fmt.Sprintf("| [%s](%s/report.html) | %d | %d | %d | `%s` | %s |\n",
+		name, name, r.Config.Size, len(r.History.Ops), r.Faults.All(), r.Config.Command(), word))
+	if word != "passed" {
+		return nil
+	}
+	history := r.Config.History()
+	return errors.Join(os.Remove(history), os.Remove(check.FinalsBeside(history)))
+}
+
+// write leaves the page of all runs so far in their folder.
+func (s *summary) write(dir string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s.\n\n| run | nodes | operations | faults | again | verdict |\n|---|---|---|---|---|---|\n", s, cmp.Or(s.faults.String(), "No faults"))
+	for _, row := range s.rows {
+		b.WriteString(row)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "summary.md"), []byte(b.String()), 0o600); err != nil {
+		return fmt.Errorf("write the page of all runs: %w", err)
+	}
+	return nil
+}
+
+// String is one line for people.
+func (s *summary) String() string {
+	return fmt.Sprintf("%d runs, %d operations, %d faults, %d runs did not pass", s.runs, s.operations, s.faults.All(), len(s.failed))
+}
+
+// err names the runs that did not pass, each by the command that plays it again.
+func (s *summary) err() error {
+	if len(s.failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d runs did not pass:\n%s", len(s.failed), s.runs, strings.Join(s.failed, "\n"))
+}

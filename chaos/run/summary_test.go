@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/chaos/check"
+	"github.com/quorate/quorate/chaos/faults"
+	"github.com/quorate/quorate/chaos/history"
+	"github.com/quorate/quorate/chaos/runner"
+)
+
+// outcome is a run of two operations and a fault in a folder of its own, with what it left there.
+func outcome(t *testing.T, dir string, seed uint64, failures ...string) *runner.Result {
+	t.Helper()
+	config := runner.Config{Dir: filepath.Join(dir, "run"), Size: 3, Seed: seed}
+	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{config.History(), check.FinalsBeside(config.History())} {
+		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &runner.Result{
+		Config: config, Faults: faults.Counts{"kill-leader": 1}, Failures: failures, History: history.History{Ops: make([]history.Op, 2)},
+	}
+}
+
+func TestSummaryOfRuns(t *testing.T) {
+	dir, all := t.TempDir(), newSummary()
+	good := outcome(t, filepath.Join(dir, "1"), 1)
+	bad := outcome(t, filepath.Join(dir, "2"), 2, "P1: 61 of 60\nare held")
+	lost := outcome(t, filepath.Join(dir, "3"), 3)
+	if err := errors.Join(all.add(good, nil), all.add(bad, nil)); err != nil || all.unplayed {
+		t.Fatal(err, all.unplayed)
+	}
+	if err := errors.Join(all.add(lost, errors.New("no leader")), all.write(dir)); err != nil || !all.unplayed {
+		t.Fatal(err, all.unplayed)
+	}
+	if want := "3 runs, 6 operations, 3 faults, 2 runs did not pass"; all.String() != want {
+		t.Errorf("%s, want %s", all, want)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "summary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"kill-leader 3", "| passed |", "**P1: 61 of 60 are held**", "**could not be played**", "SEED=2"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("%q is not in\n%s", want, page)
+		}
+	}
+	if _, err := os.Stat(good.Config.History()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the history of a run that passed is still there: %v", err)
+	}
+	if _, err := os.Stat(bad.Config.History()); err != nil {
+		t.Errorf("the history of a run that failed: %v", err)
+	}
+	if err := all.err(); err == nil || !strings.Contains(err.Error(), "SEED=3") {
+		t.Errorf("%v does not name the run that was not played", err)
+	}
+}
