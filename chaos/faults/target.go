@@ -38,6 +38,8 @@ type Target struct {
 	Binary, Old string
 	// Turnable is true if the binary has a clock that can be turned.
 	Turnable bool
+	// Watch, if not nil, is told of each event when it happens.
+	Watch func(Event)
 
 	clients []*client.Client
 
@@ -75,6 +77,9 @@ func (t *Target) Note(node int, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.events = append(t.events, e)
+	if t.Watch != nil {
+		t.Watch(e)
+	}
 }
 
 // Events is the timeline so far.

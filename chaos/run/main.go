@@ -111,7 +111,8 @@ func (o options) all(ctx context.Context, turnable bool) error {
 		config := runner.Config{
 			Binary: o.binary, Old: o.old, Turnable: turnable, Planted: o.planted, Size: sizes[runs%len(sizes)], Seed: o.seed + uint64(runs), //nolint:gosec // counted
 			Scenario: list(o.scenario), Workloads: list(o.workloads), Length: max(length, 10*time.Second), Clients: o.clients,
-			Dir: filepath.Join(o.out, fmt.Sprintf("run-%d", o.seed+uint64(runs))), //nolint:gosec // counted
+			Dir:   filepath.Join(o.out, fmt.Sprintf("run-%d", o.seed+uint64(runs))), //nolint:gosec // counted
+			Watch: func(line string) { fmt.Println(line) },
 		}
 		result, err := play(ctx, config)
 		if err != nil && all.unplayed {

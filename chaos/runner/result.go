@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/quorate/quorate/chaos/faults"
 )
 
 // Command is what plays the run again. Faults are the same, from the same seed; how calls and messages interleave is not.
@@ -53,9 +55,13 @@ func (r *Result) String() string {
 func (r *Result) Timeline() string {
 	var b strings.Builder
 	for _, e := range r.Events {
-		fmt.Fprintf(&b, "%8.3f %-3s %s\n", e.At.Sub(r.Began).Seconds(), e.Node, e.What)
+		fmt.Fprintln(&b, r.line(e))
 	}
 	return b.String()
+}
+
+func (r *Result) line(e faults.Event) string {
+	return fmt.Sprintf("%8.3f %-3s %s", e.At.Sub(r.Began).Seconds(), e.Node, e.What)
 }
 
 // Elapsed rounds a time for people.

@@ -48,6 +48,8 @@ type Config struct {
 	Patience time.Duration
 	// Loopback and PlainDisks leave faults out that the machine would allow.
 	Loopback, PlainDisks bool
+	// Watch, if not nil, is told of what happens when it happens, a line each.
+	Watch func(line string)
 }
 
 // Result is what came of a run.
@@ -128,6 +130,9 @@ func (r *run) start() error {
 		return errors.Join(err, cluster.Close())
 	}
 	r.target.Old, r.target.Turnable = r.Old, r.Turnable
+	if r.Watch != nil {
+		r.target.Watch = func(e faults.Event) { r.Watch(r.result.line(e)) }
+	}
 	return nil
 }
 
