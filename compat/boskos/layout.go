@@ -40,7 +40,7 @@ type layouts struct {
 
 	mu    sync.Mutex
 	known *layout
-	read  time.Time
+	read  time.Time // when reading it began
 }
 
 func newLayouts(api Trees, name string) *layouts { return &layouts{api: api, name: name} }
@@ -69,29 +69,33 @@ func (l *layouts) look(ctx context.Context, do func(*layout) error) error {
 // recent is the layout as it was a few seconds ago at most.
 func (l *layouts) recent(ctx context.Context) (*layout, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.known != nil && time.Since(l.read) < layoutAge {
-		return l.known, nil
-	}
-	if l.known == nil {
-		return l.renew(ctx, nil)
+	known, read := l.known, l.read
+	l.mu.Unlock()
+	switch {
+	case known == nil:
+		return l.fresh(ctx)
+	case time.Since(read) < layoutAge:
+		return known, nil
 	}
 	return l.renew(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE})
 }
 
 // fresh is the layout now: what was applied before the call is in it.
-func (l *layouts) fresh(ctx context.Context) (*layout, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.renew(ctx, nil)
-}
+func (l *layouts) fresh(ctx context.Context) (*layout, error) { return l.renew(ctx, nil) }
 
+// renew reads the layout and remembers it, unless one is known that was read later. Several callers may do so at once: one
+// who has to wait for a leader must hold up nobody who needs none.
 func (l *layouts) renew(ctx context.Context, read *quoratev1.ReadOptions) (*layout, error) {
+	begun := time.Now()
 	found, err := l.load(ctx, read)
 	if err != nil {
 		return nil, err
 	}
-	l.known, l.read = found, time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if begun.After(l.read) {
+		l.known, l.read = found, begun
+	}
 	return found, nil
 }
 
