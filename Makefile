@@ -46,8 +46,9 @@ help: ## list the targets
 build: ## build .bin/quorate
 	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/quorate ./cmd/quorate
 
-test: ## all tests, with the race detector and full invariant checks
+test: ## all tests, with the race detector and full invariant checks; then SIMSEEDS (200) seeds of chaos in virtual time
 	go test -race -tags invariants -timeout 30m ./...
+	go test -timeout 15m ./chaos/simtest -args -seeds $(SIMSEEDS)
 	$(MAKE) conformance
 
 conformance: ## the unmodified clients of Boskos, against three real servers; a module of its own
@@ -95,7 +96,7 @@ bench: ## benchmarks, BENCHCOUNT (10) runs each, into bench.txt for benchstat
 
 sim: ## clusters in virtual time, SIMCOUNT (20) runs, and chaos in virtual time, SIMSEEDS (200) seeds
 	go test -count $(SIMCOUNT) ./cluster/...
-	go test -count 1 -timeout 30m ./chaos/simtest -args -seeds $(SIMSEEDS)
+	go test -count 1 -timeout 30m ./chaos/simtest -args -seeds $(SIMSEEDS) -first $(SEED)
 
 e2e: ## everything that drives the real binary, verbosely
 	go test -count=1 -v ./cmd/...

@@ -91,16 +91,15 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
-// chosen are the workloads of a run: three that write, one that reads and one that watches. The front end of Boskos holds a
-// lock while it reads, and whoever waits for a lock stops virtual time, so its workload is for real processes only.
+// chosen are the workloads of a run: three that write, one that reads and one that watches.
 func chosen(seed uint64) []string {
 	if *workName != "" {
 		return strings.Split(*workName, ",")
 	}
-	others := []string{"read", "watch", "boskos"}
+	others := []string{"read", "watch"}
 	writers := slices.DeleteFunc(workload.Names(), func(name string) bool { return slices.Contains(others, name) })
 	random := rand.New(rand.NewPCG(seed, 2))
-	names := others[:2:2]
+	names := slices.Clone(others)
 	for _, i := range random.Perm(len(writers))[:3] {
 		names = append(names, writers[i])
 	}
