@@ -50,13 +50,15 @@ type Target struct {
 	links   map[*lay]bool
 	// upgraded are the nodes that run Binary instead of Old.
 	upgraded map[int]bool
+	// leaves are the seats that nodes were asked to give up.
+	leaves map[int]leave
 }
 
 // NewTarget looks after a cluster.
 func NewTarget(c *nodes.Cluster, binary string) (*Target, error) {
 	t := &Target{
 		Cluster: c, Binary: binary, busy: map[int]bool{}, excused: map[int]int{}, links: map[*lay]bool{},
-		upgraded: map[int]bool{},
+		upgraded: map[int]bool{}, leaves: map[int]leave{},
 	}
 	for _, url := range c.URLs() {
 		one, err := client.New([]string{url}, client.WithPatience(askTimeout), client.WithAttemptTimeout(askTimeout))
@@ -168,9 +170,16 @@ func (t *Target) reach(ctx context.Context, index uint64) error {
 	})
 }
 
-// AwaitHealthy waits until the cluster is healthy; an error says what is missing after patience.
+// AwaitHealthy waits until the cluster is healthy; an error says what is missing after patience. Members that a fault could not
+// bring back, because another one was in the way, it brings back.
 func (t *Target) AwaitHealthy(ctx context.Context, patience time.Duration) error {
-	return eventually(ctx, patience, func() error { return t.Healthy(ctx) })
+	return eventually(ctx, patience, func() error {
+		err := t.Healthy(ctx)
+		if err == nil {
+			return nil
+		}
+		return errors.Join(err, t.reseatAll(ctx))
+	})
 }
 
 // eventually tries until it works; an error is the last one.

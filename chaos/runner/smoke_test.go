@@ -25,16 +25,30 @@ func server(t *testing.T) string {
 	return path
 }
 
-// TestSmoke breaks a real cluster for some seconds. It judges what may never happen; how long things take it leaves to
+// TestSmoke breaks real clusters for some seconds. It judges what may never happen; how long things take it leaves to
 // machines of which something is known.
 func TestSmoke(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real processes")
 	}
 	t.Parallel()
+	binary := server(t)
+	for name, scenario := range map[string][]string{
+		"leaders": {"isolate-leader", "kill-leader", "pause-leader"},
+		"members": {"remove-member", "demote-member", "hand-over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			smoke(t, binary, scenario)
+		})
+	}
+}
+
+func smoke(t *testing.T, binary string, scenario []string) {
+	t.Helper()
 	result, err := runner.Run(t.Context(), runner.Config{
-		Binary: server(t), Dir: t.TempDir(), Size: 3, Seed: 1, Clients: 1, Pause: 30 * time.Millisecond, PlainDisks: true,
-		Scenario: []string{"isolate-leader", "kill-leader", "pause-leader"}, Length: 8 * time.Second, Patience: 5 * time.Minute,
+		Binary: binary, Dir: t.TempDir(), Size: 3, Seed: 1, Clients: 1, Pause: 30 * time.Millisecond, PlainDisks: true,
+		Scenario: scenario, Length: 8 * time.Second, Patience: 5 * time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,125 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/chaos/nodes"
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// fakeService is a node's service for changes of the membership.
+type fakeService struct {
+	quoratev1connect.ClusterServiceClient
+
+	mu sync.Mutex
+	// answers are those to removals, one after the other; the last one stays.
+	answers []error
+	forced  []bool
+}
+
+func (f *fakeService) RemoveMember(_ context.Context, r *quoratev1.RemoveMemberRequest) (*quoratev1.RemoveMemberResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forced = append(f.forced, r.GetForce())
+	err := f.answers[0]
+	if len(f.answers) > 1 {
+		f.answers = f.answers[1:]
+	}
+	return &quoratev1.RemoveMemberResponse{}, err
+}
+
+// fakeTarget is three nodes that do not run; one service answers for all.
+func fakeTarget(service *fakeService) *Target {
+	t := &Target{Cluster: &nodes.Cluster{}, leaves: map[int]leave{}}
+	for i := range 3 {
+		t.Nodes = append(t.Nodes, &nodes.Node{ID: fmt.Sprintf("n%d", i+1)})
+		t.clients = append(t.clients, &client.Client{Cluster: service})
+	}
+	return t
+}
+
+func said(t *Target) string {
+	var lines []string
+	for _, e := range t.Events() {
+		lines = append(lines, e.Node+" "+e.What)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func removal() *change {
+	return &change{done: "is no member any more", ask: func(ctx context.Context, c *client.Client, id string, force bool) error {
+		_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: force})
+		return err
+	}}
+}
+
+func TestWhatIsRefusedIsForced(t *testing.T) {
+	refusal := connect.NewError(connect.CodeFailedPrecondition, errors.New("min-quorum is 3"))
+	service := &fakeService{answers: []error{connect.NewError(connect.CodeUnavailable, errors.New("no leader")), refusal, nil}}
+	target, c := fakeTarget(service), removal()
+	c.begin(t.Context(), target, 1)
+	<-c.ended
+	c.end(target)
+	if got, want := fmt.Sprint(service.forced), "[false false true]"; got != want || !c.confirmed {
+		t.Errorf("asked with force: %s, want %s; confirmed: %v", got, want, c.confirmed)
+	}
+	if text := said(target); !strings.Contains(text, "n2 refused: failed_precondition: min-quorum") || !strings.Contains(text, "no member any more, says n") {
+		t.Error(text)
+	}
+}
+
+func TestAChangeThatIsNeverAnsweredIsNoted(t *testing.T) {
+	service := &fakeService{answers: []error{connect.NewError(connect.CodeUnavailable, errors.New("no leader"))}}
+	target, c := fakeTarget(service), removal()
+	c.begin(t.Context(), target, 0)
+	c.end(target)
+	if text := said(target); c.confirmed || len(service.forced) == 0 || text != "n1 no answer says that it is no member any more: unavailable: no leader" {
+		t.Errorf("confirmed: %v, asked %d times: %s", c.confirmed, len(service.forced), text)
+	}
+}
+
+// TestSettledIsWhatAllVotersKnow because a folder is emptied on the strength of it.
+func TestSettledIsWhatAllVotersKnow(t *testing.T) {
+	s := seating{leader: 0, term: 4, last: 90, seats: map[string]quoratev1.Seat{
+		"n1": quoratev1.Seat_SEAT_VOTER, "n2": quoratev1.Seat_SEAT_VOTER, "n3": quoratev1.Seat_SEAT_NONE,
+	}}
+	at := func(term, commit uint64) *quoratev1.GetStatusResponse {
+		return &quoratev1.GetStatusResponse{Term: term, CommitIndex: commit}
+	}
+	for name, c := range map[string]struct {
+		second, third *quoratev1.GetStatusResponse
+		want          string
+	}{
+		"all voters know":         {at(4, 90), at(2, 11), ""},
+		"who is none may be away": {at(4, 95), nil, ""},
+		"one is away":             {nil, at(4, 90), "n2 does not answer"},
+		"one is in another term":  {at(5, 90), at(4, 90), "n2 is in term 5, not in 4"},
+		"one is behind":           {at(4, 89), at(4, 90), "n2 does not know that entry 90 is committed"},
+	} {
+		got := ""
+		if err := s.shared(fakeTarget(nil), []*quoratev1.GetStatusResponse{at(4, 90), c.second, c.third}); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestMembersChangeOnlyAmongNodesOfOneVersion(t *testing.T) {
+	target := fakeTarget(nil)
+	target.Old = "old"
+	kinds, without, err := Find(target, []string{"remove-member", "demote-member", "hand-over"})
+	if err != nil || len(kinds) != 1 || kinds[0].Name != "hand-over" || len(without) != 2 {
+		t.Errorf("%d kinds, without %q, %v", len(kinds), without, err)
+	}
+}
