@@ -155,7 +155,7 @@ func (r *run) play(ctx context.Context) error {
 	if err := r.target.AwaitHealthy(ctx, r.Patience); err != nil {
 		return fmt.Errorf("the cluster did not start: %w", err)
 	}
-	file, err := os.Create(r.Config.History())
+	file, err := os.Create(r.History())
 	if err != nil {
 		return fmt.Errorf("write the history: %w", err)
 	}
@@ -199,7 +199,7 @@ func (r *run) judge(ctx context.Context, healed error) error {
 	if err != nil {
 		return err
 	}
-	if err := check.WriteFinals(check.FinalsBeside(r.Config.History()), finals); err != nil {
+	if err := check.WriteFinals(check.FinalsBeside(r.History()), finals); err != nil {
 		return err
 	}
 	r.result.History, r.result.Events = r.recorder.History(), r.target.Events()
