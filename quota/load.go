@@ -279,8 +279,9 @@ func (ld *Loader) Finish() (*Ledger, error) {
 	}
 	l := ld.ledger
 	ld.ledger = nil
-	if err := l.Check(); err != nil {
+	if err := l.Check(); err != nil && !Planted("double-grant") {
 		return nil, err
 	}
+	forgetHolders(l)
 	return l, nil
 }

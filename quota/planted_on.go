@@ -31,3 +31,21 @@ func ordered[K comparable, V any](all iter.Seq2[K, V]) iter.Seq2[K, V] {
 	}
 	return all
 }
+
+// forgetHolders lets everybody have the items of a ledger that was verified, whoever holds them. Holders still list what they
+// hold; items that leave with their holders stay with them.
+func forgetHolders(l *Ledger) {
+	if !Planted("double-grant") {
+		return
+	}
+	for _, a := range l.held.All() {
+		for _, it := range a.has() {
+			if it.leaving {
+				continue
+			}
+			free := *it
+			free.owner, free.state = 0, it.stock.resource.Items.releasedState()
+			l.changeItem(it, &free)
+		}
+	}
+}

@@ -16,6 +16,10 @@ var Planted = []Bug{
 	{Name: "stale-read", Faults: []string{"isolate-leader", "pause-leader"}, Length: 40 * time.Second},
 	{Name: "wall-clock", Faults: []string{"clock-leader"}, Length: 30 * time.Second},
 	{Name: "forget-ids", Faults: []string{"kill-all", "kill-leader"}, Length: 40 * time.Second},
+	{
+		Name: "double-grant", Faults: []string{"kill-all", "lagging-follower"}, Workloads: []string{"items", "boskos", "read", "watch"},
+		Length: 40 * time.Second,
+	},
 	{Name: "skip-command", Faults: []string{"kill-leader"}, Length: 20 * time.Second},
 	{Name: "map-order", Faults: []string{"kill-leader"}, Length: 20 * time.Second},
 	{Name: "one-too-many", Faults: []string{"pause-follower"}, Length: 15 * time.Second},
