@@ -17,11 +17,24 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// released are the commits of the versions whose data later ones must understand.
-var released = map[string]string{"v0.4.0": "a9b5630c927cca1e4095f2123e1f80ff87abf5d2"}
+// released are the commits of the versions whose data later ones must understand, previous the version that a rolling
+// upgrade to this one comes from.
+var released, previous = releases()
 
-// previous is the version that a rolling upgrade to this one comes from.
-const previous = "v0.4.0"
+// releases reads the list that make chaos reads too.
+func releases() (commits map[string]string, newest string) {
+	commits = map[string]string{}
+	text, err := os.ReadFile(filepath.Join("testdata", "released", "commits.txt"))
+	if err != nil {
+		panic(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) == 2 {
+			commits[words[0]], newest = words[1], words[0]
+		}
+	}
+	return commits, newest
+}
 
 // release is the program of a released version, built from its source.
 type release struct {
