@@ -10,7 +10,7 @@ import (
 
 func diskKinds() []Kind {
 	hold := func(k Kind) Kind {
-		k.needs, k.from, k.to = needsFaultyDisk, 3*time.Second, 10*time.Second
+		k.needs, k.late, k.from, k.to = needsFaultyDisk, true, 3*time.Second, 10*time.Second
 		return k
 	}
 	return []Kind{

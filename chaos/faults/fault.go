@@ -17,6 +17,8 @@ type Fault struct {
 	// Hold is how long it should last.
 	Hold       time.Duration
 	Begin, End func(ctx context.Context, t *Target) error
+	// late is that of its kind, early is true if its kind comes early.
+	late, early bool
 }
 
 // Kind is a way in which something goes wrong.
@@ -26,6 +28,10 @@ type Kind struct {
 	Says string
 	// Alone is true for what must not be mixed with others, because together they could break more than is promised.
 	Alone bool
+	// late is true for what is left alone while nodes run an older version, which may not have survived it.
+	late bool
+	// early, if not 0, says that it comes so often at the beginning of a run, at every second step, and then no more.
+	early int
 	// needs says what of a target it needs; nil if nothing.
 	needs func(*Target) string
 	// from and to bound how long it lasts.
@@ -40,7 +46,7 @@ func (k Kind) Draw(r *rand.Rand) Fault {
 		hold += time.Duration(r.Int64N(int64(k.to - k.from)))
 	}
 	begin, end := k.make(r)
-	return Fault{Name: k.Name, Hold: hold, Begin: begin, End: end}
+	return Fault{Name: k.Name, Hold: hold, Begin: begin, End: end, late: k.late, early: k.early > 0}
 }
 
 // All are all kinds, by name.

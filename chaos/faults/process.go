@@ -21,16 +21,8 @@ func processKinds() []Kind {
 			Name: "lagging-follower", Says: "one that follows is down until it needs a snapshot, under load",
 			from: 12 * time.Second, to: 20 * time.Second, make: kill(follower),
 		},
-		{Name: "rolling-restart", Says: "each node stops in order and starts again, one after the other", Alone: true, make: rolling(plain)},
-		{
-			Name: "upgrade", Says: "the next node goes from the old binary to the new one", Alone: true, make: rolling(upgrade),
-			needs: func(t *Target) string {
-				if t.Old == "" {
-					return "an old binary"
-				}
-				return ""
-			},
-		},
+		{Name: "rolling-restart", Says: "each node stops in order and starts again, one after the other", Alone: true, make: rolling},
+		upgradeKind(),
 	}
 }
 
@@ -107,43 +99,27 @@ func killAll(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		}
 }
 
-// plain is every node, upgrade the next one that still runs the old binary.
-func plain(t *Target) []int {
-	var all []int
-	for i := range t.Nodes {
-		all = append(all, i)
-	}
-	return all
-}
-
-func upgrade(t *Target) []int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, n := range t.Nodes {
-		if !t.upgraded[i] {
-			t.upgraded[i] = true
-			n.SetBinary(t.Binary)
-			return []int{i}
-		}
-	}
-	return nil
-}
-
-// rolling stops nodes in order and starts them again, each when the one before is back.
-func rolling(which func(*Target) []int) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
-	return func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
-		return func(ctx context.Context, t *Target) error {
-			for _, node := range which(t) {
-				if err := t.AwaitHealthy(ctx, Patience); err != nil {
-					return err
-				}
-				t.Note(node, "asked to stop")
-				if err := errors.Join(t.Nodes[node].Terminate(stopPatience), t.start(node)); err != nil {
-					return err
-				}
-				t.Note(node, "started")
+// rolling stops all nodes in order and starts them again, each when the one before is back.
+func rolling(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+	return func(ctx context.Context, t *Target) error {
+		for node := range t.Nodes {
+			if err := t.AwaitHealthy(ctx, Patience); err != nil {
+				return err
 			}
-			return nil
-		}, func(ctx context.Context, t *Target) error { return t.AwaitHealthy(ctx, Patience) }
+			if err := t.restart(node); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(ctx context.Context, t *Target) error { return t.AwaitHealthy(ctx, Patience) }
+}
+
+// restart asks a node to stop and starts it again.
+func (t *Target) restart(node int) error {
+	t.Note(node, "asked to stop")
+	if err := errors.Join(t.Nodes[node].Terminate(stopPatience), t.start(node)); err != nil {
+		return err
 	}
+	t.Note(node, "started")
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 func replaceKinds() []Kind {
 	kind := func(name, says string, d damage) Kind {
-		return Kind{Name: name, Says: says, Alone: true, from: 0, to: 3 * time.Second, make: replace(d)}
+		return Kind{Name: name, Says: says, Alone: true, late: true, from: 0, to: 3 * time.Second, make: replace(d)}
 	}
 	return []Kind{
 		kind("lost-disk", "a node comes back with an empty folder", func(*rand.Rand, string) (string, error) { return "", nil }),

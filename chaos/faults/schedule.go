@@ -23,6 +23,8 @@ type Schedule struct {
 	random *rand.Rand
 	kinds  []Kind
 	bag    []Kind // what was not drawn yet of this round
+	early  []Kind // what must still happen at the beginning
+	drawn  int
 	// pause is the longest between two steps.
 	pause time.Duration
 	// mixed is the share of steps with two faults.
@@ -34,10 +36,21 @@ func NewSchedule(seed uint64, kinds []Kind) (*Schedule, error) {
 	if len(kinds) == 0 {
 		return nil, errors.New("no fault of those that were asked for is possible here")
 	}
-	return &Schedule{random: rand.New(rand.NewPCG(seed, 2)), kinds: kinds, pause: 3 * time.Second, mixed: 0.35}, nil
+	s := &Schedule{random: rand.New(rand.NewPCG(seed, 2)), pause: 3 * time.Second, mixed: 0.35}
+	for _, k := range kinds {
+		s.early = append(s.early, slices.Repeat([]Kind{k}, k.early)...)
+		if k.early == 0 {
+			s.kinds = append(s.kinds, k)
+		}
+	}
+	if len(s.kinds) == 0 {
+		s.kinds = kinds
+	}
+	return s, nil
 }
 
-// Next is the next step. Each kind comes once before any comes again, so that a short run sees many.
+// Next is the next step. What must happen at the beginning takes every second one until it is done. Each other kind comes
+// once before any comes again, so that a short run sees many.
 func (s *Schedule) Next() Step {
 	step := Step{Pause: s.pause/3 + time.Duration(s.random.Int64N(int64(s.pause)))}
 	first := s.draw()
@@ -49,6 +62,11 @@ func (s *Schedule) Next() Step {
 }
 
 func (s *Schedule) draw() Kind {
+	if s.drawn++; s.drawn%2 == 0 && len(s.early) > 0 {
+		next := s.early[0]
+		s.early = s.early[1:]
+		return next
+	}
 	if len(s.bag) == 0 {
 		s.bag = slices.Clone(s.kinds)
 		s.random.Shuffle(len(s.bag), func(i, j int) { s.bag[i], s.bag[j] = s.bag[j], s.bag[i] })
@@ -104,6 +122,7 @@ func Drive(ctx context.Context, t *Target, s *Schedule) (Counts, error) {
 		if !Sleep(ctx, step.Pause) {
 			return counts, nil
 		}
+		step.Faults = slices.DeleteFunc(step.Faults, t.leavesAlone)
 		if err := carryOut(ctx, t, step); err != nil {
 			return counts, fmt.Errorf("%s: %w", step, err)
 		}
@@ -152,7 +171,10 @@ func Heal(ctx context.Context, t *Target, patience time.Duration) error {
 		return err
 	}
 	t.Note(-1, "all is healed")
-	err := t.AwaitHealthy(ctx, patience)
+	err := t.finishUpgrade(ctx)
+	if err == nil {
+		err = t.AwaitHealthy(ctx, patience)
+	}
 	if err == nil {
 		t.Note(-1, "healthy again")
 	}

@@ -2,8 +2,11 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/chaos/nodes"
 )
 
 // plan is the first steps of a schedule in words.
@@ -33,7 +36,7 @@ func TestAScheduleIsItsSeed(t *testing.T) {
 func TestEachKindComesOnceARound(t *testing.T) {
 	kinds := All()
 	first := map[string]bool{}
-	for _, step := range plan(t, 3, kinds, len(kinds)) {
+	for _, step := range plan(t, 3, kinds, len(kinds)-1+mostNodes) {
 		first[step.Faults[0].Name] = true
 	}
 	if len(first) != len(kinds) {
@@ -71,5 +74,39 @@ func TestNamesAreUnique(t *testing.T) {
 func TestAScheduleNeedsAKind(t *testing.T) {
 	if _, err := NewSchedule(1, nil); err == nil {
 		t.Error("a schedule of nothing was made")
+	}
+}
+
+// TestUpgradesComeEarly so that a run ends with the new version on all nodes, and with it for a while.
+func TestUpgradesComeEarly(t *testing.T) {
+	var at []int
+	for i, step := range plan(t, 5, All(), 200) {
+		if step.Faults[0].Name == "upgrade" {
+			at = append(at, i)
+		}
+	}
+	if want := []int{1, 3, 5, 7, 9}; !slices.Equal(at, want) {
+		t.Errorf("nodes are upgraded at steps %v, want %v", at, want)
+	}
+}
+
+func TestOnlyUpgrades(t *testing.T) {
+	only := slices.DeleteFunc(All(), func(k Kind) bool { return k.Name != "upgrade" })
+	for _, step := range plan(t, 5, only, 20) {
+		if step.Faults[0].Name != "upgrade" {
+			t.Errorf("%s came, which nobody asked for", step)
+		}
+	}
+}
+
+// TestWhatIsLateWaitsForUpgrades because an older version may not have survived it.
+func TestWhatIsLateWaitsForUpgrades(t *testing.T) {
+	late, early, other := Fault{Name: "late", late: true}, Fault{Name: "early", early: true}, Fault{Name: "other"}
+	target := &Target{Cluster: &nodes.Cluster{Nodes: []*nodes.Node{{ID: "n1"}}}, Old: "old"}
+	for _, want := range [][3]bool{{true, false, false}, {false, true, false}} {
+		if got := [3]bool{target.leavesAlone(late), target.leavesAlone(early), target.leavesAlone(other)}; got != want {
+			t.Errorf("with %d of 1 nodes upgraded it leaves alone %v, want %v", target.upgraded, got, want)
+		}
+		target.upgraded++
 	}
 }

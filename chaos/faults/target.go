@@ -48,17 +48,17 @@ type Target struct {
 	busy    map[int]bool
 	excused map[int]int
 	links   map[*lay]bool
-	// upgraded are the nodes that run Binary instead of Old.
-	upgraded map[int]bool
 	// leaves are the seats that nodes were asked to give up.
 	leaves map[int]leave
+	// upgraded is how many nodes, the first ones, run Binary instead of Old.
+	upgraded int
 }
 
 // NewTarget looks after a cluster.
 func NewTarget(c *nodes.Cluster, binary string) (*Target, error) {
 	t := &Target{
 		Cluster: c, Binary: binary, busy: map[int]bool{}, excused: map[int]int{}, links: map[*lay]bool{},
-		upgraded: map[int]bool{}, leaves: map[int]leave{},
+		leaves: map[int]leave{},
 	}
 	for _, url := range c.URLs() {
 		one, err := client.New([]string{url}, client.WithPatience(askTimeout), client.WithAttemptTimeout(askTimeout))
