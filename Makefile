@@ -22,7 +22,8 @@ BENCHCOUNT ?= 10
 SIMCOUNT ?= 20
 SIMSEEDS ?= 200
 # Of make chaos: faults and workloads (all if empty), seed (drawn if 0), how long in all, numbers of nodes, folder for
-# reports, an older server to begin with; LENGTH plays one run with faults for so long, as the repeating command says.
+# reports, an older server to begin with (a file, a released version or a git revision); LENGTH plays one run with faults
+# for so long, as the repeating command says.
 SCENARIO ?=
 WORKLOADS ?=
 SEED ?= 0

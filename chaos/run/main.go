@@ -45,7 +45,7 @@ func main() {
 	flag.DurationVar(&o.length, "length", 0, "play one run, with faults for so long")
 	flag.StringVar(&o.out, "out", "", "folder for reports; a temporary one if empty")
 	flag.StringVar(&o.binary, "binary", "", "server to run; built if empty")
-	flag.StringVar(&o.old, "old", "", "older server that the nodes run first; the fault upgrade brings them to the other")
+	flag.StringVar(&o.old, "old", "", "older server that the nodes run first, a file, a released version or a git revision; if empty the previous release in runs with upgrades")
 	flag.StringVar(&o.planted, "planted", "", "build the server with planted bugs and switch this one on")
 	flag.BoolVar(&o.selftest, "selftest", false, "find every planted bug")
 	flag.BoolVar(&o.list, "list", false, "list the faults")
@@ -90,13 +90,16 @@ func (o options) run(ctx context.Context) error {
 	if o.selftest {
 		return o.findPlanted(ctx)
 	}
-	return o.all(ctx, turnable)
+	return o.all(ctx, turnable, &oldServers{options: &o, build: build})
 }
 
 // all plays runs until the time is up, each with the next seed, and goes on after one that failed.
-func (o options) all(ctx context.Context, turnable bool) error {
+func (o options) all(ctx context.Context, turnable bool, older *oldServers) error {
 	sizes, err := sizesOf(o.sizes)
 	if err != nil {
+		return err
+	}
+	if _, err := older.get(ctx, o.seed); err != nil { // what is built for the first run takes none of its time
 		return err
 	}
 	began, all := time.Now(), newSummary()
@@ -108,10 +111,15 @@ func (o options) all(ctx context.Context, turnable bool) error {
 		if runs > 0 && (o.length > 0 || length < overhead) {
 			break
 		}
+		seed := o.seed + uint64(runs) //nolint:gosec // counted
+		old, err := older.get(ctx, seed)
+		if err != nil {
+			return err
+		}
 		config := runner.Config{
-			Binary: o.binary, Old: o.old, Turnable: turnable, Planted: o.planted, Size: sizes[runs%len(sizes)], Seed: o.seed + uint64(runs), //nolint:gosec // counted
-			Scenario: list(o.scenario), Workloads: list(o.workloads), Length: max(length, 10*time.Second), Clients: o.clients,
-			Dir:   filepath.Join(o.out, fmt.Sprintf("run-%d", o.seed+uint64(runs))), //nolint:gosec // counted
+			Binary: o.binary, Old: old, OldGiven: o.old, Turnable: turnable, Planted: o.planted, Size: sizes[runs%len(sizes)],
+			Seed: seed, Scenario: list(o.scenario), Workloads: list(o.workloads), Length: max(length, 10*time.Second), Clients: o.clients,
+			Dir:   filepath.Join(o.out, fmt.Sprintf("run-%d", seed)),
 			Watch: func(line string) { fmt.Println(line) },
 		}
 		result, err := play(ctx, config)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 type Build struct {
 	// Source is the folder of the module.
 	Source string
+	// Version is what the server calls itself, and a part of the name of the binary; "chaos" and none if empty.
+	Version string
 	// Planted builds the version with planted bugs, Turnable the one whose wall clock can be turned.
 	Planted, Turnable bool
 }
@@ -28,17 +31,17 @@ func (b Build) Make(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build the server: %w", err)
 	}
-	name := "quorate"
-	args := []string{"build", "-buildvcs=false", "-ldflags", "-X main.version=chaos"}
+	name := b.name()
+	args := []string{"build", "-buildvcs=false", "-ldflags", "-X main.version=" + cmp.Or(b.Version, "chaos")}
 	if b.Planted {
-		name, args = name+"-planted", append(args, "-tags", "planted")
+		args = append(args, "-tags", "planted")
 	}
 	if b.Turnable {
 		overlay, err := nodes.Overlay(filepath.Join(dir, "overlay"))
 		if err != nil {
 			return "", err
 		}
-		name, args = name+"-turnable", append(args, "-overlay", overlay)
+		args = append(args, "-overlay", overlay)
 	}
 	binary := filepath.Join(dir, name)
 	command := exec.CommandContext(ctx, "go", append(args, "-o", binary, "./cmd/quorate")...)
@@ -47,4 +50,19 @@ func (b Build) Make(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("build the server: %w\n%s", err, out)
 	}
 	return binary, nil
+}
+
+// name is that of the binary.
+func (b Build) name() string {
+	name := "quorate"
+	if b.Version != "" {
+		name += "-" + b.Version
+	}
+	if b.Planted {
+		name += "-planted"
+	}
+	if b.Turnable {
+		name += "-turnable"
+	}
+	return name
 }

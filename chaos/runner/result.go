@@ -19,6 +19,9 @@ func (c Config) Command() string {
 		fmt.Fprintf(&b, " WORKLOADS=%s", strings.Join(c.Workloads, ","))
 	}
 	fmt.Fprintf(&b, " SEED=%d NODES=%d LENGTH=%v", c.Seed, c.Size, c.Length)
+	if c.OldGiven != "" {
+		fmt.Fprintf(&b, " OLD=%s", c.OldGiven)
+	}
 	if c.Planted != "" {
 		fmt.Fprintf(&b, " PLANTED=%s", c.Planted)
 	}

@@ -30,6 +30,8 @@ type Config struct {
 	// run first: the fault "upgrade" brings them to Binary.
 	Binary, Old string
 	Turnable    bool
+	// OldGiven is how the caller named Old; empty if nobody did, and the seed and the faults decide whether there is one.
+	OldGiven string
 	// Planted is the bug to switch on in a binary with planted bugs.
 	Planted string
 	// Dir is a folder for everything that is left behind.

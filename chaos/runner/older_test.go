@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// clone is the one of these tests; they are skipped if it has no history.
+func clone(t *testing.T) Build {
+	t.Helper()
+	b := Build{Source: filepath.Join("..", "..")}
+	if _, err := b.git(t.Context(), nil, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
+		t.Skipf("this is no clone, or git is not there: %v", err)
+	}
+	return b
+}
+
+func TestOlderIsAFileOrARevision(t *testing.T) {
+	b := clone(t)
+	file := filepath.Join(t.TempDir(), "quorate")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := b.Older(t.Context(), t.TempDir(), file); err != nil || path != file {
+		t.Errorf("a file gives %q, %v", path, err)
+	}
+	if path, err := b.Older(t.Context(), t.TempDir(), "no-such-revision"); err == nil {
+		t.Errorf("what nobody knows gives %q", path)
+	}
+}
+
+// TestOlderIsBuiltOnce because building takes minutes.
+func TestOlderIsBuiltOnce(t *testing.T) {
+	b, dir := clone(t), t.TempDir()
+	want := built(t, b, dir, "HEAD")
+	if path, err := b.Older(t.Context(), dir, "HEAD"); err != nil || path != want {
+		t.Errorf("it is %q, %v, want %s", path, err, want)
+	}
+}
+
+func TestPreviousIsTheNewestRelease(t *testing.T) {
+	b, dir := clone(t), t.TempDir()
+	list, err := b.releases()
+	if err != nil || len(list) == 0 {
+		t.Fatalf("no version was released: %v", err)
+	}
+	newest := list[len(list)-1]
+	if _, err := b.git(t.Context(), nil, "cat-file", "-e", newest[1]); err != nil {
+		t.Skipf("this clone has no history back to %s", newest[0])
+	}
+	want := built(t, b, dir, newest[0])
+	if path, err := b.Previous(t.Context(), dir); err != nil || path != want {
+		t.Errorf("it is %q, %v, want %s", path, err, want)
+	}
+}
+
+// built is where the binary of a revision belongs, and makes one there.
+func built(t *testing.T, b Build, dir, name string) string {
+	t.Helper()
+	commit, err := b.commit(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, Build{Version: commit[:12]}.name())
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestUnpack(t *testing.T) {
+	b, dir := clone(t), t.TempDir()
+	staged := []string{"diff", "--cached", "--stat"}
+	before, err := b.git(t.Context(), nil, staged...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.unpack(t.Context(), "HEAD", dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "cmd/quorate/main.go"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if after, err := b.git(t.Context(), nil, staged...); err != nil || after != before {
+		t.Errorf("the index was %q and is %q, %v", before, after, err)
+	}
+}
