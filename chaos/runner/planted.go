@@ -13,9 +13,9 @@ type Bug struct {
 // Planted are all planted bugs. Each is a hook in the server that asks quota.Planted.
 var Planted = []Bug{
 	{Name: "early-acknowledge", Faults: []string{"isolate-leader", "split"}, Length: 40 * time.Second},
-	{Name: "stale-read", Faults: []string{"isolate-leader", "pause-leader"}, Length: 40 * time.Second},
+	{Name: "stale-read", Faults: []string{"pause-leader"}, Workloads: []string{"deep", "pair", "read"}, Length: 60 * time.Second},
 	{Name: "wall-clock", Faults: []string{"clock-leader"}, Length: 30 * time.Second},
-	{Name: "forget-ids", Faults: []string{"kill-all", "kill-leader"}, Length: 40 * time.Second},
+	{Name: "forget-ids", Faults: []string{"kill-all", "kill-leader"}, Workloads: []string{"read", "retry", "watch"}, Length: 40 * time.Second},
 	{
 		Name: "double-grant", Faults: []string{"kill-all", "lagging-follower"}, Workloads: []string{"items", "boskos", "read", "watch"},
 		Length: 40 * time.Second,
