@@ -2,12 +2,16 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 )
+
+// errNobody is what Begin answers if other faults have all nodes that it could hit: then nothing happens.
+var errNobody = errors.New("other faults have all nodes")
 
 // Fault is one thing that goes wrong. Both functions note in the target's timeline what they do. End is called after every
 // Begin that succeeded, and leaves the nodes running as they were; it may wait until they are.

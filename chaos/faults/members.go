@@ -19,25 +19,17 @@ func memberKinds() []Kind {
 	return []Kind{
 		{
 			Name: "remove-member", Says: "a member, alive or dead, is removed through the API and comes back later as a new one",
-			needs: needsOneVersion, from: 6 * time.Second, to: 14 * time.Second, make: removeMember,
+			late: true, from: 6 * time.Second, to: 14 * time.Second, make: removeMember,
 		},
 		{
-			Name: "demote-member", Says: "a voter loses its vote through the API and gets it back", needs: needsOneVersion,
+			Name: "demote-member", Says: "a voter loses its vote through the API and gets it back", late: true,
 			from: 3 * time.Second, to: 10 * time.Second, make: demoteMember,
 		},
 		{
-			Name: "hand-over", Says: "the leadership is handed to drawn nodes, again and again",
+			Name: "hand-over", Says: "the leadership is handed to drawn nodes, again and again", late: true,
 			from: 4 * time.Second, to: 12 * time.Second, make: handOver,
 		},
 	}
-}
-
-// needsOneVersion because servers before v0.5 know none of the calls, and take nobody in while they lead.
-func needsOneVersion(t *Target) string {
-	if t.Old == "" {
-		return ""
-	}
-	return "nodes of one version"
 }
 
 // change is one change of the membership, asked for until it is answered or its fault ends.

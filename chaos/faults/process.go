@@ -33,14 +33,11 @@ func single(
 	node := -1
 	return func(ctx context.Context, t *Target) error {
 			if node = t.take(ctx, p); node < 0 {
-				return nil
+				return errNobody
 			}
 			t.Note(node, "%s", what)
 			return begin(ctx, t, node)
 		}, func(ctx context.Context, t *Target) error {
-			if node < 0 {
-				return nil
-			}
 			defer t.give(node)
 			err := end(ctx, t, node)
 			t.Note(node, "%s", undone)

@@ -39,7 +39,7 @@ func replace(spoil damage) func(*rand.Rand) (begin, end func(context.Context, *T
 					return err
 				}
 				if node = t.take(ctx, p); node < 0 {
-					return nil
+					return errNobody
 				}
 				n := t.Nodes[node]
 				t.Note(node, "killed")
@@ -53,9 +53,6 @@ func replace(spoil damage) func(*rand.Rand) (begin, end func(context.Context, *T
 				t.Note(node, "%s", what)
 				return err
 			}, func(ctx context.Context, t *Target) error {
-				if node < 0 {
-					return nil
-				}
 				defer t.give(node)
 				return t.comeBack(ctx, node)
 			}

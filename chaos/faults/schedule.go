@@ -123,36 +123,45 @@ func Drive(ctx context.Context, t *Target, s *Schedule) (Counts, error) {
 			return counts, nil
 		}
 		step.Faults = slices.DeleteFunc(step.Faults, t.leavesAlone)
-		if err := carryOut(ctx, t, step); err != nil {
+		happened, err := carryOut(ctx, t, step)
+		counts.Add(happened)
+		if err != nil {
 			return counts, fmt.Errorf("%s: %w", step, err)
 		}
-		for _, f := range step.Faults {
+	}
+}
+
+// carryOut lets the faults of a step overlap, and answers which of them happened.
+func carryOut(ctx context.Context, t *Target, step Step) (Counts, error) {
+	happened, failed := make([]bool, len(step.Faults)), make([]error, len(step.Faults))
+	var group sync.WaitGroup
+	for i, f := range step.Faults {
+		group.Go(func() { happened[i], failed[i] = one(ctx, t, f, time.Duration(i)*step.Pause/4) })
+	}
+	group.Wait()
+	counts := Counts{}
+	for i, f := range step.Faults {
+		if happened[i] {
 			counts[f.Name]++
 		}
 	}
+	return counts, errors.Join(failed...)
 }
 
-// carryOut lets the faults of a step overlap.
-func carryOut(ctx context.Context, t *Target, step Step) error {
-	failed := make([]error, len(step.Faults))
-	var group sync.WaitGroup
-	for i, f := range step.Faults {
-		group.Go(func() { failed[i] = one(ctx, t, f, time.Duration(i)*step.Pause/4) })
-	}
-	group.Wait()
-	return errors.Join(failed...)
-}
-
-func one(ctx context.Context, t *Target, f Fault, after time.Duration) error {
+// one answers whether the fault happened.
+func one(ctx context.Context, t *Target, f Fault, after time.Duration) (bool, error) {
 	if !Sleep(ctx, after) {
-		return nil
+		return false, nil
 	}
 	whole := context.WithoutCancel(ctx)
-	if err := f.Begin(whole, t); err != nil {
-		return err
+	switch err := f.Begin(whole, t); {
+	case errors.Is(err, errNobody):
+		return false, nil
+	case err != nil:
+		return false, err
 	}
 	Sleep(ctx, f.Hold)
-	return f.End(whole, t)
+	return true, f.End(whole, t)
 }
 
 // Heal ends whatever may still be wrong, and waits until the cluster is healthy.

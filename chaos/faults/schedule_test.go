@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -108,5 +109,18 @@ func TestWhatIsLateWaitsForUpgrades(t *testing.T) {
 			t.Errorf("with %d of 1 nodes upgraded it leaves alone %v, want %v", target.upgraded, got, want)
 		}
 		target.upgraded++
+	}
+}
+
+func TestOnlyWhatHappenedIsCounted(t *testing.T) {
+	ended := 0
+	end := func(context.Context, *Target) error { ended++; return nil }
+	step := Step{Faults: []Fault{
+		{Name: "done", Begin: func(context.Context, *Target) error { return nil }, End: end},
+		{Name: "nobody left", Begin: func(context.Context, *Target) error { return errNobody }, End: end},
+	}}
+	counts, err := carryOut(t.Context(), nil, step)
+	if err != nil || counts.String() != "done 1" || ended != 1 {
+		t.Errorf("%v, %v, %d were ended", counts, err, ended)
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/chaos/check"
 	"github.com/quorate/quorate/chaos/runner"
 )
 
@@ -47,13 +49,22 @@ func (o options) find(ctx context.Context, bug runner.Bug) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if len(result.Failures) > 0 {
-			fmt.Printf("%-20s found in run %d after %v: %s\n", bug.Name, i+1, runner.Elapsed(began), clip(result.Failures[0]))
+		if v := firstBroken(result.Verdicts); v != nil {
+			fmt.Printf("%-20s found in run %d after %v: %s: %s\n", bug.Name, i+1, runner.Elapsed(began), v.Promise, clip(v.Broken[0]))
 			return true, nil
 		}
 		fmt.Printf("%-20s not found in run %d of %d operations and %d faults\n", bug.Name, i+1, len(result.History.Ops), result.Faults.All())
 	}
 	return false, nil
+}
+
+// firstBroken is the first promise that was broken, or nil. A slow machine alone breaks none, so it finds no bug.
+func firstBroken(all check.Verdicts) *check.Verdict {
+	i := slices.IndexFunc(all, func(v *check.Verdict) bool { return v.Violations > 0 })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
 }
 
 func clip(text string) string {
