@@ -88,7 +88,7 @@ func invalid(field, format string, args ...any) error {
 // denial answers a request that does not fit, with every violated limit and the index of the state it was decided on.
 func denial(d quota.Decision, index uint64) *connect.Error {
 	detail := fromDecision(d, nil)
-	detail.Index = index
+	detail.Index = &index
 	return withDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), detail)
 }
 

@@ -110,7 +110,7 @@ func TestFailureKeepsTheDecision(t *testing.T) {
 		t.Errorf("got %v", failure)
 	}
 	want := fromDecision(decision, nil)
-	want.Index = 7
+	want.Index = new(uint64(7))
 	if !proto.Equal(failure.GetDecision(), want) {
 		t.Errorf("got decision %v", failure.GetDecision())
 	}

@@ -12,6 +12,8 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/quorate/quorate/cluster/whole"
 )
 
 // DefaultLockTimeout is how long Open waits for another process to let go of the file.
@@ -105,16 +107,7 @@ func create(path string, lockTimeout time.Duration) error {
 	if err := os.Rename(draft, path); err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(folder string) error {
-	handle, err := os.Open(folder)
-	if err != nil {
-		return fmt.Errorf("sync the data folder: %w", err)
-	}
-	defer func() { _ = handle.Close() }() // opened for reading: nothing can be lost
-	if err := handle.Sync(); err != nil {
+	if err := whole.SyncFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("sync the data folder: %w", err)
 	}
 	return nil

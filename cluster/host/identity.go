@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/quorate/quorate/cluster/whole"
 )
 
 const identityFile = "identity.json"
@@ -52,33 +55,11 @@ func (me identity) take(folder, path string) error {
 	if err != nil {
 		return fmt.Errorf("write whose data folder %s is: %w", folder, err)
 	}
-	if err := writeWhole(folder, path, append(data, '\n')); err != nil {
+	if err := whole.Write(path, func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	}); err != nil {
 		return fmt.Errorf("write whose data folder %s is: %w", folder, err)
 	}
 	return nil
-}
-
-// writeWhole makes a file that after a crash is there with all of its content, or not at all.
-func writeWhole(folder, path string, data []byte) error {
-	draft, err := os.CreateTemp(folder, filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = draft.Write(data)
-	err = errors.Join(err, draft.Sync(), draft.Close())
-	if err == nil {
-		err = os.Rename(draft.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(draft.Name()))
-	}
-	return syncFolder(folder)
-}
-
-func syncFolder(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/whole"
 )
 
 const (
@@ -132,7 +133,7 @@ func (b *backups) save(ctx context.Context) (uint64, error) {
 	// The index is known when the file is there: it is written under another name first.
 	draft := filepath.Join(b.dir, "."+b.prefix+"draft")
 	var saved cluster.Saved
-	err := writeWhole(draft, func(file io.Writer) error {
+	err := whole.Write(draft, func(file io.Writer) error {
 		var err error
 		saved, err = b.node.Save(ctx, cluster.ReadOptions{Stale: true}, file)
 		return err
@@ -145,7 +146,7 @@ func (b *backups) save(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	b.log.Info("saved a backup", "file", path, "index", saved.Index, "bytes", saved.Size)
-	return saved.Index, syncFolder(b.dir)
+	return saved.Index, whole.SyncFolder(b.dir)
 }
 
 // indexText sorts as the number does.

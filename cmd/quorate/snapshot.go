@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cluster/whole"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -46,7 +44,7 @@ func (c *cli) saveSnapshot(ctx context.Context, path string) error {
 		return c.saveToOutput(ctx, quorate)
 	}
 	var summary *quoratev1.SaveSummary
-	err = writeWhole(path, func(file io.Writer) error {
+	err = whole.Write(path, func(file io.Writer) error {
 		var err error
 		summary, err = c.fetchBackup(ctx, quorate, file)
 		return err
@@ -75,32 +73,6 @@ func (c *cli) fetchBackup(ctx context.Context, quorate *client.Client, out io.Wr
 	progress := c.startProgress("received", 0)
 	defer progress.end()
 	return quorate.SaveBackup(ctx, &quoratev1.SaveRequest{Read: c.read()}, io.MultiWriter(out, progress))
-}
-
-// writeWhole makes a file that is there with all of its content, or not at all, whatever happens meanwhile.
-func writeWhole(path string, write func(io.Writer) error) error {
-	folder := filepath.Dir(path)
-	draft, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	err = write(draft)
-	err = errors.Join(err, draft.Sync(), draft.Close())
-	if err == nil {
-		err = os.Rename(draft.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(draft.Name()))
-	}
-	return syncFolder(folder)
-}
-
-func syncFolder(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // progress tells a person at a terminal how far a transfer is, and nobody else.

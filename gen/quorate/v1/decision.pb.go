@@ -212,9 +212,9 @@ type Decision struct {
 	Preempted []*Preempted `protobuf:"bytes,6,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a denial: the smallest change that would admit the request.
 	Remedy *Remedy `protobuf:"bytes,7,opt,name=remedy,proto3" json:"remedy,omitempty"`
-	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Elsewhere 0, because the answer
-	// around it has the index.
-	Index         uint64 `protobuf:"varint,8,opt,name=index,proto3" json:"index,omitempty"`
+	// For a denial: the log index of the state that it was decided on, for ReadOptions.min_index. Elsewhere unset, because the
+	// answer around it has the index.
+	Index         *uint64 `protobuf:"varint,8,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -299,8 +299,8 @@ func (x *Decision) GetRemedy() *Remedy {
 }
 
 func (x *Decision) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
+	if x != nil && x.Index != nil {
+		return *x.Index
 	}
 	return 0
 }
@@ -905,7 +905,7 @@ var File_quorate_v1_decision_proto protoreflect.FileDescriptor
 const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/decision.proto\x12\n" +
-	"quorate.v1\"\xdf\x02\n" +
+	"quorate.v1\"\xee\x02\n" +
 	"\bDecision\x12-\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x13.quorate.v1.OutcomeR\aoutcome\x125\n" +
 	"\n" +
@@ -918,8 +918,9 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"placements\x18\x05 \x03(\v2\x15.quorate.v1.PlacementR\n" +
 	"placements\x123\n" +
 	"\tpreempted\x18\x06 \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12*\n" +
-	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\x12\x14\n" +
-	"\x05index\x18\b \x01(\x04R\x05index\"K\n" +
+	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\x12\x19\n" +
+	"\x05index\x18\b \x01(\x04H\x00R\x05index\x88\x01\x01B\b\n" +
+	"\x06_index\"K\n" +
 	"\tPlacement\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
@@ -1039,6 +1040,7 @@ func file_quorate_v1_decision_proto_init() {
 	if File_quorate_v1_decision_proto != nil {
 		return
 	}
+	file_quorate_v1_decision_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
