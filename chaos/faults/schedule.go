@@ -153,19 +153,21 @@ func one(ctx context.Context, t *Target, f Fault, after time.Duration) (bool, er
 	if !Sleep(ctx, after) {
 		return false, nil
 	}
-	whole := context.WithoutCancel(ctx)
+	whole, from := context.WithoutCancel(ctx), time.Now()
 	switch err := f.Begin(whole, t); {
 	case errors.Is(err, errNobody):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
+	defer t.lasted(f.Name, from)
 	Sleep(ctx, f.Hold)
 	return true, f.End(whole, t)
 }
 
 // Heal ends whatever may still be wrong, and waits until the cluster is healthy.
 func Heal(ctx context.Context, t *Target, patience time.Duration) error {
+	defer t.lasted("(healing)", time.Now())
 	t.clearLinks()
 	var failed []error
 	for _, n := range t.Nodes {

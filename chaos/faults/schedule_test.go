@@ -119,7 +119,7 @@ func TestOnlyWhatHappenedIsCounted(t *testing.T) {
 		{Name: "done", Begin: func(context.Context, *Target) error { return nil }, End: end},
 		{Name: "nobody left", Begin: func(context.Context, *Target) error { return errNobody }, End: end},
 	}}
-	counts, err := carryOut(t.Context(), nil, step)
+	counts, err := carryOut(t.Context(), new(Target), step)
 	if err != nil || counts.String() != "done 1" || ended != 1 {
 		t.Errorf("%v, %v, %d were ended", counts, err, ended)
 	}

@@ -31,6 +31,12 @@ type Event struct {
 	What, Node string
 }
 
+// Span is one fault from its beginning to its end, or the healing.
+type Span struct {
+	Name        string
+	From, Until time.Time
+}
+
 // Target is a cluster under faults. All methods are safe for concurrent use.
 type Target struct {
 	*nodes.Cluster
@@ -45,6 +51,7 @@ type Target struct {
 
 	mu      sync.Mutex
 	events  []Event
+	spans   []Span
 	busy    map[int]bool
 	excused map[int]int
 	links   map[*lay]bool
@@ -89,6 +96,20 @@ func (t *Target) Events() []Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.events)
+}
+
+// Spans are all faults that have ended so far, and the healing.
+func (t *Target) Spans() []Span {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.spans)
+}
+
+// lasted notes that something has lasted from a time until now.
+func (t *Target) lasted(name string, from time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spans = append(t.spans, Span{name, from, time.Now()})
 }
 
 // status asks one node about itself.

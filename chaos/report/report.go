@@ -15,21 +15,30 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// Event is a fault, or something that was done to heal one.
+// Event is something that was done, to break something or to heal it. Times are since the recorder of the history began.
 type Event struct {
-	// At and Until are since the recorder of the history began; Until is 0 for what took no time.
-	At, Until time.Duration
-	What      string
-	// Node is whom it struck; empty for all.
+	At   time.Duration
+	What string
+	// Node is whom it struck; empty for the cluster.
 	Node string
+}
+
+// Span is one fault from its beginning to its end, or the healing.
+type Span struct {
+	Name        string
+	From, Until time.Duration
 }
 
 // Run is everything that there is to say of one run.
 type Run struct {
 	Seed     uint64
+	Nodes    int
 	Scenario string
-	// Events may be in any order.
+	// Faults counts them by kind, Again is the command that plays the run again.
+	Faults, Again string
+	// Events and Spans may be in any order.
 	Events   []Event
+	Spans    []Span
 	History  history.History
 	Verdicts check.Verdicts
 }
@@ -69,6 +78,8 @@ type view struct {
 	Length   string
 	Charts   []chart
 	Lanes    lanes
+	Shades   []bar
+	Ticks    []tick
 	Counts   []count
 	Pictures []string
 }
@@ -86,9 +97,12 @@ func viewOf(r Run, pictures []string) view {
 		v.Pictures = append(v.Pictures, filepath.Base(path))
 	}
 	slices.SortStableFunc(v.Events, func(a, b Event) int { return int(a.At - b.At) })
+	slices.SortStableFunc(v.Spans, func(a, b Span) int { return int(a.From - b.From) })
 	scale := scaleOf(r)
 	v.Length = scale.length.Round(time.Millisecond).String()
-	v.Lanes = scale.lanes(v.Events)
+	v.Ticks = scale.ticks()
+	v.Lanes = scale.lanes(v.Spans, v.Events)
+	v.Shades = v.Lanes.Bars[:len(v.Spans)]
 	v.Charts = []chart{scale.throughput(r.History.Ops), scale.latency(r.History.Ops)}
 	return v
 }

@@ -66,7 +66,11 @@ func (s *summary) write(dir string) error {
 
 // String is one line for people.
 func (s *summary) String() string {
-	return fmt.Sprintf("%d runs, %d operations, %d faults, %d runs did not pass", s.runs, s.operations, s.faults.All(), len(s.failed))
+	verdict := "all promises kept"
+	if len(s.failed) > 0 {
+		verdict = fmt.Sprintf("%d of the runs did not pass", len(s.failed))
+	}
+	return fmt.Sprintf("runs: %d, operations: %d, faults: %d; %s", s.runs, s.operations, s.faults.All(), verdict)
 }
 
 // err names the runs that did not pass, each by the command that plays it again.

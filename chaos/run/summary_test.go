@@ -41,7 +41,7 @@ func TestSummaryOfRuns(t *testing.T) {
 	if err := errors.Join(all.add(lost, errors.New("no leader")), all.write(dir)); err != nil || !all.unplayed {
 		t.Fatal(err, all.unplayed)
 	}
-	if want := "3 runs, 6 operations, 3 faults, 2 runs did not pass"; all.String() != want {
+	if want := "runs: 3, operations: 6, faults: 3; 2 of the runs did not pass"; all.String() != want {
 		t.Errorf("%s, want %s", all, want)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "summary.md"))

@@ -246,7 +246,11 @@ func panicIn(log string) string {
 // report writes the page of the run, and its timeline as text.
 func (r *run) report() error {
 	page := report.Run{
-		Seed: r.Seed, Scenario: strings.Join(r.Scenario, ","), History: r.result.History, Verdicts: r.result.Verdicts,
+		Seed: r.Seed, Nodes: r.Size, Scenario: strings.Join(r.Scenario, ","), Faults: r.result.Faults.String(), Again: r.Command(),
+		History: r.result.History, Verdicts: r.result.Verdicts,
+	}
+	for _, s := range r.target.Spans() {
+		page.Spans = append(page.Spans, report.Span{Name: s.Name, From: s.From.Sub(r.recorder.Began()), Until: s.Until.Sub(r.recorder.Began())})
 	}
 	for _, e := range r.result.Events {
 		page.Events = append(page.Events, report.Event{At: e.At.Sub(r.recorder.Began()), What: e.What, Node: e.Node})
