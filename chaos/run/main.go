@@ -10,8 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -25,35 +23,16 @@ const (
 	overhead = 45 * time.Second
 )
 
-// options are what the command line says.
-type options struct {
-	scenario, workloads, sizes string
-	seed                       uint64
-	total, length              time.Duration
-	out, binary, old, planted  string
-	list, plain, selftest      bool
-	clients                    int
-}
-
 func main() {
 	var o options
-	flag.StringVar(&o.scenario, "scenario", "", "faults, with commas between; all if empty")
-	flag.StringVar(&o.workloads, "workloads", "", "workloads, with commas between; all if empty")
-	flag.StringVar(&o.sizes, "nodes", "3", "numbers of nodes, with commas between; runs take turns")
-	flag.Uint64Var(&o.seed, "seed", 0, "seed of the first run; 0 draws one")
-	flag.DurationVar(&o.total, "time", 5*time.Minute, "how long to go on, all runs together")
-	flag.DurationVar(&o.length, "length", 0, "play one run, with faults for so long")
-	flag.StringVar(&o.out, "out", "", "folder for reports; a temporary one if empty")
-	flag.StringVar(&o.binary, "binary", "", "server to run; built if empty")
-	flag.StringVar(&o.old, "old", "", "older server that the nodes run first, a file, a released version or a git revision; if empty the previous release in runs with upgrades")
-	flag.StringVar(&o.planted, "planted", "", "build the server with planted bugs and switch this one on")
-	flag.BoolVar(&o.selftest, "selftest", false, "find every planted bug")
-	flag.BoolVar(&o.list, "list", false, "list the faults")
-	flag.BoolVar(&o.plain, "plain", false, "build the server as it is, without a clock that can be turned")
-	flag.IntVar(&o.clients, "clients", 0, "clients of each workload; 0 is the usual number")
+	o.declare(flag.CommandLine)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := o.check(flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(2) //nolint:gocritic // nothing has begun
+	}
 	if err := o.run(ctx); err != nil {
 		stop()
 		fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -74,6 +53,8 @@ func (o options) run(ctx context.Context) error {
 			return err
 		}
 		o.out = dir
+	} else if err := os.MkdirAll(o.out, 0o750); err != nil {
+		return fmt.Errorf("make the folder for reports: %w", err)
 	}
 	if o.seed == 0 {
 		o.seed = uint64(rand.Uint32())
@@ -81,6 +62,7 @@ func (o options) run(ctx context.Context) error {
 	build := runner.Build{Source: ".", Turnable: !o.plain, Planted: o.planted != "" || o.selftest}
 	turnable := o.binary == "" && build.Turnable
 	if o.binary == "" {
+		fmt.Println("building the server; the first time, that takes some minutes")
 		binary, err := build.Make(ctx, filepath.Join(".bin", "chaos"))
 		if err != nil {
 			return err
@@ -145,25 +127,4 @@ func play(ctx context.Context, config runner.Config) (runner.Result, error) {
 	}
 	fmt.Print(result.String())
 	return result, nil
-}
-
-func list(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, ",")
-}
-
-func sizesOf(text string) (sizes []int, err error) {
-	for _, one := range list(text) {
-		size, err := strconv.Atoi(one)
-		if err != nil || size != 3 && size != 5 {
-			return nil, fmt.Errorf("nodes is %q; allowed are 3 and 5, with a comma between", text)
-		}
-		sizes = append(sizes, size)
-	}
-	if len(sizes) == 0 {
-		return nil, errors.New("nodes is empty; allowed are 3 and 5, with a comma between")
-	}
-	return sizes, nil
 }

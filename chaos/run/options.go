@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/chaos/faults"
+	"github.com/quorate/quorate/chaos/runner"
+	"github.com/quorate/quorate/chaos/workload"
+)
+
+// Bounds of what the command line says.
+const (
+	leastTime   = time.Minute
+	mostTime    = 7 * 24 * time.Hour
+	leastLength = 5 * time.Second
+	mostClients = 100
+)
+
+// options are what the command line says.
+type options struct {
+	scenario, workloads, sizes string
+	seed                       uint64
+	total, length              time.Duration
+	out, binary, old, planted  string
+	list, plain, selftest      bool
+	clients                    int
+}
+
+// declare makes the flags.
+func (o *options) declare(f *flag.FlagSet) {
+	f.StringVar(&o.scenario, "scenario", "", "faults, with commas between; all if empty")
+	f.StringVar(&o.workloads, "workloads", "", "workloads, with commas between; all if empty")
+	f.StringVar(&o.sizes, "nodes", "3", "numbers of nodes, 3 or 5, with commas between; runs take turns")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of the first run; 0 draws one")
+	f.DurationVar(&o.total, "time", 5*time.Minute, "how long to go on, all runs together")
+	f.DurationVar(&o.length, "length", 0, "play one run, with faults for so long")
+	f.StringVar(&o.out, "out", "", "folder for reports; a temporary one if empty")
+	f.StringVar(&o.binary, "binary", "", "server to run; built if empty")
+	f.StringVar(&o.old, "old", "", "older server that the nodes run first, a file, a released version or a git revision; "+
+		"if empty the previous release in runs with upgrades")
+	f.StringVar(&o.planted, "planted", "", "build the server with planted bugs and switch this one on")
+	f.BoolVar(&o.selftest, "selftest", false, "find every planted bug, or those that scenario names")
+	f.BoolVar(&o.list, "list", false, "list the faults")
+	f.BoolVar(&o.plain, "plain", false, "build the server as it is, without a clock that can be turned")
+	f.IntVar(&o.clients, "clients", 0, "clients of each workload; 0 is the usual number")
+}
+
+// check refuses what cannot be played, before anything is built or started.
+func (o *options) check(rest []string) error {
+	var bugs, kinds []string
+	for _, bug := range runner.Planted {
+		bugs = append(bugs, bug.Name)
+	}
+	for _, kind := range faults.All() {
+		kinds = append(kinds, kind.Name)
+	}
+	if o.selftest {
+		kinds = bugs
+	}
+	_, sizes := sizesOf(o.sizes)
+	return errors.Join(
+		known("scenario", list(o.scenario), kinds), known("workloads", list(o.workloads), workload.Names()), known("planted", list(o.planted), bugs),
+		sizes, within("time", o.total, leastTime, mostTime), withinOrNone("length", o.length, leastLength, mostTime),
+		countWithin("clients", o.clients, mostClients), nothingElse(rest))
+}
+
+func known(field string, names, allowed []string) error {
+	for _, name := range names {
+		if !slices.Contains(allowed, name) {
+			return fmt.Errorf("%s has %q; allowed are %s, with commas between", field, name, strings.Join(allowed, ", "))
+		}
+	}
+	return nil
+}
+
+func within(field string, d, least, most time.Duration) error {
+	if d < least || d > most {
+		return fmt.Errorf("%s is %v; allowed are %v to %v", field, d, least, most)
+	}
+	return nil
+}
+
+func withinOrNone(field string, d, least, most time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	return within(field, d, least, most)
+}
+
+func countWithin(field string, n, most int) error {
+	if n < 0 || n > most {
+		return fmt.Errorf("%s is %d; allowed are 1 to %d, and 0 for the usual number", field, n, most)
+	}
+	return nil
+}
+
+func nothingElse(rest []string) error {
+	if len(rest) > 0 {
+		return fmt.Errorf("%q is no flag; -help lists all", rest[0])
+	}
+	return nil
+}
+
+func list(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+func sizesOf(text string) (sizes []int, err error) {
+	for _, one := range list(text) {
+		size, err := strconv.Atoi(one)
+		if err != nil || size != 3 && size != 5 {
+			return nil, fmt.Errorf("nodes is %q; allowed are 3 and 5, with a comma between", text)
+		}
+		sizes = append(sizes, size)
+	}
+	if len(sizes) == 0 {
+		return nil, errors.New("nodes is empty; allowed are 3 and 5, with a comma between")
+	}
+	return sizes, nil
+}
