@@ -31,6 +31,9 @@ func Collect(ctx context.Context, servers []string, client connect.HTTPClient) (
 	for {
 		f, err := collectOnce(ctx, servers, client)
 		if err == nil {
+			f.Digests, err = collectDigests(ctx, servers, client)
+		}
+		if err == nil {
 			return f, nil
 		}
 		select {

@@ -35,6 +35,8 @@ type State struct {
 // Finals are the states of all nodes after everything was healed, all at one index; none if they were not to be had.
 type Finals struct {
 	States []State `json:"states"`
+	// Digests are those of all nodes at an index after that of the states; none if the feature level has none.
+	Digests []Digest `json:"digests,omitempty"`
 	// Missing says what a node did not answer, or why they did not come to one index; then they are not healthy.
 	Missing string `json:"missing,omitempty"`
 }

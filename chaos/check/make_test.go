@@ -128,6 +128,14 @@ func (s *script) final(index uint64, u []history.Usage, held ...history.Record) 
 	return s
 }
 
+// digests are those of all nodes, one index behind the final states.
+func (s *script) digests(all ...string) *script {
+	for i, digest := range all {
+		s.finals.Digests = append(s.finals.Digests, check.Digest{Node: "n" + string(rune('1'+i)), Index: s.finals.States[0].Index + 1, Digest: digest})
+	}
+	return s
+}
+
 func holds(id, node string, amount int64, fence uint64) history.Record {
 	return history.Record{ID: id, State: history.Held, Fence: fence, Claims: claim(node, amount)}
 }

@@ -13,7 +13,7 @@ func TestOddButTrueHistoriesPass(t *testing.T) {
 	}
 	tests := map[string]*script{
 		"as it should be": tree().grant(2, 3, "x", "a", 6, 2, 1).deny(4, 5, "y", "a", 1, because("a", 6, 6, 1)).release(6, 7, "x", 3, 1).
-			grant(8, 9, "z", "a", 6, 4, 2).read(10, 11, 4, 6, 6, 0).final(9, usage(6, 6, 0), holds("z", "a", 6, 2)),
+			grant(8, 9, "z", "a", 6, 4, 2).read(10, 11, 4, 6, 6, 0).final(9, usage(6, 6, 0), holds("z", "a", 6, 2)).digests("aa", "aa"),
 		"a grant whose first answer was lost": tree().lost(2, 5, history.Allocate, "x", "a", 6).again(6, 7, "x", "a", 6, 5, 1).final(9, usage(6, 6, 0), holds("x", "a", 6, 1)),
 		"a grant that was used by another before its retry": tree().lost(2, 5, history.Allocate, "x", "a", 6).deny(3, 4, "y", "a", 6, because("a", 6, 6, 6), because("", 10, 6, 6)).
 			again(6, 7, "x", "a", 6, 5, 1).final(9, usage(6, 6, 0), holds("x", "a", 6, 1)),

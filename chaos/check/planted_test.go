@@ -57,6 +57,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		"overtaken":                            {queue().wait(2, 3, "first", 0, 2).wait(4, 5, "second", 0, 3).taken(6, 7, "second", 0, 9, 1).taken(8, 9, "first", 0, 11, 2), "P8", "second (priority 0)"},
 		"a less important one first":           {queue().wait(2, 3, "high", 2, 2).wait(2, 3, "low", 1, 2).taken(6, 7, "low", 1, 9, 1).taken(8, 9, "high", 2, 11, 2), "P8", "low (priority 1)"},
 		"two nodes, two states":                {tree().grant(2, 3, "x", "a", 2, 2, 1).final(9, usage(2, 2, 0), holds("x", "a", 2, 1)).final(9, usage(2, 2, 0), holds("x", "a", 2, 7)), "P9", "what is held"},
+		"two nodes, two digests":               {tree().final(9, usage(0, 0, 0)).digests("aa", "ab"), "P9", "n2 has digest ab at index 10, and n1 has aa"},
 		"one index, two answers":               {tree().read(2, 3, 4, 0, 0, 0).read(2, 3, 4, 1, 1, 0), "P9", "differ"},
 		"a denial without a reason":            {tree().deny(2, 3, "x", "a", 9), "P10", "no limit is named"},
 		"a denial that does not add up":        {tree().deny(2, 3, "x", "a", 9, history.Violation{Tree: "t", Node: "a", Resource: "units", Limit: 6, Used: 0, Requested: 9, Missing: 1}), "P10", "does not add up"},

@@ -95,6 +95,7 @@ func (s *story) sameEverywhere() *Verdict {
 			v.broken("%s and %s differ at index %d: %s", s.finals.States[0].Node, state.Node, state.Index, why)
 		}
 	}
+	s.finals.sameDigests(v)
 	seen := map[string]*history.Op{}
 	for i := range s.ops {
 		o := &s.ops[i]

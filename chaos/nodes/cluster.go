@@ -34,8 +34,10 @@ const (
 )
 
 // settings are in the environment, because older servers do not know them as flags: the network of the nodes keeps
-// strangers out, and their disks are small.
-var settings = []string{"QUORATE_INSECURE=true", "QUORATE_DISK_RESERVE=16", "QUORATE_STABILIZATION_TIME=1s"} //nolint:gochecknoglobals // constant
+// strangers out, their disks are small, and a run is short.
+var settings = []string{ //nolint:gochecknoglobals // constant
+	"QUORATE_INSECURE=true", "QUORATE_DISK_RESERVE=16", "QUORATE_STABILIZATION_TIME=1s", "QUORATE_RAISE_LEVEL_AFTER=2s",
+}
 
 // Cluster is a set of servers of one cluster.
 type Cluster struct {

@@ -126,9 +126,13 @@ func (h *home) answer(r *http.Request, port string) (*http.Response, error) {
 	dead := context.AfterFunc(h.alive, cancel)
 	gone := context.AfterFunc(ctx, func() { body.end(io.ErrUnexpectedEOF) })
 	a := &answering{header: http.Header{}, body: body, begun: make(chan struct{})}
+	received := r.Clone(ctx)
+	if received.Body == nil {
+		received.Body = http.NoBody // as servers have it
+	}
 	go func() {
 		defer cancel()
-		h.ports[port].ServeHTTP(a, r.Clone(ctx))
+		h.ports[port].ServeHTTP(a, received)
 		a.WriteHeader(http.StatusOK)
 		body.end(io.EOF)
 		gone()

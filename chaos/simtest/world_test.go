@@ -39,7 +39,7 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 	t.Helper()
 	w := &world{t: t, wires: newWires(seed), served: map[string]*cluster.Node{}}
 	w.Cluster = clustertest.Start(t, size, clustertest.WithConfig(func(c *cluster.Config) {
-		c.SnapshotThreshold, c.SnapshotInterval, c.TrailingLogs = 50, 3*time.Second, 20
+		c.SnapshotThreshold, c.SnapshotInterval, c.TrailingLogs, c.RaiseLevelAfter = 50, 3*time.Second, 20, time.Second
 	}))
 	for _, n := range w.Nodes() {
 		w.ids = append(w.ids, n.Standing().ID)

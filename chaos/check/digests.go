@@ -1,0 +1,74 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// Digest sums up the whole state of one node at one index, also what no call shows, such as ids that are remembered.
+type Digest struct {
+	Node   string `json:"node"`
+	Index  uint64 `json:"index"`
+	Digest string `json:"digest"`
+}
+
+// collectDigests has all nodes sum up their states at one index. There are none while the feature level has no checkpoints.
+func collectDigests(ctx context.Context, servers []string, client connect.HTTPClient) ([]Digest, error) {
+	for {
+		digests, err := digestsOnce(ctx, quoratev1connect.NewClusterServiceClient(client, servers[0]), len(servers))
+		if err == nil || connect.CodeOf(err) == connect.CodeFailedPrecondition {
+			return digests, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(between):
+		}
+	}
+}
+
+// digestsOnce makes one checkpoint and waits for a while until the server has heard of all.
+func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClient, nodes int) ([]Digest, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	made, err := server.Checkpoint(ctx, &quoratev1.CheckpointRequest{})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		heard, err := server.GetDigests(ctx, &quoratev1.GetDigestsRequest{})
+		if err != nil {
+			return nil, err
+		}
+		var digests []Digest
+		for _, m := range heard.GetMembers() {
+			if m.GetIndex() == made.GetIndex() {
+				digests = append(digests, Digest{m.GetId(), m.GetIndex(), m.GetDigest()})
+			}
+		}
+		if len(digests) == nodes {
+			return digests, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d of %d nodes have said what they have at checkpoint %d", len(digests), nodes, made.GetIndex())
+		case <-time.After(between):
+		}
+	}
+}
+
+// sameDigests compares what nodes made of equal logs.
+func (f *Finals) sameDigests(v *Verdict) {
+	for _, d := range f.Digests {
+		v.saw("digests", 1)
+		if first := f.Digests[0]; d.Index == first.Index && d.Digest != first.Digest {
+			v.broken("%s has digest %s at index %d, and %s has %s", d.Node, d.Digest, d.Index, first.Node, first.Digest)
+		}
+	}
+}
