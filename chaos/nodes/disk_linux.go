@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -62,11 +63,7 @@ func (d *Disk) stand() error {
 	root := &fs.LoopbackRoot{Path: d.Backing, Dev: at.Dev}
 	top := &faultyNode{LoopbackNode: fs.LoopbackNode{RootData: root}, disk: d}
 	root.RootNode = top
-	second := time.Second
-	server, err := fs.Mount(d.Dir, top, &fs.Options{
-		AttrTimeout: &second, EntryTimeout: &second,
-		MountOptions: fuse.MountOptions{FsName: mountName(), Name: "chaos", DirectMountStrict: true},
-	})
+	server, err := mountAlone(d.Dir, top)
 	if err != nil {
 		return fmt.Errorf("mount a faulty disk: %w", err)
 	}
@@ -78,6 +75,46 @@ func (d *Disk) stand() error {
 		}
 		return err
 	})
+	return nil
+}
+
+// mountAlone mounts a file system that dies with this process. The library opens the kernel's door to it so that children
+// inherit it; a server that did could be killed, but not die, while it waits for an answer from a harness that is gone: the
+// door that would have to close for that would be its own.
+func mountAlone(at string, top fs.InodeEmbedder) (*fuse.Server, error) {
+	syscall.ForkLock.RLock() // nobody is started until the door is marked
+	defer syscall.ForkLock.RUnlock()
+	second := time.Second
+	server, err := fs.Mount(at, top, &fs.Options{
+		AttrTimeout: &second, EntryTimeout: &second,
+		MountOptions: fuse.MountOptions{FsName: mountName(), Name: "chaos", DirectMountStrict: true},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := keepFromChildren("/dev/fuse"); err != nil {
+		return nil, errors.Join(err, server.Unmount())
+	}
+	return server, nil
+}
+
+// keepFromChildren marks what is open of a file.
+func keepFromChildren(path string) error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range open {
+		target, err := os.Readlink(filepath.Join("/proc/self/fd", entry.Name()))
+		if err != nil || target != path {
+			continue // some are closed by now
+		}
+		number, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			return err
+		}
+		unix.CloseOnExec(number)
+	}
 	return nil
 }
 
