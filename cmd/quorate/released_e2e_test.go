@@ -3,6 +3,7 @@ package main_test
 import (
 	"archive/tar"
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -21,14 +22,15 @@ import (
 // upgrade to this one comes from.
 var released, previous = releases()
 
-// releases reads the list that make chaos reads too.
+// commitsText is the list that make chaos reads too. It is in the program, because that also runs elsewhere, as the curl of the
+// page of operations.
+//
+//go:embed testdata/released/commits.txt
+var commitsText string
+
 func releases() (commits map[string]string, newest string) {
 	commits = map[string]string{}
-	text, err := os.ReadFile(filepath.Join("testdata", "released", "commits.txt"))
-	if err != nil {
-		panic(err)
-	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(commitsText) {
 		if words := strings.Fields(line); len(words) == 2 {
 			commits[words[0]], newest = words[1], words[0]
 		}
