@@ -118,7 +118,7 @@ func (s *story) nonsense(o *history.Op, x history.Violation) string {
 
 // live: after everything was healed all nodes came to one index, and nobody waits who is first in his line and fits.
 func (s *story) live() *Verdict {
-	v := &Verdict{Promise: "live", Title: "after healing the cluster is healthy and nobody waits who fits", Saw: map[string]int{}}
+	v := &Verdict{Promise: Live, Title: "after healing the cluster is healthy and nobody waits who fits", Saw: map[string]int{}}
 	if s.finals.Missing != "" {
 		v.broken("%s", s.finals.Missing)
 	}

@@ -17,9 +17,12 @@ import (
 // mostBroken is how many violations of a promise are kept in words.
 const mostBroken = 20
 
+// Live is the promise that depends on how quick a machine is.
+const Live = "live"
+
 // Verdict is what became of one promise.
 type Verdict struct {
-	// Promise is "P1" to "P10", "linearizable" or "live".
+	// Promise is "P1" to "P10", "linearizable" or Live.
 	Promise string `json:"promise"`
 	Title   string `json:"title"`
 	// Saw counts what was examined, by what it is. A promise of which nothing was seen is not kept, it is untried.

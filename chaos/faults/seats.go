@@ -68,7 +68,11 @@ func (t *Target) seating(ctx context.Context) (seating, error) {
 	for _, m := range answer.GetMembers() {
 		s.seats[m.GetId()] = m.GetSeat()
 	}
-	s.term, s.last = after.GetTerm(), after.GetMembers()[0].GetLastIndex()
+	own := after.GetMembers()
+	if len(own) != 1 {
+		return s, fmt.Errorf("%s shows %d members where it was asked about itself", id, len(own))
+	}
+	s.term, s.last = after.GetTerm(), own[0].GetLastIndex()
 	return s, nil
 }
 

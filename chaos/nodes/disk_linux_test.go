@@ -3,25 +3,38 @@ package nodes
 import (
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestNobodyInheritsADisk: a process that has the door to its own disk open cannot die without the harness.
 func TestNobodyInheritsADisk(t *testing.T) {
-	d, without, err := newDisk(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := d.release(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if !d.Faulty() {
-		t.Skip("left out here:", without)
-	}
+	faultyDisk(t)
 	open, err := exec.CommandContext(t.Context(), "ls", "-l", "/proc/self/fd").CombinedOutput()
 	if err != nil || strings.Contains(string(open), "/dev/fuse") {
 		t.Errorf("%v: a child has open\n%s", err, open)
+	}
+}
+
+// TestTwoHarnessesSweepAtOnce what a third one, which is gone, has left mounted.
+func TestTwoHarnessesSweepAtOnce(t *testing.T) {
+	const gone = mountMark + "99999999" // no process has this number
+	for range 20 {
+		for range 10 {
+			if err := unix.Mount(gone, t.TempDir(), "tmpfs", 0, "size=64k"); err != nil {
+				t.Skip("nothing can be mounted here:", err)
+			}
+		}
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if err := sweep(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
 	}
 }

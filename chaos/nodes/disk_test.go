@@ -18,20 +18,27 @@ func write(path string, size int) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// TestDisk breaks a disk in each way and puts it right again.
-func TestDisk(t *testing.T) {
+// faultyDisk is a disk until the test ends; the test is skipped where disks cannot be broken.
+func faultyDisk(t *testing.T) *Disk {
+	t.Helper()
 	d, without, err := newDisk(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := d.release(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	if !d.Faulty() {
 		t.Skip("left out here:", without)
 	}
+	return d
+}
+
+// TestDisk breaks a disk in each way and puts it right again.
+func TestDisk(t *testing.T) {
+	d := faultyDisk(t)
 	path := filepath.Join(d.Dir, "file")
 	for _, c := range []struct {
 		name       string

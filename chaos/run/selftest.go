@@ -58,9 +58,10 @@ func (o options) find(ctx context.Context, bug runner.Bug) (bool, error) {
 	return false, nil
 }
 
-// firstBroken is the first promise that was broken, or nil. A slow machine alone breaks none, so it finds no bug.
+// firstBroken is the first promise that was broken, or nil. That a cluster did not get well in time is no find: a slow machine
+// does that alone.
 func firstBroken(all check.Verdicts) *check.Verdict {
-	i := slices.IndexFunc(all, func(v *check.Verdict) bool { return v.Violations > 0 })
+	i := slices.IndexFunc(all, func(v *check.Verdict) bool { return v.Violations > 0 && v.Promise != check.Live })
 	if i < 0 {
 		return nil
 	}

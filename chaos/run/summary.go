@@ -67,15 +67,20 @@ func (s *summary) write(dir string) error {
 // String is one line for people.
 func (s *summary) String() string {
 	verdict := "all promises kept"
-	if len(s.failed) > 0 {
+	if s.runs == 0 {
+		verdict = "nothing is known"
+	} else if len(s.failed) > 0 {
 		verdict = fmt.Sprintf("%d of the runs did not pass", len(s.failed))
 	}
 	return fmt.Sprintf("runs: %d, operations: %d, faults: %d; %s", s.runs, s.operations, s.faults.All(), verdict)
 }
 
-// err names the runs that did not pass, each by the command that plays it again.
+// err names the runs that did not pass, each by the command that plays it again. Without any run nothing was shown.
 func (s *summary) err() error {
-	if len(s.failed) == 0 {
+	switch {
+	case s.runs == 0:
+		return errors.New("nothing was played")
+	case len(s.failed) == 0:
 		return nil
 	}
 	return fmt.Errorf("%d of %d runs did not pass:\n%s", len(s.failed), s.runs, strings.Join(s.failed, "\n"))

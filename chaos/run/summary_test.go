@@ -63,3 +63,19 @@ func TestSummaryOfRuns(t *testing.T) {
 		t.Errorf("%v does not name the run that was not played", err)
 	}
 }
+
+func TestNothingPlayedIsNoPass(t *testing.T) {
+	if all := newSummary(); all.err() == nil || strings.Contains(all.String(), "kept") {
+		t.Errorf("%s, %v", all, all.err())
+	}
+}
+
+func TestASlowMachineFindsNoBug(t *testing.T) {
+	slow := check.Verdicts{{Promise: "P1"}, {Promise: check.Live, Violations: 1}}
+	if found := firstBroken(slow); found != nil {
+		t.Errorf("%s counts as found", found.Promise)
+	}
+	if found := firstBroken(append(slow, &check.Verdict{Promise: "P9", Violations: 1})); found == nil || found.Promise != "P9" {
+		t.Errorf("found %v, want P9", found)
+	}
+}
