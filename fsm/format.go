@@ -7,7 +7,7 @@ import (
 )
 
 // EntryFormat is the newest format of entries that this version writes and understands: the node's feature level.
-const EntryFormat uint32 = 4
+const EntryFormat uint32 = 5
 
 const (
 	firstFormat  uint32 = 1
@@ -15,6 +15,8 @@ const (
 	thirdFormat  uint32 = 3
 	// fourthFormat knows the feature level, checkpoints, and replacements of the whole state.
 	fourthFormat uint32 = 4
+	// fifthFormat changes no entry. From it on the ledger follows the rules of quota.LevelFive.
+	fifthFormat uint32 = 5
 )
 
 // RaisedFrom is the first format that no entry may have before the feature level was raised to it by an entry that says

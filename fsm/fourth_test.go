@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -65,10 +66,10 @@ func TestRaiseLevelChangesNothingElse(t *testing.T) {
 // TestFourthEntriesThatHalt: a level that this version does not know, and fields that the entry's format does not have.
 func TestFourthEntriesThatHalt(t *testing.T) {
 	for why, entry := range map[string]*logv1.Entry{
-		"raises the feature level of the cluster to 5":        {Format: 4, RaiseLevel: EntryFormat + 1},
-		"fields that came with format 4":                      {Format: 3, RaiseLevel: 3},
-		"it has format 3, and fields that came with format 4": {Format: 3, Checkpoint: true, Commands: sampleEntry().GetCommands()},
-		"carries no command":                                  {Format: 4},
+		fmt.Sprintf("raises the feature level of the cluster to %d", EntryFormat+1): {Format: 4, RaiseLevel: EntryFormat + 1},
+		"fields that came with format 4":                                            {Format: 3, RaiseLevel: 3},
+		"it has format 3, and fields that came with format 4":                       {Format: 3, Checkpoint: true, Commands: sampleEntry().GetCommands()},
+		"carries no command": {Format: 4},
 	} {
 		f := New(Options{})
 		applyData(f, 1, mustMarshal(t, entry))

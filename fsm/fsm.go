@@ -60,7 +60,9 @@ func New(o Options) *FSM {
 	if o.Bounds == (quota.Bounds{}) {
 		o.Bounds = quota.DefaultBounds()
 	}
-	return &FSM{options: o, ledger: quota.New(o.Bounds), format: firstFormat, feed: newFeed(), moved: make(chan struct{}), due: make(chan struct{})}
+	ledger := quota.New(o.Bounds)
+	ledger.SetLevel(firstFormat)
+	return &FSM{options: o, ledger: ledger, format: firstFormat, feed: newFeed(), moved: make(chan struct{}), due: make(chan struct{})}
 }
 
 // Apply applies one entry; see ApplyBatch.
@@ -150,10 +152,12 @@ func (f *FSM) apply(entry *raft.Log) any {
 	return outcomes
 }
 
-// setFormat must be called with the lock held.
+// setFormat must be called with the lock held, at the end of an entry: its own commands still follow the rules of before. The
+// ledger is told each time, because it may be another one than before.
 func (f *FSM) setFormat(format uint32) {
 	changed := format != f.format
 	f.format = format
+	f.ledger.SetLevel(format)
 	if changed && f.options.OnLevel != nil {
 		f.options.OnLevel()
 	}

@@ -44,6 +44,9 @@ func newGoldens(t testing.TB, format uint32) map[string][]byte {
 		maps.Copy(files, replacementGoldens(t))
 		return files
 	}
+	if format == fifthFormat {
+		return fifthGoldens(t)
+	}
 	samples, machine := secondSamples, secondFSM
 	if format == thirdFormat {
 		samples, machine = thirdSamples, thirdFSM

@@ -76,7 +76,7 @@ func TestAReplacementTakesEffectWithItsLastStep(t *testing.T) {
 		t.Errorf("the last step did %+v", done)
 	}
 	after := snapshotOf(t, f)
-	if bytes.Equal(before, after) || f.Format() != ReplacementFormat {
+	if bytes.Equal(before, after) || f.Format() != EntryFormat {
 		t.Error("the last step changed nothing")
 	}
 	if _, err := f.News(After(1), 10); !errors.Is(err, ErrForgotten) {

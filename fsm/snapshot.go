@@ -18,7 +18,7 @@ import (
 )
 
 // SnapshotFormat is the newest format of snapshots that this version writes and understands.
-const SnapshotFormat uint32 = 4
+const SnapshotFormat uint32 = 5
 
 // snapshot is a frozen ledger on its way to disk.
 type snapshot struct {

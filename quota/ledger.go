@@ -6,6 +6,7 @@ import "github.com/quorate/quorate/quota/ordmap"
 type Ledger struct {
 	bounds Bounds
 	now    Stamp
+	level  uint32 // see SetLevel
 
 	trees  map[string]*tree
 	nodes  int    // in all trees
@@ -37,10 +38,11 @@ type Ledger struct {
 	lastEvent uint64   // number of the last one
 }
 
-// New returns an empty ledger.
+// New returns an empty ledger that follows the newest rules.
 func New(b Bounds) *Ledger {
 	return &Ledger{
 		bounds:   b,
+		level:    LevelFive,
 		trees:    map[string]*tree{},
 		requests: map[string]*Revision{},
 		byID:     map[string]*Allocation{},

@@ -1,6 +1,7 @@
 package clustertest_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -115,7 +116,7 @@ func TestANodeRefusesAClusterAboveItsLevel(t *testing.T) {
 		case <-time.After(time.Hour):
 			t.Fatal("it goes on")
 		}
-		for _, part := range []string{"is at feature level 5", "understands 1 to 4", "run a version"} {
+		for _, part := range []string{fmt.Sprintf("is at feature level %d", fsm.EntryFormat+1), fmt.Sprintf("understands 1 to %d", fsm.EntryFormat), "run a version"} {
 			if !strings.Contains(n.Err().Error(), part) {
 				t.Errorf("it stopped with %q, want %q in it", n.Err(), part)
 			}

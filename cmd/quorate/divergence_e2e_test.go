@@ -42,7 +42,7 @@ func TestAServerWithAnotherStateIsFound(t *testing.T) {
 	for range 5 {
 		first.take(t, "one", "two", "three", "four", "five")
 	}
-	insist(t, first, "level --raise", 0, "level     4")
+	insist(t, first, "level --raise", 0, "level     5")
 	insist(t, first, "digests --now", 0, "agrees")
 	awaitSnapshot(t, bad)
 	servers[bad.id].stop(t)

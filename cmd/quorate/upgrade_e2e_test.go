@@ -185,9 +185,9 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	insist(t, first, "level", 0, "possible  3")
 
 	f.restart(t, "n3", binary)
-	insist(t, first, "level", 0, "possible  4")
+	insist(t, first, "level", 0, "possible  5")
 	insist(t, first, "digests --now", 3, "--raise")
-	insist(t, first, "level --raise", 0, "level     4")
+	insist(t, first, "level --raise", 0, "level     5")
 	if same := insist(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Errorf("the members do not hold the same:\n%s", same)
 	}
