@@ -1,0 +1,299 @@
+package hostile
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/pki"
+)
+
+// options say which cluster to start. The zero value is three servers in plain text on loopback.
+type options struct {
+	// size is how many servers there are; 3 by default.
+	size int
+	// encrypted gives the servers certificates and gossip keys of "quorate tls init", and wants certificates of callers.
+	encrypted bool
+	// args are more arguments of every server.
+	args []string
+}
+
+// node is one server of a cluster.
+type node struct {
+	id                         string
+	http, raft, gossip, boskos string // host:port
+	data                       string // its data folder
+	args                       []string
+	*process
+}
+
+// cluster is a set of servers; the first is n1.
+type cluster struct {
+	nodes []*node
+	certs pki.Folder // empty in plain text
+}
+
+// startCluster starts servers and waits until all of them are ready.
+func startCluster(t *testing.T, o options) *cluster {
+	t.Helper()
+	c := &cluster{}
+	size := max(1, o.size)
+	if o.size == 0 {
+		size = 3
+	}
+	var ids, peers []string
+	ports := freePorts(t, 4*size)
+	for i := range size {
+		n := &node{
+			id: fmt.Sprintf("n%d", i+1), http: ports[4*i], raft: ports[4*i+1], gossip: ports[4*i+2], boskos: ports[4*i+3],
+			data: filepath.Join(t.TempDir(), "data"),
+		}
+		c.nodes, ids, peers = append(c.nodes, n), append(ids, n.id), append(peers, n.gossip)
+	}
+	if o.encrypted {
+		c.certs = pki.Folder(filepath.Join(t.TempDir(), "certs"))
+		if end := run(t, "tls", "init", string(c.certs), "--nodes", strings.Join(ids, ",")); end.code != 0 {
+			t.Fatalf("tls init: %+v", end)
+		}
+	}
+	for _, n := range c.nodes {
+		n.args = append([]string{
+			"server", "--id", n.id, "--data-dir", n.data, "--http-addr", n.http, "--raft-addr", n.raft, "--gossip-addr", n.gossip,
+			"--boskos-addr", n.boskos, "--bootstrap-expect", fmt.Sprint(size), "--join", strings.Join(peers, ","), "--raise-level-after", "1s",
+		}, o.args...)
+		if o.encrypted {
+			n.args = append(n.args, "--tls-ca", c.certs.CA(), "--tls-cert", c.certs.Cert(n.id), "--tls-key", c.certs.Key(n.id),
+				"--tls-client-auth", "require", "--gossip-keys-file", c.certs.GossipKeys())
+		}
+		n.start(t)
+	}
+	c.awaitReady(t)
+	return c
+}
+
+// start starts the server of a node on what its data folder holds.
+func (n *node) start(t *testing.T) {
+	t.Helper()
+	n.process = startProcess(t, n.args...)
+}
+
+// restart kills the server and starts it again.
+func (n *node) restart(t *testing.T) {
+	t.Helper()
+	n.kill(t)
+	n.start(t)
+}
+
+// pause stops the server where it is; resume lets it go on.
+func (n *node) pause(t *testing.T)  { t.Helper(); n.signal(t, syscall.SIGSTOP) }
+func (n *node) resume(t *testing.T) { t.Helper(); n.signal(t, syscall.SIGCONT) }
+
+// flags are what a command needs to call this server.
+func (c *cluster) flags(n *node) []string {
+	if c.certs == "" {
+		return []string{"--server", "http://" + n.http}
+	}
+	return []string{
+		"--server", "https://" + n.http, "--tls-ca", c.certs.CA(), "--tls-cert", c.certs.Cert("client"), "--tls-key", c.certs.Key("client"),
+	}
+}
+
+// url is the address of the API of a server.
+func (c *cluster) url(n *node) string {
+	if c.certs == "" {
+		return "http://" + n.http
+	}
+	return "https://" + n.http
+}
+
+// httpClient has connections of its own, from a source address ("" for any), so that a server can tell attackers and victims apart:
+// all of 127.0.0.0/8 is loopback.
+func (c *cluster) httpClient(t *testing.T, from string) *http.Client {
+	t.Helper()
+	dialer := &net.Dialer{Timeout: patience}
+	if from != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
+	}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 512, TLSClientConfig: c.tlsConfig(t)}
+	protocols := new(http.Protocols)
+	if c.certs == "" {
+		protocols.SetUnencryptedHTTP2(true)
+	} else {
+		protocols.SetHTTP2(true)
+	}
+	transport.Protocols = protocols
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func (c *cluster) tlsConfig(t *testing.T) *tls.Config {
+	t.Helper()
+	if c.certs == "" {
+		return nil
+	}
+	files := pki.Files{CA: c.certs.CA(), Cert: c.certs.Cert("client"), Key: c.certs.Key("client")}
+	config, err := pki.ClientConfig(files, "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func (c *cluster) allocations(t *testing.T, n *node) quoratev1connect.AllocationServiceClient {
+	t.Helper()
+	return quoratev1connect.NewAllocationServiceClient(c.httpClient(t, ""), c.url(n))
+}
+
+func (c *cluster) trees(t *testing.T, n *node) quoratev1connect.TreeServiceClient {
+	t.Helper()
+	return quoratev1connect.NewTreeServiceClient(c.httpClient(t, ""), c.url(n))
+}
+
+// awaitReady waits until every server that runs answers /readyz with 200.
+func (c *cluster) awaitReady(t *testing.T) {
+	t.Helper()
+	for _, n := range c.nodes {
+		if n.running() {
+			await(t, n.id+" does not get ready", func() bool { return c.ready(t, n) })
+		}
+	}
+}
+
+// ready tells whether /readyz of a server answers 200.
+func (c *cluster) ready(t *testing.T, n *node) bool {
+	t.Helper()
+	status, _ := c.get(t, n, "/readyz")
+	return status == http.StatusOK
+}
+
+// get asks a server for a path by plain HTTP; status 0 means that it did not answer.
+func (c *cluster) get(t *testing.T, n *node, path string) (status int, body string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url(n)+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := c.httpClient(t, "").Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer answer.Body.Close() //nolint:errcheck // it is only read
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return answer.StatusCode, string(content)
+}
+
+// leader waits until a server says that it leads, and returns it with one that does not.
+func (c *cluster) leader(t *testing.T) (leader, follower *node) {
+	t.Helper()
+	await(t, "nobody leads", func() bool {
+		leader, follower = nil, nil
+		for _, n := range c.nodes {
+			if !n.running() {
+				continue
+			}
+			if status, body := c.get(t, n, "/metrics"); status == http.StatusOK && strings.Contains(body, "\nquorate_leader 1") {
+				leader = n
+			} else {
+				follower = n
+			}
+		}
+		return leader != nil
+	})
+	return leader, follower
+}
+
+// applyTree configures tree "t" with a root that has so many cores.
+func (c *cluster) applyTree(t *testing.T, cores int64) {
+	t.Helper()
+	tree := &quoratev1.Tree{
+		Name: "t", Policy: "strict", Resources: []*quoratev1.Resource{{Name: "cores"}},
+		Limits: map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: cores}}},
+	}
+	if _, err := c.trees(t, c.nodes[0]).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// want asks for cores of tree "t".
+func want(id string, cores int64) *quoratev1.AllocateRequest {
+	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "t", Amounts: map[string]int64{"cores": cores}}}}
+}
+
+// Ports are counted up from a place that differs from run to run, below those that the system gives to outgoing connections.
+var (
+	firstPort = 20_000 + rand.Int32N(10_000)
+	nextPort  atomic.Int32
+)
+
+// freePorts finds addresses on loopback that nobody listens on, for TCP and UDP both.
+func freePorts(t *testing.T, count int) []string {
+	t.Helper()
+	var found []string
+	for len(found) < count {
+		address := fmt.Sprintf("127.0.0.1:%d", firstPort+nextPort.Add(1))
+		tcp, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+		if err != nil {
+			continue
+		}
+		udp, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", address)
+		if err == nil {
+			found = append(found, address)
+			_ = udp.Close() // it was only to see that it is free
+		}
+		_ = tcp.Close() // it was only to see that it is free
+	}
+	return found
+}
+
+// pairs lets callers allocate and release for a while, each one pair after the other, and returns how many pairs a second were
+// carried out whole. A call that fails counts for nothing and is not an error: the caller goes on with the next pair.
+func (c *cluster) pairs(t *testing.T, n *node, callers int, span time.Duration) float64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), span)
+	defer cancel()
+	done := make(chan int, callers)
+	begun := time.Now()
+	for caller := range callers {
+		calls := c.allocations(t, n)
+		go func() {
+			count := 0
+			for i := 0; ctx.Err() == nil; i++ {
+				if pair(ctx, calls, fmt.Sprintf("pair-%d-%d-%d", begun.UnixNano(), caller, i)) == nil {
+					count++
+				} else {
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+			done <- count
+		}()
+	}
+	total := 0
+	for range callers {
+		total += <-done
+	}
+	return float64(total) / time.Since(begun).Seconds()
+}
+
+func pair(ctx context.Context, calls quoratev1connect.AllocationServiceClient, id string) error {
+	_, err := calls.Allocate(ctx, want(id, 1))
+	_, ended := calls.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
+	return errors.Join(err, ended)
+}

@@ -1,0 +1,160 @@
+package hostile
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long anything may take on a busy machine.
+const patience = 2 * time.Minute
+
+// binary is the program under test, built once for all tests of the package.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "quorate-hostile-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans up what is left
+	binary = filepath.Join(dir, "quorate")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/quorate")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// outcome is how a command ended.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs a command of the program to its end.
+func run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	p := startProcess(t, args...)
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		t.Fatalf("quorate %v still runs after %v", args, patience)
+	}
+	return outcome{p.cmd.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
+}
+
+// process is one run of the program. It does not outlive the test.
+type process struct {
+	cmd            *exec.Cmd
+	stdout, stderr lockedBuffer
+	ended          chan struct{}
+}
+
+func startProcess(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	p.cmd.Env = append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER=")
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // how it ended is in ProcessState
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.kill(t)
+		if t.Failed() {
+			t.Logf("quorate %s\n%s%s", strings.Join(args, " "), p.stdout.String(), lastLines(p.stderr.String(), 60))
+		}
+	})
+	return p
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the process with SIGKILL, paused or not, and waits until it is gone.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	if p.running() {
+		p.signal(t, syscall.SIGKILL)
+		<-p.ended
+	}
+}
+
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil && p.running() {
+		t.Fatal(err)
+	}
+}
+
+// memory is a line of /proc/<pid>/status in bytes: VmRSS is what the process has, VmHWM the most that it ever had.
+func (p *process) memory(t *testing.T, field string) int64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		var kilobytes int64
+		if _, err := fmt.Sscanf(line, field+": %d kB", &kilobytes); err == nil {
+			return kilobytes << 10
+		}
+	}
+	t.Fatalf("/proc has no %s", field)
+	return 0
+}
+
+// lockedBuffer can be read while a process writes to it.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+func lastLines(text string, count int) string {
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-count):], "")
+}
+
+// await waits until a condition holds, at most for patience.
+func await(t *testing.T, failure string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !condition(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(failure)
+		}
+	}
+}
