@@ -35,6 +35,17 @@ type Standing struct {
 	Problem string
 	// Warning is empty, or a sentence: what is wrong with its disk while it still serves.
 	Warning string
+	// Checkpoints are its newest ones, the newest first, at most checkpointsKept.
+	Checkpoints []Checkpoint
+	// ClusterLevel is the feature level of the cluster as its log or its snapshot says it.
+	ClusterLevel uint32
+	// RaftAddr and HTTPAddr are where it says that it is; empty, like all below, from versions below feature level 5.
+	RaftAddr, HTTPAddr string
+	// ClusterName is the cluster that it belongs to, or is to belong to.
+	ClusterName string
+	// Expect is its BootstrapExpect, and Intent what Peer.Intent is.
+	Expect int
+	Intent string
 }
 
 // Standing describes this node. It works in every state, also after a fault.
@@ -45,6 +56,10 @@ func (n *Node) Standing() Standing {
 		LastContact: n.age(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
 		Wall: time.Now().UnixMilli(), Instance: n.newcomer.waiting(), Candidate: n.newcomer.candidate.Load(),
 		Removed: n.newcomer.removed.Load(),
+
+		Checkpoints: n.checkpoints.of(n.config.ID), ClusterLevel: n.ledger.Format(),
+		RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, ClusterName: n.config.ClusterName,
+		Expect: n.config.BootstrapExpect, Intent: n.directory.me().Intent,
 	}
 	if err := n.Ready(); err != nil {
 		s.Problem = err.Error()

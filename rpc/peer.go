@@ -28,12 +28,7 @@ func (s peerService) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) 
 
 // GetStanding shows this node.
 func (s peerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*peerv1.GetStandingResponse, error) {
-	own := s.node.Standing()
-	return &peerv1.GetStandingResponse{
-		Id: own.ID, State: own.State, Term: own.Term, AppliedIndex: own.AppliedIndex, LastIndex: own.LastIndex,
-		Version: own.Version, FeatureLevel: own.FeatureLevel, Problem: own.Problem, Warning: own.Warning,
-		LastContactMs: own.LastContact.Milliseconds(), WallMs: own.Wall, Instance: own.Instance, Candidate: own.Candidate, LeaderId: own.Leader,
-	}, nil
+	return standingToWire(s.node.Standing()), nil
 }
 
 // Notify takes in what the leader says about this node.
@@ -48,13 +43,7 @@ func (s *Server) Standing(ctx context.Context, m cluster.Member) (cluster.Standi
 	if err != nil {
 		return cluster.Standing{}, fmt.Errorf("%s does not answer at %q: %w", m.ID, m.HTTPAddr, err)
 	}
-	return cluster.Standing{
-		ID: answer.GetId(), State: answer.GetState(), Leader: answer.GetLeaderId(), Term: answer.GetTerm(),
-		AppliedIndex: answer.GetAppliedIndex(), LastIndex: answer.GetLastIndex(), Version: answer.GetVersion(),
-		FeatureLevel: answer.GetFeatureLevel(), Problem: answer.GetProblem(), Wall: answer.GetWallMs(),
-		LastContact: time.Duration(answer.GetLastContactMs()) * time.Millisecond,
-		Instance:    answer.GetInstance(), Candidate: answer.GetCandidate(),
-	}, nil
+	return standingFromWire(answer), nil
 }
 
 // Notify tells another node about its place.

@@ -180,9 +180,22 @@ type GetStandingResponse struct {
 	// The id of the leader that it knows; empty if it knows none.
 	LeaderId string `protobuf:"bytes,13,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
 	// Empty, or a sentence: what is wrong with its disk while it still serves.
-	Warning       string `protobuf:"bytes,14,opt,name=warning,proto3" json:"warning,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Warning string `protobuf:"bytes,14,opt,name=warning,proto3" json:"warning,omitempty"`
+	// The state digests of its newest checkpoints, the newest first, at most 8.
+	StateDigests []*StateDigest `protobuf:"bytes,15,rep,name=state_digests,json=stateDigests,proto3" json:"state_digests,omitempty"`
+	// The feature level of the cluster as the node knows it from its log or its snapshot.
+	ClusterLevel uint32 `protobuf:"varint,16,opt,name=cluster_level,json=clusterLevel,proto3" json:"cluster_level,omitempty"`
+	// Where it says that its raft and its API are, as host:port. Versions below feature level 5 say neither, nor any field below.
+	RaftAddress string `protobuf:"bytes,17,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
+	HttpAddress string `protobuf:"bytes,18,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
+	// The cluster that it belongs to, or is to belong to.
+	ClusterName string `protobuf:"bytes,19,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
+	// How many nodes it expects to form a new cluster; 0 if it never forms one.
+	BootstrapExpect uint32 `protobuf:"varint,20,opt,name=bootstrap_expect,json=bootstrapExpect,proto3" json:"bootstrap_expect,omitempty"`
+	// The digest of the only new cluster that it would form; empty until it sees all nodes of it.
+	BootstrapIntent string `protobuf:"bytes,21,opt,name=bootstrap_intent,json=bootstrapIntent,proto3" json:"bootstrap_intent,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *GetStandingResponse) Reset() {
@@ -313,6 +326,110 @@ func (x *GetStandingResponse) GetWarning() string {
 	return ""
 }
 
+func (x *GetStandingResponse) GetStateDigests() []*StateDigest {
+	if x != nil {
+		return x.StateDigests
+	}
+	return nil
+}
+
+func (x *GetStandingResponse) GetClusterLevel() uint32 {
+	if x != nil {
+		return x.ClusterLevel
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetRaftAddress() string {
+	if x != nil {
+		return x.RaftAddress
+	}
+	return ""
+}
+
+func (x *GetStandingResponse) GetHttpAddress() string {
+	if x != nil {
+		return x.HttpAddress
+	}
+	return ""
+}
+
+func (x *GetStandingResponse) GetClusterName() string {
+	if x != nil {
+		return x.ClusterName
+	}
+	return ""
+}
+
+func (x *GetStandingResponse) GetBootstrapExpect() uint32 {
+	if x != nil {
+		return x.BootstrapExpect
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetBootstrapIntent() string {
+	if x != nil {
+		return x.BootstrapIntent
+	}
+	return ""
+}
+
+// StateDigest is the digest of the state behind an entry of the log.
+type StateDigest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entry.
+	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The digest, in hexadecimal.
+	Digest        string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateDigest) Reset() {
+	*x = StateDigest{}
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateDigest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateDigest) ProtoMessage() {}
+
+func (x *StateDigest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateDigest.ProtoReflect.Descriptor instead.
+func (*StateDigest) Descriptor() ([]byte, []int) {
+	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *StateDigest) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *StateDigest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
 // NotifyRequest is about the called node.
 type NotifyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -328,7 +445,7 @@ type NotifyRequest struct {
 
 func (x *NotifyRequest) Reset() {
 	*x = NotifyRequest{}
-	mi := &file_quorate_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -340,7 +457,7 @@ func (x *NotifyRequest) String() string {
 func (*NotifyRequest) ProtoMessage() {}
 
 func (x *NotifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -353,7 +470,7 @@ func (x *NotifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyRequest.ProtoReflect.Descriptor instead.
 func (*NotifyRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NotifyRequest) GetLeaderId() string {
@@ -386,7 +503,7 @@ type NotifyResponse struct {
 
 func (x *NotifyResponse) Reset() {
 	*x = NotifyResponse{}
-	mi := &file_quorate_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -398,7 +515,7 @@ func (x *NotifyResponse) String() string {
 func (*NotifyResponse) ProtoMessage() {}
 
 func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_quorate_peer_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -411,7 +528,7 @@ func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
 func (*NotifyResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_quorate_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 var File_quorate_peer_v1_peer_proto protoreflect.FileDescriptor
@@ -423,7 +540,7 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\")\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\"\x14\n" +
-	"\x12GetStandingRequest\"\x9e\x03\n" +
+	"\x12GetStandingRequest\"\xc5\x05\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -440,7 +557,17 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\binstance\x18\v \x01(\tR\binstance\x12\x1c\n" +
 	"\tcandidate\x18\f \x01(\bR\tcandidate\x12\x1b\n" +
 	"\tleader_id\x18\r \x01(\tR\bleaderId\x12\x18\n" +
-	"\awarning\x18\x0e \x01(\tR\awarning\"f\n" +
+	"\awarning\x18\x0e \x01(\tR\awarning\x12A\n" +
+	"\rstate_digests\x18\x0f \x03(\v2\x1c.quorate.peer.v1.StateDigestR\fstateDigests\x12#\n" +
+	"\rcluster_level\x18\x10 \x01(\rR\fclusterLevel\x12!\n" +
+	"\fraft_address\x18\x11 \x01(\tR\vraftAddress\x12!\n" +
+	"\fhttp_address\x18\x12 \x01(\tR\vhttpAddress\x12!\n" +
+	"\fcluster_name\x18\x13 \x01(\tR\vclusterName\x12)\n" +
+	"\x10bootstrap_expect\x18\x14 \x01(\rR\x0fbootstrapExpect\x12)\n" +
+	"\x10bootstrap_intent\x18\x15 \x01(\tR\x0fbootstrapIntent\";\n" +
+	"\vStateDigest\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\"f\n" +
 	"\rNotifyRequest\x12\x1b\n" +
 	"\tleader_id\x18\x01 \x01(\tR\bleaderId\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x1c\n" +
@@ -464,27 +591,29 @@ func file_quorate_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_quorate_peer_v1_peer_proto_rawDescData
 }
 
-var file_quorate_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_quorate_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_quorate_peer_v1_peer_proto_goTypes = []any{
 	(*ReadIndexRequest)(nil),    // 0: quorate.peer.v1.ReadIndexRequest
 	(*ReadIndexResponse)(nil),   // 1: quorate.peer.v1.ReadIndexResponse
 	(*GetStandingRequest)(nil),  // 2: quorate.peer.v1.GetStandingRequest
 	(*GetStandingResponse)(nil), // 3: quorate.peer.v1.GetStandingResponse
-	(*NotifyRequest)(nil),       // 4: quorate.peer.v1.NotifyRequest
-	(*NotifyResponse)(nil),      // 5: quorate.peer.v1.NotifyResponse
+	(*StateDigest)(nil),         // 4: quorate.peer.v1.StateDigest
+	(*NotifyRequest)(nil),       // 5: quorate.peer.v1.NotifyRequest
+	(*NotifyResponse)(nil),      // 6: quorate.peer.v1.NotifyResponse
 }
 var file_quorate_peer_v1_peer_proto_depIdxs = []int32{
-	0, // 0: quorate.peer.v1.PeerService.ReadIndex:input_type -> quorate.peer.v1.ReadIndexRequest
-	2, // 1: quorate.peer.v1.PeerService.GetStanding:input_type -> quorate.peer.v1.GetStandingRequest
-	4, // 2: quorate.peer.v1.PeerService.Notify:input_type -> quorate.peer.v1.NotifyRequest
-	1, // 3: quorate.peer.v1.PeerService.ReadIndex:output_type -> quorate.peer.v1.ReadIndexResponse
-	3, // 4: quorate.peer.v1.PeerService.GetStanding:output_type -> quorate.peer.v1.GetStandingResponse
-	5, // 5: quorate.peer.v1.PeerService.Notify:output_type -> quorate.peer.v1.NotifyResponse
-	3, // [3:6] is the sub-list for method output_type
-	0, // [0:3] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	4, // 0: quorate.peer.v1.GetStandingResponse.state_digests:type_name -> quorate.peer.v1.StateDigest
+	0, // 1: quorate.peer.v1.PeerService.ReadIndex:input_type -> quorate.peer.v1.ReadIndexRequest
+	2, // 2: quorate.peer.v1.PeerService.GetStanding:input_type -> quorate.peer.v1.GetStandingRequest
+	5, // 3: quorate.peer.v1.PeerService.Notify:input_type -> quorate.peer.v1.NotifyRequest
+	1, // 4: quorate.peer.v1.PeerService.ReadIndex:output_type -> quorate.peer.v1.ReadIndexResponse
+	3, // 5: quorate.peer.v1.PeerService.GetStanding:output_type -> quorate.peer.v1.GetStandingResponse
+	6, // 6: quorate.peer.v1.PeerService.Notify:output_type -> quorate.peer.v1.NotifyResponse
+	4, // [4:7] is the sub-list for method output_type
+	1, // [1:4] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_quorate_peer_v1_peer_proto_init() }
@@ -498,7 +627,7 @@ func file_quorate_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_peer_v1_peer_proto_rawDesc), len(file_quorate_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
