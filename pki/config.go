@@ -114,6 +114,13 @@ func (s *Store) NodeOf(c *tls.ConnectionState) (id string, err error) {
 	return role.Name, nil
 }
 
+// Verify is a *PeerError if the other side of a connection, dialled or accepted, would not be taken for a node of this
+// cluster now: its certificate has ended, or its authority is not trusted any more.
+func (s *Store) Verify(c tls.ConnectionState) error {
+	_, err := s.present.Load().node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageAny)
+	return err
+}
+
 // known is the node whose certificate was verified before, with the same authorities, and has not ended since.
 func (m *material) known(chain []*x509.Certificate) (id string, known bool) {
 	if len(chain) == 0 || time.Now().After(chain[0].NotAfter) {

@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -26,10 +27,18 @@ type material struct {
 	own         tls.Certificate
 	authorities []*x509.Certificate
 	roots       *x509.CertPool
+	// version counts the changes of the files since the store was opened; it is set before anyone sees the material.
+	version uint64
 
 	mu sync.Mutex
 	// nodes are the ids by the certificates that were verified, so that it is not done for each of their calls.
 	nodes map[string]string
+}
+
+// equal tells whether both hold the same certificates, in the same order.
+func (m *material) equal(other *material) bool {
+	return slices.EqualFunc(m.own.Certificate, other.own.Certificate, bytes.Equal) &&
+		slices.EqualFunc(m.authorities, other.authorities, (*x509.Certificate).Equal)
 }
 
 // load reads the files and checks that they belong together.

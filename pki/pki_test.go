@@ -347,8 +347,20 @@ func TestTwoAuthoritiesWhileOneReplacesTheOther(t *testing.T) {
 		t.Errorf("while both are trusted: %v, %v", c, s)
 	}
 	join(after.CA())
-	if err := n2.Reload(); err != nil {
-		t.Fatal(err)
+	known := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{n1.present.Load().own.Leaf}}
+	if err := n2.Verify(*known); err != nil {
+		t.Errorf("while both are trusted, a connection of the earlier authority is refused: %v", err)
+	}
+	for range 2 {
+		if err := n2.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if v := n2.Version(); v != 1 {
+			t.Errorf("one change makes version %d", v)
+		}
+	}
+	if stranger := (*PeerError)(nil); !errors.As(n2.Verify(*known), &stranger) {
+		t.Error("a connection that was made under the earlier authority is still believed")
 	}
 	if _, s := meet(t, n1.Dial(), n2.Accept()); s == nil {
 		t.Error("the old authority is still trusted")

@@ -56,12 +56,19 @@ func (s *Store) take() error {
 	if err != nil {
 		return err
 	}
+	if before := s.present.Load(); before != nil {
+		m.version = before.version
+		if !m.equal(before) {
+			m.version++
+		}
+	}
 	s.present.Store(m)
 	return nil
 }
 
-// Reload reads the files again. What they hold is used for connections that begin from now on. If it is not good, the
-// error says why, and what was used before stays in use.
+// Reload reads the files again. What they hold is used for connections that begin from now on; Version tells those who
+// keep connections open that they are to be replaced. If it is not good, the error says why, and what was used before
+// stays in use.
 func (s *Store) Reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,6 +155,10 @@ func (s *Store) warn(now time.Time) {
 
 // Ends tells when the certificate in use ends, and the first of those of the authority.
 func (s *Store) Ends() (own, authority time.Time) { return s.present.Load().ends() }
+
+// Version rises whenever other certificates came into use, the node's own or those of authorities. A connection that was
+// made at an older version was verified by what may not hold any more, and shows what this node showed then.
+func (s *Store) Version() uint64 { return s.present.Load().version }
 
 // Reloads counts how often files were read again: those that were used, and those that were not.
 func (s *Store) Reloads() (used, refused uint64) { return s.reloads.Load(), s.failures.Load() }

@@ -16,6 +16,8 @@ type Security struct {
 	Dial *tls.Config
 	// NodeOf tells which node made a connection, and is an error if none did.
 	NodeOf func(*tls.ConnectionState) (id string, err error)
+	// Version rises whenever Dial would show or trust other certificates than before. Nil if that never happens.
+	Version func() uint64
 }
 
 // at is the URL of another node.
@@ -26,13 +28,15 @@ func (s Security) at(address string) string {
 	return "https://" + address
 }
 
-// nodesOnly answers nobody but the nodes of the cluster.
+// nodesOnly answers nobody but the nodes of the cluster. A refusal also ends the connection, after the calls on it: a node
+// that has a better certificate meanwhile shows it with its next connection.
 func (s Security) nodesOnly(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	if s.NodeOf == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := s.NodeOf(r.TLS); err != nil {
+			w.Header().Set("Connection", "close")
 			refuse(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is for nodes: %w", peerv1connect.PeerServiceName, err)))
 			return
 		}

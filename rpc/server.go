@@ -58,7 +58,7 @@ type Server struct {
 	failures   *failures
 	errors     *connect.ErrorWriter
 	procedures procedures
-	transport  *http.Transport
+	transport  *renewingTransport
 	peers      peers
 	services   Services
 	limits     Limits
@@ -92,11 +92,8 @@ func New(c Config) (*Server, error) {
 	options := handlerOptions(validator, spans)
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
-		errors: connect.NewErrorWriter(options...), transport: newPeerTransport(c.Security), traces: spans,
+		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
 		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates,
-	}
-	if c.Peers != nil {
-		s.transport.RegisterProtocol("http", c.Peers)
 	}
 	s.peers = peers{self: s.id, transport: s.transport, security: c.Security}
 	streams, endStreams := context.WithCancel(context.Background())

@@ -25,6 +25,7 @@ const (
 type door struct {
 	net.Listener
 	config *tls.Config
+	open   *connections
 	log    hclog.Logger
 	proved chan net.Conn
 	busy   chan struct{}
@@ -37,9 +38,9 @@ type door struct {
 	unsaid     int
 }
 
-func newDoor(l net.Listener, config *tls.Config, log hclog.Logger) *door {
+func newDoor(l net.Listener, config *tls.Config, open *connections, log hclog.Logger) *door {
 	d := &door{
-		Listener: l, config: config, log: log, proved: make(chan net.Conn), busy: make(chan struct{}, mostHandshakes),
+		Listener: l, config: config, open: open, log: log, proved: make(chan net.Conn), busy: make(chan struct{}, mostHandshakes),
 	}
 	d.ctx, d.close = context.WithCancel(context.Background())
 	go d.run()
@@ -91,12 +92,13 @@ func (d *door) prove(plain net.Conn) {
 	defer func() { <-d.busy }()
 	ctx, cancel := context.WithTimeout(d.ctx, handshakeTimeout)
 	defer cancel()
-	c := tls.Server(plain, d.config)
-	if err := c.HandshakeContext(ctx); err != nil {
+	version, secured := d.open.version(), tls.Server(plain, d.config)
+	if err := secured.HandshakeContext(ctx); err != nil {
 		d.complain(plain, err)
 		_ = plain.Close() // it was turned away
 		return
 	}
+	c := d.open.add(secured, version)
 	select {
 	case d.proved <- c:
 	case <-d.ctx.Done():

@@ -31,6 +31,12 @@ const (
 type Security struct {
 	// Accept and Dial are for the connections of raft. Both must verify that the other side is a node of the cluster.
 	Accept, Dial *tls.Config
+	// Version rises whenever Accept and Dial would show or trust other certificates than before: connections of raft that
+	// are older are closed then, and raft dials anew. Nil if that never happens.
+	Version func() uint64
+	// Verify is an error if the other side of an open connection would not be believed now. Connections for which it is
+	// are closed. Nil if it is never asked again.
+	Verify func(tls.ConnectionState) error
 	// Keys are those of gossip.
 	Keys *gossip.Keyring
 }

@@ -16,7 +16,8 @@ import (
 type stream struct {
 	net.Listener
 	advertised advertised
-	dial       *tls.Config // nil in plain text
+	dial       *tls.Config  // nil in plain text
+	renewed    *connections // nil in plain text
 }
 
 // advertised is an address as it was written.
@@ -41,9 +42,20 @@ func listen(bind, advertise string) (*stream, error) {
 // secure lets only nodes of the cluster in, and talks only to them.
 func (s *stream) secure(with Security, log hclog.Logger) {
 	s.dial = with.Dial
-	if with.Accept != nil {
-		s.Listener = newDoor(s.Listener, with.Accept, log)
+	if with.Dial != nil || with.Accept != nil {
+		s.renewed = newConnections(with, log)
 	}
+	if with.Accept != nil {
+		s.Listener = newDoor(s.Listener, with.Accept, s.renewed, log)
+	}
+}
+
+// Close ends listening. Raft closes its connections itself.
+func (s *stream) Close() error {
+	if s.renewed != nil {
+		s.renewed.close()
+	}
+	return s.Listener.Close()
 }
 
 // Addr is the advertised address.
@@ -55,5 +67,10 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 	if s.dial == nil {
 		return dialer.DialContext(context.Background(), "tcp", string(address))
 	}
-	return (&tls.Dialer{NetDialer: dialer, Config: s.dial}).DialContext(context.Background(), "tcp", string(address))
+	version := s.renewed.version() // before the handshake: what changes meanwhile costs one more dial
+	c, err := (&tls.Dialer{NetDialer: dialer, Config: s.dial}).DialContext(context.Background(), "tcp", string(address))
+	if err != nil {
+		return nil, err
+	}
+	return s.renewed.add(c.(*tls.Conn), version), nil //nolint:errcheck,forcetypeassert // a tls.Dialer makes nothing else
 }

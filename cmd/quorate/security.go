@@ -97,7 +97,10 @@ func (s *security) forPeers() host.Security {
 	if s.certificates == nil {
 		return host.Security{Keys: s.keys}
 	}
-	return host.Security{Accept: s.certificates.Accept(), Dial: s.certificates.Dial(), Keys: s.keys}
+	return host.Security{
+		Accept: s.certificates.Accept(), Dial: s.certificates.Dial(), Keys: s.keys,
+		Version: s.certificates.Version, Verify: s.certificates.Verify,
+	}
 }
 
 // forCalls is what the API is told.
@@ -105,7 +108,7 @@ func (s *security) forCalls() rpc.Security {
 	if s.certificates == nil {
 		return rpc.Security{}
 	}
-	return rpc.Security{Dial: s.certificates.Dial(), NodeOf: s.certificates.NodeOf}
+	return rpc.Security{Dial: s.certificates.Dial(), NodeOf: s.certificates.NodeOf, Version: s.certificates.Version}
 }
 
 // listener is for clients.

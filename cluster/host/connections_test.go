@@ -1,0 +1,137 @@
+package host
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/pki"
+)
+
+// meeting is two streams, of n1 and n2, and what decides about connections of n1.
+type meeting struct {
+	n1, n2  *stream
+	version atomic.Uint64
+	refuses atomic.Bool
+}
+
+func meet(t *testing.T) *meeting {
+	t.Helper()
+	authority, own, err := pki.NewAuthority("blue", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := pki.Folder(filepath.Join(t.TempDir(), "certs"))
+	if err := folder.Init(own); err != nil {
+		t.Fatal(err)
+	}
+	m := &meeting{}
+	m.n1 = secured(t, authority, folder, "n1", m)
+	m.n2 = secured(t, authority, folder, "n2", nil)
+	return m
+}
+
+// secured listens as a node with a certificate; its connections are those of m, or stay for ever.
+func secured(t *testing.T, authority *pki.Authority, folder pki.Folder, id string, m *meeting) *stream {
+	t.Helper()
+	pair, err := authority.Node(id, nil, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Write(id, pair); err != nil {
+		t.Fatal(err)
+	}
+	store, err := pki.Open(folder.Files(id), "blue", id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := listen("127.0.0.1:0", "ignored:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	security := Security{Accept: store.Accept(), Dial: store.Dial()}
+	if m != nil {
+		security.Version, security.Verify = m.version.Load, func(tls.ConnectionState) error {
+			if m.refuses.Load() {
+				return errors.New("its certificate has ended")
+			}
+			return nil
+		}
+	}
+	s.secure(security, hclog.NewNullLogger())
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// connect makes a connection from one stream to another, both of whose ends are told when it closes.
+func connect(t *testing.T, from, to *stream) (closed chan error) {
+	t.Helper()
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		c, err := to.Accept()
+		if err != nil {
+			t.Error(err)
+		}
+		accepted <- c
+	}()
+	dialled, err := from.Dial(raft.ServerAddress(to.Listener.Addr().String()), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed = make(chan error, 2)
+	for _, c := range []net.Conn{dialled, <-accepted} {
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := c.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, err := io.Copy(io.Discard, c)
+			closed <- err
+		}()
+	}
+	return closed
+}
+
+func (m *meeting) awaitClosed(t *testing.T, why string, closed chan error) {
+	t.Helper()
+	for range 2 {
+		select {
+		case <-closed:
+		case <-time.After(time.Minute):
+			t.Fatalf("a connection stays open %s", why)
+		}
+	}
+}
+
+// TestConnectionsOfRaftAreRenewed: those that n1 dialled and those that it accepted close when its own certificates
+// change, and when the other side would not be believed any more; others stay, and new ones are made at once.
+func TestConnectionsOfRaftAreRenewed(t *testing.T) {
+	t.Parallel()
+	m := meet(t)
+	out, in := connect(t, m.n1, m.n2), connect(t, m.n2, m.n1)
+	select {
+	case err := <-out:
+		t.Fatalf("a good connection was closed: %v", err)
+	case err := <-in:
+		t.Fatalf("a good connection was closed: %v", err)
+	case <-time.After(3 * verifyEvery):
+	}
+	m.version.Add(1)
+	m.awaitClosed(t, "after a renewal of n1, which dialled it", out)
+	m.awaitClosed(t, "after a renewal of n1, which accepted it", in)
+	out, in = connect(t, m.n1, m.n2), connect(t, m.n2, m.n1)
+	m.refuses.Store(true)
+	m.awaitClosed(t, "although n1, which dialled it, does not believe n2 any more", out)
+	m.awaitClosed(t, "although n1, which accepted it, does not believe n2 any more", in)
+	if left := len(m.n1.renewed.list()); left != 0 {
+		t.Errorf("%d closed connections are still kept", left)
+	}
+}

@@ -1,0 +1,81 @@
+package rpc
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// connectionSpan bounds for how long a connection to another node takes new calls. The other side's certificate is
+	// verified when a connection is made, so this is also how long one that has ended may go unnoticed.
+	connectionSpan = 15 * time.Minute
+	// drainEvery is how often connections that take no new calls are looked at and closed if they carry none, and drainSpan
+	// for how long: calls end within longestDeadline. What is left then closes when it was idle for long enough.
+	drainEvery = time.Second
+	drainSpan  = 2 * longestDeadline
+)
+
+// renewingTransport carries calls to other nodes over connections that were made with the certificates of the present.
+// When those change, it takes new connections for new calls, and the old ones close after the calls that they carry.
+// A connection that was kept instead would show a certificate that ends, and the other node, which verifies it for each
+// call, would refuse every call from then on.
+type renewingTransport struct {
+	open func() *http.Transport
+	// version rises when certificates change; nil in plain text, where one transport serves for ever.
+	version func() uint64
+
+	mu      sync.Mutex
+	current *http.Transport
+	made    uint64 // the version that current was made at
+	opened  time.Time
+}
+
+func newRenewingTransport(c Config) *renewingTransport {
+	t := &renewingTransport{version: c.Security.Version, open: func() *http.Transport {
+		transport := newPeerTransport(c.Security)
+		if c.Peers != nil {
+			transport.RegisterProtocol("http", c.Peers)
+		}
+		return transport
+	}}
+	t.current, t.opened = t.open(), time.Now()
+	if t.version != nil {
+		t.made = t.version()
+	}
+	return t
+}
+
+// RoundTrip sends a call over connections of the present.
+func (t *renewingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.present().RoundTrip(r)
+}
+
+// CloseIdleConnections closes the connections that carry no call.
+func (t *renewingTransport) CloseIdleConnections() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.current.CloseIdleConnections()
+}
+
+func (t *renewingTransport) present() *http.Transport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.version == nil {
+		return t.current
+	}
+	// The version is read before a connection is made: one that changes in between costs another renewal, and no more.
+	if version := t.version(); version != t.made || time.Since(t.opened) > connectionSpan {
+		drainTransport(t.current, time.Now().Add(drainSpan))
+		t.current, t.made, t.opened = t.open(), version, time.Now()
+	}
+	return t.current
+}
+
+// drainTransport closes the connections of a transport that takes no new calls, each when the calls on it have ended.
+func drainTransport(t *http.Transport, until time.Time) {
+	t.CloseIdleConnections()
+	if time.Now().Before(until) {
+		time.AfterFunc(drainEvery, func() { drainTransport(t, until) })
+	}
+}
