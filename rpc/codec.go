@@ -11,11 +11,16 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/rpc/wirelimit"
 )
 
 // jsonCodec reads and writes JSON for people: a field that does not exist is an error that names it, so that a typo is
 // never silently ignored, and answers show fields that are zero.
-type jsonCodec struct{ name string }
+type jsonCodec struct {
+	name     string
+	elements *wirelimit.Checker
+}
 
 func (c jsonCodec) Name() string { return c.name }
 
@@ -42,7 +47,45 @@ func (c jsonCodec) Unmarshal(data []byte, message any) error {
 	if len(data) == 0 {
 		return errors.New("the body is empty; an empty request is {}")
 	}
-	return protojson.Unmarshal(data, typed)
+	if _, err := c.elements.JSON(data, typed.ProtoReflect().Descriptor()); err != nil {
+		return err
+	}
+	return shortError(protojson.UnmarshalOptions{RecursionLimit: maxDepth + 1}.Unmarshal(data, typed))
+}
+
+// binaryCodec reads and writes protobuf's binary form, and reads no message that passes the bounds of its schema.
+type binaryCodec struct{ elements *wirelimit.Checker }
+
+func (c binaryCodec) Name() string { return "proto" }
+
+func (c binaryCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
+
+// MarshalAppend lets answers be written into buffers that are there already.
+func (c binaryCodec) MarshalAppend(to []byte, message any) ([]byte, error) {
+	typed, ok := message.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a protobuf message", message)
+	}
+	return proto.MarshalOptions{}.MarshalAppend(to, typed)
+}
+
+func (c binaryCodec) Unmarshal(data []byte, message any) error {
+	typed, ok := message.(proto.Message)
+	if !ok {
+		return fmt.Errorf("%T is not a protobuf message", message)
+	}
+	if _, err := c.elements.Binary(data, typed.ProtoReflect().Descriptor()); err != nil {
+		return err
+	}
+	return shortError(proto.Unmarshal(data, typed))
+}
+
+// shortError bounds what a decoder says: it quotes what it was given.
+func shortError(err error) error {
+	if err == nil || len(err.Error()) <= maxErrorText {
+		return err
+	}
+	return errors.New(shortText(err.Error()))
 }
 
 // boundedGzip unpacks at most MaxBody bytes, so that a small body cannot become a large message.

@@ -98,7 +98,7 @@ func refusal(e *quota.Error) *connect.Error {
 	if !known {
 		code = connect.CodeInternal
 	}
-	detail := &quoratev1.Problem{Reason: e.Kind.String(), Field: e.Field, NotApplied: true}
+	detail := &quoratev1.Problem{Reason: e.Kind.String(), Field: shorten(e.Field, maxErrorField), NotApplied: true}
 	for _, b := range e.Breaches {
 		detail.Breaches = append(detail.Breaches, &quoratev1.Breach{Tree: b.Tree, Node: b.Node, Policy: b.Policy, Resource: b.Resource, Text: b.Text})
 	}
@@ -148,7 +148,7 @@ func toError(err error) *connect.Error {
 
 // toFailure is an error as an element of a batch.
 func toFailure(err *connect.Error) *quoratev1.Failure {
-	failure := &quoratev1.Failure{Code: err.Code().String(), Message: err.Message()}
+	failure := &quoratev1.Failure{Code: err.Code().String(), Message: shortText(err.Message())}
 	for _, detail := range err.Details() {
 		value, broken := detail.Value()
 		if broken != nil {

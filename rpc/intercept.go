@@ -14,18 +14,21 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/wirelimit"
 )
 
 // handlerOptions are what all our Connect handlers share. Interceptors run in this order.
-func handlerOptions(validator protovalidate.Validator, t traces) []connect.HandlerOption {
+func handlerOptions(validator protovalidate.Validator, elements *wirelimit.Checker, t traces) []connect.HandlerOption {
 	return []connect.HandlerOption{
-		connect.WithCodec(jsonCodec{name: "json"}),
-		connect.WithCodec(jsonCodec{name: "json; charset=utf-8"}),
+		connect.WithCodec(binaryCodec{elements}),
+		connect.WithCodec(jsonCodec{"json", elements}),
+		connect.WithCodec(jsonCodec{"json; charset=utf-8", elements}),
 		connect.WithCompression("gzip", newDecompressor, newCompressor),
 		connect.WithCompressMinBytes(1024),
 		connect.WithReadMaxBytes(MaxBody),
 		connect.WithInterceptors(append(t.interceptors(),
 			afterwards(noteCode),
+			afterwards(boundText),
 			afterwards(nameField),
 			validate.NewInterceptor(validate.WithValidator(validator)),
 		)...),
@@ -46,7 +49,8 @@ func compileRules() (protovalidate.Validator, error) {
 			}
 		}
 	}
-	return protovalidate.New(protovalidate.WithMessages(requests...))
+	rules, err := protovalidate.New(protovalidate.WithMessages(requests...))
+	return boundedValidator{rules}, err
 }
 
 // afterwards is an interceptor that looks at what a call, of one answer or a stream of them, has come to.
@@ -81,6 +85,10 @@ func noteCode(ctx context.Context, err error) error {
 
 // nameField gives a request that breaks a rule of its schema the same typed detail as any other refusal.
 func nameField(_ context.Context, err error) error {
+	var over *wirelimit.Error
+	if errors.As(err, &over) { // a message of a stream
+		return overBound(err)
+	}
 	var failed *connect.Error
 	if !errors.As(err, &failed) {
 		return err

@@ -51,6 +51,8 @@ const (
 	maxHeader = 64 << 10
 	// maxBodies bounds the bodies of all calls that are under way, in bytes.
 	maxBodies = 512 << 20
+	// maxAllDecoded bounds what the requests of all calls under way take when they are decoded, in bytes.
+	maxAllDecoded = 512 << 20
 	// headerPatience is how long a caller may take to send them.
 	headerPatience = 10 * time.Second
 	// idlePatience is how long a connection may be silent between two calls.
@@ -94,7 +96,7 @@ func (g *gate) overloaded() error {
 }
 
 // gates are those of a server.
-type gates struct{ calls, streams, connections, bodies *gate }
+type gates struct{ calls, streams, connections, bodies, decoded *gate }
 
 func newGates(l Limits, registerer prometheus.Registerer) (gates, error) {
 	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -107,6 +109,7 @@ func newGates(l Limits, registerer prometheus.Registerer) (gates, error) {
 		calls:       &gate{what: "calls under way", setting: "max-calls", most: int64(l.Calls), shed: shed.WithLabelValues("calls")},
 		streams:     &gate{what: "streams and waiting requests", setting: "max-streams", most: int64(l.Streams), shed: shed.WithLabelValues("streams")},
 		bodies:      &gate{what: "bytes of requests", setting: "all bodies together", most: maxBodies, shed: shed.WithLabelValues("bodies")},
+		decoded:     &gate{what: "bytes of decoded requests", setting: "all calls together", most: maxAllDecoded, shed: shed.WithLabelValues("decoded")},
 		connections: &gate{what: "connections", setting: "max-connections", most: int64(l.Connections), shed: shed.WithLabelValues("connections")},
 	}
 	for _, c := range []prometheus.Collector{

@@ -23,6 +23,8 @@ type call struct {
 	relayedTo string
 	// requestID names the call in all logs; traceID is empty unless it is traced.
 	requestID, traceID string
+	// decodedSize is how much memory the request takes when it is decoded, in bytes, by estimate.
+	decodedSize int64
 }
 
 type callKey struct{}
@@ -123,7 +125,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 // fail answers an error in the caller's protocol.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	note(r.Context()).code = connect.CodeOf(err).String()
-	if failed := s.errors.Write(w, r, err); failed != nil {
+	if failed := s.errors.Write(w, r, boundText(r.Context(), err)); failed != nil {
 		s.log.Debug("an answer did not reach its caller", "path", r.URL.Path, "error", failed)
 	}
 }

@@ -20,6 +20,8 @@ type procedure struct {
 	changes bool
 	// streams is true if either side sends more than one message.
 	streams bool
+	// input is the type of the request.
+	input protoreflect.MessageDescriptor
 }
 
 // publicFiles hold the services for clients. Peers ask one certain node, so their calls are never relayed.
@@ -50,6 +52,7 @@ func (p procedures) learn(file protoreflect.FileDescriptor, public bool) {
 			harmless := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
 			p["/"+string(services.Get(i).FullName())+"/"+string(m.Name())] = procedure{
 				changes: public && !harmless && !m.IsStreamingClient(), streams: m.IsStreamingClient() || m.IsStreamingServer(),
+				input: m.Input(),
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/wirelimit"
 )
 
 // Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups and Peers
@@ -63,6 +64,7 @@ type Server struct {
 	services   Services
 	limits     Limits
 	gates      gates
+	elements   *wirelimit.Checker
 
 	draining atomic.Bool
 	// endStreams is called when shutting down begins, endCalls when it must be over.
@@ -85,15 +87,19 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the rules of the API: %w", err)
 	}
+	elements, err := newElementChecker()
+	if err != nil {
+		return nil, fmt.Errorf("compiling the bounds of the API: %w", err)
+	}
 	spans, err := newTraces(c.Traces)
 	if err != nil {
 		return nil, err
 	}
-	options := handlerOptions(validator, spans)
+	options := handlerOptions(validator, elements, spans)
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
-		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates,
+		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, elements: elements,
 	}
 	s.peers = peers{self: s.id, transport: s.transport, security: c.Security}
 	streams, endStreams := context.WithCancel(context.Background())
@@ -158,7 +164,7 @@ func (s *Server) routes(streams context.Context, api, metrics http.Handler) *htt
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", metrics)
-	mux.Handle("/", s.observe(s.guard(s.admit(s.limitLife(streams, s.limitTime(s.limitBody(s.forward(fresh(api)))))))))
+	mux.Handle("/", s.observe(s.guard(s.admit(s.limitLife(streams, s.limitTime(s.limitBody(s.limitElements(s.forward(s.limitDecoded(fresh(api)))))))))))
 	return mux
 }
 

@@ -1,0 +1,228 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/wirelimit"
+)
+
+// Bounds of a decoded request, beside those of its fields. The largest requests that keep to all bounds of their schema,
+// a tree of 20,000 nodes with twenty limits each, take three quarters of either.
+const (
+	// MaxElements is how many list entries, map entries and messages a request may have.
+	MaxElements = 1 << 19
+	// MaxDecoded is how much memory a decoded request may take, in bytes, by the estimate of the scan.
+	MaxDecoded = 16 * MaxBody
+	// maxDepth is how deep a request may be nested; the schema needs less than ten levels.
+	maxDepth = 64
+)
+
+// newElementChecker knows the bounds of the requests of all services of ours.
+var newElementChecker = sync.OnceValues(func() (*wirelimit.Checker, error) {
+	var inputs []protoreflect.MessageDescriptor
+	for _, file := range append(publicFiles(), peerv1.File_quorate_peer_v1_peer_proto) {
+		for i := range file.Services().Len() {
+			methods := file.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				inputs = append(inputs, methods.Get(j).Input())
+			}
+		}
+	}
+	return wirelimit.New(wirelimit.Limits{Elements: MaxElements, Size: MaxDecoded, Depth: maxDepth}, inputs...)
+})
+
+// limitElements counts the elements of a request before anything is built from it, on the node that the caller asked:
+// what is over a bound is not relayed. The codecs count once more, because messages of streams do not pass here.
+func (s *Server) limitElements(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		usage, err := s.scan(r)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		note(r.Context()).decodedSize = usage.Size
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limitDecoded charges what the request will take when it is decoded here, for as long as the call goes on.
+func (s *Server) limitDecoded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size := note(r.Context()).decodedSize
+		if size == 0 || vital(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if err := s.gates.decoded.take(size); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		defer s.gates.decoded.inside.Add(-size)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// scan measures a call with one request. What it cannot read is left to the handler to refuse.
+func (s *Server) scan(r *http.Request) (wirelimit.Usage, error) {
+	input := s.procedures[r.URL.Path].input
+	if input == nil || !s.procedures.unary(r.URL.Path) {
+		return wirelimit.Usage{}, nil
+	}
+	form, found, err := wireFormOf(r)
+	if err != nil || !found {
+		return wirelimit.Usage{}, err
+	}
+	if form.packed {
+		buffer, _ := inflated.Get().(*bytes.Buffer)
+		defer inflated.Put(buffer)
+		buffer.Reset()
+		if found, err := inflate(buffer, form.data); err != nil || !found {
+			return wirelimit.Usage{}, err
+		}
+		form.data = buffer.Bytes()
+	}
+	usage, err := scanForm(s.elements, form, input)
+	if err != nil {
+		return wirelimit.Usage{}, overBound(err)
+	}
+	return usage, nil
+}
+
+func scanForm(c *wirelimit.Checker, f wireForm, input protoreflect.MessageDescriptor) (wirelimit.Usage, error) {
+	switch {
+	case !f.json:
+		return c.Binary(f.data, input)
+	case len(f.data) == 0:
+		return wirelimit.Usage{}, nil // the codec explains what an empty request is
+	}
+	return c.JSON(f.data, input)
+}
+
+// overBound is the answer to a request that passes a bound before it is decoded.
+func overBound(err error) error {
+	refused := &quota.Error{Kind: quota.Invalid, Text: shortText(err.Error())}
+	var over *wirelimit.Error
+	if errors.As(err, &over) {
+		refused.Field, refused.Text = over.Field, over.Text
+	}
+	return toError(refused)
+}
+
+// wireForm is an encoded request.
+type wireForm struct {
+	data []byte
+	// json is true for JSON and false for protobuf's binary form.
+	json bool
+	// packed is true if data is compressed with gzip, the only coding that the API knows.
+	packed bool
+}
+
+// inflated has buffers for requests that arrive compressed.
+var inflated = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// inflate unpacks at most MaxBody bytes. It finds nothing in what is not gzip.
+func inflate(into *bytes.Buffer, packed []byte) (found bool, err error) {
+	reader := &boundedGzip{}
+	if reader.Reset(bytes.NewReader(packed)) != nil {
+		return false, nil
+	}
+	if _, err = into.ReadFrom(reader); err == nil {
+		return true, nil
+	}
+	var tooLarge *connect.Error
+	if errors.As(err, &tooLarge) {
+		return false, err
+	}
+	return false, nil
+}
+
+// wireFormOf finds the request in a call of any protocol. It finds none in what the handler will refuse.
+func wireFormOf(r *http.Request) (form wireForm, found bool, err error) {
+	if r.Method == http.MethodGet {
+		form, found = queryForm(r)
+		return form, found, nil
+	}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return wireForm{}, false, nil //nolint:nilerr // the handler refuses it
+	}
+	content, err := bodyOf(r)
+	if err != nil {
+		return wireForm{}, false, err
+	}
+	if isGRPC(r) {
+		_, codec, _ := strings.Cut(media, "+")
+		form, found = envelopeForm(content, codec == "json")
+		return form, found, nil
+	}
+	packed, known := coding(r.Header.Get("Content-Encoding"))
+	return wireForm{data: content, json: media == "application/json", packed: packed && len(content) > 0}, known, nil
+}
+
+// bodyOf is the body that the body limit has read.
+func bodyOf(r *http.Request) ([]byte, error) {
+	if r.GetBody == nil {
+		return nil, nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	var content bytes.Buffer
+	if r.ContentLength > 0 {
+		content.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err = content.ReadFrom(body)
+	return content.Bytes(), err
+}
+
+// coding tells whether a content coding is compression, and whether the API knows it.
+func coding(name string) (packed, known bool) {
+	switch strings.ToLower(name) {
+	case "", "identity":
+		return false, true
+	case "gzip":
+		return true, true
+	}
+	return false, false
+}
+
+// envelopeForm is the first message of a gRPC body.
+func envelopeForm(content []byte, json bool) (wireForm, bool) {
+	if len(content) < envelope {
+		return wireForm{}, false
+	}
+	length := int64(binary.BigEndian.Uint32(content[1:envelope]))
+	data := content[envelope:]
+	if length > int64(len(data)) {
+		return wireForm{}, false
+	}
+	return wireForm{data: data[:length], json: json, packed: content[0]&1 != 0 && length > 0}, true
+}
+
+// queryForm is the request in the address of a Connect GET.
+func queryForm(r *http.Request) (wireForm, bool) {
+	query := r.URL.Query()
+	data := []byte(query.Get("message"))
+	if query.Get("base64") == "1" {
+		decoded, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(string(data), "="))
+		if err != nil {
+			return wireForm{}, false
+		}
+		data = decoded
+	}
+	packed, known := coding(query.Get("compression"))
+	return wireForm{data: data, json: query.Get("encoding") == "json", packed: packed && len(data) > 0}, known
+}

@@ -1,0 +1,155 @@
+// Package wirelimit checks the encoded form of a request against the bounds of its schema before a message is built
+// from it.
+//
+// A list of empty messages takes two bytes for each on the wire and some hundred in memory, and rules of a schema are
+// checked on the message, when the memory is spent already. The scan here reads the encoded bytes once, builds nothing,
+// and stops at the first bound that is passed. It knows the bounds from the descriptors: repeated.max_items and
+// map.max_pairs of protovalidate, so that a new field is bounded on the day it is added. Everything else that the schema
+// demands (patterns, lengths, ranges) costs no more than the bytes that were sent and is left to the validator.
+package wirelimit
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Limits bound one request as a whole, beside the bounds of its fields.
+type Limits struct {
+	// Elements is how many list entries, map entries and messages a request may have.
+	Elements int64
+	// Size is how many bytes of memory the decoded request may take, by the estimate of the scan.
+	Size int64
+	// Depth is how deep messages and JSON values may be nested.
+	Depth int
+}
+
+// Usage is what a request comes to.
+type Usage struct {
+	// Elements are its list entries, map entries and messages.
+	Elements int64
+	// Size estimates the bytes of memory of the decoded message. It is rather too large than too small.
+	Size int64
+}
+
+// Error says which bound a request passes.
+type Error struct {
+	// Field is the path of the field, as protovalidate writes it; empty if the request as a whole is too large.
+	Field string
+	// Text names the bound.
+	Text string
+}
+
+// Error gives the field and the bound.
+func (e *Error) Error() string {
+	if e.Field == "" {
+		return e.Text
+	}
+	return e.Field + ": " + e.Text
+}
+
+// errMalformed says that the bytes are not of the encoding.
+var errMalformed = errors.New("the body is not a valid protobuf message")
+
+// longestKey is how much of a map's key an error shows, in bytes.
+const longestKey = 64
+
+// step is one element of a field path.
+type step struct {
+	field *field
+	index int
+	key   string
+}
+
+// scan is the state of one walk over an encoded request.
+type scan struct {
+	limits Limits
+	usage  Usage
+	path   []step
+	// counts are the elements of each bounded field of the messages around the current position, innermost last.
+	counts []int
+}
+
+// add counts elements and the memory that they take.
+func (s *scan) add(elements, size int64) error {
+	s.usage.Elements += elements
+	s.usage.Size += size
+	switch {
+	case s.usage.Elements > s.limits.Elements:
+		return &Error{Text: fmt.Sprintf("the request has more than %d elements (list entries, map entries and messages); split it into several calls",
+			s.limits.Elements)}
+	case s.usage.Size > s.limits.Size:
+		return &Error{Text: fmt.Sprintf("the request takes more than %d bytes of memory when it is decoded; split it into several calls", s.limits.Size)}
+	}
+	return nil
+}
+
+// element counts an element of a list or a map, the nth of its field, and looks at the field's bound.
+func (s *scan) element(f *field, n int, lenient bool) error {
+	if !lenient && f.most > 0 && n > f.most {
+		text := fmt.Sprintf("must contain no more than %d items", f.most)
+		if f.isMap {
+			text = fmt.Sprintf("must contain no more than %d pairs", f.most)
+		}
+		return &Error{Field: s.fieldPath(f), Text: text}
+	}
+	return s.add(1, f.elementSize(n))
+}
+
+// enter goes into a message or a value that is nested in another.
+func (s *scan) enter(at step) error {
+	if len(s.path) >= s.limits.Depth {
+		return &Error{Text: fmt.Sprintf("the request is nested deeper than %d levels", s.limits.Depth)}
+	}
+	s.path = append(s.path, at)
+	return nil
+}
+
+func (s *scan) leave() { s.path = s.path[:len(s.path)-1] }
+
+// fieldPath writes the path of a field of the current message.
+func (s *scan) fieldPath(last *field) string {
+	var b strings.Builder
+	for _, at := range s.path {
+		if at.field == nil {
+			continue
+		}
+		b.WriteString(at.field.name)
+		switch {
+		case at.field.isMap:
+			b.WriteString("[" + strconv.Quote(cut(at.key)) + "]")
+		case at.field.isList:
+			b.WriteString("[" + strconv.Itoa(at.index) + "]")
+		}
+		b.WriteByte('.')
+	}
+	b.WriteString(last.name)
+	return b.String()
+}
+
+// cut shortens a key for an error text.
+func cut(key string) string {
+	if len(key) <= longestKey {
+		return key
+	}
+	return strings.ToValidUTF8(key[:longestKey], "") + "…"
+}
+
+// Checker knows the bounds of all messages that it was made for. It is safe for concurrent use.
+type Checker struct {
+	limits   Limits
+	messages map[protoreflect.FullName]*message
+}
+
+// start begins a scan of a message of the type, and finds its schema.
+func (c *Checker) start(name protoreflect.FullName) (*scan, *message, error) {
+	m, known := c.messages[name]
+	if !known {
+		return nil, nil, fmt.Errorf("the bounds of %s are not known; this is a bug of the server", name)
+	}
+	s := &scan{limits: c.limits}
+	return s, m, s.add(1, m.size)
+}
