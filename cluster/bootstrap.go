@@ -16,7 +16,9 @@ import (
 const (
 	bootstrapLook   = time.Second
 	bootstrapRemind = 30 * time.Second
-	intentBytes     = 8
+	// bootstrapAsk is how long a new node waits until every node that gossip knows was asked once.
+	bootstrapAsk = 10 * time.Second
+	intentBytes  = 8
 )
 
 // verdict is what a node without state concludes from what it hears.
@@ -31,7 +33,7 @@ type verdict struct {
 	wait string
 }
 
-// deliberate decides whether self may form a new cluster with the living peers.
+// deliberate decides whether self may form a new cluster with the peers, as they described themselves.
 //
 // Nodes hear of each other at different times, so each first announces the one set of nodes that it would start with,
 // and forms it only when all of that set have announced the same. A node announces one set only, so two sets that
@@ -128,7 +130,11 @@ func (n *Node) consider() verdict {
 	if self.Expect == 0 {
 		return verdict{wait: "this node was told to wait until a leader adds it (BootstrapExpect is 0)"}
 	}
-	v := deliberate(self, n.directory.alive())
+	candidates, silent := n.candidates()
+	if len(silent) > 0 && time.Since(n.started) < bootstrapAsk {
+		return verdict{intent: self.Intent, wait: fmt.Sprintf("%s was not asked yet", silent[0])}
+	}
+	v := deliberate(self, candidates)
 	if v.never {
 		v.wait += "; this node waits until its leader adds it"
 		return v
@@ -146,6 +152,30 @@ func (n *Node) consider() verdict {
 		return verdict{}
 	}
 	return v
+}
+
+// candidates are the nodes that gossip knows, as they described themselves when they were asked a moment ago: gossip can say
+// anything of anybody. A node that does not answer counts for nothing; silent are those that were not asked yet.
+func (n *Node) candidates() (list []Peer, silent []string) {
+	for _, p := range n.directory.alive() {
+		switch a := n.answers.find(p.ID); {
+		case a.tried.IsZero():
+			silent = append(silent, p.ID)
+		case a.answeredWithin(answerAge):
+			list = append(list, a.describe(p))
+		}
+	}
+	return list, silent
+}
+
+// describe is what a node that answered says of itself. Versions below feature level 5 leave to gossip what they do not answer.
+func (a answer) describe(gossiped Peer) Peer {
+	p := gossiped
+	p.HasState = a.LastIndex > 0
+	if a.RaftAddr != "" {
+		p.RaftAddr, p.HTTPAddr, p.Expect, p.Intent = a.RaftAddr, a.HTTPAddr, a.Expect, a.Intent
+	}
+	return p
 }
 
 func (n *Node) form(servers []raft.Server) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/quorate/quorate/fsm"
 )
@@ -13,6 +14,8 @@ import (
 const (
 	// checkpointsKept is how many checkpoints of each member are remembered: a slow member answers for an older one.
 	checkpointsKept = 8
+	// maxDigestText is the longest text of a digest that is taken from a member.
+	maxDigestText = 64
 	// digestBytes is how much of a digest the members tell each other: it finds accidents, not forgers.
 	digestBytes = 8
 )
@@ -27,20 +30,20 @@ type Checkpoint struct {
 type checkpoints struct {
 	// last is the index of the newest checkpoint that was applied here.
 	last atomic.Uint64
-	// frozen is the newest state that is still to be summed up, untold has a value while the peers are to be told of a level.
+	// frozen is the newest state that is still to be summed up.
 	frozen chan *fsm.Checkpointed
-	untold chan struct{}
 
 	mu sync.Mutex
-	// heard are the checkpoints of each member, this node among them, the oldest first.
+	// heard are the checkpoints of each member, this node among them, the oldest first, and noted is when the newest came.
 	heard map[string][]Checkpoint
+	noted map[string]time.Time
 	// complained are the findings that were logged already.
 	complained map[string]bool
 }
 
 func newCheckpoints() *checkpoints {
 	return &checkpoints{
-		frozen: make(chan *fsm.Checkpointed, 1), untold: make(chan struct{}, 1), heard: map[string][]Checkpoint{}, complained: map[string]bool{},
+		frozen: make(chan *fsm.Checkpointed, 1), heard: map[string][]Checkpoint{}, noted: map[string]time.Time{}, complained: map[string]bool{},
 	}
 }
 
@@ -59,11 +62,29 @@ func (c *checkpoints) note(id string, point Checkpoint) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.heard[id]
-	if point.Digest == "" || slices.Contains(known, point) {
+	if point.Digest == "" || len(point.Digest) > maxDigestText || slices.Contains(known, point) {
 		return false
 	}
 	c.heard[id] = append(known[max(0, len(known)-checkpointsKept+1):len(known):len(known)], point)
+	c.noted[id] = time.Now()
 	return true
+}
+
+// newest is the last checkpoint of a member and when it was noted; zero if there is none.
+func (c *checkpoints) newest(id string) (Checkpoint, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if points := c.heard[id]; len(points) > 0 {
+		return points[len(points)-1], c.noted[id]
+	}
+	return Checkpoint{}, time.Time{}
+}
+
+// has tells whether a member has said what its state was at an index.
+func (c *checkpoints) has(id string, index uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.heard[id], func(p Checkpoint) bool { return p.Index == index })
 }
 
 // of returns the checkpoints of a member, the newest first.
@@ -85,7 +106,6 @@ func (n *Node) sumUp() {
 				return // the node is on its way out
 			}
 			n.checkpoints.note(n.config.ID, Checkpoint{frozen.Index(), hex.EncodeToString(sum[:digestBytes])})
-			n.tell() // before it may find that this node must stop
 			n.compare()
 		case <-n.ctx.Done():
 			return
@@ -93,43 +113,15 @@ func (n *Node) sumUp() {
 	}
 }
 
-// publish tells the peers whenever the level of the cluster has changed here.
-func (n *Node) publish() {
-	for {
-		n.tell()
-		select {
-		case <-n.checkpoints.untold:
-		case <-n.ctx.Done():
-			return
-		}
+// hear takes in what a member says of its states. Only members of raft's configuration are heard.
+func (n *Node) hear(said Standing) {
+	if !isServer(n.servers(), said.ID) {
+		return
 	}
-}
-
-// tell announces what changes while a node runs: its last checkpoint, and the level of the cluster.
-func (n *Node) tell() {
-	err := n.directory.announce(func(p *Peer) {
-		p.ClusterLevel = n.ledger.Format()
-		if own := n.checkpoints.of(n.config.ID); len(own) > 0 {
-			p.Checkpoint = own[0]
-		}
-	})
-	if err != nil && n.ctx.Err() == nil {
-		n.log.Warn("cannot announce a checkpoint or the feature level", "error", err)
-	}
-}
-
-func signal(to chan struct{}) {
-	select {
-	case to <- struct{}{}:
-	default:
-	}
-}
-
-// hear takes in what the peers say of their states.
-func (n *Node) hear() {
+	n.warnOfLevel(said)
 	news := false
-	for _, p := range n.directory.alive() {
-		news = n.checkpoints.note(p.ID, p.Checkpoint) || news
+	for _, point := range slices.Backward(said.Checkpoints[:min(checkpointsKept, len(said.Checkpoints))]) {
+		news = n.checkpoints.note(said.ID, point) || news
 	}
 	if news {
 		n.compare()

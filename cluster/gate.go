@@ -24,8 +24,8 @@ func (n *Node) admits(format uint32) *Error {
 		"raises the cluster to it after a while, or now with `quorate cluster level --raise`", format, n.ledger.Format())
 }
 
-// understood is nil if every member of raft's configuration said, when it was last heard, that it understands a format. A
-// member that was never heard since this node started counts as one that does not, because nothing else is safe.
+// understood is nil if every member of raft's configuration said, when it last answered, that it understands a format. A
+// member that has not answered since this node started counts as one that does not, because nothing else is safe.
 func (n *Node) understood(format uint32) *Error {
 	behind := n.behind(format)
 	if len(behind) == 0 {
@@ -39,11 +39,11 @@ func (n *Node) understood(format uint32) *Error {
 func (n *Node) behind(format uint32) []string {
 	var behind []string
 	for _, s := range n.servers() {
-		switch p, heard := n.directory.find(string(s.ID)); {
+		switch level, version, heard := n.understands(s); {
 		case !heard:
-			behind = append(behind, fmt.Sprintf("%s (not heard of yet)", s.ID))
-		case p.FeatureLevel < format:
-			behind = append(behind, fmt.Sprintf("%s (version %s, feature level %d)", s.ID, p.Version, p.FeatureLevel))
+			behind = append(behind, fmt.Sprintf("%s (has not answered yet)", s.ID))
+		case level < format:
+			behind = append(behind, fmt.Sprintf("%s (version %s, feature level %d)", s.ID, version, level))
 		}
 	}
 	return behind

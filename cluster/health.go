@@ -145,17 +145,17 @@ func (l *life) health() []Health {
 	return list
 }
 
-// examine asks all nodes at once.
+// examine asks all nodes at once. Nodes that were not asked this time keep what was found before.
 func (l *life) examine() {
-	ctx, cancel := context.WithTimeout(l.ctx, checkPatience)
-	defer cancel()
 	members := l.node.Members()
 	results := make([]Checkup, len(members))
-	var asked sync.WaitGroup
 	for i, m := range members {
-		asked.Go(func() { results[i] = l.check(ctx, m) })
+		results[i] = l.ward.of(m.ID)
 	}
-	asked.Wait()
+	last := l.node.raft.LastIndex()
+	l.node.askAll(l.ctx, members, func(i int, sent time.Time, standing Standing, err error) {
+		results[i] = l.check(members[i], last, sent, standing, err)
+	})
 	if l.ctx.Err() != nil {
 		return
 	}
@@ -166,14 +166,13 @@ func (l *life) examine() {
 	l.ward.keep(found)
 }
 
-func (l *life) check(ctx context.Context, m Member) Checkup {
+// check judges what a node answered to a question that was sent at a time, when the leader's log ended at last.
+func (l *life) check(m Member, last uint64, sent time.Time, standing Standing, err error) Checkup {
 	before := l.ward.of(m.ID)
 	c := Checkup{Heard: before.Heard}
 	if c.Heard.IsZero() {
 		c.Heard = l.began
 	}
-	last, sent := l.node.raft.LastIndex(), time.Now()
-	standing, err := l.ask(ctx, m)
 	if m.Alive || err == nil {
 		c.Heard = time.Now()
 	}
@@ -195,21 +194,6 @@ func (l *life) check(ctx context.Context, m Member) Checkup {
 		c.Since = time.Now()
 	}
 	return c
-}
-
-func (l *life) ask(ctx context.Context, m Member) (Standing, error) {
-	if m.ID == l.node.config.ID {
-		return l.node.Standing(), nil
-	}
-	others := l.node.others.Load()
-	if others == nil || m.HTTPAddr == "" {
-		return Standing{}, fmt.Errorf("%s was not heard of yet", m.ID)
-	}
-	standing, err := (*others).Standing(ctx, m)
-	if err == nil && standing.ID != m.ID {
-		err = fmt.Errorf("%s answers at %q, which is the address of %s", standing.ID, m.HTTPAddr, m.ID)
-	}
-	return standing, err
 }
 
 // diagnose says what is wrong with a node that answered; empty if nothing is.

@@ -126,7 +126,7 @@ func (l *life) establish() bool {
 }
 
 // correctAddresses follows servers of raft's configuration that came back under another raft address. The id is who
-// they are, so the configuration keeps them and only learns the address.
+// they are, so the configuration keeps them and only learns the address, from the answer of the server itself.
 func (l *life) correctAddresses() {
 	for {
 		changed := l.node.changed.next()
@@ -160,18 +160,31 @@ func (l *life) correctNext() (done bool) {
 func (l *life) correctOne() bool {
 	n := l.node
 	for _, s := range n.servers() {
-		p, known := n.directory.find(string(s.ID))
-		if !known || !p.Alive || p.RaftAddr == string(s.Address) || p.RaftAddr == "" {
+		address := n.addressOf(s)
+		if address == s.Address || CheckAdvertised("RaftAddr", string(address)) != nil {
 			continue
 		}
-		n.log.Info("a server has another raft address", "server", p.ID, "old", s.Address, "new", p.RaftAddr)
-		if err := n.readdress(s, raft.ServerAddress(p.RaftAddr)); err != nil {
-			n.log.Warn("cannot correct a server's address", "server", p.ID, "error", err)
+		n.log.Info("a server has another raft address", "server", s.ID, "old", s.Address, "new", address)
+		if err := n.readdress(s, address); err != nil {
+			n.log.Warn("cannot correct a server's address", "server", s.ID, "error", err)
 			return false
 		}
 		return true
 	}
 	return true
+}
+
+// addressOf is where a server says that its raft is, if it answered a moment ago; otherwise where it is known to be. Versions
+// below feature level 5 do not say it, so their addresses are corrected once they are upgraded.
+func (n *Node) addressOf(s raft.Server) raft.ServerAddress {
+	if string(s.ID) == n.config.ID {
+		return raft.ServerAddress(n.config.RaftAdvertise)
+	}
+	a := n.answers.find(string(s.ID))
+	if !a.answeredWithin(answerAge) || a.RaftAddr == "" {
+		return s.Address
+	}
+	return raft.ServerAddress(a.RaftAddr)
 }
 
 func (n *Node) readdress(s raft.Server, address raft.ServerAddress) error {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 type Level struct {
 	// Now is the level that everybody has to understand who follows the log.
 	Now uint32
-	// Possible is the level that all members are known to understand, 0 as long as one was not heard of yet.
+	// Possible is the level that all members said they understand, 0 as long as one has not answered yet.
 	Possible uint32
 	// Own is the newest that this node understands.
 	Own uint32
@@ -24,16 +23,17 @@ func (n *Node) Level() Level {
 	return Level{Now: n.ledger.Format(), Possible: n.possible(false), Own: fsm.EntryFormat}
 }
 
-// possible is the newest format that all members of raft's configuration understand; 0 if one was not heard of, or is not
-// alive although it must be.
-func (n *Node) possible(alive bool) uint32 {
+// possible is the newest format that all members of raft's configuration said they understand; 0 if one has not answered, or
+// does not answer now although it must.
+func (n *Node) possible(now bool) uint32 {
 	level := uint32(math.MaxUint32)
 	for _, s := range n.servers() {
-		p, heard := n.directory.find(string(s.ID))
-		if !heard || alive && !p.Alive {
+		understood, _, heard := n.understands(s)
+		away := now && string(s.ID) != n.config.ID && !n.answers.find(string(s.ID)).answeredWithin(answerAge)
+		if !heard || away {
 			return 0
 		}
-		level = min(level, p.FeatureLevel)
+		level = min(level, understood)
 	}
 	if level == math.MaxUint32 {
 		return 0 // there is no configuration yet
@@ -121,14 +121,13 @@ func (l *life) raise(level uint32) {
 	l.node.log.Info("raised the feature level of the cluster", "level", level)
 }
 
-// checkLevels stops this node if the cluster is at a level that it does not understand: it would stop anyway, at the first
-// entry of that level, with a sentence that says less.
-func (n *Node) checkLevels() {
-	for _, p := range n.directory.alive() {
-		if p.ClusterLevel > fsm.EntryFormat {
-			n.fail(fmt.Errorf("the cluster is at feature level %d, as %s says, and this version (%s) understands 1 to %d; run a version "+
-				"that understands it", p.ClusterLevel, p.ID, n.config.Version, fsm.EntryFormat))
-			return
-		}
+// warnOfLevel says that the cluster is at a level that this version does not understand, as a member says. It stops nothing: the
+// log or a snapshot does, when this node gets one of that level (docs/adr/0053).
+func (n *Node) warnOfLevel(said Standing) {
+	if said.ClusterLevel <= fsm.EntryFormat || n.warnedOfLevel.Swap(true) {
+		return
 	}
+	n.log.Error("a member says that the cluster is at a feature level which this version does not understand; if so, this node will stop "+
+		"at the first entry of that level: run a version that understands it", "member", said.ID, "level", said.ClusterLevel,
+		"version", n.config.Version, "understands", fsm.EntryFormat)
 }

@@ -12,9 +12,10 @@ import (
 // Member is one node of the cluster as this node knows it.
 type Member struct {
 	ID string
-	// RaftAddr is from raft's configuration if the node is in it, from gossip otherwise.
+	// RaftAddr is from raft's configuration if the node is in it, and what HTTPAddr is otherwise.
 	RaftAddr string
-	// HTTPAddr, Version and FeatureLevel are from gossip; empty until it has spoken of the node.
+	// HTTPAddr, Version and FeatureLevel are what the node itself said when it was asked. Until it has answered they are what
+	// gossip says, which is only good to be shown: anyone who can gossip can say it.
 	HTTPAddr, Version string
 	FeatureLevel      uint32
 	// Voter is true for a voter of raft's configuration.
@@ -23,7 +24,8 @@ type Member struct {
 	Alive bool
 }
 
-// directory remembers what peers last said of themselves, also while gossip has lost them: raft may still reach them.
+// directory remembers what gossip last said of peers, also after it has lost them. It says whom to ask and where, and is shown to
+// operators; nothing is decided from it (docs/adr/0053).
 type directory struct {
 	discovery Discovery
 
@@ -113,12 +115,14 @@ func (n *Node) Members() []Member {
 	return members
 }
 
-// member joins what raft and gossip know of one server.
+// member joins what raft knows of one server, what it said of itself, and what gossip knows.
 func (n *Node) member(s raft.Server) Member {
 	p, _ := n.directory.find(string(s.ID))
+	said := n.answers.find(string(s.ID)).Standing
 	return Member{
-		ID: string(s.ID), RaftAddr: cmp.Or(string(s.Address), p.RaftAddr), HTTPAddr: p.HTTPAddr, Version: p.Version,
-		FeatureLevel: p.FeatureLevel, Voter: s.Suffrage == raft.Voter, Alive: p.Alive,
+		ID: string(s.ID), RaftAddr: cmp.Or(string(s.Address), said.RaftAddr, p.RaftAddr), HTTPAddr: cmp.Or(said.HTTPAddr, p.HTTPAddr),
+		Version: cmp.Or(said.Version, p.Version), FeatureLevel: cmp.Or(said.FeatureLevel, p.FeatureLevel),
+		Voter: s.Suffrage == raft.Voter, Alive: p.Alive,
 	}
 }
 

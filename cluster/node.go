@@ -42,6 +42,10 @@ type Node struct {
 	caught  atomic.Bool
 	// waits is what a node without a cluster waits for; nil once it has one.
 	waits atomic.Pointer[string]
+	// answers are what the other nodes say of themselves; gossiped wakes those who wait for news from gossip.
+	answers       *answers
+	gossiped      broadcast
+	warnedOfLevel atomic.Bool
 	// checkpoints compare this node's state with those of the others.
 	checkpoints *checkpoints
 	// restoring is held while this node replaces the state.
@@ -95,7 +99,7 @@ func open(ctx context.Context, config Config, parts Parts) (*Node, error) {
 func newNode(config Config, parts Parts) *Node {
 	n := &Node{
 		config: config, parts: parts, log: config.Logger.Named("cluster"), started: time.Now(),
-		opened: make(chan struct{}), done: make(chan struct{}),
+		opened: make(chan struct{}), done: make(chan struct{}), answers: newAnswers(),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	// raft blocks when this channel is full; watchLeadership always drains it, so the room only absorbs bursts.
@@ -104,7 +108,6 @@ func newNode(config Config, parts Parts) *Node {
 	n.checkpoints = newCheckpoints()
 	n.ledger = fsm.New(fsm.Options{
 		Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.take,
-		OnLevel: func() { signal(n.checkpoints.untold) },
 	})
 	return n
 }
@@ -137,7 +140,7 @@ func (n *Node) startTasks(hasState bool) {
 	n.tasks.start(n.watchChanges)
 	n.tasks.start(n.watchReadiness)
 	n.tasks.start(n.sumUp)
-	n.tasks.start(n.publish)
+	n.tasks.start(n.pollPeers)
 	n.tasks.start(n.watchDisk)
 	n.tasks.start(n.watchCandidacy)
 	if hasState {
@@ -158,8 +161,7 @@ func (n *Node) watchChanges() {
 	defer n.raft.DeregisterObserver(observer)
 	for {
 		n.directory.refresh()
-		n.checkLevels()
-		n.hear()
+		n.gossiped.wake()
 		n.changed.wake()
 		select {
 		case <-news:

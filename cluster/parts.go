@@ -51,10 +51,6 @@ type Peer struct {
 	HasState bool
 	// Intent is the digest of the first configuration that the node would form; empty until it sees all of its peers.
 	Intent string
-	// ClusterLevel is the feature level of the cluster as the node knows it.
-	ClusterLevel uint32
-	// Checkpoint is the last one whose state the node has summed up.
-	Checkpoint Checkpoint
 	// Alive is false for a peer that was heard of and does not answer.
 	Alive bool
 }

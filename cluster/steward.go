@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -79,9 +80,10 @@ func (l *life) add(h Health) error {
 		return failure(Unsafe, true, nil, "%s (version %s) understands feature level %d, and the log has entries of level %d; "+
 			"upgrade it first", h.ID, h.Standing.Version, h.Standing.FeatureLevel, written)
 	}
-	n.log.Info("taking in a new node", "member", h.ID, "raft", h.RaftAddr)
+	address := cmp.Or(h.Standing.RaftAddr, h.RaftAddr) // versions below feature level 5 say it through gossip only
+	n.log.Info("taking in a new node", "member", h.ID, "raft", address)
 	timeout := n.config.scaled(electionTimeout)
-	return l.fromConfiguration(n.raft.AddNonvoter(raft.ServerID(h.ID), raft.ServerAddress(h.RaftAddr), 0, timeout).Error())
+	return l.fromConfiguration(n.raft.AddNonvoter(raft.ServerID(h.ID), raft.ServerAddress(address), 0, timeout).Error())
 }
 
 // admitNewcomer tells a node without state that it has a seat without a vote. What it is told must be true of the whole
@@ -167,7 +169,7 @@ func (l *life) removeDead(list []Health) (string, error) {
 // dismissStranger tells nodes that are no members, and have state from when they were, that they are none any more.
 func (l *life) dismissStranger(list []Health) (about string, failed error) {
 	for _, h := range list {
-		if h.Seat != SeatNone || !h.Answers || h.Standing.Leader != "" || !l.hasState(h.ID) {
+		if h.Seat != SeatNone || !h.Answers || h.Standing.Leader != "" || h.Standing.LastIndex == 0 {
 			continue
 		}
 		if err := l.tell(h.Member, Notice{Leader: l.node.config.ID}); err != nil {
@@ -175,9 +177,4 @@ func (l *life) dismissStranger(list []Health) (about string, failed error) {
 		}
 	}
 	return about, failed
-}
-
-func (l *life) hasState(id string) bool {
-	p, known := l.node.directory.find(id)
-	return known && p.HasState
 }

@@ -23,8 +23,6 @@ type Options struct {
 	OnHalt func(error)
 	// OnCheckpoint is given what is to be compared of each checkpoint, on raft's goroutine; it must not block. Nil ignores them.
 	OnCheckpoint func(*Checkpointed)
-	// OnLevel is told on raft's goroutine that Format may answer more than before; it must not block, nor ask. Nil ignores it.
-	OnLevel func()
 }
 
 // Outcomes is raft's response for a command entry: one outcome for each command, in order.
@@ -155,10 +153,6 @@ func (f *FSM) apply(entry *raft.Log) any {
 // setFormat must be called with the lock held, at the end of an entry: its own commands still follow the rules of before. The
 // ledger is told each time, because it may be another one than before.
 func (f *FSM) setFormat(format uint32) {
-	changed := format != f.format
 	f.format = format
 	f.ledger.SetLevel(format)
-	if changed && f.options.OnLevel != nil {
-		f.options.OnLevel()
-	}
 }

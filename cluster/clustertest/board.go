@@ -15,8 +15,7 @@ type board struct {
 	mu      sync.Mutex
 	notices map[string]*notice
 	silent  map[string]bool
-	levels  map[string]uint32 // what others see instead of the truth
-	cluster map[string]uint32 // the same of the cluster's level
+	forged  map[string]cluster.Peer // what all see in the name of a node, instead of what it wrote
 }
 
 // notice is one node's end of the board: a cluster.Discovery.
@@ -29,7 +28,7 @@ type notice struct {
 var _ cluster.Discovery = (*notice)(nil)
 
 func newBoard() *board {
-	return &board{notices: map[string]*notice{}, silent: map[string]bool{}, levels: map[string]uint32{}, cluster: map[string]uint32{}}
+	return &board{notices: map[string]*notice{}, silent: map[string]bool{}, forged: map[string]cluster.Peer{}}
 }
 
 func (b *board) notice() *notice { return &notice{board: b, changed: make(chan struct{}, 1)} }
@@ -41,17 +40,10 @@ func (b *board) silence(id string, silent bool) {
 	b.tell()
 }
 
-func (b *board) pretend(id string, level uint32) {
+func (b *board) forge(p cluster.Peer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.levels[id] = level
-	b.tell()
-}
-
-func (b *board) pretendCluster(id string, level uint32) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.cluster[id] = level
+	b.forged[p.ID] = p
 	b.tell()
 }
 
@@ -85,13 +77,13 @@ func (n *notice) Peers() []cluster.Peer {
 	var peers []cluster.Peer
 	for id, other := range n.board.notices {
 		if id != n.self.ID && !n.board.silent[id] && !n.board.silent[n.self.ID] {
-			peer := other.self
-			if level, pretends := n.board.levels[id]; pretends {
-				peer.FeatureLevel = level
+			if _, forged := n.board.forged[id]; !forged {
+				peers = append(peers, other.self)
 			}
-			if level, pretends := n.board.cluster[id]; pretends {
-				peer.ClusterLevel = level
-			}
+		}
+	}
+	for id, peer := range n.board.forged {
+		if id != n.self.ID && !n.board.silent[n.self.ID] {
 			peers = append(peers, peer)
 		}
 	}

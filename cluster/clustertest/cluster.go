@@ -45,6 +45,8 @@ type Cluster struct {
 	mu     sync.Mutex
 	nodes  map[string]*cluster.Node
 	cutOff map[string]bool
+	// pretends change what nodes answer others about themselves.
+	pretends map[string]func(*cluster.Standing)
 }
 
 // Option changes a cluster before it starts.
@@ -76,6 +78,7 @@ func New(t testing.TB, size int, options ...Option) *Cluster {
 	c := &Cluster{
 		t: t, net: simnet.New(1), board: newBoard(), disks: map[string]*simnet.Disk{},
 		expect: size, added: map[string]bool{}, nodes: map[string]*cluster.Node{}, cutOff: map[string]bool{}, change: func(*cluster.Config) {},
+		pretends: map[string]func(*cluster.Standing){},
 	}
 	c.parts = c.inMemory
 	for i := range size {

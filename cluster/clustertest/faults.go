@@ -62,11 +62,20 @@ func (c *Cluster) reconnect(id string) {
 	}
 }
 
-// PretendLevel makes the others believe that a node understands entries up to a format only.
-func (c *Cluster) PretendLevel(id string, level uint32) { c.board.pretend(id, level) }
+// PretendLevel makes a node answer others that it understands entries up to a format only.
+func (c *Cluster) PretendLevel(id string, level uint32) {
+	c.Pretend(id, func(s *cluster.Standing) { s.FeatureLevel = level })
+}
 
-// PretendClusterLevel makes the others believe that a node says the cluster is at a level.
-func (c *Cluster) PretendClusterLevel(id string, level uint32) { c.board.pretendCluster(id, level) }
+// Pretend changes what a node answers others about itself, from now on; nil ends it.
+func (c *Cluster) Pretend(id string, change func(*cluster.Standing)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pretends[id] = change
+}
+
+// Forge makes gossip say something in the name of a node, also of one that does not exist, until the end of the test.
+func (c *Cluster) Forge(p cluster.Peer) { c.board.forge(p) }
 
 // Network is the raft network, for faults that Cluster has no verb for.
 func (c *Cluster) Network() *simnet.Network { return c.net }

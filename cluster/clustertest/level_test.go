@@ -1,7 +1,7 @@
 package clustertest_test
 
 import (
-	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,20 +105,16 @@ func TestTheLevelIsRaisedByHand(t *testing.T) {
 	})
 }
 
-// TestANodeRefusesAClusterAboveItsLevel: it stops with a sentence, before it has anything of that cluster.
-func TestANodeRefusesAClusterAboveItsLevel(t *testing.T) {
+// TestAMembersWordAboutTheLevelStopsNobody: the log or a snapshot does, when a node gets it.
+func TestAMembersWordAboutTheLevelStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		n := c.Followers()[0]
-		c.PretendClusterLevel(c.Leader().Standing().ID, fsm.EntryFormat+1)
-		select {
-		case <-n.Done():
-		case <-time.After(time.Hour):
-			t.Fatal("it goes on")
-		}
-		for _, part := range []string{fmt.Sprintf("is at feature level %d", fsm.EntryFormat+1), fmt.Sprintf("understands 1 to %d", fsm.EntryFormat), "run a version"} {
-			if !strings.Contains(n.Err().Error(), part) {
-				t.Errorf("it stopped with %q, want %q in it", n.Err(), part)
+		c.PlantTree()
+		c.Pretend(c.Leader().Standing().ID, func(s *cluster.Standing) { s.ClusterLevel = math.MaxUint32 })
+		time.Sleep(time.Hour)
+		for _, n := range c.Nodes() {
+			if n.Err() != nil || n.Ready() != nil {
+				t.Errorf("%s stopped: %v, %v", n.Standing().ID, n.Err(), n.Ready())
 			}
 		}
 	})

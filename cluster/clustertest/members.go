@@ -22,7 +22,14 @@ func (k colleagues) Standing(_ context.Context, m cluster.Member) (cluster.Stand
 	if n == nil {
 		return cluster.Standing{}, errNoWay
 	}
-	return n.Standing(), nil
+	standing := n.Standing()
+	k.c.mu.Lock()
+	change := k.c.pretends[m.ID]
+	k.c.mu.Unlock()
+	if change != nil {
+		change(&standing)
+	}
+	return standing, nil
 }
 
 // Notify tells a node about its place.

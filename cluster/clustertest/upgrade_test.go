@@ -66,7 +66,7 @@ func TestAMemberThatWasNeverHeardCountsAsNotUpgraded(t *testing.T) {
 			}
 		}
 		c.Must(clustertest.Take("plain", 1))
-		wantNotUpgraded(t, tryReserve(t, c, "a"), silent+" (not heard of yet)")
+		wantNotUpgraded(t, tryReserve(t, c, "a"), silent+" (has not answered yet)")
 		c.Heal()
 		c.Eventually("a reservation once all members were heard", func() bool { return tryReserve(t, c, "a") == nil })
 	})

@@ -20,17 +20,12 @@ type meta struct {
 	Expect   int    `json:"e,omitempty"`
 	HasState bool   `json:"s,omitempty"`
 	Intent   string `json:"i,omitempty"`
-	// ClusterLevel, and the index and the digest of a checkpoint.
-	ClusterLevel uint32 `json:"f,omitempty"`
-	Checkpoint   uint64 `json:"x,omitempty"`
-	Digest       string `json:"d,omitempty"`
 }
 
 func encode(clusterName string, p cluster.Peer) ([]byte, error) {
 	data, err := json.Marshal(meta{
 		Cluster: clusterName, RaftAddr: p.RaftAddr, HTTPAddr: p.HTTPAddr, Version: p.Version, Level: p.FeatureLevel,
 		Expect: p.Expect, HasState: p.HasState, Intent: p.Intent,
-		ClusterLevel: p.ClusterLevel, Checkpoint: p.Checkpoint.Index, Digest: p.Checkpoint.Digest,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode what node %s says of itself: %w", p.ID, err)
@@ -55,6 +50,5 @@ func decode(clusterName, id string, data []byte) (cluster.Peer, error) {
 	return cluster.Peer{
 		ID: id, RaftAddr: m.RaftAddr, HTTPAddr: m.HTTPAddr, Version: m.Version, FeatureLevel: m.Level,
 		Expect: m.Expect, HasState: m.HasState, Intent: m.Intent,
-		ClusterLevel: m.ClusterLevel, Checkpoint: cluster.Checkpoint{Index: m.Checkpoint, Digest: m.Digest},
 	}, nil
 }

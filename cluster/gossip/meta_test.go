@@ -12,7 +12,6 @@ import (
 func FuzzDecode(f *testing.F) {
 	seed, err := encode("c", cluster.Peer{
 		RaftAddr: "127.0.0.1:1", HTTPAddr: "127.0.0.1:2", Version: "v", FeatureLevel: 2, Expect: 3, HasState: true, Intent: "join",
-		ClusterLevel: 4, Checkpoint: cluster.Checkpoint{Index: 7, Digest: "0123456789abcdef"},
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -66,6 +66,7 @@ func isFree(address string) bool {
 type site struct {
 	t       *testing.T
 	configs []cluster.Config
+	mu      sync.Mutex // while nodes change
 	nodes   []*cluster.Node
 	log     lines
 }
@@ -123,9 +124,27 @@ func (s *site) start() {
 			}
 			return 0, errors.New("nobody leads")
 		})
+		s.mu.Lock()
 		s.nodes = append(s.nodes, n)
+		s.mu.Unlock()
+		n.SetColleagues(s)
 	}
 }
+
+// Standing asks a node of the site.
+func (s *site) Standing(_ context.Context, m cluster.Member) (cluster.Standing, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.nodes {
+		if standing := n.Standing(); standing.ID == m.ID {
+			return standing, nil
+		}
+	}
+	return cluster.Standing{}, errors.New(m.ID + " does not run")
+}
+
+// Notify tells nobody anything: the members of the site do not change.
+func (s *site) Notify(context.Context, cluster.Member, cluster.Notice) error { return nil }
 
 func (s *site) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -135,7 +154,9 @@ func (s *site) stop() {
 			s.t.Error(err)
 		}
 	}
+	s.mu.Lock()
 	s.nodes = nil
+	s.mu.Unlock()
 	if s.t.Failed() {
 		s.t.Log(s.log.String())
 	}

@@ -1,0 +1,109 @@
+package clustertest_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/fsm"
+)
+
+// forgedMember is what a hostile peer says in the name of a member: other addresses, an old version, other plans.
+func forgedMember(id string) cluster.Peer {
+	return cluster.Peer{
+		ID: id, RaftAddr: "attacker:1", HTTPAddr: "attacker:2", Version: "v0", FeatureLevel: 1, Expect: 5, Intent: "another", Alive: true,
+	}
+}
+
+// forgedStranger is a node that somebody made up.
+func forgedStranger(id string) cluster.Peer {
+	return cluster.Peer{
+		ID: id, RaftAddr: "nowhere:1", HTTPAddr: "nowhere:2", FeatureLevel: math.MaxUint32, Expect: 5, HasState: true, Alive: true,
+	}
+}
+
+// TestForgedGossipDecidesNothing: whatever gossip says of members and of nodes that do not exist, the members stay who and
+// where they are, everything is served, and the level rises as if nothing had been said.
+func TestForgedGossipDecidesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3, raising(time.Minute))
+		c.PlantTree()
+		before := c.Leader()
+		for _, id := range []string{"n1", "n2", "n3"} {
+			c.Forge(forgedMember(id))
+		}
+		for _, id := range []string{"a", "n0", "n4", "z"} {
+			c.Forge(forgedStranger(id))
+		}
+		time.Sleep(10 * time.Minute)
+		if c.Leader() != before {
+			t.Error("another node leads")
+		}
+		wantLevel(t, c, "with forged gossip", fsm.EntryFormat)
+		for _, n := range c.Nodes() {
+			id := n.Standing().ID
+			if n.Err() != nil || n.Ready() != nil {
+				t.Errorf("%s stopped: %v, %v", id, n.Err(), n.Ready())
+			}
+			for _, m := range n.Members() {
+				if m.Voter && (m.RaftAddr != m.ID+":1" || m.HTTPAddr != m.ID+":2" || m.Version != "test") {
+					t.Errorf("%s takes %s for %+v", id, m.ID, m)
+				}
+				if !m.Voter && !strings.Contains("a n0 n4 z", m.ID) {
+					t.Errorf("%s is no voter any more", m.ID)
+				}
+			}
+		}
+		c.Must(clustertest.Take("meanwhile", 1))
+		c.CheckEqual()
+	})
+}
+
+// TestForgedGossipAtTheStart: the nodes that form a cluster believe each other, not what gossip says of them.
+func TestForgedGossipAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.New(t, 3)
+		for _, id := range []string{"a", "n4"} {
+			c.Forge(forgedStranger(id))
+		}
+		c.Forge(forgedMember("n2"))
+		for _, id := range []string{"n1", "n2", "n3"} {
+			c.Run(id)
+		}
+		c.Leader()
+		c.Settle()
+		c.Eventually("three healthy voters", func() bool {
+			all, healthy := c.Voters()
+			return all == 3 && healthy == 3
+		})
+	})
+}
+
+// TestOneMemberCannotAccuseAnother: a false digest of one member, or of somebody who is none, is one voice.
+func TestOneMemberCannotAccuseAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startComparing(t, 3)
+		liar := c.Followers()[0].Standing().ID
+		c.Pretend(liar, func(s *cluster.Standing) {
+			for i := range s.Checkpoints {
+				s.Checkpoints[i].Digest = "0123456789abcdef"
+			}
+		})
+		for range 3 {
+			c.Must(clustertest.Take("round", 1))
+			time.Sleep(2 * time.Minute)
+		}
+		for _, n := range c.Nodes() {
+			if n.Err() != nil || n.Ready() != nil {
+				t.Errorf("%s stopped: %v, %v", n.Standing().ID, n.Err(), n.Ready())
+			}
+		}
+		if found := findings(c.Leader()); found[liar] != cluster.Differs {
+			t.Errorf("the leader finds %v, want that %s differs", found, liar)
+		}
+	})
+}
