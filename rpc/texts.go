@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"buf.build/go/protovalidate"
@@ -47,9 +48,7 @@ func boundText(_ context.Context, err error) error {
 	for _, detail := range failed.Details() {
 		short.AddDetail(detail)
 	}
-	for name, values := range failed.Meta() {
-		short.Meta()[name] = values
-	}
+	maps.Copy(short.Meta(), failed.Meta())
 	return short
 }
 

@@ -116,14 +116,13 @@ func (s *scan) packed(f *field, content []byte, base int, lenient bool) error {
 
 // scalarWidth is the width of a value on the wire, 0 for varints.
 func scalarWidth(kind protoreflect.Kind) int {
-	switch kind {
+	switch kind { //nolint:exhaustive // all others are varints or have a length
 	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
 		return 4
 	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
 		return 8
-	default:
-		return 0
 	}
+	return 0
 }
 
 // nested scans a message in a message.

@@ -75,6 +75,7 @@ func TestEveryBoundOfEveryRequest(t *testing.T) {
 				m := request.New()
 				fill(m, path, n)
 				each(t, c, m.Interface(), func(t *testing.T, _ wirelimit.Usage, err error) {
+					t.Helper()
 					var refused *wirelimit.Error
 					if errors.As(err, &refused) != want || (err != nil) != want {
 						t.Fatalf("%s with %d of %d: got %v", name, n, most, err)
@@ -207,6 +208,7 @@ func TestPathsNameTheElement(t *testing.T) {
 		claims[2].Items[i] = &quoratev1.ItemPick{}
 	}
 	each(t, c, &quoratev1.AllocateRequest{Claims: claims}, func(t *testing.T, _ wirelimit.Usage, err error) {
+		t.Helper()
 		if err == nil || err.Error() != "claims[2].items: must contain no more than 32 items" {
 			t.Errorf("got %v", err)
 		}
@@ -218,6 +220,7 @@ func TestPathsNameTheElement(t *testing.T) {
 func TestAnElementOfABatchIsRefusedAlone(t *testing.T) {
 	batch := &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{{Claims: emptyClaims(33)}, {}}}
 	each(t, newChecker(t, generous, batch), batch, func(t *testing.T, _ wirelimit.Usage, err error) {
+		t.Helper()
 		if err != nil {
 			t.Errorf("got %v", err)
 		}
@@ -225,6 +228,7 @@ func TestAnElementOfABatchIsRefusedAlone(t *testing.T) {
 	few := generous
 	few.Elements = 30
 	each(t, newChecker(t, few, batch), batch, func(t *testing.T, _ wirelimit.Usage, err error) {
+		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), "more than 30 elements") {
 			t.Errorf("got %v", err)
 		}
@@ -232,6 +236,7 @@ func TestAnElementOfABatchIsRefusedAlone(t *testing.T) {
 	small := generous
 	small.Size = 2000
 	each(t, newChecker(t, small, batch), batch, func(t *testing.T, _ wirelimit.Usage, err error) {
+		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), "more than 2000 bytes") {
 			t.Errorf("got %v", err)
 		}
@@ -272,6 +277,7 @@ func TestKeysInPathsAreCut(t *testing.T) {
 		m.Limits[fmt.Sprintf("%s%d", strings.Repeat("ü", 5000), i)] = &quoratev1.Limit{}
 	}
 	each(t, newChecker(t, kept, m), m, func(t *testing.T, _ wirelimit.Usage, err error) {
+		t.Helper()
 		if err == nil || len(err.Error()) > 300 {
 			t.Errorf("got %v", err)
 		}

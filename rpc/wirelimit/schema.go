@@ -135,14 +135,13 @@ func (c *Checker) learnField(d protoreflect.FieldDescriptor) (*field, error) {
 
 // scalarSize is the memory of a value in its message, list or map.
 func scalarSize(kind protoreflect.Kind) int64 {
-	switch kind {
+	switch kind { //nolint:exhaustive // all others fit into a word
 	case protoreflect.StringKind:
 		return stringSize
 	case protoreflect.BytesKind:
 		return sliceSize
-	default:
-		return pointerSize
 	}
+	return pointerSize
 }
 
 // goSize is the memory of an empty message of the type.

@@ -1,0 +1,153 @@
+package hostile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	varint "encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// elements are as many empty messages as a body of 4 MiB holds in JSON; protobuf's binary form needs two thirds of that.
+const elements = 1_390_000
+
+// smallRequest is a request of few bytes that holds very many elements.
+type smallRequest struct {
+	procedure string
+	// says is what the refusal must name: the field and its bound.
+	says string
+	// protobuf and json are the request, unpacked.
+	protobuf, json []byte
+}
+
+// smallRequests are one for each kind of list that could be filled.
+func smallRequests() map[string]smallRequest {
+	list := func(field byte, n int) []byte { return bytes.Repeat([]byte{field<<3 | 2, 0}, n) }
+	inside := func(content []byte) []byte {
+		return append(varint.AppendUvarint([]byte{1<<3 | 2}, uint64(len(content))), content...)
+	}
+	text := func(before, after string) []byte {
+		return []byte(before + strings.Repeat("{},", elements) + "{}" + after)
+	}
+	return map[string]smallRequest{
+		"Allocate": {
+			"AllocationService/Allocate", "claims: must contain no more than 32 items",
+			list(2, elements), text(`{"claims":[`, `]}`),
+		},
+		"BatchAllocate": {
+			"AllocationService/BatchAllocate", "requests: must contain no more than 1000 items",
+			list(1, elements), text(`{"requests":[`, `]}`),
+		},
+		"a request in a batch": {
+			"AllocationService/BatchAllocate", "more than",
+			inside(list(2, elements)), text(`{"requests":[{"claims":[`, `]}]}`),
+		},
+		"ApplyTrees": {
+			"TreeService/ApplyTrees", "trees[0].nodes: must contain no more than 20000 items",
+			inside(list(5, elements)), text(`{"trees":[{"nodes":[`, `]}]}`),
+		},
+		"UpdateItems": {
+			"ItemService/UpdateItems", "updates: must contain no more than 1000 items",
+			list(1, elements), text(`{"updates":[`, `]}`),
+		},
+	}
+}
+
+// TestSmallRequestsWithManyElements: a few kilobytes that unpack to more than a million elements are refused by name of the field
+// and bound, by the leader and by a follower, and take little memory on either.
+func TestSmallRequestsWithManyElements(t *testing.T) {
+	const most = 200 << 20
+	c := startCluster(t, options{})
+	c.applyTree(t, 100)
+	leader, follower := c.leader(t)
+	before := map[*node]int64{leader: leader.memory(t, "VmHWM"), follower: follower.memory(t, "VmHWM")}
+	for name, request := range smallRequests() {
+		for form, body := range map[string][]byte{"application/proto": request.protobuf, "application/json": request.json} {
+			sent := pack(t, body)
+			for _, asked := range []*node{leader, follower} {
+				answer, err := c.post(t, asked, request.procedure, form, sent)
+				if err != nil {
+					t.Fatalf("%s as %s in %d bytes to %s: %v", name, form, len(sent), asked.id, err)
+				}
+				if answer.Code != "invalid_argument" || !strings.Contains(answer.Message, request.says) || len(answer.Message) > 4<<10 {
+					t.Errorf("%s as %s to %s: got %s %.200s, want %q", name, form, asked.id, answer.Code, answer.Message, request.says)
+				}
+				for n := range before {
+					if grown := n.memory(t, "VmHWM") - before[n]; grown > most {
+						t.Fatalf("%s as %s in %d bytes to %s took %d MiB at %s", name, form, len(sent), asked.id, grown>>20, n.id)
+					}
+				}
+			}
+		}
+	}
+	// Many at once, of the kind that passes the bounds of its fields and only meets those of the whole.
+	body := smallRequests()["a request in a batch"]
+	sent := pack(t, body.json)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := c.post(t, leader, body.procedure, "application/json", sent); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if grown := leader.memory(t, "VmHWM") - before[leader]; grown > 2*most {
+		t.Errorf("eight requests of %d bytes took %d MiB", len(sent), grown>>20)
+	}
+	for n, was := range before {
+		t.Logf("%s took %d MiB at most", n.id, (n.memory(t, "VmHWM")-was)>>20)
+	}
+	if rate := c.pairs(t, follower, 2, time.Second); rate == 0 {
+		t.Error("the cluster carries out nothing any more")
+	}
+}
+
+func pack(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var into bytes.Buffer
+	w, err := gzip.NewWriterLevel(&into, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(body); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return into.Bytes()
+}
+
+// refusal is an error of the API in JSON.
+type refusal struct{ Code, Message string }
+
+// post sends a compressed request by Connect's protocol.
+func (c *cluster) post(t *testing.T, to *node, procedure, form string, body []byte) (answer refusal, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(to)+"/quorate.v1."+procedure, bytes.NewReader(body))
+	if err != nil {
+		return answer, err
+	}
+	request.Header.Set("Content-Type", form)
+	request.Header.Set("Content-Encoding", "gzip")
+	response, err := c.httpClient(t, "").Do(request)
+	if err != nil {
+		return answer, err
+	}
+	defer response.Body.Close() //nolint:errcheck // it is only read
+	content, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return answer, err
+	}
+	if err := json.Unmarshal(content, &answer); err != nil {
+		return answer, fmt.Errorf("HTTP %d %.200s: %w", response.StatusCode, content, err)
+	}
+	return answer, nil
+}
