@@ -1,13 +1,26 @@
 package quota
 
-// remember puts a change into the history.
+import "slices"
+
+// remember puts a change into the history. It copies what it keeps: a list that was grown for all changes of a large tree
+// would stay in memory behind the few that are shown.
 func (l *Ledger) remember(m ChangeMeta, p plan) {
 	l.revision++
 	l.addRevision(&Revision{
 		Number: l.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
-		Wall: l.now.Wall, Changes: p.changes[:min(len(p.changes), MaxRevisionChanges)], ChangeCount: len(p.changes),
-		Undo: p.undo, Undoable: true,
+		Wall: l.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), MaxRevisionChanges)]), ChangeCount: len(p.changes),
+		Undo: exactly(p.undo), Undoable: true,
 	})
+}
+
+// exactly copies what it takes to undo a change into lists without spare places.
+func exactly(undo []TreeUndo) []TreeUndo {
+	undo = slices.Clone(undo)
+	for i := range undo {
+		u := &undo[i]
+		u.Nodes, u.AddedPaths, u.Moves = slices.Clone(u.Nodes), slices.Clone(u.AddedPaths), slices.Clone(u.Moves)
+	}
+	return undo
 }
 
 // addRevision files a change, forgets the oldest beyond the bound, and how to undo the oldest beyond the other bound
