@@ -22,12 +22,12 @@ func TestHistoryTakesWhatItShows(t *testing.T) {
 // revisionSize is the memory of one revision that changes all nodes of a tree and cannot be undone any more.
 func revisionSize(t *testing.T, nodes int) int64 {
 	t.Helper()
-	const revisions = 60
+	const revisions = 12
 	bounds := quota.DefaultBounds()
 	bounds.HistoryNodes = 1
 	ledger := quota.New(bounds)
 	change := func(limit int64) {
-		tree := quota.TreeSpec{Name: "t", Resources: []quota.Resource{{Name: "cores"}}, Nodes: []quota.NodeSpec{{Policy: "open"}}}
+		tree := quota.TreeSpec{Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{{Policy: "open"}}}
 		for i := range nodes {
 			tree.Nodes = append(tree.Nodes, quota.NodeSpec{
 				Path:   fmt.Sprintf("n%06d", i),
