@@ -1,6 +1,9 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Measures are sizes of a node as they are now, for a page of metrics.
 type Measures struct {
@@ -17,6 +20,9 @@ type Measures struct {
 	Voters, VotersAlive, Nonvoters int
 	// PeersAlive and PeersLost are the other nodes that gossip has heard of, by whether they answer.
 	PeersAlive, PeersLost int
+	// Unreachable tells of each server of raft's configuration for how long all questions of this node to it have failed, how
+	// it stands or whether it still leads, whichever is longer; 0 for those that answer.
+	Unreachable map[string]time.Duration
 }
 
 // Measures reads the sizes. It works in every state; what cannot be read any more is 0.
@@ -33,6 +39,12 @@ func (n *Node) Measures() Measures {
 	}
 	m.countMembers(n.Members())
 	m.PeersAlive, m.PeersLost = n.directory.count()
+	m.Unreachable = map[string]time.Duration{}
+	for id := range n.serverIDs() {
+		asked, _ := n.reach.unreachable(id)
+		confirmed, _ := n.confirms.unreachable(id)
+		m.Unreachable[id] = max(asked, confirmed)
+	}
 	return m
 }
 

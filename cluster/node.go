@@ -40,6 +40,8 @@ type Node struct {
 	others  atomic.Pointer[Colleagues]
 	asks    *rounds
 	caught  atomic.Bool
+	// reach is which members say how they stand, confirms which of them confirm reads as leaders.
+	reach, confirms *reachability
 	// waits is what a node without a cluster waits for; nil once it has one.
 	waits atomic.Pointer[string]
 	// answers are what the other nodes say of themselves; gossiped wakes those who wait for news from gossip.
@@ -105,6 +107,8 @@ func newNode(config Config, parts Parts) *Node {
 	// raft blocks when this channel is full; watchLeadership always drains it, so the room only absorbs bursts.
 	n.notify = make(chan bool, 16)
 	n.asks = &rounds{ask: n.askLeader, spawn: n.tasks.start, ended: n.roundEnded(false)}
+	n.reach = newReachability(config, "cannot be asked how it stands")
+	n.confirms = newReachability(config, "leads and does not confirm reads")
 	n.checkpoints = newCheckpoints()
 	n.ledger = fsm.New(fsm.Options{
 		Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.take,
@@ -139,6 +143,7 @@ func (n *Node) startTasks(hasState bool) {
 	n.tasks.start(n.watchLeadership)
 	n.tasks.start(n.watchChanges)
 	n.tasks.start(n.watchReadiness)
+	n.tasks.start(n.probeLeader)
 	n.tasks.start(n.sumUp)
 	n.tasks.start(n.pollPeers)
 	n.tasks.start(n.watchDisk)

@@ -145,6 +145,7 @@ func (n *Node) ask(ctx context.Context, m Member) (Standing, error) {
 	if n.ctx.Err() != nil {
 		return said, err // it was not the node that failed
 	}
+	n.noteAnswer(n.reach, m.ID, err)
 	changed := n.answers.record(m.ID, said, err)
 	if err == nil {
 		n.hear(said)

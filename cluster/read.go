@@ -130,6 +130,7 @@ func (n *Node) askLeader() (uint64, error) {
 	ctx, cancel := context.WithTimeout(n.ctx, n.config.scaled(electionTimeout))
 	defer cancel()
 	index, err := (*ask)(ctx, leader)
+	n.noteAnswer(n.confirms, leader.ID, err)
 	if err != nil {
 		e := failure(NoLeader, true, err, "leader %s did not confirm the read", leader.ID)
 		e.Leader = leader.ID

@@ -68,8 +68,8 @@ func (n *Node) Standing() Standing {
 	return s
 }
 
-// Ready is nil while the node serves, knows a leader that it heard of lately, and has caught up with it since the
-// leader last changed. Otherwise it is an *Error that says what is missing.
+// Ready is nil while the node serves, knows a leader that it heard of lately, has caught up with it since the leader last
+// changed, and can ask it to confirm reads. Otherwise it is an *Error that says what is missing.
 func (n *Node) Ready() error {
 	if err := n.serving(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (n *Node) Ready() error {
 	if n.raft.State() != raft.Leader && !n.caught.Load() {
 		return failure(NoLeader, true, nil, "node %s is catching up with leader %s", n.config.ID, leader.ID)
 	}
-	return nil
+	return n.canAsk(leader)
 }
 
 // watchReadiness catches up once after every change of leader: it reads as a client would.

@@ -320,6 +320,43 @@ func TestRenewedCertificatesAreTaken(t *testing.T) {
 	})
 }
 
+// TestTheLogSaysThatACertificateHasEnded, at once and then from time to time, until there is another one.
+func TestTheLogSaysThatACertificateHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var said transcript
+		authority, own, err := NewAuthority("blue", 10*year)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := office{authority, Folder(filepath.Join(t.TempDir(), "bubble"))}
+		if err := o.Init(own); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(o.node(t, "n1", time.Hour), "blue", "n1", hclog.New(&hclog.LoggerOptions{Output: &said}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go s.Run(t.Context())
+		for _, step := range []struct {
+			wait time.Duration
+			want int
+		}{{59*time.Minute + time.Second, 0}, {2 * time.Minute, 1}, {4 * time.Minute, 1}, {10 * time.Minute, 2}} {
+			time.Sleep(step.wait)
+			synctest.Wait()
+			if got := strings.Count(said.String(), "[ERROR]"); got != step.want {
+				t.Errorf("%v later the log says %d times that the certificate has ended, want %d:\n%s", step.wait, got, step.want, said.String())
+			}
+		}
+		o.node(t, "n1", year)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got := strings.Count(said.String(), "[ERROR]"); got > 3 { // files that are being replaced may be complained of once
+			t.Errorf("after the renewal it goes on:\n%s", said.String())
+		}
+	})
+}
+
 // TestTwoAuthoritiesWhileOneReplacesTheOther: nodes of both meet, and later only those of the new one.
 func TestTwoAuthoritiesWhileOneReplacesTheOther(t *testing.T) {
 	t.Parallel()

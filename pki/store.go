@@ -17,6 +17,8 @@ const (
 	// warnBefore is when warnings of the end of a certificate begin, and warnEvery how often they come.
 	warnBefore = 14 * 24 * time.Hour
 	warnEvery  = 24 * time.Hour
+	// remindEvery is how often the log says that one has ended.
+	remindEvery = 10 * time.Minute
 )
 
 // Store has the certificates of one node, always the newest good ones. It is safe for concurrent use.
@@ -30,7 +32,8 @@ type Store struct {
 
 	mu     sync.Mutex // of Reload and warn
 	seen   []os.FileInfo
-	warned time.Time
+	warned time.Time // that a certificate ends soon
+	ended  time.Time // when the log said last that one has ended
 }
 
 // Open reads the certificates of a node. It refuses those of another node, and those that other nodes would not believe.
@@ -78,7 +81,7 @@ func (s *Store) Reload() error {
 		return fmt.Errorf("the certificates in use stay as they were: %w", err)
 	}
 	s.reloads.Add(1)
-	s.warned = time.Time{}
+	s.warned, s.ended = time.Time{}, time.Time{}
 	own, _ := s.present.Load().ends()
 	s.log.Info("certificates read again", "holder", s.me.String(), "valid-until", own.UTC().Format(time.RFC3339))
 	return nil
@@ -134,21 +137,24 @@ func (s *Store) changed() bool {
 	return false
 }
 
+// warn says that a certificate ends soon, or has ended: then others refuse this node.
 func (s *Store) warn(now time.Time) {
 	own, authority := s.Ends()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.warned) < warnEvery {
-		return
-	}
+	remind, warn := now.Sub(s.ended) >= remindEvery, now.Sub(s.warned) >= warnEvery
 	for _, c := range []struct {
 		whose string
 		ends  time.Time
 	}{{"certificate of " + s.me.String(), own}, {"certificate of an authority", authority}} {
-		if left := c.ends.Sub(now); left < warnBefore {
+		left, ends := c.ends.Sub(now), c.ends.UTC().Format(time.RFC3339)
+		switch {
+		case left < 0 && remind:
+			s.ended = now
+			s.log.Error("a certificate has ended, others refuse it: renew it", "which", c.whose, "ended", ends)
+		case left >= 0 && left < warnBefore && warn:
 			s.warned = now
-			s.log.Warn("a certificate ends soon: renew it", "which", c.whose, "ends", c.ends.UTC().Format(time.RFC3339),
-				"days-left", int(max(left, 0).Hours()/24))
+			s.log.Warn("a certificate ends soon: renew it", "which", c.whose, "ends", ends, "days-left", int(left.Hours()/24))
 		}
 	}
 }

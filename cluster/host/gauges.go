@@ -87,8 +87,13 @@ func (s *sizes) put(about *prometheus.Desc, value func(cluster.Measures) float64
 	s.gauges = append(s.gauges, gauge{about: about, labels: labels, value: value})
 }
 
+// unreachable is the one size with a line for each member of raft's configuration.
+var unreachable = describe("quorate_member_unreachable_seconds",
+	"For how long all questions of this node to that member have failed; 0 if it answers.", "member")
+
 // Describe tells what there is.
 func (s *sizes) Describe(to chan<- *prometheus.Desc) {
+	to <- unreachable
 	for _, g := range s.gauges {
 		to <- g.about
 	}
@@ -99,5 +104,8 @@ func (s *sizes) Collect(to chan<- prometheus.Metric) {
 	m := s.measure()
 	for _, g := range s.gauges {
 		to <- prometheus.MustNewConstMetric(g.about, prometheus.GaugeValue, g.value(m), g.labels...)
+	}
+	for id, span := range m.Unreachable {
+		to <- prometheus.MustNewConstMetric(unreachable, prometheus.GaugeValue, span.Seconds(), id)
 	}
 }

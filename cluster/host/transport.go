@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"net"
 	"slices"
 
 	"github.com/hashicorp/go-hclog"
@@ -23,14 +24,15 @@ func openTransport(c cluster.Config, s Security) (raft.Transport, error) {
 	}), nil
 }
 
-// transportLog keeps back one complaint: that a transport which is being shut down reads no more.
+// transportLog keeps back two complaints: that a transport which is being shut down reads no more, and neither does a
+// connection that this node has closed to renew it.
 type transportLog struct{ hclog.Logger }
 
-// Error logs an error, or mentions it at debug level if it only says that the transport is closed.
+// Error logs an error, or mentions it at debug level if it only says that the transport or the connection is closed.
 func (l transportLog) Error(message string, args ...any) {
 	closing := slices.ContainsFunc(args, func(arg any) bool {
 		err, ok := arg.(error)
-		return ok && errors.Is(err, raft.ErrTransportShutdown)
+		return ok && (errors.Is(err, raft.ErrTransportShutdown) || errors.Is(err, net.ErrClosed))
 	})
 	if closing {
 		l.Debug(message, args...)

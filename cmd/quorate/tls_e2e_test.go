@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,7 +88,29 @@ func TestThreeEncryptedServers(t *testing.T) {
 		renew(t, f, servers[f.id], certs)
 	}
 	calls()
+	_, page := getShowing(t, "https://"+flags[0].http+"/metrics", certs.Files("client"))
+	for _, name := range append(withCertificates, "quorate_member_unreachable_seconds") {
+		if !strings.Contains(page, "\n"+name+"{") {
+			t.Errorf("a server with certificates does not tell %s", name)
+		}
+	}
 	servers["n1"].stop(t)
+}
+
+// getShowing is curl with a certificate.
+func getShowing(t *testing.T, url string, files pki.Files) (status int, body string) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: tlsConfig(t, files), DisableKeepAlives: true}
+	answer, err := (&http.Client{Transport: transport}).Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return answer.StatusCode, string(text)
 }
 
 func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, foreign pki.Folder) {

@@ -1,0 +1,117 @@
+package clustertest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+)
+
+// transcript can be read while nodes write to it.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *transcript) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *transcript) count(says string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), says)
+}
+
+// TestAFollowerThatCannotAskItsLeaderIsNotReady, although raft reaches it: it says so without a read that fails first, in
+// its log once, and in its sizes; and it is ready again when it can ask.
+func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said transcript
+		c := clustertest.Start(t, 3, clustertest.WithConfig(func(config *cluster.Config) {
+			config.Logger = hclog.New(&hclog.LoggerOptions{Output: &said, Level: hclog.Info})
+		}))
+		c.PlantTree()
+		leader, follower := c.Leader(), c.Followers()[0]
+		id := leader.Standing().ID
+		if d, found := follower.Measures().Unreachable[id]; d != 0 || !found {
+			t.Errorf("unreachable for %v, %v, before anything happened", d, found)
+		}
+		follower.SetRemoteReadIndex(func(context.Context, cluster.Member) (uint64, error) {
+			return 0, errors.New("your certificate has ended")
+		})
+		time.Sleep(4 * time.Second)
+		if err := follower.Ready(); err != nil {
+			t.Errorf("not ready after a failure as short as a change of leader: %v", err)
+		}
+		wantUnready(t, "cannot confirm reads with leader "+id+" for 5s: your certificate has ended", follower)
+		time.Sleep(25 * time.Minute)
+		if d := follower.Measures().Unreachable[id]; d < 25*time.Minute {
+			t.Errorf("unreachable for %v, want more than 25 minutes", d)
+		}
+		if got := said.count("a member leads and does not confirm reads: member=" + id); got != 3 {
+			t.Errorf("in 25 minutes the log says %d times that the leader cannot be asked, want 3", got)
+		}
+		if h := c.Health()[follower.Standing().ID]; h.Healthy || !strings.Contains(h.Problem, "cannot confirm reads") {
+			t.Errorf("the leader takes it for %+v", h)
+		}
+		follower.SetRemoteReadIndex(func(ctx context.Context, m cluster.Member) (uint64, error) { return leader.ReadIndex(ctx) })
+		time.Sleep(4 * time.Second)
+		if err, d := follower.Ready(), follower.Measures().Unreachable[id]; err != nil || d != 0 {
+			t.Errorf("once it can ask again: %v, unreachable for %v", err, d)
+		}
+		if got := said.count("a member answers again: member=" + id); got != 1 {
+			t.Errorf("the log says %d times that the leader can be asked again", got)
+		}
+	})
+}
+
+// silent are colleagues that do not answer.
+type silent struct{}
+
+func (silent) Standing(context.Context, cluster.Member) (cluster.Standing, error) {
+	return cluster.Standing{}, errors.New("no answer")
+}
+
+func (silent) Notify(context.Context, cluster.Member, cluster.Notice) error {
+	return errors.New("no answer")
+}
+
+// TestALeaderTellsWhomItCannotAsk: each member of the configuration has its own line, and those that left have none.
+func TestALeaderTellsWhomItCannotAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		leader := c.Leader()
+		leader.SetColleagues(silent{})
+		time.Sleep(time.Minute)
+		own, all := leader.Standing().ID, leader.Measures().Unreachable
+		for _, id := range []string{"n1", "n2", "n3"} {
+			if d := all[id]; id == own && d != 0 || id != own && d < 50*time.Second {
+				t.Errorf("the leader %s cannot ask %s for %v", own, id, d)
+			}
+		}
+		lost := c.Followers()[0].Standing().ID
+		c.Stop(lost)
+		if _, err := leader.Remove(t.Context(), lost, true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if all := leader.Measures().Unreachable; len(all) != 2 {
+			t.Errorf("of two members it tells %v", all)
+		}
+		if err := leader.Ready(); err != nil {
+			t.Errorf("the leader is not ready: %v", err)
+		}
+	})
+}
