@@ -126,6 +126,9 @@ func (n *Node) bootstrap() {
 
 // consider takes one step towards a cluster.
 func (n *Node) consider() verdict {
+	if n.newcomer.lost != "" { // its cluster exists, or existed
+		return verdict{never: true, wait: n.newcomer.plea(n.config.ID)}
+	}
 	self := n.directory.me()
 	if self.Expect == 0 {
 		return verdict{wait: "this node was told to wait until a leader adds it (BootstrapExpect is 0)"}

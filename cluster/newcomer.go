@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"crypto/rand"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,8 @@ import (
 type newcomer struct {
 	// threshold is nil on a node that started with state.
 	threshold *raftguard.Threshold
+	// lost says what the node had and has no more; empty if it never had state. Set before the node starts.
+	lost      string
 	instance  string
 	candidate atomic.Bool
 	removed   atomic.Bool
@@ -55,6 +58,16 @@ func (c *newcomer) waiting() string {
 		return ""
 	}
 	return c.instance
+}
+
+// plea says what a node that waits for its admission needs.
+func (c *newcomer) plea(id string) string {
+	if c.lost == "" {
+		return fmt.Sprintf("node %s has no data and waits until the leader of a cluster takes it in", id)
+	}
+	return fmt.Sprintf("node %s has lost data (%s): it neither votes nor confirms anything, and waits until the leader of its cluster "+
+		"has taken its vote and takes it in again; if no majority of the others is left, see \"A data folder that lost a part\" in "+
+		"docs/operations.md", id, c.lost)
 }
 
 func (c *newcomer) close() error {

@@ -135,7 +135,7 @@ func (n *Node) start() error {
 func (n *Node) introduce(hasState bool) Peer {
 	return Peer{
 		ID: n.config.ID, RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, Version: n.config.Version,
-		FeatureLevel: fsm.EntryFormat, Expect: n.config.BootstrapExpect, HasState: hasState, Alive: true,
+		FeatureLevel: fsm.EntryFormat, Expect: n.config.BootstrapExpect, HasState: hasState || n.newcomer.lost != "", Alive: true,
 	}
 }
 

@@ -21,6 +21,10 @@ type Parts struct {
 	Discovery Discovery
 	// Space tells the bytes that are left for the data folder. Nil if nobody can tell.
 	Space func() (int64, error)
+	// Lost says what the node's stores have lost since they were used, empty if nothing is known to be lost. They must be
+	// empty then: what is left of the old ones is not to be used (docs/adr/0051). The node takes part in nothing, and forms no
+	// new cluster, until a leader has taken its vote.
+	Lost string
 	// Close releases the stores, after everything else has ended. Nil if there is nothing to release.
 	Close func() error
 }

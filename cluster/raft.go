@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/hashicorp/raft"
@@ -30,12 +31,16 @@ func (n *Node) startRaft() (hasState bool, err error) {
 	if n.logs, err = raft.NewLogCache(logCacheEntries, latch); err != nil {
 		return false, fmt.Errorf("make the log cache: %w", err)
 	}
-	if hasState, err = raft.HasExistingState(n.logs, latch, p.Snapshots); err != nil {
-		return false, fmt.Errorf("look for raft state: %w", err)
+	if hasState, err = n.examine(checked, latch); err != nil {
+		return false, err
 	}
 	n.stable = latch
 	n.guard = raftguard.NewTransport(n.stand(hasState))
-	ratchet := raftguard.NewRatchet(p.Snapshots, futileInstalls, n.provoke, n.log)
+	recorded, err := raftguard.NewRecordedSnapshots(p.Snapshots, latch)
+	if err != nil {
+		return false, err
+	}
+	ratchet := raftguard.NewRatchet(recorded, futileInstalls, n.provoke, n.log)
 	snapshots := raftguard.NewWatchdog(ratchet, n.logs, futileInstalls, n.stuck, n.log)
 	n.raft, err = raft.NewRaft(n.raftConfig(), watched{n.ledger, n.config.Observer}, n.logs, latch, snapshots, n.guard)
 	return hasState, err
@@ -55,6 +60,23 @@ func (n *Node) verify(logs raft.LogStore) error {
 		newest = list[0].Index
 	}
 	return raftguard.VerifyLog(logs, newest)
+}
+
+// examine tells whether the node has state of its own that it may take part with. Raft is not started on the rest of a state
+// that was lost: with an old configuration in it, the node could elect itself.
+func (n *Node) examine(logs raft.LogStore, stable raft.StableStore) (hasState bool, err error) {
+	history, err := raftguard.ExamineHistory(logs, stable, n.parts.Snapshots)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("look for raft state: %w", err)
+	case history.Lost != "" && !history.TermOnly:
+		return false, &raftguard.LostHistoryError{Reason: history.Lost}
+	case history.Lost != "":
+		n.newcomer.lost = cmp.Or(n.parts.Lost, history.Lost)
+	case history.Empty:
+		n.newcomer.lost = n.parts.Lost
+	}
+	return !history.Empty && history.Lost == "", nil
 }
 
 func (n *Node) raftConfig() *raft.Config {

@@ -78,11 +78,14 @@ func (n *Node) Ready() error {
 	if !known && n.newcomer.removed.Load() {
 		return n.dismissed()
 	}
+	if !known && n.newcomer.lost != "" && n.newcomer.waiting() != "" {
+		return failure(NoLeader, true, nil, "%s", n.newcomer.plea(n.config.ID))
+	}
 	if waits := n.waits.Load(); !known && waits != nil && *waits != "" {
 		return failure(NoLeader, true, nil, "node %s belongs to no cluster yet: %s", n.config.ID, *waits)
 	}
 	if !known && n.newcomer.waiting() != "" {
-		return failure(NoLeader, true, nil, "node %s has no data and waits until the leader of a cluster takes it in", n.config.ID)
+		return failure(NoLeader, true, nil, "%s", n.newcomer.plea(n.config.ID))
 	}
 	if !known {
 		return failure(NoLeader, true, nil, "node %s knows no leader; a majority of the voters must be up and reach each other",

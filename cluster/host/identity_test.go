@@ -5,29 +5,32 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 func TestADataFolderKeepsItsOwner(t *testing.T) {
+	blue := identity{ID: "n1", Cluster: "blue"}
 	cases := []struct {
 		name   string
 		file   string // content of identity.json; empty for none
-		hasLog bool
+		store  string // content of raft.db; empty for none
 		me     identity
 		refuse string // part of the error; empty if the folder may be used
 	}{
-		{name: "a new folder belongs to whoever comes first", me: identity{"n1", "blue"}},
-		{name: "its owner may come back", file: `{"id":"n1","cluster":"blue"}`, hasLog: true, me: identity{"n1", "blue"}},
+		{name: "a new folder belongs to the first node that opens it", me: blue},
+		{name: "its owner may come back", file: `{"id":"n1","cluster":"blue"}`, me: blue},
 		{
-			name: "another node may not use it", file: `{"id":"n1","cluster":"blue"}`, me: identity{"n2", "blue"},
+			name: "another node may not use it", file: `{"id":"n1","cluster":"blue"}`, me: identity{ID: "n2", Cluster: "blue"},
 			refuse: `belongs to node "n1", not to "n2"; start the server with id "n1"`,
 		},
 		{
-			name: "another cluster may not use it", file: `{"id":"n1","cluster":"blue"}`, me: identity{"n1", "green"},
+			name: "another cluster may not use it", file: `{"id":"n1","cluster":"blue"}`, me: identity{ID: "n1", Cluster: "green"},
 			refuse: `belongs to cluster "blue", not to "green"`,
 		},
-		{name: "half a file names nobody", file: `{"id":"n`, me: identity{"n1", "blue"}, refuse: "does not say whose"},
-		{name: "an empty owner is nobody", file: `{}`, me: identity{"n1", "blue"}, refuse: "does not say whose"},
-		{name: "a log without an owner is suspect", hasLog: true, me: identity{"n1", "blue"}, refuse: "is gone"},
+		{name: "half a file names nobody", file: `{"id":"n`, me: blue, refuse: "does not say whose"},
+		{name: "an empty owner is nobody", file: `{}`, me: blue, refuse: "does not say whose"},
+		{name: "a damaged store is refused", store: "log", me: blue, refuse: "is damaged"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -36,24 +39,26 @@ func TestADataFolderKeepsItsOwner(t *testing.T) {
 			if c.file != "" {
 				write(t, path, c.file)
 			}
-			if c.hasLog {
-				write(t, filepath.Join(folder, storeFile), "log")
+			if c.store != "" {
+				write(t, filepath.Join(folder, storeFile), c.store)
 			}
-			err := c.me.claim(folder)
-			if c.refuse == "" {
-				if err != nil {
-					t.Fatal(err)
+			for range 2 {
+				f, err := openFolder(folder, c.me, hclog.NewNullLogger())
+				if err == nil {
+					err = f.close()
 				}
-				if err := c.me.claim(folder); err != nil {
-					t.Errorf("the second start: %v", err)
+				if c.refuse == "" {
+					if err != nil {
+						t.Fatal(err)
+					}
+					continue
 				}
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), c.refuse) {
-				t.Errorf("got %v, want an error with %q", err, c.refuse)
-			}
-			if after, _ := os.ReadFile(path); string(after) != c.file {
-				t.Errorf("the refused start changed the file to %q", after)
+				if err == nil || !strings.Contains(err.Error(), c.refuse) {
+					t.Errorf("got %v, want an error with %q", err, c.refuse)
+				}
+				if after, _ := os.ReadFile(path); string(after) != c.file {
+					t.Errorf("the refused start changed the file to %q", after)
+				}
 			}
 		})
 	}

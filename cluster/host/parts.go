@@ -5,21 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/quorate/quorate/cluster"
-	"github.com/quorate/quorate/cluster/boltstore"
 	"github.com/quorate/quorate/cluster/gossip"
-	"github.com/quorate/quorate/cluster/raftguard"
-	"github.com/quorate/quorate/fsm"
 )
 
 const (
-	storeFile     = "raft.db"
 	snapshotsKept = 3
 	// raftPool is how many connections to a peer stay open.
 	raftPool = 3
@@ -55,10 +47,28 @@ func OpenSecured(ctx context.Context, c cluster.Config, s Security) (*cluster.No
 	return cluster.Open(ctx, c, parts)
 }
 
-// OpenParts opens the data folder of a node and its raft port, and prepares its gossip. It refuses, with the way out, a
-// folder that another server uses or that belongs to another node or cluster, and a store or snapshot that is damaged
-// and cannot be repaired from this disk. The parts are closed by the node that is opened with them.
+// OpenParts opens the data folder of a node, see OpenStores, and its raft port, and prepares its gossip. The parts are closed
+// by the node that is opened with them.
 func OpenParts(c cluster.Config, s Security) (cluster.Parts, error) {
+	parts, err := OpenStores(c)
+	if err != nil {
+		return cluster.Parts{}, err
+	}
+	c = c.WithDefaults()
+	if parts.Transport, err = openTransport(c, s); err != nil {
+		return cluster.Parts{}, errors.Join(err, parts.Close())
+	}
+	parts.Discovery = gossip.New(gossip.Config{
+		ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger, Keys: s.Keys,
+	})
+	return parts, nil
+}
+
+// OpenStores opens the data folder of a node, or makes a new one. It refuses, with the way out, a folder that another server
+// uses or that belongs to another node or cluster, and a store or snapshot that is damaged and cannot be repaired from this
+// disk. From a folder that has lost a part of what it held it makes an empty one, sets aside what is left, and says so in
+// Parts.Lost.
+func OpenStores(c cluster.Config) (cluster.Parts, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(); err != nil {
 		return cluster.Parts{}, fmt.Errorf("configuration of node %s: %w", c.ID, err)
@@ -66,66 +76,12 @@ func OpenParts(c cluster.Config, s Security) (cluster.Parts, error) {
 	if c.DataDir == "" {
 		return cluster.Parts{}, errors.New("DataDir is empty: a node on a machine needs a data folder of its own")
 	}
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return cluster.Parts{}, fmt.Errorf("make the data folder: %w", err)
-	}
-	me := identity{ID: c.ID, Cluster: c.ClusterName}
-	if err := me.claim(c.DataDir); err != nil {
-		return cluster.Parts{}, err
-	}
-	store, err := boltstore.Open(filepath.Join(c.DataDir, storeFile), 0)
-	if err != nil {
-		return cluster.Parts{}, err
-	}
-	// Again now that the store is ours: two servers may have claimed a new folder at the same moment.
-	err = me.claim(c.DataDir)
-	var parts cluster.Parts
-	if err == nil {
-		parts, err = assemble(c, store, s)
-	}
-	if err != nil {
-		return cluster.Parts{}, errors.Join(err, store.Close())
-	}
-	return parts, nil
-}
-
-func assemble(c cluster.Config, store *boltstore.Store, s Security) (cluster.Parts, error) {
-	snapshots, err := openSnapshots(c, store)
-	if err != nil {
-		return cluster.Parts{}, err
-	}
-	transport, err := openTransport(c, s)
+	folder, err := openFolder(c.DataDir, identity{ID: c.ID, Cluster: c.ClusterName}, c.Logger.Named("host"))
 	if err != nil {
 		return cluster.Parts{}, err
 	}
 	return cluster.Parts{
-		Logs: store, Stable: store, Snapshots: snapshots,
-		Transport: transport,
-		Discovery: gossip.New(gossip.Config{
-			ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger, Keys: s.Keys,
-		}),
-		Close: store.Close,
-		Space: space(c.DataDir),
+		Logs: folder.store, Stable: folder.store, Snapshots: folder.snapshots, Lost: folder.me.Lost,
+		Close: folder.close, Space: space(c.DataDir),
 	}, nil
-}
-
-// openSnapshots verifies what is there before raft can start from it: raft itself would skip a damaged snapshot.
-func openSnapshots(c cluster.Config, store *boltstore.Store) (raft.SnapshotStore, error) {
-	swept, err := raftguard.SweepSnapshots(c.DataDir)
-	if err != nil {
-		return nil, err
-	}
-	log := c.Logger.Named("host")
-	if len(swept) > 0 {
-		log.Info("removed unfinished snapshots", "names", swept)
-	}
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(c.DataDir, snapshotsKept, c.Logger.Named("snapshots"))
-	if err != nil {
-		return nil, fmt.Errorf("open the snapshots in %s: %w", c.DataDir, err)
-	}
-	checked := raftguard.NewChecksum(store)
-	if err := raftguard.VerifySnapshots(c.DataDir, snapshots, checked, fsm.CheckSnapshot, log); err != nil {
-		return nil, err
-	}
-	return snapshots, nil
 }

@@ -66,12 +66,6 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 				change(t, path, "needle", "noodle")
 			}
 		}, "snapshot"},
-		{"the snapshots are gone", snapshots, func(t *testing.T, dir string) {
-			t.Helper()
-			if err := os.RemoveAll(filepath.Join(dir, "snapshots")); err != nil {
-				t.Fatal(err)
-			}
-		}, "snapshot"},
 		{"the identity is gone", nil, func(t *testing.T, dir string) {
 			t.Helper()
 			if err := os.Remove(filepath.Join(dir, "identity.json")); err != nil {
@@ -93,6 +87,34 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 				if !strings.Contains(last, says) {
 					t.Errorf("%q does not say %q", last, says)
 				}
+			}
+		})
+	}
+}
+
+// TestALostPartIsSaid removes a part of the folder of the only server of a cluster. It must not go on with the rest.
+func TestALostPartIsSaid(t *testing.T) {
+	t.Parallel()
+	for part, says := range map[string]string{
+		"raft.db":   "raft.db with its log, term and vote is gone, and identity.json is left",
+		"snapshots": "and what came before it is gone",
+	} {
+		t.Run(part, func(t *testing.T) {
+			t.Parallel()
+			f := alone(t, snapshots...)
+			lived(t, f, true)
+			if err := os.RemoveAll(filepath.Join(f.dir, part)); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				server := start(t, f.args()...)
+				for _, text := range []string{says, "it neither votes nor confirms anything"} {
+					f.awaitUnready(t, text)
+				}
+				server.stop(t)
+			}
+			if left, err := filepath.Glob(filepath.Join(f.dir, "set-aside-*")); err != nil || len(left) != 1 {
+				t.Errorf("set aside: %v, %v; want one folder", left, err)
 			}
 		})
 	}

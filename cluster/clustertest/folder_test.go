@@ -1,0 +1,126 @@
+package clustertest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+	"github.com/quorate/quorate/cluster/host"
+)
+
+const preciousWrites = 20
+
+// onFolders runs nodes on data folders of this machine, under a folder of the test.
+func onFolders(t *testing.T, root string) clustertest.Option {
+	t.Helper()
+	return clustertest.WithParts(func(id string) cluster.Parts {
+		parts, err := openFolder(root, id)
+		if err != nil {
+			t.Fatalf("open the folder of %s: %v", id, err)
+		}
+		return parts
+	})
+}
+
+func openFolder(root, id string) (cluster.Parts, error) {
+	return host.OpenStores(cluster.Config{
+		ID: id, ClusterName: "test", DataDir: filepath.Join(root, id), RaftAddr: id + ":1", HTTPAdvertise: id + ":2",
+	})
+}
+
+// TestEverySubsetOfADataFolderInACluster: a leader and one follower alone hold twenty writes; all nodes stop, and the follower's folder
+// loses a part. Together with the third node, which missed the writes, it must not lead: the writes are on a majority,
+// and what the folder has lost would be lost for all. With a folder that still holds everything the two of them go on.
+func TestEverySubsetOfADataFolderInACluster(t *testing.T) {
+	parts := []string{"identity.json", "raft.db", "snapshots"}
+	logs := map[string]func(*cluster.Config){"long logs": func(*cluster.Config) {}, "short logs": shortLogs}
+	for name, change := range logs {
+		for gone := range 1 << len(parts) {
+			var names []string
+			for i, part := range parts {
+				if gone&(1<<i) != 0 {
+					names = append(names, part)
+				}
+			}
+			t.Run(fmt.Sprintf("%s, without %v", name, names), func(t *testing.T) {
+				root := t.TempDir()
+				synctest.Test(t, func(t *testing.T) {
+					c := clustertest.Start(t, 3, onFolders(t, root), clustertest.WithConfig(change))
+					loseParts(t, c, root, names)
+				})
+			})
+		}
+	}
+}
+
+func loseParts(t *testing.T, c *clustertest.Cluster, root string, names []string) {
+	t.Helper()
+	c.PlantTree()
+	leader := c.Leader().Standing().ID
+	behind, damaged := c.Followers()[0].Standing().ID, c.Followers()[1].Standing().ID
+	for i := range preciousWrites {
+		c.Must(clustertest.Take(fmt.Sprint("before-", i), 1))
+	}
+	time.Sleep(5 * time.Second) // for snapshots
+	c.Isolate(behind)
+	for i := range preciousWrites {
+		c.Must(clustertest.Take(fmt.Sprint("precious-", i), 1))
+	}
+	time.Sleep(5 * time.Second)
+	for _, id := range []string{leader, damaged, behind} {
+		c.Stop(id)
+	}
+	c.Heal()
+	for _, name := range names {
+		if err := os.RemoveAll(filepath.Join(root, damaged, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Run(behind)
+	parts, refused := openFolder(root, damaged)
+	lost := refused != nil || parts.Lost != "" || len(names) == 3
+	if refused == nil {
+		if err := parts.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.Run(damaged)
+	}
+	time.Sleep(2 * time.Minute)
+	for _, n := range c.Nodes() {
+		if lost && n.IsLeader() {
+			t.Fatalf("%s leads, and the only other node has lost what it promised", n.Standing().ID)
+		}
+	}
+	if !lost {
+		wantPrecious(t, c)
+	}
+	c.Run(leader)
+	if refused != nil { // the way out that the refusal names
+		if err := os.RemoveAll(filepath.Join(root, damaged)); err != nil {
+			t.Fatal(err)
+		}
+		c.Run(damaged)
+	}
+	c.Leader()
+	time.Sleep(30 * time.Second) // elections of few may take some rounds, and a vote comes 10 s after the admission
+	awaitVoters(c, 3)
+	wantPrecious(t, c)
+	c.Settle()
+	if lost && len(names) == 0 || !lost && slices.Contains(names, "raft.db") {
+		t.Errorf("the folder without %v: lost is %v", names, lost)
+	}
+}
+
+// wantPrecious reads all writes from the leader.
+func wantPrecious(t *testing.T, c *clustertest.Cluster) {
+	t.Helper()
+	if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used != 2*preciousWrites {
+		t.Errorf("the leader reads %d, %v; want %d: acknowledged writes are gone", used, err, 2*preciousWrites)
+	}
+}

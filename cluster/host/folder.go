@@ -1,0 +1,290 @@
+package host
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/boltstore"
+	"github.com/quorate/quorate/cluster/raftguard"
+	"github.com/quorate/quorate/cluster/whole"
+	"github.com/quorate/quorate/fsm"
+)
+
+const (
+	storeFile       = "raft.db"
+	snapshotsFolder = "snapshots"
+	corruptFolder   = "snapshots-corrupt"
+	// setAsideFolder and a number is where the rest of a state goes that has lost a part; mostSetAside is how often that
+	// may happen until an operator looks at it.
+	setAsideFolder = "set-aside-"
+	mostSetAside   = 9
+)
+
+// storeKey is where raft.db says which folder it belongs to.
+var storeKey = []byte("quorate-store")
+
+// dataFolder is an open data folder.
+//
+// A folder that has lost a part of what it held is noticed, whatever part it is (docs/adr/0051), and what is left is set
+// aside before raft can start on it. The order of the steps makes that so after a crash between any two of them: identity.json says that
+// something was lost before anything is moved, and names a new raft.db only after that was made.
+type dataFolder struct {
+	path      string
+	log       hclog.Logger
+	me        identity
+	lock      *folderLock
+	store     *boltstore.Store
+	snapshots raft.SnapshotStore
+}
+
+// openFolder opens the data folder of a node, or makes a new one. The result's me.Lost says what it has lost.
+func openFolder(path string, me identity, log hclog.Logger) (*dataFolder, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	owner, err := readIdentity(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := me.check(path, owner); err != nil {
+		return nil, err
+	}
+	lock, err := lockFolder(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &dataFolder{path: path, log: log, me: me, lock: lock}
+	if err := f.open(); err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+func (f *dataFolder) open() error {
+	owner, err := readIdentity(f.path) // again now that the folder is locked
+	if err != nil {
+		return err
+	}
+	if err := f.me.check(f.path, owner); err != nil {
+		return err
+	}
+	f.me.Store, f.me.Lost = owner.Store, owner.Lost
+	if lost, err := f.missingStore(owner); err != nil || lost != "" {
+		return errors.Join(err, f.startOver(lost))
+	}
+	if err := f.openStores(); err != nil {
+		return err
+	}
+	history, lost, err := f.examine(owner)
+	switch {
+	case err != nil:
+		return err
+	case lost != "" && (history.Empty || history.TermOnly):
+		return f.adopt(lost) // there is nothing to set aside
+	case lost != "":
+		return f.startOver(lost)
+	}
+	return f.adopt("")
+}
+
+// missingStore says what is lost if there is no raft.db although there are traces of one; empty if there is one, or if the
+// folder is new. raft.db is the first thing that a new folder gets.
+func (f *dataFolder) missingStore(owner identity) (string, error) {
+	if there, err := exists(filepath.Join(f.path, storeFile)); err != nil || there {
+		return "", err
+	}
+	if owner.ID != "" {
+		return fmt.Sprintf("%s with its log, term and vote is gone, and %s is left", storeFile, identityFile), nil
+	}
+	trace, err := f.trace(snapshotsFolder, corruptFolder, setAsideFolder+"1")
+	if err != nil || trace == "" {
+		return "", err
+	}
+	return fmt.Sprintf("%s with its log, term and vote is gone, and %s is left", storeFile, trace), nil
+}
+
+// trace is the first of the names that is there; empty if there is none.
+func (f *dataFolder) trace(names ...string) (string, error) {
+	for _, name := range names {
+		if there, err := exists(filepath.Join(f.path, name)); err != nil || there {
+			return name, err
+		}
+	}
+	return "", nil
+}
+
+// examine finds out whether the stores hold all that the folder must hold.
+func (f *dataFolder) examine(owner identity) (raftguard.History, string, error) {
+	history, err := raftguard.ExamineHistory(raftguard.NewChecksum(f.store), f.store, f.snapshots)
+	if err != nil {
+		return history, "", err
+	}
+	named, err := f.storeName()
+	switch {
+	case err != nil:
+		return history, "", err
+	case owner.ID == "" && history.Empty:
+		trace, err := f.trace(corruptFolder, setAsideFolder+"1")
+		if err == nil && trace != "" {
+			return history, fmt.Sprintf("%s is gone and %s is empty, although %s is there", identityFile, storeFile, trace), nil
+		}
+		return history, "", err
+	case owner.ID == "":
+		return history, "", fmt.Errorf("data folder %s holds a log but not whose it is (%s is gone); write {\"id\": …, \"cluster\": …} "+
+			"there if you know, or let the server join again as a new one with an empty folder", f.path, filepath.Join(f.path, identityFile))
+	case history.Lost != "":
+		return history, cmp.Or(owner.Lost, history.Lost), nil
+	case owner.Lost != "" && (history.Empty || owner.Store != named):
+		return history, owner.Lost, nil // not taken in yet, or a crash came between
+	case owner.Store != "" && owner.Store != named:
+		return history, fmt.Sprintf("%s is not the one that belongs to this folder: another one, or made anew, so the log is gone", storeFile), nil
+	}
+	return history, "", nil
+}
+
+// adopt notes that the stores belong to the folder, and what the folder has lost.
+func (f *dataFolder) adopt(lost string) error {
+	named, err := f.storeName()
+	if err != nil {
+		return err
+	}
+	if named == "" {
+		named = rand.Text()
+		if err := f.store.Set(storeKey, []byte(named)); err != nil {
+			return fmt.Errorf("name %s: %w", filepath.Join(f.path, storeFile), err)
+		}
+	}
+	before := f.me
+	f.me.Store, f.me.Lost = named, lost
+	if lost != "" {
+		f.log.Warn("the data folder has lost data: this node takes part in nothing until the leader of its cluster has taken it in "+
+			"again", "folder", f.path, "lost", lost)
+	}
+	if there, err := exists(filepath.Join(f.path, identityFile)); err != nil || there && before == f.me {
+		return err
+	}
+	return f.me.write(f.path)
+}
+
+// storeName is what raft.db says of whose folder it is part; empty if it says nothing yet.
+func (f *dataFolder) storeName() (string, error) {
+	name, err := f.store.Get(storeKey)
+	if err != nil && err.Error() != "not found" {
+		return "", err
+	}
+	return string(name), nil
+}
+
+// startOver sets aside what is left of a state that has lost a part, and opens empty stores.
+func (f *dataFolder) startOver(lost string) error {
+	f.me.Store, f.me.Lost = "", lost
+	if err := f.me.write(f.path); err != nil {
+		return err
+	}
+	if err := f.closeStore(); err != nil {
+		return err
+	}
+	if err := f.setAside(); err != nil {
+		return err
+	}
+	if err := f.openStores(); err != nil {
+		return err
+	}
+	return f.adopt(lost)
+}
+
+// setAside moves what is left where raft does not find it. Nothing is removed: an operator may need it.
+func (f *dataFolder) setAside() error {
+	var left []string
+	for _, name := range []string{storeFile, snapshotsFolder} {
+		there, err := exists(filepath.Join(f.path, name))
+		if err != nil {
+			return err
+		}
+		if there {
+			left = append(left, name)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	folder, err := f.newSetAside()
+	if err != nil {
+		return err
+	}
+	for _, name := range left {
+		if err := os.Rename(filepath.Join(f.path, name), filepath.Join(folder, name)); err != nil {
+			return fmt.Errorf("set aside what is left of a data folder: %w", err)
+		}
+	}
+	f.log.Warn("set aside what is left of the data folder; remove it once the node serves again", "moved-to", folder, "names", left)
+	if err := errors.Join(whole.SyncFolder(folder), whole.SyncFolder(f.path)); err != nil {
+		return fmt.Errorf("sync the data folder: %w", err)
+	}
+	return nil
+}
+
+func (f *dataFolder) newSetAside() (string, error) {
+	for i := range mostSetAside {
+		folder := filepath.Join(f.path, fmt.Sprint(setAsideFolder, i+1))
+		err := os.Mkdir(folder, 0o700)
+		if err == nil {
+			return folder, nil
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return "", fmt.Errorf("set aside what is left of a data folder: %w", err)
+		}
+	}
+	return "", fmt.Errorf("data folder %s has lost data %d times, and what was left is in %s1 to %d; find out why, remove those and start "+
+		"the server again", f.path, mostSetAside, setAsideFolder, mostSetAside)
+}
+
+// openStores opens raft.db and the snapshots, and verifies the snapshots before raft can start from them: raft itself would
+// skip a damaged one.
+func (f *dataFolder) openStores() error {
+	store, err := boltstore.Open(filepath.Join(f.path, storeFile), 0)
+	if err != nil {
+		return err
+	}
+	f.store = store
+	swept, err := raftguard.SweepSnapshots(f.path)
+	if err != nil {
+		return err
+	}
+	if len(swept) > 0 {
+		f.log.Info("removed unfinished snapshots", "names", swept)
+	}
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(f.path, snapshotsKept, f.log.Named("snapshots"))
+	if err != nil {
+		return fmt.Errorf("open the snapshots in %s: %w", f.path, err)
+	}
+	f.snapshots = snapshots
+	return raftguard.VerifySnapshots(f.path, snapshots, raftguard.NewChecksum(store), fsm.CheckSnapshot, f.log)
+}
+
+func (f *dataFolder) closeStore() error {
+	if f.store == nil {
+		return nil
+	}
+	err := f.store.Close()
+	f.store, f.snapshots = nil, nil
+	return err
+}
+
+// close releases the stores and the folder.
+func (f *dataFolder) close() error { return errors.Join(f.closeStore(), f.lock.release()) }
+
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

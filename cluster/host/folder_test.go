@@ -1,0 +1,362 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/raftguard"
+	"github.com/quorate/quorate/fsm"
+)
+
+var tester = identity{ID: "n1", Cluster: "blue"}
+
+// wear gives a folder a history: log entries first to last, all of term 3, and snapshots.
+func wear(t *testing.T, path string, first, last uint64, snapshots ...uint64) {
+	t.Helper()
+	f := mustOpen(t, path)
+	defer mustClose(t, f)
+	if f.me.Lost != "" {
+		t.Fatalf("a new folder has lost %s", f.me.Lost)
+	}
+	if err := f.store.SetUint64([]byte("CurrentTerm"), 3); err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := raftguard.NewRecordedSnapshots(f.snapshots, f.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := first; i <= last; i++ {
+		if err := raftguard.NewChecksum(f.store).StoreLog(&raft.Log{Index: i, Term: 3, Type: raft.LogNoop}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, index := range snapshots {
+		snapshot(t, recorded, index)
+	}
+}
+
+func snapshot(t *testing.T, store raft.SnapshotStore, index uint64) {
+	t.Helper()
+	_, transport := raft.NewInmemTransport("")
+	sink, err := store.Create(1, index, 3, raft.Configuration{}, 1, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := fsm.New(fsm.Options{}).Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(state.Persist(sink), sink.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustOpen(t *testing.T, path string) *dataFolder {
+	t.Helper()
+	f, err := openFolder(path, tester, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func mustClose(t *testing.T, f *dataFolder) {
+	t.Helper()
+	if err := f.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// opening says what came of it: "whole", "new", "lost", or an error.
+func opening(t *testing.T, path string) string {
+	t.Helper()
+	f, err := openFolder(path, tester, hclog.NewNullLogger())
+	if err != nil {
+		return "refused: " + err.Error()
+	}
+	defer mustClose(t, f)
+	history, err := raftguard.ExamineHistory(raftguard.NewChecksum(f.store), f.store, f.snapshots)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case f.me.Lost != "":
+		if !history.Empty && !history.TermOnly {
+			t.Errorf("raft would start on the rest of a lost state: %+v", history)
+		}
+		return "lost: " + f.me.Lost
+	case history.Empty:
+		return "new"
+	case history.Lost != "":
+		t.Fatalf("a folder that was opened has lost %s", history.Lost)
+	}
+	return "whole"
+}
+
+var folderParts = []string{identityFile, storeFile, snapshotsFolder, corruptFolder}
+
+// TestEverySubsetOfADataFolder removes every subset of what a data folder holds. With raft.db gone the log is gone, and the
+// node must say so whatever else is left; only a folder with nothing in it is new.
+func TestEverySubsetOfADataFolder(t *testing.T) {
+	kinds := []struct {
+		name             string
+		first, last      uint64
+		snapshots        []uint64
+		withoutSnapshots string // what a folder is that has only lost its snapshots
+	}{
+		{name: "a log from the beginning", first: 1, last: 9, withoutSnapshots: "whole"},
+		{name: "a log from the beginning and snapshots", first: 1, last: 9, snapshots: []uint64{5, 7}, withoutSnapshots: "whole"},
+		{name: "a short log behind snapshots", first: 6, last: 9, snapshots: []uint64{5, 7}, withoutSnapshots: "lost: entry 5 and what came before it is gone"},
+		{name: "a snapshot from the leader and no log", first: 1, last: 0, snapshots: []uint64{7}, withoutSnapshots: "lost: it has taken part in term 3"},
+	}
+	for _, kind := range kinds {
+		for _, earlier := range []bool{false, true} {
+			for gone := range 1 << len(folderParts) {
+				var names []string
+				for i, name := range folderParts {
+					if gone&(1<<i) != 0 {
+						names = append(names, name)
+					}
+				}
+				t.Run(fmt.Sprintf("%s, earlier version %v, without %v", kind.name, earlier, names), func(t *testing.T) {
+					t.Parallel()
+					path := t.TempDir()
+					wear(t, path, kind.first, kind.last, kind.snapshots...)
+					if err := os.Mkdir(filepath.Join(path, corruptFolder), 0o700); err != nil {
+						t.Fatal(err)
+					}
+					if earlier {
+						forgetMarks(t, path)
+					}
+					for _, name := range names {
+						if err := os.RemoveAll(filepath.Join(path, name)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					want := wantedOutcome(gone, kind.withoutSnapshots)
+					for start := range 3 {
+						if got := opening(t, path); !strings.HasPrefix(got, want) {
+							t.Errorf("start %d: got %q, want %q", start+1, got, want)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// wantedOutcome is the specification: it looks only at what is gone.
+func wantedOutcome(gone int, withoutSnapshots string) string {
+	noIdentity, noStore, noSnapshots, all := gone&1 != 0, gone&2 != 0, gone&4 != 0, gone == 1<<len(folderParts)-1
+	switch {
+	case all:
+		return "new"
+	case noStore:
+		return "lost: raft.db with its log, term and vote is gone"
+	case noIdentity:
+		return "refused: data folder"
+	case noSnapshots:
+		return withoutSnapshots
+	}
+	return "whole"
+}
+
+// forgetMarks makes of a folder what a version before 0.6 would have left.
+func forgetMarks(t *testing.T, path string) {
+	t.Helper()
+	f := mustOpen(t, path)
+	defer mustClose(t, f)
+	if err := errors.Join(f.store.Set(storeKey, nil), f.store.SetUint64([]byte("quorate-snapshot-index"), 0)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue"}`)
+}
+
+func TestAStoreOfAnotherFolderIsNotUsed(t *testing.T) {
+	path, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	wear(t, path, 1, 9)
+	wear(t, other, 1, 9)
+	if err := os.Rename(filepath.Join(other, storeFile), filepath.Join(path, storeFile)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := opening(t, path); !strings.HasPrefix(got, "lost: raft.db is not the one") {
+			t.Errorf("got %q", got)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(path, "set-aside-1", storeFile)); err != nil {
+		t.Errorf("what was left is gone: %v", err)
+	}
+}
+
+func TestWhatANodeHoldsMustFitTogether(t *testing.T) {
+	set := func(key string, value uint64) func(*testing.T, *dataFolder) {
+		return func(t *testing.T, f *dataFolder) {
+			t.Helper()
+			if err := f.store.SetUint64([]byte(key), value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cases := []struct {
+		name   string
+		change func(*testing.T, *dataFolder)
+		want   string
+	}{
+		{"nothing", func(*testing.T, *dataFolder) {}, "whole"},
+		{"the term is gone", set("CurrentTerm", 0), "lost: its term is gone"},
+		{"the term is older than the log", set("CurrentTerm", 2), "lost: its term is gone"},
+		{"the vote is newer than the term", set("LastVoteTerm", 4), "lost: its term is gone"},
+		{"the log is gone and an older snapshot is left", func(t *testing.T, f *dataFolder) {
+			t.Helper()
+			newest, err := f.snapshots.List()
+			if err != nil || len(newest) != 2 {
+				t.Fatalf("%v, %v", newest, err)
+			}
+			err = errors.Join(f.store.DeleteRange(1, 9), os.RemoveAll(filepath.Join(f.path, snapshotsFolder, newest[0].ID)))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, "lost: its newest snapshot is gone: it reached to entry 7, and what is left reaches to entry 5"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			path := t.TempDir()
+			wear(t, path, 1, 9, 5, 7)
+			f := mustOpen(t, path)
+			c.change(t, f)
+			mustClose(t, f)
+			if got := opening(t, path); !strings.HasPrefix(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestALossIsRememberedUntilTheNodeWasTakenInAgain: an empty store is no new folder, until there is state in it.
+func TestALossIsRememberedUntilTheNodeWasTakenInAgain(t *testing.T) {
+	path := t.TempDir()
+	wear(t, path, 1, 9)
+	if err := os.Remove(filepath.Join(path, storeFile)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := opening(t, path); !strings.HasPrefix(got, "lost") {
+			t.Fatalf("got %q", got)
+		}
+	}
+	f := mustOpen(t, path)
+	err := errors.Join(f.store.SetUint64([]byte("CurrentTerm"), 5),
+		raftguard.NewChecksum(f.store).StoreLog(&raft.Log{Index: 1, Term: 5, Type: raft.LogNoop}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, f)
+	for range 2 {
+		if got := opening(t, path); got != "whole" {
+			t.Fatalf("got %q", got)
+		}
+	}
+	if err := os.Remove(filepath.Join(path, storeFile)); err != nil {
+		t.Fatal(err)
+	}
+	if got := opening(t, path); !strings.HasPrefix(got, "lost") {
+		t.Fatalf("got %q", got)
+	}
+}
+
+// TestACrashWhileALossIsNoted stops between the steps of noting a loss: identity.json is written, nothing was moved yet.
+func TestACrashWhileALossIsNoted(t *testing.T) {
+	path := t.TempDir()
+	wear(t, path, 1, 9, 5)
+	noted := tester
+	noted.Lost = "another disk"
+	if err := noted.write(path); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := opening(t, path); got != "lost: another disk" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func TestWhatIsSetAsideIsBounded(t *testing.T) {
+	path := t.TempDir()
+	for i := range mostSetAside {
+		if err := os.Mkdir(filepath.Join(path, fmt.Sprint(setAsideFolder, i+1)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(path, snapshotsFolder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := opening(t, path); !strings.Contains(got, "has lost data 9 times") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAFolderHasOneServer(t *testing.T) {
+	path := t.TempDir()
+	f := mustOpen(t, path)
+	defer mustClose(t, f)
+	if err := os.Remove(filepath.Join(path, storeFile)); err != nil { // its lock goes with it
+		t.Fatal(err)
+	}
+	if got := opening(t, path); !strings.Contains(got, "is in use by another server") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// failing is a snapshot store whose sinks cannot be completed, and answer nil when they are closed again, as raft's do.
+type failing struct{ raft.SnapshotStore }
+
+type failingSink struct {
+	raft.SnapshotSink
+	closed bool
+}
+
+func (f failing) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64, t raft.Transport) (raft.SnapshotSink, error) {
+	sink, err := f.SnapshotStore.Create(v, index, term, c, ci, t)
+	return &failingSink{SnapshotSink: sink}, err
+}
+
+func (s *failingSink) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return errors.Join(s.Cancel(), io.ErrShortWrite)
+}
+
+func TestASnapshotThatFailedIsNotRecorded(t *testing.T) {
+	path := t.TempDir()
+	wear(t, path, 1, 9, 5)
+	f := mustOpen(t, path)
+	recorded, err := raftguard.NewRecordedSnapshots(failing{f.snapshots}, f.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, transport := raft.NewInmemTransport("")
+	sink, err := recorded.Create(1, 12, 3, raft.Configuration{}, 1, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Close(); err == nil {
+		t.Error("a snapshot was complete that failed")
+	}
+	if err := sink.Close(); err != nil {
+		t.Error(err)
+	}
+	mustClose(t, f)
+	if got := opening(t, path); got != "whole" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,50 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quorate/quorate/cluster/boltstore"
+)
+
+const (
+	lockFile  = "lock"
+	lockRetry = 50 * time.Millisecond
+)
+
+// folderLock keeps a second server out of a data folder, also one that finds no raft.db in it. The system releases it when
+// the process ends. The file stays and says nothing.
+type folderLock struct{ file *os.File }
+
+// lockFolder waits a little for another server that is about to stop.
+func lockFolder(folder string) (*folderLock, error) {
+	path := filepath.Join(folder, lockFile)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the data folder: %w", err)
+	}
+	for deadline := time.Now().Add(boltstore.DefaultLockTimeout); ; time.Sleep(lockRetry) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return &folderLock{file}, nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			return nil, errors.Join(fmt.Errorf("lock the data folder with %s: %w", path, err), file.Close())
+		case time.Now().After(deadline):
+			return nil, errors.Join(&boltstore.InUseError{Path: path}, file.Close())
+		}
+	}
+}
+
+// release lets another server in. It is idempotent.
+func (l *folderLock) release() error {
+	if err := l.file.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
