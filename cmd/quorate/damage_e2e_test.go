@@ -108,9 +108,10 @@ func TestALostPartIsSaid(t *testing.T) {
 			}
 			for range 2 {
 				server := start(t, f.args()...)
-				for _, text := range []string{says, "it neither votes nor confirms anything"} {
-					f.awaitUnready(t, text)
-				}
+				await(t, f.id+" does not say what is gone", func() bool {
+					_, body := get(t, f.url()+"/readyz")
+					return strings.Contains(body, says) && strings.Contains(body, "it neither votes nor confirms anything")
+				})
 				server.stop(t)
 			}
 			if left, err := filepath.Glob(filepath.Join(f.dir, "set-aside-*")); err != nil || len(left) != 1 {
