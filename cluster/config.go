@@ -176,9 +176,11 @@ func (c Config) checkMembership() error {
 	return errors.Join(faults...)
 }
 
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
 // CheckName refuses what cannot be the name of a node or a cluster, naming the field.
 func CheckName(field, value string) error {
-	if regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`).MatchString(value) {
+	if namePattern.MatchString(value) {
 		return nil
 	}
 	return fmt.Errorf("%s is %q: allowed are 1 to 64 letters, digits, '.', '_' or '-'", field, value)

@@ -65,6 +65,8 @@ type Discovery interface {
 	Start(self Peer) error
 	// Update changes what peers learn about this node.
 	Update(self Peer) error
+	// Keep says who the members are: their names always have a place, however many others somebody makes up.
+	Keep(ids []string)
 	// Peers returns the others that are known now, each with Alive set or not.
 	Peers() []Peer
 	// Join dials a peer that this node may not know yet, and answers whether that is news: false if it is known and alive.

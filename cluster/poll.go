@@ -91,6 +91,7 @@ func (n *Node) askAll(ctx context.Context, members []Member, each func(i int, se
 		ids = append(ids, m.ID)
 	}
 	n.answers.keepOnly(ids)
+	n.parts.Discovery.Keep(serverIDs(servers))
 	var asked sync.WaitGroup
 	strangers := n.chooseStrangers(members, servers)
 	for i, m := range members {
@@ -118,6 +119,14 @@ func (n *Node) chooseStrangers(members []Member, servers []raft.Server) []string
 	}
 	slices.SortStableFunc(strangers, func(a, b string) int { return n.answers.find(a).tried.Compare(n.answers.find(b).tried) })
 	return strangers[:min(len(strangers), strangersAsked)]
+}
+
+func serverIDs(servers []raft.Server) []string {
+	ids := make([]string, len(servers))
+	for i, s := range servers {
+		ids[i] = string(s.ID)
+	}
+	return ids
 }
 
 func isServer(servers []raft.Server, id string) bool {

@@ -70,6 +70,9 @@ func (n *notice) Update(self cluster.Peer) error {
 	return nil
 }
 
+// Keep does nothing: every name has a place.
+func (n *notice) Keep([]string) {}
+
 // Peers reads the other notices.
 func (n *notice) Peers() []cluster.Peer {
 	n.board.mu.Lock()

@@ -2,6 +2,9 @@ package gossip
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/hashicorp/memberlist"
 )
@@ -28,10 +31,12 @@ func (d delegate) LocalState(bool) []byte { return nil }
 // MergeRemoteState expects nothing.
 func (d delegate) MergeRemoteState([]byte, bool) {}
 
-// NotifyAlive refuses nodes of other clusters.
+// NotifyAlive refuses nodes of other clusters, and names that nobody expects beyond maxNames.
 func (d delegate) NotifyAlive(n *memberlist.Node) error {
-	_, err := decode(d.g.config.Cluster, n.Name, n.Meta)
-	return err
+	if _, err := decode(d.g.config.Cluster, n.Name, n.Meta); err != nil {
+		return err
+	}
+	return d.g.admit(n.Name)
 }
 
 // NotifyMerge refuses to join a network in which another cluster gossips.
@@ -40,7 +45,7 @@ func (d delegate) NotifyMerge(nodes []*memberlist.Node) error {
 		if n.State != memberlist.StateAlive {
 			continue
 		}
-		if err := d.NotifyAlive(n); err != nil {
+		if _, err := decode(d.g.config.Cluster, n.Name, n.Meta); err != nil {
 			return fmt.Errorf("refused to join: %w", err)
 		}
 	}
@@ -62,16 +67,37 @@ func (d delegate) NotifyUpdate(n *memberlist.Node) { d.note(n, true) }
 // NotifyLeave notes a peer that has gone, on purpose or not.
 func (d delegate) NotifyLeave(n *memberlist.Node) { d.note(n, false) }
 
-// mostPeers is how many peers are remembered, those that have gone too: many times as many as a cluster has members.
-const mostPeers = 256
+const (
+	// maxNames is how many nodes are known at once, those that have gone a moment ago too: many times as many as a cluster has.
+	maxNames = 64
+	// nameSpan is how long a name is remembered after it was last said to be alive: longer than memberlist does.
+	nameSpan = 2 * time.Minute
+)
 
-// makeRoom forgets somebody who has gone, if there are too many to take in one more. It must be called with mu held.
-func (g *Gossip) makeRoom(newcomer string) {
-	if _, known := g.peers[newcomer]; known || len(g.peers) < mostPeers {
+// admit is an error if there are too many names to take in one more. Without that bound anyone could make up nodes until the
+// memory is full, and until those that exist are not looked after any more.
+func (g *Gossip) admit(name string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, known := g.names[name]; !known && len(g.names) >= maxNames && !slices.Contains(g.kept, name) && name != g.config.ID {
+		maps.DeleteFunc(g.names, func(name string, last time.Time) bool {
+			return !g.peers[name].Alive && time.Since(last) > nameSpan
+		})
+		if len(g.names) >= maxNames {
+			return fmt.Errorf("%d nodes are known already, as many as may be", maxNames)
+		}
+	}
+	g.names[name] = time.Now()
+	return nil
+}
+
+// makeRoom forgets a node that has gone, if there are too many to take in one more. It must be called with mu held.
+func (g *Gossip) makeRoom(name string) {
+	if _, known := g.peers[name]; known || len(g.peers) < maxNames {
 		return
 	}
 	for id, p := range g.peers {
-		if !p.Alive {
+		if !p.Alive && !slices.Contains(g.kept, id) {
 			delete(g.peers, id)
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"slices"
 	"strconv"
@@ -50,6 +51,8 @@ type Gossip struct {
 	own   []byte                 // meta of this node
 	here  string                 // address of this node, as its peers see it
 	peers map[string]neighbour
+	names map[string]time.Time // of all nodes that memberlist was given, and when it was last
+	kept  []string             // names that always have a place
 }
 
 // neighbour is a peer with its place in the gossip network.
@@ -66,7 +69,7 @@ func New(c Config) *Gossip {
 		c.Logger = hclog.NewNullLogger()
 	}
 	g := &Gossip{
-		config: c, log: c.Logger.Named("gossip"), changed: make(chan struct{}, 1), peers: map[string]neighbour{},
+		config: c, log: c.Logger.Named("gossip"), changed: make(chan struct{}, 1), peers: map[string]neighbour{}, names: map[string]time.Time{},
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
@@ -85,7 +88,8 @@ func (g *Gossip) Start(self cluster.Peer) error {
 	}
 	list, err := memberlist.Create(settings)
 	if err != nil {
-		return fmt.Errorf("gossip on %s: %w; another process may be using the port", g.config.Bind, err)
+		err = fmt.Errorf("gossip on %s: %w; another process may be using the port", g.config.Bind, err)
+		return errors.Join(err, settings.Transport.Shutdown())
 	}
 	g.mu.Lock()
 	g.list = list
@@ -99,9 +103,8 @@ func (g *Gossip) Start(self cluster.Peer) error {
 func (g *Gossip) settings() (*memberlist.Config, error) {
 	c := memberlist.DefaultLANConfig()
 	c.Name = g.config.ID
-	c.Logger = g.log.StandardLogger(&hclog.StandardLoggerOptions{InferLevels: true})
+	c.Logger = log.New(&limitedLog{to: g.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})}, "", 0)
 	c.Delegate, c.Events, c.Alive, c.Merge, c.Conflict = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
-	c.Transport = g.config.Transport
 	if g.config.Keys != nil {
 		// What is not encrypted is neither sent nor heard.
 		c.Keyring, c.GossipVerifyIncoming, c.GossipVerifyOutgoing = g.config.Keys.ring, true, true
@@ -111,20 +114,49 @@ func (g *Gossip) settings() (*memberlist.Config, error) {
 	c.TCPTimeout = 2 * time.Second
 	// A node that crashed may come back under another address soon.
 	c.DeadNodeReclaimTime = 5 * time.Second
-	// Messages are small, and what is never compressed need not be decompressed for a stranger.
+	// This is only about what is sent. What comes compressed is refused by checkedTransport.
 	c.EnableCompression = false
-	if c.Transport != nil {
-		return c, nil
+	below := g.config.Transport
+	if below == nil {
+		var err error
+		if below, err = g.listen(c); err != nil {
+			return nil, err
+		}
 	}
+	c.Transport = newCheckedTransport(below, g.keys, g.log)
+	return c, nil
+}
+
+// listen opens the sockets and sets the addresses.
+func (g *Gossip) listen(c *memberlist.Config) (memberlist.Transport, error) {
 	var err error
 	if c.BindAddr, c.BindPort, err = resolve(g.config.Bind); err != nil {
 		return nil, err
 	}
-	c.AdvertiseAddr, c.AdvertisePort, err = resolve(cmp.Or(g.config.Advertise, g.config.Bind))
+	if c.AdvertiseAddr, c.AdvertisePort, err = resolve(cmp.Or(g.config.Advertise, g.config.Bind)); err != nil {
+		return nil, err
+	}
 	if ip := net.ParseIP(c.AdvertiseAddr); ip != nil && ip.IsUnspecified() {
 		c.AdvertiseAddr = ""
 	}
-	return c, err
+	sockets, err := memberlist.NewNetTransport(&memberlist.NetTransportConfig{
+		BindAddrs: []string{c.BindAddr}, BindPort: c.BindPort, Logger: c.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gossip on %s: %w; another process may be using the port", g.config.Bind, err)
+	}
+	if c.BindPort == 0 {
+		c.BindPort, c.AdvertisePort = sockets.GetAutoBindPort(), sockets.GetAutoBindPort()
+	}
+	return sockets, nil
+}
+
+// keys are those of now; none if gossip is plain text.
+func (g *Gossip) keys() [][]byte {
+	if g.config.Keys == nil {
+		return nil
+	}
+	return g.config.Keys.Keys()
 }
 
 // resolve turns host:port into what memberlist wants: an address and a number.
@@ -176,6 +208,13 @@ func (g *Gossip) Peers() []cluster.Peer {
 	}
 	slices.SortFunc(peers, func(a, b cluster.Peer) int { return cmp.Compare(a.ID, b.ID) })
 	return peers
+}
+
+// Keep says whose names always have a place, however many others there are.
+func (g *Gossip) Keep(ids []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.kept = ids
 }
 
 // Changed has a value after anything about the peers has changed.

@@ -2,7 +2,10 @@ package gossip
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/hashicorp/memberlist"
 
@@ -41,14 +44,28 @@ func encode(clusterName string, p cluster.Peer) ([]byte, error) {
 func decode(clusterName, id string, data []byte) (cluster.Peer, error) {
 	var m meta
 	if err := json.Unmarshal(data, &m); err != nil {
-		return cluster.Peer{}, fmt.Errorf("%s is no node of Quorate: %w", id, err)
+		return cluster.Peer{}, fmt.Errorf("%s is not a node of Quorate: %w", id, err)
 	}
 	if m.Cluster != clusterName {
 		return cluster.Peer{}, fmt.Errorf("%s is of cluster %q, not of %q; check its join list and its cluster name",
 			id, m.Cluster, clusterName)
 	}
+	if err := m.check(); err != nil {
+		return cluster.Peer{}, fmt.Errorf("%s is not a node of Quorate: %w", id, err)
+	}
 	return cluster.Peer{
 		ID: id, RaftAddr: m.RaftAddr, HTTPAddr: m.HTTPAddr, Version: m.Version, FeatureLevel: m.Level,
 		Expect: m.Expect, HasState: m.HasState, Intent: m.Intent,
 	}, nil
+}
+
+// check refuses what no node says of itself. It is shown to operators, whoever said it.
+func (m meta) check() error {
+	err := errors.Join(cluster.CheckAdvertised("its raft address", m.RaftAddr), cluster.CheckAdvertised("its API address", m.HTTPAddr))
+	for _, text := range []string{m.RaftAddr, m.HTTPAddr, m.Version, m.Intent} {
+		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			err = errors.Join(err, fmt.Errorf("%q has characters that cannot be printed", text))
+		}
+	}
+	return err
 }

@@ -1,0 +1,206 @@
+// Package forge makes what a hostile gossip peer sends: messages in the name of any node, as the library memberlist would write
+// them, and others that no node sends. Tests of package gossip, the attacks of chaos/hostile and a fault of chaos use it.
+package forge
+
+import (
+	"bytes"
+	"compress/lzw"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"net"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+)
+
+// The types of messages of memberlist (its net.go).
+const (
+	ping         = 0
+	aliveType    = 4
+	deadType     = 5
+	pushPullType = 6
+	compound     = 7
+	compressed   = 9
+	encrypted    = 10
+	checksum     = 12
+	label        = 244
+)
+
+// Versions are what a node says it speaks: of memberlist, and of what it carries.
+var Versions = []byte{1, 5, 2, 0, 0, 0}
+
+// Meta is what a node of Quorate says of itself; the zero value of a field is left out.
+type Meta struct {
+	Cluster  string `json:"c"`
+	RaftAddr string `json:"r"`
+	HTTPAddr string `json:"h"`
+	Version  string `json:"v"`
+	Level    uint32 `json:"l"`
+	Expect   int    `json:"e,omitempty"`
+	HasState bool   `json:"s,omitempty"`
+	Intent   string `json:"i,omitempty"`
+	// ClusterLevel, Checkpoint and Digest were heeded by versions before feature level 5.
+	ClusterLevel uint32 `json:"f,omitempty"`
+	Checkpoint   uint64 `json:"x,omitempty"`
+	Digest       string `json:"d,omitempty"`
+}
+
+// Node is a node that a message is about.
+type Node struct {
+	Name        string
+	Addr        *net.UDPAddr // of its gossip
+	Incarnation uint32
+	Meta        Meta
+	Versions    []byte // Versions if nil
+}
+
+type alive struct {
+	Incarnation uint32
+	Node        string
+	Addr        []byte
+	Port        uint16
+	Meta        []byte
+	Vsn         []byte
+}
+
+type state struct {
+	Name        string
+	Addr        []byte
+	Port        uint16
+	Meta        []byte
+	Incarnation uint32
+	State       int
+	Vsn         []byte
+}
+
+type header struct {
+	Nodes        int
+	UserStateLen int
+	Join         bool
+}
+
+type wrapped struct {
+	Algo uint8
+	Buf  []byte
+}
+
+// encode writes a type and a value as memberlist does. The types of this package can all be encoded.
+func encode(kind byte, value any) []byte {
+	out := bytes.NewBuffer([]byte{kind})
+	if err := codec.NewEncoder(out, &codec.MsgpackHandle{}).Encode(value); err != nil {
+		panic(fmt.Sprintf("forge: encode %T: %v", value, err))
+	}
+	return out.Bytes()
+}
+
+func (m Meta) encode() []byte {
+	data, err := json.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("forge: encode %+v: %v", m, err))
+	}
+	return data
+}
+
+func (n Node) versions() []byte {
+	if n.Versions == nil {
+		return Versions
+	}
+	return n.Versions
+}
+
+// Alive says that a node is alive, and everything else of it.
+func Alive(n Node) []byte {
+	return encode(aliveType, alive{n.Incarnation, n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encode(), n.versions()}) //nolint:gosec // ports fit
+}
+
+// Dead says, in the name of a node, that another is dead.
+func Dead(name, from string, incarnation uint32) []byte {
+	return encode(deadType, struct {
+		Incarnation uint32
+		Node, From  string
+	}{incarnation, name, from})
+}
+
+// Ping asks a node for a sign of life.
+func Ping(name string) []byte {
+	return encode(ping, struct {
+		SeqNo uint32
+		Node  string
+	}{7, name})
+}
+
+// PushPull is the state of all nodes, as it goes over a stream; extra is how many bytes it says follow besides.
+func PushPull(nodes []Node, claimed, extra int) []byte {
+	out := encode(pushPullType, header{Nodes: claimed, UserStateLen: extra, Join: true})
+	for _, n := range nodes {
+		out = append(out, encode(0, state{
+			n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encode(), n.Incarnation, 0, n.versions(), //nolint:gosec // ports fit
+		})[1:]...)
+	}
+	return out
+}
+
+// Compound puts several messages into one.
+func Compound(messages ...[]byte) []byte {
+	out := []byte{compound, byte(len(messages))} //nolint:gosec // callers have fewer than 256
+	for _, m := range messages {
+		out = binary.BigEndian.AppendUint16(out, uint16(len(m))) //nolint:gosec // callers' messages fit into a datagram
+	}
+	return append(out, bytes.Join(messages, nil)...)
+}
+
+// Compressed says that a message is compressed, which members never do.
+func Compressed(message []byte) []byte {
+	var packed bytes.Buffer
+	to := lzw.NewWriter(&packed, lzw.LSB, 8)
+	if _, err := to.Write(message); err != nil {
+		panic(err)
+	}
+	if err := to.Close(); err != nil {
+		panic(err)
+	}
+	return encode(compressed, wrapped{Buf: packed.Bytes()})
+}
+
+// Bomb is a short message that inflates to so many bytes of nothing.
+func Bomb(inflated int) []byte { return Compressed(make([]byte, inflated)) }
+
+// Checksummed puts a checksum in front of a message.
+func Checksummed(message []byte) []byte {
+	out := binary.BigEndian.AppendUint32([]byte{checksum}, crc32.ChecksumIEEE(message))
+	return append(out, message...)
+}
+
+// Labelled puts a label in front of a message.
+func Labelled(name string, message []byte) []byte {
+	return append(append([]byte{label, byte(len(name))}, name...), message...) //nolint:gosec // callers' labels are short
+}
+
+// Encrypted is a datagram, encrypted with a key of gossip.
+func Encrypted(key, message []byte) []byte { return seal(key, message, nil) }
+
+// EncryptedStream is what goes over a stream, encrypted with a key of gossip.
+func EncryptedStream(key, message []byte) []byte {
+	head := binary.BigEndian.AppendUint32([]byte{encrypted}, uint32(1+12+len(message)+16)) //nolint:gosec // messages are short
+	return append(head, seal(key, message, head)...)
+}
+
+func seal(key, message, also []byte) []byte {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err)
+	}
+	nonce := make([]byte, gcm.NonceSize())
+	if _, err := rand.Read(nonce); err != nil {
+		panic(err)
+	}
+	return gcm.Seal(append([]byte{1}, nonce...), nonce, message, also)
+}

@@ -1,0 +1,240 @@
+package gossip
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/memberlist"
+)
+
+const (
+	// maxStreams is how many streams of others are open at once; memberlist gives each of them two seconds.
+	maxStreams = 32
+	// refusalInterval is how often the log says that something was refused.
+	refusalInterval = 10 * time.Second
+)
+
+// checkedTransport lets memberlist hear only what members could have sent. memberlist looks at a message only after it has
+// inflated it, whether or not compression is enabled, so everything is checked before memberlist gets it.
+type checkedTransport struct {
+	memberlist.Transport
+
+	keys     func() [][]byte // those of now; none if gossip is plain text
+	refusals *refusals
+	packets  chan *memberlist.Packet
+	streams  chan net.Conn
+	open     chan struct{} // has one element for each open stream of others
+	closing  chan struct{} // closed when memberlist stops listening
+	done     chan struct{} // closed when nothing comes from below any more
+	once     sync.Once
+	running  sync.WaitGroup
+}
+
+func newCheckedTransport(below memberlist.Transport, keys func() [][]byte, log hclog.Logger) *checkedTransport {
+	t := &checkedTransport{
+		Transport: below, keys: keys, refusals: &refusals{log: log},
+		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), open: make(chan struct{}, maxStreams),
+		closing: make(chan struct{}), done: make(chan struct{}),
+	}
+	t.running.Go(t.receive)
+	return t
+}
+
+// PacketCh gives out the datagrams that passed.
+func (t *checkedTransport) PacketCh() <-chan *memberlist.Packet { return t.packets }
+
+// StreamCh gives out streams that are checked as they are read.
+func (t *checkedTransport) StreamCh() <-chan net.Conn { return t.streams }
+
+// DialTimeout connects to another node, whose answer is checked as it is read.
+func (t *checkedTransport) DialTimeout(address string, timeout time.Duration) (net.Conn, error) {
+	c, err := t.Transport.DialTimeout(address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &checkedStream{Conn: c, transport: t, end: func() {}}, nil
+}
+
+// Shutdown ends listening.
+func (t *checkedTransport) Shutdown() error {
+	var err error
+	t.once.Do(func() {
+		close(t.closing)
+		err = t.Transport.Shutdown() // it waits until all that it received was taken from it
+		close(t.done)
+		t.running.Wait()
+	})
+	return err
+}
+
+// receive takes everything from below until the end.
+func (t *checkedTransport) receive() {
+	for {
+		select {
+		case p := <-t.Transport.PacketCh():
+			t.receivePacket(p)
+		case c := <-t.Transport.StreamCh():
+			t.receiveStream(c)
+		case <-t.done:
+			return
+		}
+	}
+}
+
+func (t *checkedTransport) receivePacket(p *memberlist.Packet) {
+	if err := checkPacket(p.Buf, t.keys()); err != nil {
+		t.refusals.report("a datagram", p.From, err)
+		return
+	}
+	p.Buf = bytes.Clone(p.Buf) // memberlist reads each into 64 KiB, and may keep it for long
+	select {
+	case t.packets <- p:
+	case <-t.closing:
+	}
+}
+
+func (t *checkedTransport) receiveStream(c net.Conn) {
+	select {
+	case t.open <- struct{}{}:
+	default:
+		t.refusals.report("a stream", c.RemoteAddr(), fmt.Errorf("%d others are open already", maxStreams))
+		_ = c.Close() // it was refused
+		return
+	}
+	checked := &checkedStream{Conn: c, transport: t, end: sync.OnceFunc(func() { <-t.open })}
+	select {
+	case t.streams <- checked:
+	case <-t.closing:
+		_ = checked.Close() // nobody listens any more
+	}
+}
+
+// checkedStream is a stream of which memberlist reads one message. All of it is received and checked before memberlist gets its
+// first byte.
+type checkedStream struct {
+	net.Conn
+
+	transport *checkedTransport
+	end       func()
+	received  bool
+	rest      []byte
+	failure   error
+}
+
+// Read gives out the message once it has passed, and nothing of what follows it.
+func (s *checkedStream) Read(p []byte) (int, error) {
+	if !s.received {
+		s.received = true
+		s.rest, s.failure = s.receive()
+		if s.failure != nil {
+			s.transport.refusals.reportStream(s.RemoteAddr(), s.failure)
+		}
+	}
+	switch {
+	case s.failure != nil:
+		return 0, s.failure
+	case len(s.rest) > 0:
+		n := copy(p, s.rest)
+		s.rest = s.rest[n:]
+		return n, nil
+	}
+	return 0, io.EOF
+}
+
+// Close closes the stream.
+func (s *checkedStream) Close() error {
+	s.end()
+	return s.Conn.Close()
+}
+
+func (s *checkedStream) receive() ([]byte, error) {
+	from := &arriving{from: s.Conn, left: maxState}
+	keys := s.transport.keys()
+	if len(keys) == 0 {
+		err := checkState(from)
+		return from.kept, err
+	}
+	head, err := from.take(5) // the type and the size of what follows
+	if err != nil {
+		return nil, err
+	}
+	size := binary.BigEndian.Uint32(head[1:])
+	if head[0] != encryptedMessage || size > maxState {
+		return nil, errEncryption
+	}
+	head = bytes.Clone(head)
+	secret, err := from.take(int(size))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := decrypt(secret, head, keys)
+	if err != nil {
+		return nil, err
+	}
+	return from.kept, checkState(&inMemory{plain})
+}
+
+// limitedLog passes on what memberlist logs, at most maxLines warnings and errors in each refusalInterval: anyone can cause them.
+type limitedLog struct {
+	to io.Writer
+
+	mu      sync.Mutex
+	since   time.Time
+	written int
+}
+
+// maxLines is how many warnings and errors of memberlist are logged in each refusalInterval.
+const maxLines = 20
+
+// Write takes one line.
+func (l *limitedLog) Write(line []byte) (int, error) {
+	if !bytes.Contains(line, []byte("[WARN]")) && !bytes.Contains(line, []byte("[ERR")) {
+		return l.to.Write(line)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.since) >= refusalInterval {
+		l.since, l.written = time.Now(), 0
+	}
+	if l.written++; l.written > maxLines {
+		return len(line), nil
+	}
+	return l.to.Write(line)
+}
+
+// refusals keeps those who send nonsense from filling the log.
+type refusals struct {
+	log hclog.Logger
+
+	mu       sync.Mutex
+	reported time.Time
+	silent   int
+}
+
+// report says what was refused, unless that was said a moment ago.
+func (r *refusals) report(what string, from net.Addr, reason error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.reported) < refusalInterval {
+		r.silent++
+		return
+	}
+	r.log.Warn("refused what no member sends", "what", what, "from", from, "reason", reason, "others-before", r.silent)
+	r.reported, r.silent = time.Now(), 0
+}
+
+// reportStream does so for a stream, unless it only broke off or was not answered in time.
+func (r *refusals) reportStream(from net.Addr, reason error) {
+	var broken net.Error
+	if errors.As(reason, &broken) || errors.Is(reason, io.EOF) || errors.Is(reason, io.ErrUnexpectedEOF) {
+		return
+	}
+	r.report("a stream", from, reason)
+}
