@@ -15,7 +15,7 @@ type allocationService struct {
 	core
 
 	desk  *desk
-	gates gates
+	gates *gates
 }
 
 // Allocate decides one request and holds all of it, or nothing.

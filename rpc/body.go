@@ -3,14 +3,17 @@ package rpc
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 )
@@ -21,79 +24,233 @@ const MaxBody = 4 << 20
 // drained is how much of a body that is too large is read and thrown away, so that its sender gets to see the answer.
 const drained = 16 << 20
 
-// bodyPatience is how long a caller may take to send a body.
-const bodyPatience = 30 * time.Second
+// How long a body may take: a grace, and then as long as its sender keeps to bodyRate, in bytes a second; in no case longer than
+// bodyPatience.
+const (
+	bodyPatience = 30 * time.Second
+	bodyRate     = 64 << 10
+)
+
+// pacing is how long a server waits for parts of a call that a caller announced. All servers have defaultPacing but those of tests.
+type pacing struct {
+	// bodyGrace is for a body, before its rate counts; busyBodyGrace while more than half of the places for calls are taken.
+	bodyGrace, busyBodyGrace time.Duration
+	// tool is how long a stream of reflection or health may be silent.
+	tool time.Duration
+}
+
+var defaultPacing = pacing{bodyGrace: 5 * time.Second, busyBodyGrace: time.Second, tool: 5 * time.Second}
 
 // tooLarge is invalid_argument and not resource_exhausted, as elsewhere: here that word means quota.
-func tooLarge(what string) *connect.Error {
+func tooLarge(what string) *connect.Error { return largerThan(what, MaxBody) }
+
+func largerThan(what string, most int) *connect.Error {
 	return problem(connect.CodeInvalidArgument,
-		fmt.Sprintf("the %s is larger than %d bytes; split it into several calls", what, MaxBody),
+		fmt.Sprintf("the %s is larger than %d bytes; split it into several calls", what, most),
 		&quoratev1.Problem{Reason: quota.Invalid.String(), NotApplied: true})
 }
 
-// limitBody reads the body of a call with one request before anything else happens: too large a body is refused in the
-// caller's protocol, and a relayed call can be sent again. Streams pass untouched; their messages are bounded one by one.
+// bodyTooSlow is the answer to a body that did not come in time.
+func bodyTooSlow(received int64, after time.Duration) error {
+	return accident(&cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: fmt.Sprintf(
+		"the request body came too slowly: %d bytes in %v, and a body must begin at once and keep to %d bytes a second; nothing was done, send it again",
+		received, after.Round(time.Millisecond), bodyRate)})
+}
+
+// bodyCharge is what the body of one call takes of the bytes that a server has for all of them. It is charged as bytes arrive, so
+// that what is announced and does not come takes nothing. A body moves to the large ones when it grows beyond smallBody: however
+// many large bodies there are, small ones find room.
+type bodyCharge struct {
+	of           *places
+	caller       *caller
+	small, large int64
+}
+
+func (b *bodyCharge) add(n int64) error {
+	if b.of == nil {
+		return nil // its calls are so few, and their bodies so small, that they need no common bound
+	}
+	if b.large == 0 && b.small+n <= smallBody {
+		if err := b.of.smallBodies.take(b.caller, n); err != nil {
+			return err
+		}
+		b.small += n
+		return nil
+	}
+	n += b.small
+	if err := b.of.largeBodies.take(b.caller, n); err != nil {
+		return err
+	}
+	b.large += n
+	b.of.smallBodies.give(b.caller, b.small)
+	b.small = 0
+	return nil
+}
+
+func (b *bodyCharge) giveBack() {
+	if b.of == nil {
+		return
+	}
+	b.of.smallBodies.give(b.caller, b.small)
+	b.of.largeBodies.give(b.caller, b.large)
+	b.small, b.large = 0, 0
+}
+
+// limitBody reads and unpacks the body of a call with one request before anything else happens: too large a body is refused in
+// the caller's protocol, and a relayed call can be sent again. What a caller streams passes untouched; its messages are bounded one
+// by one.
 func (s *Server) limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.procedures.unary(r.URL.Path) {
+		known := s.procedures[r.URL.Path]
+		if known.uploads {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// A body of unknown length may become as large as any.
-		size := min(r.ContentLength, MaxBody)
-		if size < 0 {
-			size = MaxBody
+		notes := note(r.Context())
+		charge, most := bodyCharge{of: notes.places, caller: notes.caller}, MaxBody
+		if known.kind != servesClients {
+			charge.of, most = nil, smallBody
 		}
-		if err := s.gates.bodies.take(size); err != nil {
-			s.fail(w, r, err)
-			return
+		defer charge.giveBack()
+		if isEnveloped(r) {
+			most += envelope
 		}
-		defer s.gates.bodies.inside.Add(-size)
-		body, err := readBody(w, r)
+		body, err := s.receive(w, r, &charge, most)
+		if err == nil {
+			body, err = unpack(r, body, &charge)
+		}
 		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		r.ContentLength = int64(len(body))
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		r.Body = io.NopCloser(bytes.NewReader(body))
+		setBody(r, body)
 		next.ServeHTTP(w, r)
 	})
 }
 
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	// Not every connection has deadlines (a recorded one in a test has none); the body is bounded anyway.
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyPatience))
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	var body []byte
-	var err error
-	most := MaxBody
-	if isGRPC(r) {
-		most += envelope
-	}
-	if r.ContentLength <= int64(most) {
-		body, err = io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
-	}
-	switch {
-	case r.ContentLength > int64(most), len(body) > most, isGRPC(r) && claimsTooMuch(body):
-		// A caller that still sends does not listen, and would see nothing but a broken connection.
-		_, _ = io.CopyN(io.Discard, r.Body, drained)
-		return nil, tooLarge("request")
-	case err != nil:
-		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("the request body could not be read: %w", err))
-	}
-	return body, nil
+// setBody makes a body that was read the body of a request.
+func setBody(r *http.Request, body []byte) {
+	r.ContentLength = int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// envelope is the length of what gRPC puts before a message: a flag and the message's length.
+// limitFrontEndBody is limitBody for front ends, which answer in their own words to a body that is too large.
+func (s *Server) limitFrontEndBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		notes := note(r.Context())
+		charge := bodyCharge{of: notes.places, caller: notes.caller}
+		defer charge.giveBack()
+		body, err := s.receive(w, r, &charge, MaxBody)
+		switch {
+		case errors.Is(err, errTooLarge):
+			r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failingReader{&http.MaxBytesError{Limit: MaxBody}}))
+		case err != nil:
+			s.fail(w, r, err)
+			return
+		default:
+			setBody(r, body)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+type failingReader struct{ err error }
+
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
+
+// errTooLarge is the cause of the error of a body that is too large.
+var errTooLarge = errors.New("the request is too large")
+
+// receive reads a body of at most so many bytes. With an error for its size it returns what it has read.
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, charge *bodyCharge, most int) ([]byte, error) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	from := &arrival{
+		body: r.Body, control: http.NewResponseController(w), charge: charge, most: most, began: time.Now(), grace: s.pacing.bodyGrace,
+	}
+	if s.gates.clients.calls.busy() {
+		from.grace = s.pacing.busyBodyGrace
+	}
+	body, err := from.readAll(min(max(r.ContentLength, 512), 4<<10), r.ContentLength > int64(most), isEnveloped(r))
+	if err == nil && r.ProtoMajor < 2 {
+		// In HTTP/1 the deadline is that of the connection, by which net/http learns that a caller has gone.
+		_ = from.control.SetReadDeadline(time.Time{}) // a recorded connection has no deadlines
+	}
+	return body, err
+}
+
+// arrival is a body on its way.
+type arrival struct {
+	body     io.Reader
+	control  *http.ResponseController
+	charge   *bodyCharge
+	most     int
+	began    time.Time
+	grace    time.Duration
+	received int64
+	deadline time.Time
+}
+
+// readAll reads the body into a buffer that grows with what arrives, not with what is announced.
+func (a *arrival) readAll(first int64, announcedTooMuch, enveloped bool) ([]byte, error) {
+	buffer := make([]byte, 0, first+1)
+	for !announcedTooMuch {
+		if len(buffer) == cap(buffer) {
+			buffer = append(buffer, 0)[:len(buffer)]
+		}
+		n, err := a.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
+		if charged := a.charge.add(int64(n)); charged != nil {
+			return nil, charged
+		}
+		if enveloped && claimsTooMuch(buffer) || len(buffer) > a.most {
+			break
+		}
+		if errors.Is(err, io.EOF) {
+			return buffer, nil
+		}
+		if err != nil {
+			return nil, a.failure(err)
+		}
+	}
+	// A caller that still sends does not listen, and would see nothing but a broken connection.
+	_, _ = io.CopyN(io.Discard, a, drained)
+	limit := min(a.most, MaxBody)
+	return buffer, errors.Join(largerThan("request", limit), errTooLarge)
+}
+
+// Read reads what comes next, if it comes in time.
+func (a *arrival) Read(p []byte) (int, error) {
+	due := a.began.Add(min(a.grace+time.Duration(a.received)*time.Second/bodyRate, bodyPatience))
+	if due.Sub(a.deadline) >= time.Second || due.Equal(a.began.Add(bodyPatience)) && !due.Equal(a.deadline) {
+		_ = a.control.SetReadDeadline(due) // a recorded connection has no deadlines; the body is bounded anyway
+		a.deadline = due
+	}
+	n, err := a.body.Read(p)
+	a.received += int64(n)
+	return n, err
+}
+
+// failure says why a body did not arrive.
+func (a *arrival) failure(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return bodyTooSlow(a.received, time.Since(a.began))
+	}
+	return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("the request body could not be read: %w", err))
+}
+
+// envelope is the length of what gRPC puts before a message, and Connect in streams: a flag and the message's length.
 const envelope = 5
 
-func isGRPC(r *http.Request) bool {
-	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
+// isEnveloped tells whether a body is an envelope with a message in it.
+func isEnveloped(r *http.Request) bool {
+	kind := r.Header.Get("Content-Type")
+	return strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+")
 }
 
-// claimsTooMuch tells whether a gRPC envelope announces more than may follow.
+// claimsTooMuch tells whether an envelope announces more than may follow.
 func claimsTooMuch(body []byte) bool {
 	return len(body) >= envelope && binary.BigEndian.Uint32(body[1:envelope]) > MaxBody
 }

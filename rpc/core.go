@@ -18,6 +18,8 @@ type core struct {
 	node      Node
 	validator protovalidate.Validator
 	traces    traces
+	// exclusive bounds the reads that have the ledger for themselves; nil for no bound.
+	exclusive *gate
 }
 
 // propose carries out one command.
@@ -74,6 +76,13 @@ func (c core) read(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.
 
 // readAlone is read for an fn that tries something out: on the way it may change the state and restore it.
 func (c core) readAlone(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+	if c.exclusive != nil {
+		by := note(ctx).caller
+		if err := c.exclusive.take(by, 1); err != nil {
+			return nil, err
+		}
+		defer c.exclusive.give(by, 1)
+	}
 	options := toReadOptions(o)
 	options.Exclusive = true
 	return c.lend(ctx, options, fn)

@@ -30,17 +30,19 @@ type Diagnosis struct {
 	Collect func(context.Context) ([]byte, error)
 }
 
-// debugService collects for one caller at a time: a dump of all goroutines stops the process for a moment.
+// debugService collects for one caller at a time: a dump of all goroutines stops the process for a moment. Others wait, so that
+// one that asks again and again does not keep others out.
 type debugService struct {
 	core
 
 	peers     peers
 	diagnoses []Diagnosis
+	waiting   *gate
 	busy      chan struct{}
 }
 
-func newDebugService(base core, p peers, diagnoses []Diagnosis) debugService {
-	return debugService{core: base, peers: p, diagnoses: diagnoses, busy: make(chan struct{}, 1)}
+func newDebugService(base core, p peers, diagnoses []Diagnosis, waiting *gate) debugService {
+	return debugService{core: base, peers: p, diagnoses: diagnoses, waiting: waiting, busy: make(chan struct{}, 1)}
 }
 
 // GetDiagnostics answers for this node, or asks another member for its own.
@@ -57,11 +59,16 @@ func (s debugService) GetDiagnostics(ctx context.Context, r *quoratev1.GetDiagno
 }
 
 func (s debugService) own(ctx context.Context) (*quoratev1.GetDiagnosticsResponse, error) {
+	by := note(ctx).caller
+	if err := s.waiting.take(by, 1); err != nil {
+		return nil, err
+	}
+	defer s.waiting.give(by, 1)
 	select {
 	case s.busy <- struct{}{}:
 		defer func() { <-s.busy }()
-	default:
-		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("node %s collects for somebody else; try again in a few seconds", s.id))
+	case <-ctx.Done():
+		return nil, connect.NewError(connect.CodeDeadlineExceeded, fmt.Errorf("node %s collects for other callers; try again in a few seconds", s.id))
 	}
 	answer := &quoratev1.GetDiagnosticsResponse{Member: s.id}
 	for _, d := range s.diagnoses {

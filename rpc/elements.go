@@ -60,16 +60,17 @@ func (s *Server) limitElements(next http.Handler) http.Handler {
 // limitDecoded charges what the request will take when it is decoded here, for as long as the call goes on.
 func (s *Server) limitDecoded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		size := note(r.Context()).decodedSize
-		if size == 0 || vital(r.URL.Path) {
+		notes := note(r.Context())
+		size := notes.decodedSize
+		if size == 0 || s.procedures[r.URL.Path].kind != servesClients {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if err := s.gates.decoded.take(size); err != nil {
+		if err := notes.places.decoded.take(notes.caller, size); err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		defer s.gates.decoded.inside.Add(-size)
+		defer notes.places.decoded.give(notes.caller, size)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -162,7 +163,7 @@ func wireFormOf(r *http.Request) (form wireForm, found bool, err error) {
 	if err != nil {
 		return wireForm{}, false, err
 	}
-	if isGRPC(r) {
+	if isEnveloped(r) {
 		_, codec, _ := strings.Cut(media, "+")
 		form, found = envelopeForm(content, codec == "json")
 		return form, found, nil

@@ -23,6 +23,10 @@ const relayedByHeader = "Quorate-Relayed-By"
 // not noticed yet.
 const relayPause = 50 * time.Millisecond
 
+// maxAnswer is the largest answer that is relayed, in bytes. The largest there are show what a thousand requests of a batch were
+// denied for.
+const maxAnswer = 64 << 20
+
 // errNotLeader: the node that was taken for the leader says that another should be asked, and has done nothing.
 var errNotLeader = errors.New("it does not lead any more")
 
@@ -134,9 +138,12 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 // receiveWhole waits for the end of the answer before the first byte goes to the caller, so that a leader that dies in
 // the middle of it becomes an error in the caller's protocol and not a torn answer.
 func receiveWhole(answer *http.Response) error {
-	content, err := io.ReadAll(answer.Body)
+	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
 		return fmt.Errorf("the answer broke off: %w", err)
+	}
+	if len(content) > maxAnswer {
+		return fmt.Errorf("the answer is larger than %d bytes", maxAnswer)
 	}
 	if answer.Header.Get(askAnotherHeader) != "" || answer.Trailer.Get(askAnotherHeader) != "" {
 		return errNotLeader

@@ -348,7 +348,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}
-	if len(known) != 48 {
+	if len(known) != 52 {
 		t.Errorf("there are %d procedures: %s", len(known), fmt.Sprint(known))
 	}
 }

@@ -24,10 +24,10 @@ type FrontEnd struct {
 	New func(Services) http.Handler
 }
 
-// FrontEnd is the handler of a front end behind what every call passes: observation, recovery, a deadline and a bound on the
-// body. It is for those that own an address; those of Config are on the API's port already.
+// FrontEnd is the handler of a front end behind what every call passes: observation, recovery, a
+// place, a deadline, and the bounds of bodies. It is for those that own an address; those of Config are on the API's port already.
 func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
-	return s.observe(s.guard(s.traces.frontEnd(s.admit(bounded(fresh(make(s.services)))))))
+	return s.observe(s.guard(s.limitAsked(s.traces.frontEnd(s.admitFrontEnd(bounded(s.limitFrontEndBody(fresh(make(s.services)))))))))
 }
 
 func (s *Server) mount(mux *http.ServeMux, frontEnds []FrontEnd) {
@@ -40,7 +40,6 @@ func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
 		defer cancel()
-		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

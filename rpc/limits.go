@@ -3,35 +3,26 @@ package rpc
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
-	"connectrpc.com/grpchealth"
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/types/known/durationpb"
-
-	"github.com/quorate/quorate/cluster"
-	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 )
 
-// Limits bound what a server takes on at once; whatever comes beyond is answered at once with unavailable and OVERLOADED.
-// A field that is 0 has its default.
+// Limits bound what a server takes on at once; whatever comes beyond is answered at once with unavailable and OVERLOADED. All
+// callers from one address together may hold three times of what is free. A field that is 0 has its default.
 type Limits struct {
 	// Calls are calls that are served or relayed at one time. Default 8192.
 	Calls int
 	// Streams are watches, and requests that wait here for their grant. Default 8192.
 	Streams int
-	// Connections are open connections of clients, idle ones too. A few more get an answer and are closed; what comes beyond
-	// them is closed at once. Default 16384.
+	// Connections are open connections of clients, idle ones too. A few more of each caller get an answer and are closed; what
+	// comes beyond them is closed at once. Default 16384.
 	Connections int
 	// SendPatience is how long a caller of a stream may take to receive one message. Default 30 s.
 	SendPatience time.Duration
@@ -49,154 +40,162 @@ func (l Limits) WithDefaults() Limits {
 const (
 	// maxHeader bounds the headers of a request, with its address, in bytes.
 	maxHeader = 64 << 10
-	// maxBodies bounds the bodies of all calls that are under way, in bytes.
-	maxBodies = 512 << 20
+	// smallBody is the largest body that is charged to the reserve for small ones, in bytes.
+	smallBody = 64 << 10
+	// maxSmallBodies and maxLargeBodies bound the bodies of all calls that are under way, in bytes, unpacked.
+	maxSmallBodies = 128 << 20
+	maxLargeBodies = 384 << 20
 	// maxAllDecoded bounds what the requests of all calls under way take when they are decoded, in bytes.
 	maxAllDecoded = 512 << 20
-	// headerPatience is how long a caller may take to send them.
+	// headerPatience is how long a caller may take to send the headers.
 	headerPatience = 10 * time.Second
 	// idlePatience is how long a connection may be silent between two calls.
 	idlePatience = 2 * time.Minute
 	// callsPerConnection is how many calls one HTTP/2 connection may carry at a time.
 	callsPerConnection = 1000
-	// extraConnections are those beyond the limit that still get an answer.
-	extraConnections = 64
+	// extraConnections are those of one caller beyond the limit that still get an answer, maxExtraConnections those of all.
+	extraConnections    = 64
+	maxExtraConnections = 1024
+	// maxPeerCalls are questions of other members, maxHealthChecks those of gRPC's health protocol.
+	maxPeerCalls    = 4096
+	maxHealthChecks = 1024
+	// maxReflection are streams of gRPC's reflection and health.
+	maxReflection = 32
+	// maxExclusive are reads that have the ledger for themselves.
+	maxExclusive = 64
+	// maxDiagnostics are requests for diagnostics, maxScrapes those for metrics.
+	maxDiagnostics = 8
+	maxScrapes     = 16
 )
 
-// gate lets in a bounded number at a time.
-type gate struct {
-	what, setting string
-	most          int64
-	inside        atomic.Int64
-	shed          prometheus.Counter
+// place is what one call holds of a gate. It belongs to the call's notes, so that admitting a call allocates nothing.
+type place struct {
+	gate   *gate
+	caller *caller
+	given  atomic.Bool
 }
 
-// enter is nil if there is room; then leave must follow.
-func (g *gate) enter() error { return g.take(1) }
-
-// take is enter for what counts for more than one.
-func (g *gate) take(n int64) error {
-	if g.inside.Add(n) <= g.most {
-		return nil
+// take admits a call.
+func (p *place) take(g *gate, c *caller) error {
+	if err := g.take(c, 1); err != nil {
+		return err
 	}
-	g.inside.Add(-n)
-	return g.overloaded()
+	p.gate, p.caller = g, c
+	return nil
 }
 
-func (g *gate) leave() { g.inside.Add(-1) }
-
-// overloaded counts and answers what finds no room.
-func (g *gate) overloaded() error {
-	g.shed.Inc()
-	return accident(&cluster.Error{
-		Reason: cluster.Overloaded, NotApplied: true,
-		Text: fmt.Sprintf("this server has %d %s already, as many as it takes (%s); nothing was done, try again later or at another server",
-			g.most, g.what, g.setting),
-	})
+// giveBack is for the end of a call, or when it begins to wait elsewhere.
+func (p *place) giveBack() {
+	if p.gate != nil && p.given.CompareAndSwap(false, true) {
+		p.gate.give(p.caller, 1)
+	}
 }
 
-// gates are those of a server.
-type gates struct{ calls, streams, connections, bodies, decoded *gate }
-
-func newGates(l Limits, registerer prometheus.Registerer) (gates, error) {
-	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "quorate_rpc_shed_total", Help: "Calls, streams and connections that were refused because there were too many.",
-	}, []string{"limit"})
-	inside := func(name, help string, g *gate) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(g.inside.Load()) })
-	}
-	g := gates{
-		calls:       &gate{what: "calls under way", setting: "max-calls", most: int64(l.Calls), shed: shed.WithLabelValues("calls")},
-		streams:     &gate{what: "streams and waiting requests", setting: "max-streams", most: int64(l.Streams), shed: shed.WithLabelValues("streams")},
-		bodies:      &gate{what: "bytes of requests", setting: "all bodies together", most: maxBodies, shed: shed.WithLabelValues("bodies")},
-		decoded:     &gate{what: "bytes of decoded requests", setting: "all calls together", most: maxAllDecoded, shed: shed.WithLabelValues("decoded")},
-		connections: &gate{what: "connections", setting: "max-connections", most: int64(l.Connections), shed: shed.WithLabelValues("connections")},
-	}
-	for _, c := range []prometheus.Collector{
-		shed,
-		inside("quorate_rpc_calls_inside", "Calls that are under way.", g.calls),
-		inside("quorate_rpc_streams_inside", "Streams and requests that wait here for their grant.", g.streams),
-		inside("quorate_rpc_connections_inside", "Open connections.", g.connections),
-	} {
-		if err := registerer.Register(c); err != nil {
-			return gates{}, fmt.Errorf("registering the metrics of the API's limits: %w", err)
-		}
-	}
-	return g, nil
-}
-
-type slotKey struct{}
-
-// slot is the place of one call among those under way.
-type slot struct{ giveBack func() }
-
-// admit takes a call in, or answers that there is no room. What keeps the cluster going is let in always: questions of the
-// other members, and health.
+// admit takes a call in, or answers that there is no room. A path that nobody serves takes no place. Questions of other members,
+// and health, have places of their own, so that the cluster goes on however many clients there are.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if vital(r.URL.Path) {
-			next.ServeHTTP(w, r)
+		notes, known := note(r.Context()), s.procedures[r.URL.Path]
+		g := s.gateOf(known, notes.places)
+		if g == nil {
+			s.notFound(w, r)
 			return
 		}
-		if crowded(r.Context()) {
-			w.Header().Set("Connection", "close")
-			s.fail(w, r, s.gates.connections.overloaded())
+		if known.kind == servesClients && beyond(r.Context()) != nil {
+			s.refuseConnection(w, r)
 			return
 		}
-		g := s.gates.calls
-		if s.procedures.streams(r.URL.Path) {
-			g = s.gates.streams
-		}
-		if err := g.enter(); err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		place := &slot{giveBack: sync.OnceFunc(g.leave)}
-		defer place.giveBack()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), slotKey{}, place)))
+		s.within(g, w, r, next)
 	})
 }
 
-func vital(path string) bool {
-	return strings.HasPrefix(path, "/"+peerv1connect.PeerServiceName+"/") || path == "/"+grpchealth.HealthV1ServiceName+"/Check"
+// gateOf is the gate that a call passes; nil if nobody serves it.
+func (s *Server) gateOf(p procedure, of *places) *gate {
+	switch {
+	case p.kind == servesMembers:
+		return s.gates.peers
+	case p.kind == servesHealth:
+		return s.gates.health
+	case p.kind == servesTools:
+		return s.gates.reflection
+	case p.kind == servesClients && p.streams:
+		return of.streams
+	case p.kind == servesClients:
+		return of.calls
+	}
+	return nil
+}
+
+// within serves a call in a place of a gate.
+func (s *Server) within(g *gate, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	notes := note(r.Context())
+	if err := notes.place.take(g, notes.caller); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	defer notes.place.giveBack()
+	next.ServeHTTP(w, r)
+}
+
+// admitFrontEnd is admit for calls in the words of other systems.
+func (s *Server) admitFrontEnd(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if beyond(r.Context()) != nil {
+			s.refuseConnection(w, r)
+			return
+		}
+		s.within(s.gates.clients.calls, w, r, next)
+	})
+}
+
+// beyond is why the calls of a connection are not served; nil if they are.
+func beyond(ctx context.Context) error {
+	if c := connectionOf(ctx); c != nil {
+		return c.beyond
+	}
+	return nil
+}
+
+func (s *Server) refuseConnection(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Connection", "close")
+	s.refuse(w, r, beyond(r.Context()))
+}
+
+// refusalPatience is how long the body of a call that was refused may take: net/http reads some of it before it takes the next
+// call of the connection.
+const refusalPatience = 2 * time.Second
+
+// refuse answers an error to a call whose body has not been read.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	limitRest(w, r)
+	s.fail(w, r, err)
+}
+
+// notFound answers a path that nobody serves.
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	limitRest(w, r)
+	http.NotFound(w, r)
+}
+
+// limitRest bounds the time for a body that nobody reads. HTTP/2 needs no bound: there the rest of a body holds up nobody.
+func limitRest(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 && r.ProtoMajor < 2 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusalPatience)) // a recorded connection has no deadlines
+	}
 }
 
 // waitInside moves a call from those under way to those that wait. What it answers must be called in the end.
-func (g gates) waitInside(ctx context.Context) (leave func(), err error) {
-	if err := g.streams.enter(); err != nil {
+func (g *gates) waitInside(ctx context.Context) (leave func(), err error) {
+	notes := note(ctx)
+	of := notes.places
+	if of == nil {
+		of = &g.clients
+	}
+	if err := of.streams.take(notes.caller, 1); err != nil {
 		return nil, err
 	}
-	if place, counted := ctx.Value(slotKey{}).(*slot); counted {
-		place.giveBack()
-	}
-	return g.streams.leave, nil
-}
-
-type crowdedKey struct{}
-
-// crowded tells whether a call came on a connection beyond the limit.
-func crowded(ctx context.Context) bool { return ctx.Value(crowdedKey{}) != nil }
-
-// Bound makes an HTTP server keep to this server's limits for connections, together with all others that it bounds.
-func (s *Server) Bound(server *http.Server) {
-	server.MaxHeaderBytes, server.ReadHeaderTimeout, server.IdleTimeout = maxHeader, headerPatience, idlePatience
-	g := s.gates.connections
-	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		inside := g.inside.Add(1)
-		if inside > g.most+extraConnections {
-			g.shed.Inc()
-			_ = c.Close() // nobody listens yet
-		}
-		if inside > g.most {
-			return context.WithValue(ctx, crowdedKey{}, true)
-		}
-		return ctx
-	}
-	server.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed || state == http.StateHijacked {
-			g.leave()
-		}
-	}
+	notes.place.giveBack()
+	return func() { of.streams.give(notes.caller, 1) }, nil
 }
 
 // withHint says when to try again, in the detail of gRPC's own error model and in the header of HTTP.

@@ -74,7 +74,7 @@ func TestTooManyCalls(t *testing.T) {
 		_, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1))
 		done <- err
 	}()
-	eventually(t, "the first call is inside", func() bool { return d.gates.calls.inside.Load() == 1 })
+	eventually(t, "the first call is inside", func() bool { return d.gates.clients.calls.inside.Load() == 1 })
 
 	for _, options := range [][]connect.ClientOption{nil, {connect.WithGRPC()}, {connect.WithGRPCWeb()}} {
 		_, err := d.allocations(options...).GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
@@ -119,7 +119,9 @@ func TestTooManyStreams(t *testing.T) {
 		}
 		done <- err
 	}()
-	eventually(t, "b waits", func() bool { return d.gates.streams.inside.Load() == 1 && d.gates.calls.inside.Load() == 0 })
+	eventually(t, "b waits", func() bool {
+		return d.gates.clients.streams.inside.Load() == 1 && d.gates.clients.calls.inside.Load() == 0
+	})
 
 	stream, err := d.allocations().WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
 	if err == nil {
@@ -137,14 +139,14 @@ func TestTooManyStreams(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the place of b is free", func() bool { return d.gates.streams.inside.Load() == 0 })
+	eventually(t, "the place of b is free", func() bool { return d.gates.clients.streams.inside.Load() == 0 })
 }
 
 // TestTooManyConnections: a few more get an answer, the rest is closed, and places become free again.
 func TestTooManyConnections(t *testing.T) {
 	d := limited(t, Limits{Connections: 2})
 	overHTTP2.CloseIdleConnections()
-	inside := func(n int64) func() bool { return func() bool { return d.gates.connections.inside.Load() == n } }
+	inside := func(n int) func() bool { return func() bool { return d.gates.callers.count() == n } }
 	eventually(t, "nobody is there", inside(0))
 	address := strings.TrimPrefix(d.url, "http://")
 	dial := func() net.Conn {
@@ -207,15 +209,28 @@ func TestTooManyBytes(t *testing.T) {
 	if err := allocate(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nobody sends anything", func() bool { return d.gates.bodies.inside.Load() == 0 })
-	if err := d.gates.bodies.take(maxBodies); err != nil {
+	small, large := d.gates.clients.smallBodies, d.gates.clients.largeBodies
+	eventually(t, "nobody sends anything", func() bool { return small.inside.Load() == 0 })
+	if err := large.take(nil, maxLargeBodies); err != nil {
 		t.Fatal(err)
 	}
-	wantOverloaded(t, allocate(), "all bodies together")
-	d.gates.bodies.inside.Add(-maxBodies)
+	if err := allocate(); err != nil {
+		t.Errorf("large bodies take the place of small ones: %v", err)
+	}
+	curl := send(t, "POST", d.url+allocatePath, strings.Repeat(" ", smallBody)+"{}")
+	if curl.status != http.StatusServiceUnavailable || curl.header.Get("Retry-After") != "1" || !strings.Contains(curl.body, "beyond 64 KiB") {
+		t.Errorf("a large body got %v", curl)
+	}
+	large.give(nil, maxLargeBodies)
+	if err := small.take(nil, maxSmallBodies); err != nil {
+		t.Fatal(err)
+	}
+	wantOverloaded(t, allocate(), "all bodies up to 64 KiB together")
+	small.give(nil, maxSmallBodies)
 	if err := allocate(); err != nil {
 		t.Error(err)
 	}
+	eventually(t, "all of it is given back", func() bool { return small.inside.Load() == 0 && large.inside.Load() == 0 })
 }
 
 // TestAStalledReaderIsCutOff: a caller over TCP that receives nothing any more holds up nobody, loses its stream, and finds in
@@ -236,7 +251,7 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the stream is open", func() bool { return d.gates.streams.inside.Load() == 1 })
+	eventually(t, "the stream is open", func() bool { return d.gates.clients.streams.inside.Load() == 1 })
 	n := 0
 	eventually(t, "the stream is cut", func() bool {
 		var commands []quota.Command
@@ -246,7 +261,7 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 			commands = append(commands, toAllocate(request(id, "cern:physics", 20)), quota.Release{ID: id})
 		}
 		d.node.apply(commands...)
-		return d.gates.streams.inside.Load() == 0
+		return d.gates.clients.streams.inside.Load() == 0
 	})
 	if err := c.(*net.TCPConn).SetReadBuffer(4 << 20); err != nil { // what is left comes faster that way
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -25,6 +24,10 @@ type call struct {
 	requestID, traceID string
 	// decodedSize is how much memory the request takes when it is decoded, in bytes, by estimate.
 	decodedSize int64
+	// caller is who holds what the call takes; nil if the server does not tell callers apart. places are where it takes it.
+	caller *caller
+	places *places
+	place  place
 }
 
 type callKey struct{}
@@ -85,7 +88,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 // observe names every call, counts it, and logs it: at debug, and those that failed for a reason of ours always.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, notes, recorded := time.Now(), &call{}, &recorder{ResponseWriter: w, status: http.StatusOK}
+		began, notes, recorded := time.Now(), s.newCall(r), &recorder{ResponseWriter: w, status: http.StatusOK}
 		notes.requestID = identify(w, r)
 		procedure := s.procedures.name(r.URL.Path)
 		open := s.metrics.open.WithLabelValues(procedure)
@@ -104,6 +107,30 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
+// newCall are the first notes of a call.
+func (s *Server) newCall(r *http.Request) *call {
+	notes := &call{places: &s.gates.clients}
+	if s.relayedByMember(r) {
+		notes.places = &s.gates.members
+	}
+	if c := connectionOf(r.Context()); c != nil {
+		notes.caller = c.caller
+	}
+	return notes
+}
+
+// relayedByMember tells whether another member relays the call. In plain text everyone may be a member.
+func (s *Server) relayedByMember(r *http.Request) bool {
+	if r.Header.Get(relayedByHeader) == "" {
+		return false
+	}
+	if s.peers.security.NodeOf == nil {
+		return true
+	}
+	_, err := s.peers.security.NodeOf(r.TLS)
+	return err == nil
+}
+
 // guard answers a panic as internal and goes on serving.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +142,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause) // net/http's own way to cut a connection
 			}
-			s.log.Error("a call panicked", "path", r.URL.Path, "request_id", note(r.Context()).requestID, "panic", cause, "stack", string(debug.Stack()))
+			s.failures.tellPanic(cause, "path", r.URL.Path, "request_id", note(r.Context()).requestID)
 			s.fail(w, r, problem(connect.CodeInternal, "this is a bug of the server; its log has the details", &quoratev1.Problem{Reason: internal}))
 		}()
 		next.ServeHTTP(w, r)

@@ -13,6 +13,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -147,24 +148,44 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
+// TestDiagnosticsAreForOneAtATime: others wait, as many as there is room for.
 func TestDiagnosticsAreForOneAtATime(t *testing.T) {
-	began, goOn := make(chan struct{}), make(chan struct{})
+	limits, err := newGates(Limits{}.WithDefaults(), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, goOn := 0, make(chan struct{})
 	s := newDebugService(core{id: "n1"}, peers{}, []Diagnosis{{"slow.txt", func(context.Context) ([]byte, error) {
-		close(began)
+		running++ // a race if two collect at one time
 		<-goOn
 		return []byte("x"), nil
-	}}})
-	first := make(chan error, 1)
-	go func() {
-		_, err := s.GetDiagnostics(context.Background(), &quoratev1.GetDiagnosticsRequest{})
-		first <- err
-	}()
-	<-began
-	if _, err := s.GetDiagnostics(t.Context(), &quoratev1.GetDiagnosticsRequest{Member: "n1"}); connect.CodeOf(err) != connect.CodeResourceExhausted {
-		t.Errorf("the second: %v", err)
+	}}}, limits.diagnostics)
+	ended := make(chan error)
+	ask := func(ctx context.Context) {
+		_, err := s.GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{Member: "n1"})
+		ended <- err
+	}
+	impatient, leave := context.WithCancel(context.Background())
+	go ask(context.Background())
+	eventually(t, "the first collects", func() bool { return len(s.busy) == 1 })
+	go ask(impatient)
+	for range maxDiagnostics - 2 {
+		go ask(context.Background())
+	}
+	eventually(t, "the others wait", func() bool { return limits.diagnostics.inside.Load() == maxDiagnostics })
+	_, err = s.GetDiagnostics(t.Context(), &quoratev1.GetDiagnosticsRequest{})
+	wantOverloaded(t, err, "diagnostics")
+	leave()
+	if err := <-ended; connect.CodeOf(err) != connect.CodeDeadlineExceeded {
+		t.Errorf("one that did not wait got %v", err)
 	}
 	close(goOn)
-	if err := <-first; err != nil {
-		t.Errorf("the first: %v", err)
+	for range maxDiagnostics - 1 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if running != maxDiagnostics-1 {
+		t.Errorf("%d were served", running)
 	}
 }

@@ -3,6 +3,8 @@ package rpc
 import (
 	"net/http"
 
+	"connectrpc.com/grpchealth"
+	"connectrpc.com/grpcreflect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -15,13 +17,32 @@ import (
 type procedures map[string]procedure
 
 type procedure struct {
+	kind serviceKind
 	// changes is true unless the method is declared without side effects: then only the leader can serve it. What a caller
 	// streams cannot be sent twice: such a method finds the leader by itself.
 	changes bool
-	// streams is true if either side sends more than one message.
-	streams bool
+	// streams is true if either side sends more than one message, uploads if the caller does.
+	streams, uploads bool
 	// input is the type of the request.
 	input protoreflect.MessageDescriptor
+}
+
+// serviceKind is for whom a procedure is. The zero value is a procedure that nobody serves.
+type serviceKind int
+
+const (
+	servesNobody serviceKind = iota
+	servesClients
+	servesMembers
+	servesHealth
+	// servesTools are gRPC's reflection and the stream of its health protocol: streams that need neither to be many nor to last.
+	servesTools
+)
+
+// toolStreams are the procedures of gRPC's own world that stream.
+var toolStreams = []string{
+	"/" + grpcreflect.ReflectV1ServiceName + "/ServerReflectionInfo", "/" + grpcreflect.ReflectV1AlphaServiceName + "/ServerReflectionInfo",
+	"/" + grpchealth.HealthV1ServiceName + "/Watch",
 }
 
 // publicFiles hold the services for clients. Peers ask one certain node, so their calls are never relayed.
@@ -39,10 +60,18 @@ func learnProcedures() procedures {
 		known.learn(file, true)
 	}
 	known.learn(peerv1.File_quorate_peer_v1_peer_proto, false)
+	known["/"+grpchealth.HealthV1ServiceName+"/Check"] = procedure{kind: servesHealth}
+	for _, path := range toolStreams {
+		known[path] = procedure{kind: servesTools, streams: true, uploads: true}
+	}
 	return known
 }
 
 func (p procedures) learn(file protoreflect.FileDescriptor, public bool) {
+	kind := servesMembers
+	if public {
+		kind = servesClients
+	}
 	services := file.Services()
 	for i := range services.Len() {
 		methods := services.Get(i).Methods()
@@ -51,7 +80,8 @@ func (p procedures) learn(file protoreflect.FileDescriptor, public bool) {
 			options, _ := m.Options().(*descriptorpb.MethodOptions)
 			harmless := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
 			p["/"+string(services.Get(i).FullName())+"/"+string(m.Name())] = procedure{
-				changes: public && !harmless && !m.IsStreamingClient(), streams: m.IsStreamingClient() || m.IsStreamingServer(),
+				kind: kind, changes: public && !harmless && !m.IsStreamingClient(),
+				streams: m.IsStreamingClient() || m.IsStreamingServer(), uploads: m.IsStreamingClient(),
 				input: m.Input(),
 			}
 		}
@@ -63,9 +93,6 @@ func (p procedures) unary(path string) bool {
 	known, found := p[path]
 	return found && !known.streams
 }
-
-// streams tells whether the path is a known method of which either side sends more than one message.
-func (p procedures) streams(path string) bool { return p[path].streams }
 
 // changes tells whether only the leader can serve a request.
 func (p procedures) changes(r *http.Request) bool {

@@ -63,7 +63,8 @@ type Server struct {
 	peers      peers
 	services   Services
 	limits     Limits
-	gates      gates
+	gates      *gates
+	pacing     pacing
 	elements   *wirelimit.Checker
 
 	draining atomic.Bool
@@ -99,13 +100,13 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
-		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, elements: elements,
+		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, pacing: defaultPacing, elements: elements,
 	}
 	s.peers = peers{self: s.id, transport: s.transport, security: c.Security}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
-	base := core{id: s.id, node: c.Node, validator: validator, traces: spans}
+	base := core{id: s.id, node: c.Node, validator: validator, traces: spans, exclusive: gates.exclusive}
 	local := Services{
 		Allocations: allocationService{core: base, desk: newDesk(c.Node), gates: gates}, Trees: treeService{core: base}, Items: itemService{core: base},
 	}
@@ -117,7 +118,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// newHTTPServer speaks HTTP/1.1 and HTTP/2, on connections in plain text and on those of TLS. It has no write timeout, which would cut streams.
+// newHTTPServer speaks HTTP/1.1 and HTTP/2, on connections in plain text and on those of TLS.
 func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -142,7 +143,7 @@ func (s *Server) api(base core, local Services, c Config, options []connect.Hand
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
-	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses), options...))
+	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.gates.diagnostics), options...))
 	if c.Backups != nil {
 		api.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{
 			core: base, backups: c.Backups, clusterName: c.ClusterName, transport: s.transport, security: c.Security, count: s.metrics.relayed.Inc,
@@ -150,7 +151,7 @@ func (s *Server) api(base core, local Services, c Config, options []connect.Hand
 	}
 	path, peerHandler := peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...)
 	api.Handle(path, c.Security.nodesOnly(peerHandler, s.fail))
-	limited := connect.WithReadMaxBytes(MaxBody)
+	limited := connect.WithReadMaxBytes(smallBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
 	api.Handle(grpcreflect.NewHandlerV1(reflector, limited))
 	api.Handle(grpcreflect.NewHandlerV1Alpha(reflector, limited))
@@ -163,8 +164,9 @@ func (s *Server) routes(streams context.Context, api, metrics http.Handler) *htt
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", metrics)
-	mux.Handle("/", s.observe(s.guard(s.admit(s.limitLife(streams, s.limitTime(s.limitBody(s.limitElements(s.forward(s.limitDecoded(fresh(api)))))))))))
+	mux.Handle("GET /metrics", s.limitScrapes(metrics))
+	mux.Handle("/", s.observe(s.guard(s.limitAsked(s.admit(s.limitLife(streams, s.limitTools(s.limitTime(
+		s.limitBody(s.limitElements(s.forward(s.limitDecoded(fresh(api)))))))))))))
 	return mux
 }
 
@@ -184,6 +186,7 @@ func (s *Server) limitLife(streams context.Context, next http.Handler) http.Hand
 			return
 		}
 		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Time{}) // that of calls with one answer would cut a stream; a recorded connection has none
 		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), controlKey{}, sending{control, s.limits.SendPatience}))
 		defer cancel()
 		ended := make(chan struct{})

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +49,23 @@ func (f *failures) tell(code string, about ...any) {
 		return
 	}
 	f.log.Warn("a call failed", about...)
+}
+
+// maxStack is how much of a stack trace is logged, in bytes.
+const maxStack = 8 << 10
+
+// tellPanic logs the panic of a call, unless there were too many failures in this second: a caller that knows how to cause one
+// must not fill the disk of the log.
+func (f *failures) tellPanic(cause any, about ...any) {
+	leftOut, allowed := f.allow()
+	if !allowed {
+		return
+	}
+	if leftOut > 0 {
+		about = append(about, "left_out", leftOut)
+	}
+	stack := debug.Stack()
+	f.log.Error("a call panicked", append(about, "panic", cause, "stack", string(stack[:min(len(stack), maxStack)]))...)
 }
 
 // allow answers how many were left out since the last that was allowed.

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+	"golang.org/x/time/rate"
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
@@ -70,6 +71,31 @@ func (t traces) clients() []connect.Interceptor {
 		return nil
 	}
 	return []connect.Interceptor{t.calls}
+}
+
+// askedTraces is how many calls a second are traced because their caller says so. The rest are traced as if it had said nothing:
+// spans cost memory and a collector.
+const askedTraces = 100
+
+// limitAsked takes the wish to be traced from calls when too many have one. What members relay has passed here before.
+func (s *Server) limitAsked(next http.Handler) http.Handler {
+	if s.traces.tracer == nil {
+		return next
+	}
+	limit := rate.NewLimiter(askedTraces, askedTraces)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asksForTrace(r.Header) && note(r.Context()).places != &s.gates.members && !limit.Allow() {
+			r.Header.Del("Traceparent")
+			r.Header.Del("Tracestate")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// asksForTrace tells whether a caller says that its call is traced. The last two digits are flags, of which the lowest says so.
+func asksForTrace(h http.Header) bool {
+	parent := h.Get("Traceparent")
+	return parent != "" && strings.ContainsAny(parent[len(parent)-1:], "13579bdf")
 }
 
 // noteTrace notes the trace that a call belongs to.

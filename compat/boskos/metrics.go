@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,14 +22,15 @@ type metrics struct {
 
 	resources              *prometheus.Desc
 	waited, duration, size *prometheus.HistogramVec
-	agents                 agents
+	grants, calls          *labelSets
 }
 
 // knownStates are always there, also with nothing in them; all others are counted together.
 var knownStates = []string{"busy", "cleaning", "dirty", "free", "leased", "toBeDeleted", "tombstone"}
 
 const (
-	otherStates = "other"
+	// otherLabel stands for all that is not told apart.
+	otherLabel = "other"
 	// collectTimeout bounds how long a page of metrics waits for the counts.
 	collectTimeout = 5 * time.Second
 )
@@ -36,7 +38,7 @@ const (
 func newMetrics(l *layouts, items Items, notice func(error)) *metrics {
 	byCall := []string{"path", "method", "status", "user_agent"}
 	return &metrics{
-		layout: l, items: items, notice: notice, agents: agents{known: map[string]bool{}},
+		layout: l, items: items, notice: notice, grants: newLabelSets(mostGrantSeries), calls: newLabelSets(mostCallSeries),
 		resources: prometheus.NewDesc("boskos_resources",
 			"Number of resources recorded in Boskos by resource type and state.", []string{"type", "state"}, nil),
 		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -117,16 +119,26 @@ func byKnownState(states map[string]int64) map[string]int64 {
 	}
 	for state, n := range states {
 		if !slices.Contains(knownStates, state) {
-			counts[otherStates] += n
+			counts[otherLabel] += n
 		}
 	}
 	return counts
 }
 
-// acquired counts a grant to a request that came at a time.
+// acquired counts a grant to a request that came at a time. States are what callers make up: unknown ones are counted together.
 func (m *metrics) acquired(a acquisition, since time.Time) {
-	m.waited.WithLabelValues(a.rtype, a.state, a.dest, strconv.FormatBool(a.requestID != "")).
-		Observe(max(time.Since(since), 0).Seconds())
+	labels := [4]string{a.rtype, knownState(a.state), knownState(a.dest), strconv.FormatBool(a.requestID != "")}
+	if !m.grants.admit(labels) {
+		labels = [4]string{otherLabel, otherLabel, otherLabel, labels[3]}
+	}
+	m.waited.WithLabelValues(labels[:]...).Observe(max(time.Since(since), 0).Seconds())
+}
+
+func knownState(state string) string {
+	if slices.Contains(knownStates, state) {
+		return state
+	}
+	return otherLabel
 }
 
 // observe measures the calls of a path.
@@ -137,20 +149,31 @@ func (m *metrics) observe(path string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began, written := time.Now(), &measured{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(written, r)
-		labels := []string{path, methodOf(r), strconv.Itoa(written.status), m.agents.name(r.UserAgent())}
-		m.duration.WithLabelValues(labels...).Observe(time.Since(began).Seconds())
-		m.size.WithLabelValues(labels...).Observe(float64(written.size))
+		labels := [4]string{path, methodOf(r), strconv.Itoa(written.status), agentOf(r)}
+		if !m.calls.admit(labels) {
+			labels[3] = otherLabel
+		}
+		m.duration.WithLabelValues(labels[:]...).Observe(time.Since(began).Seconds())
+		m.size.WithLabelValues(labels[:]...).Observe(float64(written.size))
 	})
 }
 
-// methodOf keeps words that are no methods out of the metrics.
+// longestAgent is how much of a user agent is told, in bytes.
+const longestAgent = 64
+
+// agentOf is the user agent of a request as a label can be: headers may hold any bytes, labels only UTF-8.
+func agentOf(r *http.Request) string {
+	agent := r.UserAgent()
+	return strings.ToValidUTF8(agent[:min(len(agent), longestAgent)], "?")
+}
+
+// methodOf keeps methods that nothing is answered to, and words that are none, out of the metrics.
 func methodOf(r *http.Request) string {
 	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+	case http.MethodGet, http.MethodHead, http.MethodPost:
 		return r.Method
 	default:
-		return "other"
+		return otherLabel
 	}
 }
 
@@ -172,21 +195,34 @@ func (w *measured) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// mostAgents bounds how many user agents are told apart: each costs histograms.
-const mostAgents = 50
+// Each combination of labels costs a histogram for as long as the process runs. The first ones are told apart, so many of calls
+// and so many of grants; the rest is counted together.
+const (
+	mostCallSeries  = 200
+	mostGrantSeries = 1000
+)
 
-// agents are the user agents that are told apart: the first that came.
-type agents struct {
+// labelSets are combinations of labels that are told apart.
+type labelSets struct {
+	most  int
 	mu    sync.Mutex
-	known map[string]bool
+	known map[[4]string]struct{}
 }
 
-func (a *agents) name(agent string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.known[agent] && len(a.known) >= mostAgents {
-		return "other"
+func newLabelSets(most int) *labelSets {
+	return &labelSets{most: most, known: map[[4]string]struct{}{}}
+}
+
+// admit tells whether a combination is told apart.
+func (l *labelSets) admit(labels [4]string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, found := l.known[labels]; found {
+		return true
 	}
-	a.known[agent] = true
-	return agent
+	if len(l.known) >= l.most {
+		return false
+	}
+	l.known[labels] = struct{}{}
+	return true
 }

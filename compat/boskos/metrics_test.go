@@ -69,16 +69,54 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestMetricsAreBounded: neither user agents nor made-up methods make as many histograms as somebody likes.
+// TestMetricsAreBounded: neither user agents nor made-up methods make as many histograms as a caller likes.
 func TestMetricsAreBounded(t *testing.T) {
 	h := NewHandler(loaded(t, accounts).api(), Options{})
-	for n := range 2 * mostAgents {
+	for n := range 2 * mostCallSeries {
 		r := httptest.NewRequest("M"+fmt.Sprint(n), "/", nil)
 		r.Header.Set("User-Agent", fmt.Sprint("agent-", n))
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	if n := strings.Count(page(t, h), "boskos_http_response_size_bytes_sum"); n != mostAgents+1 {
-		t.Errorf("%d combinations, want %d", n, mostAgents+1)
+	if n := strings.Count(page(t, h), "boskos_http_response_size_bytes_sum"); n != mostCallSeries+1 {
+		t.Errorf("%d combinations, want %d", n, mostCallSeries+1)
+	}
+}
+
+// TestStatesOfCallersAreNoLabels: callers make up states, and each would be a histogram until the next start.
+func TestStatesOfCallersAreNoLabels(t *testing.T) {
+	h := NewHandler(loaded(t, accounts).api(), Options{})
+	for n := range 20 {
+		acquired(t, h, fmt.Sprintf("type=network owner=me dest=made-up-%d", n))
+		released(t, h, "n1", "me")
+	}
+	got := page(t, h)
+	if n := strings.Count(got, "boskos_acquire_duration_seconds_sum"); n != 1 || strings.Contains(got, "made-up") {
+		t.Errorf("%d histograms:\n%s", n, got)
+	}
+	if want := `boskos_acquire_duration_seconds_count{dest="other",has_request_id="false",state="free",type="network"} 20`; !strings.Contains(got, want) {
+		t.Errorf("the page does not say %s:\n%s", want, got)
+	}
+	for n := range 2 * mostGrantSeries {
+		h.metrics.acquired(acquisition{rtype: fmt.Sprint(n)}, time.Now())
+	}
+	if n := strings.Count(page(t, h), "boskos_acquire_duration_seconds_sum"); n != mostGrantSeries+1 {
+		t.Errorf("%d histograms, want %d", n, mostGrantSeries+1)
+	}
+}
+
+// TestAUserAgentMayBeAnyBytes: a label must be UTF-8, a header need not.
+func TestAUserAgentMayBeAnyBytes(t *testing.T) {
+	h := NewHandler(loaded(t, accounts).api(), Options{})
+	for _, agent := range []string{"\xff", strings.Repeat("é", longestAgent), "plain"} {
+		r := httptest.NewRequest(http.MethodPost, "/somewhere", nil)
+		r.Header.Set("User-Agent", agent)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	got := page(t, h)
+	for _, want := range []string{`user_agent="?"`, `user_agent="` + strings.Repeat("é", longestAgent/2) + `"`, `user_agent="plain"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page does not say %s:\n%s", want, got)
+		}
 	}
 }
 

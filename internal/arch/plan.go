@@ -51,6 +51,7 @@ var owners = map[string]string{
 	"go.opentelemetry.io/otel/sdk":        "cmd",
 	"go.yaml.in/yaml/v3":                  "compat",
 	"golang.org/x/sys":                    "cluster cmd chaos",
+	"golang.org/x/time":                   "rpc",
 	"google.golang.org/genproto":          "rpc client",
 	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos",
 	"net/http":                            "rpc client compat web gen cmd chaos",

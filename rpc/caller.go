@@ -1,0 +1,154 @@
+package rpc
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+)
+
+// caller is everyone who shares the places of one key: today an address, an identity once calls have one. It counts what it holds
+// of each gate.
+type caller struct {
+	key  string
+	held [gateKinds]atomic.Int64
+	// connections, and how many of them are beyond the limit, are guarded by the lock of callers.
+	connections, beyond int
+}
+
+// idle tells whether a caller holds nothing.
+func (c *caller) idle() bool {
+	for i := range c.held {
+		if c.held[i].Load() != 0 {
+			return false
+		}
+	}
+	return c.connections == 0
+}
+
+// callers are those that have a connection or hold a place. It is asked for each connection and not for each call.
+type callers struct {
+	mu          sync.Mutex
+	known       map[string]*caller
+	connections map[net.Conn]*connection
+	// sweepAt is how many known callers make it worth to look for those that have gone.
+	sweepAt int
+}
+
+func newCallers() *callers {
+	return &callers{known: map[string]*caller{}, connections: map[net.Conn]*connection{}}
+}
+
+// connection is one of a caller.
+type connection struct {
+	caller *caller
+	// beyond is true if it came when the caller, or the server, had as many as allowed: its calls are answered and not served.
+	beyond error
+}
+
+type connectionKey struct{}
+
+// connectionOf is the connection that a call came on; nil if the server does not bound it.
+func connectionOf(ctx context.Context) *connection {
+	c, _ := ctx.Value(connectionKey{}).(*connection)
+	return c
+}
+
+// callerKey is what callers from one address share: the address, or of IPv6 the network of 64 bits, of which one host has as many
+// addresses as it likes.
+func callerKey(remote net.Addr) string {
+	tcp, ok := remote.(*net.TCPAddr)
+	if !ok {
+		return "unknown"
+	}
+	address := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if address.Is4() {
+		return address.String()
+	}
+	return netip.PrefixFrom(address, 64).Masked().String()
+}
+
+// open takes in a connection. It is nil if the connection must be closed at once.
+func (cs *callers) open(c net.Conn, g *gate) *connection {
+	key := callerKey(c.RemoteAddr())
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	by := cs.known[key]
+	if by == nil {
+		cs.sweep()
+		by = &caller{key: key}
+		cs.known[key] = by
+	}
+	opened := &connection{caller: by, beyond: g.take(by, 1)}
+	if opened.beyond != nil {
+		if by.beyond >= extraConnections || len(cs.connections) >= int(g.most)+maxExtraConnections {
+			return nil
+		}
+		by.beyond++
+	}
+	by.connections++
+	cs.connections[c] = opened
+	return opened
+}
+
+// close forgets a connection.
+func (cs *callers) close(c net.Conn, g *gate) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	opened := cs.connections[c]
+	if opened == nil {
+		return // it was not taken in
+	}
+	delete(cs.connections, c)
+	opened.caller.connections--
+	if opened.beyond != nil {
+		opened.caller.beyond--
+	} else {
+		g.give(opened.caller, 1)
+	}
+	if opened.caller.idle() {
+		delete(cs.known, opened.caller.key)
+	}
+}
+
+// count is how many connections are open.
+func (cs *callers) count() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.connections)
+}
+
+// sweep forgets callers whose last call ended after their last connection. It looks each time that their number has doubled.
+func (cs *callers) sweep() {
+	if len(cs.known) < cs.sweepAt {
+		return
+	}
+	for key, c := range cs.known {
+		if c.idle() {
+			delete(cs.known, key)
+		}
+	}
+	cs.sweepAt = 2*len(cs.known) + 64
+}
+
+// Bound makes an HTTP server keep to this server's limits for connections, together with all others that it bounds.
+func (s *Server) Bound(server *http.Server) {
+	server.MaxHeaderBytes, server.ReadHeaderTimeout, server.IdleTimeout = maxHeader, headerPatience, idlePatience
+	// The whole of a call with one answer, and the time that its caller may take to receive it; streams have their own.
+	server.WriteTimeout = longestDeadline + s.limits.SendPatience
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		opened := s.gates.callers.open(c, s.gates.connections)
+		if opened == nil {
+			_ = c.Close() // nobody listens yet
+			return ctx
+		}
+		return context.WithValue(ctx, connectionKey{}, opened)
+	}
+	server.ConnState = func(c net.Conn, state http.ConnState) {
+		if state == http.StateClosed || state == http.StateHijacked {
+			s.gates.callers.close(c, s.gates.connections)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package rpc
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/cluster"
+)
+
+// shareOfFree is how many times what is free one caller may hold. With 3, a caller alone gets three quarters of the places, two
+// that want all of them get three sevenths each, and there is always room for one more caller that holds nothing yet.
+const shareOfFree = 3
+
+// gate admits a bounded number of units (calls, bytes) at a time and divides them among callers: a caller that holds more than
+// its share waits for others, not they for it. The share is not a constant but follows what is free, as the dynamic thresholds
+// of a switch that many queues share, so that a caller may have nearly all of it while nobody else wants any.
+type gate struct {
+	// what and setting are for the text of a refusal.
+	what, setting string
+	kind          gateKind
+	most          int64
+	inside        atomic.Int64
+	// full and beyondShare count refusals by their reason.
+	full, beyondShare prometheus.Counter
+}
+
+// gateKind is the place of a gate's count in what a caller holds.
+type gateKind int
+
+const (
+	kindCalls gateKind = iota
+	kindStreams
+	kindSmallBodies
+	kindLargeBodies
+	kindDecoded
+	kindRelays
+	kindRelayedWaits
+	kindRelayedSmallBodies
+	kindRelayedLargeBodies
+	kindRelayedDecoded
+	kindPeers
+	kindHealth
+	kindReflection
+	kindExclusive
+	kindDiagnostics
+	kindScrapes
+	kindConnections
+	gateKinds
+)
+
+// take admits n more units for a caller; then give must follow. A nil caller has no share of its own.
+func (g *gate) take(c *caller, n int64) error {
+	inside := g.inside.Add(n)
+	if inside > g.most {
+		g.inside.Add(-n)
+		g.full.Inc()
+		return g.errFull()
+	}
+	if c == nil {
+		return nil
+	}
+	if held := c.held[g.kind].Add(n); held > shareOfFree*(g.most-inside+n) {
+		c.held[g.kind].Add(-n)
+		g.inside.Add(-n)
+		g.beyondShare.Inc()
+		return g.errBeyondShare(c, held-n)
+	}
+	return nil
+}
+
+// give returns what take admitted.
+func (g *gate) give(c *caller, n int64) {
+	if c != nil {
+		c.held[g.kind].Add(-n)
+	}
+	g.inside.Add(-n)
+}
+
+// busy tells whether more than half of the gate is taken.
+func (g *gate) busy() bool { return g.inside.Load() > g.most/2 }
+
+func (g *gate) errFull() error {
+	return overloaded("this server has %d %s already, as many as it takes (%s); nothing was done, try again later or at another server",
+		g.most, g.what, g.setting)
+}
+
+func (g *gate) errBeyondShare(c *caller, held int64) error {
+	return overloaded("%s has %d of the %d %s that this server takes (%s), which is its share: the rest is kept for other callers; "+
+		"nothing was done, try again later or at another server", c.key, held, g.most, g.what, g.setting)
+}
+
+// overloaded is the answer to what finds no room: OVERLOADED, with a time to come back.
+func overloaded(format string, args ...any) error {
+	return accident(&cluster.Error{Reason: cluster.Overloaded, NotApplied: true, Text: fmt.Sprintf(format, args...)})
+}
+
+// gates are all those of a server.
+type gates struct {
+	// clients are the places of calls of clients, members those of calls that other members relay. Neither takes from the other.
+	clients, members places
+	// connections are open ones, and callers who has them.
+	connections *gate
+	callers     *callers
+	// peers are questions of other members, health checks are those of gRPC's protocol, reflection is for tools.
+	peers, health, reflection *gate
+	// exclusive are reads that have the ledger for themselves, under way or waiting for it.
+	exclusive *gate
+	// diagnostics are requests for them, scrapes those for /metrics.
+	diagnostics, scrapes *gate
+}
+
+// places are what calls take while they are under way.
+type places struct {
+	calls, streams *gate
+	// smallBodies and largeBodies are bytes of requests; a body is small up to smallBody.
+	smallBodies, largeBodies *gate
+	// decoded is memory of decoded requests, in bytes by estimate.
+	decoded *gate
+}
+
+func newGates(l Limits, registerer prometheus.Registerer) (*gates, error) {
+	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "quorate_rpc_shed_total",
+		Help: "Calls, streams, bodies and connections that were refused: the limit was full, or the caller was beyond its share.",
+	}, []string{"limit", "reason"})
+	make := func(kind gateKind, limit, what, setting string, most int64) *gate {
+		return &gate{
+			what: what, setting: setting, kind: kind, most: most,
+			full: shed.WithLabelValues(limit, "full"), beyondShare: shed.WithLabelValues(limit, "share"),
+		}
+	}
+	calls, streams := int64(l.Calls), int64(l.Streams)
+	g := &gates{
+		clients: places{
+			calls:       make(kindCalls, "calls", "calls under way", "max-calls", calls),
+			streams:     make(kindStreams, "streams", "streams and waiting requests", "max-streams", streams),
+			smallBodies: make(kindSmallBodies, "bodies", "bytes of small requests", "all bodies up to 64 KiB together", maxSmallBodies),
+			largeBodies: make(kindLargeBodies, "bodies", "bytes of large requests", "all bodies beyond 64 KiB together", maxLargeBodies),
+			decoded:     make(kindDecoded, "decoded", "bytes of decoded requests", "all calls together", maxAllDecoded),
+		},
+		members: places{
+			calls:       make(kindRelays, "relays", "calls that other members relay", "max-calls", calls),
+			streams:     make(kindRelayedWaits, "relays", "waiting requests that other members relay", "max-streams", streams),
+			smallBodies: make(kindRelayedSmallBodies, "relays", "bytes of small relayed requests", "all bodies up to 64 KiB together", maxSmallBodies/2),
+			largeBodies: make(kindRelayedLargeBodies, "relays", "bytes of large relayed requests", "all bodies beyond 64 KiB together", maxLargeBodies/2),
+			decoded:     make(kindRelayedDecoded, "relays", "bytes of decoded relayed requests", "all calls together", maxAllDecoded/2),
+		},
+		callers:     newCallers(),
+		connections: make(kindConnections, "connections", "connections", "max-connections", int64(l.Connections)),
+		peers:       make(kindPeers, "peers", "questions of other members", "all such questions together", maxPeerCalls),
+		health:      make(kindHealth, "health", "health checks", "all health checks together", maxHealthChecks),
+		reflection:  make(kindReflection, "reflection", "streams of gRPC's reflection and health", "all such streams together", maxReflection),
+		exclusive:   make(kindExclusive, "exclusive_reads", "explanations, plans, dry runs and lists of waiting requests", "all such reads together", maxExclusive),
+		diagnostics: make(kindDiagnostics, "diagnostics", "requests for diagnostics", "all such requests together", maxDiagnostics),
+		scrapes:     make(kindScrapes, "scrapes", "requests for metrics", "all such requests together", maxScrapes),
+	}
+	return g, g.register(registerer, shed)
+}
+
+func (g *gates) register(registerer prometheus.Registerer, shed prometheus.Collector) error {
+	inside := func(name, help string, g *gate) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(g.inside.Load()) })
+	}
+	for _, c := range []prometheus.Collector{
+		shed,
+		inside("quorate_rpc_calls_inside", "Calls of clients that are under way.", g.clients.calls),
+		inside("quorate_rpc_streams_inside", "Streams and requests that wait here for their grant.", g.clients.streams),
+		inside("quorate_rpc_relays_inside", "Calls under way that other members relayed to this one.", g.members.calls),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quorate_rpc_connections_inside", Help: "Open connections."},
+			func() float64 { return float64(g.callers.count()) }),
+		inside("quorate_rpc_exclusive_reads_inside", "Reads under way or waiting that have the ledger for themselves.", g.exclusive),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "quorate_rpc_body_bytes", Help: "Bytes of requests of clients in memory, unpacked.",
+		}, func() float64 {
+			return float64(g.clients.smallBodies.inside.Load() + g.clients.largeBodies.inside.Load())
+		}),
+	} {
+		if err := registerer.Register(c); err != nil {
+			return fmt.Errorf("registering the metrics of the API's limits: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,419 @@
+package rpc
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpcreflect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// someGate is one of so many places.
+func someGate(t testing.TB, most int) *gate {
+	t.Helper()
+	g, err := newGates(Limits{Calls: most}.WithDefaults(), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.clients.calls
+}
+
+// takeAll takes places until one is refused.
+func takeAll(g *gate, c *caller) (taken int) {
+	for g.take(c, 1) == nil {
+		taken++
+	}
+	return taken
+}
+
+// TestShares: a caller alone gets most of the places and never all, greedy ones get equal parts as places become free, and there is
+// always room for one more caller.
+func TestShares(t *testing.T) {
+	g, greedy, other := someGate(t, 8192), &caller{key: "greedy"}, &caller{key: "other"}
+	if got := takeAll(g, greedy); got != 6144 {
+		t.Errorf("one caller alone got %d of 8192, want three quarters", got)
+	}
+	if err := g.take(greedy, 1); err == nil || !strings.Contains(err.Error(), "greedy has 6144 of the 8192 calls under way") {
+		t.Errorf("the refusal says %v", err)
+	}
+	if got := takeAll(g, other); got != 1536 {
+		t.Errorf("the next got %d, want three quarters of the rest", got)
+	}
+	for range 10_000 { // each gives one place back and asks for two
+		for _, c := range []*caller{greedy, other} {
+			g.give(c, 1)
+			_, _ = g.take(c, 1), g.take(c, 1)
+		}
+	}
+	a, b := greedy.held[kindCalls].Load(), other.held[kindCalls].Load()
+	if want := int64(8192 * 3 / 7); a-want > 2 || want-a > 2 || b-want > 2 || want-b > 2 {
+		t.Errorf("two greedy callers hold %d and %d, want about %d", a, b, want)
+	}
+	for i := range 4 {
+		if takeAll(g, &caller{key: fmt.Sprint("greedy-", i)}) == 0 {
+			t.Errorf("the next caller, number %d, got nothing", i)
+		}
+	}
+	g.give(greedy, a)
+	g.give(other, b)
+	if !greedy.idle() || !other.idle() {
+		t.Error("callers who gave all back are not idle")
+	}
+}
+
+// TestSmallGates: few places are there to be used, also by one caller.
+func TestSmallGates(t *testing.T) {
+	for most, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3, 8: 6} {
+		if got := takeAll(someGate(t, most), &caller{}); got != want {
+			t.Errorf("of %d places one caller got %d, want %d", most, got, want)
+		}
+	}
+}
+
+func TestCallerKeys(t *testing.T) {
+	for address, want := range map[string]string{
+		"10.1.2.3:77": "10.1.2.3", "[::ffff:10.1.2.3]:77": "10.1.2.3",
+		"[2001:db8:1:2:3:4:5:6]:77": "2001:db8:1:2::/64", "[2001:db8:1:2::9]:1": "2001:db8:1:2::/64", "[fe80::1]:1": "fe80::/64",
+	} {
+		tcp, err := net.ResolveTCPAddr("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := callerKey(tcp); got != want {
+			t.Errorf("%s is %s, want %s", address, got, want)
+		}
+	}
+	if got := callerKey(&net.UnixAddr{}); got != "unknown" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// clientFrom calls from an address of its own; all of 127.0.0.0/8 is loopback.
+func clientFrom(t *testing.T, address string) *http.Client {
+	t.Helper()
+	transport := newPeerTransport(Security{})
+	transport.DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).DialContext
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// announce sends the headers of calls with a body of which nothing ever comes, and returns a function that waits for the answers.
+func announce(t *testing.T, client *http.Client, url, kind string, count int) (ended chan string) {
+	t.Helper()
+	ended = make(chan string, count)
+	for range count {
+		silent, _ := io.Pipe()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, silent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.ContentLength = MaxBody
+		request.Header.Set("Content-Type", kind)
+		go func() {
+			answer, err := client.Do(request)
+			if err != nil {
+				ended <- err.Error()
+				return
+			}
+			defer func() { _ = answer.Body.Close() }()
+			content, err := io.ReadAll(answer.Body)
+			ended <- fmt.Sprint(answer.StatusCode, " ", string(content), " ", err)
+		}()
+	}
+	return ended
+}
+
+// TestAnnouncedBodiesTakeNothing: what is announced and does not come takes no room from others, and is cut off.
+func TestAnnouncedBodiesTakeNothing(t *testing.T) {
+	d := limited(t, Limits{Calls: 64})
+	d.pacing = pacing{bodyGrace: time.Second, busyBodyGrace: time.Second / 2}
+	ended := announce(t, clientFrom(t, "127.0.0.2"), d.url+allocatePath, "application/json", 200)
+	share := int64(48)
+	eventually(t, "the silent caller has its share", func() bool { return d.gates.clients.calls.inside.Load() == share })
+	if n := d.gates.clients.largeBodies.inside.Load() + d.gates.clients.smallBodies.inside.Load(); n != 0 {
+		t.Errorf("%d bytes are charged, and none has come", n)
+	}
+	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1)); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	refused, slow := 0, 0
+	for range 200 {
+		switch answer := <-ended; {
+		case strings.Contains(answer, "127.0.0.2 has ") && strings.Contains(answer, "max-calls"):
+			refused++
+		case strings.Contains(answer, "too slowly") && strings.Contains(answer, `"notApplied":true`):
+			slow++
+		default:
+			t.Errorf("answered %s", answer)
+		}
+	}
+	if slow < int(share) || refused == 0 {
+		t.Errorf("%d were cut off and %d refused", slow, refused)
+	}
+	eventually(t, "all places are free", func() bool { return d.gates.clients.calls.inside.Load() == 0 })
+}
+
+// TestSlowBodies: a body must keep to a rate, on every protocol and every way in.
+func TestSlowBodies(t *testing.T) {
+	d := one(t)
+	d.pacing = pacing{bodyGrace: 300 * time.Millisecond, busyBodyGrace: 300 * time.Millisecond}
+	front := http.NewServeMux()
+	front.Handle("/", d.FrontEnd(func(Services) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n, err := io.Copy(io.Discard, r.Body)
+			_, _ = fmt.Fprintln(w, n, err)
+		})
+	}))
+	server := &http.Server{Handler: front, ReadHeaderTimeout: time.Minute}
+	d.Bound(server)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	for name, url := range map[string]string{"API": d.url + allocatePath, "front end": "http://" + listener.Addr().String() + "/x"} {
+		for _, version := range []string{"1", "2"} {
+			if name != "API" && version == "2" {
+				continue
+			}
+			client := http.DefaultClient
+			if version == "2" {
+				client = overHTTP2
+			}
+			t.Run(name+" by HTTP/"+version, func(t *testing.T) {
+				if answer := <-announce(t, client, url, "application/json", 1); !strings.Contains(answer, "too slowly") {
+					t.Errorf("silence is answered %s", answer)
+				}
+				from, to := io.Pipe()
+				go func() {
+					for range 100 {
+						if _, err := to.Write([]byte(" ")); err != nil {
+							return
+						}
+						time.Sleep(50 * time.Millisecond)
+					}
+					_ = to.Close()
+				}()
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, from)
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Header.Set("Content-Type", "application/json")
+				answer, err := client.Do(request)
+				_ = from.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				content, _ := io.ReadAll(answer.Body)
+				_ = answer.Body.Close()
+				if !strings.Contains(string(content), "too slowly") {
+					t.Errorf("drops are answered %d %s", answer.StatusCode, content)
+				}
+			})
+		}
+	}
+}
+
+// TestFrontEndBodies: what comes whole reaches a front end, and what is too large fails there.
+func TestFrontEndBodies(t *testing.T) {
+	d := one(t)
+	handler := d.FrontEnd(func(Services) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n, err := io.Copy(io.Discard, r.Body)
+			_, _ = fmt.Fprint(w, n, " ", err)
+		})
+	})
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	d.Bound(server)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	for size, want := range map[int]string{
+		0: "0 <nil>", 10: "10 <nil>", smallBody + 1: fmt.Sprint(smallBody+1, " <nil>"), MaxBody: fmt.Sprint(MaxBody, " <nil>"),
+		MaxBody + 1: "http: request body too large",
+	} {
+		if got := send(t, "POST", "http://"+listener.Addr().String(), strings.Repeat("x", size)); !strings.HasSuffix(got.body, want) {
+			t.Errorf("%d bytes: %v, want %s", size, got, want)
+		}
+	}
+	eventually(t, "all bytes are given back", func() bool {
+		return d.gates.clients.smallBodies.inside.Load() == 0 && d.gates.clients.largeBodies.inside.Load() == 0
+	})
+}
+
+// TestUnpackedBytesCount: small packed bodies cannot become more than all bodies may be together.
+func TestUnpackedBytesCount(t *testing.T) {
+	d := one(t)
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write([]byte(strings.Repeat(" ", 3<<20) + "{}")); err != nil || writer.Close() != nil {
+		t.Fatal(err)
+	}
+	large := d.gates.clients.largeBodies
+	if err := large.take(nil, maxLargeBodies-(2<<20)); err != nil {
+		t.Fatal(err)
+	}
+	for name, header := range map[string][]string{
+		"connect":  {"Content-Encoding", "gzip"},
+		"grpc-web": {"Content-Type", "application/grpc-web+json", "Grpc-Encoding", "gzip"},
+	} {
+		body := packed.String()
+		if name != "connect" {
+			body = "\x01" + string([]byte{0, 0, byte(len(body) >> 8), byte(len(body))}) + body
+		}
+		got := send(t, "POST", d.url+allocatePath, body, header...)
+		if text := got.body + got.header.Get("Grpc-Message"); !strings.Contains(text, "beyond 64 KiB") {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	got := send(t, "GET", d.url+usagePath+"?encoding=json&compression=gzip&base64=1&message=H4sI", "")
+	if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "beyond 64 KiB") {
+		t.Errorf("a packed query got %v", got)
+	}
+	large.give(nil, maxLargeBodies-(2<<20))
+	eventually(t, "nothing is charged", func() bool { return large.inside.Load() == 0 })
+	if got := send(t, "POST", d.url+allocatePath, packed.String(), "Content-Encoding", "gzip"); !strings.Contains(got.body, "id") || got.status != 400 {
+		t.Errorf("with room it got %v", got)
+	}
+	if got := send(t, "POST", d.url+allocatePath, "this is not gzip", "Content-Encoding", "gzip"); got.status != 400 || !strings.Contains(got.body, "gzip: invalid header") {
+		t.Errorf("what is not packed got %v", got)
+	}
+}
+
+// TestUnknownPathsTakeNoPlace: they are answered also when there is no room.
+func TestUnknownPathsTakeNoPlace(t *testing.T) {
+	d := limited(t, Limits{Calls: 1, Streams: 1})
+	if err := d.gates.clients.calls.take(nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/nothing", "/quorate.v1.AllocationService/Alocate", "/quorate.v1.AllocationService/", "/"} {
+		if got := send(t, "POST", d.url+path, "{}"); got.status != http.StatusNotFound {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	d.gates.clients.calls.give(nil, 1)
+}
+
+// TestReflectionIsForTools: its streams have few places of their own, and silent ones end.
+func TestReflectionIsForTools(t *testing.T) {
+	d := limited(t, Limits{Calls: 1, Streams: 1})
+	d.pacing.tool = 200 * time.Millisecond
+	attacker := grpcreflect.NewClient(clientFrom(t, "127.0.0.2"), d.url, connect.WithGRPC())
+	var streams []*grpcreflect.ClientStream
+	for range 2 * maxReflection {
+		streams = append(streams, attacker.NewStream(t.Context()))
+	}
+	asked := 0
+	for _, stream := range streams {
+		if _, err := stream.ListServices(); err == nil {
+			asked++
+		} else {
+			if !strings.Contains(err.Error(), "127.0.0.2 has ") {
+				t.Fatalf("a stream beyond the share: %v", err)
+			}
+		}
+	}
+	if asked == 0 || asked > maxReflection*3/4+1 {
+		t.Errorf("one caller has %d streams of %d", asked, maxReflection)
+	}
+	if _, err := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context()).ListServices(); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	if d.gates.clients.calls.inside.Load() != 0 || d.gates.clients.streams.inside.Load() != 0 {
+		t.Error("reflection takes places of calls")
+	}
+	eventually(t, "silent streams have ended", func() bool { return d.gates.reflection.inside.Load() == 0 })
+}
+
+// TestOneHostDoesNotTakeAllConnections, streams and exclusive reads.
+func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
+	d := limited(t, Limits{Connections: 16})
+	overHTTP2.CloseIdleConnections()
+	eventually(t, "nobody is there", func() bool { return d.gates.callers.count() == 0 })
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
+	for range 12 + extraConnections + 20 {
+		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	eventually(t, "the host has its share and a few more", func() bool { return d.gates.callers.count() == 12+extraConnections })
+	if _, err := d.trees().ListTrees(t.Context(), &quoratev1.ListTreesRequest{}); err != nil {
+		t.Errorf("another host: %v", err)
+	}
+	d.gates.callers.mu.Lock()
+	known := len(d.gates.callers.known)
+	d.gates.callers.mu.Unlock()
+	if known != 2 {
+		t.Errorf("%d callers are known", known)
+	}
+}
+
+// TestExclusiveReadsHaveShares: those of one caller do not keep others from theirs.
+func TestExclusiveReadsHaveShares(t *testing.T) {
+	d := one(t)
+	goOn := make(chan struct{})
+	d.node.reading = func(context.Context) error { <-goOn; return nil }
+	explain := func(client *http.Client) error {
+		_, err := quoratev1connect.NewAllocationServiceClient(client, d.url).Explain(t.Context(), &quoratev1.ExplainRequest{
+			Question: &quoratev1.ExplainRequest_Request{Request: request("x", "cern", 1)},
+		})
+		return err
+	}
+	greedy, ended := clientFrom(t, "127.0.0.2"), make(chan error, maxExclusive)
+	for range maxExclusive {
+		go func() { ended <- explain(greedy) }()
+	}
+	for range maxExclusive / 4 {
+		wantOverloaded(t, <-ended, "all such reads together")
+	}
+	other := make(chan error)
+	go func() { other <- explain(overHTTP2) }()
+	eventually(t, "another caller reads", func() bool { return d.gates.exclusive.inside.Load() == maxExclusive*3/4+1 })
+	close(goOn)
+	if err := <-other; err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	for range maxExclusive * 3 / 4 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := d.gates.exclusive.inside.Load(); n != 0 {
+		t.Errorf("%d are still inside", n)
+	}
+}
+
+// TestMembersAndClientsHavePlacesOfTheirOwn: calls that a member relays find room when clients have taken all of theirs.
+func TestMembersAndClientsHavePlacesOfTheirOwn(t *testing.T) {
+	c := newFakeCluster()
+	leader, follower := openWith(t, c, "n1", Limits{Calls: 2}), openWith(t, c, "n2", Limits{})
+	c.lead("n1")
+	leader.applyCERN(t)
+	eventually(t, "nobody calls", func() bool { return leader.gates.clients.calls.inside.Load() == 0 })
+	if err := leader.gates.clients.calls.take(nil, 2); err != nil {
+		t.Fatal(err)
+	}
+	_, err := leader.allocations().Allocate(t.Context(), request("a", "cern", 1))
+	wantOverloaded(t, err, "max-calls")
+	if _, err := follower.allocations().Allocate(t.Context(), request("b", "cern", 1)); err != nil {
+		t.Errorf("a relayed call: %v", err)
+	}
+}

@@ -1,0 +1,42 @@
+package rpc
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// toolSpan is how long a stream of gRPC's reflection lasts: tools ask it a few questions and go.
+const toolSpan = time.Minute
+
+// limitTools ends streams of gRPC's reflection and health that are silent or last too long.
+func (s *Server) limitTools(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.procedures[r.URL.Path].kind != servesTools {
+			next.ServeHTTP(w, r)
+			return
+		}
+		control, end := http.NewResponseController(w), time.Now().Add(toolSpan)
+		_ = control.SetWriteDeadline(end) // a recorded connection has no deadlines
+		r.Body = &impatientBody{ReadCloser: r.Body, control: control, patience: s.pacing.tool, end: end}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// impatientBody is a body whose next part must come soon.
+type impatientBody struct {
+	io.ReadCloser
+
+	control  *http.ResponseController
+	patience time.Duration
+	end      time.Time
+}
+
+func (b *impatientBody) Read(p []byte) (int, error) {
+	due := time.Now().Add(b.patience)
+	if due.After(b.end) {
+		due = b.end
+	}
+	_ = b.control.SetReadDeadline(due) // a recorded connection has no deadlines
+	return b.ReadCloser.Read(p)
+}
