@@ -2,7 +2,7 @@ package fsm
 
 import "testing"
 
-// fifthGoldens are an entry that raises the level to 5, and a snapshot behind it. The fifth format has no new fields.
+// fifthGoldens are an entry that raises the level to 5, and a snapshot behind it. Of the fifth format are what the end of a reservation needs.
 func fifthGoldens(t testing.TB) map[string][]byte {
 	t.Helper()
 	machine := thirdFSM(t)

@@ -14,7 +14,7 @@ func appendLength(buffer []byte, n int) []byte {
 
 func encodeTreeImage(t quota.TreeImage) *logv1.TreeRecord {
 	record := &logv1.TreeRecord{Tree: encodeTree(quota.TreeSpec{Name: t.Name, TreeSettings: t.Settings, Resources: t.Resources})}
-	record.ItemNumbers = t.ItemNumbers
+	record.ItemNumbers, record.Version = t.ItemNumbers, t.Version
 	for _, n := range t.Nodes {
 		record.Tree.Nodes = append(record.Tree.Nodes, encodeNode(*n.Spec))
 		record.NodeIds = append(record.NodeIds, n.ID)
@@ -28,7 +28,7 @@ func encodeTreeImage(t quota.TreeImage) *logv1.TreeRecord {
 func decodeTreeImage(r *logv1.TreeRecord) quota.TreeImage {
 	spec := decodeTree(r.GetTree())
 	image := quota.TreeImage{
-		Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources, ItemNumbers: r.GetItemNumbers(),
+		Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources, ItemNumbers: r.GetItemNumbers(), Version: r.GetVersion(),
 	}
 	made := map[uint64]bool{}
 	for _, id := range r.GetMade() {
@@ -97,7 +97,7 @@ func encodeAllocation(a quota.AllocationImage) *logv1.AllocationRecord {
 		State: uint32(a.State), UntilMs: int64(a.Until), Forced: a.Forced, By: a.By,
 		Preempted: each(a.Preempted, encodePreempted), Displaced: each(a.Displaced, encodeDisplacement),
 		ExpiresMs: int64(a.Expires), TtlMs: int64(a.TTL), RevokedBy: a.RevokedBy, Unclaimed: a.Unclaimed,
-		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem),
+		Data: each(a.Data, encodeLabel), Items: each(a.Items, encodeHeldItem), Undo: encodeReservationUndo(a.Undo),
 	}
 	if a.State == quota.Released {
 		record.State = 0 // the first format knew no other end and does not say it
@@ -116,7 +116,7 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) quota.AllocationIma
 		State: quota.State(min(r.GetState(), 255)), Until: quota.Instant(r.GetUntilMs()), Forced: r.GetForced(), By: r.GetBy(),
 		Preempted: each(r.GetPreempted(), decodePreempted), Displaced: each(r.GetDisplaced(), decodeDisplacement),
 		Expires: quota.Instant(r.GetExpiresMs()), TTL: quota.Span(r.GetTtlMs()), RevokedBy: r.GetRevokedBy(), Unclaimed: r.GetUnclaimed(),
-		Data: each(r.GetData(), decodeLabel), Items: each(r.GetItems(), decodeHeldItem),
+		Data: each(r.GetData(), decodeLabel), Items: each(r.GetItems(), decodeHeldItem), Undo: decodeReservationUndo(r.GetUndo()),
 	}
 	if ended {
 		a.Ended = &quota.Stamp{At: quota.Instant(r.GetEndedMs()), Wall: r.GetEndedWallMs()}

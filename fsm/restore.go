@@ -58,7 +58,7 @@ func load(source io.Reader, bounds quota.Bounds) (*quota.Ledger, *logv1.Header, 
 	loader := quota.NewLoader(bounds, quota.Header{
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
-		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(),
+		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(), TreeVersion: header.GetTreeVersion(),
 	})
 	if err := r.body(loader); err != nil {
 		return nil, nil, fmt.Errorf("read snapshot: record %d: %w", r.records, err)

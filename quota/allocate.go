@@ -18,6 +18,8 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	if refused != nil {
 		return Outcome{Refused: refused}
 	}
+	l.traceItems(request)
+	defer func() { l.itemTrace = nil }()
 	decision, t := l.admit(a)
 	switch {
 	case request.mayWait(decision):
@@ -60,6 +62,7 @@ func (l *Ledger) grant(a *Allocation, t *trial, since Instant) *Allocation {
 		a = t.commit()
 	}
 	l.take(a)
+	l.rememberUndo(a, t)
 	if t != nil {
 		for _, v := range t.victims {
 			l.announce(v)

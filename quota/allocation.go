@@ -27,6 +27,8 @@ type particulars struct {
 	preempted  []Preempted
 	// displaced are the claims that a reservation moved, in that order, so that Cancel can put them back.
 	displaced []displacement
+	// undo is what else the end of a reservation needs.
+	undo *undoRecord
 	// waitFor, keep and priority are what the request said about the queue.
 	waitFor, keep Span
 	priority      int64

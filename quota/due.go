@@ -150,7 +150,7 @@ func (v View) NextDue() (Instant, bool) {
 func (l *Ledger) checkDue() error {
 	expected, leases := 0, 0
 	for fence, a := range l.held.All() {
-		if a.state() != Reserved && a.more != nil && len(a.more.displaced) > 0 {
+		if a.state() != Reserved && a.more != nil && (len(a.more.displaced) > 0 || a.more.undo != nil) {
 			return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
 		}
 		if a.state() == Held && a.lease().expires != 0 {

@@ -27,8 +27,8 @@ type Header struct {
 	Revision uint64
 	// Fence and NodeID are the last ones given.
 	Fence, NodeID, Seat, Event uint64
-	// Turn and Arrival are the last ones given to an item and to a waiting request.
-	Turn, Arrival uint64
+	// Turn and Arrival are the last ones given to an item and to a waiting request, TreeVersion to a tree.
+	Turn, Arrival, TreeVersion uint64
 }
 
 // TreeImage is a tree with the identities of its nodes, parents before children, siblings by name.
@@ -39,6 +39,8 @@ type TreeImage struct {
 	Nodes     []NodeImage
 	// ItemNumbers has for each resource the last number given to an item on demand; nil if all are 0.
 	ItemNumbers []uint64
+	// Version changes with what is held in the tree; 0 if nothing has changed since LevelFive.
+	Version uint64
 }
 
 // NodeImage is a node with its identity.
@@ -61,6 +63,8 @@ type AllocationImage struct {
 	By        string
 	Preempted []Preempted
 	Displaced []DisplacementImage
+	// Undo is nil but for reservations.
+	Undo *UndoImage
 	// Placed has the identity of the node of each claim, until it ends.
 	Placed []uint64
 	// PlacedPaths has the path of the node of each claim, when ended; the node may be gone. Of a request that waits it has
@@ -151,7 +155,7 @@ func (l *Ledger) Freeze() *Image {
 }
 
 func (t *tree) freeze() TreeImage {
-	image := TreeImage{Name: t.name, Settings: t.settings, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath)), ItemNumbers: t.itemNumbers()}
+	image := TreeImage{Name: t.name, Settings: t.settings, Resources: t.registered(), Nodes: make([]NodeImage, 0, len(t.byPath)), ItemNumbers: t.itemNumbers(), Version: t.version}
 	t.root.walk(func(n *node) bool {
 		image.Nodes = append(image.Nodes, NodeImage{ID: n.id, Spec: n.spec, Made: n.made})
 		return true
@@ -210,6 +214,7 @@ func (m *particulars) addTo(image *AllocationImage) {
 		image.Request.TTL, image.Request.Data = b.asked, b.askedData
 		image.TTL, image.Expires, image.RevokedBy, image.Unclaimed, image.Data = b.ttl, b.expires, b.revokedBy, b.unclaimed, b.data
 	}
+	image.Undo = m.undo.image()
 	for _, d := range m.displaced {
 		image.Displaced = append(image.Displaced, DisplacementImage{ID: d.id, Claim: d.claim, From: d.from, Home: d.home, FromSeat: d.fromSeat, Seat: d.seat})
 	}

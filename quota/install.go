@@ -21,6 +21,7 @@ func (l *Ledger) install(s *succession) {
 			return true
 		})
 		s.draft.repool()
+		l.markChanged(s.draft)
 		l.trees[s.draft.name] = s.draft
 		l.nodes += len(s.draft.byPath)
 		l.stockUp(s.draft, nil)
@@ -41,6 +42,9 @@ func (l *Ledger) replace(s *succession) {
 	l.nodes += len(s.draft.byPath) - len(t.byPath)
 	s.countHomings(-1) // reseat moves the claims themselves
 	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft
+	if len(s.changes) > 0 {
+		l.markChanged(t)
+	}
 	before, resources := t.seating(), t.resources
 	was := map[*resource]*ItemSpec{}
 	for _, r := range resources {

@@ -80,6 +80,7 @@ func (s *stock) makeable(state string) int {
 // changeItem puts a record of an item in the place of another. Before it was made it has none, and none when it has gone.
 // It can be taken back by changing back.
 func (l *Ledger) changeItem(was, is *item) {
+	l.noteItem(was, is)
 	if was != nil {
 		was.stock.unshelve(was)
 		l.items.Delete(was.turn)

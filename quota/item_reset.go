@@ -90,6 +90,7 @@ func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end Sta
 
 // shrink puts a smaller record in the place of an allocation. What it does not count any more is given back.
 func (l *Ledger) shrink(a, is *Allocation) {
+	l.markChangedBy(a)
 	for i := range a.claims {
 		l.unbook(a, i)
 	}

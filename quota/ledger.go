@@ -25,6 +25,10 @@ type Ledger struct {
 	endings uint64
 	fence   uint64 // last given
 	seat    uint64 // last given, see claimParticulars
+	// treeVersion is the last one given to a tree, see markChanged.
+	treeVersion uint64
+	// itemTrace is nil but while a reservation is decided.
+	itemTrace *itemTrace
 	// vacated are nodes made on demand that a claim has left in the present command.
 	vacated []*node
 

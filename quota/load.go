@@ -20,7 +20,7 @@ type Loader struct {
 func NewLoader(b Bounds, h Header) *Loader {
 	l := New(b)
 	l.now, l.revision, l.fence, l.nodeID, l.seat, l.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
-	l.turn, l.queue.arrival = h.Turn, h.Arrival
+	l.turn, l.queue.arrival, l.treeVersion = h.Turn, h.Arrival, h.TreeVersion
 	return &Loader{ledger: l, nodes: map[uint64]*node{}}
 }
 
@@ -44,6 +44,9 @@ func (ld *Loader) AddTree(image TreeImage) error {
 		}
 		at.id, at.made = n.ID, n.Made
 		ld.nodes[n.ID] = at
+	}
+	if t.version = image.Version; t.version > ld.ledger.treeVersion {
+		return fmt.Errorf("tree %s has version %d, which was never given", t.name, t.version)
 	}
 	t.repool()
 	if err := ld.stock(t, image.ItemNumbers); err != nil {
@@ -185,6 +188,9 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 	if err := checkID(image.Request.ID); err != nil {
 		return nil, err
 	}
+	if err := image.Undo.check(ld.ledger, image.Request.ID); err != nil {
+		return nil, err
+	}
 	a := newAllocation(image.Request.Claims)
 	a.id, a.labels, a.fence, a.granted, a.more = image.Request.ID, image.Request.Labels, image.Fence, image.Granted, image.particulars()
 	for i, c := range image.Request.Claims {
@@ -210,12 +216,12 @@ func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allo
 
 func (image *AllocationImage) particulars() *particulars {
 	r, b := image.Request, image.lease()
-	if r.Mode == Hold && r.Principal.User == "" && r.Priority == 0 && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 && b == nil {
+	if r.Mode == Hold && r.Principal.User == "" && r.Priority == 0 && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 && image.Undo == nil && b == nil {
 		return nil
 	}
 	m := &particulars{
 		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted, lease: b,
-		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority,
+		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority, undo: image.Undo.record(),
 	}
 	for _, d := range image.Displaced {
 		m.displaced = append(m.displaced, displacement{id: d.ID, claim: d.Claim, from: d.From, home: d.Home, fromSeat: d.FromSeat, seat: d.Seat})

@@ -41,6 +41,7 @@ func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, map[string]
 			o.reseat(name, before[name])
 		}
 		o.settleItems(before)
+		o.markChanges(v.changes)
 		o.history = append(o.history, quota.Revision{
 			Number: o.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
 			Wall: o.now.Wall, Changes: v.changes, ChangeCount: len(v.changes),

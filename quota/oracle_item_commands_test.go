@@ -130,6 +130,7 @@ func (o *oracle) takeAway(g *grant, gone []*thing, state string, end quota.State
 	}
 	g.request.Claims = claims
 	for i, c := range claims {
+		o.mark(c.Tree)
 		o.slide(c.Tree, g.placed[i])
 	}
 	return false

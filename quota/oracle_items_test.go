@@ -126,6 +126,9 @@ func (o *oracle) stateAfter(it *thing, end quota.State) string {
 	released := cmp.Or(spec.Released, "free")
 	expired := cmp.Or(spec.Expired, released)
 	if it.owner.until != 0 && (end == quota.Cancelled || end == quota.Expired) {
+		if found := it.owner.foundState(it); found != "" {
+			return found
+		}
 		for _, p := range it.owner.asked.Claims[it.claim].Picks {
 			switch {
 			case p.Resource != it.Resource:

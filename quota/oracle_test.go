@@ -27,6 +27,9 @@ type oracle struct {
 	items    []*thing // in no order
 	turn     int
 	numbers  map[string]int // last given to an item on demand, by tree and resource
+	// versions of trees change with what is held there, see oracle_undo_test.go.
+	versions    map[string]int
+	lastVersion int
 }
 
 // grant is one allocation, held or ended.
@@ -48,6 +51,7 @@ type grant struct {
 	asked quota.Allocate
 	// lost are the items that it had when it ended, by claim.
 	lost [][]quota.ItemName
+	undo *undoing // of a reservation
 }
 
 // verdict is what a command should do.
@@ -72,7 +76,7 @@ type verdict struct {
 }
 
 func newOracle(b quota.Bounds) *oracle {
-	return &oracle{bounds: b, trees: map[string]quota.TreeSpec{}, numbers: map[string]int{}}
+	return &oracle{bounds: b, trees: map[string]quota.TreeSpec{}, numbers: map[string]int{}, versions: map[string]int{}}
 }
 
 func refusal(kind quota.Kind, field string) verdict { return verdict{refused: kind, field: field} }
@@ -190,6 +194,7 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 // hold makes a grant held and ends those that gave way.
 func (o *oracle) hold(g *grant, t *softTrial) {
 	o.gone = nil
+	items := o.copiesOfItems()
 	for i, c := range g.request.Claims {
 		if g.seats[i] == 0 && o.borrows(c.Tree, g.placed[i]) {
 			o.put(claimOf{g, i}, g.placed[i])
@@ -208,6 +213,7 @@ func (o *oracle) hold(g *grant, t *softTrial) {
 	}
 	o.grants = append(o.grants, g)
 	o.take(g)
+	o.markHold(g, t.victims, items)
 }
 
 func (o *oracle) release(c quota.Release) verdict {
@@ -237,7 +243,11 @@ func (o *oracle) end(g *grant, state quota.State) {
 	at := o.now
 	g.ended, g.state = &at, state
 	o.ends = append(o.ends, g)
+	if g.until != 0 && state != quota.Released && o.takenBack(g) {
+		return
+	}
 	for i, c := range g.request.Claims {
+		o.mark(c.Tree)
 		o.slide(c.Tree, g.placed[i])
 	}
 	o.giveAll(g, state)

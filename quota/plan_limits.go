@@ -28,6 +28,7 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 		undo:    []TreeUndo{d.undo},
 		over:    n.overWith(swap),
 		commit: func() {
+			l.markChanged(t)
 			n.configure(swap)
 			n.relimit()
 			l.raisedAt(n)

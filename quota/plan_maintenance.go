@@ -12,6 +12,7 @@ func (l *Ledger) planMaintenance(c SetMaintenance) plan {
 		changes: d.changes,
 		undo:    []TreeUndo{d.undo},
 		commit: func() {
+			l.markChanged(t)
 			t.settings.Maintenance = c.On
 			l.requeue(map[string]bool{t.name: true})
 		},

@@ -53,6 +53,8 @@ func (p *player) perform(words, body []string) error {
 	switch words[0] {
 	case "bounds":
 		return p.setBounds(args)
+	case "level":
+		return p.setLevel(args)
 	case "tick":
 		return p.tick(args)
 	case "freeze":
@@ -73,6 +75,13 @@ func (p *player) perform(words, body []string) error {
 		return err
 	}
 	return p.read(words[0], args)
+}
+
+// setLevel tells the ledger the feature level.
+func (p *player) setLevel(args []string) error {
+	level, err := strconv.ParseUint(strings.Join(args, " "), 10, 32)
+	p.ledger.SetLevel(uint32(level))
+	return err
 }
 
 // setBounds begins with an empty ledger of other bounds.
@@ -117,6 +126,7 @@ func (p *player) freeze() error {
 	if before, after := picture(image), picture(loaded.Freeze()); before != after {
 		return fmt.Errorf("a loaded ledger has another image:\n%s\n%s", before, after)
 	}
+	loaded.SetLevel(p.ledger.Level())
 	p.ledger = loaded
 	return nil
 }

@@ -43,6 +43,7 @@ func (l *Ledger) end(a *Allocation, state State, by string) *Allocation {
 	for i := range a.claims {
 		l.slideInto(a.claims[i].at)
 	}
+	l.markChangedBy(a)
 	if !a.wantsItems() {
 		return l.bury(a, state, by)
 	}

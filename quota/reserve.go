@@ -7,7 +7,7 @@ func (l *Ledger) confirm(c Confirm) Outcome {
 		return out
 	}
 	confirmed, more := *out.Allocation, *out.Allocation.more
-	more.until, more.displaced = 0, nil
+	more.until, more.displaced, more.undo = 0, nil, nil
 	if more.lease != nil {
 		begun := *more.lease
 		begun.begin(l.now)
@@ -63,17 +63,28 @@ func (l *Ledger) cancellable(id string) Outcome {
 }
 
 // undo ends a reservation that was not confirmed, and puts back what it displaced if all of that is still possible.
+// If nothing came in between, everything is as it was before the reservation (docs/adr/0059).
 func (l *Ledger) undo(a *Allocation, state State) (ended *Allocation, restored []string) {
+	unchanged := l.unchangedSince(a)
 	l.held.Delete(a.fence)
 	for i := range a.claims {
 		l.unbook(a, i)
 	}
-	l.giveAll(a, unused)
+	if !unchanged {
+		l.giveAll(a, a.asFound())
+	}
 	ended = l.bury(a, state, "")
 	if state == Expired {
 		l.note(Event{Kind: EventExpired, ID: a.id})
 	}
+	if unchanged {
+		if restored, ok := l.restoreExactly(a); ok {
+			return ended, restored
+		}
+		l.giveAll(a, a.asFound())
+	}
 	restored = l.putBack(a)
+	l.markChangedBy(a)
 	l.announce(a)
 	return ended, restored
 }

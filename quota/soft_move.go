@@ -75,6 +75,11 @@ func (t *trial) remember(s sitter) {
 		d.home = home.id
 	}
 	t.displaced = append(t.displaced, d)
+	for _, n := range []*node{c.at, c.home()} {
+		if n.made {
+			t.dynamic = append(t.dynamic, n)
+		}
+	}
 }
 
 // settleDisplaced completes what remember noted with the seats that the claims have got in the end; before the victims

@@ -11,7 +11,7 @@ import (
 // put a node over its limit. It answers the ids of those that hold again, in the order in which they had been preempted. If
 // nothing is put back, others slide down into the freed room as after a release.
 func (l *Ledger) putBack(a *Allocation) (restored []string) {
-	r := &restoring{trial: trial{ledger: l}, by: a, revived: map[string]revival{}, nodes: map[uint64]*node{}}
+	r := newRestoring(l, a)
 	if a.more != nil && len(a.more.displaced) > 0 && r.all(a.more.displaced) {
 		return r.commit()
 	}
@@ -30,6 +30,12 @@ type restoring struct {
 	before  map[*node][]Amount // what the nodes concerned held before
 	places  map[place]displacement
 	nodes   map[uint64]*node // that have been looked for, by identity
+	// exact is true if nothing came in between; then no limit is asked.
+	exact bool
+}
+
+func newRestoring(l *Ledger, by *Allocation) *restoring {
+	return &restoring{trial: trial{ledger: l}, by: by, revived: map[string]revival{}, nodes: map[uint64]*node{}}
 }
 
 // revival is an allocation that holds again, and its tombstone.
@@ -51,7 +57,7 @@ func (r *restoring) all(displaced []displacement) bool {
 			return false
 		}
 	}
-	return r.ledger.held.Len() <= r.ledger.bounds.Held && r.fits()
+	return r.exact || r.ledger.held.Len() <= r.ledger.bounds.Held && r.fits()
 }
 
 // moveBack gives a claim that still has the seat that it got the place that it had.
@@ -93,11 +99,7 @@ func (r *restoring) revive(last displacement) bool {
 	again := *tombstone
 	a := &again
 	if b := tombstone.lease(); b.ttl > 0 {
-		b.revokedBy = ""
-		if b.expires != 0 { // it is more than reserved
-			b.begin(l.now) // it could not be renewed meanwhile
-		}
-		a = a.withLease(b)
+		a = a.withLease(r.leaseAgain(b))
 	}
 	a.ended, a.claims = nil, make([]placedClaim, len(tombstone.claims))
 	for i := range a.claims {
@@ -105,13 +107,13 @@ func (r *restoring) revive(last displacement) bool {
 		if !known || !r.placeAgain(&a.claims[i], &tombstone.claims[i], d) {
 			return false
 		}
-		if !r.retake(a, i, tombstone.claims[i].held()) {
+		if retake := r.retaker(); !retake(a, i, tombstone.claims[i].held()) {
 			return false
 		}
 		a.claims[i].follow(a.principal())
 		r.concern(a.claims[i].at)
 	}
-	if len(l.checkPrincipals(a)) > 0 {
+	if !r.exact && len(l.checkPrincipals(a)) > 0 {
 		return false
 	}
 	l.held.Set(a.fence, a)
@@ -161,6 +163,42 @@ func (r *restoring) placeAgain(c, ended *placedClaim, d displacement) bool {
 	return true
 }
 
+// leaseAgain is the lease of one that holds again. It could not be renewed meanwhile: if nothing came in between, it goes on as
+// if the time had stood still, or else from the beginning. One that has to give way keeps its end.
+func (r *restoring) leaseAgain(b lease) lease {
+	switch {
+	case !r.exact:
+		b.revokedBy = ""
+		if b.expires != 0 { // it is more than reserved
+			b.begin(r.ledger.now)
+		}
+	case b.expires != 0 && b.revokedBy == "":
+		b.expires += r.ledger.now.At - r.by.granted.At
+	}
+	return b
+}
+
+// retaker is how items are given to a claim that holds again.
+func (r *restoring) retaker() func(a *Allocation, i int, names []heldItem) bool {
+	if r.exact {
+		return r.keepRestored
+	}
+	return r.retake
+}
+
+// keepRestored lists the items that restoreItems has given to a claim.
+func (r *restoring) keepRestored(a *Allocation, i int, names []heldItem) bool {
+	c := &a.claims[i]
+	for _, h := range names {
+		it := c.at.tree.resource(h.resource).stock.byName[h.name]
+		if it == nil || it.owner != a.fence {
+			return false
+		}
+		c.more.items.held = append(c.more.items.held, heldItem{h.resource, h.name, it})
+	}
+	return true
+}
+
 // retake gives a claim the items again that it held; false if one was taken by somebody else since, or changed, or is gone.
 func (r *restoring) retake(a *Allocation, i int, names []heldItem) bool {
 	l, c := r.ledger, &a.claims[i]
@@ -184,6 +222,9 @@ func (r *restoring) retake(a *Allocation, i int, names []heldItem) bool {
 
 // concern remembers what a node and all above it hold before anything is put back there.
 func (r *restoring) concern(n *node) {
+	if r.exact {
+		return
+	}
 	for ; n != nil && r.before[n] == nil; n = n.parent {
 		r.before[n] = slices.Clone(n.subtree)
 	}
@@ -213,6 +254,9 @@ func (r *restoring) commit() []string {
 		l.due.add(is.again)
 		l.note(Event{Kind: EventRestored, ID: p.ID, By: r.by.id})
 		l.fact(FactRestored, is.again)
+		if !r.exact {
+			l.markChangedBy(is.again)
+		}
 		l.took(is.again)
 		l.countRevoked(is.again, 1)
 		restored = append(restored, p.ID)

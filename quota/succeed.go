@@ -6,7 +6,7 @@ import "slices"
 func (l *Ledger) Header() Header {
 	return Header{
 		Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent,
-		Turn: l.turn, Arrival: l.queue.arrival,
+		Turn: l.turn, Arrival: l.queue.arrival, TreeVersion: l.treeVersion,
 	}
 }
 
@@ -20,7 +20,7 @@ func (l *Ledger) Succeed(former Header, gap uint64) {
 	l.now = Stamp{At: max(l.now.At, former.Now.At), Wall: max(l.now.Wall, former.Now.Wall)}
 	l.revision, l.lastEvent = max(l.revision, former.Revision), max(l.lastEvent, former.Event)
 	l.nodeID, l.seat, l.turn = max(l.nodeID, former.NodeID), max(l.seat, former.Seat), max(l.turn, former.Turn)
-	l.queue.arrival = max(l.queue.arrival, former.Arrival)
+	l.queue.arrival, l.treeVersion = max(l.queue.arrival, former.Arrival), max(l.treeVersion, former.TreeVersion)
 	l.fence = max(l.fence, former.Fence) + gap
 	l.prolong()
 	l.selfCheck()

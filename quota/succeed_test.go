@@ -12,7 +12,7 @@ import (
 func TestASuccessorTakesNothingBack(t *testing.T) {
 	l := reloaded(t, leased(t), func(*quota.AllocationImage) {})
 	former := quota.Header{
-		Now: quota.Stamp{At: 60_000, Wall: 7}, Revision: 9, Fence: 40, NodeID: 41, Seat: 42, Event: 43, Turn: 44, Arrival: 45,
+		Now: quota.Stamp{At: 60_000, Wall: 7}, Revision: 9, Fence: 40, NodeID: 41, Seat: 42, Event: 43, Turn: 44, Arrival: 45, TreeVersion: 46,
 	}
 	l.Succeed(former, 1000)
 	want := former

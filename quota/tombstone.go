@@ -14,6 +14,7 @@ func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	t.ended = &t.end
 	t.forgetData()
 	t.forgetItems()
+	t.forgetUndo()
 	t.settleAddresses()
 	l.due.drop(dueKey{dueAllocation, a.fence})
 	l.inter(&t.Allocation)

@@ -29,6 +29,8 @@ type tree struct {
 	governed bool
 	// soft is true if claims may borrow softly anywhere in the tree.
 	soft bool
+	// version changes with every change of what is held in the tree, see markChanged.
+	version uint64
 	// lines are all in which requests wait for something in the tree.
 	lines []*line
 }

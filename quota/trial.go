@@ -11,6 +11,7 @@ type trial struct {
 	victims   []*Allocation
 	preempted []Preempted
 	displaced []displacement
+	dynamic   []*node // where what is displaced had been
 	// told are the leases among them that must not be ended at once; see graciously.
 	told  []toBeTold
 	known map[sitter]bool // displaced already
@@ -38,7 +39,7 @@ func (t *trial) rollback() {
 	for _, step := range slices.Backward(t.undo) {
 		step()
 	}
-	t.undo, t.victims, t.preempted, t.displaced, t.known = nil, nil, nil, nil, nil
+	t.undo, t.victims, t.preempted, t.displaced, t.dynamic, t.known = nil, nil, nil, nil, nil, nil
 }
 
 // book counts a claim of the newcomer.

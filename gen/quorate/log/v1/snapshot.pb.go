@@ -246,8 +246,10 @@ type Header struct {
 	// The newest format of an entry that was applied so far, or what one of them raised the level to; 0 is 1. Since format 2.
 	EntryFormat uint32 `protobuf:"varint,11,opt,name=entry_format,json=entryFormat,proto3" json:"entry_format,omitempty"`
 	// Since format 3: last turn given to an item, last arrival in the queue.
-	Turn          uint64 `protobuf:"varint,12,opt,name=turn,proto3" json:"turn,omitempty"`
-	Arrival       uint64 `protobuf:"varint,13,opt,name=arrival,proto3" json:"arrival,omitempty"`
+	Turn    uint64 `protobuf:"varint,12,opt,name=turn,proto3" json:"turn,omitempty"`
+	Arrival uint64 `protobuf:"varint,13,opt,name=arrival,proto3" json:"arrival,omitempty"`
+	// Last version given to a tree. Since format 5.
+	TreeVersion   uint64 `protobuf:"varint,14,opt,name=tree_version,json=treeVersion,proto3" json:"tree_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -373,6 +375,13 @@ func (x *Header) GetArrival() uint64 {
 	return 0
 }
 
+func (x *Header) GetTreeVersion() uint64 {
+	if x != nil {
+		return x.TreeVersion
+	}
+	return 0
+}
+
 // TreeRecord is a tree with the identities of its nodes.
 type TreeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -382,7 +391,9 @@ type TreeRecord struct {
 	// Identities of the nodes that were made on demand and are not configured. Since format 2.
 	Made []uint64 `protobuf:"varint,3,rep,packed,name=made,proto3" json:"made,omitempty"`
 	// For each resource the number that the last item made on demand got; empty if all are 0. Since format 3.
-	ItemNumbers   []uint64 `protobuf:"varint,4,rep,packed,name=item_numbers,json=itemNumbers,proto3" json:"item_numbers,omitempty"`
+	ItemNumbers []uint64 `protobuf:"varint,4,rep,packed,name=item_numbers,json=itemNumbers,proto3" json:"item_numbers,omitempty"`
+	// Changes with what is held in the tree; 0 if nothing has changed since format 5.
+	Version       uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -443,6 +454,13 @@ func (x *TreeRecord) GetItemNumbers() []uint64 {
 		return x.ItemNumbers
 	}
 	return nil
+}
+
+func (x *TreeRecord) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
 }
 
 // ItemRecord is one item. Who holds it follows from the held allocations. Since format 3.
@@ -1171,7 +1189,9 @@ type AllocationRecord struct {
 	// Items that it holds.
 	Items []*HeldItemRecord `protobuf:"bytes,22,rep,name=items,proto3" json:"items,omitempty"`
 	// The request that was granted from the queue and whose caller has not come yet.
-	Unclaimed     bool `protobuf:"varint,23,opt,name=unclaimed,proto3" json:"unclaimed,omitempty"`
+	Unclaimed bool `protobuf:"varint,23,opt,name=unclaimed,proto3" json:"unclaimed,omitempty"`
+	// What else the end of a reservation needs to restore the state from before it. Since format 5.
+	Undo          *ReservationUndo `protobuf:"bytes,24,opt,name=undo,proto3" json:"undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1367,6 +1387,281 @@ func (x *AllocationRecord) GetUnclaimed() bool {
 	return false
 }
 
+func (x *AllocationRecord) GetUndo() *ReservationUndo {
+	if x != nil {
+		return x.Undo
+	}
+	return nil
+}
+
+// ReservationUndo is what the end of a reservation needs to restore the state from before it. Since format 5.
+type ReservationUndo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The trees that the reservation has changed.
+	Trees []*TreeVersion `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
+	// Nodes made on demand where its victims held something, parents before children.
+	Nodes []*DynamicNode `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// The items that it has changed.
+	Items []*ItemBefore `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
+	// Last arrival in the queue when it was made.
+	Arrival       uint64 `protobuf:"varint,4,opt,name=arrival,proto3" json:"arrival,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReservationUndo) Reset() {
+	*x = ReservationUndo{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReservationUndo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReservationUndo) ProtoMessage() {}
+
+func (x *ReservationUndo) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReservationUndo.ProtoReflect.Descriptor instead.
+func (*ReservationUndo) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ReservationUndo) GetTrees() []*TreeVersion {
+	if x != nil {
+		return x.Trees
+	}
+	return nil
+}
+
+func (x *ReservationUndo) GetNodes() []*DynamicNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *ReservationUndo) GetItems() []*ItemBefore {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ReservationUndo) GetArrival() uint64 {
+	if x != nil {
+		return x.Arrival
+	}
+	return 0
+}
+
+// TreeVersion says which version of a tree a reservation found, and which one it left. Since format 5.
+type TreeVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Before        uint64                 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
+	After         uint64                 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TreeVersion) Reset() {
+	*x = TreeVersion{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TreeVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TreeVersion) ProtoMessage() {}
+
+func (x *TreeVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TreeVersion.ProtoReflect.Descriptor instead.
+func (*TreeVersion) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TreeVersion) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *TreeVersion) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *TreeVersion) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+// DynamicNode is a node made on demand with its identity. Since format 5.
+type DynamicNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	Path          string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	Id            uint64                 `protobuf:"varint,3,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DynamicNode) Reset() {
+	*x = DynamicNode{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DynamicNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DynamicNode) ProtoMessage() {}
+
+func (x *DynamicNode) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DynamicNode.ProtoReflect.Descriptor instead.
+func (*DynamicNode) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DynamicNode) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *DynamicNode) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *DynamicNode) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+// ItemBefore is an item as it was before a reservation. Since format 5.
+type ItemBefore struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only its name if it was not there.
+	Item *ItemRecord `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// It was not there.
+	IsNew bool `protobuf:"varint,2,opt,name=is_new,json=isNew,proto3" json:"is_new,omitempty"`
+	// Fence of the allocation that held it; 0 if none did.
+	Owner uint64 `protobuf:"varint,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The turn that the reservation gave it; 0 if it went.
+	Turn          uint64 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemBefore) Reset() {
+	*x = ItemBefore{}
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemBefore) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemBefore) ProtoMessage() {}
+
+func (x *ItemBefore) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemBefore.ProtoReflect.Descriptor instead.
+func (*ItemBefore) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ItemBefore) GetItem() *ItemRecord {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *ItemBefore) GetIsNew() bool {
+	if x != nil {
+		return x.IsNew
+	}
+	return false
+}
+
+func (x *ItemBefore) GetOwner() uint64 {
+	if x != nil {
+		return x.Owner
+	}
+	return 0
+}
+
+func (x *ItemBefore) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
 // HeldItemRecord is an item in an allocation. Since format 3.
 type HeldItemRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1380,7 +1675,7 @@ type HeldItemRecord struct {
 
 func (x *HeldItemRecord) Reset() {
 	*x = HeldItemRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1687,7 @@ func (x *HeldItemRecord) String() string {
 func (*HeldItemRecord) ProtoMessage() {}
 
 func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1700,7 @@ func (x *HeldItemRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldItemRecord.ProtoReflect.Descriptor instead.
 func (*HeldItemRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HeldItemRecord) GetClaim() int64 {
@@ -1441,7 +1736,7 @@ type PreemptedRecord struct {
 
 func (x *PreemptedRecord) Reset() {
 	*x = PreemptedRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1748,7 @@ func (x *PreemptedRecord) String() string {
 func (*PreemptedRecord) ProtoMessage() {}
 
 func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1761,7 @@ func (x *PreemptedRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptedRecord.ProtoReflect.Descriptor instead.
 func (*PreemptedRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PreemptedRecord) GetId() string {
@@ -1508,7 +1803,7 @@ type Displacement struct {
 
 func (x *Displacement) Reset() {
 	*x = Displacement{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1815,7 @@ func (x *Displacement) String() string {
 func (*Displacement) ProtoMessage() {}
 
 func (x *Displacement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1828,7 @@ func (x *Displacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displacement.ProtoReflect.Descriptor instead.
 func (*Displacement) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Displacement) GetId() string {
@@ -1597,7 +1892,7 @@ type EventRecord struct {
 
 func (x *EventRecord) Reset() {
 	*x = EventRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1904,7 @@ func (x *EventRecord) String() string {
 func (*EventRecord) ProtoMessage() {}
 
 func (x *EventRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1917,7 @@ func (x *EventRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventRecord.ProtoReflect.Descriptor instead.
 func (*EventRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EventRecord) GetNumber() uint64 {
@@ -1705,7 +2000,7 @@ type ViolationRecord struct {
 
 func (x *ViolationRecord) Reset() {
 	*x = ViolationRecord{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +2012,7 @@ func (x *ViolationRecord) String() string {
 func (*ViolationRecord) ProtoMessage() {}
 
 func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +2025,7 @@ func (x *ViolationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViolationRecord.ProtoReflect.Descriptor instead.
 func (*ViolationRecord) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ViolationRecord) GetTree() string {
@@ -1823,7 +2118,7 @@ type Trailer struct {
 
 func (x *Trailer) Reset() {
 	*x = Trailer{}
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1835,7 +2130,7 @@ func (x *Trailer) String() string {
 func (*Trailer) ProtoMessage() {}
 
 func (x *Trailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +2143,7 @@ func (x *Trailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trailer.ProtoReflect.Descriptor instead.
 func (*Trailer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Trailer) GetRecords() uint64 {
@@ -1880,7 +2175,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05event\x18\a \x01(\v2\x1b.quorate.log.v1.EventRecordH\x00R\x05event\x120\n" +
 	"\x04item\x18\b \x01(\v2\x1a.quorate.log.v1.ItemRecordH\x00R\x04item\x129\n" +
 	"\awaiting\x18\t \x01(\v2\x1d.quorate.log.v1.WaitingRecordH\x00R\awaitingB\b\n" +
-	"\x06record\"\xc4\x02\n" +
+	"\x06record\"\xe7\x02\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x17\n" +
@@ -1895,13 +2190,15 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\x04R\x05event\x12!\n" +
 	"\fentry_format\x18\v \x01(\rR\ventryFormat\x12\x12\n" +
 	"\x04turn\x18\f \x01(\x04R\x04turn\x12\x18\n" +
-	"\aarrival\x18\r \x01(\x04R\aarrival\"\x88\x01\n" +
+	"\aarrival\x18\r \x01(\x04R\aarrival\x12!\n" +
+	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\"\xa2\x01\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +
 	"\bnode_ids\x18\x02 \x03(\x04R\anodeIds\x12\x12\n" +
 	"\x04made\x18\x03 \x03(\x04R\x04made\x12!\n" +
-	"\fitem_numbers\x18\x04 \x03(\x04R\vitemNumbers\"\xe8\x02\n" +
+	"\fitem_numbers\x18\x04 \x03(\x04R\vitemNumbers\x12\x18\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\"\xe8\x02\n" +
 	"\n" +
 	"ItemRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
@@ -1975,7 +2272,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	" \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
 	"\x06leases\x18\v \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
 	"\vovertake_ms\x18\f \x01(\x03R\n" +
-	"overtakeMs\"\x89\x06\n" +
+	"overtakeMs\"\xbe\x06\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1d\n" +
@@ -2003,7 +2300,27 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"revoked_by\x18\x14 \x01(\tR\trevokedBy\x12)\n" +
 	"\x04data\x18\x15 \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x124\n" +
 	"\x05items\x18\x16 \x03(\v2\x1e.quorate.log.v1.HeldItemRecordR\x05items\x12\x1c\n" +
-	"\tunclaimed\x18\x17 \x01(\bR\tunclaimed\"V\n" +
+	"\tunclaimed\x18\x17 \x01(\bR\tunclaimed\x123\n" +
+	"\x04undo\x18\x18 \x01(\v2\x1f.quorate.log.v1.ReservationUndoR\x04undo\"\xc3\x01\n" +
+	"\x0fReservationUndo\x121\n" +
+	"\x05trees\x18\x01 \x03(\v2\x1b.quorate.log.v1.TreeVersionR\x05trees\x121\n" +
+	"\x05nodes\x18\x02 \x03(\v2\x1b.quorate.log.v1.DynamicNodeR\x05nodes\x120\n" +
+	"\x05items\x18\x03 \x03(\v2\x1a.quorate.log.v1.ItemBeforeR\x05items\x12\x18\n" +
+	"\aarrival\x18\x04 \x01(\x04R\aarrival\"O\n" +
+	"\vTreeVersion\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x04R\x06before\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\x04R\x05after\"E\n" +
+	"\vDynamicNode\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\x04R\x02id\"}\n" +
+	"\n" +
+	"ItemBefore\x12.\n" +
+	"\x04item\x18\x01 \x01(\v2\x1a.quorate.log.v1.ItemRecordR\x04item\x12\x15\n" +
+	"\x06is_new\x18\x02 \x01(\bR\x05isNew\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\x04R\x05owner\x12\x12\n" +
+	"\x04turn\x18\x04 \x01(\x04R\x04turn\"V\n" +
 	"\x0eHeldItemRecord\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x03R\x05claim\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12\x12\n" +
@@ -2061,7 +2378,7 @@ func file_quorate_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_quorate_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*Record)(nil),           // 0: quorate.log.v1.Record
 	(*Header)(nil),           // 1: quorate.log.v1.Header
@@ -2073,19 +2390,23 @@ var file_quorate_log_v1_snapshot_proto_goTypes = []any{
 	(*RevisionRecord)(nil),   // 7: quorate.log.v1.RevisionRecord
 	(*TreeUndo)(nil),         // 8: quorate.log.v1.TreeUndo
 	(*AllocationRecord)(nil), // 9: quorate.log.v1.AllocationRecord
-	(*HeldItemRecord)(nil),   // 10: quorate.log.v1.HeldItemRecord
-	(*PreemptedRecord)(nil),  // 11: quorate.log.v1.PreemptedRecord
-	(*Displacement)(nil),     // 12: quorate.log.v1.Displacement
-	(*EventRecord)(nil),      // 13: quorate.log.v1.EventRecord
-	(*ViolationRecord)(nil),  // 14: quorate.log.v1.ViolationRecord
-	(*Trailer)(nil),          // 15: quorate.log.v1.Trailer
-	(*Tree)(nil),             // 16: quorate.log.v1.Tree
-	(*Label)(nil),            // 17: quorate.log.v1.Label
-	(*Resource)(nil),         // 18: quorate.log.v1.Resource
-	(*Node)(nil),             // 19: quorate.log.v1.Node
-	(*Move)(nil),             // 20: quorate.log.v1.Move
-	(*Leases)(nil),           // 21: quorate.log.v1.Leases
-	(*Allocate)(nil),         // 22: quorate.log.v1.Allocate
+	(*ReservationUndo)(nil),  // 10: quorate.log.v1.ReservationUndo
+	(*TreeVersion)(nil),      // 11: quorate.log.v1.TreeVersion
+	(*DynamicNode)(nil),      // 12: quorate.log.v1.DynamicNode
+	(*ItemBefore)(nil),       // 13: quorate.log.v1.ItemBefore
+	(*HeldItemRecord)(nil),   // 14: quorate.log.v1.HeldItemRecord
+	(*PreemptedRecord)(nil),  // 15: quorate.log.v1.PreemptedRecord
+	(*Displacement)(nil),     // 16: quorate.log.v1.Displacement
+	(*EventRecord)(nil),      // 17: quorate.log.v1.EventRecord
+	(*ViolationRecord)(nil),  // 18: quorate.log.v1.ViolationRecord
+	(*Trailer)(nil),          // 19: quorate.log.v1.Trailer
+	(*Tree)(nil),             // 20: quorate.log.v1.Tree
+	(*Label)(nil),            // 21: quorate.log.v1.Label
+	(*Resource)(nil),         // 22: quorate.log.v1.Resource
+	(*Node)(nil),             // 23: quorate.log.v1.Node
+	(*Move)(nil),             // 24: quorate.log.v1.Move
+	(*Leases)(nil),           // 25: quorate.log.v1.Leases
+	(*Allocate)(nil),         // 26: quorate.log.v1.Allocate
 }
 var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Record.header:type_name -> quorate.log.v1.Header
@@ -2093,32 +2414,37 @@ var file_quorate_log_v1_snapshot_proto_depIdxs = []int32{
 	7,  // 2: quorate.log.v1.Record.revision:type_name -> quorate.log.v1.RevisionRecord
 	9,  // 3: quorate.log.v1.Record.held:type_name -> quorate.log.v1.AllocationRecord
 	9,  // 4: quorate.log.v1.Record.ended:type_name -> quorate.log.v1.AllocationRecord
-	15, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
-	13, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
+	19, // 5: quorate.log.v1.Record.trailer:type_name -> quorate.log.v1.Trailer
+	17, // 6: quorate.log.v1.Record.event:type_name -> quorate.log.v1.EventRecord
 	3,  // 7: quorate.log.v1.Record.item:type_name -> quorate.log.v1.ItemRecord
 	4,  // 8: quorate.log.v1.Record.waiting:type_name -> quorate.log.v1.WaitingRecord
-	16, // 9: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
-	17, // 10: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
+	20, // 9: quorate.log.v1.TreeRecord.tree:type_name -> quorate.log.v1.Tree
+	21, // 10: quorate.log.v1.ItemRecord.data:type_name -> quorate.log.v1.Label
 	9,  // 11: quorate.log.v1.WaitingRecord.allocation:type_name -> quorate.log.v1.AllocationRecord
 	5,  // 12: quorate.log.v1.WaitingRecord.line:type_name -> quorate.log.v1.LineRecord
 	6,  // 13: quorate.log.v1.RevisionRecord.changes:type_name -> quorate.log.v1.ChangeRecord
 	8,  // 14: quorate.log.v1.RevisionRecord.undo:type_name -> quorate.log.v1.TreeUndo
-	18, // 15: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
-	19, // 16: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
-	20, // 17: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
-	21, // 18: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
-	22, // 19: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
-	11, // 20: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
-	12, // 21: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
-	17, // 22: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
-	10, // 23: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
-	22, // 24: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
-	14, // 25: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	22, // 15: quorate.log.v1.TreeUndo.resources:type_name -> quorate.log.v1.Resource
+	23, // 16: quorate.log.v1.TreeUndo.nodes:type_name -> quorate.log.v1.Node
+	24, // 17: quorate.log.v1.TreeUndo.moves:type_name -> quorate.log.v1.Move
+	25, // 18: quorate.log.v1.TreeUndo.leases:type_name -> quorate.log.v1.Leases
+	26, // 19: quorate.log.v1.AllocationRecord.request:type_name -> quorate.log.v1.Allocate
+	15, // 20: quorate.log.v1.AllocationRecord.preempted:type_name -> quorate.log.v1.PreemptedRecord
+	16, // 21: quorate.log.v1.AllocationRecord.displaced:type_name -> quorate.log.v1.Displacement
+	21, // 22: quorate.log.v1.AllocationRecord.data:type_name -> quorate.log.v1.Label
+	14, // 23: quorate.log.v1.AllocationRecord.items:type_name -> quorate.log.v1.HeldItemRecord
+	10, // 24: quorate.log.v1.AllocationRecord.undo:type_name -> quorate.log.v1.ReservationUndo
+	11, // 25: quorate.log.v1.ReservationUndo.trees:type_name -> quorate.log.v1.TreeVersion
+	12, // 26: quorate.log.v1.ReservationUndo.nodes:type_name -> quorate.log.v1.DynamicNode
+	13, // 27: quorate.log.v1.ReservationUndo.items:type_name -> quorate.log.v1.ItemBefore
+	3,  // 28: quorate.log.v1.ItemBefore.item:type_name -> quorate.log.v1.ItemRecord
+	26, // 29: quorate.log.v1.EventRecord.request:type_name -> quorate.log.v1.Allocate
+	18, // 30: quorate.log.v1.EventRecord.violations:type_name -> quorate.log.v1.ViolationRecord
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_snapshot_proto_init() }
@@ -2144,7 +2470,7 @@ func file_quorate_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_snapshot_proto_rawDesc), len(file_quorate_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,44 @@
+package fsm
+
+import (
+	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// What the end of a reservation restores, in snapshots, both ways.
+
+func encodeReservationUndo(u *quota.UndoImage) *logv1.ReservationUndo {
+	if u == nil {
+		return nil
+	}
+	return &logv1.ReservationUndo{
+		Arrival: u.Arrival,
+		Trees: each(u.Trees, func(v quota.TreeVersionImage) *logv1.TreeVersion {
+			return &logv1.TreeVersion{Tree: v.Tree, Before: v.Before, After: v.After}
+		}),
+		Nodes: each(u.Nodes, func(n quota.DynamicNodeImage) *logv1.DynamicNode {
+			return &logv1.DynamicNode{Tree: n.Tree, Path: n.Path, Id: n.ID}
+		}),
+		Items: each(u.Items, func(b quota.ItemBeforeImage) *logv1.ItemBefore {
+			return &logv1.ItemBefore{Item: encodeItem(b.ItemImage), IsNew: b.IsNew, Owner: b.Owner, Turn: b.Now}
+		}),
+	}
+}
+
+func decodeReservationUndo(u *logv1.ReservationUndo) *quota.UndoImage {
+	if u == nil {
+		return nil
+	}
+	return &quota.UndoImage{
+		Arrival: u.GetArrival(),
+		Trees: each(u.GetTrees(), func(v *logv1.TreeVersion) quota.TreeVersionImage {
+			return quota.TreeVersionImage{Tree: v.GetTree(), Before: v.GetBefore(), After: v.GetAfter()}
+		}),
+		Nodes: each(u.GetNodes(), func(n *logv1.DynamicNode) quota.DynamicNodeImage {
+			return quota.DynamicNodeImage{Tree: n.GetTree(), Path: n.GetPath(), ID: n.GetId()}
+		}),
+		Items: each(u.GetItems(), func(b *logv1.ItemBefore) quota.ItemBeforeImage {
+			return quota.ItemBeforeImage{ItemImage: decodeItem(b.GetItem()), IsNew: b.GetIsNew(), Owner: b.GetOwner(), Now: b.GetTurn()}
+		}),
+	}
+}

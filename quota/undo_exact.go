@@ -1,0 +1,77 @@
+package quota
+
+// unchangedSince is true if nothing came between a reservation and now: all trees concerned have the version that it left,
+// all items concerned are where it left them, and all of its victims are remembered. Then its end restores what was before
+// it, also where that is over a limit, and nobody else moves.
+func (l *Ledger) unchangedSince(a *Allocation) bool {
+	if a.more == nil || a.more.undo == nil {
+		return false
+	}
+	for _, v := range a.more.undo.trees {
+		if t := l.trees[v.tree]; t == nil || t.version != v.after {
+			return false
+		}
+	}
+	for _, b := range a.more.undo.items {
+		if !b.isUntouched(l) {
+			return false
+		}
+	}
+	room := l.bounds.Held - l.held.Len() + 1 - len(a.more.preempted)
+	return room >= 0 && l.nodes+len(a.more.undo.nodes) <= l.bounds.Nodes
+}
+
+// restoreExactly restores what was before a reservation that has ended now and whose trees are unchanged since. It answers the ids
+// of those that hold again; false if a victim is no longer remembered, and then nothing is restored.
+func (l *Ledger) restoreExactly(a *Allocation) (restored []string, ok bool) {
+	r := newRestoring(l, a)
+	r.exact = true
+	r.recreateNodes()
+	r.restoreItems()
+	if !r.all(a.more.displaced) {
+		r.rollback()
+		return nil, false
+	}
+	restored = r.commit()
+	for _, v := range a.more.undo.trees {
+		l.trees[v.tree].version = v.before
+	}
+	l.announceRestored(a)
+	return restored, true
+}
+
+// announceRestored lets requests be tried that wait for the items. Items on demand that went again are made anew only if
+// somebody may have come to wait for them meanwhile.
+func (l *Ledger) announceRestored(a *Allocation) {
+	if a.more.undo.arrival != l.queue.arrival {
+		l.announce(a)
+		return
+	}
+	for _, b := range a.more.undo.items {
+		s, it := b.find(l)
+		switch {
+		case it == nil:
+			l.stirItems(s.resource, s.resource.Items.newState(), "")
+		case it.owner == 0:
+			l.stirItems(s.resource, it.state, it.name)
+		}
+	}
+}
+
+// recreateNodes makes the dynamic nodes again that went with the victims, under their old identities.
+func (r *restoring) recreateNodes() {
+	l := r.ledger
+	for _, d := range r.by.more.undo.nodes {
+		t := l.trees[d.tree]
+		if t.byPath[d.path] != nil {
+			continue
+		}
+		n := t.blank(&NodeSpec{Path: d.path})
+		n.id, n.made, n.parent = d.id, true, t.byPath[parentPath(d.path)]
+		n.settle()
+		n.hang(n.parent)
+		l.nodes++
+		l.vacate(n)
+		r.onUndo(func() { l.detach(n) })
+	}
+}
