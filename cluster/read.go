@@ -17,6 +17,11 @@ type ReadOptions struct {
 	// Exclusive lends the state to nobody else meanwhile, as a dry run needs, which may change it and take that back. Raft
 	// waits meanwhile.
 	Exclusive bool
+	// Plan is Exclusive for dry runs of changes of the configuration. It lends a copy of the state if that keeps writers waiting
+	// for less time.
+	Plan bool
+	// Admit, if not nil, is called when the state is as fresh as it must be, before it is lent. It may wait. Its error ends the read.
+	Admit func() error
 }
 
 // ReadInfo says how fresh a read was.
@@ -41,7 +46,7 @@ func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.remote.Store(&ask) }
 
 // Read lends the state to fn, which must not keep the view. By default the read is linearizable: it sees everything
 // that was acknowledged before Read was called. It waits for a leader up to three election timeouts. Errors are *Error;
-// whatever fn saw then must be thrown away.
+// whatever fn saw then must be thrown away. An error of Admit is returned as it is.
 func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(quota.View)) (ReadInfo, error) {
 	if err := n.serving(); err != nil {
 		return ReadInfo{}, err
@@ -57,13 +62,21 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(quota.View)) (Re
 	if err := n.awaitApplied(ctx, index); err != nil {
 		return ReadInfo{}, err
 	}
+	if o.Admit != nil {
+		if err := o.Admit(); err != nil {
+			return ReadInfo{}, err
+		}
+	}
 	info := ReadInfo{Stale: o.Stale}
 	if o.Stale {
 		info.Age = n.age()
 	}
 	var err error
 	lend := n.ledger.View
-	if o.Exclusive {
+	switch {
+	case o.Plan:
+		lend = n.ledger.Plan
+	case o.Exclusive:
 		lend = n.ledger.Try
 	}
 	info.Index, err = lend(func(v quota.View) {

@@ -43,8 +43,8 @@ type Frozen struct{ *snapshot }
 
 // Freeze takes the state as it is now; it costs the number of nodes, not of allocations. It fails with ErrHalted.
 func (f *FSM) Freeze() (Frozen, error) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	f.mu.Lock() // freezing marks what is shared from then on
+	defer f.mu.Unlock()
 	if f.halted != nil {
 		return Frozen{}, f.halted
 	}

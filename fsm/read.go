@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/quorate/quorate/quota"
 )
@@ -28,6 +29,29 @@ func (f *FSM) Try(fn func(quota.View)) (uint64, error) {
 	}
 	fn(f.ledger.View())
 	return f.applied, nil
+}
+
+// Plan is Try for dry runs of changes of the configuration: of a large tree they take long, but need little of the ledger. Where
+// it keeps writers waiting for less time, fn gets a copy, and writers wait only for its being taken.
+func (f *FSM) Plan(fn func(quota.View)) (uint64, error) {
+	f.mu.Lock()
+	if f.halted != nil {
+		f.mu.Unlock()
+		return 0, f.halted
+	}
+	if !f.ledger.View().WorthCopying() {
+		defer f.mu.Unlock()
+		fn(f.ledger.View())
+		return f.applied, nil
+	}
+	image, level, applied := f.ledger.Freeze(), f.ledger.Level(), f.applied
+	f.mu.Unlock()
+	scratch, err := quota.CopyForPlans(f.options.Bounds, level, image)
+	if err != nil {
+		return 0, fmt.Errorf("copying the state at index %d for a plan: %w; this is a bug of the server", applied, err)
+	}
+	fn(scratch.View())
+	return applied, nil
 }
 
 // Applied is the index of the last entry that reached the state machine. Raft does not hand it its own no-op and

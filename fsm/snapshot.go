@@ -29,8 +29,8 @@ type snapshot struct {
 // Snapshot freezes the ledger; writers wait only for that. It is written by Persist, beside them. While a replacement of
 // the state is on its way through the log there is none: what of it is here already would be lost with the log.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	f.mu.Lock() // freezing marks what is shared from then on
+	defer f.mu.Unlock()
 	switch {
 	case f.halted != nil:
 		return nil, f.halted

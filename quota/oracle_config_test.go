@@ -139,11 +139,7 @@ func (o *oracle) setLimits(c quota.SetLimits) (verdict, map[string]quota.TreeSpe
 	}
 	after := maps.Clone(o.trees)
 	after[c.Tree] = spec
-	var over []quota.Overuse
-	for _, n := range spec.Nodes {
-		over = append(over, o.over(spec, n.Path)...)
-	}
-	return verdict{over: over}, after
+	return verdict{over: o.over(spec, c.Node)}, after
 }
 
 func (o *oracle) deleteTree(c quota.DeleteTree) (verdict, map[string]quota.TreeSpec) {

@@ -36,9 +36,12 @@ func (key lineKey) String() string {
 	return key.holder.String() + what + " at " + key.node.place()
 }
 
+// judgedPerPage bounds how many requests one page shows: each is judged anew, and nobody else has the ledger meanwhile.
+const judgedPerPage = 100
+
 // Waiting shows up to max requests that wait and pass the filter, in the order of the queue, after a turn (nil: from the
 // first), each with all that is in its way now. As for DryRun, nobody else may use the ledger meanwhile. A page looks at
-// no more than 10,000 requests, so it may be short although more follow.
+// no more than 10,000 requests and shows no more than 100, so it may be short although more follow.
 func (v View) Waiting(f QueueFilter, after *QueueTurn, max int) (QueuePage, *Error) {
 	if (f.Node != "" || f.Resource != "") && f.Tree == "" {
 		return QueuePage{}, refuse(Invalid, "tree", "a filter by node or resource needs a tree too")
@@ -47,6 +50,7 @@ func (v View) Waiting(f QueueFilter, after *QueueTurn, max int) (QueuePage, *Err
 	if after != nil {
 		from = after.next()
 	}
+	max = min(max, judgedPerPage)
 	var page QueuePage
 	looked := 0
 	for w := range v.ledger.queue.all.from(from) {

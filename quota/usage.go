@@ -1,8 +1,11 @@
 package quota
 
+// usageCells bounds how many nodes times resources one page shows, so that a reader never keeps the lock for long.
+const usageCells = 10_000
+
 // Usage shows the standing of a node, or with subtree of all nodes from it down, at most max at a time: parents before
 // children, siblings by name. It continues after the path that the page before gave as Next; pass "" and more=false
-// to begin. NotFound names what does not exist.
+// to begin. A page of a tree with many resources has fewer nodes. NotFound names what does not exist.
 func (v View) Usage(treeName, path string, subtree, more bool, after string, max int) (UsagePage, *Error) {
 	t := v.ledger.trees[treeName]
 	if t == nil {
@@ -15,6 +18,7 @@ func (v View) Usage(treeName, path string, subtree, more bool, after string, max
 	if !subtree {
 		return UsagePage{Nodes: []NodeUsage{top.usage()}}, nil
 	}
+	max = min(max, 1+usageCells/len(t.resources))
 	var page UsagePage
 	top.walk(func(n *node) bool {
 		switch {

@@ -58,6 +58,33 @@ func (v View) Tree(name string) (TreeSpec, *Error) {
 	return t.present(), nil
 }
 
+// Configuration is that of all trees, by name.
+func (v View) Configuration() []TreeSpec {
+	list := make([]TreeSpec, 0, len(v.ledger.trees))
+	for _, name := range slices.Sorted(maps.Keys(v.ledger.trees)) {
+		list = append(list, v.ledger.trees[name].present())
+	}
+	return list
+}
+
+// Cells is the size of a tree, its nodes times its resources; 0 if there is none.
+func (v View) Cells(name string) int {
+	t := v.ledger.trees[name]
+	if t == nil {
+		return 0
+	}
+	return t.size() * len(t.resources)
+}
+
+// AllCells is the size of all trees.
+func (v View) AllCells() int {
+	sum := 0
+	for _, t := range v.ledger.trees {
+		sum += t.size() * len(t.resources)
+	}
+	return sum
+}
+
 // Allocation is one allocation: held, waiting, or ended and not yet forgotten.
 func (v View) Allocation(id string) (AllocationInfo, *Error) {
 	a := v.ledger.lookup(id)

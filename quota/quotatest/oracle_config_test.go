@@ -185,11 +185,7 @@ func (o *oracle) setLimits(c quota.SetLimits) (verdict, configuration) {
 	if breaches := breachesOf(o, o.after(next), next, c.Tree); len(breaches) > 0 {
 		return verdict{refused: quota.PolicyBreach, breaches: breaches}, configuration{}
 	}
-	var v verdict
-	for _, path := range o.nodesOf(c.Tree) {
-		v.over = append(v.over, o.over(spec, path)...)
-	}
-	return v, next
+	return verdict{over: o.over(spec, c.Node)}, next
 }
 
 func (o *oracle) deleteTree(c quota.DeleteTree) (verdict, configuration) {

@@ -1,0 +1,105 @@
+package fsm
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// wideTree has so many nodes below its root, each with its limit.
+func wideTree(nodes int) quota.ApplyTrees {
+	tree := benchTree()
+	spec := &tree.Trees[0]
+	for i := range nodes {
+		spec.Nodes = append(spec.Nodes, quota.NodeSpec{
+			Path: fmt.Sprintf("team-%05d", i), Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(i))}},
+		})
+	}
+	return tree
+}
+
+// TestPlansDoNotStopWriters: while a change of a large tree is planned, entries are applied. The plan is that of the state which it
+// was taken from.
+func TestPlansDoNotStopWriters(t *testing.T) {
+	f := New(Options{})
+	applyData(f, 1, mustEncode(t, wideTree(2000)))
+	applyData(f, 2, mustEncode(t, benchAllocate(1)))
+	c := quota.SetLimits{Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(0)}}}
+	var want quota.Outcome
+	if _, err := f.Try(func(v quota.View) { want = v.DryRun(c) }); err != nil || len(want.Configuration.Over) != 1 {
+		t.Fatalf("%+v, %v", want, err)
+	}
+
+	index, err := f.Plan(func(v quota.View) {
+		applied := make(chan struct{})
+		go func() {
+			defer close(applied)
+			for i := range uint64(10) {
+				applyData(f, 3+i, mustEncode(t, benchAllocate(int(2+i))))
+			}
+		}()
+		select {
+		case <-applied:
+		case <-time.After(time.Minute):
+			t.Error("writers wait for the plan")
+		}
+		if got := v.DryRun(c); !reflect.DeepEqual(got.Configuration, want.Configuration) {
+			t.Errorf("the plan is\n%+v\nwant that of before\n%+v", got.Configuration, want.Configuration)
+		}
+	})
+	if err != nil || index != 2 || f.Applied() != 12 {
+		t.Errorf("index %d of %d, %v", index, f.Applied(), err)
+	}
+}
+
+// TestPlansBesideWriters is for the race detector: a copy shares records with the ledger that changes meanwhile.
+func TestPlansBesideWriters(t *testing.T) {
+	f := New(Options{})
+	applyData(f, 1, mustEncode(t, wideTree(600)))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range uint64(200) {
+			commands := []quota.Command{
+				benchAllocate(int(i)), quota.Release{ID: benchAllocate(int(i) - 5).ID},
+				quota.SetLimits{Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(i))}}},
+			}
+			if i%20 == 0 {
+				commands = append(commands, wideTree(600-int(i)))
+			}
+			applyData(f, 2+i, mustEncode(t, commands...))
+		}
+	}()
+	plans := 0
+	for ; plans < 3 || f.Applied() < 201; plans++ {
+		if _, err := f.Plan(func(v quota.View) {
+			if out := v.DryRun(wideTree(500)); out.Refused != nil {
+				t.Errorf("plan %d: %v", plans, out.Refused)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-done
+}
+
+// TestPlansOfSmallTrees need no copy.
+func TestPlansOfSmallTrees(t *testing.T) {
+	f := New(Options{})
+	applyData(f, 1, mustEncode(t, benchTree()))
+	index, err := f.Plan(func(v quota.View) {
+		if v != f.ledger.View() {
+			t.Error("a plan of a small tree makes a copy")
+		}
+	})
+	if index != 1 || err != nil {
+		t.Errorf("%d, %v", index, err)
+	}
+	applyData(f, 2, []byte("broken"))
+	if _, err := f.Plan(func(quota.View) { t.Error("the state of one that has halted is lent") }); err == nil {
+		t.Error("a plan of one that has halted succeeds")
+	}
+}
