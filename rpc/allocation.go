@@ -195,6 +195,9 @@ func (s allocationService) GetAllocation(ctx context.Context, r *quoratev1.GetAl
 	return &quoratev1.GetAllocationResponse{Allocation: fromAllocation(found), Read: read}, nil
 }
 
+// allocationCost is what an allocation in an answer costs beside one that is only looked at, for readBySize.
+const allocationCost = 10
+
 // ListAllocations pages through held allocations.
 func (s allocationService) ListAllocations(ctx context.Context, r *quoratev1.ListAllocationsRequest) (*quoratev1.ListAllocationsResponse, error) {
 	after, err := openAllocationToken(r.GetPageToken())
@@ -203,9 +206,16 @@ func (s allocationService) ListAllocations(ctx context.Context, r *quoratev1.Lis
 	}
 	filter := quota.AllocationFilter{Tree: r.GetTree(), Node: r.GetNode(), Labels: toLabels(r.GetLabels()), Leases: r.GetLeases()}
 	var page quota.AllocationPage
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
+	most := pageSize(r.GetPageSize(), defaultAllocationPage)
+	size := func(v quota.View) int {
+		if filter.Tree == "" && len(filter.Labels) == 0 && !filter.Leases {
+			return most * allocationCost
+		}
+		return v.Counts().Held
+	}
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
 		var unknown *quota.Error
-		page, unknown = v.Allocations(filter, after, pageSize(r.GetPageSize(), defaultAllocationPage))
+		page, unknown = v.Allocations(filter, after, most)
 		return refused(unknown)
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func (s treeService) configure(ctx context.Context, command quota.Command, dry bool, moved moves) (*quoratev1.ConfigurationResult, error) {
 	decide := s.proposeAll
 	if dry {
-		decide = s.try
+		decide = s.plan
 	}
 	outcomes, index, err := decide(ctx, command)
 	if err != nil {

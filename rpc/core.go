@@ -18,8 +18,7 @@ type core struct {
 	node      Node
 	validator protovalidate.Validator
 	traces    traces
-	// exclusive bounds the reads that have the ledger for themselves; nil for no bound.
-	exclusive *gate
+	expensive *expensiveReads
 }
 
 // propose carries out one command.
@@ -59,8 +58,17 @@ func (c core) carryOut(ctx context.Context, propose proposing, commands []quota.
 
 // try decides commands on the present state and changes nothing.
 func (c core) try(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+	return c.dryRun(ctx, cluster.ReadOptions{Exclusive: true}, commands)
+}
+
+// plan is try for changes of the configuration.
+func (c core) plan(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, commands)
+}
+
+func (c core) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]quota.Outcome, uint64, error) {
 	outcomes := make([]quota.Outcome, len(commands))
-	info, err := c.readAlone(ctx, nil, func(v quota.View) error {
+	info, err := c.lendInTurn(ctx, options, func(v quota.View) error {
 		for i, command := range commands {
 			outcomes[i] = v.DryRun(command)
 		}
@@ -74,22 +82,67 @@ func (c core) read(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.
 	return c.lend(ctx, toReadOptions(o), fn)
 }
 
-// readAlone is read for an fn that tries something out: on the way it may change the state and restore it.
+// readInTurn is read for what may cost as much as many writes: it waits for its turn among all such reads.
+func (c core) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+	return c.lendInTurn(ctx, toReadOptions(o), fn)
+}
+
+// readAlone is readInTurn for an fn that tries something out: on the way it may change the state and restore it.
 func (c core) readAlone(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
-	if c.exclusive != nil {
-		by := note(ctx).caller
-		if err := c.exclusive.take(by, 1); err != nil {
-			return nil, err
-		}
-		defer c.exclusive.give(by, 1)
-	}
 	options := toReadOptions(o)
 	options.Exclusive = true
-	return c.lend(ctx, options, fn)
+	return c.lendInTurn(ctx, options, fn)
+}
+
+// smallRead is how many records, or nodes times resources, a read may visit without waiting for its turn.
+const smallRead = 2000
+
+// readBySize is read if what size counts is little, and readInTurn if it is not.
+func (c core) readBySize(
+	ctx context.Context, o *quoratev1.ReadOptions, size func(quota.View) int, fn func(quota.View) error,
+) (*quoratev1.ReadInfo, error) {
+	large := false
+	read, err := c.read(ctx, o, func(v quota.View) error {
+		if large = size(v) > smallRead; large {
+			return nil
+		}
+		return fn(v)
+	})
+	if err != nil || !large {
+		return read, err
+	}
+	return c.readInTurn(ctx, o, fn)
 }
 
 func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
 	return cluster.ReadOptions{Stale: o.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: o.GetMinIndex()}
+}
+
+// lendInTurn is lend when the caller's turn has come. The turn of a call lasts until its answer is made and begins to be sent.
+func (c core) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+	notes, known := ctx.Value(callKey{}).(*call)
+	if !known {
+		notes = &call{}
+		defer notes.turn.end()
+	}
+	notes.turn.end() // a call that reads again waits again
+	give, err := c.expensive.take(notes.caller)
+	if err != nil {
+		return nil, err
+	}
+	notes.turn.hold(give)
+	options.Admit = func() error {
+		leave, err := c.expensive.enter(ctx, notes.caller)
+		if err == nil {
+			notes.turn.hold(leave)
+		}
+		return err
+	}
+	read, err := c.lend(ctx, options, fn)
+	if err != nil {
+		notes.turn.end()
+	}
+	return read, err
 }
 
 func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {

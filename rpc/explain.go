@@ -69,20 +69,24 @@ func explainID(v quota.View, id string, answer *quoratev1.ExplainResponse) error
 	return nil
 }
 
+// eventCost is what an event costs beside a record, for readBySize: it has a request and a decision.
+const eventCost = 20
+
 // ListEvents pages through what happened lately.
 func (s allocationService) ListEvents(ctx context.Context, r *quoratev1.ListEventsRequest) (*quoratev1.ListEventsResponse, error) {
-	answer := &quoratev1.ListEventsResponse{}
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
-		page := v.Events(r.GetAfter(), eventKinds[r.GetKind()], r.GetId(), pageSize(r.GetPageSize(), defaultEventPage))
-		for _, e := range page.Events {
-			answer.Events = append(answer.Events, fromEvent(e))
-		}
-		answer.Next = page.Next
+	var page quota.EventPage
+	most := pageSize(r.GetPageSize(), defaultEventPage)
+	size := func(quota.View) int { return most * eventCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+		page = v.Events(r.GetAfter(), eventKinds[r.GetKind()], r.GetId(), most)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer.Read = read
+	answer := &quoratev1.ListEventsResponse{Next: page.Next, Read: read}
+	for _, e := range page.Events {
+		answer.Events = append(answer.Events, fromEvent(e))
+	}
 	return answer, nil
 }

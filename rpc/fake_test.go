@@ -139,6 +139,12 @@ func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(quot
 			return cluster.ReadInfo{}, err
 		}
 	}
+	if o.Admit != nil {
+		if err := o.Admit(); err != nil {
+			return cluster.ReadInfo{}, err
+		}
+		o.Admit = nil
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asked = o

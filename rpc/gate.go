@@ -43,7 +43,7 @@ const (
 	kindPeers
 	kindHealth
 	kindReflection
-	kindExclusive
+	kindExpensive
 	kindDiagnostics
 	kindScrapes
 	kindConnections
@@ -105,8 +105,8 @@ type gates struct {
 	callers     *callers
 	// peers are questions of other members, health checks are those of gRPC's protocol, reflection is for tools.
 	peers, health, reflection *gate
-	// exclusive are reads that have the ledger for themselves, under way or waiting for it.
-	exclusive *gate
+	// expensive are reads that cost as much as many writes, under way or waiting for their turn.
+	expensive *gate
 	// diagnostics are requests for them, scrapes those for /metrics.
 	diagnostics, scrapes *gate
 }
@@ -152,7 +152,7 @@ func newGates(l Limits, registerer prometheus.Registerer) (*gates, error) {
 		peers:       make(kindPeers, "peers", "questions of other members", "all such questions together", maxPeerCalls),
 		health:      make(kindHealth, "health", "health checks", "all health checks together", maxHealthChecks),
 		reflection:  make(kindReflection, "reflection", "streams of gRPC's reflection and health", "all such streams together", maxReflection),
-		exclusive:   make(kindExclusive, "exclusive_reads", "explanations, plans, dry runs and lists of waiting requests", "all such reads together", maxExclusive),
+		expensive:   make(kindExpensive, "expensive_reads", "plans, dry runs, explanations, long lists and large trees", "all such reads together", maxExpensive),
 		diagnostics: make(kindDiagnostics, "diagnostics", "requests for diagnostics", "all such requests together", maxDiagnostics),
 		scrapes:     make(kindScrapes, "scrapes", "requests for metrics", "all such requests together", maxScrapes),
 	}
@@ -170,7 +170,7 @@ func (g *gates) register(registerer prometheus.Registerer, shed prometheus.Colle
 		inside("quorate_rpc_relays_inside", "Calls under way that other members relayed to this one.", g.members.calls),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quorate_rpc_connections_inside", Help: "Open connections."},
 			func() float64 { return float64(g.callers.count()) }),
-		inside("quorate_rpc_exclusive_reads_inside", "Reads under way or waiting that have the ledger for themselves.", g.exclusive),
+		inside("quorate_rpc_expensive_reads_inside", "Plans, dry runs, explanations, long lists and large trees, under way or waiting for their turn.", g.expensive),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "quorate_rpc_body_bytes", Help: "Bytes of requests of clients in memory, unpacked.",
 		}, func() float64 {

@@ -18,35 +18,48 @@ func (s itemService) ListItems(ctx context.Context, r *quoratev1.ListItemsReques
 		return nil, toError(err)
 	}
 	filter := quota.ItemFilter{Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Name: r.GetName(), Owner: r.GetOwner()}
-	answer := &quoratev1.ListItemsResponse{}
-	answer.Read, err = s.read(ctx, r.GetRead(), func(v quota.View) error {
-		page, unknown := v.Items(filter, after, pageSize(r.GetPageSize(), defaultItemPage), r.GetUserData())
-		for _, i := range page.Items {
-			answer.Items = append(answer.Items, fromItem(i))
+	most := pageSize(r.GetPageSize(), defaultItemPage)
+	size := func(v quota.View) int {
+		switch {
+		case filter.Name != "":
+			return 1 // of each resource
+		case filter.State == "" && filter.Owner == "":
+			return most
 		}
-		answer.NextPageToken = itemPageToken(page.Next)
+		return v.Counts().Items
+	}
+	var page quota.ItemPage
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+		var unknown *quota.Error
+		page, unknown = v.Items(filter, after, most, r.GetUserData())
 		return refused(unknown)
 	})
 	if err != nil {
 		return nil, err
+	}
+	answer := &quoratev1.ListItemsResponse{NextPageToken: itemPageToken(page.Next), Read: read}
+	for _, i := range page.Items {
+		answer.Items = append(answer.Items, fromItem(i))
 	}
 	return answer, nil
 }
 
 // CountItems counts items by state and by owner.
 func (s itemService) CountItems(ctx context.Context, r *quoratev1.CountItemsRequest) (*quoratev1.CountItemsResponse, error) {
-	answer := &quoratev1.CountItemsResponse{}
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
-		counts, unknown := v.ItemCounts(r.GetTree(), r.GetResource())
-		for _, c := range counts {
-			answer.Counts = append(answer.Counts, fromItemCount(c))
-		}
+	var counts []quota.ItemCount
+	size := func(v quota.View) int { return v.Counts().Items }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+		var unknown *quota.Error
+		counts, unknown = v.ItemCounts(r.GetTree(), r.GetResource())
 		return refused(unknown)
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer.Read = read
+	answer := &quoratev1.CountItemsResponse{Read: read}
+	for _, c := range counts {
+		answer.Counts = append(answer.Counts, fromItemCount(c))
+	}
 	return answer, nil
 }
 

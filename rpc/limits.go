@@ -61,8 +61,8 @@ const (
 	maxHealthChecks = 1024
 	// maxReflection are streams of gRPC's reflection and health.
 	maxReflection = 32
-	// maxExclusive are reads that have the ledger for themselves.
-	maxExclusive = 64
+	// maxExpensive are reads that cost as much as many writes, under way or waiting for their turn.
+	maxExpensive = 64
 	// maxDiagnostics are requests for diagnostics, maxScrapes those for metrics.
 	maxDiagnostics = 8
 	maxScrapes     = 16

@@ -28,6 +28,7 @@ type call struct {
 	caller *caller
 	places *places
 	place  place
+	turn   heldTurn
 }
 
 type callKey struct{}
@@ -88,7 +89,9 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 // observe names every call, counts it, and logs it: at debug, and those that failed for a reason of ours always.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, notes, recorded := time.Now(), s.newCall(r), &recorder{ResponseWriter: w, status: http.StatusOK}
+		began, notes := time.Now(), s.newCall(r)
+		recorded := &recorder{ResponseWriter: w, status: http.StatusOK, begins: notes.turn.end}
+		defer notes.turn.end()
 		notes.requestID = identify(w, r)
 		procedure := s.procedures.name(r.URL.Path)
 		open := s.metrics.open.WithLabelValues(procedure)
@@ -163,16 +166,20 @@ type recorder struct {
 
 	status int
 	bytes  int64
+	// begins is called before a part of the answer is sent.
+	begins func()
 }
 
 // WriteHeader remembers the status.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
+	r.begins()
 	r.ResponseWriter.WriteHeader(status)
 }
 
 // Write counts.
 func (r *recorder) Write(p []byte) (int, error) {
+	r.begins()
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, err

@@ -17,19 +17,20 @@ func (s treeService) ListPrincipals(ctx context.Context, r *quoratev1.ListPrinci
 	if r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP {
 		kind = quota.AGroup
 	}
-	answer := &quoratev1.ListPrincipalsResponse{}
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
-		page, more, unknown := v.Principals(r.GetTree(), kind, r.GetName(), after, pageSize(r.GetPageSize(), defaultPrincipalPage))
-		for _, p := range page {
-			answer.Principals = append(answer.Principals, fromPrincipalUsage(p))
-		}
-		answer.NextPageToken = principalPageToken(page, more)
+	var page []quota.PrincipalUsage
+	more := false
+	read, err := s.readInTurn(ctx, r.GetRead(), func(v quota.View) error {
+		var unknown *quota.Error
+		page, more, unknown = v.Principals(r.GetTree(), kind, r.GetName(), after, pageSize(r.GetPageSize(), defaultPrincipalPage))
 		return refused(unknown)
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer.Read = read
+	answer := &quoratev1.ListPrincipalsResponse{NextPageToken: principalPageToken(page, more), Read: read}
+	for _, p := range page {
+		answer.Principals = append(answer.Principals, fromPrincipalUsage(p))
+	}
 	return answer, nil
 }
 

@@ -66,6 +66,7 @@ type Server struct {
 	gates      *gates
 	pacing     pacing
 	elements   *wirelimit.Checker
+	expensive  *expensiveReads
 
 	draining atomic.Bool
 	// endStreams is called when shutting down begins, endCalls when it must be over.
@@ -96,17 +97,21 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	expensive, err := newExpensiveReads(gates.expensive, c.Registerer)
+	if err != nil {
+		return nil, err
+	}
 	options := handlerOptions(validator, elements, spans)
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
-		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, pacing: defaultPacing, elements: elements,
+		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, pacing: defaultPacing, elements: elements, expensive: expensive,
 	}
 	s.peers = peers{self: s.id, transport: s.transport, security: c.Security}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
-	base := core{id: s.id, node: c.Node, validator: validator, traces: spans, exclusive: gates.exclusive}
+	base := core{id: s.id, node: c.Node, validator: validator, traces: spans, expensive: expensive}
 	local := Services{
 		Allocations: allocationService{core: base, desk: newDesk(c.Node), gates: gates}, Trees: treeService{core: base}, Items: itemService{core: base},
 	}

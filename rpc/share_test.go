@@ -341,7 +341,7 @@ func TestReflectionIsForTools(t *testing.T) {
 	eventually(t, "silent streams have ended", func() bool { return d.gates.reflection.inside.Load() == 0 })
 }
 
-// TestOneHostDoesNotTakeAllConnections, streams and exclusive reads.
+// TestOneHostDoesNotTakeAllConnections, streams and expensive reads.
 func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 	d := limited(t, Limits{Connections: 16})
 	overHTTP2.CloseIdleConnections()
@@ -366,8 +366,8 @@ func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 	}
 }
 
-// TestExclusiveReadsHaveShares: those of one caller do not keep others from theirs.
-func TestExclusiveReadsHaveShares(t *testing.T) {
+// TestExpensiveReadsHaveShares: those of one caller do not keep others from theirs.
+func TestExpensiveReadsHaveShares(t *testing.T) {
 	d := one(t)
 	goOn := make(chan struct{})
 	d.node.reading = func(context.Context) error { <-goOn; return nil }
@@ -377,26 +377,26 @@ func TestExclusiveReadsHaveShares(t *testing.T) {
 		})
 		return err
 	}
-	greedy, ended := clientFrom(t, "127.0.0.2"), make(chan error, maxExclusive)
-	for range maxExclusive {
+	greedy, ended := clientFrom(t, "127.0.0.2"), make(chan error, maxExpensive)
+	for range maxExpensive {
 		go func() { ended <- explain(greedy) }()
 	}
-	for range maxExclusive / 4 {
+	for range maxExpensive / 4 {
 		wantOverloaded(t, <-ended, "all such reads together")
 	}
 	other := make(chan error)
 	go func() { other <- explain(overHTTP2) }()
-	eventually(t, "another caller reads", func() bool { return d.gates.exclusive.inside.Load() == maxExclusive*3/4+1 })
+	eventually(t, "another caller reads", func() bool { return d.gates.expensive.inside.Load() == maxExpensive*3/4+1 })
 	close(goOn)
 	if err := <-other; err != nil {
 		t.Errorf("another caller: %v", err)
 	}
-	for range maxExclusive * 3 / 4 {
+	for range maxExpensive * 3 / 4 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	}
-	if n := d.gates.exclusive.inside.Load(); n != 0 {
+	if n := d.gates.expensive.inside.Load(); n != 0 {
 		t.Errorf("%d are still inside", n)
 	}
 }

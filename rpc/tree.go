@@ -7,6 +7,12 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
+// What one of a list costs beside a record, for readBySize: a tree has some resources, a revision up to 200 changes.
+const (
+	treeCost     = 20
+	revisionCost = 100
+)
+
 type treeService struct {
 	core
 }
@@ -14,34 +20,34 @@ type treeService struct {
 // GetTree shows one tree.
 func (s treeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (*quoratev1.GetTreeResponse, error) {
 	answer := &quoratev1.GetTreeResponse{}
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
-		spec, unknown := v.Tree(r.GetName())
-		answer.Tree, answer.Revision = fromTreeSpec(spec), v.Revision()
+	var spec quota.TreeSpec
+	size := func(v quota.View) int { return v.Cells(r.GetName()) }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+		var unknown *quota.Error
+		spec, unknown = v.Tree(r.GetName())
+		answer.Revision = v.Revision()
 		return refused(unknown)
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer.Read = read
+	answer.Tree, answer.Read = fromTreeSpec(spec), read
 	return answer, nil
 }
 
 // GetConfiguration shows all trees at one point of the log.
 func (s treeService) GetConfiguration(ctx context.Context, r *quoratev1.GetConfigurationRequest) (*quoratev1.GetConfigurationResponse, error) {
 	answer := &quoratev1.GetConfigurationResponse{}
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
-		answer.Revision = v.Revision()
-		for _, t := range v.Trees() {
-			spec, unknown := v.Tree(t.Name)
-			if unknown != nil {
-				return unknown
-			}
-			answer.Trees = append(answer.Trees, fromTreeSpec(spec))
-		}
+	var specs []quota.TreeSpec
+	read, err := s.readBySize(ctx, r.GetRead(), quota.View.AllCells, func(v quota.View) error {
+		answer.Revision, specs = v.Revision(), v.Configuration()
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, spec := range specs {
+		answer.Trees = append(answer.Trees, fromTreeSpec(spec))
 	}
 	answer.Read = read
 	return answer, nil
@@ -50,15 +56,17 @@ func (s treeService) GetConfiguration(ctx context.Context, r *quoratev1.GetConfi
 // ListTrees lists all trees.
 func (s treeService) ListTrees(ctx context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error) {
 	answer := &quoratev1.ListTreesResponse{}
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
-		for _, t := range v.Trees() {
-			answer.Trees = append(answer.Trees, fromTreeSummary(t))
-		}
-		answer.Revision = v.Revision()
+	var trees []quota.TreeSummary
+	size := func(v quota.View) int { return v.Counts().Trees * treeCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+		trees, answer.Revision = v.Trees(), v.Revision()
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, t := range trees {
+		answer.Trees = append(answer.Trees, fromTreeSummary(t))
 	}
 	answer.Read = read
 	return answer, nil
@@ -71,7 +79,13 @@ func (s treeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 		return nil, toError(err)
 	}
 	var page quota.UsagePage
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
+	size := func(v quota.View) int {
+		if r.GetSubtree() {
+			return v.Cells(r.GetTree())
+		}
+		return 1
+	}
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
 		var unknown *quota.Error
 		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after, pageSize(r.GetPageSize(), defaultUsagePage))
 		return refused(unknown)
@@ -89,14 +103,18 @@ func (s treeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 // ListRevisions shows the history.
 func (s treeService) ListRevisions(ctx context.Context, r *quoratev1.ListRevisionsRequest) (*quoratev1.ListRevisionsResponse, error) {
 	answer := &quoratev1.ListRevisionsResponse{}
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
-		for _, revision := range v.Revisions(r.GetBefore(), pageSize(r.GetPageSize(), defaultRevisionPage)) {
-			answer.Revisions = append(answer.Revisions, fromRevision(revision))
-		}
+	var revisions []quota.Revision
+	most := pageSize(r.GetPageSize(), defaultRevisionPage)
+	size := func(quota.View) int { return most * revisionCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+		revisions = v.Revisions(r.GetBefore(), most)
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, revision := range revisions {
+		answer.Revisions = append(answer.Revisions, fromRevision(revision))
 	}
 	answer.Read = read
 	return answer, nil

@@ -96,19 +96,20 @@ func (s allocationService) ListWaiting(ctx context.Context, r *quoratev1.ListWai
 		return nil, toError(err)
 	}
 	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
-	answer := &quoratev1.ListWaitingResponse{}
-	answer.Read, err = s.readAlone(ctx, r.GetRead(), func(v quota.View) error {
-		page, unknown := v.Waiting(filter, after, pageSize(r.GetPageSize(), defaultWaitingPage))
-		for _, q := range page.Requests {
-			answer.Requests = append(answer.Requests, &quoratev1.WaitingRequest{
-				Allocation: fromAllocation(q.Allocation), Decision: fromDecision(q.Decision, nil),
-			})
-		}
-		answer.NextPageToken = waitingPageToken(page.Next)
+	var page quota.QueuePage
+	read, err := s.readAlone(ctx, r.GetRead(), func(v quota.View) error {
+		var unknown *quota.Error
+		page, unknown = v.Waiting(filter, after, pageSize(r.GetPageSize(), defaultWaitingPage))
 		return refused(unknown)
 	})
 	if err != nil {
 		return nil, err
+	}
+	answer := &quoratev1.ListWaitingResponse{NextPageToken: waitingPageToken(page.Next), Read: read}
+	for _, q := range page.Requests {
+		answer.Requests = append(answer.Requests, &quoratev1.WaitingRequest{
+			Allocation: fromAllocation(q.Allocation), Decision: fromDecision(q.Decision, nil),
+		})
 	}
 	return answer, nil
 }

@@ -1,0 +1,165 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// largeTree has more nodes than a read may show without waiting for its turn.
+func largeTree() *quoratev1.ApplyTreesRequest {
+	tree := &quoratev1.Tree{Name: "large", Resources: []*quoratev1.Resource{{Name: "cores"}}}
+	for i := range smallRead {
+		tree.Nodes = append(tree.Nodes, &quoratev1.Node{Path: fmt.Sprintf("n%05d", i)})
+	}
+	return &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}
+}
+
+// TestExpensiveReadsWaitForTheirTurn: while one has its turn, the others wait, and what is cheap does not.
+func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
+	d := limited(t, Limits{})
+	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
+		t.Fatal(err)
+	}
+	leave, err := d.expensive.enter(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	trees, allocations, items := d.trees(), d.allocations(), d.items()
+	want := request("x", "cern", 1)
+	dry := request("x", "cern", 1)
+	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
+	for name, read := range map[string]struct {
+		waits bool
+		call  func(context.Context) error
+	}{
+		"a plan": {true, func(ctx context.Context) error {
+			_, err := trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: largeTree().GetTrees(), DryRun: true})
+			return err
+		}},
+		"a dry run": {true, func(ctx context.Context) error { _, err := allocations.Allocate(ctx, dry); return err }},
+		"an explanation": {true, func(ctx context.Context) error {
+			_, err := allocations.Explain(ctx, &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: want}})
+			return err
+		}},
+		"waiting requests": {true, func(ctx context.Context) error {
+			_, err := allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{})
+			return err
+		}},
+		"the configuration": {true, func(ctx context.Context) error {
+			_, err := trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{})
+			return err
+		}},
+		"a large tree": {true, func(ctx context.Context) error {
+			_, err := trees.GetTree(ctx, &quoratev1.GetTreeRequest{Name: "large"})
+			return err
+		}},
+		"usage of a large tree": {true, func(ctx context.Context) error {
+			_, err := trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "large", Subtree: true})
+			return err
+		}},
+		"many revisions": {true, func(ctx context.Context) error {
+			_, err := trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{PageSize: 100})
+			return err
+		}},
+		"many events": {true, func(ctx context.Context) error {
+			_, err := allocations.ListEvents(ctx, &quoratev1.ListEventsRequest{PageSize: 1000})
+			return err
+		}},
+		"many allocations": {true, func(ctx context.Context) error {
+			_, err := allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{PageSize: 1000})
+			return err
+		}},
+		"users": {true, func(ctx context.Context) error {
+			_, err := trees.ListPrincipals(ctx, &quoratev1.ListPrincipalsRequest{Tree: "cern", Kind: quoratev1.HolderKind_HOLDER_KIND_USER})
+			return err
+		}},
+		"a small tree": {false, func(ctx context.Context) error {
+			_, err := trees.GetTree(ctx, &quoratev1.GetTreeRequest{Name: "cern"})
+			return err
+		}},
+		"usage of a node": {false, func(ctx context.Context) error {
+			_, err := trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "large"})
+			return err
+		}},
+		"usage of a small tree": {false, func(ctx context.Context) error {
+			_, err := trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "cern", Subtree: true})
+			return err
+		}},
+		"trees": {false, func(ctx context.Context) error {
+			_, err := trees.ListTrees(ctx, &quoratev1.ListTreesRequest{})
+			return err
+		}},
+		"revisions": {false, func(ctx context.Context) error {
+			_, err := trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{})
+			return err
+		}},
+		"events": {false, func(ctx context.Context) error {
+			_, err := allocations.ListEvents(ctx, &quoratev1.ListEventsRequest{})
+			return err
+		}},
+		"allocations": {false, func(ctx context.Context) error {
+			_, err := allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{})
+			return err
+		}},
+		"a page of items": {false, func(ctx context.Context) error {
+			_, err := items.ListItems(ctx, &quoratev1.ListItemsRequest{Tree: "cern"})
+			return err
+		}},
+		"an allocation": {false, func(ctx context.Context) error { _, err := allocations.Allocate(ctx, want); return err }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			if read.waits {
+				ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
+			}
+			defer cancel()
+			err := read.call(ctx)
+			if waited := connect.CodeOf(err) == connect.CodeUnavailable || connect.CodeOf(err) == connect.CodeDeadlineExceeded; err != nil && !waited || waited != read.waits {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestTurnsEndWithTheirAnswers: in every protocol, whatever the answer is. A turn that went on would stop the second call.
+func TestTurnsEndWithTheirAnswers(t *testing.T) {
+	d := limited(t, Limits{})
+	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
+		t.Fatal(err)
+	}
+	for _, options := range [][]connect.ClientOption{nil, {connect.WithGRPC()}, {connect.WithGRPCWeb()}, {connect.WithProtoJSON()}} {
+		for range 3 {
+			if _, err := d.trees(options...).GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.trees(options...).GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "large"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.allocations(options...).ListWaiting(t.Context(), &quoratev1.ListWaitingRequest{Tree: "no"}); connect.CodeOf(err) == connect.CodeUnavailable {
+				t.Fatal(err)
+			}
+			refused := &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{{Name: "empty"}}, DryRun: true}
+			if _, err := d.trees(options...).ApplyTrees(t.Context(), refused); connect.CodeOf(err) != connect.CodeInvalidArgument {
+				t.Fatal(err)
+			}
+		}
+	}
+	// In the process, as front ends call.
+	for range 3 {
+		if _, err := d.services.Trees.GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.expensive.mu.Lock()
+	defer d.expensive.mu.Unlock()
+	if d.expensive.running || len(d.expensive.callers) != 0 || d.gates.expensive.inside.Load() != 0 {
+		t.Errorf("running %v, %d callers wait, %d inside", d.expensive.running, len(d.expensive.callers), d.gates.expensive.inside.Load())
+	}
+}
