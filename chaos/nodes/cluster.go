@@ -1,6 +1,8 @@
 package nodes
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +23,8 @@ type Config struct {
 	Seed uint64
 	// Args are more arguments of every server, Env more of its environment.
 	Args, Env []string
+	// Mixed is true if some nodes run a version without keys of gossip: then all others gossip in plain text too.
+	Mixed bool
 	// Loopback does without namespaces, PlainDisks without mounts, even where the machine has them.
 	Loopback, PlainDisks bool
 }
@@ -32,6 +36,9 @@ const (
 	gossipPort = 7301
 	boskosPort = 7401
 )
+
+// gossipKeyBytes is how long the key of gossip is.
+const gossipKeyBytes = 32
 
 // settings are in the environment, because older servers do not know them as flags: the network of the nodes keeps
 // strangers out, their disks are small, and a run is short.
@@ -46,7 +53,11 @@ type Cluster struct {
 	// Without says, one sentence each, what could not be had here.
 	Without []string
 
+	// GossipKey is the key that all nodes gossip with, unless some know none.
+	GossipKey []byte
+
 	network *network
+	keyFile string
 	urls    []string
 	boskos  []string
 }
@@ -73,6 +84,9 @@ func (c *Cluster) make(config Config) error {
 	if err := c.join(config); err != nil {
 		return err
 	}
+	if err := c.makeKey(config); err != nil {
+		return err
+	}
 	addresses, err := c.addresses(config.Size)
 	if err != nil {
 		return err
@@ -96,6 +110,27 @@ func (c *Cluster) make(config Config) error {
 		}
 	}
 	return nil
+}
+
+// makeKey makes a key of gossip for all nodes. Versions that know no keys do not look at it.
+func (c *Cluster) makeKey(config Config) error {
+	c.GossipKey = make([]byte, gossipKeyBytes)
+	_, _ = rand.Read(c.GossipKey) // it never fails
+	c.keyFile = filepath.Join(config.Dir, "gossip.keys")
+	text := base64.StdEncoding.EncodeToString(c.GossipKey) + "\n"
+	if err := os.WriteFile(c.keyFile, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the key of gossip: %w", err)
+	}
+	return nil
+}
+
+// gossipSettings are in the environment for the same reason as settings.
+func (c *Cluster) gossipSettings(config Config) []string {
+	list := []string{"QUORATE_GOSSIP_KEYS_FILE=" + c.keyFile}
+	if config.Mixed {
+		list = append(list, "QUORATE_GOSSIP_VERIFY_INCOMING=false", "QUORATE_GOSSIP_VERIFY_OUTGOING=false")
+	}
+	return list
 }
 
 // join makes the network, if it may.
@@ -131,7 +166,7 @@ func (c *Cluster) node(config Config, i int) (*Node, error) {
 	}
 	n := &Node{
 		ID: id, Clock: clock, log: below + ".log", binary: config.Binary,
-		env: append([]string{clockVariable + "=" + clock.path}, append(settings, config.Env...)...),
+		env: slices.Concat([]string{clockVariable + "=" + clock.path}, settings, c.gossipSettings(config), config.Env),
 	}
 	if c.network != nil {
 		n.place = func() error { return c.network.place(i) }

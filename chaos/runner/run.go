@@ -117,6 +117,7 @@ func (r *run) start() error {
 	}
 	config := nodes.Config{
 		Binary: first, Dir: filepath.Join(r.Dir, "nodes"), Size: r.Size, Seed: r.Seed, Loopback: r.Loopback, PlainDisks: r.PlainDisks,
+		Mixed: r.Old != "",
 		// Few entries stay behind a snapshot, so that those who were away for some time need one.
 		Args: []string{"--log-level", "warn", "--snapshot-every", "1000", "--snapshot-check", "2s", "--snapshot-trail", "500"},
 	}

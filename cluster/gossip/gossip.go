@@ -106,8 +106,9 @@ func (g *Gossip) settings() (*memberlist.Config, error) {
 	c.Logger = log.New(&limitedLog{to: g.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})}, "", 0)
 	c.Delegate, c.Events, c.Alive, c.Merge, c.Conflict = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
 	if g.config.Keys != nil {
-		// What is not encrypted is neither sent nor heard.
-		c.Keyring, c.GossipVerifyIncoming, c.GossipVerifyOutgoing = g.config.Keys.ring, true, true
+		// What is not encrypted is neither sent nor heard, unless the operator allows it for a while.
+		keys := g.config.Keys
+		c.Keyring, c.GossipVerifyIncoming, c.GossipVerifyOutgoing = keys.ring, !keys.hearsPlain, !keys.sendsPlain
 	}
 	c.GossipInterval = 100 * time.Millisecond
 	c.PushPullInterval = 10 * time.Second
@@ -123,7 +124,7 @@ func (g *Gossip) settings() (*memberlist.Config, error) {
 			return nil, err
 		}
 	}
-	c.Transport = newCheckedTransport(below, g.keys, g.log)
+	c.Transport = newCheckedTransport(below, g.config.Keys, g.log)
 	return c, nil
 }
 
@@ -149,14 +150,6 @@ func (g *Gossip) listen(c *memberlist.Config) (memberlist.Transport, error) {
 		c.BindPort, c.AdvertisePort = sockets.GetAutoBindPort(), sockets.GetAutoBindPort()
 	}
 	return sockets, nil
-}
-
-// keys are those of now; none if gossip is plain text.
-func (g *Gossip) keys() [][]byte {
-	if g.config.Keys == nil {
-		return nil
-	}
-	return g.config.Keys.Keys()
 }
 
 // resolve turns host:port into what memberlist wants: an address and a number.

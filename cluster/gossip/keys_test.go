@@ -93,3 +93,31 @@ func TestAKeyringTakesAnyNewKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysComeOneNodeAfterTheOther: first all get a key and go on in plain text, then they encrypt, then they hear nothing else.
+// At each step the nodes of the step before still hear them, and at the last a bomb in plain text is still refused.
+func TestKeysComeOneNodeAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParty(t)
+		for n := 1; n <= 3; n++ {
+			p.come(n, "blue", 1, 2, 3)
+		}
+		time.Sleep(5 * time.Second)
+		for _, step := range []struct{ hear, send bool }{{true, true}, {true, false}, {false, false}} {
+			for n := 1; n <= 3; n++ {
+				p.crash(n)
+				p.keys[n] = nil
+				p.give(n, key('a'))
+				p.keys[n].AllowPlain(step.hear, step.send)
+				time.Sleep(20 * time.Second) // the others take it for dead
+				p.come(n, "blue", 1, 2, 3)
+				time.Sleep(time.Minute)
+				p.expect("during a step", 1, "n2 n3")
+				p.expect("during a step", 3, "n1 n2")
+			}
+		}
+		p.come(4, "blue", 1)
+		time.Sleep(time.Minute)
+		p.expect("after a visit without a key", 1, "n2 n3")
+	})
+}

@@ -40,6 +40,13 @@ const (
 	versionSize       = 6 // of the six versions that a node says it speaks
 )
 
+// accepted are the keys of which one must have encrypted what is heard; plain is true if plain text is heard too. Without a key
+// only plain text is heard.
+type accepted struct {
+	keys  [][]byte
+	plain bool
+}
+
 var (
 	errCompressed = errors.New("it is compressed; members do not compress, and what inflates could take any amount of memory")
 	errEmpty      = errors.New("it is empty")
@@ -48,16 +55,17 @@ var (
 
 // checkPacket is nil for a datagram that members could have sent. memberlist gets no other: it inflates what is compressed without
 // a bound, and stops the process at some messages that are cut short (docs/adr/0053).
-func checkPacket(data []byte, keys [][]byte) error {
+func checkPacket(data []byte, keys accepted) error {
 	if len(data) > maxPacket {
 		return fmt.Errorf("it has %d bytes, members send less than %d", len(data), maxPacket)
 	}
-	if len(keys) > 0 {
-		plain, err := decrypt(data, nil, keys)
-		if err != nil {
+	if len(keys.keys) > 0 {
+		switch plain, err := decrypt(data, nil, keys.keys); {
+		case err == nil:
+			data = plain
+		case !keys.plain:
 			return err
 		}
-		data = plain
 	}
 	if len(data) > 5 && data[0] == checksumMessage {
 		data = data[5:]
@@ -151,12 +159,8 @@ func checkAddress(fields map[string]field, name string) error {
 }
 
 // checkState reads one message of a stream to its end, and is nil if members could have sent it.
-func checkState(from source) error {
-	head, err := from.take(1)
-	if err != nil {
-		return err
-	}
-	switch kind := head[0]; kind {
+func checkState(kind byte, from source) error {
+	switch kind {
 	case compressedMessage:
 		return errCompressed
 	case pingMessage, ackMessage, errorMessage:

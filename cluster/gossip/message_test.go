@@ -73,28 +73,28 @@ func TestOnlyWhatMembersSendIsHeard(t *testing.T) {
 			if c.name == "a bomb behind two checksums" {
 				c.refuse, c.packet = "type 12", forge.Checksummed(c.packet)
 			}
-			checkSo(t, c.packet, c.refuse, nil)
+			checkSo(t, c.packet, c.refuse)
 			if c.name == "long" || c.packet == nil {
 				return
 			}
 			if c.packet[0] != checksumMessage {
-				checkSo(t, forge.Checksummed(c.packet), c.refuse, nil)
-				checkSo(t, forge.Encrypted(testKey, forge.Checksummed(c.packet)), c.refuse, [][]byte{otherKey, testKey})
+				checkSo(t, forge.Checksummed(c.packet), c.refuse)
+				checkSo(t, forge.Encrypted(testKey, forge.Checksummed(c.packet)), c.refuse, otherKey, testKey)
 			}
-			checkSo(t, forge.Encrypted(testKey, c.packet), c.refuse, [][]byte{testKey})
-			checkSo(t, forge.Encrypted(testKey, c.packet), "not encrypted with a key", [][]byte{otherKey})
-			checkSo(t, c.packet, "not encrypted with a key", [][]byte{testKey})
+			checkSo(t, forge.Encrypted(testKey, c.packet), c.refuse, testKey)
+			checkSo(t, forge.Encrypted(testKey, c.packet), "not encrypted with a key", otherKey)
+			checkSo(t, c.packet, "not encrypted with a key", testKey)
 		})
 	}
-	checkSo(t, forge.Encrypted(testKey, nil), "empty", [][]byte{testKey})
+	checkSo(t, forge.Encrypted(testKey, nil), "empty", testKey)
 	padded := forge.Encrypted(testKey, alive)
 	padded[0] = 0
-	checkSo(t, padded, "not encrypted with a key", [][]byte{testKey})
+	checkSo(t, padded, "not encrypted with a key", testKey)
 }
 
-func checkSo(t *testing.T, packet []byte, refuse string, keys [][]byte) {
+func checkSo(t *testing.T, packet []byte, refuse string, keys ...[]byte) {
 	t.Helper()
-	err := checkPacket(packet, keys)
+	err := checkPacket(packet, accepted{keys: keys})
 	if refuse == "" && err != nil || refuse != "" && (err == nil || !strings.Contains(err.Error(), refuse)) {
 		t.Errorf("%d bytes, %d keys: got %v, want %q", len(packet), len(keys), err, refuse)
 	}
@@ -133,7 +133,7 @@ func TestOnlyStatesOfMembersAreHeard(t *testing.T) {
 			receiveSo(t, [][]byte{otherKey}, whole, nil, "not encrypted with a key")
 		})
 	}
-	receiveSo(t, [][]byte{testKey}, forge.EncryptedStream(testKey, nil), nil, "EOF")
+	receiveSo(t, [][]byte{testKey}, forge.EncryptedStream(testKey, nil), nil, "empty")
 	receiveSo(t, [][]byte{testKey}, []byte{encryptedMessage, 0xff, 0xff, 0xff, 0xff}, nil, "not encrypted with a key")
 }
 
@@ -144,7 +144,14 @@ func receiveSo(t *testing.T, keys [][]byte, sent, want []byte, refuse string) {
 		_, _ = there.Write(sent) // what is refused is not read to its end
 		_ = there.Close()
 	}()
-	transport := &checkedTransport{keys: func() [][]byte { return keys }, refusals: &refusals{log: hclog.NewNullLogger()}}
+	transport := &checkedTransport{refusals: &refusals{log: hclog.NewNullLogger()}}
+	if keys != nil {
+		ring, err := NewKeyring(keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport.keys = ring
+	}
 	stream := &checkedStream{Conn: here, transport: transport, end: func() {}}
 	got, err := io.ReadAll(stream)
 	if err2 := stream.Close(); err2 != nil {
@@ -167,7 +174,7 @@ func FuzzPacket(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if checkPacket(data, nil) == nil && data[0] == aliveMessage {
+		if checkPacket(data, accepted{}) == nil && data[0] == aliveMessage {
 			var read struct {
 				Node      string
 				Addr, Vsn []byte
@@ -181,10 +188,10 @@ func FuzzPacket(f *testing.F) {
 			}
 		}
 		from := &arriving{from: bytes.NewReader(data), left: maxState}
-		if checkState(from) == nil && !bytes.HasPrefix(data, from.kept) {
+		if len(data) > 0 && checkState(data[0], from) == nil && !bytes.HasPrefix(data, from.kept) {
 			t.Fatalf("%q was received as %q", data, from.kept)
 		}
-		if err := checkPacket(forge.Encrypted(testKey, data), [][]byte{testKey}); len(data) < maxPacket-100 && (err == nil) != (checkPacket(data, nil) == nil) {
+		if err := checkPacket(forge.Encrypted(testKey, data), accepted{keys: [][]byte{testKey}}); len(data) < maxPacket-100 && (err == nil) != (checkPacket(data, accepted{}) == nil) {
 			t.Fatalf("%q encrypted: %v", data, err)
 		}
 	})

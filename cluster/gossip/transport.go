@@ -26,7 +26,7 @@ const (
 type checkedTransport struct {
 	memberlist.Transport
 
-	keys     func() [][]byte // those of now; none if gossip is plain text
+	keys     *Keyring // nil if gossip is plain text
 	refusals *refusals
 	packets  chan *memberlist.Packet
 	streams  chan net.Conn
@@ -37,7 +37,7 @@ type checkedTransport struct {
 	running  sync.WaitGroup
 }
 
-func newCheckedTransport(below memberlist.Transport, keys func() [][]byte, log hclog.Logger) *checkedTransport {
+func newCheckedTransport(below memberlist.Transport, keys *Keyring, log hclog.Logger) *checkedTransport {
 	t := &checkedTransport{
 		Transport: below, keys: keys, refusals: &refusals{log: log},
 		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), open: make(chan struct{}, maxStreams),
@@ -45,6 +45,13 @@ func newCheckedTransport(below memberlist.Transport, keys func() [][]byte, log h
 	}
 	t.running.Go(t.receive)
 	return t
+}
+
+func (t *checkedTransport) accepts() accepted {
+	if t.keys == nil {
+		return accepted{}
+	}
+	return accepted{t.keys.Keys(), t.keys.hearsPlain}
 }
 
 // PacketCh gives out the datagrams that passed.
@@ -89,7 +96,7 @@ func (t *checkedTransport) receive() {
 }
 
 func (t *checkedTransport) receivePacket(p *memberlist.Packet) {
-	if err := checkPacket(p.Buf, t.keys()); err != nil {
+	if err := checkPacket(p.Buf, t.accepts()); err != nil {
 		t.refusals.report("a datagram", p.From, err)
 		return
 	}
@@ -156,29 +163,38 @@ func (s *checkedStream) Close() error {
 
 func (s *checkedStream) receive() ([]byte, error) {
 	from := &arriving{from: s.Conn, left: maxState}
-	keys := s.transport.keys()
-	if len(keys) == 0 {
-		err := checkState(from)
+	accepts := s.transport.accepts()
+	kind, err := from.take(1)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(accepts.keys) == 0, accepts.plain && kind[0] != encryptedMessage:
+		err := checkState(kind[0], from)
 		return from.kept, err
+	case kind[0] != encryptedMessage:
+		return nil, errEncryption
 	}
-	head, err := from.take(5) // the type and the size of what follows
+	sizes, err := from.take(4)
 	if err != nil {
 		return nil, err
 	}
-	size := binary.BigEndian.Uint32(head[1:])
-	if head[0] != encryptedMessage || size > maxState {
+	size := binary.BigEndian.Uint32(sizes)
+	if size > maxState {
 		return nil, errEncryption
 	}
-	head = bytes.Clone(head)
+	head := bytes.Clone(from.kept)
 	secret, err := from.take(int(size))
 	if err != nil {
 		return nil, err
 	}
-	plain, err := decrypt(secret, head, keys)
+	plain, err := decrypt(secret, head, accepts.keys)
 	if err != nil {
 		return nil, err
 	}
-	return from.kept, checkState(&inMemory{plain})
+	if len(plain) == 0 {
+		return nil, errEmpty
+	}
+	return from.kept, checkState(plain[0], &inMemory{plain[1:]})
 }
 
 // limitedLog passes on what memberlist logs, at most maxLines warnings and errors in each refusalInterval: anyone can cause them.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/pki"
 )
 
 // devPatience is how long a new cluster may take to find its leader.
@@ -77,6 +79,9 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 	if err != nil {
 		return usagef("%s", oneLine(err))
 	}
+	if err := makeDevKeys(nodes[0].GossipKeysFile); err != nil {
+		return err
+	}
 	logger := newLogger(logs, settings{LogLevel: o.logLevel})
 	running, err := startDev(ctx, nodes, logger)
 	defer func() {
@@ -117,12 +122,34 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]settings, err
 		s.HTTPAddr, s.RaftAddr, s.GossipAddr, s.BoskosAddr = addresses[i], addresses[o.nodes+i], addresses[2*o.nodes+i], doors[i]
 		s.BootstrapExpect, s.Join = o.nodes, addresses[2*o.nodes:]
 		s.Insecure = o.insecure
+		if !onLoopback(s.GossipAddr) {
+			s.GossipKeysFile = filepath.Join(dir, "gossip.keys")
+		}
 		list[i] = s
 		if err := list[i].check(); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
+}
+
+// makeDevKeys writes a key of gossip, unless the file is there or none is needed.
+func makeDevKeys(file string) error {
+	if file == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("making the folder of the data: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("making a key of gossip: %w", err)
+	}
+	_, err = fmt.Fprintln(f, pki.NewGossipKey())
+	return errors.Join(err, f.Close())
 }
 
 // devAddresses are the API addresses of all nodes, then those for raft, then those for gossip.

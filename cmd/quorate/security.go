@@ -38,10 +38,11 @@ func (s settings) checkSecurity() (faults []error) {
 	if err := pki.ClientAuth(s.TLSClientAuth).Check(); err != nil {
 		faults = append(faults, err)
 	}
+	faults = append(faults, s.checkGossipKeys()...)
 	if s.Insecure {
 		return faults
 	}
-	tlsOff, keysOff := s.certificates().Empty(), s.GossipKeysFile == ""
+	tlsOff := s.certificates().Empty()
 	for _, plain := range []struct {
 		key, address string
 		is           bool
@@ -49,13 +50,31 @@ func (s settings) checkSecurity() (faults []error) {
 	}{
 		{"http-addr", s.HTTPAddr, tlsOff, "set tls-ca, tls-cert and tls-key"},
 		{"raft-addr", s.RaftAddr, tlsOff, "set tls-ca, tls-cert and tls-key"},
-		{"gossip-addr", s.GossipAddr, keysOff, "set gossip-keys-file"},
 		{"boskos-addr", s.BoskosAddr, tlsOff, "set tls-ca, tls-cert and tls-key"},
 	} {
 		if plain.is && plain.address != "" && !onLoopback(plain.address) {
 			faults = append(faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s (\"quorate tls init\" makes "+
 				"them), listen on loopback, or set insecure if the network keeps strangers out", plain.key, plain.address, plain.way))
 		}
+	}
+	return faults
+}
+
+// checkGossipKeys refuses gossip without keys where other machines could take part, whatever else may be plain text: it needs
+// neither certificates nor an authority, and anyone who reaches it can say anything in the name of any node.
+func (s settings) checkGossipKeys() (faults []error) {
+	switch without := s.GossipKeysFile == ""; {
+	case without && (!s.GossipHear || !s.GossipSend):
+		faults = append(faults, errors.New("gossip-verify-incoming and gossip-verify-outgoing are about what is heard and sent besides "+
+			"encrypted gossip: set gossip-keys-file, or leave them true"))
+	case !without && s.GossipHear && !s.GossipSend:
+		faults = append(faults, errors.New("gossip-verify-outgoing is false and gossip-verify-incoming is true: this node would send what "+
+			"it does not hear; set both to false, and on all nodes first outgoing and then incoming back to true"))
+	}
+	if s.GossipKeysFile == "" && s.GossipAddr != "" && !onLoopback(s.GossipAddr) {
+		faults = append(faults, fmt.Errorf("gossip-addr is %q, where other machines could gossip without a key, with insecure too: write a key "+
+			"with \"(umask 077; quorate tls gossip-key > gossip.keys)\", give the file to all nodes and set gossip-keys-file, or listen on "+
+			"loopback", s.GossipAddr))
 	}
 	return faults
 }
@@ -80,6 +99,11 @@ func openSecurity(s settings, logger hclog.Logger) (*security, error) {
 		}
 		if sec.keys, err = gossip.NewKeyring(keys); err != nil {
 			return nil, err
+		}
+		sec.keys.AllowPlain(!s.GossipHear, !s.GossipSend)
+		if !s.GossipHear {
+			logger.Warn("gossip in plain text is heard too, so anyone who reaches it can take part; once all nodes have a key, set " +
+				"gossip-verify-outgoing and then gossip-verify-incoming to true")
 		}
 	}
 	if files := s.certificates(); !files.Empty() {

@@ -43,7 +43,9 @@ type settings struct {
 	TLSKey          string        `koanf:"tls-key" yaml:"tls-key" help:"file with the key of this node's certificate, which not everybody may read"`
 	TLSClientAuth   string        `koanf:"tls-client-auth" yaml:"tls-client-auth" default:"none" help:"what callers of the API must show: none, request (a certificate of the authority, if any) or require"`
 	GossipKeysFile  string        `koanf:"gossip-keys-file" yaml:"gossip-keys-file" help:"file with the keys of gossip, one a line, the first one encrypts; SIGHUP reads it again"`
-	Insecure        bool          `koanf:"insecure" yaml:"insecure" help:"serve other machines in plain text, where the network keeps strangers out"`
+	GossipHear      bool          `koanf:"gossip-verify-incoming" yaml:"gossip-verify-incoming" default:"true" help:"hear only gossip that is encrypted with one of the keys; false while the nodes of a cluster get their first key one after the other"`
+	GossipSend      bool          `koanf:"gossip-verify-outgoing" yaml:"gossip-verify-outgoing" default:"true" help:"encrypt what this node gossips; false until all nodes have a key"`
+	Insecure        bool          `koanf:"insecure" yaml:"insecure" help:"serve other machines in plain text, gossip excepted, where the network keeps strangers out"`
 	CommitNotice    time.Duration `koanf:"commit-notice" yaml:"commit-notice" default:"10ms" help:"how soon followers learn what is committed when nothing more is written: shorter makes reads on followers quicker and idle servers busier"`
 	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"how many new log entries make a snapshot worth while"`
 	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to look whether a snapshot is worth while"`

@@ -210,14 +210,22 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 	check := func(more ...string) outcome {
 		return run(t, append([]string{"server", "--check", "--id", "n1", "--data-dir", data}, more...)...)
 	}
+	keys := makeCerts(t).GossipKeys()
 	for _, address := range []string{"http-addr", "raft-addr", "gossip-addr", "boskos-addr"} {
 		for _, value := range []string{"0.0.0.0:7101", ":7101", "10.0.0.1:7101", "[::]:7101", "example.org:7101"} {
 			end := check("--"+address, value)
-			if end.code != 2 || !strings.Contains(end.stderr, address+" is ") || !strings.Contains(end.stderr, "set insecure") {
+			way := "set insecure"
+			if address == "gossip-addr" {
+				way = "set gossip-keys-file"
+			}
+			if end.code != 2 || !strings.Contains(end.stderr, address+" is ") || !strings.Contains(end.stderr, way) {
 				t.Errorf("%s %s: %+v", address, value, end)
 			}
 		}
-		for _, more := range [][]string{{"--" + address, "localhost:7101"}, {"--" + address, "[::1]:7101"}, {"--" + address, "10.0.0.1:7101", "--insecure"}} {
+		for _, more := range [][]string{
+			{"--" + address, "localhost:7101"}, {"--" + address, "[::1]:7101"},
+			{"--" + address, "10.0.0.1:7101", "--insecure", "--gossip-keys-file", keys},
+		} {
 			if end := check(more...); end.code != 0 {
 				t.Errorf("%v: %+v", more, end)
 			}
@@ -230,11 +238,14 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 		t.Errorf("with certificates and keys: %+v", end)
 	}
 	for says, more := range map[string][]string{
-		"tls-key is missing":  {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n1")},
-		"and this is node n1": {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n2"), "--tls-key", certs.Key("n2")},
-		"allowed are none":    {"--tls-client-auth", "maybe"},
-		"line 1 is no base64": {"--gossip-keys-file", certs.Cert("n1")},
-		"that of client":      {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("client"), "--tls-key", certs.Key("client")},
+		"tls-key is missing":               {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n1")},
+		"and this is node n1":              {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n2"), "--tls-key", certs.Key("n2")},
+		"allowed are none":                 {"--tls-client-auth", "maybe"},
+		"line 1 is no base64":              {"--gossip-keys-file", certs.Cert("n1")},
+		"that of client":                   {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("client"), "--tls-key", certs.Key("client")},
+		"would send what it does not hear": {"--gossip-keys-file", keys, "--gossip-verify-outgoing=false"},
+		"or leave them true":               {"--gossip-verify-incoming=false"},
+		"quorate tls gossip-key":           {"--gossip-addr", "10.0.0.1:7301", "--insecure"},
 	} {
 		if end := check(more...); end.code != 2 || !strings.Contains(end.stderr, says) {
 			t.Errorf("%v: %+v", more, end)
