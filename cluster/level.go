@@ -77,9 +77,11 @@ func (l *life) write(ctx context.Context, part fsm.Part) (uint64, error) {
 }
 
 // keepLevel raises the level once all members have been there and understood a newer one for long enough, one and the same
-// all the time.
+// all the time. The wait keeps the way back to an older version open; a new cluster needs none, because no older version has
+// held its data, so it is raised as soon as all members have answered.
 func (l *life) keepLevel() {
 	n := l.node
+	isNew := n.ledger.Unused()
 	var wanted uint32
 	var since time.Time
 	for l.ctx.Err() == nil {
@@ -93,7 +95,11 @@ func (l *life) keepLevel() {
 		}
 		pause := leaderRetry
 		if wanted > 0 {
-			if pause = n.config.RaiseLevelAfter - time.Since(since); pause <= 0 {
+			pause = n.config.RaiseLevelAfter - time.Since(since)
+			if isNew && time.Since(l.began) < n.config.RaiseLevelAfter {
+				pause = 0
+			}
+			if pause <= 0 {
 				l.raise(wanted)
 				pause = leaderRetry
 			}

@@ -77,6 +77,13 @@ func (f *FSM) Format() uint32 {
 	return f.format
 }
 
+// Unused is true as long as nothing was ever configured and the feature level was not raised.
+func (f *FSM) Unused() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.format < RaisedFrom && f.ledger.Header().Revision == 0
+}
+
 // NextDue is when the ledger needs its next Expire, perhaps in the past, and false if it needs none. The channel is
 // closed when the answer has changed.
 func (f *FSM) NextDue() (at quota.Instant, waits bool, changed <-chan struct{}) {

@@ -36,10 +36,19 @@ func tryCheckpoint(t *testing.T, c *clustertest.Cluster) error {
 // member that goes back, or goes away, starts the while anew.
 func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.Start(t, 3, raising(time.Minute))
+		ids := []string{"n1", "n2", "n3"}
+		c := clustertest.Start(t, 3, raising(time.Minute), func(c *clustertest.Cluster) {
+			for _, id := range ids {
+				c.PretendLevel(id, 3)
+			}
+		})
 		c.PlantTree()
 		old := c.Followers()[0].Standing().ID
-		c.PretendLevel(old, 3)
+		for _, id := range ids {
+			if id != old {
+				c.Pretend(id, nil)
+			}
+		}
 		time.Sleep(5 * time.Minute)
 		wantLevel(t, c, "with an old member", 1)
 		wantNotUpgraded(t, tryCheckpoint(t, c), old)
@@ -69,6 +78,17 @@ func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 		}
 		c.CheckEqual()
 	})
+}
+
+// TestANewClusterIsRaisedAtOnce: it has no data that an older version could go back to. By hand stays by hand.
+func TestANewClusterIsRaisedAtOnce(t *testing.T) {
+	for after, want := range map[time.Duration]uint32{time.Hour: fsm.EntryFormat, 0: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			c := clustertest.Start(t, 3, raising(after))
+			time.Sleep(10 * time.Second)
+			wantLevel(t, c, "a new cluster", want)
+		})
+	}
 }
 
 // TestTheLevelIsRaisedByHand: at once, unless a member holds it back, and only once.
