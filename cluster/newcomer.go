@@ -29,8 +29,8 @@ var candidacyKey = []byte("quorate-candidate")
 
 // Notice is what the leader tells a node about its place in the cluster.
 type Notice struct {
-	// Leader is who says so.
-	Leader string
+	// Leader is who says so, and From is the node whose certificate it came with; empty in plain text.
+	Leader, From string
 	// Instance is who is meant, if it is a node without state: after this instance had started, the configuration had it
 	// as a non-voter, so whatever an earlier one promised counts no more. Empty if the node is no member.
 	Instance string
@@ -91,6 +91,9 @@ func (n *Node) Notify(notice Notice) error {
 	c.telling.Lock()
 	defer c.telling.Unlock()
 	if err := n.serving(); err != nil {
+		return err
+	}
+	if err := n.believes(notice); err != nil {
 		return err
 	}
 	if notice.Instance == "" {

@@ -34,12 +34,12 @@ func (a ClientAuth) Check() error {
 	return fmt.Errorf("tls-client-auth is %q: allowed are %s, %s and %s", string(a), AuthNone, AuthRequest, AuthRequire)
 }
 
-// PeerError is a peer that did not prove to be a node of this cluster. Nothing was said to it.
+// PeerError is a peer that did not prove to be a node of this cluster, or not the one that was called. Nothing was said to it.
 type PeerError struct{ cause error }
 
 // Error says why.
 func (e *PeerError) Error() string {
-	return "it did not prove to be a node of this cluster: " + e.cause.Error()
+	return "it did not prove which node of this cluster it is: " + e.cause.Error()
 }
 
 // Unwrap is what was wrong with its certificate.
@@ -61,14 +61,19 @@ func (s *Store) API(auth ClientAuth) *tls.Config {
 	}
 }
 
+// NodeProtocol is how nodes name HTTP/2 between them when they make a connection (ALPN). A connection to the same port that
+// names no protocol carries raft.
+const NodeProtocol = "quorate-node/1"
+
 // Accept is for listeners that only nodes of this cluster may connect to.
 func (s *Store) Accept() *tls.Config {
+	protocols := []string{NodeProtocol}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13,
+		MinVersion: tls.VersionTLS13, NextProtos: protocols,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			m := s.present.Load()
 			return &tls.Config{
-				MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true, Certificates: []tls.Certificate{m.own},
+				MinVersion: tls.VersionTLS13, NextProtos: protocols, SessionTicketsDisabled: true, Certificates: []tls.Certificate{m.own},
 				ClientCAs: m.roots, ClientAuth: tls.RequireAnyClientCert, // VerifyConnection looks closer
 				VerifyConnection: func(c tls.ConnectionState) error {
 					_, err := m.node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageClientAuth)
@@ -79,9 +84,10 @@ func (s *Store) Accept() *tls.Config {
 	}
 }
 
-// Dial is for connections to other nodes. It asks whether the other side is a node of this cluster, and not at which
-// address it is: addresses come and go, and the certificate of a node is worth the same at all of them.
-func (s *Store) Dial() *tls.Config {
+// Dial is for a connection to one other node, or to any node of this cluster if the id is empty. It asks whether the other
+// side is that node, and not at which address it is: addresses come and go, and the certificate of a node is worth the same
+// at all of them. So whoever answers at the address of a node with the certificate of another one is told nothing.
+func (s *Store) Dial(id string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
 		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection verifies everything but the name of the host
@@ -89,7 +95,10 @@ func (s *Store) Dial() *tls.Config {
 			return &s.present.Load().own, nil
 		},
 		VerifyConnection: func(c tls.ConnectionState) error {
-			_, err := s.present.Load().node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageServerAuth)
+			role, err := s.present.Load().node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageServerAuth)
+			if err == nil && id != "" && role.Name != id {
+				err = &PeerError{fmt.Errorf("the certificate is that of %s, and node %s was called", role, id)}
+			}
 			return err
 		},
 	}
@@ -114,11 +123,11 @@ func (s *Store) NodeOf(c *tls.ConnectionState) (id string, err error) {
 	return role.Name, nil
 }
 
-// Verify is a *PeerError if the other side of a connection, dialled or accepted, would not be taken for a node of this
-// cluster now: its certificate has ended, or its authority is not trusted any more.
-func (s *Store) Verify(c tls.ConnectionState) error {
-	_, err := s.present.Load().node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageAny)
-	return err
+// Identify tells which node of this cluster is the other side of an open connection, dialled or accepted. It is a
+// *PeerError if none would be taken for one now: its certificate has ended, or its authority is not trusted any more.
+func (s *Store) Identify(c tls.ConnectionState) (id string, err error) {
+	role, err := s.present.Load().node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageAny)
+	return role.Name, err
 }
 
 // known is the node whose certificate was verified before, with the same authorities, and has not ended since.

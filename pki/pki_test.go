@@ -125,10 +125,10 @@ func TestOnlyNodesOfTheClusterAreLetIn(t *testing.T) {
 	t.Parallel()
 	blue, foreign := newOffice(t, "blue"), newOffice(t, "blue")
 	n1 := open(t, blue.node(t, "n1", year), "n1")
-	if c, s := meet(t, open(t, blue.node(t, "n2", year), "n2").Dial(), n1.Accept()); c != nil || s != nil {
+	if c, s := meet(t, open(t, blue.node(t, "n2", year), "n2").Dial(""), n1.Accept()); c != nil || s != nil {
 		t.Errorf("two nodes: %v, %v", c, s)
 	}
-	if c, s := meet(t, open(t, foreign.node(t, "n2", year), "n2").Dial(), n1.Accept()); c == nil || s == nil {
+	if c, s := meet(t, open(t, foreign.node(t, "n2", year), "n2").Dial(""), n1.Accept()); c == nil || s == nil {
 		t.Errorf("a node of a foreign authority: %v, %v", c, s)
 	}
 	callers := map[string]struct {
@@ -380,12 +380,12 @@ func TestTwoAuthoritiesWhileOneReplacesTheOther(t *testing.T) {
 	early, late := before.node(t, "n1", year), after.node(t, "n2", year)
 	early.CA, late.CA = both, both
 	n1, n2 := open(t, early, "n1"), open(t, late, "n2")
-	if c, s := meet(t, n1.Dial(), n2.Accept()); c != nil || s != nil {
+	if c, s := meet(t, n1.Dial(""), n2.Accept()); c != nil || s != nil {
 		t.Errorf("while both are trusted: %v, %v", c, s)
 	}
 	join(after.CA())
 	known := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{n1.present.Load().own.Leaf}}
-	if err := n2.Verify(*known); err != nil {
+	if id, err := n2.Identify(*known); err != nil || id != "n1" {
 		t.Errorf("while both are trusted, a connection of the earlier authority is refused: %v", err)
 	}
 	for range 2 {
@@ -396,10 +396,10 @@ func TestTwoAuthoritiesWhileOneReplacesTheOther(t *testing.T) {
 			t.Errorf("one change makes version %d", v)
 		}
 	}
-	if stranger := (*PeerError)(nil); !errors.As(n2.Verify(*known), &stranger) {
+	if _, err := n2.Identify(*known); !errors.As(err, new(*PeerError)) {
 		t.Error("a connection that was made under the earlier authority is still believed")
 	}
-	if _, s := meet(t, n1.Dial(), n2.Accept()); s == nil {
+	if _, s := meet(t, n1.Dial(""), n2.Accept()); s == nil {
 		t.Error("the old authority is still trusted")
 	}
 	if err := n1.Reload(); err == nil {

@@ -21,8 +21,7 @@ import (
 type anywhere struct {
 	id        string
 	node      Node
-	transport http.RoundTripper
-	security  Security
+	peers     peers
 	validator protovalidate.Validator
 	traces    traces
 	// count counts relayed calls.
@@ -65,10 +64,10 @@ func (to route[C, R, A]) ask(ctx context.Context, a anywhere, leader cluster.Mem
 	switch {
 	case leader.ID == a.id:
 		return to.here(ctx, r)
-	case leader.HTTPAddr == "":
-		return answer, relayFailure(a.id, leader, errNoAddress)
+	case a.peers.url(leader) == "":
+		return answer, relayFailure(a.id, leader, "", errNoAddress)
 	}
-	client := to.dial(&http.Client{Transport: a.transport}, a.security.at(leader.HTTPAddr), a.options()...)
+	client := to.dial(&http.Client{Transport: a.peers.transport}, a.peers.url(leader), a.options()...)
 	answer, err = to.there(client, ctx, r)
 	return answer, a.relayed(leader, err)
 }
@@ -93,7 +92,7 @@ func (a anywhere) relayed(leader cluster.Member, err error) error {
 	failure := toFailure(toError(err))
 	answered := failure.GetProblem() != nil || failure.GetDecision() != nil
 	if broken := []connect.Code{connect.CodeUnavailable, connect.CodeInternal, connect.CodeUnknown}; !answered && slices.Contains(broken, connect.CodeOf(err)) {
-		return relayFailure(a.id, leader, err)
+		return relayFailure(a.id, leader, a.peers.at(leader), err)
 	}
 	return err
 }

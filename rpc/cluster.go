@@ -89,9 +89,9 @@ func (s clusterService) ask(ctx context.Context, m cluster.Member, own cluster.S
 	standing, err := s.peers.standing(ctx, m)
 	switch {
 	case err != nil:
-		wire.Problem = fmt.Sprintf("%s does not answer at %q: %v", m.ID, m.HTTPAddr, err)
+		wire.Problem = fmt.Sprintf("%s does not answer at %q: %v", m.ID, s.peers.at(m), err)
 	case standing.GetId() != m.ID:
-		wire.Problem = fmt.Sprintf("%s answers at %q, which is the address of %s", standing.GetId(), m.HTTPAddr, m.ID)
+		wire.Problem = fmt.Sprintf("%s answers at %q, which is the address of %s", standing.GetId(), s.peers.at(m), m.ID)
 	default:
 		fill(wire, standing)
 	}

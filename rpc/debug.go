@@ -89,18 +89,21 @@ func (d Diagnosis) take(ctx context.Context) *quoratev1.Diagnostic {
 func (s debugService) other(ctx context.Context, m cluster.Member) (*quoratev1.GetDiagnosticsResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnosticsPatience)
 	defer cancel()
-	answer, err := s.peers.debug(m).GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
+	answer, err := (*quoratev1.GetDiagnosticsResponse)(nil), errNoAddress
+	if s.peers.url(m) != "" {
+		answer, err = s.peers.debug(m).GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
+	}
 	if err == nil && answer.GetMember() != m.ID {
 		err = fmt.Errorf("it is the address of %s", answer.GetMember())
 	}
 	if err != nil {
 		answer = &quoratev1.GetDiagnosticsResponse{Member: m.ID, Diagnostics: []*quoratev1.Diagnostic{{
-			Name: wholeMember, Missing: fmt.Sprintf("%s did not tell at %q: %v", m.ID, m.HTTPAddr, err),
+			Name: wholeMember, Missing: fmt.Sprintf("%s did not tell at %q: %v", m.ID, s.peers.at(m), err),
 		}}}
 	}
 	return answer, nil
 }
 
 func (p peers) debug(m cluster.Member) quoratev1connect.DebugServiceClient {
-	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.transport}, p.security.at(m.HTTPAddr), connect.WithReadMaxBytes(MaxBody))
+	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.transport}, p.url(m), connect.WithReadMaxBytes(MaxBody))
 }

@@ -288,7 +288,7 @@ func (d *door) trees(options ...connect.ClientOption) quoratev1connect.TreeServi
 }
 
 // overHTTP2 is a client as gRPC needs it.
-var overHTTP2 = &http.Client{Transport: newPeerTransport(Security{})}
+var overHTTP2 = &http.Client{Transport: newPeerTransport(Config{})}
 
 func (d *door) applyCERN(t *testing.T) {
 	t.Helper()
@@ -344,3 +344,5 @@ func detailOf[T any](err error) (T, bool) {
 	}
 	return none, false
 }
+
+func (n *fakeNode) AdmitsNode(string) error { return nil }

@@ -30,7 +30,7 @@ const maxAnswer = 64 << 20
 // errNotLeader: the node that was taken for the leader says that another should be asked, and has done nothing.
 var errNotLeader = errors.New("it does not lead any more")
 
-// errNoAddress: the leader is known, and gossip has not told yet where its API is.
+// errNoAddress: the leader is known, and its address is not known yet.
 var errNoAddress = errors.New("its address is not known yet")
 
 // forward relays calls that only the leader can serve; all others go on. It relays the HTTP exchange, not the message,
@@ -71,7 +71,7 @@ func (s *Server) toLeader(w http.ResponseWriter, r *http.Request, next http.Hand
 			return
 		}
 		if !notSent(err) || !pause(ctx, relayPause) {
-			s.fail(w, r, relayFailure(s.id, leader, err))
+			s.fail(w, r, relayFailure(s.id, leader, s.peers.at(leader), err))
 			return
 		}
 	}
@@ -99,11 +99,8 @@ func waitFailure(err error) error {
 
 // relay sends the call to the leader and copies the answer. It writes nothing if it fails.
 func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Member) (failed error) {
-	if leader.HTTPAddr == "" {
-		return errNoAddress
-	}
-	target, err := url.Parse(s.peers.security.at(leader.HTTPAddr))
-	if err != nil {
+	target, err := url.Parse(s.peers.url(leader))
+	if err != nil || target.Host == "" {
 		return errNoAddress
 	}
 	body, err := r.GetBody()
@@ -169,11 +166,11 @@ func relayOutcome(err error) string {
 }
 
 // relayFailure says what became of a call that did not come back from the leader.
-func relayFailure(self string, leader cluster.Member, err error) error {
+func relayFailure(self string, leader cluster.Member, address string, err error) error {
 	if notSent(err) {
 		return accident(&cluster.Error{
 			Reason: cluster.NoLeader, NotApplied: true, Leader: leader.ID,
-			Text: fmt.Sprintf("%s cannot reach the leader %s at %q (%v); nothing was done; %s", self, leader.ID, leader.HTTPAddr, err, noLeaderText),
+			Text: fmt.Sprintf("%s cannot reach the leader %s at %q (%v); nothing was done; %s", self, leader.ID, address, err, noLeaderText),
 		})
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

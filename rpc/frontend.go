@@ -27,7 +27,7 @@ type FrontEnd struct {
 // FrontEnd is the handler of a front end behind what every call passes: observation, recovery, a
 // place, a deadline, and the bounds of bodies. It is for those that own an address; those of Config are on the API's port already.
 func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
-	return s.observe(s.guard(s.limitAsked(s.traces.frontEnd(s.admitFrontEnd(bounded(s.limitFrontEndBody(fresh(make(s.services)))))))))
+	return s.observe(s.guard(s.refuseInternal(s.limitAsked(s.traces.frontEnd(s.admitFrontEnd(bounded(s.limitFrontEndBody(fresh(make(s.services))))))))))
 }
 
 func (s *Server) mount(mux *http.ServeMux, frontEnds []FrontEnd) {

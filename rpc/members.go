@@ -42,10 +42,10 @@ func (s clusterService) ListMembers(ctx context.Context, r *quoratev1.ListMember
 // members asks the leader, unless the one who asks was asked itself.
 func (p peers) members(ctx context.Context, leader cluster.Member, r *quoratev1.ListMembersRequest) (*quoratev1.ListMembersResponse, error) {
 	call, _ := connect.CallInfoForHandlerContext(ctx)
-	if call != nil && call.RequestHeader().Get(relayedByHeader) != "" || leader.HTTPAddr == "" {
+	if call != nil && call.RequestHeader().Get(relayedByHeader) != "" || p.url(leader) == "" {
 		return nil, errNotLeader
 	}
-	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.transport}, p.security.at(leader.HTTPAddr), connect.WithReadMaxBytes(MaxBody))
+	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.transport}, p.url(leader), connect.WithReadMaxBytes(MaxBody))
 	ctx, info := connect.NewClientContext(ctx)
 	info.RequestHeader().Set(relayedByHeader, p.self)
 	return client.ListMembers(ctx, r)

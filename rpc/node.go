@@ -52,6 +52,8 @@ type Membership interface {
 	Remove(ctx context.Context, id string, force bool) (bool, error)
 	// TransferLeader hands the leadership to a voter, or to whoever is furthest.
 	TransferLeader(ctx context.Context, id string) (bool, error)
+	// AdmitsNode is an error if a node of that id, which was proved, may not ask what only members may ask.
+	AdmitsNode(id string) error
 	// Notify tells this node about its place.
 	Notify(notice cluster.Notice) error
 }

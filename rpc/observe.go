@@ -48,6 +48,8 @@ type metrics struct {
 	open     *prometheus.GaugeVec
 	relayed  prometheus.Counter
 	unsent   *prometheus.CounterVec
+	// refusedHeaders counts requests of clients with headers that only nodes may set.
+	refusedHeaders prometheus.Counter
 }
 
 // Why a relay failed: nothing was done, and it is tried again, or nobody knows.
@@ -75,10 +77,13 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "quorate_rpc_relay_failures_total", Help: "Attempts to relay a call that failed: not_sent (nothing was done) or lost (nobody knows).",
 		}, []string{"outcome"}),
 	}
+	m.refusedHeaders = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "quorate_rpc_refused_headers_total", Help: "Requests of clients that were refused because they carry a header that only nodes may set.",
+	})
 	for _, outcome := range []string{notDone, unknown} {
 		m.unsent.WithLabelValues(outcome)
 	}
-	for _, c := range []prometheus.Collector{m.calls, m.duration, m.relayed, m.open, m.unsent} {
+	for _, c := range []prometheus.Collector{m.calls, m.duration, m.relayed, m.open, m.unsent, m.refusedHeaders} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the API: %w", err)
 		}
@@ -124,6 +129,9 @@ func (s *Server) newCall(r *http.Request) *call {
 
 // relayedByMember tells whether another member relays the call. In plain text everyone may be a member.
 func (s *Server) relayedByMember(r *http.Request) bool {
+	if nodeCallOf(r.Context()).internal {
+		return true
+	}
 	if r.Header.Get(relayedByHeader) == "" {
 		return false
 	}

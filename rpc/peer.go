@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -32,8 +33,8 @@ func (s peerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*
 }
 
 // Notify takes in what the leader says about this node.
-func (s peerService) Notify(_ context.Context, r *peerv1.NotifyRequest) (*peerv1.NotifyResponse, error) {
-	notice := cluster.Notice{Leader: r.GetLeaderId(), Instance: r.GetInstance(), Candidate: r.GetCandidate()}
+func (s peerService) Notify(ctx context.Context, r *peerv1.NotifyRequest) (*peerv1.NotifyResponse, error) {
+	notice := cluster.Notice{Leader: r.GetLeaderId(), From: nodeCallOf(ctx).id, Instance: r.GetInstance(), Candidate: r.GetCandidate()}
 	return answerTo(&peerv1.NotifyResponse{}, s.node.Notify(notice))
 }
 
@@ -41,7 +42,7 @@ func (s peerService) Notify(_ context.Context, r *peerv1.NotifyRequest) (*peerv1
 func (s *Server) Standing(ctx context.Context, m cluster.Member) (cluster.Standing, error) {
 	answer, err := s.peers.standing(ctx, m)
 	if err != nil {
-		return cluster.Standing{}, fmt.Errorf("%s does not answer at %q: %w", m.ID, m.HTTPAddr, err)
+		return cluster.Standing{}, fmt.Errorf("%s does not answer at %q: %w", m.ID, s.peers.at(m), err)
 	}
 	return standingFromWire(answer), nil
 }
@@ -59,10 +60,16 @@ type peers struct {
 	self      string
 	transport http.RoundTripper
 	security  Security
+	// network is true if nodes have listeners of their own.
+	network bool
+	// level is the feature level of the cluster.
+	level func() uint32
 }
 
-func (p peers) client(m cluster.Member) peerv1connect.PeerServiceClient {
-	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.transport}, p.security.at(m.HTTPAddr), connect.WithReadMaxBytes(MaxBody))
+func (p peers) client(m cluster.Member) peerv1connect.PeerServiceClient { return p.clientAt(p.url(m)) }
+
+func (p peers) clientAt(url string) peerv1connect.PeerServiceClient {
+	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.transport}, url, connect.WithReadMaxBytes(MaxBody))
 }
 
 // readIndex asks the leader for the index that a linearizable read must wait for.
@@ -74,26 +81,45 @@ func (p peers) readIndex(ctx context.Context, leader cluster.Member) (uint64, er
 	case err != nil:
 		return 0, &cluster.Error{
 			Reason: cluster.NotLeader, NotApplied: true, Leader: leader.ID,
-			Text: fmt.Sprintf("%s at %q, which should lead, did not confirm it: %v", leader.ID, leader.HTTPAddr, err),
+			Text: fmt.Sprintf("%s at %q, which should lead, did not confirm it: %v", leader.ID, p.at(leader), err),
 		}
 	}
 	return answer.GetIndex(), nil
 }
 
 func (p peers) standing(ctx context.Context, m cluster.Member) (*peerv1.GetStandingResponse, error) {
-	return p.client(m).GetStanding(ctx, &peerv1.GetStandingRequest{})
+	url := p.url(m)
+	if url == "" {
+		return nil, errNoAddress
+	}
+	answer, err := p.clientAt(url).GetStanding(ctx, &peerv1.GetStandingRequest{})
+	// A node that went back to an earlier version is known by what it said before.
+	if earlier := p.earlierURL(m); err != nil && earlier != "" && earlier != url && ctx.Err() == nil {
+		return p.clientAt(earlier).GetStanding(ctx, &peerv1.GetStandingRequest{})
+	}
+	return answer, err
 }
 
 // newPeerTransport carries relayed calls and questions between nodes: HTTP/2 over few connections that are kept alive and
 // given up soon when the other side falls silent.
-func newPeerTransport(s Security) *http.Transport {
+func newPeerTransport(c Config) *http.Transport {
 	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(s.Dial == nil)
-	protocols.SetHTTP2(s.Dial != nil)
+	dial := (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext
+	var encrypted *tls.Config
+	switch {
+	case c.Network != nil:
+		dial = dialNodes(c.Network)
+		protocols.SetUnencryptedHTTP2(true)
+	case c.Security.Dial != nil:
+		encrypted = c.Security.Dial("")
+		protocols.SetHTTP2(true)
+	default:
+		protocols.SetUnencryptedHTTP2(true)
+	}
 	return &http.Transport{
 		Protocols:       protocols,
-		TLSClientConfig: s.Dial,
-		DialContext:     (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		TLSClientConfig: encrypted,
+		DialContext:     dial,
 		// A node that is busy takes its time to prove who it is; one that is gone does not even take the connection.
 		TLSHandshakeTimeout: 5 * time.Second,
 		IdleConnTimeout:     90 * time.Second,

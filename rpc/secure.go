@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
@@ -12,8 +13,8 @@ import (
 
 // Security is how the nodes know each other. The zero value is plain text, where everybody may be a node.
 type Security struct {
-	// Dial is for calls to other nodes, and verifies that they are.
-	Dial *tls.Config
+	// Dial is for calls to the node of that id, and verifies that it is; nil in plain text. A Network dials by itself.
+	Dial func(id string) *tls.Config
 	// NodeOf tells which node made a connection, and is an error if none did.
 	NodeOf func(*tls.ConnectionState) (id string, err error)
 	// Version rises whenever Dial would show or trust other certificates than before. Nil if that never happens.
@@ -35,11 +36,16 @@ func (s Security) nodesOnly(next http.Handler, refuse func(http.ResponseWriter, 
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := s.NodeOf(r.TLS); err != nil {
+		if nodeCallOf(r.Context()).internal {
+			next.ServeHTTP(w, r)
+			return
+		}
+		id, err := s.NodeOf(r.TLS)
+		if err != nil {
 			w.Header().Set("Connection", "close")
 			refuse(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is for nodes: %w", peerv1connect.PeerServiceName, err)))
 			return
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), nodeCallKey{}, nodeCall{id: id})))
 	})
 }

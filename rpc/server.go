@@ -22,8 +22,8 @@ import (
 	"github.com/quorate/quorate/rpc/wirelimit"
 )
 
-// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups and Peers
-// are required.
+// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups, Network and
+// Peers are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -45,7 +45,9 @@ type Config struct {
 	Limits Limits
 	// Backups are saved and restored if there are any.
 	Backups Backups
-	// Peers carries calls to other nodes instead of the network, for clusters that have none.
+	// Network is how nodes call each other apart from clients. Without one they do at each other's listener for clients.
+	Network Network
+	// Peers carries calls to other nodes instead of a network, for clusters that have none.
 	Peers http.RoundTripper
 }
 
@@ -67,11 +69,13 @@ type Server struct {
 	pacing     pacing
 	elements   *wirelimit.Checker
 	expensive  *expensiveReads
+	network    Network
 
 	draining atomic.Bool
 	// endStreams is called when shutting down begins, endCalls when it must be over.
 	endStreams, endCalls context.CancelFunc
-	http                 *http.Server
+	// http answers clients, nodes answers other nodes.
+	http, nodes *http.Server
 }
 
 // New makes a server that does not listen yet.
@@ -107,7 +111,11 @@ func New(c Config) (*Server, error) {
 		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
 		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, pacing: defaultPacing, elements: elements, expensive: expensive,
 	}
-	s.peers = peers{self: s.id, transport: s.transport, security: c.Security}
+	s.network = c.Network
+	s.peers = peers{
+		self: s.id, transport: s.transport, security: c.Security, network: c.Network != nil,
+		level: func() uint32 { return c.Node.Level().Now },
+	}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
@@ -115,11 +123,13 @@ func New(c Config) (*Server, error) {
 	local := Services{
 		Allocations: allocationService{core: base, desk: newDesk(c.Node), gates: gates}, Trees: treeService{core: base}, Items: itemService{core: base},
 	}
-	s.services = local.anywhere(anywhere{id: s.id, node: c.Node, transport: s.transport, security: c.Security, validator: validator, traces: spans, count: counters.relayed.Inc})
-	routes := s.routes(streams, s.api(base, local, c, options), c.Metrics)
+	s.services = local.anywhere(anywhere{id: s.id, node: c.Node, peers: s.peers, validator: validator, traces: spans, count: counters.relayed.Inc})
+	api := s.api(base, local, c, options)
+	routes := s.routes(streams, api, c.Metrics)
 	s.mount(routes, c.FrontEnds)
 	s.http = newHTTPServer(calls, routes, c.Logger)
 	s.Bound(s.http)
+	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
 	return s, nil
 }
 
@@ -151,11 +161,11 @@ func (s *Server) api(base core, local Services, c Config, options []connect.Hand
 	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.gates.diagnostics), options...))
 	if c.Backups != nil {
 		api.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{
-			core: base, backups: c.Backups, clusterName: c.ClusterName, transport: s.transport, security: c.Security, count: s.metrics.relayed.Inc,
+			core: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc,
 		}, options...))
 	}
 	path, peerHandler := peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...)
-	api.Handle(path, c.Security.nodesOnly(peerHandler, s.fail))
+	api.Handle(path, s.apartFromClients(c.Security.nodesOnly(peerHandler, s.fail)))
 	limited := connect.WithReadMaxBytes(smallBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
 	api.Handle(grpcreflect.NewHandlerV1(reflector, limited))
@@ -170,8 +180,8 @@ func (s *Server) routes(streams context.Context, api, metrics http.Handler) *htt
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", s.limitScrapes(metrics))
-	mux.Handle("/", s.observe(s.guard(s.limitAsked(s.admit(s.limitLife(streams, s.limitTools(s.limitTime(
-		s.limitBody(s.limitElements(s.forward(s.limitDecoded(fresh(api)))))))))))))
+	mux.Handle("/", s.observe(s.guard(s.refuseInternal(s.limitAsked(s.admit(s.limitLife(streams, s.limitTools(s.limitTime(
+		s.limitBody(s.limitElements(s.forward(s.limitDecoded(fresh(api))))))))))))))
 	return mux
 }
 
@@ -245,10 +255,10 @@ func (s *Server) Drain() { s.draining.Store(true) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	s.endStreams()
-	err := s.http.Shutdown(ctx)
+	err := errors.Join(s.http.Shutdown(ctx), s.nodes.Shutdown(ctx))
 	s.endCalls()
 	if err != nil {
-		err = errors.Join(err, s.http.Close())
+		err = errors.Join(err, s.http.Close(), s.nodes.Close())
 	}
 	s.transport.CloseIdleConnections()
 	return err

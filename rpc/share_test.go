@@ -103,7 +103,7 @@ func TestCallerKeys(t *testing.T) {
 // clientFrom calls from an address of its own; all of 127.0.0.0/8 is loopback.
 func clientFrom(t *testing.T, address string) *http.Client {
 	t.Helper()
-	transport := newPeerTransport(Security{})
+	transport := newPeerTransport(Config{})
 	transport.DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).DialContext
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}

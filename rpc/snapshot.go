@@ -33,8 +33,7 @@ type snapshotService struct {
 
 	backups     Backups
 	clusterName string
-	transport   http.RoundTripper
-	security    Security
+	peers       peers
 	count       func()
 }
 
@@ -157,14 +156,15 @@ func (s snapshotService) restoreHere(ctx context.Context, file io.Reader) (*quor
 func (s snapshotService) restoreThere(
 	ctx context.Context, leader cluster.Member, confirmation *quoratev1.RestoreConfirmation, file io.Reader,
 ) (*quoratev1.RestoreResponse, error) {
-	if leader.HTTPAddr == "" {
-		return nil, relayFailure(s.id, leader, errNoAddress)
+	url := s.peers.url(leader)
+	if url == "" {
+		return nil, relayFailure(s.id, leader, "", errNoAddress)
 	}
-	client := quoratev1connect.NewSnapshotServiceClient(&http.Client{Transport: s.transport}, s.security.at(leader.HTTPAddr),
+	client := quoratev1connect.NewSnapshotServiceClient(&http.Client{Transport: s.peers.transport}, url,
 		connect.WithReadMaxBytes(MaxBody), connect.WithInterceptors(relayMark(s.id)))
 	stream, err := client.Restore(ctx)
 	if err != nil {
-		return nil, relayFailure(s.id, leader, err)
+		return nil, relayFailure(s.id, leader, s.peers.at(leader), err)
 	}
 	// What fails while sending is told by the answer.
 	if stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}}) == nil {
@@ -176,7 +176,7 @@ func (s snapshotService) restoreThere(
 		}
 	}
 	answer, err := stream.CloseAndReceive()
-	return answer, anywhere{id: s.id, count: s.count}.relayed(leader, err)
+	return answer, anywhere{id: s.id, peers: s.peers, count: s.count}.relayed(leader, err)
 }
 
 // relayedBy is the node that relayed a call, or empty.

@@ -33,7 +33,7 @@ type renewingTransport struct {
 
 func newRenewingTransport(c Config) *renewingTransport {
 	t := &renewingTransport{version: c.Security.Version, open: func() *http.Transport {
-		transport := newPeerTransport(c.Security)
+		transport := newPeerTransport(c)
 		if c.Peers != nil {
 			transport.RegisterProtocol("http", c.Peers)
 		}
@@ -48,7 +48,7 @@ func newRenewingTransport(c Config) *renewingTransport {
 
 // RoundTrip sends a call over connections of the present.
 func (t *renewingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.present().RoundTrip(r)
+	return t.present().RoundTrip(named(r))
 }
 
 // CloseIdleConnections closes the connections that carry no call.

@@ -76,7 +76,7 @@ func TestCallsBetweenNodesMoveToNewCertificates(t *testing.T) {
 	defer server.Close()
 	var version atomic.Uint64
 	through := newRenewingTransport(Config{Security: Security{
-		Dial:    &tls.Config{InsecureSkipVerify: true}, // who answers is not the point here
+		Dial:    func(string) *tls.Config { return &tls.Config{InsecureSkipVerify: true} }, // who answers is not the point here
 		Version: version.Load,
 	}})
 	defer through.CloseIdleConnections()
@@ -133,7 +133,7 @@ func TestARefusedNodeConnectsAnew(t *testing.T) {
 	server.Config.ConnState, server.EnableHTTP2 = count.note, true
 	server.StartTLS()
 	defer server.Close()
-	through := newRenewingTransport(Config{Security: Security{Dial: &tls.Config{InsecureSkipVerify: true}}})
+	through := newRenewingTransport(Config{Security: Security{Dial: func(string) *tls.Config { return &tls.Config{InsecureSkipVerify: true} }}})
 	sendCall(t, through, server.URL)
 	awaitOpen(t, count, 0)
 }

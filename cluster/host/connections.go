@@ -1,7 +1,9 @@
 package host
 
 import (
+	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -9,59 +11,152 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// verifyEvery is how often open connections of raft are verified again.
+// verifyEvery is how often open connections between nodes are verified again.
 const verifyEvery = time.Second
 
-// connections are the encrypted connections of raft that are open, dialled and accepted. A handshake verifies once, and
-// raft keeps a connection for as long as both sides live. So every connection is verified again while it is open, and is
-// closed when its other side would not be believed now, or when this node's own certificates have changed since: raft
-// dials again at once, and both sides show what they have now.
+// connections are the open connections between nodes: those of raft, dialled and accepted, and accepted ones that carry calls.
+// A handshake verifies once, and connections live for as long as both sides do. So every one is verified again while it is
+// open, and is closed when its other side would not be let in now, because its certificate has ended or it is no member any
+// more. Raft's are also closed when this node's own certificates have changed since: raft dials again at once, and both
+// sides show what they have now. Callers renew the connections of their calls themselves, between two calls.
 type connections struct {
-	version func() uint64                   // nil: certificates never change
-	verify  func(tls.ConnectionState) error // nil: nothing is verified again
-	log     hclog.Logger
-	closed  chan struct{}
-	close   func()
+	version  func() uint64
+	identify func(tls.ConnectionState) (string, error)
+	log      hclog.Logger
+	closed   chan struct{}
+	close    func()
 
-	mu   sync.Mutex
-	open map[*connection]struct{}
+	// following is closed when admits is set.
+	following chan struct{}
+	follow    sync.Once
+
+	mu     sync.Mutex
+	admits func(id string) error
+	open   map[*connection]struct{}
+	counts map[string]int // accepted ones, by origin
 }
 
 // connection is one of them.
 type connection struct {
-	*tls.Conn
+	net.Conn // first byte aside, what the other side sends
 
-	of      *connections
-	version uint64 // that it was made at, or an earlier one
+	tls      *tls.Conn // nil in plain text
+	of       *connections
+	version  uint64 // that it was made at, or an earlier one
+	node     string // whose certificate the other side has; empty in plain text
+	accepted bool
+	calls    bool // it carries calls and not raft
+
+	first  []byte // what was read of it already
+	ending sync.Once
 }
 
 func newConnections(s Security, log hclog.Logger) *connections {
-	c := &connections{version: s.Version, verify: s.Verify, log: log, closed: make(chan struct{}), open: map[*connection]struct{}{}}
+	c := &connections{
+		version: s.Version, identify: s.Identify, log: log, closed: make(chan struct{}), following: make(chan struct{}),
+		open: map[*connection]struct{}{}, counts: map[string]int{},
+	}
 	if c.version == nil {
 		c.version = func() uint64 { return 0 }
-	}
-	if c.verify == nil {
-		c.verify = func(tls.ConnectionState) error { return nil }
 	}
 	c.close = sync.OnceFunc(func() { close(c.closed) })
 	go c.watch()
 	return c
 }
 
-// add keeps an eye on a connection whose handshake began at a version.
-func (c *connections) add(conn *tls.Conn, version uint64) net.Conn {
-	added := &connection{Conn: conn, of: c, version: version}
+// decide sets who is admitted to raft. Until then callers wait, within the time for their handshake.
+func (c *connections) decide(admits func(id string) error) {
+	c.mu.Lock()
+	c.admits = admits
+	c.mu.Unlock()
+	c.follow.Do(func() { close(c.following) })
+}
+
+// admit is an error if the other side of an accepted connection may not send messages of raft. Whom calls are answered is
+// decided for each call.
+func (c *connections) admit(ctx context.Context, conn *connection) error {
+	if conn.calls {
+		return nil
+	}
+	select {
+	case <-c.following:
+	case <-ctx.Done():
+		return fmt.Errorf("raft does not run here yet: %w", ctx.Err())
+	}
+	return c.admitted(conn)
+}
+
+func (c *connections) admitted(conn *connection) error {
+	c.mu.Lock()
+	admits := c.admits
+	c.mu.Unlock()
+	if conn.calls || !conn.accepted || conn.tls == nil || admits == nil {
+		return nil
+	}
+	return admits(conn.node)
+}
+
+// add keeps an eye on a connection.
+func (c *connections) add(conn *connection) error {
+	conn.of = c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open[added] = struct{}{}
-	return added
+	if conn.accepted {
+		origin := conn.origin()
+		if c.counts[origin] >= maxPerNode {
+			return fmt.Errorf("%s has %d connections already, as many as one may have", origin, maxPerNode)
+		}
+		c.counts[origin]++
+	}
+	c.open[conn] = struct{}{}
+	return nil
+}
+
+// remove forgets a connection that is being closed.
+func (c *connections) remove(conn *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, open := c.open[conn]; !open {
+		return
+	}
+	delete(c.open, conn)
+	if !conn.accepted {
+		return
+	}
+	origin := conn.origin()
+	if c.counts[origin]--; c.counts[origin] == 0 {
+		delete(c.counts, origin)
+	}
+}
+
+// origin is the node of a connection, or in plain text the IP address that it came from.
+func (c *connection) origin() string {
+	if c.tls != nil {
+		return c.node
+	}
+	host, _, err := net.SplitHostPort(c.RemoteAddr().String())
+	if err != nil {
+		return c.RemoteAddr().String()
+	}
+	return host
+}
+
+// NodeID is the node that the other side proved to be; empty in plain text.
+func (c *connection) NodeID() string { return c.node }
+
+// Read returns what the other side sends.
+func (c *connection) Read(p []byte) (int, error) {
+	if len(c.first) > 0 && len(p) > 0 {
+		n := copy(p, c.first)
+		c.first = c.first[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
 }
 
 // Close closes the connection.
 func (c *connection) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.open, c)
-	c.of.mu.Unlock()
+	c.ending.Do(func() { c.of.remove(c) })
 	return c.Conn.Close()
 }
 
@@ -82,10 +177,17 @@ func (c *connections) watch() {
 func (c *connections) closeOutdated() {
 	version, renewed := c.version(), 0
 	for _, conn := range c.list() {
-		switch err := c.verify(conn.ConnectionState()); {
+		if conn.tls == nil {
+			continue
+		}
+		_, err := c.identify(conn.tls.ConnectionState())
+		if err == nil {
+			err = c.admitted(conn)
+		}
+		switch {
 		case err != nil:
-			c.log.Warn("closed a connection of raft whose other side is not believed any more", "peer", conn.RemoteAddr(), "reason", err)
-		case conn.version != version:
+			c.log.Warn("closed a connection whose other side is not let in any more", "peer", conn.RemoteAddr(), "node", conn.node, "reason", err)
+		case conn.version != version && !conn.calls:
 			renewed++
 		default:
 			continue

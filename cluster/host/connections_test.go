@@ -53,20 +53,20 @@ func secured(t *testing.T, authority *pki.Authority, folder pki.Folder, id strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := listen("127.0.0.1:0", "ignored:1")
+	security := Security{Accept: store.Accept(), Dial: store.Dial, Identify: store.Identify}
+	if m != nil {
+		security.Version, security.Identify = m.version.Load, func(c tls.ConnectionState) (string, error) {
+			if m.refuses.Load() {
+				return "", errors.New("its certificate has ended")
+			}
+			return store.Identify(c)
+		}
+	}
+	s, err := listen("127.0.0.1:0", "ignored:1", security, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	security := Security{Accept: store.Accept(), Dial: store.Dial()}
-	if m != nil {
-		security.Version, security.Verify = m.version.Load, func(tls.ConnectionState) error {
-			if m.refuses.Load() {
-				return errors.New("its certificate has ended")
-			}
-			return nil
-		}
-	}
-	s.secure(security, hclog.NewNullLogger())
+	s.open.decide(func(string) error { return nil })
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -82,7 +82,7 @@ func connect(t *testing.T, from, to *stream) (closed chan error) {
 		}
 		accepted <- c
 	}()
-	dialled, err := from.Dial(raft.ServerAddress(to.Listener.Addr().String()), time.Minute)
+	dialled, err := from.Dial(withID("", raft.ServerAddress(to.Listener.Addr().String())), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestConnectionsOfRaftAreRenewed(t *testing.T) {
 	m.refuses.Store(true)
 	m.awaitClosed(t, "although n1, which dialled it, does not believe n2 any more", out)
 	m.awaitClosed(t, "although n1, which accepted it, does not believe n2 any more", in)
-	if left := len(m.n1.renewed.list()); left != 0 {
+	if left := len(m.n1.open.list()); left != 0 {
 		t.Errorf("%d closed connections are still kept", left)
 	}
 }

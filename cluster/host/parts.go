@@ -21,47 +21,68 @@ const (
 
 // Security encrypts what goes between the nodes. The zero value sends plain text, and takes it.
 type Security struct {
-	// Accept and Dial are for the connections of raft. Both must verify that the other side is a node of the cluster.
-	Accept, Dial *tls.Config
+	// Accept is for the port of raft. It must verify that the other side is a node of the cluster.
+	Accept *tls.Config
+	// Dial is for a connection to the node of that id. It must verify that the other side is that node.
+	Dial func(id string) *tls.Config
+	// Identify tells which node is the other side of an open connection; it is an error if that would not be believed now.
+	// Connections for which it is are closed.
+	Identify func(tls.ConnectionState) (id string, err error)
 	// Version rises whenever Accept and Dial would show or trust other certificates than before: connections of raft that
 	// are older are closed then, and raft dials anew. Nil if that never happens.
 	Version func() uint64
-	// Verify is an error if the other side of an open connection would not be believed now. Connections for which it is
-	// are closed. Nil if it is never asked again.
-	Verify func(tls.ConnectionState) error
 	// Keys are those of gossip.
 	Keys *gossip.Keyring
 }
 
-// Open starts a node on this machine that speaks plain text: cluster.Open with the parts of OpenParts.
-func Open(ctx context.Context, c cluster.Config) (*cluster.Node, error) {
-	return OpenSecured(ctx, c, Security{})
+func (s Security) validate() error {
+	if tls := s.Accept != nil; tls != (s.Dial != nil) || tls != (s.Identify != nil) {
+		return errors.New("Accept, Dial and Identify belong together: set all of them, or none")
+	}
+	return nil
 }
 
-// OpenSecured starts a node on this machine: cluster.Open with the parts of OpenParts.
-func OpenSecured(ctx context.Context, c cluster.Config, s Security) (*cluster.Node, error) {
-	parts, err := OpenParts(c, s)
+// Open starts a node on this machine that speaks plain text.
+func Open(ctx context.Context, c cluster.Config) (*cluster.Node, error) {
+	node, _, err := OpenSecured(ctx, c, Security{})
+	return node, err
+}
+
+// OpenSecured starts a node on this machine: cluster.Open with the parts of OpenParts. From then on raft takes messages from
+// those nodes only that the node admits.
+func OpenSecured(ctx context.Context, c cluster.Config, s Security) (*cluster.Node, *Network, error) {
+	parts, network, err := OpenParts(c, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return cluster.Open(ctx, c, parts)
+	node, err := cluster.Open(ctx, c, parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	network.stream.open.decide(node.AdmitsNode)
+	return node, network, nil
 }
 
 // OpenParts opens the data folder of a node, see OpenStores, and its raft port, and prepares its gossip. The parts are closed
 // by the node that is opened with them.
-func OpenParts(c cluster.Config, s Security) (cluster.Parts, error) {
+func OpenParts(c cluster.Config, s Security) (cluster.Parts, *Network, error) {
+	if err := s.validate(); err != nil {
+		return cluster.Parts{}, nil, fmt.Errorf("configuration of node %s: %w", c.ID, err)
+	}
 	parts, err := OpenStores(c)
 	if err != nil {
-		return cluster.Parts{}, err
+		return cluster.Parts{}, nil, err
 	}
 	c = c.WithDefaults()
-	if parts.Transport, err = openTransport(c, s); err != nil {
-		return cluster.Parts{}, errors.Join(err, parts.Close())
+	transport, layer, err := openTransport(c, s)
+	if err != nil {
+		return cluster.Parts{}, nil, errors.Join(err, parts.Close())
 	}
+	parts.Transport = transport
 	parts.Discovery = gossip.New(gossip.Config{
 		ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger, Keys: s.Keys,
 	})
-	return parts, nil
+	return parts, &Network{layer}, nil
 }
 
 // OpenStores opens the data folder of a node, or makes a new one. It refuses, with the way out, a folder that another server

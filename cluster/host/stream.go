@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -14,10 +15,12 @@ import (
 // stream carries raft's messages over TCP. Unlike raft's own it is known by the address that was advertised, which may
 // be a name: the address that a name stands for may change while the node keeps its place in the configuration.
 type stream struct {
-	net.Listener
+	net.Listener // of raft
+
+	port       *nodeListener
 	advertised advertised
-	dial       *tls.Config  // nil in plain text
-	renewed    *connections // nil in plain text
+	dial       func(id string) *tls.Config // nil in plain text
+	open       *connections
 }
 
 // advertised is an address as it was written.
@@ -31,46 +34,58 @@ func (a advertised) String() string { return string(a) }
 
 var _ raft.StreamLayer = (*stream)(nil)
 
-func listen(bind, advertise string) (*stream, error) {
+// listen opens the port of raft, which only nodes of the cluster may connect to if there is security.
+func listen(bind, advertise string, with Security, log hclog.Logger) (*stream, error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", bind)
 	if err != nil {
 		return nil, fmt.Errorf("listen for raft on %s: %w; another process may be using the port", bind, err)
 	}
-	return &stream{Listener: listener, advertised: advertised(advertise)}, nil
-}
-
-// secure lets only nodes of the cluster in, and talks only to them.
-func (s *stream) secure(with Security, log hclog.Logger) {
-	s.dial = with.Dial
-	if with.Dial != nil || with.Accept != nil {
-		s.renewed = newConnections(with, log)
-	}
-	if with.Accept != nil {
-		s.Listener = newDoor(s.Listener, with.Accept, s.renewed, log)
-	}
+	s := &stream{advertised: advertised(advertise), dial: with.Dial, open: newConnections(with, log)}
+	s.port = newNodeListener(listener, with.Accept, s.open, log)
+	s.Listener = accepted{s.port, s.port.raft}
+	return s, nil
 }
 
 // Close ends listening. Raft closes its connections itself.
 func (s *stream) Close() error {
-	if s.renewed != nil {
-		s.renewed.close()
-	}
-	return s.Listener.Close()
+	s.open.close()
+	return s.port.Close()
 }
 
 // Addr is the advertised address.
 func (s *stream) Addr() net.Addr { return s.advertised }
 
-// Dial connects to a peer.
-func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: timeout}
-	if s.dial == nil {
-		return dialer.DialContext(context.Background(), "tcp", string(address))
-	}
-	version := s.renewed.version() // before the handshake: what changes meanwhile costs one more dial
-	c, err := (&tls.Dialer{NetDialer: dialer, Config: s.dial}).DialContext(context.Background(), "tcp", string(address))
+// withID is a raft address that names the node that must answer there. No id holds '@'.
+func withID(id raft.ServerID, address raft.ServerAddress) raft.ServerAddress {
+	return raft.ServerAddress(string(id) + "@" + string(address))
+}
+
+// Dial connects to a peer at an address of withID. With certificates it must be that peer that answers.
+func (s *stream) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	id, address, _ := strings.Cut(string(target), "@")
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	version := s.open.version() // before the handshake: what changes meanwhile costs one more dial
+	plain, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return s.renewed.add(c.(*tls.Conn), version), nil //nolint:errcheck,forcetypeassert // a tls.Dialer makes nothing else
+	c := &connection{Conn: plain, version: version, node: id}
+	if s.dial != nil {
+		if c.tls, err = handshake(ctx, plain, s.dial(id)); err != nil {
+			return nil, fmt.Errorf("%s at %s: %w", id, address, err)
+		}
+		c.Conn = c.tls
+	}
+	return c, s.open.add(c)
+}
+
+// handshake begins TLS on a connection, which it closes if that fails.
+func handshake(ctx context.Context, plain net.Conn, config *tls.Config) (*tls.Conn, error) {
+	c := tls.Client(plain, config)
+	if err := c.HandshakeContext(ctx); err != nil {
+		_ = plain.Close() // the handshake has failed
+		return nil, err
+	}
+	return c, nil
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"io"
 	"net"
 	"slices"
 
@@ -11,17 +12,69 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// openTransport listens for raft.
-func openTransport(c cluster.Config, s Security) (raft.Transport, error) {
-	layer, err := listen(c.RaftAddr, c.RaftAdvertise)
+// transport is raft's own transport over TCP, told which node must answer at the address that it dials. Raft has a provider of
+// addresses for that purpose; it is not used because raft also asks it for the address that messages name as the sender's,
+// and because it is given the id without the address that raft means (docs/adr/0054).
+type transport struct {
+	*raft.NetworkTransport
+}
+
+var (
+	_ raft.Transport   = transport{}
+	_ raft.WithPreVote = transport{}
+	_ raft.WithClose   = transport{}
+)
+
+// openTransport listens for raft and for calls between nodes.
+func openTransport(c cluster.Config, s Security) (transport, *stream, error) {
+	log := c.Logger.Named("raft-net")
+	layer, err := listen(c.RaftAddr, c.RaftAdvertise, s, log)
 	if err != nil {
-		return nil, err
+		return transport{}, nil, err
 	}
-	layer.secure(s, c.Logger.Named("raft-net"))
-	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: layer, MaxPool: raftPool, Timeout: raftTimeout, MsgpackUseNewTimeFormat: true,
-		Logger: transportLog{c.Logger.Named("raft-net")},
-	}), nil
+	return transport{raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: layer, MaxPool: raftPool, Timeout: raftTimeout, MsgpackUseNewTimeFormat: true, Logger: transportLog{log},
+	})}, layer, nil
+}
+
+// AppendEntries sends entries to a node.
+func (t transport) AppendEntries(
+	id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
+) error {
+	return t.NetworkTransport.AppendEntries(id, withID(id, target), args, resp)
+}
+
+// AppendEntriesPipeline sends entries to a node without waiting for each answer.
+func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
+	return t.NetworkTransport.AppendEntriesPipeline(id, withID(id, target))
+}
+
+// RequestVote asks a node for its vote.
+func (t transport) RequestVote(
+	id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
+) error {
+	return t.NetworkTransport.RequestVote(id, withID(id, target), args, resp)
+}
+
+// RequestPreVote asks a node whether it would give its vote.
+func (t transport) RequestPreVote(
+	id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
+) error {
+	return t.NetworkTransport.RequestPreVote(id, withID(id, target), args, resp)
+}
+
+// InstallSnapshot sends a snapshot to a node.
+func (t transport) InstallSnapshot(
+	id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
+) error {
+	return t.NetworkTransport.InstallSnapshot(id, withID(id, target), args, resp, data)
+}
+
+// TimeoutNow has a node begin an election.
+func (t transport) TimeoutNow(
+	id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse,
+) error {
+	return t.NetworkTransport.TimeoutNow(id, withID(id, target), args, resp)
 }
 
 // transportLog keeps back two complaints: that a transport which is being shut down reads no more, and neither does a

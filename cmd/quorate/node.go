@@ -25,7 +25,8 @@ type runningNode struct {
 	api    *rpc.Server
 	boskos *boskosDoor
 	url    string
-	served chan error
+	// served is how serving clients ended, servedNodes how serving other nodes did.
+	served, servedNodes chan error
 	// forget ends the memory of what goes on and periodic backups, unfollow the watch over the certificates.
 	forget, unfollow func()
 	security         *security
@@ -46,11 +47,11 @@ func startNode(ctx context.Context, s settings, measured *telemetry, logger hclo
 	if config.Observer, err = host.NewObserver(measured.labelled); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	node, err := host.OpenSecured(ctx, config, secured.forPeers())
+	node, network, err := host.OpenSecured(ctx, config, secured.forPeers())
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	r, err := serveNode(node, l, s, secured, measured, logger)
+	r, err := serveNode(node, network, l, s, secured, measured, logger)
 	if err != nil {
 		return nil, errors.Join(err, l.close(), node.Shutdown(ctx))
 	}
@@ -87,7 +88,7 @@ func listenHTTP(ctx context.Context, address string) (net.Listener, error) {
 }
 
 func serveNode(
-	node *cluster.Node, l listeners, s settings, secured *security, measured *telemetry, logger hclog.Logger,
+	node *cluster.Node, network *host.Network, l listeners, s settings, secured *security, measured *telemetry, logger hclog.Logger,
 ) (*runningNode, error) {
 	registerer := measured.labelled
 	if err := errors.Join(watch(registerer, node), secured.measure(registerer)); err != nil {
@@ -103,6 +104,7 @@ func serveNode(
 		Traces: measured.tracing.spans(), Diagnoses: diagnoses(node, s, measured),
 		Limits:  s.limits(),
 		Backups: node,
+		Network: network,
 	})
 	if err != nil {
 		return nil, err
@@ -118,13 +120,14 @@ func serveNode(
 		return nil, err
 	}
 	r := &runningNode{
-		node: node, api: api, boskos: door, url: secured.url(l.api), served: make(chan error, 1),
+		node: node, api: api, boskos: door, url: secured.url(l.api), served: make(chan error, 1), servedNodes: make(chan error, 1),
 		forget: background(recorder.Run, saving.run), security: secured, unfollow: secured.follow(),
 	}
 	if l.boskos != nil {
 		door.url = secured.url(l.boskos)
 	}
 	go func() { r.served <- api.Serve(secured.listener(l.api)) }()
+	go func() { r.servedNodes <- api.ServeNodes() }()
 	return r, nil
 }
 
@@ -151,6 +154,13 @@ func (r *runningNode) wait(ctx context.Context) error {
 	case err := <-r.served:
 		r.served <- nil
 		return err
+	case err := <-r.servedNodes:
+		r.servedNodes <- nil
+		if err == nil { // the node has closed its port: it tells why
+			<-r.node.Done()
+			err = r.node.Err()
+		}
+		return err
 	case err := <-r.boskos.failed:
 		return err
 	}
@@ -165,7 +175,7 @@ func (r *runningNode) stop(ctx context.Context) error {
 	err := r.boskos.close(ctx)
 	err = errors.Join(err, r.node.Shutdown(ctx))
 	err = errors.Join(err, r.api.Shutdown(ctx))
-	return errors.Join(err, <-r.served)
+	return errors.Join(err, <-r.served, <-r.servedNodes)
 }
 
 // ready waits until the node knows a leader and has caught up with it.

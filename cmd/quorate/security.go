@@ -122,8 +122,8 @@ func (s *security) forPeers() host.Security {
 		return host.Security{Keys: s.keys}
 	}
 	return host.Security{
-		Accept: s.certificates.Accept(), Dial: s.certificates.Dial(), Keys: s.keys,
-		Version: s.certificates.Version, Verify: s.certificates.Verify,
+		Accept: s.certificates.Accept(), Dial: s.certificates.Dial, Keys: s.keys,
+		Version: s.certificates.Version, Identify: s.certificates.Identify,
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *security) forCalls() rpc.Security {
 	if s.certificates == nil {
 		return rpc.Security{}
 	}
-	return rpc.Security{Dial: s.certificates.Dial(), NodeOf: s.certificates.NodeOf, Version: s.certificates.Version}
+	return rpc.Security{Dial: s.certificates.Dial, NodeOf: s.certificates.NodeOf, Version: s.certificates.Version}
 }
 
 // listener is for clients.

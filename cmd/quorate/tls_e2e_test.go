@@ -153,7 +153,9 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 		}
 		_ = c.Close()
 	}
-	await(t, "nothing was said of strangers", func() bool { return strings.Contains(server.stderr.String(), "turned away who is no node") })
+	await(t, "nothing was said of strangers", func() bool {
+		return strings.Contains(server.stderr.String(), "refused a connection to the port of raft")
+	})
 }
 
 // keepCalling allocates until it is told to stop, and then no call may have failed.

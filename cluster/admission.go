@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/raft"
+)
+
+// AdmitsNode is an error if a node, which has proved its id, may not take part in decisions with this one: send messages of
+// raft, and ask what only members may ask. Admitted are
+//   - the members of raft's latest configuration as this node knows it, committed or not,
+//   - the leader that raft knows, and one that a member of that configuration named lately: while this node was away the cluster
+//     may have changed, and only the leader can tell it how,
+//   - every node of the cluster while this node is not in that configuration itself: without state it cannot know better, and
+//     while it receives the log it passes through configurations that are long gone. It has no vote then.
+func (n *Node) AdmitsNode(id string) error {
+	servers := n.servers()
+	if isServer(servers, id) || !isServer(servers, n.config.ID) {
+		return nil
+	}
+	if _, leader := n.raft.LeaderWithID(); string(leader) == id || n.namedLeader(servers, id) {
+		return nil
+	}
+	return fmt.Errorf("node %s is not a member of the cluster's configuration as node %s knows it", id, n.config.ID)
+}
+
+// namedLeader tells whether a member of the configuration said lately that a node leads.
+func (n *Node) namedLeader(servers []raft.Server, id string) bool {
+	return slices.ContainsFunc(servers, func(s raft.Server) bool {
+		said := n.answers.find(string(s.ID))
+		return said.Leader == id && said.answeredWithin(answerAge)
+	})
+}
+
+func (n *Node) inConfiguration(id string) bool { return isServer(n.servers(), id) }
+
+// believes is nil if a notice comes from a node that may give it. The certificate of the caller must be that of the leader that
+// it names, and that leader must be the one that raft knows. A node without state knows none, and believes any node of the
+// cluster; one that has state and knows no leader is told by members of its configuration that it was removed.
+func (n *Node) believes(notice Notice) error {
+	if notice.From == "" {
+		return nil // plain text: nobody proves anything
+	}
+	leader := n.leaderHint()
+	switch {
+	case notice.From != notice.Leader:
+		return failure(Unsafe, true, nil, "node %s gives a notice in the name of %s: only the leader itself may", notice.From, notice.Leader)
+	case leader != "" && leader != notice.From:
+		return failure(Unsafe, true, nil, "node %s gives a notice, and the leader that node %s knows is %s: only the leader may",
+			notice.From, n.config.ID, leader)
+	case leader == "" && n.inConfiguration(n.config.ID) && !n.inConfiguration(notice.From):
+		return failure(Unsafe, true, nil, "node %s gives a notice, and is not a member as node %s knows them", notice.From, n.config.ID)
+	}
+	return nil
+}

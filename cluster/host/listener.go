@@ -1,0 +1,205 @@
+package host
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+const (
+	// nodeProtocol is how a connection says that it carries HTTP/2 between nodes and not raft (ALPN).
+	nodeProtocol = "quorate-node/1"
+	// handshakeTimeout bounds how long a caller may take to prove which node it is, and in plain text to send its first byte.
+	handshakeTimeout = 10 * time.Second
+	// maxHandshakes bounds how many callers do so at once; more are refused.
+	maxHandshakes = 256
+	// maxPerNode bounds the open connections that were accepted from one node, or in plain text from one IP address.
+	maxPerNode = 256
+	// refusalInterval is how often the log says that a caller was refused.
+	refusalInterval = 10 * time.Second
+)
+
+// nodeListener accepts the connections of other nodes. It finds out which node called, and whether the connection carries raft
+// or HTTP/2, before either sees a byte of it: raft itself would take the time of a handshake for that of a message, and
+// does not ask who sends its messages.
+//
+// With TLS the caller says what it speaks in the handshake (ALPN). Raft names no protocol, as all versions before. In plain text
+// the first byte tells: HTTP/2 begins with "PRI", and raft's messages with a small number.
+type nodeListener struct {
+	listener net.Listener
+	accept   *tls.Config // nil in plain text
+	open     *connections
+	log      hclog.Logger
+
+	raft, calls chan net.Conn
+	handshakes  chan struct{} // has one element for each handshake under way
+
+	ctx   context.Context //nolint:containedctx // it ends with the listener
+	close context.CancelFunc
+
+	mu       sync.Mutex
+	reported time.Time
+	silent   int // refusals since reported that were not logged
+}
+
+func newNodeListener(l net.Listener, accept *tls.Config, open *connections, log hclog.Logger) *nodeListener {
+	n := &nodeListener{
+		listener: l, accept: accept, open: open, log: log,
+		raft: make(chan net.Conn), calls: make(chan net.Conn), handshakes: make(chan struct{}, maxHandshakes),
+	}
+	n.ctx, n.close = context.WithCancel(context.Background())
+	go n.run()
+	return n
+}
+
+// Close ends listening, every handshake, and both of the listeners for what was accepted.
+func (n *nodeListener) Close() error {
+	n.close()
+	return n.listener.Close()
+}
+
+func (n *nodeListener) run() {
+	for {
+		c, err := n.listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			n.close()
+			return
+		case err != nil: // out of file descriptors, perhaps; that passes
+			n.reportRefusal(nil, err)
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-n.ctx.Done():
+			}
+			continue
+		}
+		select {
+		case n.handshakes <- struct{}{}:
+			go n.receive(c)
+		default:
+			n.reportRefusal(c, fmt.Errorf("%d others are being verified already", maxHandshakes))
+			_ = c.Close() // it was refused
+		}
+	}
+}
+
+// receive finds out who calls, and gives the connection to those who speak its protocol.
+func (n *nodeListener) receive(plain net.Conn) {
+	defer func() { <-n.handshakes }()
+	ctx, cancel := context.WithTimeout(n.ctx, handshakeTimeout)
+	defer cancel()
+	c, err := n.identify(ctx, plain)
+	if err != nil {
+		n.reportRefusal(plain, err)
+		_ = plain.Close() // it was refused
+		return
+	}
+	to := n.raft
+	if c.calls {
+		to = n.calls
+	}
+	select {
+	case to <- c:
+	case <-n.ctx.Done():
+		_ = c.Close() // nobody waits for it any more
+	}
+}
+
+func (n *nodeListener) identify(ctx context.Context, plain net.Conn) (*connection, error) {
+	version := n.open.version()
+	c := &connection{Conn: plain, accepted: true, version: version}
+	if n.accept == nil {
+		if err := c.sniff(ctx); err != nil {
+			return nil, err
+		}
+		return c, n.open.add(c)
+	}
+	secured := tls.Server(plain, n.accept)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	state := secured.ConnectionState()
+	id, err := n.open.identify(state)
+	if err != nil {
+		return nil, err
+	}
+	c.Conn, c.tls, c.node, c.calls = secured, secured, id, state.NegotiatedProtocol == nodeProtocol
+	if err := n.open.admit(ctx, c); err != nil {
+		return nil, err
+	}
+	return c, n.open.add(c)
+}
+
+const (
+	// firstOfHTTP is the first byte of what every HTTP/2 connection begins with ("PRI * HTTP/2.0").
+	firstOfHTTP = 'P'
+	// endOfRaft is above the numbers of all kinds of raft's messages, which are the first byte of each.
+	endOfRaft = 0x10
+)
+
+// sniff reads the first byte of a connection in plain text, which tells what it carries.
+func (c *connection) sniff(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.Conn.SetReadDeadline(time.Unix(1, 0)) })
+	var first [1]byte
+	_, err := c.Conn.Read(first[:])
+	if !stop() && err == nil {
+		err = ctx.Err() // its deadline may be set by now
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("it did not say what it speaks: %w", err)
+	case first[0] == firstOfHTTP:
+		c.calls = true
+	case first[0] >= endOfRaft:
+		return fmt.Errorf("it speaks neither raft nor HTTP/2: its first byte is 0x%02x", first[0])
+	}
+	c.first = first[:]
+	return nil
+}
+
+// reportRefusal logs that a caller was refused, not too often.
+func (n *nodeListener) reportRefusal(c net.Conn, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now := time.Now(); n.ctx.Err() == nil && now.Sub(n.reported) >= refusalInterval {
+		from := ""
+		if c != nil {
+			from = c.RemoteAddr().String()
+		}
+		n.log.Warn("refused a connection to the port of raft", "from", from, "reason", err, "others-before", n.silent)
+		n.reported, n.silent = now, 0
+		return
+	}
+	n.silent++
+}
+
+// accepted is a net.Listener for the connections of one protocol.
+type accepted struct {
+	*nodeListener
+	queue chan net.Conn
+}
+
+// Accept returns the next connection of a node that speaks this protocol.
+func (a accepted) Accept() (net.Conn, error) {
+	select {
+	case c := <-a.queue:
+		return c, nil
+	case <-a.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Addr is the address of the port.
+func (a accepted) Addr() net.Addr { return a.listener.Addr() }
+
+// callsOnly is the listener for calls. Closing it leaves raft's connections alone: the port closes with raft's transport.
+type callsOnly struct{ accepted }
+
+// Close does nothing.
+func (callsOnly) Close() error { return nil }

@@ -1,0 +1,237 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/pki"
+)
+
+// openPort listens in plain text.
+func openPort(t testing.TB) *stream {
+	t.Helper()
+	s, err := listen("127.0.0.1:0", "ignored:1", Security{}, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.open.decide(func(string) error { return nil })
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func (s *stream) at() string { return s.port.listener.Addr().String() }
+
+// acceptOne returns the next connection that a listener accepts.
+func acceptOne(l net.Listener) <-chan net.Conn {
+	next := make(chan net.Conn, 1)
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			next <- c
+		}
+	}()
+	return next
+}
+
+func readLine(t *testing.T, c net.Conn) string {
+	t.Helper()
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+// TestTheFirstByteTellsRaftFromCalls: in plain text nothing else does, and neither side loses a byte of what was sent.
+func TestTheFirstByteTellsRaftFromCalls(t *testing.T) {
+	t.Parallel()
+	s := openPort(t)
+	for first, l := range map[string]net.Listener{
+		"\x00": s, "\x0f": s, "PRI * HTTP/2.0\r": (&Network{s}).Calls(),
+	} {
+		next := acceptOne(l)
+		c, err := net.Dial("tcp", s.at())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := io.WriteString(c, first+" and so on\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got := readLine(t, <-next); got != first+" and so on\n" {
+			t.Errorf("sent %q, received %q", first, got)
+		}
+	}
+	for _, first := range []string{"\x10", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01", "\xff"} {
+		c, err := net.Dial("tcp", s.at())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, first)
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%q was taken: %v", first, err)
+		}
+		_ = c.Close()
+	}
+}
+
+// TestTheHandshakeTellsRaftFromCalls: with certificates the name of the protocol does, and the other side's certificate says
+// which node it is.
+func TestTheHandshakeTellsRaftFromCalls(t *testing.T) {
+	t.Parallel()
+	m := meet(t)
+	network := &Network{m.n1}
+	calls := acceptOne((&Network{m.n2}).Calls())
+	c, err := network.DialNode(t.Context(), "n2", m.n2.at())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if node := (<-calls).(*connection).NodeID(); node != "n1" {
+		t.Errorf("the caller is %q, want n1", node)
+	}
+	next := acceptOne(m.n2)
+	spoken, err := m.n1.Dial(withID("n2", raft.ServerAddress(m.n2.at())), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = spoken.Close() }()
+	if got := <-next; got.(*connection).calls || got.(*connection).node != "n1" {
+		t.Errorf("raft's connection was taken for %+v", got)
+	}
+}
+
+// TestOnlyTheNodeThatWasCalledAnswers: n2 has a good certificate, and is still told nothing when n3 is called at its address.
+func TestOnlyTheNodeThatWasCalledAnswers(t *testing.T) {
+	t.Parallel()
+	m := meet(t)
+	network := &Network{m.n1}
+	for what, dial := range map[string]func() (net.Conn, error){
+		"raft":  func() (net.Conn, error) { return m.n1.Dial(withID("n3", raft.ServerAddress(m.n2.at())), time.Minute) },
+		"calls": func() (net.Conn, error) { return network.DialNode(t.Context(), "n3", m.n2.at()) },
+		"api":   func() (net.Conn, error) { return network.DialAPI(t.Context(), "n3", m.n2.at()) },
+	} {
+		c, err := dial()
+		if err == nil {
+			_ = c.Close()
+			t.Errorf("%s: n2 answers for n3", what)
+			continue
+		}
+		if what == "api" {
+			continue // the port of raft does not even speak h2
+		}
+		if stranger := (*pki.PeerError)(nil); !errors.As(err, &stranger) || !strings.Contains(err.Error(), "node n3 was called") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestRaftIsSpokenWithMembersOnly: a node that is no member gets no connection for raft, and loses the one that it has when it
+// is removed. It may still ask.
+func TestRaftIsSpokenWithMembersOnly(t *testing.T) {
+	t.Parallel()
+	m := meet(t)
+	var removed atomic.Bool
+	m.n2.open.decide(func(id string) error {
+		if id == "n1" && removed.Load() {
+			return errors.New("node n1 was removed")
+		}
+		return nil
+	})
+	closed := connect(t, m.n1, m.n2)
+	removed.Store(true)
+	m.awaitClosed(t, "of a node that was removed", closed)
+	c, err := m.n1.Dial(withID("n2", raft.ServerAddress(m.n2.at())), time.Minute)
+	if err == nil {
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err = c.Read(make([]byte, 1)); errors.Is(err, context.DeadlineExceeded) {
+			t.Error("a removed node gets a connection for raft")
+		}
+		_ = c.Close()
+	}
+	calls := acceptOne((&Network{m.n2}).Calls())
+	asked, err := (&Network{m.n1}).DialNode(t.Context(), "n2", m.n2.at())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = asked.Close() }()
+	<-calls
+}
+
+// TestConnectionsOfOneNodeAreBounded: beyond the bound the newest is refused, and a closed one makes room.
+func TestConnectionsOfOneNodeAreBounded(t *testing.T) {
+	t.Parallel()
+	open := newConnections(Security{Identify: func(tls.ConnectionState) (string, error) { return "n2", nil }}, hclog.NewNullLogger())
+	defer open.close()
+	var first *connection
+	for range maxPerNode {
+		plain, other := net.Pipe()
+		defer func() { _ = other.Close() }()
+		first = &connection{Conn: plain, accepted: true}
+		if err := open.add(first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain, other := net.Pipe()
+	defer func() { _ = other.Close() }()
+	if err := open.add(&connection{Conn: plain, accepted: true}); err == nil {
+		t.Error("there is no bound")
+	}
+	_, _ = first.Close(), first.Close()
+	if err := open.add(&connection{Conn: plain, accepted: true}); err != nil {
+		t.Error(err)
+	}
+	if err := open.add(&connection{Conn: plain, accepted: true}); err == nil {
+		t.Error("one connection that was closed twice made room for two")
+	}
+}
+
+// FuzzPortOfRaft sends arbitrary bytes: whatever they are, the port goes on to serve others.
+func FuzzPortOfRaft(f *testing.F) {
+	f.Add([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+	f.Add([]byte{0, 1, 2, 3})
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Add([]byte{})
+	s := openPort(f)
+	go drain(s)
+	go drain((&Network{s}).Calls())
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		c, err := net.Dial("tcp", s.at())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write(sent)
+		_ = c.(*net.TCPConn).CloseWrite()
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := io.ReadAll(c); errors.Is(err, context.DeadlineExceeded) {
+			t.Error("the connection stays open although nothing more will come")
+		}
+		_ = c.Close()
+	})
+}
+
+// drain reads connections to their end.
+func drain(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			_, _ = io.Copy(io.Discard, c)
+			_ = c.Close()
+		}()
+	}
+}
