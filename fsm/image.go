@@ -172,6 +172,7 @@ func encodeViolation(v quota.Violation) *logv1.ViolationRecord {
 	return &logv1.ViolationRecord{
 		Tree: v.Tree, Node: v.Node, Resource: v.Resource, Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested),
 		Kind: uint32(v.Kind), HolderKind: uint32(v.Holder.Kind), Holder: v.Holder.Name, Item: v.Item,
+		TooLarge: v.TooLarge,
 	}
 }
 
@@ -180,6 +181,6 @@ func decodeViolation(v *logv1.ViolationRecord) quota.Violation {
 		Tree: v.GetTree(), Node: v.GetNode(), Resource: v.GetResource(),
 		Limit: quota.Amount(v.GetLimit()), Used: quota.Amount(v.GetUsed()), Requested: quota.Amount(v.GetRequested()),
 		Kind: quota.ViolationKind(min(v.GetKind(), 255)), Holder: quota.Holder{Kind: quota.HolderKind(min(v.GetHolderKind(), 255)), Name: v.GetHolder()},
-		Item: v.GetItem(),
+		Item: v.GetItem(), TooLarge: v.GetTooLarge(),
 	}
 }

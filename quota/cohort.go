@@ -8,6 +8,8 @@ import "slices"
 // A claim is admitted if afterwards no node on its path owes more than it may borrow, and the top owes nothing.
 type pool struct {
 	limit, borrow, lend Amount // MaxAmount if unlimited
+	// whole is what the children lend while nothing is held.
+	whole wide
 	// held is what the children of the cohort do not account for, lent the sum of what those lend.
 	held Amount
 	lent wide
@@ -27,6 +29,9 @@ func (p *pool) owes() Amount { return max(0, -p.room()) }
 
 // pooled is true if the parent is in the same cohort.
 func (n *node) pooled() bool { return n.pools != nil && n.parent != nil && n.parent.pools != nil }
+
+// lendsWhole is what the parent has from the node while nothing is held.
+func (p *pool) lendsWhole() Amount { return min(p.lend, p.whole.plus(p.limit).clipped()) }
 
 // mayOwe is how much the subtree may borrow; the top of a cohort has nobody to borrow from.
 func (n *node) mayOwe(r int) Amount {
@@ -79,6 +84,7 @@ func (n *node) repool() {
 		for i := range n.pools {
 			n.pools[i].held -= child.subtree[i]
 			n.pools[i].lent = n.pools[i].lent.plus(child.pools[i].lends())
+			n.pools[i].whole = n.pools[i].whole.plus(child.pools[i].lendsWhole())
 		}
 	}
 }
@@ -89,8 +95,19 @@ func (t *tree) repool() { t.root.repool() }
 // relimit carries changed limits of one node into the pools.
 func (n *node) relimit() {
 	for i := range n.pools {
-		limit := n.effective(i).ceiling()
-		n.adjust(i, func(p *pool) { p.limit = limit })
+		n.setPoolLimit(i, n.effective(i).ceiling())
+	}
+}
+
+// setPoolLimit changes the limit of a pool, and what the levels above have from it now and while nothing is held.
+func (n *node) setPoolLimit(r int, limit Amount) {
+	before := n.pools[r].lendsWhole()
+	n.adjust(r, func(p *pool) { p.limit = limit })
+	for at := n; at.pooled(); {
+		more := at.pools[r].lendsWhole() - before
+		at = at.parent
+		before = at.pools[r].lendsWhole()
+		at.pools[r].whole = at.pools[r].whole.plus(more)
 	}
 }
 

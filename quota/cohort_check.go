@@ -23,7 +23,66 @@ func (l *Ledger) checkBounded(a *Allocation) []Violation {
 		violations = d.shortages(violations, before[i])
 	}
 	drawAll(claims, -1)
+	if len(violations) > 0 && l.level >= LevelFive {
+		markTooLarge(violations, claims)
+	}
 	return violations
+}
+
+// poolKey is the pool of a resource at a node.
+type poolKey struct {
+	node     *node
+	resource int
+}
+
+// emptyPools are the pools of cohorts while nothing is held but what was drawn from them here.
+type emptyPools map[poolKey]*pool
+
+func (e emptyPools) of(n *node, r int) *pool {
+	key := poolKey{n, r}
+	if e[key] == nil {
+		empty := n.pools[r]
+		empty.held, empty.lent = 0, empty.whole
+		e[key] = &empty
+	}
+	return e[key]
+}
+
+// draw takes an amount out of the pools from the node up, as node.draw does.
+func (e emptyPools) draw(n *node, r int, amount Amount) {
+	for at := n; at != nil; at = at.parent {
+		if at.pools == nil {
+			continue
+		}
+		p := e.of(at, r)
+		before := p.lends()
+		for p.held = p.held.plus(amount); at.pooled(); {
+			more := p.lends() - before
+			at = at.parent
+			p = e.of(at, r)
+			before = p.lends()
+			p.lent = p.lent.plus(more)
+		}
+	}
+}
+
+// markTooLarge marks the violations of pools that would be short of the request even while nothing else is held.
+func markTooLarge(violations []Violation, claims []placedClaim) {
+	empty := emptyPools{}
+	for _, c := range claims {
+		for _, p := range c.amounts {
+			empty.draw(c.at, p.resource.index, p.amount)
+		}
+	}
+	short := map[Violation]bool{}
+	for key, p := range empty { // the order does not matter: each is looked up below
+		if p.owes() > key.node.mayOwe(key.resource) {
+			short[Violation{Tree: key.node.treeName, Node: key.node.path, Resource: key.node.tree.resources[key.resource].Name}] = true
+		}
+	}
+	for i, v := range violations {
+		violations[i].TooLarge = !v.hopeless() && short[Violation{Tree: v.Tree, Node: v.Node, Resource: v.Resource}]
+	}
 }
 
 func inCohort(claims []placedClaim) bool {
@@ -106,6 +165,7 @@ func (n *node) checkPool(r int) error {
 		if child.pooled() {
 			want.held -= child.subtree[r]
 			want.lent = want.lent.plus(child.pools[r].lends())
+			want.whole = want.whole.plus(child.pools[r].lendsWhole())
 		}
 	}
 	if n.pools[r] != want {

@@ -13,19 +13,25 @@ func (m *holdersModel) cohortViolation(h holderOf, tree, path, resource string, 
 		return nil
 	}
 	before, after := m.room(m.held, spec, path, resource), m.room(append(slices.Clone(m.held), h), spec, path, resource)
+	alone := m.room([]holderOf{h}, spec, path, resource)
 	if path == "" || holdersPolicy(spec, above(path)) != "cohort" {
 		if after >= 0 {
 			return nil
 		}
 		used := m.used(m.held, tree, path, resource)
-		return []quota.Violation{{Tree: tree, Node: path, Resource: resource, Limit: used + want + after, Used: used, Requested: want}}
+		v := quota.Violation{Tree: tree, Node: path, Resource: resource, Limit: used + want + after, Used: used, Requested: want}
+		v.TooLarge = want <= v.Limit && alone < 0
+		return []quota.Violation{v}
 	}
 	most := limitOf(nodeOf(spec, path).Borrow, resource, quota.NoLimit())
 	if most.Kind == quota.Unlimited || after >= -most.Amount {
 		return nil
 	}
 	owed := max(0, -before)
-	return []quota.Violation{{Tree: tree, Node: path, Resource: resource, Kind: quota.OfBorrowing, Limit: most.Amount, Used: owed, Requested: -after - owed}}
+	return []quota.Violation{{
+		Tree: tree, Node: path, Resource: resource, Kind: quota.OfBorrowing, Limit: most.Amount, Used: owed, Requested: -after - owed,
+		TooLarge: alone < -most.Amount,
+	}}
 }
 
 // much is more than all that a test can hold.

@@ -44,6 +44,12 @@ type Raise struct {
 	From, To             Amount
 	// Unconfigured is true for a node that is, or would be, made on demand: to have a limit it must be configured first.
 	Unconfigured bool
+	// NeedsReason is true if changes of the tree need a reason.
+	NeedsReason bool
+	// Governed is true if the tree names admins; then only an actor of Setters may set the limit. Setters are sorted, the first
+	// ones of many; empty if nobody may.
+	Governed bool
+	Setters  []string
 }
 
 // ViolationKind says what is limited. The numbers are part of the snapshot format.
@@ -103,6 +109,9 @@ type Violation struct {
 	// Kind says what is limited, Holder whose limit it is.
 	Kind   ViolationKind
 	Holder Holder
+	// TooLarge is true if the numbers do not show it, but a cohort is short of the request even while nothing else is held in
+	// it; since level 5.
+	TooLarge bool
 	// Item is the state that items are wanted in, or the name of the one that is wanted.
 	Item string
 }
@@ -110,9 +119,11 @@ type Violation struct {
 // Missing is how much room lacks.
 func (v Violation) Missing() Amount { return v.Used.plus(v.Requested) - v.Limit }
 
-// hopeless is true if the request alone is larger than the limit, whatever is released. What is to be borrowed says nothing
-// about that: with more released, less would be.
-func (v Violation) hopeless() bool { return v.Kind != OfBorrowing && v.Requested > v.Limit }
+// hopeless is true if the request alone is larger than the limit, whatever is released. The bound of borrowing says nothing
+// about that, because with more released less is borrowed: there TooLarge says it.
+func (v Violation) hopeless() bool {
+	return v.TooLarge || v.Kind != OfBorrowing && v.Requested > v.Limit
+}
 
 // NeverFits is true if the request alone is larger than some limit, whatever is released.
 func (d Decision) NeverFits() bool { return slices.ContainsFunc(d.Violations, Violation.hopeless) }
@@ -124,11 +135,7 @@ func (d Decision) Explain() string {
 	}
 	parts := make([]string, 0, len(d.Violations)+1)
 	for _, v := range d.Violations {
-		text := v.sentence()
-		if v.hopeless() {
-			text += " (more than the whole limit: it cannot fit until that is raised)"
-		}
-		parts = append(parts, text)
+		parts = append(parts, v.sentence()+v.hopelessness())
 	}
 	if n := len(d.Preempted); n > 0 && !d.Waiting {
 		parts = append(parts, fmt.Sprintf("leases that have to give way first, and have a span of grace for that: %d; ask again with the mode that waits", n))
@@ -140,6 +147,17 @@ func (d Decision) Explain() string {
 		return "waiting: " + strings.Join(parts, "; ")
 	}
 	return "denied: " + strings.Join(parts, "; ")
+}
+
+// hopelessness is what to add about a violation that releases cannot heal.
+func (v Violation) hopelessness() string {
+	switch {
+	case v.TooLarge:
+		return " (more than it may hold even while nothing else is held: it cannot fit until a limit is raised)"
+	case v.hopeless():
+		return " (more than the whole limit: it cannot fit until that is raised)"
+	}
+	return ""
 }
 
 func (v Violation) sentence() string {

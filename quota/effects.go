@@ -63,8 +63,9 @@ func (e *Effects) addRooms(s *succession) {
 	})
 }
 
-// admittedBy lists the newest requests that were denied in changed trees and would be granted after. It does not judge those
-// that may borrow softly or want items: they hang on who sits where and which items are free, which a draft does not know.
+// admittedBy lists the newest requests that were denied in changed trees, would be denied again now, and would be granted after
+// the change. It does not judge those that may borrow softly or want items: they depend on where claims are counted and on
+// which items are free, which a draft does not know.
 func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 	var ids []string
 	judged := map[string]bool{}
@@ -76,7 +77,7 @@ func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 			break
 		}
 		judged[e.ID] = true
-		if after.wouldAdmit(*e.Request) {
+		if after.wouldAdmit(*e.Request) && !l.grantsNow(*e.Request) {
 			ids = append(ids, e.ID)
 		}
 	}
@@ -92,6 +93,12 @@ func (l *Ledger) wouldAdmit(request Allocate) bool {
 	decision, t := l.admit(a)
 	t.rollback()
 	return decision.Granted
+}
+
+// grantsNow decides a request on the present state, and changes nothing.
+func (l *Ledger) grantsNow(request Allocate) bool {
+	out := l.View().dryAllocate(request)
+	return out.Decision != nil && out.Decision.Granted
 }
 
 // names is true if a claim is in one of some trees.

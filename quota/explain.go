@@ -3,7 +3,7 @@ package quota
 import "slices"
 
 // Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, nobody else may use
-// the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 200 changes.
+// the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 400 changes.
 func (v View) Explain(c Allocate) Outcome {
 	out := v.dryAllocate(c)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {

@@ -139,7 +139,11 @@ func (o *oracle) setLimits(c quota.SetLimits) (verdict, map[string]quota.TreeSpe
 	}
 	after := maps.Clone(o.trees)
 	after[c.Tree] = spec
-	return verdict{over: o.over(spec, c.Node)}, after
+	var over []quota.Overuse
+	for _, n := range spec.Nodes {
+		over = append(over, o.over(spec, n.Path)...)
+	}
+	return verdict{over: over}, after
 }
 
 func (o *oracle) deleteTree(c quota.DeleteTree) (verdict, map[string]quota.TreeSpec) {

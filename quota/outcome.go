@@ -30,7 +30,7 @@ type Configuration struct {
 	// Changes tree by tree: resources, then nodes parents before children, removed nodes last. Empty if everything was so
 	// already.
 	Changes []Change
-	// Over lists what is above a limit, at most MaxOver: in the trees that ApplyTrees named, or at the node of SetLimits.
+	// Over lists what is above a limit in the changed trees, at most MaxOver.
 	// A repeat does not list them again.
 	Over []Overuse
 	// Effects is set in a dry run only.

@@ -74,6 +74,28 @@ func (n *node) permitLimits(actor string) *Error {
 		who(actor), n.place(), n.parent.policy.Name(), n.tree.root.adminNames())
 }
 
+// maxSetters bounds how many names of those who may set a limit a remedy has.
+const maxSetters = 10
+
+// limitSetters are the first of those who may set the limits of the node, sorted, by the rules of permit; false if the tree names no
+// admins, and anyone may.
+func (n *node) limitSetters() (list []string, governed bool) {
+	if !n.tree.governed {
+		return nil, false
+	}
+	switch {
+	case n.parent == nil:
+		list = n.spec.Admins
+	case n.parent.policy.Setters() == SetByParent:
+		list = n.parent.spec.Admins
+	default:
+		for up := n.parent; up != nil && len(list) == 0; up = up.parent {
+			list = up.spec.Admins
+		}
+	}
+	return slices.Clone(list[:min(len(list), maxSetters)]), true
+}
+
 func (n *node) hasAdmin(actor string) bool {
 	_, found := slices.BinarySearch(n.spec.Admins, actor)
 	return found

@@ -1,5 +1,7 @@
 package quota
 
+import "slices"
+
 // planLimits checks a change of one node's limits. It costs the node's family, not the tree.
 func (l *Ledger) planLimits(c SetLimits) plan {
 	t := l.trees[c.Tree]
@@ -24,7 +26,7 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 	return plan{
 		changes: d.changes,
 		undo:    []TreeUndo{d.undo},
-		over:    swap.over(),
+		over:    n.overWith(swap),
 		commit: func() {
 			l.markChanged(t)
 			n.configure(swap)
@@ -33,6 +35,20 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 		},
 		effects: func() *Effects { return l.effectsOf(t, swap.spec) },
 	}
+}
+
+// overWith lists what would be over a limit in the tree with the limits of swap in force, at most MaxOver. It puts them in force and
+// takes them back.
+func (n *node) overWith(swap *node) []Overuse {
+	before := slices.Clone(n.limits)
+	for i, limit := range swap.limits {
+		n.swapLimit(i, limit)
+	}
+	list := n.tree.over(MaxOver)
+	for i, limit := range before {
+		n.swapLimit(i, limit)
+	}
+	return list
 }
 
 // configured finds a node that stands in the configuration.

@@ -1,6 +1,9 @@
 package quota
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Switches is a policy put together from independent choices. The presets are values of it.
 type Switches struct {
@@ -69,13 +72,37 @@ func (s Switches) CheckFamily(f Family) string {
 		return ""
 	}
 	if s.ChildWithinParent {
-		for _, c := range f.Children {
-			if c.Set && (c.Limit.Kind == Unlimited || c.Limit.Amount > f.Limit.Amount) {
-				return fmt.Sprintf("the limit of its child %s is %s, above its own %s: lower the child's, or raise its own first", c.Name, c.Limit, f.Limit)
-			}
+		if text := checkChildren(f); text != "" {
+			return text
 		}
 	}
 	return s.checkSum(f)
+}
+
+// checkChildren names every child whose limit is above the node's, as far as maxText allows.
+func checkChildren(f Family) string {
+	var above []string
+	length, hidden := 0, 0
+	for _, c := range f.Children {
+		if !c.Set || c.Limit.Kind != Unlimited && c.Limit.Amount <= f.Limit.Amount {
+			continue
+		}
+		text := fmt.Sprintf("%s is %s", c.Name, c.Limit)
+		if length += len(text); length > maxText {
+			hidden++
+			continue
+		}
+		above = append(above, text)
+	}
+	switch {
+	case len(above) == 0:
+		return ""
+	case hidden > 0:
+		above = append(above, fmt.Sprintf("and so on for %d more", hidden))
+	case len(above) == 1:
+		return fmt.Sprintf("the limit of its child %s, above its own %s: lower the child's, or raise its own first", above[0], f.Limit)
+	}
+	return fmt.Sprintf("the limits of its children (%s) are above its own %s: lower the children's, or raise its own first", strings.Join(above, ", "), f.Limit)
 }
 
 func (s Switches) checkSum(f Family) string {

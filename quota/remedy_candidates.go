@@ -200,11 +200,15 @@ func (r *releasing) leaveOutOwn() bool {
 	if refused != nil {
 		return false
 	}
-	own, before := request.principal(), len(r.candidates)
+	before := len(r.candidates)
 	r.candidates = slices.DeleteFunc(r.candidates, func(c candidate) bool {
-		return own.Application != "" && slices.ContainsFunc(c.as, func(a *Allocation) bool {
-			return a.principal().User == own.User && a.principal().Application == own.Application
-		})
+		return slices.ContainsFunc(c.as, func(a *Allocation) bool { return a.sharesApplication(request) })
 	})
 	return len(r.candidates) < before
+}
+
+// sharesApplication is true if two allocations are of one application of one user.
+func (a *Allocation) sharesApplication(other *Allocation) bool {
+	is, was := a.principal(), other.principal()
+	return is.Application != "" && is.User == was.User && is.Application == was.Application
 }

@@ -34,8 +34,7 @@ func (n *node) swapLimit(resource int, limit Limit) {
 	n.limits[resource] = limit
 	n.ceilings[resource] = n.ceiling(resource)
 	if n.pools != nil {
-		ceiling := n.effective(resource).ceiling()
-		n.adjust(resource, func(p *pool) { p.limit = ceiling })
+		n.setPoolLimit(resource, n.effective(resource).ceiling())
 	}
 }
 
@@ -64,6 +63,10 @@ func (s *search) raises(denied Decision) []Raise {
 	list := make([]Raise, len(h.list))
 	for i, r := range h.list {
 		list[i] = r.Raise
+		list[i].NeedsReason = s.ledger.trees[r.Tree].settings.RequireReason
+		if r.node != nil {
+			list[i].Setters, list[i].Governed = r.node.limitSetters()
+		}
 	}
 	slices.SortStableFunc(list, compareRaises)
 	return list
@@ -187,22 +190,27 @@ func (h *higher) lower() (changed bool) {
 	return changed
 }
 
-// comply raises the parents as far as their policies want it, so that the raises can be carried out; false if some
-// policy does not allow them whatever the parent's limit.
+// comply raises the raised nodes and their parents as far as their policies want it, so that the raises can be carried out:
+// changing a limit has the policy asked about both, and what is held at a node may count there. False if some policy does not
+// allow the raises whatever the limits are.
 func (h *higher) comply() bool {
 	for again := true; again; {
 		again = false
 		for _, r := range slices.Clone(h.list) {
-			if r.node == nil || r.node.parent == nil {
+			if r.node == nil {
 				continue
 			}
-			parent := r.node.parent
-			switch least, ok := parent.leastLimit(r.resource); {
-			case !ok:
-				return false
-			case least > parent.ceilings[r.resource]:
-				h.raiseTo(parent, r.resource, least)
-				again = true
+			for _, n := range []*node{r.node, r.node.parent} {
+				if n == nil {
+					continue
+				}
+				switch least, ok := n.leastLimit(r.resource); {
+				case !ok:
+					return false
+				case least > n.ceilings[r.resource]:
+					h.raiseTo(n, r.resource, least)
+					again = true
+				}
 			}
 		}
 	}

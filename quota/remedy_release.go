@@ -36,6 +36,12 @@ func (s *search) releases(violations []Violation) []string {
 	if chosen == nil && r.leaveOutOwn() {
 		chosen = r.several()
 	}
+	if chosen == nil {
+		chosen = s.fewestOf(r.newestInTrees(false))
+	}
+	if chosen == nil {
+		chosen = s.fewestOf(r.newestInTrees(true))
+	}
 	slices.SortFunc(chosen, func(a, b *Allocation) int { return cmp.Compare(a.fence, b.fence) })
 	var ids []string
 	for _, a := range chosen {
@@ -177,6 +183,57 @@ func (r *releasing) exchange(chosen []*Allocation) []*Allocation {
 		}
 	}
 	return chosen
+}
+
+// newestInTrees are the newest held allocations with a claim in a tree where a limit is violated, at most maxReleases, with
+// or without those of the request's own application.
+func (r *releasing) newestInTrees(own bool) []*Allocation {
+	request, refused := r.place()
+	if refused != nil {
+		return nil
+	}
+	involved := map[string]bool{}
+	for _, v := range r.violations {
+		involved[v.Tree] = true
+	}
+	var list []*Allocation
+	seen := 0
+	for _, a := range r.ledger.held.Backward() {
+		if seen++; seen > scanned || len(list) == maxReleases {
+			break
+		}
+		inside := slices.ContainsFunc(a.claims, func(c placedClaim) bool { return involved[c.at.treeName] })
+		if inside && (own || !a.sharesApplication(request)) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// fewestOf are those of some allocations that must end for the request to be admitted, if it is admitted without all of them.
+// It is for requests that no choice by the numbers admits: where claims are counted away from their nodes, or a part of what
+// is given back is not lent on, the end of an allocation may give more or less than its amounts. It leaves out halves,
+// quarters and so on, and has a number of trials of its own.
+func (s *search) fewestOf(all []*Allocation) []*Allocation {
+	s.trials = 0
+	if len(all) == 0 || !s.admitsWithout(all) {
+		return nil
+	}
+	for size := max(1, len(all)/2); ; {
+		before := len(all)
+		for i := 0; i < len(all); {
+			fewer := slices.Delete(slices.Clone(all), i, min(i+size, len(all)))
+			if len(fewer) > 0 && s.admitsWithout(fewer) {
+				all = fewer
+			} else {
+				i += size
+			}
+		}
+		if size == 1 && len(all) == before {
+			return all
+		}
+		size = max(1, size/2)
+	}
 }
 
 // admitsWithout asks whether the request would be admitted after the release of some held allocations.

@@ -59,7 +59,7 @@ func TestDecisionsSayEverything(t *testing.T) {
 		},
 		Remedy: &quota.Remedy{
 			Releases: []string{"x"},
-			Raises:   []quota.Raise{{Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7, Holder: quota.Holder{Kind: quota.AGroup, Name: "*"}, Unconfigured: true}},
+			Raises:   []quota.Raise{{Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7, Holder: quota.Holder{Kind: quota.AGroup, Name: "*"}, Unconfigured: true, NeedsReason: true, Governed: true, Setters: []string{"ann"}}},
 		},
 	}
 	want := &quoratev1.Decision{
@@ -76,7 +76,7 @@ func TestDecisionsSayEverything(t *testing.T) {
 			Releases: []string{"x"},
 			Raises: []*quoratev1.Raise{{
 				Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7, HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
-				Unconfigured: true,
+				Unconfigured: true, NeedsReason: true, Governed: true, Setters: []string{"ann"},
 			}},
 		},
 	}

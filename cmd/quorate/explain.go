@@ -142,9 +142,25 @@ func (u units) raise(r *quoratev1.Raise) string {
 	}
 	if r.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED &&
 		r.GetHolderKind() == quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED {
-		return "quorate limits set " + at.String() + " " + r.GetResource() + "=" + amount(r.GetTo())
+		if r.GetGoverned() && len(r.GetSetters()) == 0 {
+			return "# " + at.String() + "  " + limited(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo()) +
+				", which nobody may set: an admin of the tree can name admins above the node"
+		}
+		return "quorate limits set " + at.String() + " " + r.GetResource() + "=" + amount(r.GetTo()) + permission(r)
 	}
 	return "# " + at.String() + "  " + limited(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo())
+}
+
+// permission are the flags without which a tree refuses the change: who asks, and why.
+func permission(r *quoratev1.Raise) string {
+	flags := ""
+	if setters := r.GetSetters(); len(setters) > 0 {
+		flags += " --actor=" + quotedWord(setters[0])
+	}
+	if r.GetNeedsReason() {
+		flags += " --reason='room for a denied request'"
+	}
+	return flags
 }
 
 // limitOf is what violations, raises and what is over have in common.

@@ -113,6 +113,8 @@ func explained() *quoratev1.Decision {
 					Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 				},
 				{Tree: "tenants", Node: "new", Resource: "servers", From: 1, To: 2, Unconfigured: true},
+				{Tree: "tenants", Node: "ruled", Resource: "servers", From: 1, To: 2, NeedsReason: true, Governed: true, Setters: []string{"o'neill", "sue"}},
+				{Tree: "tenants", Node: "closed", Resource: "servers", From: 1, To: 2, Governed: true},
 			},
 			Releases: []string{"workflow-1", "request-1"},
 		},

@@ -47,9 +47,11 @@ func shellWord(text string) string {
 	if plainWord.MatchString(text) {
 		return text
 	}
-	word := "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	if strings.HasPrefix(text, "-") {
-		return "-- " + word
+		return "-- " + quotedWord(text)
 	}
-	return word
+	return quotedWord(text)
 }
+
+// quotedWord is a text as one word of a shell, also behind the = of a flag.
+func quotedWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -185,7 +185,11 @@ func (o *oracle) setLimits(c quota.SetLimits) (verdict, configuration) {
 	if breaches := breachesOf(o, o.after(next), next, c.Tree); len(breaches) > 0 {
 		return verdict{refused: quota.PolicyBreach, breaches: breaches}, configuration{}
 	}
-	return verdict{over: o.over(spec, c.Node)}, next
+	var v verdict
+	for _, path := range o.nodesOf(c.Tree) {
+		v.over = append(v.over, o.over(spec, path)...)
+	}
+	return v, next
 }
 
 func (o *oracle) deleteTree(c quota.DeleteTree) (verdict, configuration) {

@@ -509,7 +509,13 @@ type Raise struct {
 	// The least limit that would do.
 	To int64 `protobuf:"varint,8,opt,name=to,proto3" json:"to,omitempty"`
 	// True for a node that is, or would be, made on demand: to have a limit it must be added to the configuration.
-	Unconfigured  bool `protobuf:"varint,9,opt,name=unconfigured,proto3" json:"unconfigured,omitempty"`
+	Unconfigured bool `protobuf:"varint,9,opt,name=unconfigured,proto3" json:"unconfigured,omitempty"`
+	// True if a change of the tree needs a reason.
+	NeedsReason bool `protobuf:"varint,10,opt,name=needs_reason,json=needsReason,proto3" json:"needs_reason,omitempty"`
+	// True if the tree names admins: then only an actor of setters may set the limit.
+	Governed bool `protobuf:"varint,11,opt,name=governed,proto3" json:"governed,omitempty"`
+	// Those who may set the limit, sorted; at most 10. Empty in a governed tree if nobody may.
+	Setters       []string `protobuf:"bytes,12,rep,name=setters,proto3" json:"setters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -605,6 +611,27 @@ func (x *Raise) GetUnconfigured() bool {
 		return x.Unconfigured
 	}
 	return false
+}
+
+func (x *Raise) GetNeedsReason() bool {
+	if x != nil {
+		return x.NeedsReason
+	}
+	return false
+}
+
+func (x *Raise) GetGoverned() bool {
+	if x != nil {
+		return x.Governed
+	}
+	return false
+}
+
+func (x *Raise) GetSetters() []string {
+	if x != nil {
+		return x.Setters
+	}
+	return nil
 }
 
 // Violation is one limit that a request would break.
@@ -931,7 +958,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\"O\n" +
 	"\x06Remedy\x12)\n" +
 	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x12\x1a\n" +
-	"\breleases\x18\x02 \x03(\tR\breleases\"\x93\x02\n" +
+	"\breleases\x18\x02 \x03(\tR\breleases\"\xec\x02\n" +
 	"\x05Raise\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -942,7 +969,11 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06holder\x18\x06 \x01(\tR\x06holder\x12\x12\n" +
 	"\x04from\x18\a \x01(\x03R\x04from\x12\x0e\n" +
 	"\x02to\x18\b \x01(\x03R\x02to\x12\"\n" +
-	"\funconfigured\x18\t \x01(\bR\funconfigured\"\xc5\x02\n" +
+	"\funconfigured\x18\t \x01(\bR\funconfigured\x12!\n" +
+	"\fneeds_reason\x18\n" +
+	" \x01(\bR\vneedsReason\x12\x1a\n" +
+	"\bgoverned\x18\v \x01(\bR\bgoverned\x12\x18\n" +
+	"\asetters\x18\f \x03(\tR\asetters\"\xc5\x02\n" +
 	"\tViolation\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +

@@ -1991,7 +1991,9 @@ type ViolationRecord struct {
 	HolderKind uint32 `protobuf:"varint,8,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
 	Holder     string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
 	// Since format 3.
-	Item          string `protobuf:"bytes,10,opt,name=item,proto3" json:"item,omitempty"`
+	Item string `protobuf:"bytes,10,opt,name=item,proto3" json:"item,omitempty"`
+	// Since format 5: a cohort is short of the request even while nothing else is held in it, although the numbers do not say so.
+	TooLarge      bool `protobuf:"varint,11,opt,name=too_large,json=tooLarge,proto3" json:"too_large,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2094,6 +2096,13 @@ func (x *ViolationRecord) GetItem() string {
 		return x.Item
 	}
 	return ""
+}
+
+func (x *ViolationRecord) GetTooLarge() bool {
+	if x != nil {
+		return x.TooLarge
+	}
+	return false
 }
 
 // Trailer closes a snapshot.
@@ -2337,7 +2346,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\arequest\x18\a \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12?\n" +
 	"\n" +
 	"violations\x18\b \x03(\v2\x1f.quorate.log.v1.ViolationRecordR\n" +
-	"violations\"\xfe\x01\n" +
+	"violations\"\x9b\x02\n" +
 	"\x0fViolationRecord\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -2350,7 +2359,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"holderKind\x12\x16\n" +
 	"\x06holder\x18\t \x01(\tR\x06holder\x12\x12\n" +
 	"\x04item\x18\n" +
-	" \x01(\tR\x04item\";\n" +
+	" \x01(\tR\x04item\x12\x1b\n" +
+	"\ttoo_large\x18\v \x01(\bR\btooLarge\";\n" +
 	"\aTrailer\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digestB\xb2\x01\n" +
