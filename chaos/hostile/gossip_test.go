@@ -1,0 +1,330 @@
+package hostile
+
+import (
+	"context"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/chaos/forge"
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/pki"
+)
+
+// gossiper is a hostile peer that reaches the gossip of all servers, with their key if they have one.
+type gossiper struct {
+	c   *cluster
+	key []byte // nil in plain text
+}
+
+func (c *cluster) gossiper(t *testing.T) gossiper {
+	t.Helper()
+	g := gossiper{c: c}
+	if c.certs != "" {
+		keys, err := pki.LoadGossipKeys(c.certs.GossipKeys())
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.key = keys[0]
+	}
+	return g
+}
+
+// send sends one datagram to a server.
+func (g gossiper) send(t *testing.T, to *node, message []byte) {
+	t.Helper()
+	if g.key != nil {
+		message = forge.Encrypted(g.key, message)
+	}
+	g.sendRaw(t, to, message)
+}
+
+func (g gossiper) sendRaw(t *testing.T, to *node, packet []byte) {
+	t.Helper()
+	c, err := new(net.Dialer).DialContext(t.Context(), "udp", to.gossip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()        //nolint:errcheck // it is only written to
+	_, _ = c.Write(packet) // a port that is closed is no concern of a datagram
+}
+
+// sendStream sends one message over a stream, and waits until the server ends it.
+func (g gossiper) sendStream(t *testing.T, to *node, message []byte) {
+	t.Helper()
+	if g.key != nil {
+		message = forge.EncryptedStream(g.key, message)
+	}
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", to.gossip)
+	if err != nil {
+		return // it is busy refusing
+	}
+	defer c.Close() //nolint:errcheck // it is an attack
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_, _ = c.Write(message) // the server may refuse before the end
+	_, _ = io.Copy(io.Discard, c)
+}
+
+// member is what a server gossips of itself, with an incarnation that nobody reaches by himself.
+func (g gossiper) member(n *node) forge.Node {
+	return forge.Node{
+		Name: n.id, Addr: udpAddress(n.gossip), Incarnation: math.MaxUint32 - 100,
+		Meta: forge.Meta{Cluster: "quorate", RaftAddr: n.raft, HTTPAddr: n.http, Version: "v9", Level: 4, Expect: 3, HasState: true},
+	}
+}
+
+func udpAddress(address string) *net.UDPAddr {
+	to, err := net.ResolveUDPAddr("udp", address)
+	if err != nil {
+		panic(err) // all addresses are numbers
+	}
+	return to
+}
+
+// checkpoint has all members sum up their states, and returns the index that they did so at.
+func (c *cluster) checkpoint(t *testing.T, n *node) uint64 {
+	t.Helper()
+	await(t, "the members do not compare their states", func() bool {
+		return run(t, append([]string{"cluster", "digests", "--now"}, c.flags(n)...)...).code == 0
+	})
+	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), c.url(n))
+	answer, err := calls.GetDigests(t.Context(), &quoratev1.GetDigestsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var newest uint64
+	for _, m := range answer.GetMembers() {
+		newest = max(newest, m.GetIndex())
+	}
+	if newest == 0 {
+		t.Fatalf("there is no checkpoint: %v", answer)
+	}
+	return newest
+}
+
+// wantServing wants all servers to run, to be ready, and to carry out what is asked of each.
+func (c *cluster) wantServing(t *testing.T, when string) {
+	t.Helper()
+	for _, n := range c.nodes {
+		if !n.running() {
+			t.Fatalf("%s %s has ended", when, n.id)
+		}
+		if status, body := c.get(t, n, "/readyz"); status != http.StatusOK {
+			t.Errorf("%s %s is not ready: %d %s", when, n.id, status, body)
+		}
+		if rate := c.pairs(t, n, 2, 300*time.Millisecond); rate == 0 {
+			t.Errorf("%s %s carries out nothing", when, n.id)
+		}
+	}
+}
+
+// onBoth runs an attack on plain gossip, and with the key on encrypted gossip.
+func onBoth(t *testing.T, attack func(t *testing.T, c *cluster, g gossiper)) {
+	t.Helper()
+	for name, o := range map[string]options{"plain": {}, "with the key": {encrypted: true}} {
+		t.Run(name, func(t *testing.T) {
+			c := startCluster(t, o)
+			c.applyTree(t, 1000)
+			attack(t, c, c.gossiper(t))
+		})
+	}
+}
+
+// TestForgedDigests: two datagrams to each server, in the names of the other two, say that these have another state than it. All
+// servers quarantined themselves, also after a restart.
+func TestForgedDigests(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		index := c.checkpoint(t, c.nodes[0])
+		for _, to := range c.nodes {
+			for _, in := range c.nodes {
+				if in != to {
+					forged := g.member(in)
+					forged.Meta.Checkpoint, forged.Meta.Digest = index, "ffffffffffffffff"
+					g.send(t, to, forge.Alive(forged))
+				}
+			}
+		}
+		time.Sleep(3 * time.Second)
+		c.wantServing(t, "after forged digests")
+		for _, n := range c.nodes {
+			n.restart(t)
+		}
+		c.awaitReady(t)
+		c.wantServing(t, "after a restart")
+	})
+}
+
+// TestForgedLevel: one datagram to each server says that a node which does not exist is in a cluster of a feature level that
+// nobody understands. All processes ended.
+func TestForgedLevel(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		ghost := forge.Node{
+			Name: "ghost", Addr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Incarnation: 1,
+			Meta: forge.Meta{
+				Cluster: "quorate", RaftAddr: "127.0.0.1:9", HTTPAddr: "127.0.0.1:9", Version: "v9", Level: math.MaxUint32,
+				ClusterLevel: math.MaxUint32, HasState: true,
+			},
+		}
+		for _, n := range c.nodes {
+			g.send(t, n, forge.Alive(ghost))
+		}
+		time.Sleep(3 * time.Second)
+		c.wantServing(t, "after a forged level")
+	})
+}
+
+// TestInflatingGossip: datagrams and streams that are short and inflate to tens of megabytes, alone, in others, compressed twice,
+// with the key and without. Each took hundreds of megabytes.
+func TestInflatingGossip(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		c.wantServing(t, "before")
+		bomb := forge.Bomb(48 << 20)
+		if len(bomb) > 60<<10 {
+			t.Fatalf("the bomb has %d bytes, which do not fit into a datagram", len(bomb))
+		}
+		before := map[string]int64{}
+		for _, n := range c.nodes {
+			before[n.id] = n.memory(t, "VmRSS")
+		}
+		for _, message := range [][]byte{
+			bomb, forge.Compound(forge.Ping("n1"), bomb), forge.Compound(forge.Compound(bomb)), forge.Compressed(bomb), forge.Checksummed(bomb),
+		} {
+			for _, n := range c.nodes {
+				g.send(t, n, message)
+				g.sendRaw(t, n, message)
+				g.sendStream(t, n, message)
+			}
+		}
+		time.Sleep(2 * time.Second)
+		for _, n := range c.nodes {
+			if most := n.memory(t, "VmHWM"); most-before[n.id] > 64<<20 {
+				t.Errorf("%s took %d MiB more for it", n.id, (most-before[n.id])>>20)
+			}
+		}
+		c.wantServing(t, "after inflating gossip")
+	})
+}
+
+// TestGossipThatEndsProcesses: what memberlist trusts without looking. A list of versions that is cut short ended every process that
+// got it, without a key where gossip is plain.
+func TestGossipThatEndsProcesses(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		for _, n := range c.nodes {
+			for _, versions := range [][]byte{{}, {1}, {1, 5, 2}} {
+				cut := g.member(n)
+				cut.Name, cut.Versions = "ghost", versions
+				g.send(t, n, forge.Alive(cut))
+				g.sendStream(t, n, forge.PushPull([]forge.Node{cut}, 1, 0))
+			}
+			g.sendStream(t, n, nil)
+			g.sendStream(t, n, forge.PushPull(nil, -1, 0))
+			g.send(t, n, nil)
+		}
+		time.Sleep(time.Second)
+		c.wantServing(t, "after gossip that is cut short")
+	})
+}
+
+// thief is a server that says it is another node and answers every call with a forged grant.
+type thief struct {
+	address string
+	as      atomic.Pointer[node]
+	robbed  atomic.Int64 // calls of clients that came here
+}
+
+func startThief(t *testing.T) *thief {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	th := &thief{address: listener.Addr().String()}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{Handler: th, Protocols: protocols, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return th
+}
+
+// ServeHTTP answers as a node that leads.
+func (th *thief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var answer proto.Message
+	switch as := th.as.Load(); {
+	case as == nil:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	case strings.HasSuffix(r.URL.Path, "/GetStanding"):
+		answer = &peerv1.GetStandingResponse{Id: as.id, State: "Leader", Version: "v9", FeatureLevel: 4, LastIndex: 1 << 40, Term: 1 << 40}
+	case strings.HasSuffix(r.URL.Path, "/ReadIndex"):
+		answer = &peerv1.ReadIndexResponse{Index: 1}
+	default:
+		th.robbed.Add(1)
+		answer = &quoratev1.AllocateResponse{Decision: &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED}}
+	}
+	content, err := proto.Marshal(answer)
+	if err != nil {
+		panic(err) // it never fails
+	}
+	w.Header().Set("Content-Type", "application/proto")
+	_, _ = w.Write(content) // an attacker does not care
+}
+
+// TestForgedAddresses: gossip says again and again that the leader's API, and then its raft too, is where a thief listens. A follower
+// relayed every call there and returned forged grants. The follower is started again in between, when it knows nobody yet.
+func TestForgedAddresses(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		leader, follower := c.leader(t)
+		th := startThief(t)
+		th.as.Store(leader)
+		ctx, stop := context.WithCancel(t.Context())
+		forging := make(chan struct{})
+		go func() {
+			defer close(forging)
+			for i := uint32(0); ctx.Err() == nil && i < 1000; i++ {
+				forged := g.member(leader)
+				forged.Incarnation += i % 90
+				forged.Meta.HTTPAddr = th.address
+				if i > 20 {
+					forged.Meta.RaftAddr = th.address
+				}
+				for _, n := range c.nodes {
+					packet := forge.Alive(forged)
+					if g.key != nil {
+						packet = forge.Encrypted(g.key, packet)
+					}
+					to, err := net.Dial("udp", n.gossip)
+					if err != nil {
+						continue
+					}
+					_, _ = to.Write(packet) // a port that is closed is no concern of a datagram
+					_ = to.Close()
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		}()
+		defer func() { stop(); <-forging }()
+		time.Sleep(2 * time.Second)
+		c.wantServing(t, "while addresses are forged")
+		follower.restart(t)
+		c.awaitReady(t)
+		c.wantServing(t, "after a restart while addresses are forged")
+		if robbed := th.robbed.Load(); robbed > 0 {
+			t.Errorf("%d calls were relayed to a thief", robbed)
+		}
+		status := run(t, append([]string{"cluster", "members"}, c.flags(follower)...)...)
+		if status.code != 0 || strings.Contains(status.stdout, th.address) {
+			t.Errorf("the address of a thief is taken for a member's: %+v", status)
+		}
+	})
+}
