@@ -12,6 +12,8 @@ var (
 	heldClaimsGauge     = gauge("quorate_held_claims", "Claims that are held, by tree.", "tree")
 	waitingClaimsGauge  = gauge("quorate_waiting_claims", "Claims of requests that wait, by tree.", "tree")
 	itemsGauge          = gauge("quorate_items", "Items by tree, resource and state.", "tree", "resource", "state")
+	ledgerBytesGauge    = gauge("quorate_ledger_bytes", "What the parts of the ledger take in memory, by its own estimate; of allocations, waiting requests and items what each has beyond 512 bytes.", "part")
+	ledgerLimitGauge    = gauge("quorate_ledger_bytes_limit", "What allocations, waiting requests, items and trees may take together.")
 	activitySeriesGauge = gauge("quorate_activity_series", "Nodes and itemized resources whose last 24 hours are remembered.")
 )
 
@@ -23,6 +25,7 @@ func gauge(name, help string, labels ...string) *prometheus.Desc {
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		heldGauge, leasesGauge, waitingGauge, heldClaimsGauge, waitingClaimsGauge, itemsGauge, activitySeriesGauge,
+		ledgerBytesGauge, ledgerLimitGauge,
 	} {
 		to <- d
 	}
@@ -41,6 +44,14 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	show(leasesGauge, s.counts.Leases)
 	show(waitingGauge, s.counts.Waiting)
 	show(activitySeriesGauge, series)
+	sizes := s.counts.Sizes
+	for part, bytes := range map[string]int64{
+		"allocations": sizes.Allocations, "waiting": sizes.Waiting, "items": sizes.Items, "trees": sizes.Trees,
+		"ended": sizes.Ended, "history": sizes.History, "events": sizes.Events,
+	} {
+		show(ledgerBytesGauge, int(bytes), part)
+	}
+	show(ledgerLimitGauge, int(s.counts.MostLiveBytes))
 	for _, t := range s.trees {
 		show(heldClaimsGauge, t.held, t.name)
 		show(waitingClaimsGauge, t.waiting, t.name)

@@ -18,6 +18,9 @@ func (l *Ledger) allocate(request Allocate) Outcome {
 	if refused != nil {
 		return Outcome{Refused: refused}
 	}
+	if refused = l.checkRequestGrowth(l.counted(a)); refused != nil {
+		return Outcome{Refused: refused}
+	}
 	l.traceItems(request)
 	defer func() { l.itemTrace = nil }()
 	decision, t := l.admit(a)

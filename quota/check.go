@@ -40,6 +40,9 @@ func (l *Ledger) Check() error {
 	if err := l.checkQueue(); err != nil {
 		return err
 	}
+	if err := l.checkSizes(); err != nil {
+		return err
+	}
 	return l.checkEnded()
 }
 

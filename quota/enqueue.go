@@ -7,10 +7,14 @@ func (l *Ledger) enqueue(request Allocate, a *Allocation, d Decision, t *trial) 
 	if l.queue.all.length >= l.bounds.Waiting {
 		return Outcome{Refused: l.tooManyWait()}
 	}
+	w := &waiter{record: a, request: request}
+	if err := l.checkRequestGrowth(l.counted(w)); err != nil {
+		return Outcome{Refused: err}
+	}
 	l.queue.arrival++
 	a.more.waiting = &waiting{arrival: l.queue.arrival, since: l.now, until: l.now.At + Instant(request.waitsFor())}
 	a.more.waiting.keepUntil = l.now.At + Instant(request.keeps())
-	w := &waiter{record: a, request: request, turn: a.turn()}
+	w.turn = a.turn()
 	key := l.lineOf(a, d.Violations)
 	need := key.needs(a)
 	w.anchor()
@@ -103,7 +107,9 @@ func (l *Ledger) replaceWaiting(w *waiter, claims []placedClaim, place waiting) 
 	is, more := *w.record, *w.record.more
 	more.waiting = &place
 	is.more, is.claims = &more, claims
+	l.queue.bytes -= l.counted(w)
 	w.record = &is
+	l.queue.bytes += l.counted(w)
 	l.byID[is.id] = &is
 }
 

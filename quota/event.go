@@ -50,10 +50,17 @@ func (l *Ledger) note(e Event) {
 
 func (l *Ledger) addEvent(e *Event) {
 	l.events = append(l.events, e)
-	if len(l.events) > l.bounds.Events {
+	l.eventBytes += e.bytes()
+	for l.tooManyEvents() {
+		l.eventBytes -= l.events[0].bytes()
 		l.events[0] = nil
 		l.events = l.events[1:]
 	}
+}
+
+// tooManyEvents is true if the events pass a bound of theirs. The newest always stays.
+func (l *Ledger) tooManyEvents() bool {
+	return len(l.events) > l.bounds.Events || l.boundsBytes() && l.eventBytes > l.bounds.EventBytes && len(l.events) > 1
 }
 
 // noteDenial remembers why a request was denied.

@@ -28,20 +28,44 @@ func exactly(undo []TreeUndo) []TreeUndo {
 func (l *Ledger) addRevision(r *Revision) {
 	l.revisions = append(l.revisions, r)
 	l.historyNodes += r.undoSize()
+	l.historyBytes += r.bytes()
 	if r.RequestID != "" {
 		l.requests[r.RequestID] = r
 	}
 	if len(l.revisions) > l.bounds.Revisions {
-		oldest := l.revisions[0]
-		l.revisions[0] = nil
-		l.revisions = l.revisions[1:]
-		l.historyNodes -= oldest.undoSize()
-		if l.requests[oldest.RequestID] == oldest {
-			delete(l.requests, oldest.RequestID)
-		}
+		l.forgetRevision()
 	}
 	for i := 0; l.historyNodes > l.bounds.HistoryNodes; i++ {
 		l.forgetUndo(i)
+	}
+	if l.boundsBytes() {
+		l.shortenHistory()
+	}
+}
+
+// shortenHistory keeps the history within its bound in bytes: first the oldest changes cannot be undone any more, then they
+// go. The newest always stays, and can be undone unless it passes the bound alone.
+func (l *Ledger) shortenHistory() {
+	for i := 0; i < len(l.revisions)-1 && l.historyBytes > l.bounds.HistoryBytes; i++ {
+		l.forgetUndo(i)
+	}
+	for len(l.revisions) > 1 && l.historyBytes > l.bounds.HistoryBytes {
+		l.forgetRevision()
+	}
+	if l.historyBytes > l.bounds.HistoryBytes {
+		l.forgetUndo(0)
+	}
+}
+
+// forgetRevision forgets the oldest.
+func (l *Ledger) forgetRevision() {
+	oldest := l.revisions[0]
+	l.revisions[0] = nil
+	l.revisions = l.revisions[1:]
+	l.historyNodes -= oldest.undoSize()
+	l.historyBytes -= oldest.bytes()
+	if l.requests[oldest.RequestID] == oldest {
+		delete(l.requests, oldest.RequestID)
 	}
 }
 
@@ -54,6 +78,7 @@ func (l *Ledger) forgetUndo(i int) {
 	l.historyNodes -= r.undoSize()
 	short := *r
 	short.Undo, short.Undoable = nil, false
+	l.historyBytes += short.bytes() - r.bytes()
 	l.revisions[i] = &short
 	if l.requests[r.RequestID] == r {
 		l.requests[r.RequestID] = &short

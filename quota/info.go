@@ -189,6 +189,9 @@ type Counts struct {
 	Trees, Nodes, Held, Ended, Waiting, Items int
 	// Leases are those of the held allocations that end unless they are renewed.
 	Leases int
+	// Sizes are what they take in bytes; MostLiveBytes is the bound of Sizes.Live.
+	Sizes         Sizes
+	MostLiveBytes int64
 }
 
 // Fact is a change of state of one allocation, for those who watch. It is no part of the state.

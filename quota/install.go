@@ -14,6 +14,7 @@ func (l *Ledger) install(s *succession) {
 			l.dropItems(r)
 		}
 		delete(l.trees, s.old.name)
+		l.treeBytes -= s.old.bytes()
 		l.nodes -= len(s.old.byPath)
 	case s.old == nil:
 		s.draft.root.walk(func(n *node) bool {
@@ -23,6 +24,7 @@ func (l *Ledger) install(s *succession) {
 		s.draft.repool()
 		l.markChanged(s.draft)
 		l.trees[s.draft.name] = s.draft
+		l.treeBytes += s.draft.bytes()
 		l.nodes += len(s.draft.byPath)
 		l.stockUp(s.draft, nil)
 	default:
@@ -39,6 +41,8 @@ func (n *node) enter(l *Ledger) {
 // replace puts a draft in the place of the tree that it continues.
 func (l *Ledger) replace(s *succession) {
 	t := s.old
+	l.treeBytes -= t.bytes()
+	defer func() { l.treeBytes += t.bytes() }()
 	l.nodes += len(s.draft.byPath) - len(t.byPath)
 	s.countHomings(-1) // reseat moves the claims themselves
 	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft

@@ -70,7 +70,7 @@ func (l *Ledger) updatable(c UpdateItems) ([]*item, *Error) {
 	if len(c.Updates) == 0 {
 		return nil, refuse(Invalid, "updates", "no item is to be changed; name at least one")
 	}
-	return l.checkUpdates(c.Updates, "updates", func(name ItemName, field string) (*item, *Error) {
+	list, err := l.checkUpdates(c.Updates, "updates", func(name ItemName, field string) (*item, *Error) {
 		it, err := l.findItem(name, field)
 		if err != nil {
 			return nil, err
@@ -81,6 +81,10 @@ func (l *Ledger) updatable(c UpdateItems) ([]*item, *Error) {
 		}
 		return it, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return list, l.checkDataGrowth(l.itemGrowth(list, c.Updates), "updates")
 }
 
 // findItem finds an item by its name.

@@ -1,7 +1,5 @@
 package quota
 
-import "github.com/quorate/quorate/quota/ordmap"
-
 // Ledger is the whole replicated state. It is not safe for concurrent use: fsm owns the lock.
 type Ledger struct {
 	bounds Bounds
@@ -18,9 +16,9 @@ type Ledger struct {
 	historyNodes int
 	requests     map[string]*Revision
 
-	byID  map[string]*Allocation  // held and ended
-	held  ordmap.Map[*Allocation] // by fence
-	ended ordmap.Map[*Allocation] // in the order of their ends
+	byID  map[string]*Allocation // held and ended
+	held  sizedMap[*Allocation]  // by fence
+	ended sizedMap[*Allocation]  // in the order of their ends
 	// endings counts ends; it orders the ended allocations and is not part of the state.
 	endings uint64
 	fence   uint64 // last given
@@ -33,13 +31,18 @@ type Ledger struct {
 	vacated []*node
 
 	queue queue
-	items ordmap.Map[*item] // by turn
-	turn  uint64            // last given to an item
+	items sizedMap[*item] // by turn
+	turn  uint64          // last given to an item
 
 	due       due
 	facts     []Fact   // of the last command
 	events    []*Event // oldest first
 	lastEvent uint64   // number of the last one
+
+	// What trees, history and events take, see Sizes.
+	treeBytes, historyBytes, eventBytes int64
+	// loading is true while an image is read: then nothing is forgotten for its size, as it was not when it was written.
+	loading bool
 }
 
 // New returns an empty ledger that follows the newest rules.
@@ -50,6 +53,9 @@ func New(b Bounds) *Ledger {
 		trees:    map[string]*tree{},
 		requests: map[string]*Revision{},
 		byID:     map[string]*Allocation{},
+		held:     newSizedMap[*Allocation](b.FreeBytes),
+		ended:    newSizedMap[*Allocation](b.FreeBytes),
+		items:    newSizedMap[*item](b.FreeBytes),
 	}
 }
 

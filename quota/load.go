@@ -19,6 +19,7 @@ type Loader struct {
 // NewLoader begins with the header of an image.
 func NewLoader(b Bounds, h Header) *Loader {
 	l := New(b)
+	l.loading = true
 	l.now, l.revision, l.fence, l.nodeID, l.seat, l.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
 	l.turn, l.queue.arrival, l.treeVersion = h.Turn, h.Arrival, h.TreeVersion
 	return &Loader{ledger: l, nodes: map[uint64]*node{}}
@@ -54,6 +55,7 @@ func (ld *Loader) AddTree(image TreeImage) error {
 	}
 	ld.ledger.trees[t.name] = t
 	ld.ledger.nodes += len(t.byPath)
+	ld.ledger.treeBytes += t.bytes()
 	return nil
 }
 
@@ -284,7 +286,7 @@ func (ld *Loader) Finish() (*Ledger, error) {
 		return nil, err
 	}
 	l := ld.ledger
-	ld.ledger = nil
+	ld.ledger, l.loading = nil, false
 	if err := l.Check(); err != nil && !Planted("double-grant") {
 		return nil, err
 	}

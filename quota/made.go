@@ -78,6 +78,7 @@ func (l *Ledger) attach(a *Allocation) {
 		n.enter(l)
 		n.hang(n.parent)
 		l.nodes++
+		l.treeBytes += n.bytes()
 	}
 }
 
@@ -100,6 +101,7 @@ func (l *Ledger) detach(n *node) {
 	n.parent.children = slices.Delete(siblings, slices.Index(siblings, n), slices.Index(siblings, n)+1)
 	delete(n.tree.byPath, n.path)
 	l.nodes--
+	l.treeBytes -= n.bytes()
 }
 
 // vacate remembers that a claim has left a node that was made on demand.

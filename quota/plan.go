@@ -55,7 +55,7 @@ func (l *Ledger) planTrees(c ApplyTrees) plan {
 func (l *Ledger) planWishes(wishes []wish) plan {
 	var p plan
 	var steps []*succession
-	trees, nodes := len(l.trees), l.nodes
+	trees, nodes, growth := len(l.trees), l.nodes, int64(0)
 	for _, w := range wishes {
 		s, err := l.planTree(w)
 		if err != nil {
@@ -78,6 +78,7 @@ func (l *Ledger) planWishes(wishes []wish) plan {
 		steps = append(steps, s)
 		trees += count(s.draft) - count(s.old)
 		nodes += s.draft.size() - s.old.size()
+		growth += s.draft.bytes() - s.old.bytes()
 	}
 	if p.refused != nil {
 		return refusedPlan(p.refused)
@@ -89,6 +90,9 @@ func (l *Ledger) planWishes(wishes []wish) plan {
 		return refusedPlan(refuse(Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes, l.bounds.Nodes))
 	}
 	if err := l.checkItemRoom(steps); err != nil {
+		return refusedPlan(err)
+	}
+	if err := l.checkTreeGrowth(growth); err != nil {
 		return refusedPlan(err)
 	}
 	p.commit = func() {

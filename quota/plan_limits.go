@@ -19,6 +19,9 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 	if breaches := n.checkSwap(swap); len(breaches) > 0 {
 		return refusedPlan(breached(breaches))
 	}
+	if err := l.checkTreeGrowth(swap.bytes() - n.bytes()); err != nil {
+		return refusedPlan(err)
+	}
 	d := differ{tree: t.name, undo: t.undo()}
 	d.limits(n.path, "limit ", n.spec.Limits, swap.spec.Limits)
 	d.undo.leaveResources()
@@ -29,6 +32,7 @@ func (l *Ledger) planLimits(c SetLimits) plan {
 		over:    n.overWith(swap),
 		commit: func() {
 			l.markChanged(t)
+			l.treeBytes += swap.bytes() - n.bytes()
 			n.configure(swap)
 			n.relimit()
 			l.raisedAt(n)

@@ -46,14 +46,17 @@ func (l *Ledger) renewable(c Renew) (*Allocation, *Error) {
 	if err := l.checkLaid(a.lease().data, c.Data, "user_data"); err != nil {
 		return nil, err
 	}
-	_, err := l.checkUpdates(c.Items, "items", func(name ItemName, field string) (*item, *Error) {
+	list, err := l.checkUpdates(c.Items, "items", func(name ItemName, field string) (*item, *Error) {
 		it, err := l.findItem(name, field)
 		if err == nil && it.owner != a.fence {
 			return nil, refuse(NotFound, field, "allocation %q does not hold item %s, or not any more; stop using it", a.id, it.name)
 		}
 		return it, err
 	})
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	return a, l.checkDataGrowth(l.dataGrowth(a, c.Data)+l.itemGrowth(list, c.Items), "user_data")
 }
 
 // renewed is the record after a renewal, which wins over an end that no log entry has brought yet, but not over those who

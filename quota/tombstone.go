@@ -97,10 +97,15 @@ func (l *Ledger) inter(a *Allocation) {
 	l.endings++
 	l.ended.Set(l.endings, a)
 	l.byID[a.id] = a
-	if l.ended.Len() > l.bounds.Ended {
+	for l.tooManyEnded() {
 		number, oldest, _ := l.ended.Min()
 		l.unbury(number, oldest)
 	}
+}
+
+// tooManyEnded is true if the tombstones pass a bound of theirs. The newest always stays.
+func (l *Ledger) tooManyEnded() bool {
+	return l.ended.Len() > l.bounds.Ended || l.boundsBytes() && l.ended.bytes > l.bounds.EndedBytes && l.ended.Len() > 1
 }
 
 // forgetOldest drops the oldest tombstone if its span is over.

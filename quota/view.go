@@ -26,7 +26,7 @@ func (v View) Counts() Counts {
 	l := v.ledger
 	return Counts{
 		Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len(), Items: l.items.Len(), Waiting: l.queue.all.length,
-		Leases: l.due.queue.leases,
+		Leases: l.due.queue.leases, Sizes: l.sizes(), MostLiveBytes: l.bounds.LiveBytes,
 	}
 }
 
@@ -155,6 +155,9 @@ func (v View) dryAllocate(c Allocate) Outcome {
 	}
 	a, refused := l.place(c)
 	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	if refused = l.checkRequestGrowth(l.counted(a)); refused != nil {
 		return Outcome{Refused: refused}
 	}
 	out := v.dryAdmit(a)

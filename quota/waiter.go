@@ -13,6 +13,8 @@ type queue struct {
 	stirred stirredLines
 	// revokedFor counts the leases that have to give way, by the id for which they were revoked. It follows from the rest.
 	revokedFor map[string]int
+	// bytes is what the requests take, see Sizes.
+	bytes int64
 }
 
 // waiter is a request in the queue.
@@ -71,6 +73,7 @@ func (l *Ledger) addWaiter(w *waiter) {
 	}
 	place := w.record.more.waiting
 	l.queue.byArrival[place.arrival] = w
+	l.queue.bytes += l.counted(w)
 	l.queue.all.insert(w)
 	l.byID[w.record.id] = w.record
 	l.due.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
@@ -82,6 +85,7 @@ func (l *Ledger) removeWaiter(w *waiter) {
 	l.queue.all.remove(w)
 	place := w.record.more.waiting
 	delete(l.queue.byArrival, place.arrival)
+	l.queue.bytes -= l.counted(w)
 	delete(l.byID, w.record.id)
 	l.due.drop(dueKey{dueWaiter, place.arrival})
 }

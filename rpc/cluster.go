@@ -36,7 +36,9 @@ func (s clusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusReq
 		answer.LeaderId = leader.ID
 	}
 	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v quota.View) {
-		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(v.Counts().Held)
+		counts := v.Counts()
+		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(counts.Held)
+		answer.LedgerBytes, answer.LedgerBytesLimit = counts.Sizes.Live(), counts.MostLiveBytes
 		answer.TombstoneSpan = durationpb.New(time.Duration(v.TombstoneSpan()) * time.Millisecond)
 	})
 	if err != nil && answer.GetProblem() == "" {

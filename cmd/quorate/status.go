@@ -66,9 +66,21 @@ func statusRows(s *quoratev1.GetStatusResponse) [][]string {
 		{"ledger time", (time.Duration(s.GetLedgerTimeMs()) * time.Millisecond).String()},
 		{"revision", number(s.GetRevision())},
 		{"allocations", strconv.FormatInt(s.GetHeldAllocations(), 10)},
+		{"ledger size", ledgerSize(s)},
 		{"ids kept for", s.GetTombstoneSpan().AsDuration().String()},
 	}
 }
+
+// ledgerSize is what heavy records take of their bound. Servers of earlier versions do not say it.
+func ledgerSize(s *quoratev1.GetStatusResponse) string {
+	if s.GetLedgerBytesLimit() == 0 {
+		return "unknown"
+	}
+	return mebibytes(s.GetLedgerBytes()) + " of " + mebibytes(s.GetLedgerBytesLimit()) + " MiB"
+}
+
+// mebibytes is a size with one digit behind the point.
+func mebibytes(n int64) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) }
 
 func memberRows(members []*quoratev1.Member) [][]string {
 	rows := [][]string{{"MEMBER", "ROLE", "VOTER", "HTTP", "RAFT", "VERSION", "LEVEL", "APPLIED", "LAST", "PROBLEM"}}

@@ -350,9 +350,14 @@ type GetStatusResponse struct {
 	// Empty if the cluster serves reads and writes, or a sentence.
 	Problem string `protobuf:"bytes,11,opt,name=problem,proto3" json:"problem,omitempty"`
 	// The name that all members share.
-	ClusterName   string `protobuf:"bytes,12,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ClusterName string `protobuf:"bytes,12,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
+	// What trees, and allocations, waiting requests and items beyond 512 bytes each, take in memory, by the estimate of the
+	// ledger.
+	LedgerBytes int64 `protobuf:"varint,13,opt,name=ledger_bytes,json=ledgerBytes,proto3" json:"ledger_bytes,omitempty"`
+	// The bound of ledger_bytes: what would pass it is refused with the reason FULL.
+	LedgerBytesLimit int64 `protobuf:"varint,14,opt,name=ledger_bytes_limit,json=ledgerBytesLimit,proto3" json:"ledger_bytes_limit,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *GetStatusResponse) Reset() {
@@ -467,6 +472,20 @@ func (x *GetStatusResponse) GetClusterName() string {
 		return x.ClusterName
 	}
 	return ""
+}
+
+func (x *GetStatusResponse) GetLedgerBytes() int64 {
+	if x != nil {
+		return x.LedgerBytes
+	}
+	return 0
+}
+
+func (x *GetStatusResponse) GetLedgerBytesLimit() int64 {
+	if x != nil {
+		return x.LedgerBytesLimit
+	}
+	return 0
 }
 
 // ListMembersRequest asks any node.
@@ -1317,7 +1336,7 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"last_index\x18\n" +
 	" \x01(\x04R\tlastIndex\x12\x18\n" +
-	"\aproblem\x18\v \x01(\tR\aproblem\"\xcd\x03\n" +
+	"\aproblem\x18\v \x01(\tR\aproblem\"\x9e\x04\n" +
 	"\x11GetStatusResponse\x12\x1b\n" +
 	"\tserved_by\x18\x01 \x01(\tR\bservedBy\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x12\x12\n" +
@@ -1331,7 +1350,9 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\amembers\x18\n" +
 	" \x03(\v2\x12.quorate.v1.MemberB\b\xbaH\x05\x92\x01\x02\x10dR\amembers\x12\x18\n" +
 	"\aproblem\x18\v \x01(\tR\aproblem\x12!\n" +
-	"\fcluster_name\x18\f \x01(\tR\vclusterName\"\x14\n" +
+	"\fcluster_name\x18\f \x01(\tR\vclusterName\x12!\n" +
+	"\fledger_bytes\x18\r \x01(\x03R\vledgerBytes\x12,\n" +
+	"\x12ledger_bytes_limit\x18\x0e \x01(\x03R\x10ledgerBytesLimit\"\x14\n" +
 	"\x12ListMembersRequest\"\x83\x04\n" +
 	"\fMemberHealth\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
