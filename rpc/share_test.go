@@ -313,7 +313,7 @@ func TestUnknownPathsTakeNoPlace(t *testing.T) {
 // TestReflectionIsForTools: its streams have few places of their own, and silent ones end.
 func TestReflectionIsForTools(t *testing.T) {
 	d := limited(t, Limits{Calls: 1, Streams: 1})
-	d.pacing.tool = 200 * time.Millisecond
+	d.pacing.tool = 3 * time.Second
 	attacker := grpcreflect.NewClient(clientFrom(t, "127.0.0.2"), d.url, connect.WithGRPC())
 	var streams []*grpcreflect.ClientStream
 	for range 2 * maxReflection {

@@ -198,7 +198,7 @@ func (w *measured) Write(data []byte) (int, error) {
 // Each combination of labels costs a histogram for as long as the process runs. The first ones are told apart, so many of calls
 // and so many of grants; the rest is counted together.
 const (
-	mostCallSeries  = 200
+	mostCallSeries  = 100
 	mostGrantSeries = 1000
 )
 

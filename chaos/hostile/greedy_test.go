@@ -1,0 +1,350 @@
+package hostile
+
+import (
+	"context"
+	varint "encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// attackSpan is how long victims are measured before and during an attack.
+const attackSpan = 3 * time.Second
+
+// attackers is the address that attackers call from. Victims call from 127.0.0.1.
+const attackers = "127.0.0.2"
+
+// keepsHalf measures what others get before and while an attack goes on. On a busy machine one measurement says little, so a bad one
+// is repeated, both halves of it, at most twice more.
+func (c *cluster) keepsHalf(t *testing.T, n *node, attack func() (stop func())) {
+	t.Helper()
+	for try := 1; ; try++ {
+		before := c.pairs(t, n, 4, attackSpan)
+		stop := attack()
+		during := c.pairs(t, n, 4, attackSpan)
+		stop()
+		t.Logf("others had %.0f pairs a second before the attack and %.0f during it", before, during)
+		if during >= before/2 && during > 0 {
+			return
+		}
+		if try == 3 {
+			t.Fatalf("others keep %.0f of %.0f pairs a second", during, before)
+		}
+	}
+}
+
+// silentCalls opens so many calls whose bodies never come, keeps them open and opens others for those that end, until it is stopped.
+func silentCalls(t *testing.T, client *http.Client, target, kind string, announced int64, count int) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	var all sync.WaitGroup
+	for range count {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				silent, end := io.Pipe()
+				request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, silent)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				request.ContentLength = announced
+				request.Header.Set("Content-Type", kind)
+				if answer, err := client.Do(request); err == nil {
+					_, _ = io.Copy(io.Discard, answer.Body) // what an attacker is told does not matter
+					_ = answer.Body.Close()
+				}
+				_ = end.Close()
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Second):
+				}
+			}
+		})
+	}
+	return func() { cancel(); all.Wait() }
+}
+
+// TestAnnouncedBodies: 128 bodies of 4 MiB are announced on one connection, to the leader and to a follower, from the address of
+// everyone else, and never come.
+func TestAnnouncedBodies(t *testing.T) {
+	c := startCluster(t, options{})
+	c.applyTree(t, 1000)
+	leader, follower := c.leader(t)
+	c.keepsHalf(t, follower, func() func() {
+		var stops []func()
+		for _, n := range []*node{leader, follower} {
+			stops = append(stops, silentCalls(t, c.httpClient(t, ""), c.url(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 4<<20, 128))
+		}
+		time.Sleep(500 * time.Millisecond) // until all are announced
+		calls := c.trees(t, follower)
+		for range 20 {
+			if _, err := calls.GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "t"}); err != nil {
+				t.Errorf("a linearizable read on a follower: %v", err)
+				break
+			}
+		}
+		return func() {
+			for _, stop := range stops {
+				stop()
+			}
+		}
+	})
+}
+
+// TestManySilentCalls: one address has more calls whose bodies never come than there are places.
+func TestManySilentCalls(t *testing.T) {
+	c := startCluster(t, options{size: 1, args: []string{"--max-calls", "64"}})
+	c.applyTree(t, 1000)
+	n := c.nodes[0]
+	c.keepsHalf(t, n, func() func() {
+		stop := silentCalls(t, c.httpClient(t, attackers), c.url(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 100, 256)
+		time.Sleep(500 * time.Millisecond)
+		return stop
+	})
+	// From the address of everyone else too: then others have to wait until the calls are cut off, and no longer.
+	stop := silentCalls(t, c.httpClient(t, ""), c.url(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 100, 48)
+	await(t, "places do not become free", func() bool { return c.pairs(t, n, 1, time.Second) > 0 })
+	stop()
+}
+
+// slowPosts keeps connections of HTTP/1.1 on each of which a body is announced and comes a byte at a time.
+func slowPosts(t *testing.T, address, path string, count int) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackers)}}
+	var all sync.WaitGroup
+	for range count {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				slowPost(ctx, dialer, address, path)
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Second):
+				}
+			}
+		})
+	}
+	return func() { cancel(); all.Wait() }
+}
+
+// slowPost ends when the server closes the connection.
+func slowPost(ctx context.Context, dialer *net.Dialer, address, path string) {
+	c, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return
+	}
+	defer c.Close() //nolint:errcheck // an attacker does not care
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", path)
+	for err == nil {
+		time.Sleep(time.Second)
+		_, err = c.Write([]byte(" ")) // no front end finds an error in it
+	}
+}
+
+// TestSlowPostsToFrontEnds: more slow bodies than there are places, at each of the front ends.
+func TestSlowPostsToFrontEnds(t *testing.T) {
+	c := startCluster(t, options{size: 1, args: []string{"--max-calls", "64"}})
+	c.applyTree(t, 1000)
+	n := c.nodes[0]
+	for name, at := range map[string]struct{ address, path string }{
+		"YuniKorn": {n.http, "/ws/v1/validate-conf"}, "Boskos": {n.boskos, "/update?name=a&owner=b&state=c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.keepsHalf(t, n, func() func() {
+				stop := slowPosts(t, at.address, at.path, 150)
+				time.Sleep(500 * time.Millisecond)
+				return stop
+			})
+		})
+	}
+}
+
+// TestSilentReflection: many more streams of gRPC's reflection than there are places, which never ask anything.
+func TestSilentReflection(t *testing.T) {
+	c := startCluster(t, options{size: 1, args: []string{"--max-calls", "64"}})
+	c.applyTree(t, 1000)
+	n := c.nodes[0]
+	c.keepsHalf(t, n, func() func() {
+		stop := silentCalls(t, c.httpClient(t, ""), c.url(n)+"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", -1, 256)
+		time.Sleep(500 * time.Millisecond)
+		return stop
+	})
+	await(t, "the streams do not end", func() bool {
+		_, page := c.get(t, n, "/metrics")
+		return strings.Contains(page, `quorate_rpc_open{procedure="/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"} 0`)
+	})
+}
+
+// TestManyConnections: one address wants many more connections than a server takes.
+func TestManyConnections(t *testing.T) {
+	c := startCluster(t, options{size: 1, args: []string{"--max-connections", "64"}})
+	c.applyTree(t, 1000)
+	n := c.nodes[0]
+	c.keepsHalf(t, n, func() func() {
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackers)}}
+		var open []net.Conn
+		for range 300 {
+			conn, err := dialer.DialContext(t.Context(), "tcp", n.http)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, conn)
+		}
+		return func() {
+			for _, conn := range open {
+				_ = conn.Close()
+			}
+		}
+	})
+}
+
+// TestGreedyWatchers: one address takes all streams that it gets; others still watch, and wait for grants.
+func TestGreedyWatchers(t *testing.T) {
+	c := startCluster(t, options{size: 1, args: []string{"--max-streams", "64"}})
+	c.applyTree(t, 1)
+	n := c.nodes[0]
+	if _, err := c.allocations(t, n).Allocate(t.Context(), want("all", 1)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	client := c.httpClient(t, attackers)
+	var refused, opened atomic.Int32
+	for range 100 {
+		go watch(ctx, client, c.url(n), &opened, &refused)
+	}
+	await(t, "the attacker does not have its share", func() bool { return opened.Load()+refused.Load() == 100 })
+	if refused.Load() < 100-64 {
+		t.Errorf("%d streams of 64 were opened and %d refused", opened.Load(), refused.Load())
+	}
+	waits := want("waits", 1)
+	waits.Mode, waits.WaitMs, waits.PollMs = quoratev1.Mode_MODE_WAIT, 60_000, 500
+	if answer, err := c.allocations(t, n).Allocate(t.Context(), waits); err != nil {
+		t.Errorf("another caller cannot wait: %v", err)
+	} else if answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
+		t.Errorf("another caller has %v", answer.GetAllocation().GetState())
+	}
+	opened.Store(0)
+	go watch(ctx, c.httpClient(t, ""), c.url(n), &opened, &refused)
+	await(t, "another caller cannot watch", func() bool { return opened.Load() == 1 })
+}
+
+// watch counts whether a stream begins.
+func watch(ctx context.Context, client *http.Client, server string, opened, refused *atomic.Int32) {
+	message := append(varint.BigEndian.AppendUint32([]byte{0}, 2), "{}"...)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server+"/quorate.v1.AllocationService/WatchAllocations", strings.NewReader(string(message)))
+	if err != nil {
+		return
+	}
+	request.Header.Set("Content-Type", "application/connect+json")
+	answer, err := client.Do(request)
+	if err != nil {
+		refused.Add(1)
+		return
+	}
+	defer answer.Body.Close() //nolint:errcheck // it is only read
+	head := make([]byte, 1)
+	if _, err := io.ReadFull(answer.Body, head); err != nil || head[0]&2 != 0 {
+		refused.Add(1)
+		return
+	}
+	opened.Add(1)
+	_, _ = io.Copy(io.Discard, answer.Body) // until the test ends
+}
+
+// TestGreedyReadersOfMetrics: callers that ask for metrics again and again cost few pages, and those that do not take what they
+// asked for keep nobody from it.
+func TestGreedyReadersOfMetrics(t *testing.T) {
+	c := startCluster(t, options{size: 1})
+	n := c.nodes[0]
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackers)}}
+	for range 100 {
+		conn, err := dialer.DialContext(t.Context(), "tcp", n.http)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if err := conn.(*net.TCPConn).SetReadBuffer(1 << 10); err != nil {
+			t.Fatal(err)
+		}
+		for range 50 {
+			if _, err := fmt.Fprint(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				break // the server does not read on while its answers are not taken
+			}
+		}
+	}
+	begun, made := time.Now(), map[string]bool{}
+	for range 100 {
+		status, page := c.get(t, n, "/metrics")
+		if status != http.StatusOK || !strings.Contains(page, "quorate_leader") {
+			t.Fatalf("another caller gets %d %.100s", status, page)
+		}
+		made[page] = true // no two that are made are equal: a server counts what it allocates
+	}
+	if most := int(time.Since(begun).Seconds()) + 2; len(made) > most {
+		t.Errorf("%d pages were made in %v, want at most one a second", len(made), time.Since(begun))
+	}
+}
+
+// TestMadeUpLabels: states that a caller of Boskos makes up, and headers that are not UTF-8, leave no lines in the metrics and no
+// panics in the log, and the calls are answered.
+func TestMadeUpLabels(t *testing.T) {
+	const calls = 200
+	c := startCluster(t, options{size: 1})
+	n := c.nodes[0]
+	if end := run(t, append([]string{"apply", "--from", "boskos", "-f", "../../examples/boskos/boskos.yaml"}, c.flags(n)...)...); end.code != 0 {
+		t.Fatalf("%+v", end)
+	}
+	boskosAt(t, n, "plain", "/metric?type=gcp-project")
+	_, page := c.get(t, n, "/metrics")
+	acquired, before := 0, strings.Count(page, "\n")
+	for i := range calls {
+		agent := fmt.Sprintf("agent-%d\xff", i)
+		if status := boskosAt(t, n, agent, fmt.Sprintf("/acquire?type=gcp-project&state=dirty&dest=made-up-%d&owner=me", i)); status == http.StatusOK {
+			acquired++
+		}
+		for _, name := range []string{"project-1", "project-2"} {
+			boskosAt(t, n, agent, "/release?dest=dirty&owner=me&name="+name)
+		}
+	}
+	time.Sleep(1100 * time.Millisecond) // a page of metrics is kept for a second
+	_, page = c.get(t, n, "/metrics")
+	t.Logf("%d lines of metrics were %d", strings.Count(page, "\n"), before)
+	if acquired != calls {
+		t.Errorf("%d of %d acquisitions were answered", acquired, calls)
+	}
+	if strings.Contains(page, "made-up") {
+		t.Error("states that a caller made up are labels")
+	}
+	if log := n.stderr.String(); strings.Contains(log, "panic") {
+		t.Errorf("a call panicked:\n%s", lastLines(log, 30))
+	}
+}
+
+// boskosAt posts to Boskos's port; whatever is answered, it must not be an error of the server.
+func boskosAt(t *testing.T, n *node, agent, target string) (status int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+n.boskos+target, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header["User-Agent"] = []string{agent}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode >= http.StatusInternalServerError {
+		t.Errorf("%q got %d", agent, answer.StatusCode)
+	}
+	return answer.StatusCode
+}

@@ -1,0 +1,127 @@
+package rpc
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// TestAnswersMustBeTaken: a caller that does not receive its answer loses its place, and a stream that lasts longer than any answer
+// goes on.
+func TestAnswersMustBeTaken(t *testing.T) {
+	d := one(t)
+	mux := http.NewServeMux()
+	mux.Handle("/", d.Handler())
+	mux.Handle("/large", d.FrontEnd(func(Services) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20)) })
+	}))
+	const restorePath = "/quorate.v1.SnapshotService/Restore"
+	mux.Handle(restorePath, d.limitLife(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(1500 * time.Millisecond)
+		_, _ = io.WriteString(w, "restored")
+	})))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	d.Bound(server)
+	if want := longestDeadline + d.limits.SendPatience; server.WriteTimeout != want {
+		t.Errorf("answers may take %v, want %v", server.WriteTimeout, want)
+	}
+	server.WriteTimeout = time.Second
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	c, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the call has a place", func() bool { return d.gates.clients.calls.inside.Load() == 1 })
+	eventually(t, "the call has lost its place", func() bool { return d.gates.clients.calls.inside.Load() == 0 })
+	if got := send(t, "POST", "http://"+listener.Addr().String()+restorePath, ""); got.body != "restored" {
+		t.Errorf("a stream that lasted longer was answered %v", got)
+	}
+}
+
+// TestPanicsDoNotFillTheLog: each is answered, and few are logged.
+func TestPanicsDoNotFillTheLog(t *testing.T) {
+	d := one(t)
+	log, now := &page{}, time.Unix(0, 0)
+	d.failures = &failures{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
+	handler := d.guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
+	for range 50 {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/x", nil))
+		if w.Code != http.StatusInternalServerError {
+			t.Fatalf("answered %d", w.Code)
+		}
+	}
+	if n := strings.Count(log.String(), "a call panicked"); n != quietAfter {
+		t.Errorf("%d panics are logged, want %d", n, quietAfter)
+	}
+	now = now.Add(time.Second)
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/x", nil))
+	if !strings.Contains(log.String(), "left_out=40") {
+		t.Error("the log does not say how many were left out")
+	}
+}
+
+// TestFewCallsAreTracedOnDemand: a caller cannot have all of its calls traced, and members are not limited again.
+func TestFewCallsAreTracedOnDemand(t *testing.T) {
+	d := one(t)
+	spans, err := newTraces(noop.NewTracerProvider())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.traces = spans
+	asked := 0
+	handler := d.limitAsked(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Traceparent") != "" {
+			asked++
+		}
+	}))
+	ask := func(flags, by string) int {
+		asked = 0
+		for range 10 * askedTraces {
+			r := httptest.NewRequest(http.MethodPost, allocatePath, nil)
+			r.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-"+flags)
+			r.Header.Set(relayedByHeader, by)
+			d.observe(handler).ServeHTTP(httptest.NewRecorder(), r)
+		}
+		return asked
+	}
+	if n := ask("01", ""); n < askedTraces || n > 5*askedTraces {
+		t.Errorf("%d of %d calls are traced, want about %d", n, 10*askedTraces, askedTraces)
+	}
+	for name, n := range map[string]int{"calls that are not sampled": ask("00", ""), "relayed calls": ask("01", "n2")} {
+		if n != 10*askedTraces {
+			t.Errorf("%s: %d of %d keep their trace", name, n, 10*askedTraces)
+		}
+	}
+}
+
+// TestRelayedAnswersAreBounded: another member cannot make this one keep an answer of any size.
+func TestRelayedAnswersAreBounded(t *testing.T) {
+	for size, fits := range map[int64]bool{maxAnswer: true, maxAnswer + 1: false} {
+		answer := &http.Response{Header: http.Header{}, Body: io.NopCloser(io.LimitReader(endless{}, size))}
+		if err := receiveWhole(answer); (err == nil) != fits {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
