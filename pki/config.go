@@ -1,10 +1,12 @@
 package pki
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -128,6 +130,59 @@ func (s *Store) NodeOf(c *tls.ConnectionState) (id string, err error) {
 func (s *Store) Identify(c tls.ConnectionState) (id string, err error) {
 	role, err := s.present.Load().node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageAny)
 	return role.Name, err
+}
+
+// maxKnownClients bounds how many certificates of clients are remembered as verified; beyond it all are verified anew.
+const maxKnownClients = 4096
+
+// CheckClient asks of a connection again what its handshake asked, with the authorities and the time of now: a connection
+// may outlive both. A certificate that says whom it stands for must be of this cluster; one that does not say is taken for
+// what its authority says it is. It is nil where nothing is asked of clients.
+func (s *Store) CheckClient(auth ClientAuth) func(*tls.ConnectionState) error {
+	if auth == AuthNone {
+		return nil
+	}
+	return func(c *tls.ConnectionState) error {
+		if len(c.PeerCertificates) == 0 {
+			if auth == AuthRequest {
+				return nil
+			}
+			return errors.New("there is none, and this server wants one")
+		}
+		return s.present.Load().checkClient(c.PeerCertificates, s.me.Cluster)
+	}
+}
+
+func (m *material) checkClient(chain []*x509.Certificate, cluster string) error {
+	fingerprint, now := sha256.Sum256(chain[0].Raw), time.Now()
+	m.mu.Lock()
+	until, known := m.clients[fingerprint]
+	m.mu.Unlock()
+	if known && now.Before(until) {
+		return nil
+	}
+	if err := m.verify(chain, x509.ExtKeyUsageClientAuth); err != nil {
+		return err
+	}
+	role, err := RoleOf(chain[0])
+	if err != nil && !errors.Is(err, ErrNoRole) {
+		return err
+	}
+	if err == nil && role.Cluster != cluster {
+		return fmt.Errorf("it is that of %s, and this is cluster %s", role, cluster)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.clients) >= maxKnownClients {
+		clear(m.clients)
+	}
+	m.clients[fingerprint] = firstEnd(chain)
+	return nil
+}
+
+// firstEnd is when the first of some certificates ends.
+func firstEnd(list []*x509.Certificate) time.Time {
+	return slices.MinFunc(list, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
 }
 
 // known is the node whose certificate was verified before, with the same authorities, and has not ended since.

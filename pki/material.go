@@ -2,6 +2,7 @@ package pki
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -33,6 +34,8 @@ type material struct {
 	mu sync.Mutex
 	// nodes are the ids by the certificates that were verified, so that it is not done for each of their calls.
 	nodes map[string]string
+	// clients are until when certificates of clients that were verified hold, by their fingerprints.
+	clients map[[sha256.Size]byte]time.Time
 }
 
 // equal tells whether both hold the same certificates, in the same order.
@@ -51,7 +54,7 @@ func (f Files) load() (*material, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &material{own: own, authorities: authorities, roots: roots, nodes: map[string]string{}}, nil
+	return &material{own: own, authorities: authorities, roots: roots, nodes: map[string]string{}, clients: map[[sha256.Size]byte]time.Time{}}, nil
 }
 
 // loadPair reads a certificate and its key.
@@ -160,6 +163,5 @@ func (m *material) verifyOwn(me Role) error {
 
 // ends tells when the own certificate and the first of the authorities' end.
 func (m *material) ends() (own, authority time.Time) {
-	first := slices.MinFunc(m.authorities, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
-	return m.own.Leaf.NotAfter, first.NotAfter
+	return m.own.Leaf.NotAfter, firstEnd(m.authorities)
 }

@@ -225,6 +225,71 @@ func TestWhatCallersMustShow(t *testing.T) {
 	}
 }
 
+// TestClientsAreVerifiedForEachCall: what a handshake has let in is refused once it would not be let in again.
+func TestClientsAreVerifiedForEachCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		makeOffice := func(folder string) office {
+			authority, own, err := NewAuthority("blue", 10*year)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := office{authority, Folder(filepath.Join(t.TempDir(), folder))}
+			if err := o.Init(own); err != nil {
+				t.Fatal(err)
+			}
+			return o
+		}
+		blue, later := makeOffice("blue"), makeOffice("later")
+		n1 := open(t, blue.node(t, "n1", year), "n1")
+		connection := func(f Files) *tls.ConnectionState {
+			list, err := Inspect(f.Cert)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &tls.ConnectionState{PeerCertificates: list}
+		}
+		brief := connection(blue.issue(t, "brief", func() (Pair, error) { return blue.Client("brief", time.Hour) }))
+		ops, node, nobody := connection(blue.client(t, "ops")), connection(blue.node(t, "n2", year)), &tls.ConnectionState{}
+		unnamed, alien := connection(blue.alien(t)), connection(blue.alien(t, "quorate://cluster/green/client/ops"))
+		foreign := connection(later.client(t, "ops"))
+		check := n1.CheckClient(AuthRequire)
+		for range 2 { // the second time from memory
+			for name, c := range map[string]*tls.ConnectionState{"a client": ops, "a brief client": brief, "a node": node, "no role": unnamed} {
+				if err := check(c); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			for says, c := range map[string]*tls.ConnectionState{
+				"there is none": nobody, "client ops of cluster green, and this is cluster blue": alien, "unknown authority": foreign,
+			} {
+				if err := check(c); err == nil || !strings.Contains(err.Error(), says) {
+					t.Errorf("got %v, want %q", err, says)
+				}
+			}
+		}
+		if err := n1.CheckClient(AuthRequest)(nobody); err != nil || n1.CheckClient(AuthNone) != nil {
+			t.Errorf("where none is required: %v", err)
+		}
+		time.Sleep(time.Hour + time.Second)
+		if err := check(brief); err == nil || !strings.Contains(err.Error(), "expired") || check(ops) != nil {
+			t.Errorf("after its end: %v; one that goes on: %v", err, check(ops))
+		}
+		files := later.node(t, "n1", year)
+		for from, to := range map[string]string{files.CA: blue.CA(), files.Cert: blue.Cert("n1"), files.Key: blue.Key("n1")} {
+			if err := os.Rename(from, to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := n1.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if err := check(ops); err == nil || check(foreign) != nil {
+			t.Errorf("after another authority: a client of the earlier one: %v; one of the new one: %v", err, check(foreign))
+		}
+	})
+}
+
 // TestOpenRefusesWhatOthersWouldNotBelieve, before anything is started.
 func TestOpenRefusesWhatOthersWouldNotBelieve(t *testing.T) {
 	t.Parallel()

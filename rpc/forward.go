@@ -115,6 +115,7 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(target)
 			p.SetXForwarded()
+			forgetBrowser(p.Out.Header)
 			p.Out.Header.Set(relayedByHeader, s.id)
 			s.traces.carry(traced, p.Out.Header)
 		},

@@ -24,10 +24,10 @@ type FrontEnd struct {
 	New func(Services) http.Handler
 }
 
-// FrontEnd is the handler of a front end behind what every call passes: observation, recovery, a
+// FrontEnd is the handler of a front end behind what every call passes: a look at what carries it, observation, recovery, a
 // place, a deadline, and the bounds of bodies. It is for those that own an address; those of Config are on the API's port already.
 func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
-	return s.observe(s.guard(s.refuseInternal(s.limitAsked(s.traces.frontEnd(s.admitFrontEnd(bounded(s.limitFrontEndBody(fresh(make(s.services))))))))))
+	return s.screen(s.observe(s.guard(s.refuseInternal(s.limitAsked(s.traces.frontEnd(s.admitFrontEnd(bounded(s.limitFrontEndBody(fresh(make(s.services)))))))))))
 }
 
 func (s *Server) mount(mux *http.ServeMux, frontEnds []FrontEnd) {

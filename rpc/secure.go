@@ -17,6 +17,9 @@ type Security struct {
 	Dial func(id string) *tls.Config
 	// NodeOf tells which node made a connection, and is an error if none did.
 	NodeOf func(*tls.ConnectionState) (id string, err error)
+	// CheckClient is an error if the certificate of a connection, or that there is none, would not be taken from a client now.
+	// Nil if nothing is asked of clients.
+	CheckClient func(*tls.ConnectionState) error
 	// Version rises whenever Dial would show or trust other certificates than before. Nil if that never happens.
 	Version func() uint64
 }

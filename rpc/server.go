@@ -22,8 +22,8 @@ import (
 	"github.com/quorate/quorate/rpc/wirelimit"
 )
 
-// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups, Network and
-// Peers are required.
+// Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups, Network,
+// Browsers and Peers are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -45,6 +45,8 @@ type Config struct {
 	Limits Limits
 	// Backups are saved and restored if there are any.
 	Backups Backups
+	// Browsers say which web pages may call.
+	Browsers Browsers
 	// Network is how nodes call each other apart from clients. Without one they do at each other's listener for clients.
 	Network Network
 	// Peers carries calls to other nodes instead of a network, for clusters that have none.
@@ -67,6 +69,7 @@ type Server struct {
 	limits     Limits
 	gates      *gates
 	pacing     pacing
+	screening  screening
 	elements   *wirelimit.Checker
 	expensive  *expensiveReads
 	network    Network
@@ -86,6 +89,10 @@ func New(c Config) (*Server, error) {
 	}
 	limits := c.Limits.WithDefaults()
 	gates, err := newGates(limits, c.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := newRefused(c.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +117,7 @@ func New(c Config) (*Server, error) {
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
 		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, pacing: defaultPacing, elements: elements, expensive: expensive,
+		screening: screening{c.Browsers, refused, c.Security.CheckClient},
 	}
 	s.network = c.Network
 	s.peers = peers{
@@ -127,7 +135,7 @@ func New(c Config) (*Server, error) {
 	api := s.api(base, local, c, options)
 	routes := s.routes(streams, api, c.Metrics)
 	s.mount(routes, c.FrontEnds)
-	s.http = newHTTPServer(calls, routes, c.Logger)
+	s.http = newHTTPServer(calls, s.screen(routes), c.Logger)
 	s.Bound(s.http)
 	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
 	return s, nil

@@ -131,12 +131,18 @@ func (c *cluster) replaceAuthority(t *testing.T, traffic *traffic) {
 	for _, step := range steps {
 		step()
 		for _, n := range c.nodes {
-			read := n.reloads()
-			n.signal(t, syscall.SIGHUP)
-			await(t, n.id+" does not read its certificates again", func() bool { return n.reloads() > read })
+			n.reload(t)
 		}
 		traffic.awaitEach(t, 3)
 	}
+}
+
+// reload makes a server take what its certificate files hold.
+func (n *node) reload(t *testing.T) {
+	t.Helper()
+	before := n.reloads()
+	n.signal(t, syscall.SIGHUP)
+	await(t, n.id+" does not read its certificates again", func() bool { return n.reloads() > before })
 }
 
 // reloads counts how often a server has taken new certificates.

@@ -102,9 +102,7 @@ func serveNode(
 		Node: node, ClusterName: s.ClusterName, Logger: logger.Named("rpc"), Metrics: measured.page(), Registerer: registerer,
 		FrontEnds: frontEnds, Security: secured.forCalls(), Activity: rpc.NewActivity(node, recorder),
 		Traces: measured.tracing.spans(), Diagnoses: diagnoses(node, s, measured),
-		Limits:  s.limits(),
-		Backups: node,
-		Network: network,
+		Limits: s.limits(), Backups: node, Network: network, Browsers: s.browsers(),
 	})
 	if err != nil {
 		return nil, err

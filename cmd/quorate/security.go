@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -39,6 +40,9 @@ func (s settings) checkSecurity() (faults []error) {
 		faults = append(faults, err)
 	}
 	faults = append(faults, s.checkGossipKeys()...)
+	if err := s.browsers().Check(); err != nil {
+		faults = append(faults, err)
+	}
 	if s.Insecure {
 		return faults
 	}
@@ -48,13 +52,14 @@ func (s settings) checkSecurity() (faults []error) {
 		is           bool
 		way          string
 	}{
-		{"http-addr", s.HTTPAddr, tlsOff, "set tls-ca, tls-cert and tls-key"},
-		{"raft-addr", s.RaftAddr, tlsOff, "set tls-ca, tls-cert and tls-key"},
-		{"boskos-addr", s.BoskosAddr, tlsOff, "set tls-ca, tls-cert and tls-key"},
+		{"http-addr", s.HTTPAddr, tlsOff, plainTLS},
+		{"raft-addr", s.RaftAddr, tlsOff, plainTLS},
+		{"boskos-addr", s.BoskosAddr, tlsOff, plainTLS},
+		{"pprof-addr", s.PprofAddr, true, "give it an address of this machine alone"},
 	} {
 		if plain.is && plain.address != "" && !onLoopback(plain.address) {
-			faults = append(faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s (\"quorate tls init\" makes "+
-				"them), listen on loopback, or set insecure if the network keeps strangers out", plain.key, plain.address, plain.way))
+			faults = append(faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s, listen on loopback, or "+
+				"set insecure if the network keeps strangers out", plain.key, plain.address, plain.way))
 		}
 	}
 	return faults
@@ -77,6 +82,19 @@ func (s settings) checkGossipKeys() (faults []error) {
 			"loopback", s.GossipAddr))
 	}
 	return faults
+}
+
+// plainTLS is the way out for what certificates encrypt.
+const plainTLS = `set tls-ca, tls-cert and tls-key ("quorate tls init" makes them)`
+
+// browsers say which web pages may call. Where callers are not asked who they are, because only this machine is served, the
+// host that is called must be this machine.
+func (s settings) browsers() rpc.Browsers {
+	b := rpc.Browsers{Origins: s.CORSOrigin, LoopbackOnly: s.certificates().Empty() && !s.Insecure}
+	if host, _, err := net.SplitHostPort(s.AdvertiseHTTP); err == nil {
+		b.Hosts = []string{strings.ToLower(host)}
+	}
+	return b
 }
 
 // onLoopback tells whether only this machine can reach an address.
@@ -132,7 +150,10 @@ func (s *security) forCalls() rpc.Security {
 	if s.certificates == nil {
 		return rpc.Security{}
 	}
-	return rpc.Security{Dial: s.certificates.Dial, NodeOf: s.certificates.NodeOf, Version: s.certificates.Version}
+	return rpc.Security{
+		Dial: s.certificates.Dial, NodeOf: s.certificates.NodeOf, Version: s.certificates.Version,
+		CheckClient: s.certificates.CheckClient(s.auth),
+	}
 }
 
 // listener is for clients.

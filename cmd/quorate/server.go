@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/rpc"
 )
 
 func newServerCmd() *cobra.Command {
@@ -80,7 +82,7 @@ func runServer(ctx context.Context, load func() (settings, error), s settings, r
 	if measured.tracing, err = startTracing(ctx, s, os.Getenv, logger); err != nil {
 		return err
 	}
-	stopProfiles, err := serveProfiles(ctx, s.PprofAddr, logger)
+	stopProfiles, err := serveProfiles(ctx, s, logger)
 	if err != nil {
 		return err
 	}
@@ -109,11 +111,11 @@ func runServer(ctx context.Context, load func() (settings, error), s settings, r
 }
 
 // serveProfiles serves pprof on an address of its own, because profiles tell more than clients should know.
-func serveProfiles(ctx context.Context, address string, logger hclog.Logger) (stop func(), err error) {
-	if address == "" {
+func serveProfiles(ctx context.Context, s settings, logger hclog.Logger) (stop func(), err error) {
+	if s.PprofAddr == "" {
 		return func() {}, nil
 	}
-	listener, err := listenHTTP(ctx, address)
+	listener, err := listenHTTP(ctx, s.PprofAddr)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +125,8 @@ func serveProfiles(ctx context.Context, address string, logger hclog.Logger) (st
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	browsers := rpc.Browsers{LoopbackOnly: !s.Insecure} // nothing asks here who calls
+	server := &http.Server{Handler: browsers.Protect(mux, nil), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			logger.Error("profiles are not served any more", "error", err)

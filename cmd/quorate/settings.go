@@ -46,6 +46,7 @@ type settings struct {
 	GossipHear      bool          `koanf:"gossip-verify-incoming" yaml:"gossip-verify-incoming" default:"true" help:"hear only gossip that is encrypted with one of the keys; false while the nodes of a cluster get their first key one after the other"`
 	GossipSend      bool          `koanf:"gossip-verify-outgoing" yaml:"gossip-verify-outgoing" default:"true" help:"encrypt what this node gossips; false until all nodes have a key"`
 	Insecure        bool          `koanf:"insecure" yaml:"insecure" help:"serve other machines in plain text, gossip excepted, where the network keeps strangers out"`
+	CORSOrigin      []string      `koanf:"cors-origin" yaml:"cors-origin" help:"origins of web pages of other sites that may call and read, such as https://quotas.example.org; none if empty"`
 	CommitNotice    time.Duration `koanf:"commit-notice" yaml:"commit-notice" default:"10ms" help:"how soon followers learn what is committed when nothing more is written: shorter makes reads on followers quicker and idle servers busier"`
 	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"how many new log entries make a snapshot worth while"`
 	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to look whether a snapshot is worth while"`

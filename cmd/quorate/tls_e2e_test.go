@@ -213,7 +213,7 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 		return run(t, append([]string{"server", "--check", "--id", "n1", "--data-dir", data}, more...)...)
 	}
 	keys := makeCerts(t).GossipKeys()
-	for _, address := range []string{"http-addr", "raft-addr", "gossip-addr", "boskos-addr"} {
+	for _, address := range []string{"http-addr", "raft-addr", "pprof-addr", "gossip-addr", "boskos-addr"} {
 		for _, value := range []string{"0.0.0.0:7101", ":7101", "10.0.0.1:7101", "[::]:7101", "example.org:7101"} {
 			end := check("--"+address, value)
 			way := "set insecure"

@@ -54,15 +54,12 @@ func get(answer func(*http.Request) (any, error)) http.Handler {
 	return answering(http.MethodGet, answer)
 }
 
-// answering writes an answer or an error as JSON, with the headers of the original, which let any page read it. Other
-// methods are refused; the empty method is any.
+// answering writes an answer or an error as JSON. Which web pages may read it, which the original leaves to any, is for the
+// server to say. Other methods are refused; the empty method is any.
 func answering(method string, answer func(*http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Type", "application/json; charset=UTF-8")
-		header.Set("Access-Control-Allow-Origin", "*")
-		header.Set("Access-Control-Allow-Methods", "GET, POST")
-		header.Set("Access-Control-Allow-Headers", "X-Requested-With, Content-Type, Accept, Origin")
 		if method != "" && r.Method != method {
 			header.Set("Allow", method)
 			write(w, nil, status(http.StatusMethodNotAllowed))
