@@ -41,7 +41,7 @@ type Config struct {
 	MinQuorum int
 	// Join lists gossip addresses of peers, this node's own may be among them.
 	Join []string
-	// TimeoutScale multiplies raft's timeouts (2 s heartbeat and election, 1 s leader lease): 1 to 10, default 1.
+	// TimeoutScale multiplies raft's timeouts (1 s each: heartbeat, election, leader lease) and what follows from them: 1 to 10, default 1.
 	TimeoutScale int
 	// CommitNotice is after what time, up to its double, followers learn that an entry is committed if no other follows it:
 	// 1 ms to 1 s, default 10 ms. A read on a follower that wants what was just written waits so long, and an idle leader
@@ -76,9 +76,16 @@ type Config struct {
 }
 
 const (
-	heartbeatTimeout   = 2 * time.Second
-	electionTimeout    = 2 * time.Second
+	// A follower takes its leader for lost after one to three times the heartbeat timeout: raft looks at random moments. An
+	// election waits for the slower one of two followers, because the other refuses the pre-vote until then. That is nearly
+	// all of a fail-over, and must stay well below what callers wait for a leader (5 s). A follower that is only slow
+	// disturbs nobody: those who hear the leader refuse it the pre-vote.
+	heartbeatTimeout   = time.Second
+	electionTimeout    = time.Second
 	leaderLeaseTimeout = time.Second
+	// stepTimeout bounds one step of raft that this node waits for, such as an entry that is to be written, and how long a
+	// node that has not heard from its leader counts as ready.
+	stepTimeout = 2 * time.Second
 
 	maxTimeoutScale  = 10
 	maxAddressBytes  = 100
@@ -231,4 +238,4 @@ func (c Config) scaled(d time.Duration) time.Duration { return d * time.Duration
 
 // patience is how long an operation of this node waits for a leader to appear: elections are over by then, or will not
 // succeed.
-func (c Config) patience() time.Duration { return 3 * c.scaled(electionTimeout) }
+func (c Config) patience() time.Duration { return 3 * c.scaled(stepTimeout) }

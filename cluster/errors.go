@@ -34,7 +34,8 @@ const (
 	Forgotten
 	// DiskFull: the leader's disk has no room for what makes the ledger grow.
 	DiskFull
-	// Unsafe: the change of the membership would endanger the cluster, or makes no sense for that member.
+	// Unsafe: the change of the membership would endanger the cluster, or makes no sense for that member; or a restore would
+	// raise the feature level, and nobody has confirmed that.
 	Unsafe
 	// UnknownMember: no member has that id.
 	UnknownMember

@@ -188,7 +188,7 @@ func (n *Node) addressOf(s raft.Server) raft.ServerAddress {
 }
 
 func (n *Node) readdress(s raft.Server, address raft.ServerAddress) error {
-	timeout := n.config.scaled(electionTimeout)
+	timeout := n.config.scaled(stepTimeout)
 	if s.Suffrage == raft.Nonvoter {
 		return n.raft.AddNonvoter(s.ID, address, 0, timeout).Error()
 	}

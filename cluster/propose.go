@@ -192,7 +192,7 @@ func (l *life) send(batch []*proposal, release func()) {
 		return
 	}
 	way := EntryReport{Calls: len(batch), Bytes: len(data), Queued: batch[0].queued, Sent: time.Now()}
-	future := l.node.raft.Apply(data, l.node.config.scaled(electionTimeout))
+	future := l.node.raft.Apply(data, l.node.config.scaled(stepTimeout))
 	started := l.tasks.start(func() {
 		defer release()
 		l.deliver(batch, way, future)

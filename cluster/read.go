@@ -140,7 +140,7 @@ func (n *Node) askLeader() (uint64, error) {
 	if !known || ask == nil {
 		return 0, failure(NoLeader, true, nil, "node %s knows no leader that it could ask for a read", n.config.ID)
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, n.config.scaled(electionTimeout))
+	ctx, cancel := context.WithTimeout(n.ctx, n.config.scaled(stepTimeout))
 	defer cancel()
 	index, err := (*ask)(ctx, leader)
 	n.noteAnswer(n.confirms, leader.ID, err)

@@ -28,12 +28,21 @@ type Restored struct {
 	Header quota.Header
 }
 
+// RestoreOptions say what may be restored.
+type RestoreOptions struct {
+	// Size is how many bytes the file has; 0 if that is not known. A file of another size is refused.
+	Size int64
+	// RaiseLevel lets the restore raise the feature level of the cluster to the one that the backup needs.
+	RaiseLevel bool
+}
+
 // Restore replaces the state of the whole cluster by that of a backup, at one place of the log, or changes nothing
-// (docs/adr/0039). Only the established leader can, and one restore at a time. The file is read once, at most
-// MaxBackupBytes, and verified before the first byte of it is proposed; what is in it waits in a file of the data folder.
+// (docs/adr/0039). Only the established leader can, and one restore at a time. What can be refused without the file is
+// refused before a byte of it is read. The file is read once, at most MaxBackupBytes, and verified before the first byte of it
+// is proposed; what is in it waits in a file of the data folder.
 //
 // An error is an *Error: unless it says NotApplied, the state may have been replaced, or may still be.
-func (n *Node) Restore(ctx context.Context, file io.Reader) (Restored, error) {
+func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (Restored, error) {
 	if err := n.serving(); err != nil {
 		return Restored{}, err
 	}
@@ -45,33 +54,31 @@ func (n *Node) Restore(ctx context.Context, file io.Reader) (Restored, error) {
 		return Restored{}, failure(Busy, true, nil, "another restore is under way on node %s; wait for its end", n.config.ID)
 	}
 	defer n.restoring.Unlock()
-	state, err := n.Scratch()
+	if err := n.restoreLevel(fsm.ReplacementFormat, o.RaiseLevel); err != nil {
+		return Restored{}, err
+	}
+	if err := n.roomToRestore(restoreCopies * o.Size); err != nil {
+		return Restored{}, err
+	}
+	state, err := n.scratch()
 	if err != nil {
 		return Restored{}, failure(Busy, true, err, "the backup cannot be kept in the data folder of node %s", n.config.ID)
 	}
 	defer state.Close() //nolint:errcheck // its name is gone already, and so is what is in it
-	contents, err := backup.Read(io.LimitReader(file, MaxBackupBytes+1), n.config.Bounds, state)
+	contents, err := n.readBackup(file, o.Size, state)
 	if err != nil {
-		return Restored{}, failure(Damaged, true, err, "the backup cannot be restored, and nothing was changed")
+		return Restored{}, err
 	}
-	if err := n.understood(max(fsm.ReplacementFormat, contents.Format, contents.EntryFormat)); err != nil {
+	needed := max(fsm.ReplacementFormat, contents.Format, contents.EntryFormat)
+	if err := n.understood(needed); err != nil {
+		return Restored{}, err
+	}
+	if err := n.restoreLevel(needed, o.RaiseLevel); err != nil {
 		return Restored{}, err
 	}
 	r := replacing{life: l, id: rand.Text()}
 	done, err := r.run(ctx, state, contents)
 	return Restored{Index: done.index, Backup: contents, Header: done.Header}, err
-}
-
-// Scratch is a file in the data folder that is gone when it is closed, or when the process ends.
-func (n *Node) Scratch() (*os.File, error) {
-	file, err := os.CreateTemp(n.config.DataDir, "restore-*.tmp")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }
 
 // replacing carries one state through the log. Its entries go to raft one by one, beside those of the queue.
@@ -91,6 +98,9 @@ type replaced struct {
 func (r replacing) run(ctx context.Context, state *os.File, contents backup.Contents) (replaced, error) {
 	if err := r.send(ctx, state, contents); err != nil {
 		r.life.giveUpLater(r.id)
+		if full, is := errors.AsType[*Error](err); is && full.Reason == DiskFull {
+			return replaced{}, full
+		}
 		return replaced{}, failure(LeadershipLost, true, err, "the backup did not get through, and nothing was changed; try again")
 	}
 	done, err := r.step(fsm.EndReplacement(r.id, contents.SnapshotSHA256))
@@ -125,6 +135,9 @@ func (r replacing) send(ctx context.Context, state *os.File, contents backup.Con
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
+		if err := r.life.node.roomToRestore((restoreCopies - 1) * int64(n)); err != nil {
+			return err
+		}
 		if _, err := r.step(fsm.ReplacementPart(r.id, part[:n])); err != nil {
 			return err
 		}
@@ -141,7 +154,7 @@ func (r replacing) step(data []byte, err error) (replaced, error) {
 	if r.life.ctx.Err() != nil {
 		return replaced{}, n.refuseToLead()
 	}
-	future := n.raft.Apply(data, n.config.scaled(electionTimeout))
+	future := n.raft.Apply(data, n.config.scaled(stepTimeout))
 	if err := future.Error(); err != nil {
 		return replaced{}, n.fromRaft(err)
 	}
@@ -169,7 +182,7 @@ func (l *life) giveUpReplacement(id string) error {
 	if err != nil {
 		return fmt.Errorf("give up an unfinished restore: %w", err)
 	}
-	return l.node.raft.Apply(data, l.node.config.scaled(electionTimeout)).Error()
+	return l.node.raft.Apply(data, l.node.config.scaled(stepTimeout)).Error()
 }
 
 // giveUpLater tries until it succeeds or the leadership ends: then the next leader does it.

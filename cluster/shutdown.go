@@ -46,7 +46,7 @@ func wrap(what string, err error) error {
 // handOver gives the leadership away: to the most advanced voter, or if that one is down to any that lives. It takes at
 // most two election timeouts.
 func (n *Node) handOver(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*n.config.scaled(electionTimeout))
+	ctx, cancel := context.WithTimeout(ctx, 2*n.config.scaled(stepTimeout))
 	defer cancel()
 	if n.raft.State() != raft.Leader || len(n.voters()) < 2 {
 		return nil
@@ -106,7 +106,7 @@ func (n *Node) stepAside(stays bool) {
 	case <-n.ctx.Done(): // it never opened, or is being shut down anyway
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaled(electionTimeout))
+	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaled(stepTimeout))
 	defer cancel()
 	if err := n.handOver(ctx); err != nil {
 		n.log.Warn("could not hand the leadership over", "error", err)

@@ -91,7 +91,7 @@ func (n *Node) Ready() error {
 		return failure(NoLeader, true, nil, "node %s knows no leader; a majority of the voters must be up and reach each other",
 			n.config.ID)
 	}
-	if silent := n.age(); silent > n.config.scaled(heartbeatTimeout) {
+	if silent := n.age(); silent > n.config.scaled(stepTimeout) {
 		return failure(NoLeader, true, nil, "node %s has not heard from leader %s for %v", n.config.ID, leader.ID,
 			silent.Round(time.Millisecond))
 	}

@@ -82,7 +82,7 @@ func (l *life) add(h Health) error {
 	}
 	address := cmp.Or(h.Standing.RaftAddr, h.RaftAddr) // versions below feature level 5 say it through gossip only
 	n.log.Info("taking in a new node", "member", h.ID, "raft", address)
-	timeout := n.config.scaled(electionTimeout)
+	timeout := n.config.scaled(stepTimeout)
 	return l.fromConfiguration(n.raft.AddNonvoter(raft.ServerID(h.ID), raft.ServerAddress(address), 0, timeout).Error())
 }
 
@@ -130,16 +130,16 @@ func (l *life) promoteStable(list []Health) (string, error) {
 
 func (l *life) promote(m Member) error {
 	l.node.log.Info("a node becomes a voter", "member", m.ID)
-	timeout := l.node.config.scaled(electionTimeout)
+	timeout := l.node.config.scaled(stepTimeout)
 	return l.fromConfiguration(l.node.raft.AddVoter(raft.ServerID(m.ID), raft.ServerAddress(m.RaftAddr), 0, timeout).Error())
 }
 
 func (l *life) demote(id string) error {
-	return l.fromConfiguration(l.node.raft.DemoteVoter(raft.ServerID(id), 0, l.node.config.scaled(electionTimeout)).Error())
+	return l.fromConfiguration(l.node.raft.DemoteVoter(raft.ServerID(id), 0, l.node.config.scaled(stepTimeout)).Error())
 }
 
 func (l *life) remove(id string) error {
-	return l.fromConfiguration(l.node.raft.RemoveServer(raft.ServerID(id), 0, l.node.config.scaled(electionTimeout)).Error())
+	return l.fromConfiguration(l.node.raft.RemoveServer(raft.ServerID(id), 0, l.node.config.scaled(stepTimeout)).Error())
 }
 
 // removeDead removes one member that gave no sign of life for long, neither by its API nor by gossip nor by raft, if the

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -22,9 +22,7 @@ type Backups interface {
 	// Save writes a backup, as fresh as the options ask.
 	Save(ctx context.Context, o cluster.ReadOptions, out io.Writer) (cluster.Saved, error)
 	// Restore replaces the state of the whole cluster. Only the leader can.
-	Restore(ctx context.Context, file io.Reader) (cluster.Restored, error)
-	// Scratch is a file that is gone when it is closed.
-	Scratch() (*os.File, error)
+	Restore(ctx context.Context, o cluster.RestoreOptions, file io.Reader) (cluster.Restored, error)
 }
 
 // snapshotService saves and restores.
@@ -57,32 +55,30 @@ func (s snapshotService) Save(ctx context.Context, r *quoratev1.SaveRequest, str
 	}}})
 }
 
-// Restore takes the whole file first, so that a caller who goes away changes nothing, and hands it to the leader.
+// Restore asks the leader first and keeps nothing itself: the leader reads the file as it comes, once it has found that it may
+// restore; another node passes the messages on.
 func (s snapshotService) Restore(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) (*quoratev1.RestoreResponse, error) {
+	answer, err := s.restore(ctx, stream)
+	if err != nil {
+		drain(ctx, stream)
+	}
+	return answer, err
+}
+
+func (s snapshotService) restore(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) (*quoratev1.RestoreResponse, error) {
+	extendReceiving(ctx, time.Now().Add(messagePatience(ctx)))
 	confirmation, err := s.confirmed(stream)
 	if err != nil {
-		drain(stream)
 		return nil, err
-	}
-	file, err := s.backups.Scratch()
-	if err != nil {
-		return nil, toError(&cluster.Error{
-			Reason: cluster.Busy, NotApplied: true, Cause: err, Text: fmt.Sprintf("the backup cannot be kept in the data folder of %s", s.id),
-		})
-	}
-	defer file.Close() //nolint:errcheck // its name is gone already, and so is what is in it
-	if err := receiveFile(stream, confirmation, file); err != nil {
-		return nil, err
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, toError(err)
 	}
 	leader, err := anywhere{id: s.id, node: s.node}.leader(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	file := newFileStream(ctx, stream, int64(confirmation.GetSize())) //nolint:gosec // at most 1 GiB
+	switch {
 	case leader.ID == s.id:
-		return s.restoreHere(ctx, file)
+		return s.restoreHere(ctx, confirmation, file)
 	case relayedBy(ctx) != "":
 		return nil, accident(&cluster.Error{
 			Reason: cluster.NotLeader, NotApplied: true, Leader: leader.ID,
@@ -108,31 +104,6 @@ func (s snapshotService) confirmed(stream *connect.ClientStream[quoratev1.Restor
 	return confirmation, nil
 }
 
-// drain throws away what still comes, up to a bound: a caller that sends does not listen, and would see nothing but a broken
-// connection.
-func drain(stream *connect.ClientStream[quoratev1.RestoreRequest]) {
-	for left := drained; left > 0 && stream.Receive(); left -= len(stream.Msg().GetChunk()) + 1 {
-	}
-}
-
-// receiveFile takes exactly as many bytes as were announced.
-func receiveFile(stream *connect.ClientStream[quoratev1.RestoreRequest], confirmation *quoratev1.RestoreConfirmation, file io.Writer) error {
-	var size uint64
-	for stream.Receive() {
-		chunk := stream.Msg().GetChunk()
-		if size += uint64(len(chunk)); size > confirmation.GetSize() {
-			break
-		}
-		if _, err := file.Write(chunk); err != nil {
-			return toError(err)
-		}
-	}
-	if size == confirmation.GetSize() && stream.Err() == nil {
-		return nil
-	}
-	return endOf(stream, "%d bytes of the backup were announced, but %d came; nothing was changed", confirmation.GetSize(), size)
-}
-
 // endOf says why a stream ended: it broke off, or what it carried was wrong.
 func endOf(stream *connect.ClientStream[quoratev1.RestoreRequest], format string, args ...any) error {
 	if err := stream.Err(); err != nil {
@@ -141,8 +112,12 @@ func endOf(stream *connect.ClientStream[quoratev1.RestoreRequest], format string
 	return toError(invalid("chunk", format, args...))
 }
 
-func (s snapshotService) restoreHere(ctx context.Context, file io.Reader) (*quoratev1.RestoreResponse, error) {
-	done, err := s.backups.Restore(ctx, file)
+func (s snapshotService) restoreHere(ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file *fileStream) (*quoratev1.RestoreResponse, error) {
+	options := cluster.RestoreOptions{Size: file.size, RaiseLevel: confirmation.GetRaiseLevel()}
+	done, err := s.backups.Restore(ctx, options, file)
+	if err != nil && file.failed != nil {
+		return nil, file.failed // the file did not come; that it looks damaged then says less
+	}
 	if err != nil {
 		return nil, toError(err)
 	}
@@ -152,28 +127,34 @@ func (s snapshotService) restoreHere(ctx context.Context, file io.Reader) (*quor
 	}, nil
 }
 
-// restoreThere gives the file to the leader.
+// restoreThere passes the file on to the leader as it comes.
 func (s snapshotService) restoreThere(
-	ctx context.Context, leader cluster.Member, confirmation *quoratev1.RestoreConfirmation, file io.Reader,
+	ctx context.Context, leader cluster.Member, confirmation *quoratev1.RestoreConfirmation, file *fileStream,
 ) (*quoratev1.RestoreResponse, error) {
 	url := s.peers.url(leader)
 	if url == "" {
 		return nil, relayFailure(s.id, leader, "", errNoAddress)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	client := quoratev1connect.NewSnapshotServiceClient(&http.Client{Transport: s.peers.transport}, url,
 		connect.WithReadMaxBytes(MaxBody), connect.WithInterceptors(relayMark(s.id)))
 	stream, err := client.Restore(ctx)
 	if err != nil {
 		return nil, relayFailure(s.id, leader, s.peers.at(leader), err)
 	}
-	// What fails while sending is told by the answer.
-	if stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}}) == nil {
-		chunks := &chunker{send: func(data []byte) error {
-			return stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: data}})
-		}}
-		if _, err := io.Copy(chunks, file); err == nil {
-			_ = chunks.flush()
+	// What fails while sending is told by the answer: the leader may refuse at any time.
+	err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}})
+	for err == nil {
+		var chunk []byte
+		if chunk, err = file.next(); err == nil {
+			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: chunk}})
 		}
+	}
+	if file.failed != nil { // the leader must not take what came for all of it
+		cancel()
+		_, _ = stream.CloseAndReceive() // it was cancelled
+		return nil, file.failed
 	}
 	answer, err := stream.CloseAndReceive()
 	return answer, anywhere{id: s.id, peers: s.peers, count: s.count}.relayed(leader, err)

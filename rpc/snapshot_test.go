@@ -53,7 +53,7 @@ func (s *trio) restore(t *testing.T, id string, over connect.HTTPClient, cluster
 	}
 	// What fails on the way is told by the answer.
 	_ = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{
-		Confirmation: &quoratev1.RestoreConfirmation{ClusterName: cluster, Size: uint64(size)},
+		Confirmation: &quoratev1.RestoreConfirmation{ClusterName: cluster, Size: uint64(size), RaiseLevel: true},
 	}})
 	for len(file) > 0 {
 		n := min(len(file), 1000)
@@ -101,6 +101,10 @@ func TestRestoresThatAreRefused(t *testing.T) {
 	} {
 		for _, id := range []string{"n1", "n2", "n3"} {
 			_, err := s.restore(t, id, overHTTP2, c.cluster, c.size, c.file)
+			for connect.CodeOf(err) == connect.CodeFailedPrecondition { // the leader has not noticed yet that the one before broke off
+				time.Sleep(10 * time.Millisecond)
+				_, err = s.restore(t, id, overHTTP2, c.cluster, c.size, c.file)
+			}
 			if connect.CodeOf(err) != connect.CodeInvalidArgument {
 				t.Errorf("%s, through %s: %v", name, id, err)
 			}
@@ -108,5 +112,37 @@ func TestRestoresThatAreRefused(t *testing.T) {
 				t.Errorf("%s, through %s: the problem is %v", name, id, problem)
 			}
 		}
+	}
+}
+
+// TestAFileThatComesTooSlowly: a caller that announces a file and sends nothing, or next to nothing, does not keep others from
+// restoring.
+func TestAFileThatComesTooSlowly(t *testing.T) {
+	s := startTrio(t)
+	leader := s.Leader().Standing().ID
+	s.servers[leader].limits.SendPatience = time.Second
+	for name, every := range map[string]time.Duration{"nothing": time.Hour, "next to nothing": 100 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		stream, err := s.snapshots(leader, overHTTP2).Restore(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{
+			Confirmation: &quoratev1.RestoreConfirmation{ClusterName: "test", Size: 1000, RaiseLevel: true},
+		}})
+		begun := time.Now()
+		for err == nil {
+			time.Sleep(min(every, 3*time.Second))
+			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{}})
+		}
+		_, err = stream.CloseAndReceive()
+		if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !toFailure(toError(err)).GetProblem().GetNotApplied() {
+			t.Errorf("%s: got %v after %v, want that the backup came too slowly", name, err, time.Since(begun))
+		}
+	}
+	file := s.save(t, leader)
+	if _, err := s.restore(t, leader, overHTTP2, "test", len(file), file); err != nil {
+		t.Errorf("a restore after slow ones: %v", err)
 	}
 }

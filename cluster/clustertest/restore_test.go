@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func restore(t *testing.T, c *clustertest.Cluster, file []byte) cluster.Restored
 	var done cluster.Restored
 	c.Eventually("a restore", func() bool {
 		var err error
-		done, err = c.Leader().Restore(t.Context(), bytes.NewReader(file))
+		done, err = c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file))
 		return err == nil
 	})
 	return done
@@ -155,13 +156,13 @@ func TestABadBackupChangesNothing(t *testing.T) {
 		for name, bad := range map[string][]byte{
 			"cut": file[:len(file)-10], "empty": nil, "flipped": flipped(file, len(file)/2), "longer": append(bytes.Clone(file), 'x'),
 		} {
-			_, err := c.Leader().Restore(t.Context(), bytes.NewReader(bad))
+			_, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(bad))
 			var failed *cluster.Error
 			if !errors.As(err, &failed) || failed.Reason != cluster.Damaged || !failed.NotApplied {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := c.Followers()[0].Restore(t.Context(), bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotLeader {
+		if _, err := c.Followers()[0].Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotLeader {
 			t.Errorf("a follower restores: %v", err)
 		}
 		if !bytes.Equal(before, c.CheckEqual()) {
@@ -174,7 +175,7 @@ func TestABadBackupChangesNothing(t *testing.T) {
 				return m.ID == old && m.FeatureLevel < fsm.ReplacementFormat
 			})
 		})
-		if _, err := c.Leader().Restore(t.Context(), bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotUpgraded {
+		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotUpgraded {
 			t.Errorf("restored although a member is too old: %v", err)
 		}
 		if !bytes.Equal(before, c.CheckEqual()) {
@@ -198,11 +199,11 @@ func TestOneRestoreAtATime(t *testing.T) {
 		slow := &slowReader{Reader: bytes.NewReader(file)}
 		first := make(chan error, 1)
 		go func() {
-			_, err := c.Leader().Restore(t.Context(), slow)
+			_, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, slow)
 			first <- err
 		}()
 		time.Sleep(time.Second)
-		if _, err := c.Leader().Restore(t.Context(), bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.Busy {
+		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.Busy {
 			t.Errorf("the second restore: %v", err)
 		}
 		if err := <-first; err != nil {
@@ -233,7 +234,7 @@ func TestALeaderLostDuringARestore(t *testing.T) {
 			leader := c.Leader()
 			answer := make(chan error, 1)
 			go func() {
-				_, err := leader.Restore(context.Background(), bytes.NewReader(file))
+				_, err := leader.Restore(context.Background(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file))
 				answer <- err
 			}()
 			time.Sleep(time.Duration(step) * 2 * time.Millisecond)
@@ -265,4 +266,58 @@ func bulky(id string, amount quota.Amount) quota.Allocate {
 	request := clustertest.Take(id, amount)
 	request.Labels = []quota.Label{{Key: "text", Value: strings.Repeat("x", 60)}}
 	return request
+}
+
+// unread fails the test when it is read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("a restore that must be refused read from the file")
+	return 0, io.ErrUnexpectedEOF
+}
+
+// TestARestoreIsRefusedBeforeItsFileIsRead: for want of room on the disk, and because it would raise the feature level.
+func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, disks := startTight(t, 3)
+		file := save(t, c.Leader(), cluster.ReadOptions{})
+		leader := c.Leader()
+		before := leader.Level().Now
+		options := cluster.RestoreOptions{Size: 100 << 20}
+		if _, err := leader.Restore(t.Context(), options, unread{t}); cluster.ReasonOf(err) != cluster.Unsafe || !strings.Contains(err.Error(), "--raise-level") {
+			t.Errorf("a restore that would raise the level: %v", err)
+		}
+		options.RaiseLevel = true
+		disks[leader.Standing().ID].free.Store(diskReserve + 300<<20 - 1)
+		if _, err := leader.Restore(t.Context(), options, unread{t}); cluster.ReasonOf(err) != cluster.DiskFull {
+			t.Errorf("a restore without room: %v", err)
+		}
+		if now := leader.Level().Now; now != before {
+			t.Errorf("the level is %d after refused restores, want %d", now, before)
+		}
+		disks[leader.Standing().ID].free.Store(1 << 40)
+		filling := &fillingReader{Reader: bytes.NewReader(file), full: func() { disks[leader.Standing().ID].free.Store(diskReserve) }}
+		if _, err := leader.Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true, Size: int64(len(file))}, filling); cluster.ReasonOf(err) != cluster.DiskFull {
+			t.Errorf("a restore on a disk that fills up meanwhile: %v", err)
+		}
+		if leader.Err() != nil {
+			t.Errorf("the leader stopped: %v", leader.Err())
+		}
+		disks[leader.Standing().ID].free.Store(1 << 40)
+		restore(t, c, file)
+		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{Size: int64(len(file))}, bytes.NewReader(file)); err != nil {
+			t.Errorf("a restore at the level that the cluster has: %v", err)
+		}
+	})
+}
+
+// fillingReader is a file while whose reading the disk fills up.
+type fillingReader struct {
+	*bytes.Reader
+	full func()
+}
+
+func (r *fillingReader) Read(data []byte) (int, error) {
+	r.full()
+	return r.Reader.Read(data)
 }

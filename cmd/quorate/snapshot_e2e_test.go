@@ -40,7 +40,7 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 	if end := run(t, "snapshot", "inspect", file); end.code != 0 || !strings.Contains(end.stdout, "2 held, 0 waiting, 0 ended") {
 		t.Errorf("inspect: %+v", end)
 	}
-	f := alone(t)
+	f := alone(t, "--raise-level-after", "0") // as a cluster after an upgrade
 	server = serve(t, f)
 	for name, damage := range map[string]func([]byte) []byte{
 		"cut":     func(b []byte) []byte { return b[:len(b)-1] },
@@ -64,7 +64,14 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 	if end := run(t, "snapshot", "restore", file, "--server", f.url()); end.code != 2 || !strings.Contains(end.stderr, "--yes") {
 		t.Errorf("restore without a confirmation: %+v", end)
 	}
-	if end := run(t, "snapshot", "restore", file, "--yes", "--server", f.url()); end.code != 0 {
+	end := run(t, "snapshot", "restore", file, "--yes", "--server", f.url())
+	if end.code != 3 || !strings.Contains(end.stderr, "quorate cluster level --raise") || !strings.Contains(end.stderr, "--raise-level") {
+		t.Errorf("restore that would raise the feature level: %+v", end)
+	}
+	if end := run(t, "cluster", "level", "--server", f.url()); !strings.Contains(end.stdout, "level     1") {
+		t.Errorf("after a restore that was refused: %+v", end)
+	}
+	if end := run(t, "snapshot", "restore", file, "--yes", "--raise-level", "--server", f.url()); end.code != 0 {
 		t.Fatalf("restore: %+v", end)
 	}
 	if used := f.used(t); used != 2 {

@@ -18,7 +18,7 @@ import (
 
 type restoreOptions struct {
 	*cli
-	yes bool
+	yes, raiseLevel bool
 }
 
 func newSnapshotRestoreCmd(c *cli) *cobra.Command {
@@ -29,13 +29,18 @@ func newSnapshotRestoreCmd(c *cli) *cobra.Command {
 		Long: `Replace the whole state of a running cluster, new or old, by that of a backup: all of it, on all members, or nothing.
 Everything granted, released and configured since the backup is forgotten. Fences go on growing, with a gap, so that no
 token that somebody may hold is given again; leases have their whole time again. The file is verified first, here and by
-the leader. At a terminal the name of the cluster must be typed; elsewhere --yes confirms.`,
+the leader. At a terminal the name of the cluster must be typed; elsewhere --yes confirms.
+
+A backup may need a higher feature level than the cluster has, for example shortly after an upgrade. Then no older
+version can take part after the restore: raise the level first with quorate cluster level --raise, or confirm that with
+--raise-level.`,
 		Example: `  quorate snapshot restore quorate.backup
   quorate snapshot restore quorate.backup --yes --server 10.0.0.1:7101`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "restore without asking")
+	cmd.Flags().BoolVar(&o.raiseLevel, "raise-level", false, "raise the feature level of the cluster if the backup needs it")
 	return cmd
 }
 
@@ -104,7 +109,8 @@ func (o *restoreOptions) send(ctx context.Context, quorate *client.Client, path,
 	size := uint64(info.Size()) //nolint:gosec // a size is not negative
 	shown := o.startProgress("sent", size)
 	defer shown.end()
-	return quorate.RestoreBackup(ctx, &quoratev1.RestoreConfirmation{ClusterName: name, Size: size}, &shownReader{file, shown})
+	confirmation := &quoratev1.RestoreConfirmation{ClusterName: name, Size: size, RaiseLevel: o.raiseLevel}
+	return quorate.RestoreBackup(ctx, confirmation, &shownReader{file, shown})
 }
 
 // shownReader shows how far a file was read.

@@ -316,7 +316,10 @@ type RestoreConfirmation struct {
 	// Name of the cluster that is asked, so that no other one is replaced by mistake.
 	ClusterName string `protobuf:"bytes,1,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
 	// Size of the file in bytes; at most 1 GiB.
-	Size          uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// Lets the restore raise the feature level of the cluster, if the backup needs a higher one: no older version can take part
+	// from then on. Without it such a restore is refused (FAILED_PRECONDITION with UNSAFE).
+	RaiseLevel    bool `protobuf:"varint,3,opt,name=raise_level,json=raiseLevel,proto3" json:"raise_level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -363,6 +366,13 @@ func (x *RestoreConfirmation) GetSize() uint64 {
 		return x.Size
 	}
 	return 0
+}
+
+func (x *RestoreConfirmation) GetRaiseLevel() bool {
+	if x != nil {
+		return x.RaiseLevel
+	}
+	return false
 }
 
 // RestoreResponse tells what took the place of the state.
@@ -476,11 +486,13 @@ const file_quorate_v1_snapshot_proto_rawDesc = "" +
 	"\x0eRestoreRequest\x12E\n" +
 	"\fconfirmation\x18\x01 \x01(\v2\x1f.quorate.v1.RestoreConfirmationH\x00R\fconfirmation\x12!\n" +
 	"\x05chunk\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x10H\x00R\x05chunkB\x10\n" +
-	"\amessage\x12\x05\xbaH\x02\b\x01\"f\n" +
+	"\amessage\x12\x05\xbaH\x02\b\x01\"\x87\x01\n" +
 	"\x13RestoreConfirmation\x12,\n" +
 	"\fcluster_name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\vclusterName\x12!\n" +
 	"\x04size\x18\x02 \x01(\x04B\r\xbaH\n" +
-	"2\b\x18\x80\x80\x80\x80\x04(\x01R\x04size\"\xbf\x01\n" +
+	"2\b\x18\x80\x80\x80\x80\x04(\x01R\x04size\x12\x1f\n" +
+	"\vraise_level\x18\x03 \x01(\bR\n" +
+	"raiseLevel\"\xbf\x01\n" +
 	"\x0fRestoreResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12!\n" +
 	"\fbackup_index\x18\x02 \x01(\x04R\vbackupIndex\x12\x14\n" +

@@ -50,7 +50,9 @@ type SnapshotServiceClient interface {
 	// answered before are undone with everything else; those that come meanwhile are carried out before or after it.
 	//
 	// A file that is damaged, or of a newer version than all members, is refused before anything changes
-	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY). After
+	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY), and
+	// not without room on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL); these are refused before the file is read. The
+	// next message has to come within 30 s, and the file at 256 KiB a second at least. After
 	// any other error the state may have been replaced, unless the problem says not_applied; repeating it is safe.
 	Restore(context.Context) (*connect.ClientStreamForClientSimple[v1.RestoreRequest, v1.RestoreResponse], error)
 }
@@ -109,7 +111,9 @@ type SnapshotServiceHandler interface {
 	// answered before are undone with everything else; those that come meanwhile are carried out before or after it.
 	//
 	// A file that is damaged, or of a newer version than all members, is refused before anything changes
-	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY). After
+	// (INVALID_ARGUMENT with DAMAGED, UNAVAILABLE with NOT_UPGRADED). Only one restore runs at a time (FAILED_PRECONDITION with BUSY), and
+	// not without room on the leader's disk (RESOURCE_EXHAUSTED with DISK_FULL); these are refused before the file is read. The
+	// next message has to come within 30 s, and the file at 256 KiB a second at least. After
 	// any other error the state may have been replaced, unless the problem says not_applied; repeating it is safe.
 	Restore(context.Context, *connect.ClientStream[v1.RestoreRequest]) (*v1.RestoreResponse, error)
 }

@@ -1,0 +1,107 @@
+package hostile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+const (
+	restoreChunk = 256 << 10
+	// sentByEach is what one attacker sends of the 1 GiB that it announces.
+	sentByEach = 32 << 20
+	// kept is what a server may keep of it.
+	kept = 8 << 20
+)
+
+// TestRestoresDoNotFillTheDisk: attackers who know the name of the cluster send restores of 1 GiB to the leader and to a follower
+// at once, while the disk has less room than its reserve. The servers refuse them without keeping a byte, and go on.
+func TestRestoresDoNotFillTheDisk(t *testing.T) {
+	c := startCluster(t, options{args: []string{"--disk-reserve", fmt.Sprint(1 << 30)}})
+	leader, follower := c.leader(t)
+	var attackers sync.WaitGroup
+	var mu sync.Mutex
+	codes := map[connect.Code]int{}
+	for i := range 4 {
+		n := leader
+		if i%2 == 1 {
+			n = follower
+		}
+		client := quoratev1connect.NewSnapshotServiceClient(c.httpClient(t, ""), c.url(n))
+		attackers.Go(func() {
+			stream, err := client.Restore(t.Context())
+			if err != nil {
+				return
+			}
+			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{
+				Confirmation: &quoratev1.RestoreConfirmation{ClusterName: "quorate", Size: 1 << 30, RaiseLevel: true},
+			}})
+			chunk := &quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: make([]byte, restoreChunk)}}
+			for sent := 0; sent < sentByEach && err == nil; sent += restoreChunk {
+				err = stream.Send(chunk)
+			}
+			time.Sleep(2 * time.Second) // what was sent is kept meanwhile
+			_, err = stream.CloseAndReceive()
+			mu.Lock()
+			codes[connect.CodeOf(err)]++
+			mu.Unlock()
+		})
+	}
+	done := make(chan struct{})
+	go func() { attackers.Wait(); close(done) }()
+	most := map[string]int64{}
+	for attacked := true; attacked; {
+		select {
+		case <-done:
+			attacked = false
+		case <-time.After(50 * time.Millisecond):
+		}
+		for _, n := range c.nodes {
+			most[n.id] = max(most[n.id], n.unnamedBytes(t))
+		}
+	}
+	t.Logf("answers: %v, kept at most: %v", codes, most)
+	if codes[connect.CodeResourceExhausted] == 0 {
+		t.Errorf("no restore was refused for want of room: %v", codes)
+	}
+	for _, n := range c.nodes {
+		if most[n.id] > kept {
+			t.Errorf("%s kept %d MiB of restores that it must refuse", n.id, most[n.id]>>20)
+		}
+		if !n.running() {
+			t.Errorf("%s has stopped", n.id)
+		}
+	}
+	c.awaitReady(t)
+}
+
+// unnamedBytes is the size of all files that a server has open and that have no name any more.
+func (n *node) unnamedBytes(t *testing.T) (total int64) {
+	t.Helper()
+	if !n.running() {
+		return 0
+	}
+	folder := fmt.Sprintf("/proc/%d/fd", n.cmd.Process.Pid)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return 0 // it has ended meanwhile
+	}
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		if target, err := os.Readlink(path); err == nil && strings.HasSuffix(target, " (deleted)") {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				total += info.Size()
+			}
+		}
+	}
+	return total
+}
