@@ -44,6 +44,8 @@ func newCallers() *callers {
 // connection is one of a caller.
 type connection struct {
 	caller *caller
+	// gate is where the connection counts; nil for one of another node.
+	gate *gate
 	// beyond is true if it came when the caller, or the server, had as many as allowed: its calls are answered and not served.
 	beyond error
 }
@@ -70,9 +72,9 @@ func callerKey(remote net.Addr) string {
 	return netip.PrefixFrom(address, 64).Masked().String()
 }
 
-// open takes in a connection. It is nil if the connection must be closed at once.
-func (cs *callers) open(c net.Conn, g *gate) *connection {
-	key := callerKey(c.RemoteAddr())
+// open takes in a connection of a caller with a key. It is nil if the connection must be closed at once. Without a gate there is no
+// limit.
+func (cs *callers) open(c net.Conn, key string, g *gate) *connection {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	by := cs.known[key]
@@ -81,7 +83,10 @@ func (cs *callers) open(c net.Conn, g *gate) *connection {
 		by = &caller{key: key}
 		cs.known[key] = by
 	}
-	opened := &connection{caller: by, beyond: g.take(by, 1)}
+	opened := &connection{caller: by, gate: g}
+	if g != nil {
+		opened.beyond = g.take(by, 1)
+	}
 	if opened.beyond != nil {
 		if by.beyond >= extraConnections || len(cs.connections) >= int(g.most)+maxExtraConnections {
 			return nil
@@ -94,7 +99,7 @@ func (cs *callers) open(c net.Conn, g *gate) *connection {
 }
 
 // close forgets a connection.
-func (cs *callers) close(c net.Conn, g *gate) {
+func (cs *callers) close(c net.Conn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	opened := cs.connections[c]
@@ -103,10 +108,11 @@ func (cs *callers) close(c net.Conn, g *gate) {
 	}
 	delete(cs.connections, c)
 	opened.caller.connections--
-	if opened.beyond != nil {
+	switch {
+	case opened.beyond != nil:
 		opened.caller.beyond--
-	} else {
-		g.give(opened.caller, 1)
+	case opened.gate != nil:
+		opened.gate.give(opened.caller, 1)
 	}
 	if opened.caller.idle() {
 		delete(cs.known, opened.caller.key)
@@ -139,7 +145,7 @@ func (s *Server) Bound(server *http.Server) {
 	// The whole of a call with one answer, and the time that its caller may take to receive it; streams have their own.
 	server.WriteTimeout = longestDeadline + s.limits.SendPatience
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		opened := s.gates.callers.open(c, s.gates.connections)
+		opened := s.gates.callers.open(c, callerKey(c.RemoteAddr()), s.gates.connections)
 		if opened == nil {
 			_ = c.Close() // nobody listens yet
 			return ctx
@@ -148,7 +154,25 @@ func (s *Server) Bound(server *http.Server) {
 	}
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		if state == http.StateClosed || state == http.StateHijacked {
-			s.gates.callers.close(c, s.gates.connections)
+			s.gates.callers.close(c)
+		}
+	}
+}
+
+// tellMembersApart lets each member have a share of what members take, by its id, or by its address if it proves none.
+func (cs *callers) tellMembersApart(server *http.Server) {
+	inner := server.ConnContext
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		ctx = inner(ctx, c)
+		key := "node " + nodeCallOf(ctx).id
+		if nodeCallOf(ctx).id == "" {
+			key = "the node at " + callerKey(c.RemoteAddr())
+		}
+		return context.WithValue(ctx, connectionKey{}, cs.open(c, key, nil))
+	}
+	server.ConnState = func(c net.Conn, state http.ConnState) {
+		if state == http.StateClosed || state == http.StateHijacked {
+			cs.close(c)
 		}
 	}
 }

@@ -100,9 +100,9 @@ func overloaded(format string, args ...any) error {
 type gates struct {
 	// clients are the places of calls of clients, members those of calls that other members relay. Neither takes from the other.
 	clients, members places
-	// connections are open ones, and callers who has them.
-	connections *gate
-	callers     *callers
+	// connections are open ones of clients. callers has them, and memberCallers those of other members, which have no limit.
+	connections            *gate
+	callers, memberCallers *callers
 	// peers are questions of other members, health checks are those of gRPC's protocol, reflection is for tools.
 	peers, health, reflection *gate
 	// expensive are reads that cost as much as many writes, under way or waiting for their turn.
@@ -147,7 +147,7 @@ func newGates(l Limits, registerer prometheus.Registerer) (*gates, error) {
 			largeBodies: make(kindRelayedLargeBodies, "relays", "bytes of large relayed requests", "all bodies beyond 64 KiB together", maxLargeBodies/2),
 			decoded:     make(kindRelayedDecoded, "relays", "bytes of decoded relayed requests", "all calls together", maxAllDecoded/2),
 		},
-		callers:     newCallers(),
+		callers: newCallers(), memberCallers: newCallers(),
 		connections: make(kindConnections, "connections", "connections", "max-connections", int64(l.Connections)),
 		peers:       make(kindPeers, "peers", "questions of other members", "all such questions together", maxPeerCalls),
 		health:      make(kindHealth, "health", "health checks", "all health checks together", maxHealthChecks),

@@ -138,6 +138,7 @@ func New(c Config) (*Server, error) {
 	s.http = newHTTPServer(calls, s.screen(routes), c.Logger)
 	s.Bound(s.http)
 	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
+	s.gates.memberCallers.tellMembersApart(s.nodes)
 	return s, nil
 }
 

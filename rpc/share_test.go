@@ -417,3 +417,38 @@ func TestMembersAndClientsHavePlacesOfTheirOwn(t *testing.T) {
 		t.Errorf("a relayed call: %v", err)
 	}
 }
+
+// TestMembersHaveShares: one member that relays very many calls leaves room for those of another.
+func TestMembersHaveShares(t *testing.T) {
+	d := limited(t, Limits{Calls: 4})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = d.nodes.Serve(listener) }()
+	goOn := make(chan struct{})
+	d.node.proposing = func(context.Context) error { <-goOn; return nil }
+	url, ended := "http://"+listener.Addr().String(), make(chan error, 5)
+	relay := func(client *http.Client, id string) {
+		_, err := quoratev1connect.NewAllocationServiceClient(client, url).Allocate(t.Context(), request(id, "cern", 1))
+		ended <- err
+	}
+	greedy := clientFrom(t, "127.0.0.2")
+	for i := range 4 {
+		go relay(greedy, fmt.Sprint("greedy-", i))
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the node at 127.0.0.2 has 3 of the 4 calls that other members relay") {
+		t.Errorf("what is beyond the share: %v", err)
+	}
+	go relay(clientFrom(t, "127.0.0.3"), "other")
+	eventually(t, "another member has a place", func() bool { return d.gates.members.calls.inside.Load() == 4 })
+	close(goOn)
+	for range 4 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := d.gates.callers.count(); n > 1 { // that of this test's first call
+		t.Errorf("%d connections count as those of clients", n)
+	}
+}
