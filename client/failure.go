@@ -8,11 +8,14 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// What errors.Is finds in the errors of Acquire, and in the cause of a lease's context.
+// What errors.Is finds in the errors of Acquire and of calls, and in the cause of a lease's context.
 var (
 	// ErrUnavailable says that no server answered in time. The request may have been carried out; Acquire has tried to take
 	// it back.
 	ErrUnavailable = errors.New("no server answers")
+	// ErrCertificate says that a server wants a certificate of this client, or does not take the one that it has. Nothing
+	// was carried out there.
+	ErrCertificate = errors.New("the server does not take this client's certificate")
 	// ErrLost says that a lease has ended, or may have ended by now, although its holder did not release it. The error is
 	// a *LostError.
 	ErrLost = errors.New("the lease is lost")

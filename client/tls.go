@@ -21,6 +21,8 @@ type tlsError struct {
 	server string
 	advice string
 	cause  error
+	// refused says that the server wants another certificate of the client, or one at all.
+	refused bool
 }
 
 // Error says what is wrong and what to do.
@@ -30,6 +32,9 @@ func (e *tlsError) Error() string {
 	}
 	return e.advice + ": " + e.cause.Error()
 }
+
+// Is finds ErrCertificate.
+func (e *tlsError) Is(target error) bool { return e.refused && target == ErrCertificate }
 
 // Unwrap is the failure as the network has it.
 func (e *tlsError) Unwrap() error { return e.cause }
@@ -41,7 +46,7 @@ func misheard(server *url.URL, response *http.Response, err error) error {
 			if sent := (*url.Error)(nil); errors.As(err, &sent) {
 				err = sent.Err // the server is named elsewhere
 			}
-			return connect.NewError(connect.CodeUnavailable, &tlsError{server.Host, advice, err})
+			return connect.NewError(connect.CodeUnavailable, &tlsError{server: server.Host, advice: advice, cause: err, refused: alertOf(err) != ""})
 		}
 		return err
 	}
@@ -55,7 +60,7 @@ func misheard(server *url.URL, response *http.Response, err error) error {
 		return nil //nolint:nilerr // whoever reads the answer meets the error again
 	}
 	_ = response.Body.Close() // all of it was read
-	return connect.NewError(connect.CodeUnavailable, &tlsError{server.Host, "the server speaks TLS: use https://" + server.Host, nil})
+	return connect.NewError(connect.CodeUnavailable, &tlsError{server: server.Host, advice: "the server speaks TLS: use https://" + server.Host})
 }
 
 // hearingConn tells who writes why the server has closed the connection. With TLS 1.3 a server judges the certificate of a
@@ -108,10 +113,18 @@ var alerts = map[string]string{
 	"tls: certificate required":          "the server wants a certificate of the client: give it one with its key (WithTLS, --tls-cert, --tls-key)",
 }
 
+// alertOf is what to do about the alert of a server that does not take this client's certificate; empty for all else.
+func alertOf(err error) string {
+	if alert := (*net.OpError)(nil); errors.As(err, &alert) && alert.Op == "remote error" {
+		return alerts[alert.Err.Error()]
+	}
+	return ""
+}
+
 // adviceOn says what to do about a failure of TLS; empty for every other failure.
 func adviceOn(err error) string {
 	unknown, invalid, host := (x509.UnknownAuthorityError{}), (x509.CertificateInvalidError{}), (x509.HostnameError{})
-	alert, record := (*net.OpError)(nil), (tls.RecordHeaderError{})
+	record := tls.RecordHeaderError{}
 	switch {
 	case errors.As(err, &unknown):
 		return "the server's certificate is of an authority that is not trusted here: name the authority of the cluster (WithTLS, --tls-ca)"
@@ -119,8 +132,8 @@ func adviceOn(err error) string {
 		return "the server's certificate is not valid at this time: renew it, or look at the clocks"
 	case errors.As(err, &host):
 		return "the server's certificate is for other hosts: call it by one of them, or say which name to expect (--tls-server-name)"
-	case errors.As(err, &alert) && alert.Op == "remote error" && alerts[alert.Err.Error()] != "":
-		return alerts[alert.Err.Error()]
+	case alertOf(err) != "":
+		return alertOf(err)
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "the server speaks plain text: use http://"
 	case errors.As(err, &invalid):

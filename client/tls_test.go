@@ -3,6 +3,7 @@ package client_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -80,7 +81,8 @@ func TestTLS(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), tc.says) || connect.CodeOf(err) != connect.CodeUnavailable || client.MayBeDone(err) {
+		if err == nil || !strings.Contains(err.Error(), tc.says) || connect.CodeOf(err) != connect.CodeUnavailable || client.MayBeDone(err) ||
+			errors.Is(err, client.ErrCertificate) != (name == "no certificate to show") {
 			t.Errorf("%s: got %v (may be done: %v), want an error with %q", name, err, client.MayBeDone(err), tc.says)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -33,7 +34,9 @@ func newClusterMembersCmd(c *cli) *cobra.Command {
 SEAT is voter, non-voter (it has the log and no vote yet), waiting (it is new and waits to be taken in) or none (it is no
 member and has data: it was removed, or belongs to another cluster). HEALTHY says whether it could take part in decisions,
 SINCE from when on without a break; a new leader begins to count anew. CONTACT is how long ago it heard from the leader,
-BEHIND how many log entries it misses, CLOCK how far its wall clock is ahead of the leader's, for people who compare times.`,
+BEHIND how many log entries it misses, CLOCK how far its wall clock is ahead of the leader's, for people who compare times.
+
+A server that can ask no leader shows what it knows itself, and the exit code is 6.`,
 		Example: "  quorate cluster members\n  quorate cluster members -o json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.showMembers(cmd.Context()) },
@@ -53,7 +56,8 @@ func (c *cli) showMembers(ctx context.Context) error {
 	if answer.GetProblem() != "" {
 		c.say("problem: %s", answer.GetProblem())
 	}
-	return c.print(answer, func(p *page) error { return p.table(healthRows(answer)) })
+	err = c.print(answer, func(p *page) error { return p.table(healthRows(answer)) })
+	return cmp.Or(err, needsLeader(answer.GetLeaderId()))
 }
 
 func healthRows(answer *quoratev1.ListMembersResponse) [][]string {

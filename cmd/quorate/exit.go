@@ -45,7 +45,7 @@ var exitCodes = []struct {
 		[]connect.Code{connect.CodeFailedPrecondition},
 	},
 	{
-		exitForbidden, "forbidden", "you are not authenticated, or not permitted to do this",
+		exitForbidden, "forbidden", "you are not authenticated, by a missing or refused certificate too, or not permitted to do this",
 		[]connect.Code{connect.CodeUnauthenticated, connect.CodePermissionDenied},
 	},
 	{
@@ -78,6 +78,14 @@ type shiftedError struct {
 func (e *shiftedError) Error() string { return e.err.Error() }
 
 func (e *shiftedError) Unwrap() error { return e.err }
+
+// needsLeader ends a command that has shown what a server knows of a cluster without a leader.
+func needsLeader(leaderID string) error {
+	if leaderID == "" {
+		return &statusError{code: exitUnavailable, ours: true}
+	}
+	return nil
+}
 
 // waitingError is a request that was left in the queue.
 type waitingError struct {
@@ -135,6 +143,8 @@ func leaseExitCode(err error) (int, bool) {
 		return exitWaiting, true
 	case errors.Is(err, client.ErrLost):
 		return exitLeaseLost, true
+	case errors.Is(err, client.ErrCertificate): // before what follows: the server that wants it cannot be called so
+		return exitForbidden, true
 	case errors.Is(err, client.ErrUnavailable):
 		return exitUnavailable, true
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -21,8 +22,11 @@ func newStatusCmd(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the cluster: members, leader, log, health",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Long: `Show the cluster: members, leader, log, health, as the serving node knows them.
+
+What is known is shown also while there is no leader; the exit code is 6 then.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().BoolVar(&o.local, "local", false, "only ask the serving node about itself")
 	return cmd
@@ -41,13 +45,14 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if answer.GetProblem() != "" {
 		o.say("problem: %s", answer.GetProblem())
 	}
-	return o.print(answer, func(p *page) error {
+	err = o.print(answer, func(p *page) error {
 		if err := p.table(statusRows(answer)); err != nil {
 			return err
 		}
 		p.line("")
 		return p.table(memberRows(answer.GetMembers()))
 	})
+	return cmp.Or(err, needsLeader(answer.GetLeaderId()))
 }
 
 func statusRows(s *quoratev1.GetStatusResponse) [][]string {

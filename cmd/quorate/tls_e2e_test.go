@@ -119,14 +119,15 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 	for name, tc := range map[string]struct {
 		args []string
 		says string
+		code int
 	}{
-		"plain text":           {[]string{"--server", "http://" + f.http}, "the server speaks TLS: use https://"},
-		"no certificate":       {[]string{"--server", url, "--tls-ca", certs.CA()}, "wants a certificate of the client"},
-		"a foreign authority":  {shown(foreign, url, "client"), "is not trusted here"},
-		"a foreign client":     {[]string{"--server", url, "--tls-ca", certs.CA(), "--tls-cert", foreign.Cert("client"), "--tls-key", foreign.Key("client")}, "certificate"},
-		"a key without a cert": {[]string{"--server", url, "--tls-key", certs.Key("client")}, "belong together"},
+		"plain text":           {[]string{"--server", "http://" + f.http}, "the server speaks TLS: use https://", 6},
+		"no certificate":       {[]string{"--server", url, "--tls-ca", certs.CA()}, "wants a certificate of the client", 4},
+		"a foreign authority":  {shown(foreign, url, "client"), "is not trusted here", 6},
+		"a foreign client":     {[]string{"--server", url, "--tls-ca", certs.CA(), "--tls-cert", foreign.Cert("client"), "--tls-key", foreign.Key("client")}, "certificate", 4},
+		"a key without a cert": {[]string{"--server", url, "--tls-key", certs.Key("client")}, "belong together", 2},
 	} {
-		if end := run(t, append([]string{"status"}, tc.args...)...); end.code == 0 || !strings.Contains(end.stderr, tc.says) {
+		if end := run(t, append([]string{"status"}, tc.args...)...); end.code != tc.code || !strings.Contains(end.stderr, tc.says) {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}

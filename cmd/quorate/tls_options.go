@@ -37,5 +37,8 @@ func (o *tlsOptions) config() (*tls.Config, error) {
 	if *o == (tlsOptions{}) {
 		return nil, nil //nolint:nilnil // nothing was asked for
 	}
+	if (o.files.Cert == "") != (o.files.Key == "") {
+		return nil, usagef("--tls-cert and --tls-key belong together: name both, or none")
+	}
 	return pki.ClientConfig(o.files, o.serverName)
 }
