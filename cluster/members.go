@@ -14,10 +14,11 @@ type Member struct {
 	ID string
 	// RaftAddr is from raft's configuration if the node is in it, and what HTTPAddr is otherwise.
 	RaftAddr string
-	// HTTPAddr, Version and FeatureLevel are what the node itself said when it was asked. Until it has answered they are what
-	// gossip says, which is only good to be shown: anyone who can gossip can say it.
+	// HTTPAddr and Version are what the node itself said when it was asked. Until it has answered, and from versions below feature
+	// level 5, they are what gossip says, which is only good to be shown: anyone who can gossip can say it.
 	HTTPAddr, Version string
-	FeatureLevel      uint32
+	// FeatureLevel is what the node itself said when it was asked; 0 until it has answered.
+	FeatureLevel uint32
 	// Voter is true for a voter of raft's configuration.
 	Voter bool
 	// Alive is what gossip believes; this node itself is alive.
@@ -119,9 +120,10 @@ func (n *Node) Members() []Member {
 func (n *Node) member(s raft.Server) Member {
 	p, _ := n.directory.find(string(s.ID))
 	said := n.answers.find(string(s.ID)).Standing
+	level, _, _ := n.understands(s)
 	return Member{
 		ID: string(s.ID), RaftAddr: cmp.Or(string(s.Address), said.RaftAddr, p.RaftAddr), HTTPAddr: cmp.Or(said.HTTPAddr, p.HTTPAddr),
-		Version: cmp.Or(said.Version, p.Version), FeatureLevel: cmp.Or(said.FeatureLevel, p.FeatureLevel),
+		Version: cmp.Or(said.Version, p.Version), FeatureLevel: level,
 		Voter: s.Suffrage == raft.Voter, Alive: p.Alive,
 	}
 }
@@ -132,8 +134,7 @@ func (n *Node) servers() []raft.Server {
 }
 
 // Leader returns the leader as this node knows it, false if it knows none. A node that was elected is not its own
-// leader before it has established itself, so the leader that this returns may be asked. Its HTTPAddr is empty if gossip
-// has not spoken of it yet.
+// leader before it has established itself, so the leader that this returns may be asked.
 func (n *Node) Leader() (Member, bool) {
 	address, id := n.raft.LeaderWithID()
 	if id == "" || n.fault() != nil {

@@ -34,7 +34,8 @@ const (
 )
 
 // url is where a call to another node goes; empty if its address is not known. It is where raft's configuration says that the node
-// is. Only members that are below internalLevel, in a cluster that is too, are called at the address that they announced.
+// is. Only members that said that they are below internalLevel, in a cluster that is too, are called at the address that they
+// announced.
 func (p peers) url(m cluster.Member) string {
 	if !p.network {
 		if m.HTTPAddr == "" {
@@ -42,7 +43,7 @@ func (p peers) url(m cluster.Member) string {
 		}
 		return p.security.at(m.HTTPAddr)
 	}
-	if m.FeatureLevel < internalLevel && m.HTTPAddr != "" && p.level() < internalLevel {
+	if m.FeatureLevel > 0 && m.FeatureLevel < internalLevel && m.HTTPAddr != "" && p.level() < internalLevel {
 		return nodeURL(m.ID, m.HTTPAddr, apiPort)
 	}
 	if m.RaftAddr == "" {
