@@ -21,8 +21,10 @@ type Ledger struct {
 	ended sizedMap[*Allocation]  // in the order of their ends
 	// endings counts ends; it orders the ended allocations and is not part of the state.
 	endings uint64
-	fence   uint64 // last given
-	seat    uint64 // last given, see claimParticulars
+	// neededUpTo is the number of a tombstone up to which all are kept for reservations beyond their span. It follows from the rest.
+	neededUpTo uint64
+	fence      uint64 // last given
+	seat       uint64 // last given, see claimParticulars
 	// treeVersion is the last one given to a tree, see markChanged.
 	treeVersion uint64
 	// itemTrace is nil but while a reservation is decided.

@@ -16,6 +16,7 @@ func (l *Ledger) confirm(c Confirm) Outcome {
 	confirmed.more = &more
 	confirmed.settleAddresses()
 	l.refile(&confirmed)
+	l.noLongerReserved(&confirmed)
 	l.fact(FactConfirmed, &confirmed)
 	return Outcome{Allocation: &confirmed}
 }

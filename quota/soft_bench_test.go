@@ -256,27 +256,34 @@ func BenchmarkSoftPriority(b *testing.B) {
 	}
 }
 
-// BenchmarkSoftUndo: one op is a reservation that preempts many at once, and its cancellation, which puts them all back.
+// BenchmarkSoftUndo: one op is a reservation that preempts many at once, and its cancellation, which puts them all back; below
+// LevelFive, and since.
 func BenchmarkSoftUndo(b *testing.B) {
-	for _, many := range []int{1000, 10_000} {
-		b.Run(fmt.Sprintf("victims=%d", many), func(b *testing.B) {
-			most := quota.Amount(many)
-			spec, leaves := softTree(10, 0, 0, most)
-			spec.Nodes[1].Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(most)}, {Resource: "memory", Limit: quota.AtMost(most)}}
-			l := quota.New(quota.DefaultBounds())
-			l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
-			for i := range many {
-				hold(b, l, jobID(i), leaves[1], 1, quota.Standing{})
-			}
-			timed(b, func(i int) {
-				id := fmt.Sprintf("big-%d", i)
-				l.Apply(quota.Stamp{}, quota.Allocate{ID: id, Mode: quota.Reserve, ReserveFor: 1, Claims: softClaim(leaves[0], most, quota.Standing{})})
-				if l.Apply(quota.Stamp{}, quota.Cancel{ID: id}); l.View().Counts().Held != many {
-					b.Fatalf("%d hold again", l.View().Counts().Held)
-				}
-			})
-		})
+	for _, many := range []int{1000, 16_000} {
+		for _, level := range []uint32{quota.LevelFive - 1, quota.LevelFive} {
+			b.Run(fmt.Sprintf("victims=%d/level=%d", many, level), func(b *testing.B) { undoMany(b, many, level) })
+		}
 	}
+}
+
+func undoMany(b *testing.B, many int, level uint32) {
+	b.Helper()
+	most := quota.Amount(many)
+	spec, leaves := softTree(10, 0, 0, most)
+	spec.Nodes[1].Limits = []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(most)}, {Resource: "memory", Limit: quota.AtMost(most)}}
+	l := quota.New(quota.DefaultBounds())
+	l.SetLevel(level)
+	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
+	for i := range many {
+		hold(b, l, jobID(i), leaves[1], 1, quota.Standing{})
+	}
+	timed(b, func(i int) {
+		id := fmt.Sprintf("big-%d", i)
+		l.Apply(quota.Stamp{}, quota.Allocate{ID: id, Mode: quota.Reserve, ReserveFor: 1, Claims: softClaim(leaves[0], most, quota.Standing{})})
+		if l.Apply(quota.Stamp{}, quota.Cancel{ID: id}); l.View().Counts().Held != many {
+			b.Fatalf("%d hold again", l.View().Counts().Held)
+		}
+	})
 }
 
 // BenchmarkSoftUpdate changes a limit of a tree of a thousand nodes in which a hundred thousand claims sit, or adds and removes

@@ -92,7 +92,7 @@ func (r *restoring) revive(last displacement) bool {
 	if _, done := r.revived[last.id]; done {
 		return true
 	}
-	tombstone := l.lookup(last.id)
+	tombstone := r.tombstone(last.id)
 	if tombstone == nil || tombstone.ended == nil || tombstone.ended.state != WasPreempted || tombstone.ended.by != r.by.id {
 		return false
 	}
@@ -124,6 +124,14 @@ func (r *restoring) revive(last displacement) bool {
 	}
 	r.revived[a.id] = revival{tombstone, a}
 	return true
+}
+
+// tombstone finds the record of a victim. Since LevelFive it is kept until the reservation ends, which it has now.
+func (r *restoring) tombstone(id string) *Allocation {
+	if r.ledger.level >= LevelFive {
+		return r.ledger.byID[id]
+	}
+	return r.ledger.lookup(id)
 }
 
 // placeAgain makes the claim of a tombstone one that is counted where it was when it was displaced; false if a node or a

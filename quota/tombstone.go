@@ -17,6 +17,9 @@ func (l *Ledger) bury(a *Allocation, state State, by string) *Allocation {
 	t.forgetUndo()
 	t.settleAddresses()
 	l.due.drop(dueKey{dueAllocation, a.fence})
+	if a.state() == Reserved {
+		l.noLongerReserved(a)
+	}
 	l.inter(&t.Allocation)
 	l.fact(FactEnded, &t.Allocation)
 	l.freed(a)
@@ -108,15 +111,41 @@ func (l *Ledger) tooManyEnded() bool {
 	return l.ended.Len() > l.bounds.Ended || l.boundsBytes() && l.ended.bytes > l.bounds.EndedBytes && l.ended.Len() > 1
 }
 
-// forgetOldest drops the oldest tombstone if its span is over.
+// forgetOldest drops the oldest tombstone that is not needed any more, if its span is over.
 func (l *Ledger) forgetOldest() {
-	if number, oldest, ok := l.ended.Min(); ok && l.tombstoneOver(oldest) {
-		l.unbury(number, oldest)
+	for number, oldest := range l.ended.From(l.neededUpTo + 1) {
+		if l.tombstoneOver(oldest) {
+			l.unbury(number, oldest)
+			return
+		}
+		if !l.spanOver(oldest) {
+			return
+		}
+		l.neededUpTo = number
 	}
 }
 
-func (l *Ledger) tombstoneOver(a *Allocation) bool {
+// tombstoneOver is true if an id is free again.
+func (l *Ledger) tombstoneOver(a *Allocation) bool { return l.spanOver(a) && !l.mayHoldAgain(a) }
+
+func (l *Ledger) spanOver(a *Allocation) bool {
 	return l.now.At-a.ended.At >= Instant(l.bounds.TombstoneSpan)
+}
+
+// mayHoldAgain is true for a victim of a reservation that is neither confirmed nor ended, since LevelFive.
+func (l *Ledger) mayHoldAgain(a *Allocation) bool {
+	if l.level < LevelFive || a.ended.state != WasPreempted {
+		return false
+	}
+	by := l.byID[a.ended.by]
+	return by != nil && by.ended == nil && by.state() == Reserved && by.granted.At == a.ended.At
+}
+
+// noLongerReserved lets the tombstones of victims be forgotten of which nobody can hold again.
+func (l *Ledger) noLongerReserved(a *Allocation) {
+	if len(a.more.preempted) > 0 {
+		l.neededUpTo = 0
+	}
 }
 
 // unbury drops one tombstone; its id may stand for a younger allocation by now.

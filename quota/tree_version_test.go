@@ -118,7 +118,8 @@ func claimsIn(l *quota.Ledger, tree quota.TreeImage) []string {
 			if i < len(a.Seats) {
 				seat = a.Seats[i]
 			}
-			list = append(list, asJSON([]any{a.Fence, i, a.Placed[i], home, seat, c}))
+			items := slices.DeleteFunc(slices.Clone(a.Items), func(it quota.HeldItemImage) bool { return it.Claim != i })
+			list = append(list, asJSON([]any{a.Fence, i, a.Placed[i], home, seat, c, items}))
 		}
 	}
 	return list

@@ -45,8 +45,9 @@ func newCancelCmd(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel ID",
 		Short: "Give up a reservation and put back what it preempted",
-		Long: `End a reservation. What it preempted or moved is put back where it was if all of that is still possible, and
-stays as it is otherwise. Repeating it is safe. What is confirmed is ended by "quorate release".`,
+		Long: `End a reservation. If nothing came in between in the trees that it changed, everything is as it was before it.
+Otherwise what it preempted or moved is put back if all of that is still possible within the limits, and stays as it is
+if not. Repeating it is safe. What is confirmed is ended by "quorate release".`,
 		Example: `  quorate cancel job-3`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.cancel(cmd.Context(), args[0]) },

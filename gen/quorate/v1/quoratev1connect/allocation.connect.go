@@ -111,8 +111,10 @@ type AllocationServiceClient interface {
 	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it again.
 	// failed_precondition when it has lapsed or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
-	// Cancel ends a reservation, or takes a waiting request out of the queue. What it preempted or moved is put back where it was if all of that is still possible, and
-	// stays as it is otherwise; the answer says which. Idempotent. failed_precondition when it is confirmed already.
+	// Cancel ends a reservation, or takes a waiting request out of the queue. If nothing came in between in the trees that the
+	// reservation changed, the state from before it is restored exactly (feature level 5). Otherwise what it preempted or moved is put
+	// back where it was if all of that is still possible within the limits, and stays as it is if not; the answer says which.
+	// Idempotent. failed_precondition when it is confirmed already.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
 	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
 	// the smallest change that would admit it. A denial is an answer here, not an error.
@@ -405,8 +407,10 @@ type AllocationServiceHandler interface {
 	// Confirm makes a reservation a held allocation for good. Idempotent: confirming what is held already answers it again.
 	// failed_precondition when it has lapsed or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
-	// Cancel ends a reservation, or takes a waiting request out of the queue. What it preempted or moved is put back where it was if all of that is still possible, and
-	// stays as it is otherwise; the answer says which. Idempotent. failed_precondition when it is confirmed already.
+	// Cancel ends a reservation, or takes a waiting request out of the queue. If nothing came in between in the trees that the
+	// reservation changed, the state from before it is restored exactly (feature level 5). Otherwise what it preempted or moved is put
+	// back where it was if all of that is still possible within the limits, and stays as it is if not; the answer says which.
+	// Idempotent. failed_precondition when it is confirmed already.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
 	// Explain decides a request without carrying it out, or shows how one was decided before, and for a denial looks for
 	// the smallest change that would admit it. A denial is an answer here, not an error.
