@@ -12,7 +12,7 @@ func encodeReservationUndo(u *quota.UndoImage) *logv1.ReservationUndo {
 		return nil
 	}
 	return &logv1.ReservationUndo{
-		Arrival: u.Arrival,
+		Arrival: u.Arrival, LiveBytes: u.LiveBytes,
 		Trees: each(u.Trees, func(v quota.TreeVersionImage) *logv1.TreeVersion {
 			return &logv1.TreeVersion{Tree: v.Tree, Before: v.Before, After: v.After}
 		}),
@@ -30,7 +30,7 @@ func decodeReservationUndo(u *logv1.ReservationUndo) *quota.UndoImage {
 		return nil
 	}
 	return &quota.UndoImage{
-		Arrival: u.GetArrival(),
+		Arrival: u.GetArrival(), LiveBytes: u.GetLiveBytes(),
 		Trees: each(u.GetTrees(), func(v *logv1.TreeVersion) quota.TreeVersionImage {
 			return quota.TreeVersionImage{Tree: v.GetTree(), Before: v.GetBefore(), After: v.GetAfter()}
 		}),

@@ -57,7 +57,7 @@ func (r *restoring) all(displaced []displacement) bool {
 			return false
 		}
 	}
-	return r.exact || r.ledger.held.Len() <= r.ledger.bounds.Held && r.fits()
+	return r.exact || r.ledger.held.Len() <= r.ledger.bounds.Held && r.fits() && r.fitsInBytes()
 }
 
 // moveBack gives a claim that still has the seat that it got the place that it had.
@@ -248,6 +248,12 @@ func (r *restoring) fits() bool {
 		}
 	}
 	return true
+}
+
+// fitsInBytes is true if the ledger has no more bytes than it may.
+func (r *restoring) fitsInBytes() bool {
+	l := r.ledger
+	return !l.boundsBytes() || l.sizes().Live() <= l.bounds.LiveBytes
 }
 
 // commit takes the tombstones of those that hold again away.

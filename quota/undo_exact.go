@@ -18,7 +18,18 @@ func (l *Ledger) unchangedSince(a *Allocation) bool {
 		}
 	}
 	room := l.bounds.Held - l.held.Len() + 1 - len(a.more.preempted)
-	return room >= 0 && l.nodes+len(a.more.undo.nodes) <= l.bounds.Nodes
+	return room >= 0 && l.nodes+len(a.more.undo.nodes) <= l.bounds.Nodes && l.hasBytesFor(a)
+}
+
+// hasBytesFor is true if the ledger has no more bytes than it may, or than before the reservation, once its victims hold again.
+func (l *Ledger) hasBytesFor(a *Allocation) bool {
+	live := l.sizes().Live() - l.counted(a)
+	for _, p := range a.more.preempted {
+		if victim := l.byID[p.ID]; victim != nil {
+			live += l.counted(victim)
+		}
+	}
+	return live <= max(l.bounds.LiveBytes, a.more.undo.liveBytes)
 }
 
 // restoreExactly restores what was before a reservation that has ended now and whose trees are unchanged since. It answers the ids
@@ -71,6 +82,7 @@ func (r *restoring) recreateNodes() {
 		n.settle()
 		n.hang(n.parent)
 		l.nodes++
+		l.treeBytes += n.bytes()
 		l.vacate(n)
 		r.onUndo(func() { l.detach(n) })
 	}

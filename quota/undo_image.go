@@ -9,6 +9,8 @@ type UndoImage struct {
 	Items []ItemBeforeImage
 	// Arrival is the last one given in the queue when the reservation was made.
 	Arrival uint64
+	// LiveBytes is what the ledger had before the reservation of what cannot be forgotten.
+	LiveBytes int64
 }
 
 // TreeVersionImage says which version of a tree a reservation found, and which one it left.
@@ -38,7 +40,7 @@ func (u *undoRecord) image() *UndoImage {
 	if u == nil {
 		return nil
 	}
-	image := &UndoImage{Arrival: u.arrival}
+	image := &UndoImage{Arrival: u.arrival, LiveBytes: u.liveBytes}
 	for _, v := range u.trees {
 		image.Trees = append(image.Trees, TreeVersionImage{Tree: v.tree, Before: v.before, After: v.after})
 	}
@@ -63,7 +65,7 @@ func (image *UndoImage) record() *undoRecord {
 	if image == nil {
 		return nil
 	}
-	u := &undoRecord{arrival: image.Arrival}
+	u := &undoRecord{arrival: image.Arrival, liveBytes: image.LiveBytes}
 	for _, v := range image.Trees {
 		u.trees = append(u.trees, treeVersion{v.Tree, v.Before, v.After})
 	}

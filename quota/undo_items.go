@@ -15,13 +15,15 @@ type itemBefore struct {
 type itemTrace struct {
 	list  []itemBefore
 	index map[ItemName]int
+	// liveBytes is what the ledger has when the trace begins.
+	liveBytes int64
 }
 
 // traceItems begins a trace if a request can be granted as a reservation.
 func (l *Ledger) traceItems(request Allocate) {
 	l.itemTrace = nil
 	if request.Mode == Reserve && l.level >= LevelFive {
-		l.itemTrace = &itemTrace{index: map[ItemName]int{}}
+		l.itemTrace = &itemTrace{index: map[ItemName]int{}, liveBytes: l.sizes().Live()}
 	}
 }
 

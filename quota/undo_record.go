@@ -9,6 +9,8 @@ type undoRecord struct {
 	items []itemBefore
 	// arrival is the last one given in the queue when the reservation was made.
 	arrival uint64
+	// liveBytes is what the ledger had of what cannot be forgotten before the reservation.
+	liveBytes int64
 }
 
 // treeVersion says which version of a tree a reservation found, and which one it left.
@@ -79,7 +81,7 @@ func (l *Ledger) rememberUndo(a *Allocation, t *trial) {
 	if len(versions) == 0 {
 		return
 	}
-	a.more.undo = &undoRecord{trees: versions, items: l.itemTrace.changes(), arrival: l.queue.arrival}
+	a.more.undo = &undoRecord{trees: versions, items: l.itemTrace.changes(), arrival: l.queue.arrival, liveBytes: l.itemTrace.liveBytes}
 	if t != nil {
 		a.more.undo.nodes = t.dynamicNodes()
 	}

@@ -1404,7 +1404,9 @@ type ReservationUndo struct {
 	// The items that it has changed.
 	Items []*ItemBefore `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
 	// Last arrival in the queue when it was made.
-	Arrival       uint64 `protobuf:"varint,4,opt,name=arrival,proto3" json:"arrival,omitempty"`
+	Arrival uint64 `protobuf:"varint,4,opt,name=arrival,proto3" json:"arrival,omitempty"`
+	// What the ledger had before it, in bytes, of what is never forgotten.
+	LiveBytes     int64 `protobuf:"varint,5,opt,name=live_bytes,json=liveBytes,proto3" json:"live_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1463,6 +1465,13 @@ func (x *ReservationUndo) GetItems() []*ItemBefore {
 func (x *ReservationUndo) GetArrival() uint64 {
 	if x != nil {
 		return x.Arrival
+	}
+	return 0
+}
+
+func (x *ReservationUndo) GetLiveBytes() int64 {
+	if x != nil {
+		return x.LiveBytes
 	}
 	return 0
 }
@@ -2301,12 +2310,14 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04data\x18\x15 \x03(\v2\x15.quorate.log.v1.LabelR\x04data\x124\n" +
 	"\x05items\x18\x16 \x03(\v2\x1e.quorate.log.v1.HeldItemRecordR\x05items\x12\x1c\n" +
 	"\tunclaimed\x18\x17 \x01(\bR\tunclaimed\x123\n" +
-	"\x04undo\x18\x18 \x01(\v2\x1f.quorate.log.v1.ReservationUndoR\x04undo\"\xc3\x01\n" +
+	"\x04undo\x18\x18 \x01(\v2\x1f.quorate.log.v1.ReservationUndoR\x04undo\"\xe2\x01\n" +
 	"\x0fReservationUndo\x121\n" +
 	"\x05trees\x18\x01 \x03(\v2\x1b.quorate.log.v1.TreeVersionR\x05trees\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.quorate.log.v1.DynamicNodeR\x05nodes\x120\n" +
 	"\x05items\x18\x03 \x03(\v2\x1a.quorate.log.v1.ItemBeforeR\x05items\x12\x18\n" +
-	"\aarrival\x18\x04 \x01(\x04R\aarrival\"O\n" +
+	"\aarrival\x18\x04 \x01(\x04R\aarrival\x12\x1d\n" +
+	"\n" +
+	"live_bytes\x18\x05 \x01(\x03R\tliveBytes\"O\n" +
 	"\vTreeVersion\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\x04R\x06before\x12\x14\n" +
