@@ -81,7 +81,7 @@ func (c *cli) read() *quoratev1.ReadOptions {
 
 // say talks to the person, not to the program that reads the output.
 func (c *cli) say(format string, args ...any) {
-	fmt.Fprintf(c.talk, format+"\n", args...) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(c.talk, format+"\n", printableArgs(args, printableText)...) //nolint:errcheck // nobody is left to tell
 }
 
 // sayAge tells how old a stale answer may be.

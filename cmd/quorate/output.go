@@ -26,16 +26,20 @@ type page struct {
 	bytes.Buffer
 }
 
-// line adds a line as it is.
+// line adds a line with printable arguments.
 func (p *page) line(format string, args ...any) {
-	fmt.Fprintf(&p.Buffer, format+"\n", args...)
+	fmt.Fprintf(&p.Buffer, format+"\n", printableArgs(args, printable)...)
 }
 
-// table adds rows of columns; the first row is the heading.
+// table adds rows of columns with printable cells; the first row is the heading.
 func (p *page) table(rows [][]string) error {
 	columns := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		if _, err := fmt.Fprintln(columns, strings.Join(row, "\t")); err != nil {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = printable(cell)
+		}
+		if _, err := fmt.Fprintln(columns, strings.Join(cells, "\t")); err != nil {
 			return err
 		}
 	}

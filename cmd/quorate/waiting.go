@@ -70,7 +70,7 @@ func (w *waitingLine) write() {
 		w.cli.say("%s", text)
 		return
 	}
-	fmt.Fprint(w.cli.talk, "\r\x1b[K"+clip(text, waitingWidth)) //nolint:errcheck // nobody is left to tell
+	fmt.Fprint(w.cli.talk, "\r\x1b[K"+clip(printable(text), waitingWidth)) //nolint:errcheck // nobody is left to tell
 }
 
 func (w *waitingLine) tick() {

@@ -124,7 +124,7 @@ func (o *watchOptions) show(m *quoratev1.WatchAllocationsResponse) error {
 			words = append(words, "("+more+")")
 		}
 	}
-	return o.write([]byte(strings.Join(words, "  ") + "\n"))
+	return o.write([]byte(printable(strings.Join(words, "  ")) + "\n"))
 }
 
 // changeText says how an allocation ended, or why it will.
