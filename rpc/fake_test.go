@@ -3,11 +3,13 @@ package rpc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,6 +108,9 @@ type fakeNode struct {
 	proposing func(ctx context.Context) error
 	reading   func(ctx context.Context) error
 	unready   error
+	// level is the feature level, 3 if not set; refused is a node that is no member.
+	level   atomic.Uint32
+	refused string
 	// patient counts the calls of ProposeSoon.
 	patient int
 }
@@ -235,6 +240,11 @@ func open(t *testing.T, c *fakeCluster, id string) *door {
 
 func openWith(t *testing.T, c *fakeCluster, id string, limits Limits) *door {
 	t.Helper()
+	return openOn(t, c, id, limits, nil)
+}
+
+func openOn(t *testing.T, c *fakeCluster, id string, limits Limits, network Network) *door {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +255,7 @@ func openWith(t *testing.T, c *fakeCluster, id string, limits Limits) *door {
 	server, err := New(Config{
 		Node: node, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry, Diagnoses: someDiagnoses,
-		Limits: limits,
+		Limits: limits, Network: network,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -345,4 +355,9 @@ func detailOf[T any](err error) (T, bool) {
 	return none, false
 }
 
-func (n *fakeNode) AdmitsNode(string) error { return nil }
+func (n *fakeNode) AdmitsNode(id string) error {
+	if id == n.refused {
+		return errors.New(id + " is not a member")
+	}
+	return nil
+}

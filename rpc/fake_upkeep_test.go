@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/quorate/quorate/cluster"
@@ -8,7 +9,9 @@ import (
 
 // The fake is at a level that was never raised, and has nothing to compare.
 
-func (n *fakeNode) Level() cluster.Level { return cluster.Level{Now: 3, Possible: 4, Own: 4} }
+func (n *fakeNode) Level() cluster.Level {
+	return cluster.Level{Now: cmp.Or(n.level.Load(), 3), Possible: 4, Own: 4}
+}
 
 func (n *fakeNode) RaiseLevel(context.Context) (uint32, error) {
 	if !n.IsLeader() {

@@ -1,0 +1,322 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/cluster"
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+)
+
+// wires connect the listeners for nodes of a test.
+type wires struct {
+	mu        sync.Mutex
+	listeners map[string]chan net.Conn // by raft address
+	dialled   []string
+}
+
+// wire is the network of one node.
+type wire struct {
+	*wires
+	id    string
+	calls chan net.Conn
+	done  chan struct{}
+	end   func()
+}
+
+// knownConn is a connection whose other side has proved its id.
+type knownConn struct {
+	net.Conn
+	id string
+}
+
+func (c knownConn) NodeID() string { return c.id }
+
+func (w *wires) of(t testing.TB, id string) *wire {
+	t.Helper()
+	n := &wire{wires: w, id: id, calls: make(chan net.Conn), done: make(chan struct{})}
+	n.end = sync.OnceFunc(func() { close(n.done) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.listeners["raft:"+id] = n.calls
+	return n
+}
+
+func (w *wires) note(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dialled = append(w.dialled, what)
+}
+
+// said is what was dialled since it was last asked.
+func (w *wires) said() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	said := strings.Join(w.dialled, ", ")
+	w.dialled = nil
+	return said
+}
+
+func (n *wire) Calls() net.Listener { return n }
+func (n *wire) Addr() net.Addr      { return &net.TCPAddr{} }
+func (n *wire) Close() error        { n.end(); return nil }
+func (n *wire) Accept() (net.Conn, error) {
+	select {
+	case c := <-n.calls:
+		return c, nil
+	case <-n.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (n *wire) DialNode(ctx context.Context, id, address string) (net.Conn, error) {
+	n.note(id + " at " + address)
+	n.mu.Lock()
+	to := n.listeners[address]
+	n.mu.Unlock()
+	if to == nil {
+		return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("nobody is at %s", address)}
+	}
+	near, far, err := tcpPair(ctx)
+	if err != nil {
+		return nil, err
+	}
+	to <- knownConn{far, n.id}
+	return near, nil
+}
+
+func (n *wire) DialAPI(ctx context.Context, id, address string) (net.Conn, error) {
+	n.note(id + "'s API at " + address)
+	return new(net.Dialer).DialContext(ctx, "tcp", address)
+}
+
+func tcpPair(ctx context.Context) (near, far net.Conn, err error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer l.Close() //nolint:errcheck // it has served
+	if near, err = new(net.Dialer).DialContext(ctx, "tcp", l.Addr().String()); err != nil {
+		return nil, nil, err
+	}
+	far, err = l.Accept()
+	return near, far, err
+}
+
+// wired opens nodes that have listeners for each other; the last one leads, and all are at a feature level.
+func wired(t *testing.T, level uint32, ids ...string) (*wires, map[string]*door) {
+	t.Helper()
+	w, c, doors := &wires{listeners: map[string]chan net.Conn{}}, newFakeCluster(), map[string]*door{}
+	for _, id := range ids {
+		n := w.of(t, id)
+		d := openOn(t, c, id, Limits{}, n)
+		d.node.level.Store(level)
+		served := make(chan error, 1)
+		go func() { served <- d.ServeNodes() }()
+		t.Cleanup(func() {
+			n.end()
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+		})
+		doors[id] = d
+	}
+	c.lead(ids[len(ids)-1])
+	for i := range c.members {
+		c.members[i].FeatureLevel = internalLevel
+	}
+	doors[ids[len(ids)-1]].applyCERN(t)
+	return w, doors
+}
+
+// TestNodesCallEachOtherAtTheirRaftAddress: calls are relayed to the listener for nodes, where raft's configuration says that the
+// leader is. What gossip says of its API and of its version is of no account at level 5.
+func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
+	w, doors := wired(t, internalLevel, "n1", "n2")
+	follower, leader := doors["n1"], doors["n2"]
+	members := follower.node.members
+	members[1].FeatureLevel, members[1].HTTPAddr = internalLevel-1, closedPort(t)
+	if _, err := follower.allocations(connect.WithGRPC()).Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := follower.services.Allocations.Allocate(t.Context(), request("b", "cern:physics", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if index, err := follower.RemoteReadIndex(t.Context(), members[1]); err != nil || index != leader.node.index {
+		t.Errorf("%d, %v", index, err)
+	}
+	if standing, err := follower.Standing(t.Context(), members[1]); err != nil || standing.ID != "n2" {
+		t.Errorf("%v, %v", standing, err)
+	}
+	if said := w.said(); said != "n2 at raft:n2" {
+		t.Errorf("dialled %s, want the listener for nodes, once", said)
+	}
+	if inside := leader.gates.clients.calls.inside.Load() + leader.gates.members.calls.inside.Load(); inside != 0 {
+		t.Errorf("%d calls are still inside", inside)
+	}
+}
+
+// TestEarlierMembersAreCalledAsBefore: below level 5 a member of an earlier version has no listener for nodes. One that went back to
+// such a version is found again although it said otherwise before.
+func TestEarlierMembersAreCalledAsBefore(t *testing.T) {
+	w, doors := wired(t, internalLevel-1, "n1", "n2")
+	follower := doors["n1"]
+	members := follower.node.members
+	members[1].FeatureLevel = internalLevel - 1
+	if _, err := follower.allocations().Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if said := w.said(); said != "n2's API at "+members[1].HTTPAddr {
+		t.Errorf("dialled %s", said)
+	}
+	wentBack := members[1]
+	wentBack.FeatureLevel, wentBack.RaftAddr = internalLevel, "raft:nobody"
+	if standing, err := follower.Standing(t.Context(), wentBack); err != nil || standing.ID != "n2" {
+		t.Errorf("%v, %v", standing, err)
+	}
+	doors["n1"].node.level.Store(internalLevel)
+	if _, err := follower.Standing(t.Context(), wentBack); err == nil {
+		t.Error("at level 5 a member was asked where gossip says")
+	}
+}
+
+// TestStrangersMayOnlyAskHowANodeStands, and that they may.
+func TestStrangersMayOnlyAskHowANodeStands(t *testing.T) {
+	_, doors := wired(t, internalLevel, "n1", "n2")
+	stranger, leader := doors["n1"], doors["n2"]
+	leader.node.refused = "n1"
+	m, _ := leader.node.find("n2")
+	if _, err := stranger.Standing(t.Context(), m); err != nil {
+		t.Error(err)
+	}
+	if _, err := stranger.RemoteReadIndex(t.Context(), m); err == nil || !strings.Contains(err.Error(), "not a member") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := stranger.allocations().Allocate(t.Context(), request("a", "cern:physics", 1)); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestHeadersOfNodesAreRefusedFromClients: those of ours, and what a proxy says of a client's certificate.
+func TestHeadersOfNodesAreRefusedFromClients(t *testing.T) {
+	_, doors := wired(t, internalLevel-1, "n1")
+	d := doors["n1"]
+	const body = `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"1"}}]}`
+	if got := send(t, "POST", d.url+allocatePath, body, relayedByHeader, "n9"); got.status != http.StatusOK {
+		t.Errorf("a member of an earlier version relays: %v", got)
+	}
+	for _, name := range []string{"Client-Cert", "Client-Cert-Chain", "Quorate-Anything"} {
+		if got := send(t, "POST", d.url+allocatePath, body, name, "x"); got.status != http.StatusBadRequest || !strings.Contains(got.body, name) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	d.node.level.Store(internalLevel)
+	if got := send(t, "POST", d.url+allocatePath, body, relayedByHeader, "n9"); got.status != http.StatusBadRequest || !strings.Contains(got.body, relayedByHeader) {
+		t.Errorf("at level 5: %v", got)
+	}
+	if got := send(t, "GET", d.url+"/metrics", ""); !strings.Contains(got.body, "quorate_rpc_refused_headers_total 4") {
+		t.Error("the refusals were not counted")
+	}
+}
+
+// TestThePeerServiceIsForNodesOnly from level 5 on; below it members of earlier versions call it where clients call.
+func TestThePeerServiceIsForNodesOnly(t *testing.T) {
+	_, doors := wired(t, internalLevel-1, "n1")
+	d := doors["n1"]
+	peers := peerv1connect.NewPeerServiceClient(overHTTP2, d.url)
+	if _, err := peers.GetStanding(t.Context(), &peerv1.GetStandingRequest{}); err != nil {
+		t.Error(err)
+	}
+	d.node.level.Store(internalLevel)
+	if _, err := peers.GetStanding(t.Context(), &peerv1.GetStandingRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("at level 5: %v", err)
+	}
+}
+
+func TestURLsOfNodes(t *testing.T) {
+	for _, id := range []string{"n1", "a.b_c-D", strings.Repeat("x", 64)} {
+		for _, address := range []string{"10.0.0.1:7201", "[::1]:7201", "node-1.example.org:7201"} {
+			url := nodeURL(id, address, nodePort)
+			r, err := http.NewRequest(http.MethodPost, url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gotID, gotAddress, port, err := splitNodeURL(r.URL.Host)
+			if err != nil || gotID != id || gotAddress != address || port != nodePort {
+				t.Errorf("%s: %q %q %q %v", url, gotID, gotAddress, port, err)
+			}
+			if named(r).Host != address {
+				t.Errorf("it is sent to %s", named(r).Host)
+			}
+		}
+	}
+	for _, foreign := range []string{"127.0.0.1:80", "n1:1", "n1.zz:1", "n1"} {
+		if id, address, _, err := splitNodeURL(foreign); err == nil {
+			t.Errorf("%s names %q at %q", foreign, id, address)
+		}
+	}
+	p := peers{network: true, level: func() uint32 { return 1 }}
+	if url := p.url(cluster.Member{ID: "n1"}); url != "" {
+		t.Errorf("a member without an address is at %s", url)
+	}
+}
+
+// FuzzListenerForNodes sends arbitrary bytes behind the first that HTTP/2 begins with: the server answers others afterwards.
+func FuzzListenerForNodes(f *testing.F) {
+	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	f.Add([]byte(preface))
+	f.Add([]byte(preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+	f.Add([]byte(preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x05\x01\x05\x00\x00\x00\x01\x82\x86\x84\x41\x8a"))
+	f.Add([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+	f.Add([]byte{})
+	w, c := &wires{listeners: map[string]chan net.Conn{}}, newFakeCluster()
+	network := w.of(f, "n1")
+	server, err := newFuzzed(c, network)
+	if err != nil {
+		f.Fatal(err)
+	}
+	go func() { _ = server.ServeNodes() }()
+	f.Cleanup(func() { network.end(); _ = server.nodes.Close() })
+	c.lead("n1")
+	self := c.members[0]
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		near, far, err := tcpPair(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		network.calls <- knownConn{far, "n2"}
+		_, _ = near.Write(sent)
+		_ = near.(*net.TCPConn).CloseWrite()
+		_ = near.SetReadDeadline(time.Now().Add(time.Minute))
+		for buffer := make([]byte, 4096); err == nil; {
+			_, err = near.Read(buffer)
+		}
+		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+			t.Error("the connection stays open although nothing more will come")
+		}
+		_ = near.Close()
+		if _, err := server.peers.standing(t.Context(), self); err != nil {
+			t.Errorf("the listener does not serve any more: %v", err)
+		}
+	})
+}
+
+// newFuzzed is a server that ends with its listener.
+func newFuzzed(c *fakeCluster, network Network) (*Server, error) {
+	c.members = append(c.members, cluster.Member{ID: "n1", RaftAddr: "raft:n1", FeatureLevel: internalLevel, Voter: true})
+	return New(Config{
+		Node: &fakeNode{fakeCluster: c, id: "n1"}, ClusterName: "test", Logger: hclog.NewNullLogger(), Metrics: http.NotFoundHandler(),
+		Registerer: prometheus.NewRegistry(), Network: network,
+	})
+}
