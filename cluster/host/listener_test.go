@@ -2,11 +2,11 @@ package host
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -80,7 +80,7 @@ func TestTheFirstByteTellsRaftFromCalls(t *testing.T) {
 		}
 		_, _ = io.WriteString(c, first)
 		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
-		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%q was taken: %v", first, err)
 		}
 		_ = c.Close()
@@ -156,7 +156,7 @@ func TestRaftIsSpokenWithMembersOnly(t *testing.T) {
 	c, err := m.n1.Dial(withID("n2", raft.ServerAddress(m.n2.at())), time.Minute)
 	if err == nil {
 		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
-		if _, err = c.Read(make([]byte, 1)); errors.Is(err, context.DeadlineExceeded) {
+		if _, err = c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error("a removed node gets a connection for raft")
 		}
 		_ = c.Close()
@@ -215,7 +215,7 @@ func FuzzPortOfRaft(f *testing.F) {
 		_, _ = c.Write(sent)
 		_ = c.(*net.TCPConn).CloseWrite()
 		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
-		if _, err := io.ReadAll(c); errors.Is(err, context.DeadlineExceeded) {
+		if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error("the connection stays open although nothing more will come")
 		}
 		_ = c.Close()
