@@ -1,0 +1,102 @@
+package faults
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What a greedy client keeps open at one node.
+const (
+	greedyBodies     = 128
+	greedyReflection = 256
+	greedyPosts      = 200
+	greedyReads      = 4
+	// greedyPause is kept between a call that has ended and the next.
+	greedyPause = 500 * time.Millisecond
+)
+
+func clientKinds() []Kind {
+	return []Kind{{
+		Name: "greedy-client", late: true, from: 4 * time.Second, to: 12 * time.Second, make: greedyClient,
+		Says: "a client wants all places of a node, or of all: announced bodies, silent reflection, slow front end bodies, explanations",
+	}}
+}
+
+// greedyClient takes no node: whatever else happens to the nodes may happen at the same time.
+func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
+	p, everywhere := draw(r, anyone), r.IntN(2) == 0
+	var stop context.CancelFunc
+	var calls sync.WaitGroup
+	return func(ctx context.Context, t *Target) error {
+			attack, cancel := context.WithCancel(context.WithoutCancel(ctx))
+			stop = cancel
+			for i, url := range t.URLs() {
+				if everywhere || i == p.dice%len(t.Nodes) {
+					t.Note(i, "a greedy client begins")
+					beGreedy(attack, &calls, url)
+				}
+			}
+			return nil
+		}, func(_ context.Context, t *Target) error {
+			stop()
+			calls.Wait()
+			t.Note(-1, "the greedy client ends")
+			return nil
+		}
+}
+
+// beGreedy keeps calls open at a node, and opens others when they end, until ctx ends.
+func beGreedy(ctx context.Context, calls *sync.WaitGroup, url string) {
+	overHTTP2, overHTTP1 := greedyTransport(true), greedyTransport(false)
+	keep := func(count int, by *http.Transport, path, kind string, body func() io.Reader, length int64) {
+		for range count {
+			calls.Go(func() {
+				defer by.CloseIdleConnections()
+				for ctx.Err() == nil {
+					greedyCall(ctx, by, url+path, kind, body(), length)
+				}
+			})
+		}
+	}
+	silent := func() io.Reader { r, _ := io.Pipe(); return r }
+	keep(greedyBodies, overHTTP2, "/quorate.v1.AllocationService/Allocate", "application/json", silent, 4<<20)
+	keep(greedyReflection, overHTTP2, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", silent, -1)
+	keep(greedyPosts, overHTTP1, "/ws/v1/validate-conf", "text/plain", silent, 100_000)
+	question := `{"request":{"id":"greedy","claims":[{"tree":"nowhere","amounts":{"cores":"1"}}]}}`
+	keep(greedyReads, overHTTP2, "/quorate.v1.AllocationService/Explain", "application/json",
+		func() io.Reader { return strings.NewReader(question) }, int64(len(question)))
+}
+
+// greedyTransport has connections of its own.
+func greedyTransport(http2 bool) *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!http2)
+	protocols.SetUnencryptedHTTP2(http2)
+	return &http.Transport{Protocols: protocols}
+}
+
+// greedyCall makes one call. What it is answered does not matter, nor that it fails: nodes come and go.
+func greedyCall(ctx context.Context, by http.RoundTripper, url, kind string, body io.Reader, length int64) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
+	if err != nil {
+		return
+	}
+	request.ContentLength = length
+	request.Header.Set("Content-Type", kind)
+	if answer, err := by.RoundTrip(request); err == nil {
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+	}
+	if closer, ok := body.(io.Closer); ok {
+		_ = closer.Close()
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(greedyPause):
+	}
+}
