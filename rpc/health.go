@@ -36,6 +36,14 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, text)
 }
 
+// withoutBody bounds the time for a body that a caller announces and that nobody reads.
+func withoutBody(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		limitRest(w, r)
+		next(w, r)
+	}
+}
+
 func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

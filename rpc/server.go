@@ -186,8 +186,8 @@ func (s *Server) api(base core, local Services, c Config, options []connect.Hand
 // routes puts the services behind what every call passes, beside what machines ask by plain HTTP.
 func (s *Server) routes(streams context.Context, api, metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", livez)
-	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET /livez", withoutBody(livez))
+	mux.HandleFunc("GET /readyz", withoutBody(s.readyz))
 	mux.Handle("GET /metrics", s.limitScrapes(metrics))
 	mux.Handle("/", s.observe(s.guard(s.refuseInternal(s.limitAsked(s.admit(s.limitLife(streams, s.limitTools(s.limitTime(
 		s.limitBody(s.limitElements(s.forward(s.limitDecoded(fresh(api))))))))))))))

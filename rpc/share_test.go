@@ -452,3 +452,27 @@ func TestMembersHaveShares(t *testing.T) {
 		t.Errorf("%d connections count as those of clients", n)
 	}
 }
+
+// TestBodiesThatNobodyReads: a connection on which a body was announced to what reads none is closed when the body does not come.
+func TestBodiesThatNobodyReads(t *testing.T) {
+	d := one(t)
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/nothing"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			c, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n", path); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, c); err != nil {
+				t.Errorf("the connection is still open: %v", err)
+			}
+		})
+	}
+}

@@ -56,9 +56,9 @@ type settings struct {
 	BackupDir       string        `koanf:"backup-dir" yaml:"backup-dir" group:"Backups" help:"folder into which this node saves backups of the whole state by itself; none if empty"`
 	BackupEvery     time.Duration `koanf:"backup-every" yaml:"backup-every" default:"1h" help:"how often it does that, at least 1s"`
 	BackupKeep      int           `koanf:"backup-keep" yaml:"backup-keep" default:"24" help:"how many of its backups stay, at least 1; older ones are removed"`
-	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may be under way at once; more are answered with unavailable and a time to come back"`
-	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once"`
-	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many connections of clients may be open at once, idle ones too"`
+	MaxCalls        int           `koanf:"max-calls" yaml:"max-calls" default:"8192" group:"Limits" help:"how many calls may be under way at once; callers from one address together may hold three times what is free; more are answered with unavailable and a time to come back"`
+	MaxStreams      int           `koanf:"max-streams" yaml:"max-streams" default:"8192" help:"how many watches and waiting requests may be open at once, shared in the same way"`
+	MaxConnections  int           `koanf:"max-connections" yaml:"max-connections" default:"16384" help:"how many connections of clients may be open at once, idle ones too, shared in the same way"`
 	DiskSlow        time.Duration `koanf:"disk-slow" yaml:"disk-slow" default:"500ms" help:"how long writing to the log may take on average before the node warns of its disk; 0 never warns"`
 	DiskReserve     int           `koanf:"disk-reserve" yaml:"disk-reserve" default:"256" help:"how many MiB must be free for the data folder; with less the leader refuses what makes the ledger grow; 0 for none"`
 	LogLevel        string        `koanf:"log-level" yaml:"log-level" default:"info" reload:"yes" group:"What it tells" help:"what to log: trace, debug, info, warn, error or off"`
