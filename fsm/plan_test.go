@@ -64,7 +64,8 @@ func TestPlansBesideWriters(t *testing.T) {
 		defer close(done)
 		for i := range uint64(200) {
 			commands := []quota.Command{
-				benchAllocate(int(i)), quota.Release{ID: benchAllocate(int(i) - 5).ID},
+				benchAllocate(int(i)),
+				quota.Release{ID: benchAllocate(int(i) - 5).ID},
 				quota.SetLimits{Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(i))}}},
 			}
 			if i%20 == 0 {

@@ -44,6 +44,7 @@ func (c core) proposeSoon(ctx context.Context, commands ...quota.Command) ([]quo
 type proposing func(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error)
 
 func (c core) carryOut(ctx context.Context, propose proposing, commands []quota.Command) ([]quota.Outcome, uint64, error) {
+	note(ctx).isPrepared()
 	ctx, ended := c.traces.propose(ctx, len(commands))
 	outcomes, index, err := propose(ctx, commands...)
 	ended(err)
@@ -126,15 +127,17 @@ func (c core) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn fu
 		defer notes.turn.end()
 	}
 	notes.turn.end() // a call that reads again waits again
+	notes.isPrepared()
 	give, err := c.expensive.take(notes.caller)
 	if err != nil {
 		return nil, err
 	}
 	notes.turn.hold(give)
 	options.Admit = func() error {
-		leave, err := c.expensive.enter(ctx, notes.caller)
+		leave, err := c.expensive.enter(ctx, notes.caller, notes.prepared)
 		if err == nil {
 			notes.turn.hold(leave)
+			notes.prepared = 0
 		}
 		return err
 	}
@@ -146,6 +149,7 @@ func (c core) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn fu
 }
 
 func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+	note(ctx).isPrepared()
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if options.MinIndex == 0 {
 		within, cancel = context.WithTimeout(ctx, leaderPatience)

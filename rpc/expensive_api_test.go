@@ -26,7 +26,7 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
 		t.Fatal(err)
 	}
-	leave, err := d.expensive.enter(t.Context(), nil)
+	leave, err := d.expensive.enter(t.Context(), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,5 +161,49 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 	defer d.expensive.mu.Unlock()
 	if d.expensive.running || len(d.expensive.callers) != 0 || d.gates.expensive.inside.Load() != 0 {
 		t.Errorf("running %v, %d callers wait, %d inside", d.expensive.running, len(d.expensive.callers), d.gates.expensive.inside.Load())
+	}
+}
+
+// TestLargeRequestsAreDecodedInTurn: while one is decoded, others wait, and small ones do not. The turn ends before the request is
+// carried out, also for one that is refused.
+func TestLargeRequestsAreDecodedInTurn(t *testing.T) {
+	d := limited(t, Limits{})
+	leave, err := d.decoding.enter(t.Context(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := largeTree()
+	for i, n := range large.GetTrees()[0].GetNodes() {
+		n.Path = fmt.Sprintf("node-%050d", i)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = d.trees().ApplyTrees(ctx, large)
+	if code := connect.CodeOf(err); code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded {
+		t.Errorf("a large request: %v", err)
+	}
+	if _, err := d.allocations().Allocate(t.Context(), request("x", "cern", 1)); err != nil {
+		t.Errorf("a small request: %v", err)
+	}
+	leave()
+	held := make(chan struct{})
+	d.node.proposing = func(context.Context) error {
+		d.decoding.mu.Lock()
+		defer d.decoding.mu.Unlock()
+		if d.decoding.running {
+			t.Error("the turn goes on while the request is carried out")
+		}
+		close(held)
+		return nil
+	}
+	if _, err := d.trees().ApplyTrees(t.Context(), large); err != nil {
+		t.Fatal(err)
+	}
+	<-held
+	large.Trees = append(large.Trees, &quoratev1.Tree{Name: "no name"})
+	for range 2 {
+		if _, err := d.trees().ApplyTrees(t.Context(), large); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Error(err)
+		}
 	}
 }

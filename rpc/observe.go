@@ -28,7 +28,11 @@ type call struct {
 	caller *caller
 	places *places
 	place  place
-	turn   heldTurn
+	// received is when the request was there as a whole, prepared how long it took to decode and check it.
+	received time.Time
+	prepared time.Duration
+	// turn is that of an expensive read, decoding that of a large request.
+	turn, decoding heldTurn
 }
 
 type callKey struct{}
@@ -97,6 +101,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		began, notes := time.Now(), s.newCall(r)
 		recorded := &recorder{ResponseWriter: w, status: http.StatusOK, begins: notes.turn.end}
 		defer notes.turn.end()
+		defer notes.decoding.end()
 		notes.requestID = identify(w, r)
 		procedure := s.procedures.name(r.URL.Path)
 		open := s.metrics.open.WithLabelValues(procedure)

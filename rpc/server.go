@@ -72,6 +72,7 @@ type Server struct {
 	screening  screening
 	elements   *wirelimit.Checker
 	expensive  *expensiveReads
+	decoding   *turns
 	network    Network
 
 	draining atomic.Bool
@@ -116,7 +117,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
-		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, pacing: defaultPacing, elements: elements, expensive: expensive,
+		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, decoding: newTurns(0), pacing: defaultPacing, elements: elements, expensive: expensive,
 		screening: screening{c.Browsers, refused, c.Security.CheckClient},
 	}
 	s.network = c.Network
@@ -190,7 +191,7 @@ func (s *Server) routes(streams context.Context, api, metrics http.Handler) *htt
 	mux.HandleFunc("GET /readyz", withoutBody(s.readyz))
 	mux.Handle("GET /metrics", s.limitScrapes(metrics))
 	mux.Handle("/", s.observe(s.guard(s.refuseInternal(s.limitAsked(s.admit(s.limitLife(streams, s.limitTools(s.limitTime(
-		s.limitBody(s.limitElements(s.forward(s.limitDecoded(fresh(api))))))))))))))
+		s.limitBody(s.limitElements(s.forward(s.decodeInTurn(s.limitDecoded(fresh(api)))))))))))))))
 	return mux
 }
 

@@ -2133,7 +2133,7 @@ type GetUsageRequest struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Also all nodes below it.
 	Subtree bool `protobuf:"varint,3,opt,name=subtree,proto3" json:"subtree,omitempty"`
-	// At most this many nodes; 0 means 1,000.
+	// At most this many nodes; 0 means 1,000. A tree with more than 10 resources has fewer on a page.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

@@ -1,0 +1,194 @@
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// reader repeats one kind of read.
+type reader struct {
+	kind string
+	read func(context.Context, quoratev1connect.TreeServiceClient, quoratev1connect.AllocationServiceClient) error
+}
+
+const readUsage = "usage of a node"
+
+// readers are all kinds of reads that cost more than the usage of one node, and that.
+func readers(large *quoratev1.Tree) []reader {
+	type trees = quoratev1connect.TreeServiceClient
+	type allocations = quoratev1connect.AllocationServiceClient
+	ask := want("would-it-fit", 1)
+	dry := want("would-it-fit", 1)
+	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
+	var batch []*quoratev1.AllocateRequest
+	for range 200 {
+		batch = append(batch, dry)
+	}
+	return []reader{
+		{readUsage, func(ctx context.Context, t trees, _ allocations) error {
+			_, err := t.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"})
+			return err
+		}},
+		{"a plan of 16,000 nodes", func(ctx context.Context, t trees, _ allocations) error {
+			_, err := t.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}, DryRun: true})
+			return err
+		}},
+		{"a plan of one limit among 16,000", func(ctx context.Context, t trees, _ allocations) error {
+			_, err := t.SetLimits(ctx, &quoratev1.SetLimitsRequest{
+				Tree: "large", Node: "g00", Limits: map[string]*quoratev1.Limit{"cores": amount(1)}, DryRun: true,
+			})
+			return err
+		}},
+		{"1,000 waiting requests", func(ctx context.Context, _ trees, a allocations) error {
+			_, err := a.ListWaiting(ctx, &quoratev1.ListWaitingRequest{PageSize: 1000})
+			return err
+		}},
+		{"the configuration", func(ctx context.Context, t trees, _ allocations) error {
+			_, err := t.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{})
+			return err
+		}},
+		{"usage of 1,000 nodes", func(ctx context.Context, t trees, _ allocations) error {
+			_, err := t.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "large", Subtree: true, PageSize: 1000})
+			return err
+		}},
+		{"1,000 events", func(ctx context.Context, _ trees, a allocations) error {
+			_, err := a.ListEvents(ctx, &quoratev1.ListEventsRequest{PageSize: 1000})
+			return err
+		}},
+		{"an explanation", func(ctx context.Context, _ trees, a allocations) error {
+			_, err := a.Explain(ctx, &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: ask}})
+			return err
+		}},
+		{"200 dry runs", func(ctx context.Context, _ trees, a allocations) error {
+			_, err := a.BatchAllocate(ctx, &quoratev1.BatchAllocateRequest{Requests: batch})
+			return err
+		}},
+	}
+}
+
+func amount(n int64) *quoratev1.Limit {
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: n}}
+}
+
+// largeTree has 16 groups of 1,000 nodes.
+func largeTree() *quoratev1.Tree {
+	tree := &quoratev1.Tree{Name: "large", Resources: []*quoratev1.Resource{{Name: "cores"}}}
+	for group := range 16 {
+		path := fmt.Sprintf("g%02d", group)
+		tree.Nodes = append(tree.Nodes, &quoratev1.Node{Path: path, Limits: map[string]*quoratev1.Limit{"cores": amount(1 << 30)}})
+		for i := range 999 {
+			tree.Nodes = append(tree.Nodes, &quoratev1.Node{
+				Path: fmt.Sprintf("%s/n%03d", path, i), Limits: map[string]*quoratev1.Limit{"cores": amount(1 << 20)},
+			})
+		}
+	}
+	return tree
+}
+
+// queueUp makes so many requests wait in tree "full".
+func (c *cluster) queueUp(t *testing.T, n *node, count int) {
+	t.Helper()
+	full := &quoratev1.Tree{
+		Name: "full", Resources: []*quoratev1.Resource{{Name: "cores"}}, Limits: map[string]*quoratev1.Limit{"cores": amount(1)},
+	}
+	if _, err := c.trees(t, n).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{full}}); err != nil {
+		t.Fatal(err)
+	}
+	batch := &quoratev1.BatchAllocateRequest{}
+	for i := range count {
+		batch.Requests = append(batch.Requests, &quoratev1.AllocateRequest{
+			Id: fmt.Sprintf("waits-%d", i), Mode: quoratev1.Mode_MODE_WAIT, WaitMs: 3_600_000, KeepMs: 3_600_000,
+			Claims: []*quoratev1.Claim{{Tree: "full", Amounts: map[string]int64{"cores": 1}}},
+		})
+	}
+	answer, err := c.allocations(t, n).BatchAllocate(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range answer.GetOutcomes()[1:] { // the first one is granted
+		if !waits(o) {
+			t.Fatalf("it does not wait: %v", o)
+		}
+	}
+}
+
+// TestExpensiveReads: 16 callers that repeat a read leave writers at least a third of what they have beside as many callers that
+// repeat the cheapest read. On the code of before, plans left a fiftieth, the configuration a tenth.
+func TestExpensiveReads(t *testing.T) {
+	c := startCluster(t, options{})
+	c.applyTree(t, 100)
+	leader, _ := c.leader(t)
+	large := largeTree()
+	if _, err := c.trees(t, leader).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}}); err != nil {
+		t.Fatal(err)
+	}
+	c.queueUp(t, leader, 1000)
+	alone := c.pairs(t, leader, 4, time.Second)
+	t.Logf("%-34s %6.0f pairs/s", "nobody reads", alone)
+	usage := 0.0
+	for _, r := range append(readers(large), readers(large)[0]) {
+		rate, reads, failed := c.pairsBeside(t, leader, r)
+		t.Logf("%-34s %6.0f pairs/s, %6.1f reads/s", r.kind, rate, reads)
+		switch {
+		case failed != nil:
+			t.Errorf("%s: %v", r.kind, failed)
+		case r.kind == readUsage && usage == 0:
+			usage = rate
+		case r.kind != readUsage && rate < usage/3:
+			t.Errorf("%s leaves %.0f pairs/s, reads of usage %.0f", r.kind, rate, usage)
+		}
+	}
+}
+
+// pairsBeside is how many pairs and reads a second there are while 16 callers from elsewhere repeat a read, and an error of a read
+// if one failed for another reason than the end of the time.
+func (c *cluster) pairsBeside(t *testing.T, n *node, r reader) (pairs, reads float64, failed error) {
+	t.Helper()
+	const span = time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	client := c.httpClient(t, "127.0.0.2")
+	trees, allocations := quoratev1connect.NewTreeServiceClient(client, c.url(n)), quoratev1connect.NewAllocationServiceClient(client, c.url(n))
+	var all sync.WaitGroup
+	var count atomic.Int64
+	var failure atomic.Pointer[error]
+	for range 16 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				err := r.read(ctx, trees, allocations)
+				switch {
+				case err == nil:
+					count.Add(1)
+				case connect.CodeOf(err) == connect.CodeUnavailable: // its turn did not come
+					time.Sleep(50 * time.Millisecond)
+				case ctx.Err() == nil:
+					failure.Store(&err)
+					time.Sleep(50 * time.Millisecond)
+				}
+			}
+		})
+	}
+	await(t, r.kind+": nothing was read", func() bool { return count.Load() > 0 || failure.Load() != nil })
+	before, begun := count.Load(), time.Now()
+	pairs = c.pairs(t, n, 4, span)
+	reads = float64(count.Load()-before) / time.Since(begun).Seconds()
+	cancel()
+	all.Wait()
+	if err := failure.Load(); err != nil {
+		failed = *err
+	}
+	return pairs, reads, failed
+}
+
+func waits(o *quoratev1.AllocateOutcome) bool {
+	return o.GetGranted().GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING
+}
