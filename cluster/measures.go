@@ -66,7 +66,7 @@ func (m *Measures) countMembers(members []Member) {
 func (q *queue) size() (commands, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.commands, q.bytes
+	return q.small.commands + q.large.commands, q.small.bytes + q.large.bytes
 }
 
 // count is how many peers answer gossip and how many do not.

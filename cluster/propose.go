@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -16,8 +17,8 @@ import (
 const entriesInFlight = 4
 
 // Propose carries commands out through the log, in order, and returns an outcome for each, with the index of the entry
-// that holds the last of them. Commands of one call share one entry if they fit; a call that does not fit is spread
-// over several, each applied as a whole. Only the established leader proposes; others answer NotLeader or NoLeader.
+// that holds the last of them. Commands of one call share one entry if they are few and small; a large call is spread over
+// several, each applied as a whole, and small calls pass it. Only the established leader proposes; others answer NotLeader or NoLeader.
 //
 // A refusal of the ledger is an outcome. An error is an *Error: unless it says NotApplied, any part of the commands may
 // have taken effect or may still; the caller retries with the same ids.
@@ -26,7 +27,7 @@ func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]quota.
 }
 
 // ProposeSoon is Propose for what is small, comes often, and need not be carried out at once, such as renewals: it waits up
-// to 50 ms for company, so that many callers cost few entries. It overtakes nothing and is not overtaken.
+// to 50 ms for company, so that many callers cost few entries.
 func (n *Node) ProposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
 	return n.propose(ctx, commands, true)
 }
@@ -51,7 +52,7 @@ func (l *life) propose(ctx context.Context, commands []quota.Command, patient bo
 		return nil, 0, err
 	}
 	for _, p := range proposals {
-		p.late = ctx.Err
+		p.late, p.passesNone = ctx.Err, slices.ContainsFunc(commands, isExpiry)
 		if err := l.node.admits(p.part.Format); err != nil {
 			return nil, 0, err
 		}
@@ -60,6 +61,12 @@ func (l *life) propose(ctx context.Context, commands []quota.Command, patient bo
 		return nil, 0, err
 	}
 	return l.collect(ctx, proposals)
+}
+
+// isExpiry is true for what ends leases: no renewal that came before it may come after it in the log.
+func isExpiry(c quota.Command) bool {
+	_, is := c.(quota.Expire)
+	return is
 }
 
 func (n *Node) refuseToLead() *Error {
@@ -72,28 +79,34 @@ func (n *Node) refuseToLead() *Error {
 	return e
 }
 
-// divide cuts commands into proposals that fit into an entry each, as few as possible, and encodes them, on the
-// caller's goroutine.
+// divide cuts commands into proposals that fit into an entry each, and encodes them, on the caller's goroutine. What is larger
+// than largestPart is divided too, so that nobody waits long behind it.
 func divide(commands []quota.Command) ([]*proposal, error) {
 	if len(commands) == 0 {
 		return nil, failure(TooLarge, true, nil, "a proposal needs at least one command")
 	}
+	pieces := 2
 	if len(commands) <= fsm.MaxEntryCommands {
 		part, err := fsm.EncodeCommands(commands)
-		if err == nil && len(part.Data)+entryOverhead <= fsm.MaxEntryBytes {
+		size := len(part.Data) + entryOverhead
+		switch {
+		case err == nil && (size <= largestPart || len(commands) == 1 && size <= fsm.MaxEntryBytes):
 			return []*proposal{{commands: len(commands), part: part, done: make(chan result, 1)}}, nil
-		}
-		if len(commands) == 1 {
+		case len(commands) == 1:
 			return nil, failure(TooLarge, true, err, "one command takes more than the %d bytes of a log entry; divide it",
 				fsm.MaxEntryBytes-entryOverhead)
 		}
+		pieces = max(pieces, 1+size/largestPart)
 	}
-	left, err := divide(commands[:len(commands)/2])
-	if err != nil {
-		return nil, err
+	var all []*proposal
+	for piece := range slices.Chunk(commands, (len(commands)+pieces-1)/pieces) {
+		proposals, err := divide(piece)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, proposals...)
 	}
-	right, err := divide(commands[len(commands)/2:])
-	return append(left, right...), err
+	return all, nil
 }
 
 // collect waits for all proposals of one call.
@@ -161,7 +174,10 @@ func (l *life) gather() {
 		if batch == nil {
 			return
 		}
-		l.send(batch, func() { <-slots })
+		l.send(batch, func() {
+			l.queue.entryEnded(batch)
+			<-slots
+		})
 	}
 }
 

@@ -30,7 +30,7 @@ func proposed(commands, bytes int) *proposal {
 	}
 }
 
-func TestOneCallStaysInOneEntryIfItFits(t *testing.T) {
+func TestACallIsDividedIfItIsLarge(t *testing.T) {
 	cases := []struct {
 		commands, idBytes int
 		entries           int
@@ -40,7 +40,9 @@ func TestOneCallStaysInOneEntryIfItFits(t *testing.T) {
 		{fsm.MaxEntryCommands, 10, 1},
 		{fsm.MaxEntryCommands + 1, 10, 2},
 		{4 * fsm.MaxEntryCommands, 10, 4},
-		{64, fsm.MaxEntryBytes / 60, 2},
+		{64, fsm.MaxEntryBytes / 60, 5},
+		{1000, 1100, 2},
+		{3, fsm.MaxEntryBytes * 9 / 10, 3},
 	}
 	for _, c := range cases {
 		commands := releases(c.commands, c.idBytes)
@@ -141,8 +143,8 @@ func TestWithdrawAndClose(t *testing.T) {
 	if err := q.put([]*proposal{first}, false); err == nil || err.Reason != NotLeader || !err.NotApplied {
 		t.Errorf("a closed queue answers %v", err)
 	}
-	if q.commands != 0 || q.bytes != 0 {
-		t.Errorf("a closed queue counts %d commands, %d bytes", q.commands, q.bytes)
+	if commands, bytes := q.size(); commands != 0 || bytes != 0 {
+		t.Errorf("a closed queue counts %d commands, %d bytes", commands, bytes)
 	}
 }
 
@@ -193,8 +195,8 @@ func TestPatientProposalsAreWithdrawnAndRefusedToo(t *testing.T) {
 		if err := q.put([]*proposal{first, second}, true); err != nil {
 			t.Fatal(err)
 		}
-		if !q.withdraw(first) || q.commands != 1 {
-			t.Errorf("%d commands are left of one", q.commands)
+		if !q.withdraw(first) || q.small.commands != 1 {
+			t.Errorf("%d commands are left of one", q.small.commands)
 		}
 		q.close()
 		if r := <-second.done; r.err == nil {
@@ -221,7 +223,89 @@ func TestWhatItsCallerGaveUpIsNotWritten(t *testing.T) {
 	if !errors.As(r.err, &e) || e.Reason != Deadline || !e.NotApplied {
 		t.Errorf("the one that was given up got %v, want DEADLINE, not applied", r.err)
 	}
-	if q.commands != 0 || q.bytes != 0 || q.withdraw(gone) {
-		t.Errorf("an empty queue counts %d commands, %d bytes", q.commands, q.bytes)
+	if commands, bytes := q.size(); commands != 0 || bytes != 0 || q.withdraw(gone) {
+		t.Errorf("an empty queue counts %d commands, %d bytes", commands, bytes)
+	}
+}
+
+// TestSmallCallsPassLargeOnes: between two parts of large calls an entry goes that has none, one part is on its way at a time,
+// and the parts of a call keep their order.
+func TestSmallCallsPassLargeOnes(t *testing.T) {
+	q := newQueue()
+	put := func(proposals ...*proposal) []*proposal {
+		t.Helper()
+		if err := q.put(proposals, false); err != nil {
+			t.Fatal(err)
+		}
+		return proposals
+	}
+	takes := func(when string, want ...*proposal) []*proposal {
+		t.Helper()
+		got := q.take()
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("%s: an entry took %d proposals, want %d", when, len(got), len(want))
+		}
+		return got
+	}
+	large := put(proposed(100, largestPart-100), proposed(100, largestPart-100), proposed(1, 10))
+	other := put(proposed(1, largeCall+1))
+	small := put(proposed(1, 10), proposed(1, 10))
+	takes("small calls first", small...)
+	later := put(proposed(1, 10))
+	first := takes("then a part of a large one, with small ones behind it", large[0], later[0])
+	takes("no second while one is on its way")
+	again := put(proposed(1, 10))
+	takes("but small ones", again...)
+	q.entryEnded(again)
+	takes("an entry of small ones ends nothing")
+	q.entryEnded(first)
+	second := takes("the next part", large[1])
+	q.entryEnded(second)
+	third := takes("a small part of a large call waits for its turn", large[2])
+	q.entryEnded(third)
+	takes("then the next call", other[0])
+	if commands, bytes := q.size(); commands != 0 || bytes != 0 {
+		t.Errorf("an empty queue counts %d commands, %d bytes", commands, bytes)
+	}
+}
+
+// TestAnExpiryPassesNoLargeCall, because a renewal that came in time may be in it; other small calls go on meanwhile.
+func TestAnExpiryPassesNoLargeCall(t *testing.T) {
+	q := newQueue()
+	expiry, before, small := proposed(1, 10), proposed(1, largeCall+1), proposed(1, 10)
+	expiry.passesNone = true
+	for _, p := range []*proposal{before, expiry, small} {
+		if err := q.put([]*proposal{p}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var order []*proposal
+	for range 3 { // each time something goes, or the last would wait for a signal that nobody gives
+		if got := q.take(); len(got) > 0 {
+			order = append(order, got...)
+			q.entryEnded(got)
+		}
+	}
+	if fmt.Sprint(order) != fmt.Sprint([]*proposal{small, before, expiry}) {
+		t.Errorf("they went in another order: %v, want %v", order, []*proposal{small, before, expiry})
+	}
+	if commands, bytes := q.size(); commands != 0 || bytes != 0 {
+		t.Errorf("an empty queue counts %d commands, %d bytes", commands, bytes)
+	}
+}
+
+// TestLargeCallsLeaveRoomForSmallOnes: they are told that there is too much to do before others are.
+func TestLargeCallsLeaveRoomForSmallOnes(t *testing.T) {
+	q := newQueue()
+	var err *Error
+	taken := 0
+	for ; err == nil && taken < 1000; taken++ {
+		err = q.put([]*proposal{proposed(10, largestPart)}, false)
+	}
+	if _, bytes := q.size(); err == nil || err.Reason != Overloaded || !err.NotApplied || bytes > maxQueuedBytes/2 {
+		t.Fatalf("after %d large calls %d bytes wait: %v", taken, bytes, err)
+	}
+	if err := q.put([]*proposal{proposed(1000, 1000)}, false); err != nil {
+		t.Errorf("a small call: %v", err)
 	}
 }

@@ -11,8 +11,14 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// FeedSize is how many facts a node remembers for those who watch.
-const FeedSize = 1 << 16
+// Bounds of what a node remembers for those who watch.
+const (
+	// FeedSize is how many facts.
+	FeedSize = 1 << 16
+	// FeedBytes is how much memory their records may take, by the estimate of the ledger: facts keep records that the ledger
+	// itself may have forgotten. Ordinary records stay far below it.
+	FeedBytes = 64 << 20
+)
 
 // ErrForgotten is answered to whoever asks for facts that the feed does not remember any more, or never saw because a
 // snapshot took their place.
@@ -45,6 +51,14 @@ type News struct {
 	At quota.Instant
 }
 
+// size is the memory of its record.
+func (n *News) size() int64 {
+	if n.Allocation == nil {
+		return 0
+	}
+	return n.Allocation.Size()
+}
+
 // Bulletin is what the feed has to say at one moment.
 type Bulletin struct {
 	// News are in the order of the log.
@@ -62,10 +76,12 @@ type Bulletin struct {
 // feed is a bounded memory of facts in the order of the log. The state machine appends and never waits for a reader:
 // whoever comes too late finds what it wanted forgotten.
 type feed struct {
-	mu   sync.Mutex
-	ring []News // at most FeedSize; the oldest is at first once it is full
-	// first is where the oldest is.
-	first int
+	mu sync.Mutex
+	// ring has count facts, the oldest at first; at most FeedSize.
+	ring         []News
+	first, count int
+	// bytes is what their records take.
+	bytes int64
 	// forgotten is the last position that is not in the ring any more; last is behind everything applied, at ledger time at.
 	forgotten, last Position
 	at              quota.Instant
@@ -79,13 +95,15 @@ func (f *feed) append(news []News, applied uint64, now quota.Instant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, n := range news {
-		if len(f.ring) < FeedSize {
-			f.ring = append(f.ring, n)
-			continue
+		f.bytes += n.size()
+		for f.count == FeedSize || f.count > 0 && f.bytes > FeedBytes {
+			f.forgetOldest()
 		}
-		f.forgotten = f.ring[f.first].Position
-		f.ring[f.first] = n
-		f.first = (f.first + 1) % FeedSize
+		if f.count == len(f.ring) {
+			f.grow()
+		}
+		f.ring[(f.first+f.count)%len(f.ring)] = n
+		f.count++
 	}
 	f.last, f.at = After(applied), now
 	if len(news) > 0 {
@@ -93,11 +111,29 @@ func (f *feed) append(news []News, applied uint64, now quota.Instant) {
 	}
 }
 
+// forgetOldest must be called with mu held.
+func (f *feed) forgetOldest() {
+	oldest := f.ring[f.first]
+	f.ring[f.first] = News{}
+	f.first, f.count = (f.first+1)%len(f.ring), f.count-1
+	f.forgotten = oldest.Position
+	f.bytes -= oldest.size()
+}
+
+// grow makes the ring larger. It must be called with mu held.
+func (f *feed) grow() {
+	larger := make([]News, min(max(64, 2*len(f.ring)), FeedSize))
+	for i := range f.count {
+		larger[i] = f.get(i)
+	}
+	f.ring, f.first = larger, 0
+}
+
 // restart forgets everything: the state is that of a snapshot now.
 func (f *feed) restart(applied uint64, now quota.Instant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ring, f.first = nil, 0
+	f.ring, f.first, f.count, f.bytes = nil, 0, 0, 0
 	f.forgotten, f.last, f.at = After(applied), After(applied), now
 	f.wake()
 }
@@ -121,9 +157,9 @@ func (f *feed) read(after Position, most int) (Bulletin, error) {
 	if after.Compare(f.forgotten) < 0 {
 		return Bulletin{}, fmt.Errorf("%w: it begins behind fact %d of entry %d", ErrForgotten, f.forgotten.Number, f.forgotten.Index)
 	}
-	from := sort.Search(len(f.ring), func(i int) bool { return f.get(i).Compare(after) > 0 })
-	to := min(from+most, len(f.ring))
-	b := Bulletin{News: make([]News, 0, to-from), Next: after, At: f.at, Behind: len(f.ring) - to, Changed: f.changed}
+	from := sort.Search(f.count, func(i int) bool { return f.get(i).Compare(after) > 0 })
+	to := min(from+most, f.count)
+	b := Bulletin{News: make([]News, 0, to-from), Next: after, At: f.at, Behind: f.count - to, Changed: f.changed}
 	for i := from; i < to; i++ {
 		b.News = append(b.News, f.get(i))
 	}

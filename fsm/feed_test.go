@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,6 +135,50 @@ func TestTheFeedForgets(t *testing.T) {
 	b, err := f.read(Position{5, 464}, 2*FeedSize)
 	if err != nil || len(b.News) != FeedSize || b.Behind != 0 || b.Next != After(70) {
 		t.Errorf("all of it: %d, %d behind, next %v, %v", len(b.News), b.Behind, b.Next, err)
+	}
+}
+
+// TestTheFeedBoundsMemory: heavy records are forgotten sooner, and small ones that follow fill the whole feed again.
+func TestTheFeedBoundsMemory(t *testing.T) {
+	f := newTestFSM(t, Options{})
+	index := uint64(10)
+	for i := range 40 {
+		var commands []quota.Command
+		for j := range 64 {
+			heavy := benchAllocate(64*i + j)
+			for k := range 32 {
+				heavy.Labels = append(heavy.Labels, quota.Label{Key: fmt.Sprintf("label-%02d", k), Value: strings.Repeat("x", 256)})
+			}
+			heavy.Data = []quota.Label{{Key: "data", Value: strings.Repeat("x", 8000)}}
+			commands = append(commands, heavy, quota.Release{ID: heavy.ID})
+		}
+		index++
+		f.Apply(&raft.Log{Index: index, Type: raft.LogCommand, Data: mustEncode(t, commands...)})
+	}
+	if f.feed.bytes > FeedBytes || f.feed.bytes < FeedBytes/2 || f.feed.count >= 40*128 {
+		t.Fatalf("the feed has %d facts with %d bytes", f.feed.count, f.feed.bytes)
+	}
+	if _, err := f.News(After(10), 1); !errors.Is(err, ErrForgotten) {
+		t.Errorf("the oldest: %v", err)
+	}
+	if b, err := f.News(After(index-1), 1000); err != nil || len(b.News) != 128 {
+		t.Errorf("the newest: %d, %v", len(b.News), err)
+	}
+	sum := int64(0)
+	for i := range f.feed.count {
+		n := f.feed.get(i)
+		sum += n.size()
+	}
+	if sum != f.feed.bytes {
+		t.Errorf("the feed counts %d bytes and has %d", f.feed.bytes, sum)
+	}
+	news := make([]News, 2*FeedSize)
+	for i := range news {
+		news[i].Position = Position{index + 1, uint32(i + 1)}
+	}
+	f.feed.append(news, index+1, 0)
+	if f.feed.count != FeedSize || f.feed.bytes != 0 {
+		t.Errorf("after many small facts: %d with %d bytes", f.feed.count, f.feed.bytes)
 	}
 }
 

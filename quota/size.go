@@ -121,7 +121,10 @@ func (l *Ledger) dataGrowth(a *Allocation, change []Label) int64 {
 
 // size is what an allocation takes. What its grant did to others does not count, nor which items it got: that comes about
 // while it is filed.
-func (a *Allocation) size() int64 {
+func (a *Allocation) size() int64 { return a.Size() }
+
+// Size estimates the memory of the record in bytes. Only whoever has the ledger may call it.
+func (a *Allocation) Size() int64 {
 	n := recordBytes + int64(len(a.id)) + sizeOfPairs(a.labels)
 	for i := range a.claims {
 		n += a.claims[i].size()
