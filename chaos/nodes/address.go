@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 )
 
 // addresses of one node, as the others see them.
@@ -14,6 +15,23 @@ type addresses struct{ api, raft, gossip, boskos string }
 func address(node int) netip.Addr { return netip.AddrFrom4([4]byte{10, 99, 0, byte(node + 1)}) }
 
 func at(node int, port uint16) string { return netip.AddrPortFrom(address(node), port).String() }
+
+// RaftAddress, APIAddress and GossipAddress are where the other nodes reach a node.
+func (c *Cluster) RaftAddress(node int) string   { return c.at[node].raft }
+func (c *Cluster) APIAddress(node int) string    { return c.at[node].api }
+func (c *Cluster) GossipAddress(node int) string { return c.at[node].gossip }
+
+// DialGossip reaches the gossip of a node, by tcp or udp, whatever is wrong with the links.
+func (c *Cluster) DialGossip(ctx context.Context, node int, protocol string) (net.Conn, error) {
+	if c.network != nil {
+		return c.network.dial(ctx, node, protocol+"4", c.at[node].gossip)
+	}
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, protocol+"4", c.at[node].gossip)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", c.at[node].gossip, err)
+	}
+	return conn, nil
+}
 
 // addresses gives every node its addresses: its own in a namespace, ports of loopback without.
 func (c *Cluster) addresses(size int) ([]addresses, error) {

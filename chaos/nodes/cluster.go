@@ -58,6 +58,7 @@ type Cluster struct {
 
 	network *network
 	keyFile string
+	at      []addresses
 	urls    []string
 	boskos  []string
 }
@@ -91,6 +92,7 @@ func (c *Cluster) make(config Config) error {
 	if err != nil {
 		return err
 	}
+	c.at = addresses
 	var gossip []string
 	for _, a := range addresses {
 		gossip = append(gossip, a.gossip)

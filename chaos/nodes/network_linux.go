@@ -60,12 +60,13 @@ func (n *network) read(from int) {
 // deliver writes a packet to a node. One that cannot be written is lost, as on any network.
 func (n *network) deliver(to int, data []byte) { _, _ = n.ports[to].Write(data) }
 
-// dial connects to an address of a node from within its namespace, so that no broken link is in the way.
-func (n *network) dial(ctx context.Context, node int, at string) (net.Conn, error) {
+// dial connects to an address of a node from within its namespace, so that no broken link is in the way. The protocol is tcp4
+// or udp4.
+func (n *network) dial(ctx context.Context, node int, protocol, at string) (net.Conn, error) {
 	var conn net.Conn
 	err := n.spaces[node].inside(func() (err error) {
 		dialer := net.Dialer{Timeout: 5 * time.Second}
-		conn, err = dialer.DialContext(ctx, "tcp4", at)
+		conn, err = dialer.DialContext(ctx, protocol, at)
 		return err
 	})
 	if err != nil {
@@ -76,7 +77,7 @@ func (n *network) dial(ctx context.Context, node int, at string) (net.Conn, erro
 
 // open makes a door: an address on this machine's loopback that leads to one of a node.
 func (n *network) open(node int, at string) (string, error) {
-	d, err := newDoor(func(ctx context.Context) (net.Conn, error) { return n.dial(ctx, node, at) })
+	d, err := newDoor(func(ctx context.Context) (net.Conn, error) { return n.dial(ctx, node, "tcp4", at) })
 	if err != nil {
 		return "", err
 	}

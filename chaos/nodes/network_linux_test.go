@@ -60,7 +60,7 @@ func call(t *testing.T, n *network, within time.Duration) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	conn, err := n.dial(ctx, 0, at(1, apiPort))
+	conn, err := n.dial(ctx, 0, "tcp4", at(1, apiPort))
 	if err != nil {
 		return "", err
 	}

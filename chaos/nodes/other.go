@@ -3,7 +3,9 @@
 package nodes
 
 import (
+	"context"
 	"errors"
+	"net"
 	"os/exec"
 	"syscall"
 )
@@ -17,7 +19,10 @@ type network struct{ fabric *fabric }
 func newNetwork(int, uint64) (*network, error)    { return nil, errNotHere }
 func (*network) open(int, string) (string, error) { return "", errNotHere }
 func (*network) place(int) error                  { return errNotHere }
-func (*network) close() error                     { return nil }
+func (*network) dial(context.Context, int, string, string) (net.Conn, error) {
+	return nil, errNotHere
+}
+func (*network) close() error { return nil }
 
 func newDisk(below string) (*Disk, []string, error) {
 	d, err := plainDisk(below)

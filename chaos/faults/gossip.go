@@ -1,0 +1,119 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/chaos/forge"
+)
+
+const (
+	// forgePause is between two messages of a hostile peer to each node.
+	forgePause = 30 * time.Millisecond
+	// maxIncarnation bounds by how much forged statements are newer than true ones: a node can still say the truth after it.
+	maxIncarnation = 1 << 20
+	// bombBytes is what a message of it inflates to.
+	bombBytes = 16 << 20
+)
+
+func gossipKinds() []Kind {
+	return []Kind{{
+		Name: "hostile-gossip", Says: "a peer with the gossip key says false things of all nodes, makes some up, and sends what inflates",
+		late: true, from: 4 * time.Second, to: 15 * time.Second, make: hostileGossip,
+	}}
+}
+
+// hostileGossip sends to all nodes until it ends. Nothing that it says is to have an effect that callers see.
+func hostileGossip(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
+	dice := rand.New(rand.NewPCG(r.Uint64(), 0))
+	var stop context.CancelFunc
+	var sending sync.WaitGroup
+	return func(ctx context.Context, t *Target) error {
+			var sent context.Context
+			sent, stop = context.WithCancel(context.WithoutCancel(ctx))
+			t.Note(-1, "a hostile peer gossips")
+			bomb := forge.Bomb(bombBytes)
+			sending.Go(func() {
+				for Sleep(sent, forgePause) {
+					node := dice.IntN(len(t.Nodes))
+					t.gossipTo(sent, node, t.forged(dice, bomb), dice.IntN(4))
+				}
+			})
+			return nil
+		}, func(_ context.Context, t *Target) error {
+			stop()
+			sending.Wait()
+			t.Note(-1, "the hostile peer is silent")
+			return nil
+		}
+}
+
+// gossipTo sends one message as a datagram or over a stream, with the key or without. A node that is down is no concern.
+func (t *Target) gossipTo(ctx context.Context, node int, message []byte, way int) {
+	protocol, stream, plain := "udp", way == 1, way == 2
+	if stream {
+		protocol = "tcp"
+	}
+	conn, err := t.DialGossip(ctx, node, protocol)
+	if err != nil {
+		return
+	}
+	defer conn.Close() //nolint:errcheck // nothing is expected of it
+	switch {
+	case plain:
+	case stream:
+		message = forge.EncryptedStream(t.GossipKey, message)
+	default:
+		message = forge.Encrypted(t.GossipKey, message)
+	}
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := conn.Write(message); err == nil && stream {
+		_, _ = io.Copy(io.Discard, conn) // until the node ends it
+	}
+}
+
+// forged draws something that is not true.
+func (t *Target) forged(dice *rand.Rand, bomb []byte) []byte {
+	about := dice.IntN(len(t.Nodes))
+	incarnation := uint32(dice.IntN(maxIncarnation)) //nolint:gosec // it is small
+	switch dice.IntN(6) {
+	case 0:
+		return forge.Dead(t.Nodes[about].ID, t.Nodes[dice.IntN(len(t.Nodes))].ID, incarnation)
+	case 1:
+		return [][]byte{bomb, forge.Compound(forge.Ping("n1"), bomb), forge.Compressed(bomb)}[dice.IntN(3)]
+	case 2:
+		ghost := t.falseMember(dice, about, incarnation)
+		ghost.Name, ghost.Addr = fmt.Sprint("ghost", dice.IntN(500)), &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}
+		return forge.Alive(ghost)
+	case 3:
+		cut := t.falseMember(dice, about, incarnation)
+		cut.Versions = forge.Versions[:dice.IntN(len(forge.Versions))]
+		return forge.PushPull([]forge.Node{cut}, 1, 0)
+	case 4:
+		return forge.PushPull([]forge.Node{t.falseMember(dice, about, incarnation)}, 1, 0)
+	}
+	return forge.Alive(t.falseMember(dice, about, incarnation))
+}
+
+// falseMember is a member with the state, the level and the addresses of another.
+func (t *Target) falseMember(dice *rand.Rand, about int, incarnation uint32) forge.Node {
+	other := (about + 1) % len(t.Nodes)
+	at, err := net.ResolveUDPAddr("udp", t.GossipAddress(about))
+	if err != nil {
+		at = &net.UDPAddr{IP: net.IPv4zero} // it never happens: addresses are numbers
+	}
+	return forge.Node{
+		Name: t.Nodes[about].ID, Addr: at, Incarnation: incarnation,
+		Meta: forge.Meta{
+			Cluster: "quorate", RaftAddr: t.RaftAddress(other), HTTPAddr: t.APIAddress(other), Version: "v9",
+			Level: uint32(dice.IntN(3)), ClusterLevel: math.MaxUint32, HasState: dice.IntN(2) == 0, Expect: 5, //nolint:gosec // it is small
+			Checkpoint: uint64(dice.IntN(10000)), Digest: "ffffffffffffffff", //nolint:gosec // it is positive
+		},
+	}
+}
