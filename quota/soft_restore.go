@@ -126,14 +126,6 @@ func (r *restoring) revive(last displacement) bool {
 	return true
 }
 
-// tombstone finds the record of a victim. Since LevelFive it is kept until the reservation ends, which it has now.
-func (r *restoring) tombstone(id string) *Allocation {
-	if r.ledger.level >= LevelFive {
-		return r.ledger.byID[id]
-	}
-	return r.ledger.lookup(id)
-}
-
 // placeAgain makes the claim of a tombstone one that is counted where it was when it was displaced; false if a node or a
 // resource is no longer there under its name. The record of a tombstone may have been loaded, and then knows names only.
 func (r *restoring) placeAgain(c, ended *placedClaim, d displacement) bool {
@@ -167,42 +159,6 @@ func (r *restoring) placeAgain(c, ended *placedClaim, d displacement) bool {
 			return false
 		}
 		c.amounts = append(c.amounts, placedAmount{r, p.amount})
-	}
-	return true
-}
-
-// leaseAgain is the lease of one that holds again. It could not be renewed meanwhile: if nothing came in between, it goes on as
-// if the time had stood still, or else from the beginning. One that has to give way keeps its end.
-func (r *restoring) leaseAgain(b lease) lease {
-	switch {
-	case !r.exact:
-		b.revokedBy = ""
-		if b.expires != 0 { // it is more than reserved
-			b.begin(r.ledger.now)
-		}
-	case b.expires != 0 && b.revokedBy == "":
-		b.expires += r.ledger.now.At - r.by.granted.At
-	}
-	return b
-}
-
-// retaker is how items are given to a claim that holds again.
-func (r *restoring) retaker() func(a *Allocation, i int, names []heldItem) bool {
-	if r.exact {
-		return r.keepRestored
-	}
-	return r.retake
-}
-
-// keepRestored lists the items that restoreItems has given to a claim.
-func (r *restoring) keepRestored(a *Allocation, i int, names []heldItem) bool {
-	c := &a.claims[i]
-	for _, h := range names {
-		it := c.at.tree.resource(h.resource).stock.byName[h.name]
-		if it == nil || it.owner != a.fence {
-			return false
-		}
-		c.more.items.held = append(c.more.items.held, heldItem{h.resource, h.name, it})
 	}
 	return true
 }
