@@ -118,6 +118,9 @@ func (c *Cluster) make(config Config) error {
 func (c *Cluster) makeKey(config Config) error {
 	c.GossipKey = make([]byte, gossipKeyBytes)
 	_, _ = rand.Read(c.GossipKey) // it never fails
+	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of the nodes: %w", err)
+	}
 	c.keyFile = filepath.Join(config.Dir, "gossip.keys")
 	text := base64.StdEncoding.EncodeToString(c.GossipKey) + "\n"
 	if err := os.WriteFile(c.keyFile, []byte(text), 0o600); err != nil {
