@@ -42,6 +42,8 @@ type dataFolder struct {
 	lock      *folderLock
 	store     *boltstore.Store
 	snapshots raft.SnapshotStore
+	// aside is where what was left of a state was moved to; empty if nothing was.
+	aside string
 }
 
 // openFolder opens the data folder of a node, or makes a new one. The result's me.Lost says what it has lost.
@@ -224,6 +226,7 @@ func (f *dataFolder) setAside() error {
 			return fmt.Errorf("set aside what is left of a data folder: %w", err)
 		}
 	}
+	f.aside = folder
 	f.log.Warn("set aside what is left of the data folder; remove it once the node serves again", "moved-to", folder, "names", left)
 	if err := errors.Join(whole.SyncFolder(folder), whole.SyncFolder(f.path)); err != nil {
 		return fmt.Errorf("sync the data folder: %w", err)

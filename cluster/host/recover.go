@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/boltstore"
 	"github.com/quorate/quorate/cluster/raftguard"
 	"github.com/quorate/quorate/fsm"
@@ -35,24 +37,46 @@ type Recovery struct {
 // Recover gives the stopped node of a data folder a new configuration, after the majority of the old one was lost for good.
 // Everything in its log counts as committed from then on. A dry run only looks.
 //
-// It refuses a folder that a server uses, one without state or with damage, and peers without the folder's own node as
-// a voter. Nothing was changed then.
-func Recover(dataDir string, peers []Peer, dry bool, logger hclog.Logger) (Recovery, error) {
-	me, err := ownerOf(dataDir)
+// It refuses a folder that a server uses, one without state or with damage, one that has lost a part or is in quarantine, and
+// peers without the folder's own node as a voter. Nothing was changed then.
+func Recover(dataDir string, peers []Peer, dry bool, logger hclog.Logger) (done Recovery, err error) {
+	r, err := openStopped(dataDir, logger)
 	if err != nil {
 		return Recovery{}, err
 	}
-	if err := checkOwn(peers, me.ID); err != nil {
+	defer func() { err = errors.Join(err, r.close()) }()
+	r.peers = peers
+	if err := checkOwn(peers, r.me.ID); err != nil {
 		return Recovery{}, err
+	}
+	reason, err := cluster.Quarantine(r.store)
+	if err == nil && reason != "" {
+		err = &QuarantinedError{ID: r.me.ID, Folder: dataDir, Reason: reason}
+	}
+	if err != nil {
+		return Recovery{}, err
+	}
+	return r.run(dry)
+}
+
+// openStopped opens the data folder of a node that does not run.
+func openStopped(dataDir string, logger hclog.Logger) (*recovering, error) {
+	me, err := ownerOf(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockFolder(dataDir)
+	if err != nil {
+		return nil, err
 	}
 	store, err := boltstore.Open(filepath.Join(dataDir, storeFile), 0)
 	if err != nil {
-		return Recovery{}, err
+		return nil, errors.Join(err, lock.release())
 	}
-	r := recovering{folder: dataDir, me: me, peers: peers, store: store, logs: raftguard.NewChecksum(store), logger: logger}
-	done, err := r.run(dry)
-	return done, errors.Join(err, store.Close())
+	return &recovering{folder: dataDir, me: me, lock: lock, store: store, logs: raftguard.NewChecksum(store), logger: logger}, nil
 }
+
+func (r *recovering) close() error { return errors.Join(r.store.Close(), r.lock.release()) }
 
 // ownerOf reads whose folder it is. A folder that nobody has used is refused before anything is made in it.
 func ownerOf(folder string) (identity, error) {
@@ -77,37 +101,19 @@ type recovering struct {
 	folder string
 	me     identity
 	peers  []Peer
+	lock   *folderLock
 	store  *boltstore.Store
 	logs   raft.LogStore
 	logger hclog.Logger
 }
 
-func (r recovering) run(dry bool) (Recovery, error) {
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(r.folder, snapshotsKept, r.logger)
+func (r *recovering) run(dry bool) (Recovery, error) {
+	snapshots, err := r.prepare()
 	if err != nil {
-		return Recovery{}, fmt.Errorf("open the snapshots in %s: %w", r.folder, err)
-	}
-	if err := raftguard.Prepare(r.folder, snapshots, r.logs, fsm.CheckSnapshot, r.logger); err != nil {
 		return Recovery{}, err
 	}
-	before, err := r.look(snapshots)
-	if err != nil || dry {
-		return before, err
-	}
-	return r.write(before, snapshots)
-}
-
-// look reads all there is into a state machine, as raft will.
-func (r recovering) look(snapshots raft.SnapshotStore) (Recovery, error) {
-	if has, err := raft.HasExistingState(r.logs, r.store, snapshots); err != nil || !has {
-		return Recovery{}, errors.Join(err, fmt.Errorf("%s holds no state: there is nothing to recover; a new node joins by itself", r.folder))
-	}
-	found := Recovery{ID: r.me.ID, Cluster: r.me.Cluster, After: r.peers}
-	machine := fsm.New(fsm.Options{})
-	if err := found.replaySnapshot(snapshots, machine); err != nil {
-		return Recovery{}, err
-	}
-	if err := found.replayLog(r.logs, machine); err != nil {
+	found, machine, err := r.look(snapshots, fsm.Options{})
+	if err != nil {
 		return Recovery{}, err
 	}
 	state, err := machine.Freeze()
@@ -115,7 +121,42 @@ func (r recovering) look(snapshots raft.SnapshotStore) (Recovery, error) {
 		return Recovery{}, fmt.Errorf("the state of %s cannot be recovered: %w", r.folder, err)
 	}
 	found.State = state.Info()
-	return found, nil
+	if dry {
+		return found, nil
+	}
+	return r.write(found, snapshots)
+}
+
+// prepare makes the folder fit to be read, as a start does.
+func (r *recovering) prepare() (raft.SnapshotStore, error) {
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(r.folder, snapshotsKept, r.logger)
+	if err != nil {
+		return nil, fmt.Errorf("open the snapshots in %s: %w", r.folder, err)
+	}
+	if err := raftguard.Prepare(r.folder, snapshots, r.logs, fsm.CheckSnapshot, r.logger); err != nil {
+		return nil, err
+	}
+	history, err := raftguard.ExamineHistory(r.logs, r.store, snapshots)
+	switch lost := cmp.Or(history.Lost, r.me.Lost); {
+	case err != nil:
+		return nil, err
+	case history.Lost != "" || history.Empty && lost != "":
+		return nil, fmt.Errorf("%s has lost data (%s): what is left cannot be recovered; recover another member, or restore a backup into a new "+
+			"cluster", r.folder, lost)
+	case history.Empty:
+		return nil, fmt.Errorf("%s holds no state: there is nothing to recover; a new node joins by itself", r.folder)
+	}
+	return snapshots, nil
+}
+
+// look reads all there is into a state machine, as raft will.
+func (r *recovering) look(snapshots raft.SnapshotStore, o fsm.Options) (Recovery, *fsm.FSM, error) {
+	found := Recovery{ID: r.me.ID, Cluster: r.me.Cluster, After: r.peers}
+	machine := fsm.New(o)
+	if err := found.replaySnapshot(snapshots, machine); err != nil {
+		return Recovery{}, nil, err
+	}
+	return found, machine, found.replayLog(r.logs, machine)
 }
 
 func (f *Recovery) replaySnapshot(snapshots raft.SnapshotStore, machine *fsm.FSM) error {
@@ -153,7 +194,7 @@ func (f *Recovery) replayLog(logs raft.LogStore, machine *fsm.FSM) error {
 }
 
 // write lets raft make a snapshot of everything, with the new configuration, in the place of the log.
-func (r recovering) write(found Recovery, snapshots raft.SnapshotStore) (Recovery, error) {
+func (r *recovering) write(found Recovery, snapshots raft.SnapshotStore) (Recovery, error) {
 	config := raft.DefaultConfig()
 	config.LocalID = raft.ServerID(r.me.ID)
 	config.Logger = r.logger

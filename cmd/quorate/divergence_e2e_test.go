@@ -1,15 +1,19 @@
 package main_test
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/cluster/boltstore"
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/quota"
 )
@@ -66,8 +70,9 @@ func TestAServerWithAnotherStateIsFound(t *testing.T) {
 	first.take(t, "meanwhile")
 
 	servers[bad.id].stop(t)
-	if err := os.RemoveAll(bad.dir); err != nil {
-		t.Fatal(err)
+	refuseRecovery(t, bad)
+	if end := run(t, "recover", "start-over", "--data-dir", bad.dir); end.code != 0 || !strings.Contains(end.stdout, "set-aside-1") {
+		t.Fatalf("start-over: %+v", end)
 	}
 	servers[bad.id] = serve(t, bad)
 	if same := insist(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
@@ -98,4 +103,91 @@ func awaitQuarantine(t *testing.T, f serverFlags) {
 		}
 	}
 	t.Fatalf("%s answers /readyz with %d %s", f.id, status, body)
+}
+
+// refuseRecovery wants that a node in quarantine is neither recovered nor let go without proof.
+func refuseRecovery(t *testing.T, bad serverFlags) {
+	t.Helper()
+	folder := t.TempDir()
+	peers, own := filepath.Join(folder, "peers.yaml"), filepath.Join(folder, "own.json")
+	if err := os.WriteFile(peers, fmt.Appendf(nil, "peers: [{id: %s, address: %q}]\n", bad.id, bad.raft), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	end := run(t, "recover", "--data-dir", bad.dir, "--peers", peers)
+	if end.code == 0 || strings.Contains(end.stdout, "Done") || !strings.Contains(end.stderr, "is in quarantine") ||
+		!strings.Contains(end.stderr, "quorate recover start-over --data-dir "+bad.dir) {
+		t.Errorf("recover of a node in quarantine: %+v", end)
+	}
+	end = run(t, "recover", "digests", "--data-dir", bad.dir, "-o", "json")
+	if err := os.WriteFile(own, []byte(end.stdout), 0o600); err != nil || end.code != 0 {
+		t.Fatalf("digests: %+v, %v", end, err)
+	}
+	if end := run(t, "recover", "lift", "--data-dir", bad.dir, "--digests", own); end.code == 0 || !strings.Contains(end.stderr, "it is not proved") {
+		t.Errorf("lift without proof: %+v", end)
+	}
+}
+
+// TestAQuarantineIsLiftedByProof: all three servers were put in quarantine although their states are equal, as forged gossip did before
+// 0.6. Nothing has to be deleted: each is let go once its folder holds what a majority holds.
+func TestAQuarantineIsLiftedByProof(t *testing.T) {
+	t.Parallel()
+	flags := trio(t)
+	servers := map[string]*process{}
+	for _, f := range flags {
+		servers[f.id] = start(t, f.args()...)
+	}
+	for _, f := range flags {
+		awaitReady(t, servers[f.id], f)
+	}
+	flags[0].applyTree(t)
+	flags[0].take(t, "a", "b")
+	insist(t, flags[0], "level --raise", 0, "level     5")
+	if same := insist(t, flags[0], "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
+		t.Fatalf("they hold\n%s", same)
+	}
+	files := map[string]string{}
+	for _, f := range flags {
+		servers[f.id].stop(t)
+	}
+	for _, f := range flags {
+		markDiverged(t, f)
+		servers[f.id] = start(t, f.args()...)
+	}
+	for _, f := range flags {
+		awaitQuarantine(t, f)
+		servers[f.id].stop(t)
+		end := run(t, "recover", "digests", "--data-dir", f.dir, "-o", "json")
+		files[f.id] = filepath.Join(t.TempDir(), f.id+".json")
+		if err := os.WriteFile(files[f.id], []byte(end.stdout), 0o600); err != nil || end.code != 0 {
+			t.Fatalf("digests of %s: %+v, %v", f.id, end, err)
+		}
+	}
+	for i, f := range flags {
+		other := flags[(i+1)%len(flags)]
+		end := run(t, "recover", "lift", "--data-dir", f.dir, "--digests", files[other.id])
+		if end.code != 0 || !strings.Contains(end.stdout, "may serve again") {
+			t.Errorf("lift of %s: %+v", f.id, end)
+		}
+		servers[f.id] = start(t, f.args()...)
+	}
+	for _, f := range flags {
+		awaitReady(t, servers[f.id], f)
+	}
+	if used := flags[0].used(t); used != 2 {
+		t.Errorf("%d are used, want 2", used)
+	}
+	flags[0].take(t, "c")
+}
+
+// markDiverged puts a server that does not run in quarantine.
+func markDiverged(t *testing.T, f serverFlags) {
+	t.Helper()
+	store, err := boltstore.Open(filepath.Join(f.dir, "raft.db"), 0)
+	if err == nil {
+		err = errors.Join(store.Set([]byte("quorate.diverged"), []byte("node "+f.id+" holds another state than the majority: at checkpoint 2 its "+
+			"digest is 1 and theirs is 2; let it join again with an empty one")), store.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

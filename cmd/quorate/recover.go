@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -34,7 +33,10 @@ the cluster from now on, this node among them:
 
   peers:
     - {id: n1, address: 10.0.0.1:7201}
-    - {id: n4, address: 10.0.0.4:7201, voter: true}`,
+    - {id: n4, address: 10.0.0.4:7201, voter: true}
+
+A node in quarantine is refused: it was found to hold another state than the majority. quorate recover start-over lets it
+begin again from the state of the others, and quorate recover lift lets it serve if its state is proved to be equal.`,
 		Example: `  quorate recover --data-dir /var/lib/quorate --peers peers.yaml --dry-run
   quorate recover --data-dir /var/lib/quorate --peers peers.yaml`,
 		Args: cobra.NoArgs,
@@ -44,6 +46,7 @@ the cluster from now on, this node among them:
 	flags.StringVar(&o.dataDir, "data-dir", "", "the data `FOLDER` of the stopped node (required)")
 	flags.StringVar(&o.peers, "peers", "", "a `FILE` with the members from now on, YAML or JSON (required)")
 	flags.BoolVar(&o.dry, "dry-run", false, "only say what is there and what would be done")
+	cmd.AddCommand(newRecoverDigestsCmd(c), newRecoverLiftCmd(c), newRecoverStartOverCmd(c))
 	return cmd
 }
 
@@ -67,17 +70,7 @@ func (o *recoverOptions) run() error {
 	if err != nil {
 		return fmt.Errorf("%w; nothing was changed", err)
 	}
-	if o.output == outputTable {
-		return o.printRecovery(done)
-	}
-	text, err := json.MarshalIndent(done, "", "  ")
-	if err == nil && o.output == outputYAML {
-		text, err = yaml.JSONToYAML(text)
-	}
-	if err != nil {
-		return fmt.Errorf("print what was done: %w", err)
-	}
-	return o.write(append(text, '\n'))
+	return o.show(done, func(p *page) error { return recoveryPage(p, done) })
 }
 
 // readPeers reads the file strictly: JSON is YAML too.
@@ -96,8 +89,7 @@ func readPeers(path string) ([]host.Peer, error) {
 	return file.Peers, nil
 }
 
-func (o *recoverOptions) printRecovery(r host.Recovery) error {
-	p := &page{}
+func recoveryPage(p *page, r host.Recovery) error {
 	rows := [][]string{
 		{"node", r.ID + " of cluster " + r.Cluster},
 		{"last entry", fmt.Sprintf("%d of term %d", r.Index, r.Term)},
@@ -111,11 +103,11 @@ func (o *recoverOptions) printRecovery(r host.Recovery) error {
 	p.line("")
 	if !r.Done {
 		p.line("Nothing was changed. Recover the node with the highest term, and of those the highest last entry; then without --dry-run.")
-		return o.write(trimmed(p.Bytes()))
+		return nil
 	}
 	p.line("Done. Start this server as before. Other members of the new configuration start with empty data folders and")
 	p.line("--bootstrap-expect 0; never with a folder of the old cluster, which knows another end of the log.")
-	return o.write(trimmed(p.Bytes()))
+	return nil
 }
 
 func peersText(peers []host.Peer) string {

@@ -1,0 +1,218 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/fsm"
+)
+
+// digestsKept is how many checkpoints of a folder are summed up, the newest ones.
+const digestsKept = 8
+
+// QuarantinedError says that a node must not serve, because its state was found to be another one than the majority's.
+type QuarantinedError struct {
+	// ID is the node's, Folder its data folder, Reason what was found.
+	ID, Folder, Reason string
+}
+
+// Error names the finding and the ways out.
+func (e *QuarantinedError) Error() string {
+	return fmt.Sprintf("node %s is in quarantine (%s). If a majority of the others is well, let it begin again from their state: quorate recover "+
+		"start-over --data-dir %s. If its state is equal to that of a majority after all, prove it: quorate recover digests on each stopped member, "+
+		"then quorate recover lift; see docs/operations.md, Divergence", e.ID, e.Reason, e.Folder)
+}
+
+// FolderDigests are the digests of the state that a data folder holds, computed anew from its snapshot and its log.
+type FolderDigests struct {
+	ID      string `json:"id"`
+	Cluster string `json:"cluster"`
+	// Quarantine is why the node must not serve; empty if it may.
+	Quarantine string `json:"quarantine,omitempty"`
+	// Voters are those of the configuration that the folder holds.
+	Voters []string `json:"voters"`
+	// Digests are those of the last checkpoints and of the end of the log, by index.
+	Digests []IndexDigest `json:"digests"`
+}
+
+// IndexDigest is the digest, in hexadecimal, of the state behind an entry of the log.
+type IndexDigest struct {
+	Index  uint64 `json:"index"`
+	Digest string `json:"digest"`
+}
+
+// at is the digest at an index; empty if there is none.
+func (d FolderDigests) at(index uint64) string {
+	for _, known := range d.Digests {
+		if known.Index == index {
+			return known.Digest
+		}
+	}
+	return ""
+}
+
+// Digests sums up the state of a node that does not run. The folder is not changed, but for what a start cleans up.
+func Digests(dataDir string, logger hclog.Logger) (found FolderDigests, err error) {
+	r, err := openStopped(dataDir, logger)
+	if err != nil {
+		return FolderDigests{}, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	return r.digests()
+}
+
+func (r *recovering) digests() (FolderDigests, error) {
+	snapshots, err := r.prepare()
+	if err != nil {
+		return FolderDigests{}, err
+	}
+	var points []*fsm.Checkpointed
+	keep := func(point *fsm.Checkpointed) {
+		points = append(points[max(0, len(points)-digestsKept+1):], point)
+	}
+	replayed, machine, err := r.look(snapshots, fsm.Options{OnCheckpoint: keep})
+	if err != nil {
+		return FolderDigests{}, err
+	}
+	found := FolderDigests{ID: r.me.ID, Cluster: r.me.Cluster}
+	for _, peer := range replayed.Before {
+		if peer.Votes() {
+			found.Voters = append(found.Voters, peer.ID)
+		}
+	}
+	for _, point := range points {
+		sum, err := point.Digest(context.Background())
+		if err != nil {
+			return FolderDigests{}, fmt.Errorf("sum up the state at index %d: %w", point.Index(), err)
+		}
+		found.Digests = append(found.Digests, IndexDigest{point.Index(), hex.EncodeToString(sum[:])})
+	}
+	end, err := endOf(machine)
+	if err != nil {
+		return FolderDigests{}, err
+	}
+	if found.at(end.Index) == "" {
+		found.Digests = append(found.Digests, end)
+	}
+	found.Quarantine, err = cluster.Quarantine(r.store)
+	return found, err
+}
+
+// endOf is the digest behind the last entry.
+func endOf(machine *fsm.FSM) (IndexDigest, error) {
+	state, err := machine.Freeze()
+	if err != nil {
+		return IndexDigest{}, fmt.Errorf("sum up the state at the end of the log: %w", err)
+	}
+	sum := sha256.New()
+	if err := state.Write(sum); err != nil {
+		return IndexDigest{}, fmt.Errorf("sum up the state at the end of the log: %w", err)
+	}
+	return IndexDigest{state.Info().Index, hex.EncodeToString(sum.Sum(nil))}, nil
+}
+
+// Agreement is where the state of a folder was proved to be that of a majority.
+type Agreement struct {
+	IndexDigest
+
+	// ID is the node's, Members are those that hold the same state, itself among them.
+	ID      string   `json:"id"`
+	Members []string `json:"members"`
+}
+
+// LiftQuarantine lets a node that does not run serve again, if the state that its folder holds now, computed anew, is that of a
+// majority of the voters: at one index, not before the checkpoint of the quarantine, with the digests of the others.
+func LiftQuarantine(dataDir string, others []FolderDigests, logger hclog.Logger) (proof Agreement, err error) {
+	r, err := openStopped(dataDir, logger)
+	if err != nil {
+		return Agreement{}, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	own, err := r.digests()
+	if err != nil {
+		return Agreement{}, err
+	}
+	if own.Quarantine == "" {
+		return Agreement{}, fmt.Errorf("node %s is not in quarantine: there is nothing to lift", own.ID)
+	}
+	proof, err = agree(own, others)
+	if err != nil {
+		return Agreement{}, err
+	}
+	return proof, cluster.LiftQuarantine(r.store)
+}
+
+// agree finds the newest index at which a majority holds the same state as the folder.
+func agree(own FolderDigests, others []FolderDigests) (Agreement, error) {
+	least := quarantinedAt(own.Quarantine)
+	var found []string
+	for _, point := range slices.Backward(own.Digests) {
+		if point.Index < least {
+			continue
+		}
+		same := []string{own.ID}
+		for _, other := range others {
+			digest := other.at(point.Index)
+			switch {
+			case other.Cluster != own.Cluster || !slices.Contains(own.Voters, other.ID) || slices.Contains(same, other.ID) || digest == "":
+			case digest == point.Digest:
+				same = append(same, other.ID)
+			default:
+				found = append(found, fmt.Sprintf("%s holds another state at index %d", other.ID, point.Index))
+			}
+		}
+		if slices.Contains(own.Voters, own.ID) && 2*len(same) > len(own.Voters) {
+			return Agreement{IndexDigest: point, ID: own.ID, Members: same}, nil
+		}
+		found = append(found, fmt.Sprintf("at index %d the same state is known of %s", point.Index, strings.Join(same, ", ")))
+	}
+	if len(found) == 0 {
+		found = append(found, fmt.Sprintf("the folder has no checkpoint from index %d on", least))
+	}
+	return Agreement{}, fmt.Errorf("it is not proved that node %s holds the state of a majority of the voters %s (%s); bring the digests of more "+
+		"members, or let it start over", own.ID, strings.Join(own.Voters, ", "), strings.Join(found, "; "))
+}
+
+var quarantineIndex = regexp.MustCompile(`at checkpoint (\d+)`)
+
+// quarantinedAt is the index of the checkpoint that a quarantine was found at; 0 if it does not say.
+func quarantinedAt(reason string) uint64 {
+	match := quarantineIndex.FindStringSubmatch(reason)
+	if match == nil {
+		return 0
+	}
+	index, err := strconv.ParseUint(match[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return index
+}
+
+// StartOver sets aside the state of a node that does not run and is in quarantine, and returns where it is. The node begins again
+// like one that has lost its data: it takes part in nothing until the leader has taken its vote and taken it in again.
+func StartOver(dataDir string, logger hclog.Logger) (folder string, err error) {
+	r, err := openStopped(dataDir, logger)
+	if err != nil {
+		return "", err
+	}
+	reason, err := cluster.Quarantine(r.store)
+	if err == nil && reason == "" {
+		err = fmt.Errorf("node %s is not in quarantine: it has no need to start over", r.me.ID)
+	}
+	if err := errors.Join(err, r.store.Close()); err != nil {
+		return "", errors.Join(err, r.lock.release())
+	}
+	f := &dataFolder{path: dataDir, log: logger, me: r.me, lock: r.lock}
+	err = errors.Join(f.startOver("its state was in quarantine"), f.close())
+	return f.aside, err
+}
