@@ -154,10 +154,25 @@ func (r *runningNode) wait(ctx context.Context) error {
 		return err
 	case err := <-r.servedNodes:
 		r.servedNodes <- nil
-		if err == nil { // the node has closed its port: it tells why
-			<-r.node.Done()
-			err = r.node.Err()
+		if err != nil {
+			return err
 		}
+		return r.waitClosed(ctx)
+	case err := <-r.boskos.failed:
+		return err
+	}
+}
+
+// waitClosed waits further once the node has closed its port and tells why by itself; one in quarantine goes on until it is
+// told to stop.
+func (r *runningNode) waitClosed(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-r.node.Done():
+		return r.node.Err()
+	case err := <-r.served:
+		r.served <- nil
 		return err
 	case err := <-r.boskos.failed:
 		return err
