@@ -14,6 +14,7 @@ BUF_VERSION := v1.73.0
 PROTOC_GEN_GO_VERSION := v1.36.12
 PROTOC_GEN_CONNECT_GO_VERSION := v1.21.1
 GOLANGCI_LINT_VERSION := v2.12.2
+GOVULNCHECK_VERSION := v1.9.0
 TOOLS := $(addprefix $(BIN)/,buf protoc-gen-go protoc-gen-connect-go golangci-lint)
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
@@ -33,11 +34,13 @@ NODES ?= 3
 OUT ?=
 OLD ?=
 PLANTED ?=
+# VULNCHECK=require makes make vulncheck fail where the database of vulnerabilities cannot be reached.
+VULNCHECK ?=
 # What the protocol must stay compatible with: the main branch, if this clone knows one.
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
-.PHONY: all help build test short lint fmt generate check-generated golden fixture conformance original fuzz bench sim e2e demo chaos chaos-selftest chaos-list tools clean
+.PHONY: all help build test short lint vulncheck fmt generate check-generated golden fixture conformance original fuzz bench sim e2e demo chaos chaos-selftest chaos-list tools clean
 
 all: generate lint test build ## generate, lint, test and build
 
@@ -68,6 +71,12 @@ lint: $(TOOLS) ## rules for code, protocol and architecture
 	  echo "buf breaking --against '$(GIT_DIR)#ref=$(BASE)'"; buf breaking --against '$(GIT_DIR)#ref=$(BASE)'; \
 	else echo "buf breaking: skipped, this clone has no main branch to compare with"; fi
 	go test -count=1 ./internal/arch
+
+vulncheck: $(BIN)/govulncheck ## known vulnerabilities in what is called; skipped, and said so, where their database cannot be reached
+	@if said=$$(govulncheck ./... 2>&1); then echo "$$said"; \
+	elif grep -q 'fetching vulnerabilities' <<<"$$said" && [ "$(VULNCHECK)" != require ]; then \
+	  echo "vulncheck: SKIPPED, nothing was checked: the database cannot be reached: $$said"; \
+	else echo "$$said"; exit 1; fi
 
 fmt: $(TOOLS) ## format everything
 	golangci-lint fmt
@@ -118,7 +127,7 @@ chaos-selftest: ## show that chaos finds every planted bug, in virtual time and 
 chaos-list: ## list the faults that SCENARIO may name
 	go run ./chaos/run -list
 
-tools: $(TOOLS) ## install the pinned tools into .bin
+tools: $(TOOLS) $(BIN)/govulncheck ## install the pinned tools into .bin
 
 # install makes sure that a tool has its pinned version: $(call install,package,version). A tool that has it already is
 # left alone, so editing this file does not cost four minutes of building linters.
@@ -135,6 +144,9 @@ $(BIN)/protoc-gen-connect-go: Makefile
 	$(call install,connectrpc.com/connect/cmd/protoc-gen-connect-go,$(PROTOC_GEN_CONNECT_GO_VERSION))
 $(BIN)/golangci-lint: Makefile
 	$(call install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
+
+$(BIN)/govulncheck: Makefile
+	$(call install,golang.org/x/vuln/cmd/govulncheck,$(GOVULNCHECK_VERSION))
 
 clean: ## remove what was built; the tools stay
 	rm -rf $(BIN)/quorate bench.txt

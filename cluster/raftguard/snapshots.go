@@ -179,7 +179,7 @@ func gapBetween(logs raft.LogStore, older, newest storedSnapshot) string {
 
 func setAside(base string, corrupt []storedSnapshot, cause error, logger hclog.Logger) error {
 	folder := filepath.Join(base, corruptFolder)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("set corrupt snapshots aside: %w", err)
 	}
 	for _, s := range corrupt {
