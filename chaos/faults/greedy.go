@@ -16,7 +16,8 @@ const (
 	greedyReflection = 256
 	greedyPosts      = 200
 	greedyReads      = 4
-	// greedyPause is kept between a call that has ended and the next.
+	// greedySpan is how long a call is kept open at most, greedyPause is kept between it and the next.
+	greedySpan  = 8 * time.Second
 	greedyPause = 500 * time.Millisecond
 )
 
@@ -53,7 +54,7 @@ func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error
 // beGreedy keeps calls open at a node, and opens others when they end, until ctx ends.
 func beGreedy(ctx context.Context, calls *sync.WaitGroup, url string) {
 	overHTTP2, overHTTP1 := greedyTransport(true), greedyTransport(false)
-	keep := func(count int, by *http.Transport, path, kind string, body func() io.Reader, length int64) {
+	keep := func(count int, by *http.Transport, path, kind string, body func() io.ReadCloser, length int64) {
 		for range count {
 			calls.Go(func() {
 				defer by.CloseIdleConnections()
@@ -63,13 +64,13 @@ func beGreedy(ctx context.Context, calls *sync.WaitGroup, url string) {
 			})
 		}
 	}
-	silent := func() io.Reader { r, _ := io.Pipe(); return r }
+	silent := func() io.ReadCloser { r, _ := io.Pipe(); return r }
 	keep(greedyBodies, overHTTP2, "/quorate.v1.AllocationService/Allocate", "application/json", silent, 4<<20)
 	keep(greedyReflection, overHTTP2, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", silent, -1)
 	keep(greedyPosts, overHTTP1, "/ws/v1/validate-conf", "text/plain", silent, 100_000)
 	question := `{"request":{"id":"greedy","claims":[{"tree":"nowhere","amounts":{"cores":"1"}}]}}`
 	keep(greedyReads, overHTTP2, "/quorate.v1.AllocationService/Explain", "application/json",
-		func() io.Reader { return strings.NewReader(question) }, int64(len(question)))
+		func() io.ReadCloser { return io.NopCloser(strings.NewReader(question)) }, int64(len(question)))
 }
 
 // greedyTransport has connections of its own.
@@ -81,8 +82,12 @@ func greedyTransport(http2 bool) *http.Transport {
 }
 
 // greedyCall makes one call. What it is answered does not matter, nor that it fails: nodes come and go.
-func greedyCall(ctx context.Context, by http.RoundTripper, url, kind string, body io.Reader, length int64) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
+func greedyCall(ctx context.Context, by http.RoundTripper, url, kind string, body io.ReadCloser, length int64) {
+	within, cancel := context.WithTimeout(ctx, greedySpan)
+	defer cancel()
+	// A transport of HTTP/1.1 waits for the body, also when the connection is gone.
+	defer context.AfterFunc(within, func() { _ = body.Close() })()
+	request, err := http.NewRequestWithContext(within, http.MethodPost, url, body)
 	if err != nil {
 		return
 	}
@@ -92,9 +97,7 @@ func greedyCall(ctx context.Context, by http.RoundTripper, url, kind string, bod
 		_, _ = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
 	}
-	if closer, ok := body.(io.Closer); ok {
-		_ = closer.Close()
-	}
+	_ = body.Close()
 	select {
 	case <-ctx.Done():
 	case <-time.After(greedyPause):
