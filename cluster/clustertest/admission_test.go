@@ -1,0 +1,93 @@
+package clustertest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/clustertest"
+)
+
+// TestOnlyMembersAreAdmitted: members admit members, not a node that never joined and not one that was removed. A node that is no
+// member admits every node, and so does one without state.
+func TestOnlyMembersAreAdmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.Leader()
+		for _, n := range c.Nodes() {
+			for _, id := range []string{"n1", "n2", "n3"} {
+				if err := n.AdmitsNode(id); err != nil {
+					t.Errorf("%s: %v", n.Standing().ID, err)
+				}
+			}
+			if n.AdmitsNode("n9") == nil {
+				t.Errorf("%s admits a node that never joined", n.Standing().ID)
+			}
+		}
+		if _, err := remove(t, c, "n3", true); err != nil {
+			t.Fatal(err)
+		}
+		c.Eventually("the others refuse a removed node", func() bool {
+			return c.Node("n1").AdmitsNode("n3") != nil && c.Node("n2").AdmitsNode("n3") != nil
+		})
+		c.Stop("n3")
+		c.Wipe("n3")
+		if err := c.Run("n3").AdmitsNode("n9"); err != nil {
+			t.Errorf("a node without state: %v", err)
+		}
+	})
+}
+
+// TestALeaderThatAMemberNamesIsAdmitted: n3 was away while n4 came and all other members but n2 went. It knows n2, which tells it
+// that n4 leads.
+func TestALeaderThatAMemberNamesIsAdmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		c.Leader()
+		c.Stop("n3")
+		c.Add("n4")
+		c.Eventually("n4 votes", func() bool { all, healthy := c.Voters(); return all == 4 && healthy == 3 })
+		c.Eventually("n4 leads", func() bool {
+			_, err := c.Leader().TransferLeader(t.Context(), "n4")
+			return err == nil && c.Leader().Standing().ID == "n4"
+		})
+		c.Isolate("n3")
+		n3 := c.Run("n3")
+		if n3.AdmitsNode("n4") == nil {
+			t.Error("n3 admits n4 without having heard of it")
+		}
+		c.Heal()
+		c.Eventually("n3 admits the leader", func() bool { return n3.AdmitsNode("n4") == nil })
+	})
+}
+
+// TestNoticesComeFromTheLeader: with certificates a notice says which node it comes from, and only the leader that the node knows
+// may give one.
+func TestNoticesComeFromTheLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		leader, follower := c.Leader().Standing().ID, c.Followers()[0]
+		other := c.Followers()[1].Standing().ID
+		c.Eventually("the follower knows the leader", func() bool { return follower.Standing().Leader == leader })
+		for from, in := range map[string]string{other: leader, "n9": "n9", leader: other} {
+			wantRefused(t, follower.Notify(cluster.Notice{Leader: in, From: from}), "gives a notice")
+		}
+		wantRefused(t, follower.Notify(cluster.Notice{Leader: other, From: other}), "only the leader may")
+		if err := follower.Notify(cluster.Notice{Leader: leader, From: leader}); err != nil {
+			t.Error(err)
+		}
+		for _, id := range []string{leader, other} {
+			c.Stop(id)
+		}
+		c.Eventually("no leader is known", func() bool { return follower.Standing().Leader == "" })
+		wantRefused(t, follower.Notify(cluster.Notice{Leader: "n9", From: "n9"}), "is not a member")
+		if follower.Standing().Removed {
+			t.Error("it believes that it was removed")
+		}
+		if err := follower.Notify(cluster.Notice{Leader: other, From: other}); err != nil {
+			t.Errorf("a member: %v", err)
+		}
+		time.Sleep(time.Second)
+	})
+}
