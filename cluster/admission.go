@@ -11,15 +11,21 @@ import (
 // raft, and ask what only members may ask. Admitted are
 //   - the members of raft's latest configuration as this node knows it, committed or not,
 //   - the leader that raft knows, and one that a member of that configuration named lately: while this node was away the cluster
-//     may have changed, and only the leader can tell it how,
+//     may have changed, and only the leader can tell it how. Neither counts for a node that this one has admitted as a member
+//     before: it was removed, and raft takes a removed leader for the leader for as long as it goes on to say so,
 //   - every node of the cluster while this node is not in that configuration itself: without state it cannot know better, and
 //     while it receives the log it passes through configurations that are long gone. It has no vote then.
 func (n *Node) AdmitsNode(id string) error {
 	servers := n.servers()
-	if isServer(servers, id) || !isServer(servers, n.config.ID) {
+	if !isServer(servers, n.config.ID) {
 		return nil
 	}
-	if _, leader := n.raft.LeaderWithID(); string(leader) == id || n.namedLeader(servers, id) {
+	if isServer(servers, id) {
+		n.admitted.Store(id, true)
+		return nil
+	}
+	_, removed := n.admitted.Load(id)
+	if _, leader := n.raft.LeaderWithID(); !removed && (string(leader) == id || n.namedLeader(servers, id)) {
 		return nil
 	}
 	return fmt.Errorf("node %s is not a member of the cluster's configuration as node %s knows it", id, n.config.ID)

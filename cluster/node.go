@@ -45,7 +45,9 @@ type Node struct {
 	// waits is what a node without a cluster waits for; nil once it has one.
 	waits atomic.Pointer[string]
 	// answers are what the other nodes say of themselves; gossiped wakes those who wait for news from gossip.
-	answers       *answers
+	answers *answers
+	// admitted are the ids of nodes that this one has admitted as members (AdmitsNode).
+	admitted      sync.Map
 	gossiped      broadcast
 	warnedOfLevel atomic.Bool
 	// checkpoints compare this node's state with those of the others.

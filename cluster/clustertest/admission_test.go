@@ -52,13 +52,42 @@ func TestALeaderThatAMemberNamesIsAdmitted(t *testing.T) {
 			_, err := c.Leader().TransferLeader(t.Context(), "n4")
 			return err == nil && c.Leader().Standing().ID == "n4"
 		})
-		c.Isolate("n3")
 		n3 := c.Run("n3")
+		c.Isolate("n3")
 		if n3.AdmitsNode("n4") == nil {
 			t.Error("n3 admits n4 without having heard of it")
 		}
 		c.Heal()
+		for _, id := range []string{"n1", "n2", "n4"} {
+			c.CutRaft("n3", id) // so that it learns nothing from raft
+		}
 		c.Eventually("n3 admits the leader", func() bool { return n3.AdmitsNode("n4") == nil })
+		if n3.AdmitsNode("n9") == nil {
+			t.Error("n3 admits every node")
+		}
+	})
+}
+
+// TestARemovedLeaderIsNotAdmitted, although members said a moment ago that it leads, and raft takes it for the leader until it
+// hears of another.
+func TestARemovedLeaderIsNotAdmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clustertest.Start(t, 3)
+		id, others := c.Leader().Standing().ID, c.Followers()
+		time.Sleep(15 * time.Second) // by now the others have told each other who leads
+		for _, n := range others {
+			if err := n.AdmitsNode(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := remove(t, c, id, true); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range others {
+			if n.AdmitsNode(id) == nil {
+				t.Errorf("%s admits the removed leader, and takes %q for the leader", n.Standing().ID, n.Standing().Leader)
+			}
+		}
 	})
 }
 

@@ -44,7 +44,14 @@ func (c *Cluster) Isolate(ids ...string) {
 	}
 }
 
-// Heal undoes every Isolate.
+// CutRaft cuts what raft of two nodes sends each other; they still reach each other otherwise.
+func (c *Cluster) CutRaft(a, b string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.net.Cut(raft.ServerID(address(a)), raft.ServerID(address(b)))
+}
+
+// Heal undoes every Isolate and CutRaft.
 func (c *Cluster) Heal() {
 	for _, id := range c.ids {
 		c.reconnect(id)

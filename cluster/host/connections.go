@@ -192,7 +192,7 @@ func (c *connections) closeOutdated() {
 		default:
 			continue
 		}
-		go conn.Close() // it says goodbye first, which may take a while; that it failed changes nothing
+		go func() { _ = conn.Close() }() // it says goodbye first, which may take a while; that it failed changes nothing
 	}
 	if renewed > 0 {
 		c.log.Info("closed connections of raft that were made with earlier certificates", "connections", renewed)

@@ -145,7 +145,7 @@ const (
 
 // sniff reads the first byte of a connection in plain text, which tells what it carries.
 func (c *connection) sniff(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = c.Conn.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	var first [1]byte
 	_, err := c.Conn.Read(first[:])
 	if !stop() && err == nil {
