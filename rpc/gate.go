@@ -44,6 +44,7 @@ const (
 	kindHealth
 	kindReflection
 	kindExpensive
+	kindBackups
 	kindDiagnostics
 	kindScrapes
 	kindConnections
@@ -107,6 +108,8 @@ type gates struct {
 	peers, health, reflection *gate
 	// expensive are reads that cost as much as many writes, under way or waiting for their turn.
 	expensive *gate
+	// backups are those that are saved.
+	backups *gate
 	// diagnostics are requests for them, scrapes those for /metrics.
 	diagnostics, scrapes *gate
 }
@@ -153,6 +156,7 @@ func newGates(l Limits, registerer prometheus.Registerer) (*gates, error) {
 		health:      make(kindHealth, "health", "health checks", "all health checks together", maxHealthChecks),
 		reflection:  make(kindReflection, "reflection", "streams of gRPC's reflection and health", "all such streams together", maxReflection),
 		expensive:   make(kindExpensive, "expensive_reads", "plans, dry runs, explanations, long lists and large trees", "all such reads together", maxExpensive),
+		backups:     make(kindBackups, "backups", "backups that are saved", "all backups together", maxBackups),
 		diagnostics: make(kindDiagnostics, "diagnostics", "requests for diagnostics", "all such requests together", maxDiagnostics),
 		scrapes:     make(kindScrapes, "scrapes", "requests for metrics", "all such requests together", maxScrapes),
 	}

@@ -63,6 +63,8 @@ const (
 	maxReflection = 32
 	// maxExpensive are reads that cost as much as many writes, under way or waiting for their turn.
 	maxExpensive = 64
+	// maxBackups are those that are saved at a time: each walks over the whole state.
+	maxBackups = 2
 	// maxDiagnostics are requests for diagnostics, maxScrapes those for metrics.
 	maxDiagnostics = 8
 	maxScrapes     = 16

@@ -171,7 +171,7 @@ func (s *Server) api(base core, local Services, c Config, options []connect.Hand
 	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.gates.diagnostics), options...))
 	if c.Backups != nil {
 		api.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{
-			core: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc,
+			core: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc, saving: s.gates.backups,
 		}, options...))
 	}
 	path, peerHandler := peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...)

@@ -33,10 +33,17 @@ type snapshotService struct {
 	clusterName string
 	peers       peers
 	count       func()
+	// saving bounds the backups that are saved.
+	saving *gate
 }
 
 // Save streams a backup of this node's state.
 func (s snapshotService) Save(ctx context.Context, r *quoratev1.SaveRequest, stream *connect.ServerStream[quoratev1.SaveResponse]) error {
+	by := note(ctx).caller
+	if err := s.saving.take(by, 1); err != nil {
+		return err
+	}
+	defer s.saving.give(by, 1)
 	options := toReadOptions(r.GetRead())
 	chunks := &chunker{send: func(data []byte) error {
 		extendSending(ctx, 0)

@@ -17,15 +17,17 @@ import (
 // reader repeats one kind of read.
 type reader struct {
 	kind string
-	read func(context.Context, quoratev1connect.TreeServiceClient, quoratev1connect.AllocationServiceClient) error
+	read func(context.Context, clients) error
 }
 
-const readUsage = "usage of a node"
+// clients call one server.
+type clients struct {
+	trees       quoratev1connect.TreeServiceClient
+	allocations quoratev1connect.AllocationServiceClient
+}
 
-// readers are all kinds of reads that cost more than the usage of one node, and that.
+// readers are the usage of one node, and kinds of reads that cost more.
 func readers(large *quoratev1.Tree) []reader {
-	type trees = quoratev1connect.TreeServiceClient
-	type allocations = quoratev1connect.AllocationServiceClient
 	ask := want("would-it-fit", 1)
 	dry := want("would-it-fit", 1)
 	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
@@ -34,42 +36,42 @@ func readers(large *quoratev1.Tree) []reader {
 		batch = append(batch, dry)
 	}
 	return []reader{
-		{readUsage, func(ctx context.Context, t trees, _ allocations) error {
-			_, err := t.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"})
+		{"usage of a node", func(ctx context.Context, c clients) error {
+			_, err := c.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"})
 			return err
 		}},
-		{"a plan of 16,000 nodes", func(ctx context.Context, t trees, _ allocations) error {
-			_, err := t.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}, DryRun: true})
+		{"a plan of 16,000 nodes", func(ctx context.Context, c clients) error {
+			_, err := c.trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}, DryRun: true})
 			return err
 		}},
-		{"a plan of one limit among 16,000", func(ctx context.Context, t trees, _ allocations) error {
-			_, err := t.SetLimits(ctx, &quoratev1.SetLimitsRequest{
+		{"a plan of one limit among 16,000", func(ctx context.Context, c clients) error {
+			_, err := c.trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{
 				Tree: "large", Node: "g00", Limits: map[string]*quoratev1.Limit{"cores": amount(1)}, DryRun: true,
 			})
 			return err
 		}},
-		{"1,000 waiting requests", func(ctx context.Context, _ trees, a allocations) error {
-			_, err := a.ListWaiting(ctx, &quoratev1.ListWaitingRequest{PageSize: 1000})
+		{"1,000 waiting requests", func(ctx context.Context, c clients) error {
+			_, err := c.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{PageSize: 1000})
 			return err
 		}},
-		{"the configuration", func(ctx context.Context, t trees, _ allocations) error {
-			_, err := t.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{})
+		{"the configuration", func(ctx context.Context, c clients) error {
+			_, err := c.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{})
 			return err
 		}},
-		{"usage of 1,000 nodes", func(ctx context.Context, t trees, _ allocations) error {
-			_, err := t.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "large", Subtree: true, PageSize: 1000})
+		{"usage of 1,000 nodes", func(ctx context.Context, c clients) error {
+			_, err := c.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "large", Subtree: true, PageSize: 1000})
 			return err
 		}},
-		{"1,000 events", func(ctx context.Context, _ trees, a allocations) error {
-			_, err := a.ListEvents(ctx, &quoratev1.ListEventsRequest{PageSize: 1000})
+		{"1,000 events", func(ctx context.Context, c clients) error {
+			_, err := c.allocations.ListEvents(ctx, &quoratev1.ListEventsRequest{PageSize: 1000})
 			return err
 		}},
-		{"an explanation", func(ctx context.Context, _ trees, a allocations) error {
-			_, err := a.Explain(ctx, &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: ask}})
+		{"an explanation", func(ctx context.Context, c clients) error {
+			_, err := c.allocations.Explain(ctx, &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: ask}})
 			return err
 		}},
-		{"200 dry runs", func(ctx context.Context, _ trees, a allocations) error {
-			_, err := a.BatchAllocate(ctx, &quoratev1.BatchAllocateRequest{Requests: batch})
+		{"200 dry runs", func(ctx context.Context, c clients) error {
+			_, err := c.allocations.BatchAllocate(ctx, &quoratev1.BatchAllocateRequest{Requests: batch})
 			return err
 		}},
 	}
@@ -134,41 +136,45 @@ func TestExpensiveReads(t *testing.T) {
 	c.queueUp(t, leader, 1000)
 	alone := c.pairs(t, leader, 4, time.Second)
 	t.Logf("%-34s %6.0f pairs/s", "nobody reads", alone)
-	usage := 0.0
-	for _, r := range append(readers(large), readers(large)[0]) {
-		rate, reads, failed := c.pairsBeside(t, leader, r)
-		t.Logf("%-34s %6.0f pairs/s, %6.1f reads/s", r.kind, rate, reads)
-		switch {
-		case failed != nil:
-			t.Errorf("%s: %v", r.kind, failed)
-		case r.kind == readUsage && usage == 0:
-			usage = rate
-		case r.kind != readUsage && rate < usage/3:
-			t.Errorf("%s leaves %.0f pairs/s, reads of usage %.0f", r.kind, rate, usage)
+	kinds := readers(large)
+	for _, r := range kinds[1:] {
+		// The machine may be busy with something else for a while: then both are measured again.
+		for attempt := 1; ; attempt++ {
+			usage := c.pairsBeside(t, leader, kinds[0])
+			rate := c.pairsBeside(t, leader, r)
+			if rate >= usage/3 {
+				break
+			}
+			if attempt == 3 {
+				t.Errorf("%s leaves %.0f pairs/s, reads of usage %.0f", r.kind, rate, usage)
+				break
+			}
 		}
 	}
 }
 
-// pairsBeside is how many pairs and reads a second there are while 16 callers from elsewhere repeat a read, and an error of a read
-// if one failed for another reason than the end of the time.
-func (c *cluster) pairsBeside(t *testing.T, n *node, r reader) (pairs, reads float64, failed error) {
+// pairsBeside is how many pairs a second there are while 16 callers from elsewhere repeat a read. A read may fail because its turn
+// did not come, or because the time is over.
+func (c *cluster) pairsBeside(t *testing.T, n *node, r reader) float64 {
 	t.Helper()
-	const span = time.Second
+	const span = 700 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	client := c.httpClient(t, "127.0.0.2")
-	trees, allocations := quoratev1connect.NewTreeServiceClient(client, c.url(n)), quoratev1connect.NewAllocationServiceClient(client, c.url(n))
+	greedy := clients{
+		quoratev1connect.NewTreeServiceClient(client, c.url(n)), quoratev1connect.NewAllocationServiceClient(client, c.url(n)),
+	}
 	var all sync.WaitGroup
 	var count atomic.Int64
 	var failure atomic.Pointer[error]
 	for range 16 {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				err := r.read(ctx, trees, allocations)
+				err := r.read(ctx, greedy)
 				switch {
 				case err == nil:
 					count.Add(1)
-				case connect.CodeOf(err) == connect.CodeUnavailable: // its turn did not come
+				case connect.CodeOf(err) == connect.CodeUnavailable: // too many, or its turn did not come
 					time.Sleep(50 * time.Millisecond)
 				case ctx.Err() == nil:
 					failure.Store(&err)
@@ -179,14 +185,15 @@ func (c *cluster) pairsBeside(t *testing.T, n *node, r reader) (pairs, reads flo
 	}
 	await(t, r.kind+": nothing was read", func() bool { return count.Load() > 0 || failure.Load() != nil })
 	before, begun := count.Load(), time.Now()
-	pairs = c.pairs(t, n, 4, span)
-	reads = float64(count.Load()-before) / time.Since(begun).Seconds()
+	pairs := c.pairs(t, n, 4, span)
+	reads := float64(count.Load()-before) / time.Since(begun).Seconds()
+	t.Logf("%-34s %6.0f pairs/s, %6.1f reads/s", r.kind, pairs, reads)
 	cancel()
 	all.Wait()
 	if err := failure.Load(); err != nil {
-		failed = *err
+		t.Errorf("%s: %v", r.kind, *err)
 	}
-	return pairs, reads, failed
+	return pairs
 }
 
 func waits(o *quoratev1.AllocateOutcome) bool {

@@ -1,0 +1,66 @@
+package rpc
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+)
+
+// slowBackups save when the test lets them.
+type slowBackups struct{ goOn chan struct{} }
+
+func (b slowBackups) Save(_ context.Context, _ cluster.ReadOptions, out io.Writer) (cluster.Saved, error) {
+	<-b.goOn
+	_, err := out.Write([]byte("backup"))
+	return cluster.Saved{}, err
+}
+
+func (slowBackups) Restore(context.Context, cluster.RestoreOptions, io.Reader) (cluster.Restored, error) {
+	return cluster.Restored{}, nil
+}
+
+// TestTooManyBackups: each walks over the whole state, so few are saved at a time.
+func TestTooManyBackups(t *testing.T) {
+	gates, err := newGates(Limits{}.WithDefaults(), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := slowBackups{make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{backups: slow, saving: gates.backups}))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	save := func() error {
+		stream, err := quoratev1connect.NewSnapshotServiceClient(server.Client(), server.URL).Save(t.Context(), &quoratev1.SaveRequest{})
+		if err != nil {
+			return err
+		}
+		defer stream.Close() //nolint:errcheck // it is only read
+		for stream.Receive() {
+		}
+		return stream.Err()
+	}
+	ended := make(chan error)
+	for range maxBackups {
+		go func() { ended <- save() }()
+	}
+	eventually(t, "all are under way", func() bool { return gates.backups.inside.Load() == maxBackups })
+	wantOverloaded(t, save(), "all backups together")
+	close(slow.goOn)
+	for range maxBackups {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := save(); err != nil {
+		t.Error(err)
+	}
+}
