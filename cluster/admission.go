@@ -35,7 +35,7 @@ func (n *Node) AdmitsNode(id string) error {
 func (n *Node) namedLeader(servers []raft.Server, id string) bool {
 	return slices.ContainsFunc(servers, func(s raft.Server) bool {
 		said := n.answers.find(string(s.ID))
-		return said.Leader == id && said.answeredWithin(answerAge)
+		return said.Leader == id && said.isCurrent()
 	})
 }
 

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -21,9 +20,9 @@ type answer struct {
 	problem     string
 }
 
-// answeredWithin tells whether the node answered when it was last asked, and not longer than age ago.
-func (a answer) answeredWithin(age time.Duration) bool {
-	return a.failures == 0 && !a.said.IsZero() && time.Since(a.said) <= age
+// isCurrent tells whether the node answered when it was last asked, and not longer than answerAge ago.
+func (a answer) isCurrent() bool {
+	return a.failures == 0 && !a.said.IsZero() && time.Since(a.said) <= answerAge
 }
 
 // answers keeps what the other nodes said of themselves. Unlike the directory, which repeats gossip, everything in it was
@@ -71,28 +70,6 @@ func (a *answers) keepOnly(ids []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(a.byID, func(id string, _ answer) bool { return !slices.Contains(ids, id) })
-}
-
-// Contact tells how it went when this node last asked another member over the peer service.
-type Contact struct {
-	ID string
-	// Tried is when it was asked last, and Answered when it last answered; zero if never.
-	Tried, Answered time.Time
-	// Problem is why it did not answer when it was asked last; empty if it did, or was not asked yet.
-	Problem string
-}
-
-// Contacts lists the other members of raft's configuration by id. Every node asks all of them every few seconds.
-func (n *Node) Contacts() []Contact {
-	var list []Contact
-	for _, s := range n.servers() {
-		if id := string(s.ID); id != n.config.ID {
-			a := n.answers.find(id)
-			list = append(list, Contact{ID: id, Tried: a.tried, Answered: a.said, Problem: a.problem})
-		}
-	}
-	slices.SortFunc(list, func(a, b Contact) int { return cmp.Compare(a.ID, b.ID) })
-	return list
 }
 
 // understands is the newest format that a member said it understands, since this node started; false if it said nothing.

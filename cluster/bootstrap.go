@@ -133,11 +133,14 @@ func (n *Node) consider() verdict {
 	if self.Expect == 0 {
 		return verdict{wait: "this node was told to wait until a leader adds it (BootstrapExpect is 0)"}
 	}
-	candidates, silent := n.candidates()
-	if len(silent) > 0 && time.Since(n.started) < bootstrapAsk {
-		return verdict{intent: self.Intent, wait: fmt.Sprintf("%s was not asked yet", silent[0])}
+	candidates, unasked, silent := n.candidates()
+	if unasked != "" && time.Since(n.started) < bootstrapAsk {
+		return verdict{intent: self.Intent, wait: unasked + " was not asked yet"}
 	}
 	v := deliberate(self, candidates)
+	if v.wait != "" && silent != "" {
+		v.wait += "; gossip knows one that does not answer: " + silent
+	}
 	if v.never {
 		v.wait += "; this node waits until its leader adds it"
 		return v
@@ -158,17 +161,20 @@ func (n *Node) consider() verdict {
 }
 
 // candidates are the nodes that gossip knows, as they described themselves when they were asked a moment ago: gossip can say
-// anything of anybody. A node that does not answer counts for nothing; silent are those that were not asked yet.
-func (n *Node) candidates() (list []Peer, silent []string) {
+// anything of anybody. A node that does not answer counts for nothing; unasked is one that was not asked yet, and silent is why one
+// of the others did not answer.
+func (n *Node) candidates() (list []Peer, unasked, silent string) {
 	for _, p := range n.directory.alive() {
 		switch a := n.answers.find(p.ID); {
 		case a.tried.IsZero():
-			silent = append(silent, p.ID)
-		case a.answeredWithin(answerAge):
+			unasked = p.ID
+		case a.isCurrent():
 			list = append(list, a.describe(p))
+		default:
+			silent = a.problem
 		}
 	}
-	return list, silent
+	return list, unasked, silent
 }
 
 // describe is what a node that answered says of itself. Versions below feature level 5 leave to gossip what they do not answer.

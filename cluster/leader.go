@@ -181,7 +181,7 @@ func (n *Node) addressOf(s raft.Server) raft.ServerAddress {
 		return raft.ServerAddress(n.config.RaftAdvertise)
 	}
 	a := n.answers.find(string(s.ID))
-	if !a.answeredWithin(answerAge) || a.RaftAddr == "" {
+	if !a.isCurrent() || a.RaftAddr == "" {
 		return s.Address
 	}
 	return raft.ServerAddress(a.RaftAddr)

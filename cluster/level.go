@@ -29,7 +29,7 @@ func (n *Node) possible(now bool) uint32 {
 	level := uint32(math.MaxUint32)
 	for _, s := range n.servers() {
 		understood, _, heard := n.understands(s)
-		away := now && string(s.ID) != n.config.ID && !n.answers.find(string(s.ID)).answeredWithin(answerAge)
+		away := now && string(s.ID) != n.config.ID && !n.answers.find(string(s.ID)).isCurrent()
 		if !heard || away {
 			return 0
 		}

@@ -71,7 +71,11 @@ func TestNonsenseStopsNobody(t *testing.T) {
 		bomb := forge.Bomb(8 << 20)
 		for _, message := range [][]byte{
 			bomb, forge.Compound(forge.Ping("n1"), bomb), forge.Checksummed(bomb), forge.Alive(cut), forge.PushPull([]forge.Node{cut}, 1, 0),
-			forge.PushPull([]forge.Node{cut}, -1, -1), {9}, {12, 0, 0, 0, 0}, {7, 255}, forge.EncryptedStream(key('a'), nil),
+			forge.PushPull([]forge.Node{cut}, -1, -1),
+			{9},
+			{12, 0, 0, 0, 0},
+			{7, 255},
+			forge.EncryptedStream(key('a'), nil),
 		} {
 			p.hear(1, message)
 			if c, err := p.wire.plug(200).DialTimeout(gossipAddress(1), time.Second); err == nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"slices"
 	"strconv"
@@ -103,7 +102,8 @@ func (g *Gossip) Start(self cluster.Peer) error {
 func (g *Gossip) settings() (*memberlist.Config, error) {
 	c := memberlist.DefaultLANConfig()
 	c.Name = g.config.ID
-	c.Logger = log.New(&limitedLog{to: g.log.StandardWriter(&hclog.StandardLoggerOptions{InferLevels: true})}, "", 0)
+	c.Logger = g.log.StandardLogger(&hclog.StandardLoggerOptions{InferLevels: true})
+	c.Logger.SetOutput(&limitedLog{to: c.Logger.Writer()})
 	c.Delegate, c.Events, c.Alive, c.Merge, c.Conflict = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
 	if g.config.Keys != nil {
 		// What is not encrypted is neither sent nor heard, unless the operator allows it for a while.

@@ -169,7 +169,9 @@ func receiveSo(t *testing.T, keys [][]byte, sent, want []byte, refuse string) {
 func FuzzPacket(f *testing.F) {
 	for _, seed := range [][]byte{
 		forge.Alive(testNode("n1")), forge.Dead("n1", "n2", 1), forge.Ping("n1"), forge.Compound(forge.Ping("n1"), forge.Alive(testNode("n2"))),
-		forge.Bomb(1 << 16), forge.Checksummed(forge.Ping("n1")), forge.PushPull([]forge.Node{testNode("n1")}, 1, 0), {0xc1}, {4, 0x80},
+		forge.Bomb(1 << 16), forge.Checksummed(forge.Ping("n1")), forge.PushPull([]forge.Node{testNode("n1")}, 1, 0),
+		{0xc1},
+		{4, 0x80},
 	} {
 		f.Add(seed)
 	}
