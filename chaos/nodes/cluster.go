@@ -122,6 +122,9 @@ func (c *Cluster) makeKey(config Config) error {
 		return fmt.Errorf("make the folder of the nodes: %w", err)
 	}
 	c.keyFile = filepath.Join(config.Dir, "gossip.keys")
+	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of the nodes: %w", err)
+	}
 	text := base64.StdEncoding.EncodeToString(c.GossipKey) + "\n"
 	if err := os.WriteFile(c.keyFile, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the key of gossip: %w", err)
