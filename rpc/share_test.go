@@ -464,7 +464,7 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = c.Close() }()
-			if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n", path); err != nil {
+			if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n", path); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {

@@ -143,7 +143,7 @@ func slowPost(ctx context.Context, dialer *net.Dialer, address, path string) {
 	}
 	defer c.Close() //nolint:errcheck // an attacker does not care
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
-	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", path)
+	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n", path)
 	for err == nil {
 		time.Sleep(time.Second)
 		_, err = c.Write([]byte(" ")) // no front end finds an error in it
@@ -277,7 +277,7 @@ func TestGreedyReadersOfMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 50 {
-			if _, err := fmt.Fprint(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			if _, err := fmt.Fprint(conn, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
 				break // the server does not read on while its answers are not taken
 			}
 		}
