@@ -15,6 +15,7 @@ type itemBefore struct {
 type itemTrace struct {
 	list  []itemBefore
 	index map[ItemName]int
+	now   []*item // the last records of the listed items
 	// liveBytes is what the ledger has when the trace begins.
 	liveBytes int64
 }
@@ -43,11 +44,9 @@ func (l *Ledger) noteItem(was, is *item) {
 		i = len(trace.list)
 		trace.index[name] = i
 		trace.list = append(trace.list, itemBefore{name: name, was: l.renewedWithOwner(was)})
+		trace.now = append(trace.now, nil)
 	}
-	trace.list[i].turn = 0
-	if is != nil {
-		trace.list[i].turn = is.turn
-	}
+	trace.now[i] = is
 }
 
 // renewedWithOwner is the item with the time of its owner's last renewal, which a loaded ledger has put into the item.
@@ -61,14 +60,23 @@ func (l *Ledger) renewedWithOwner(it *item) *item {
 	return &is
 }
 
-// changes are the items that are not what they were.
+// changes are the items that are not what they were. One that was to leave and may stay keeps its turn.
 func (trace *itemTrace) changes() []itemBefore {
-	if trace == nil || len(trace.list) == 0 {
-		return nil
+	var list []itemBefore
+	for i, b := range trace.list {
+		is := trace.now[i]
+		switch {
+		case is == nil && b.was == nil:
+			continue
+		case is == nil:
+		case b.was != nil && b.was.turn == is.turn && b.was.leaving == is.leaving:
+			continue
+		default:
+			b.turn = is.turn
+		}
+		list = append(list, b)
 	}
-	return slices.DeleteFunc(trace.list, func(b itemBefore) bool {
-		return b.was == nil && b.turn == 0 || b.was != nil && b.was.turn == b.turn
-	})
+	return list
 }
 
 // asFound says which states the items of a reservation get that ends: those in which it found them, as far as that is known.
