@@ -303,7 +303,7 @@ func (t *tree) bytes() int64 {
 	}
 	n := int64(specBytes + len(t.name) + len(t.settings.Forest))
 	for _, r := range t.resources {
-		n += r.Resource.bytes()
+		n += r.bytes()
 	}
 	t.root.walk(func(at *node) bool {
 		n += at.bytes()

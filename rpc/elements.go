@@ -146,7 +146,7 @@ func inflate(into *bytes.Buffer, packed []byte) (found bool, err error) {
 	if errors.As(err, &tooLarge) {
 		return false, err
 	}
-	return false, nil //nolint:nilerr // what is no gzip is left to the handler to refuse
+	return false, nil
 }
 
 // wireFormOf finds the request in a call of any protocol. It finds none in what the handler will refuse.

@@ -18,8 +18,7 @@ import (
 )
 
 // TestHeavyBatches: four callers send batches that keep to all bounds, megabytes each, one after the other. Others go on beside
-// them; on a machine that has nothing else to do they keep a fifth of their pairs, where they kept a twentieth when they waited
-// behind all batches. How much it is here depends on what else the machine does, so the test wants only some.
+// them: on two busy cores they kept one of seven pairs, and one of a hundred when they waited behind all batches.
 func TestHeavyBatches(t *testing.T) {
 	c := startCluster(t, options{})
 	c.applyTree(t, 100)
@@ -51,8 +50,8 @@ func TestHeavyBatches(t *testing.T) {
 	if batches == 0 {
 		t.Error("no heavy batch was carried out beside the others, so this shows nothing")
 	}
-	if beside == 0 {
-		t.Error("nothing is left for others")
+	if beside < alone/30 {
+		t.Errorf("%.0f of %.0f pairs a second are left for others", beside, alone)
 	}
 	if took := leader.memory(t, "VmHWM"); took > 1<<30 {
 		t.Errorf("the leader took %d MiB", took>>20)
