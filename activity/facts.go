@@ -13,7 +13,7 @@ func (r *Recorder) take(n cluster.News, now number) {
 	info, change := n.Allocation.Info(), counts{}
 	switch n.Kind {
 	case quota.FactGranted:
-		change = counts{granted: 1, longest: uint32(waited(n))} //nolint:gosec // nobody waits for 49 days
+		change = counts{granted: 1, longest: uint32(waited(n))}
 	case quota.FactEnded:
 		change = ended(info)
 	case quota.FactWaiting, quota.FactConfirmed, quota.FactRevoked, quota.FactRestored, quota.FactShrunk:

@@ -123,8 +123,8 @@ func (r *Recorder) gather(key Key, now number, held, waiting int) {
 		if s.sample != r.samples {
 			s.sample, s.held, s.waiting = r.samples, 0, 0
 		}
-		s.held += uint32(held)       //nolint:gosec // the ledger's bounds are below that
-		s.waiting += uint32(waiting) //nolint:gosec // the same
+		s.held += uint32(held)
+		s.waiting += uint32(waiting)
 	}
 }
 

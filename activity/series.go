@@ -84,7 +84,7 @@ func (s *series) steps(to number) []Step {
 	list, states := make([]Step, 0, to-from+1), s.states.values(from, to)
 	for i, c := range s.counts.values(from, to) {
 		list = append(list, Step{
-			From: (from + number(i)).begins(), Held: int(c.held), Waiting: int(c.waiting), //nolint:gosec // at most 288
+			From: (from + number(i)).begins(), Held: int(c.held), Waiting: int(c.waiting),
 			Granted: int(c.granted), Released: int(c.released), Lost: int(c.lost), LongestWait: quota.Span(c.longest), States: states[i],
 		})
 	}

@@ -29,7 +29,7 @@ type hinted struct {
 func (h *hinted) NextBackOff() time.Duration {
 	pause := h.BackOff.NextBackOff()
 	if asked, found := RetryAfter(h.last); found && asked > 0 {
-		return max(pause, asked+rand.N(asked/2+1)) //nolint:gosec // chance is enough
+		return max(pause, asked+rand.N(asked/2+1))
 	}
 	return pause
 }

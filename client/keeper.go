@@ -189,5 +189,5 @@ func (k *keeper) tryAgain(batch []*Lease, fault error) {
 // spread changes a time by up to a tenth in either direction.
 func spread(d time.Duration) time.Duration {
 	tenth := int64(d) / renewSpread
-	return d + time.Duration(rand.Int64N(2*tenth+1)-tenth) //nolint:gosec // chance is enough
+	return d + time.Duration(rand.Int64N(2*tenth+1)-tenth)
 }

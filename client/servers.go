@@ -66,7 +66,7 @@ func (s *servers) index() uint32 {
 
 // leave goes on to the next server, unless another call has done so already.
 func (s *servers) leave(failed uint32) {
-	s.current.CompareAndSwap(failed, (failed+1)%uint32(len(s.urls))) //nolint:gosec // a list of addresses is short
+	s.current.CompareAndSwap(failed, (failed+1)%uint32(len(s.urls)))
 }
 
 type serverKey struct{}

@@ -122,7 +122,7 @@ func (r replacing) send(ctx context.Context, state *os.File, contents backup.Con
 	if _, err := state.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	//nolint:gosec // a size is not negative
+
 	if _, err := r.step(fsm.BeginReplacement(r.id, uint64(contents.SnapshotBytes), contents.EntryFormat)); err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func (f *FSM) apply(entry *raft.Log) any {
 		}
 		outcomes[i] = f.ledger.Apply(e.stamp, c)
 		for _, fact := range f.ledger.TakeFacts() {
-			number := uint32(len(f.news) - before + 1) //nolint:gosec // an entry is bounded, and so is what it does
+			number := uint32(len(f.news) - before + 1)
 			f.news = append(f.news, News{Position{entry.Index, number}, fact, outcomes[i].Now})
 		}
 	}

@@ -296,7 +296,7 @@ func TestOpenRefusesWhatOthersWouldNotBelieve(t *testing.T) {
 	blue, foreign := newOffice(t, "blue"), newOffice(t, "blue")
 	good := blue.node(t, "n1", year)
 	readable := blue.node(t, "n9", year)
-	if err := os.Chmod(readable.Key, 0o644); err != nil { //nolint:gosec // that is the fault
+	if err := os.Chmod(readable.Key, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {

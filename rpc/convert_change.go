@@ -59,7 +59,7 @@ func fromRooms(rooms []quota.RoomChange) []*quoratev1.RoomChange {
 func fromRevision(r quota.Revision) *quoratev1.Revision {
 	return &quoratev1.Revision{
 		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, At: fromWall(r.Wall), RequestId: r.RequestID,
-		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount), //nolint:gosec // bounded by a request's size
+		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount),
 	}
 }
 

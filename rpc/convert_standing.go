@@ -16,7 +16,7 @@ func standingToWire(own cluster.Standing) *peerv1.GetStandingResponse {
 		Version: own.Version, FeatureLevel: own.FeatureLevel, Problem: own.Problem, Warning: own.Warning,
 		LastContactMs: own.LastContact.Milliseconds(), WallMs: own.Wall, Instance: own.Instance, Candidate: own.Candidate, LeaderId: own.Leader,
 		ClusterLevel: own.ClusterLevel, RaftAddress: own.RaftAddr, HttpAddress: own.HTTPAddr, ClusterName: own.ClusterName,
-		BootstrapExpect: uint32(max(0, own.Expect)), BootstrapIntent: own.Intent, //nolint:gosec // 0, 1, 3, 5 or 7
+		BootstrapExpect: uint32(max(0, own.Expect)), BootstrapIntent: own.Intent,
 	}
 	for _, point := range own.Checkpoints {
 		wire.StateDigests = append(wire.StateDigests, &peerv1.StateDigest{Index: point.Index, Digest: point.Digest})

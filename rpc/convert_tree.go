@@ -201,7 +201,7 @@ func fromTreeSummary(t quota.TreeSummary) *quoratev1.TreeSummary {
 	}
 	return &quoratev1.TreeSummary{
 		Name: t.Name, Policy: t.Policy, Resources: resources,
-		NodeCount: int32(t.Nodes), ClaimCount: int64(t.Claims), //nolint:gosec // both are bounded far below
+		NodeCount: int32(t.Nodes), ClaimCount: int64(t.Claims),
 	}
 }
 

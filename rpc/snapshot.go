@@ -82,7 +82,7 @@ func (s snapshotService) restore(ctx context.Context, stream *connect.ClientStre
 	if err != nil {
 		return nil, err
 	}
-	file := newFileStream(ctx, stream, int64(confirmation.GetSize())) //nolint:gosec // at most 1 GiB
+	file := newFileStream(ctx, stream, int64(confirmation.GetSize()))
 	switch {
 	case leader.ID == s.id:
 		return s.restoreHere(ctx, confirmation, file)

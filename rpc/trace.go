@@ -132,7 +132,7 @@ func (t traces) propose(ctx context.Context, commands int) (context.Context, fun
 	return cluster.WithPassage(ctx, way), func(err error) {
 		if way.Index != 0 {
 			span.SetAttributes(
-				attribute.Int64("quorate.entry.index", int64(way.Index)), //nolint:gosec // an index of a log that lives for years is small
+				attribute.Int64("quorate.entry.index", int64(way.Index)),
 				attribute.Int("quorate.entry.commands", way.Commands), attribute.Int("quorate.entry.calls", way.Calls),
 				attribute.Float64("quorate.queue_ms", way.Sent.Sub(way.Queued).Seconds()*1000),
 				attribute.Float64("quorate.commit_ms", way.ApplyBegan.Sub(way.Sent).Seconds()*1000),

@@ -65,7 +65,7 @@ func unpackEnvelope(r *http.Request, body []byte, charge *bodyCharge) ([]byte, e
 		return nil, err
 	}
 	content[0] = body[0] &^ packed
-	binary.BigEndian.PutUint32(content[1:envelope], uint32(len(content)-envelope)) //nolint:gosec // at most MaxBody
+	binary.BigEndian.PutUint32(content[1:envelope], uint32(len(content)-envelope))
 	return content, nil
 }
 

@@ -106,7 +106,7 @@ func (s *story) itemHolds() map[string][]hold {
 			for _, item := range claim.Items {
 				name := claim.Tree + ":" + item
 				if l.until > l.by && !l.restored {
-					all[name+" by index"] = append(all[name+" by index"], hold{l.id, int64(l.by), int64(l.until), name}) //nolint:gosec // indexes are small
+					all[name+" by index"] = append(all[name+" by index"], hold{l.id, int64(l.by), int64(l.until), name})
 				}
 				if from, to := l.span(); from < to {
 					all[name+" by time"] = append(all[name+" by time"], hold{l.id, from, to, name})

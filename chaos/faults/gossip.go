@@ -81,7 +81,7 @@ func (t *Target) gossipTo(ctx context.Context, node int, message []byte, way int
 // forged draws something that is not true.
 func (t *Target) forged(dice *rand.Rand, bomb []byte) []byte {
 	about := dice.IntN(len(t.Nodes))
-	incarnation := uint32(dice.IntN(maxIncarnation)) //nolint:gosec // it is small
+	incarnation := uint32(dice.IntN(maxIncarnation))
 	switch dice.IntN(6) {
 	case 0:
 		return forge.Dead(t.Nodes[about].ID, t.Nodes[dice.IntN(len(t.Nodes))].ID, incarnation)
@@ -112,8 +112,8 @@ func (t *Target) falseMember(dice *rand.Rand, about int, incarnation uint32) for
 		Name: t.Nodes[about].ID, Addr: at, Incarnation: incarnation,
 		Meta: forge.Meta{
 			Cluster: "quorate", RaftAddr: t.RaftAddress(other), HTTPAddr: t.APIAddress(other), Version: "v9",
-			Level: uint32(dice.IntN(3)), ClusterLevel: math.MaxUint32, HasState: dice.IntN(2) == 0, Expect: 5, //nolint:gosec // it is small
-			Checkpoint: uint64(dice.IntN(10000)), Digest: "ffffffffffffffff", //nolint:gosec // it is positive
+			Level: uint32(dice.IntN(3)), ClusterLevel: math.MaxUint32, HasState: dice.IntN(2) == 0, Expect: 5,
+			Checkpoint: uint64(dice.IntN(10000)), Digest: "ffffffffffffffff",
 		},
 	}
 }

@@ -114,7 +114,7 @@ func (n Node) versions() []byte {
 
 // Alive says that a node is alive, and everything else of it.
 func Alive(n Node) []byte {
-	return encode(aliveType, alive{n.Incarnation, n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encode(), n.versions()}) //nolint:gosec // ports fit
+	return encode(aliveType, alive{n.Incarnation, n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encode(), n.versions()})
 }
 
 // Dead says, in the name of a node, that another is dead.
@@ -138,7 +138,7 @@ func PushPull(nodes []Node, claimed, extra int) []byte {
 	out := encode(pushPullType, header{Nodes: claimed, UserStateLen: extra, Join: true})
 	for _, n := range nodes {
 		out = append(out, encode(0, state{
-			n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encode(), n.Incarnation, 0, n.versions(), //nolint:gosec // ports fit
+			n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encode(), n.Incarnation, 0, n.versions(),
 		})[1:]...)
 	}
 	return out
@@ -146,9 +146,9 @@ func PushPull(nodes []Node, claimed, extra int) []byte {
 
 // Compound puts several messages into one.
 func Compound(messages ...[]byte) []byte {
-	out := []byte{compound, byte(len(messages))} //nolint:gosec // callers have fewer than 256
+	out := []byte{compound, byte(len(messages))}
 	for _, m := range messages {
-		out = binary.BigEndian.AppendUint16(out, uint16(len(m))) //nolint:gosec // callers' messages fit into a datagram
+		out = binary.BigEndian.AppendUint16(out, uint16(len(m)))
 	}
 	return append(out, bytes.Join(messages, nil)...)
 }
@@ -177,7 +177,7 @@ func Checksummed(message []byte) []byte {
 
 // Labelled puts a label in front of a message.
 func Labelled(name string, message []byte) []byte {
-	return append(append([]byte{label, byte(len(name))}, name...), message...) //nolint:gosec // callers' labels are short
+	return append(append([]byte{label, byte(len(name))}, name...), message...)
 }
 
 // Encrypted is a datagram, encrypted with a key of gossip.
@@ -185,7 +185,7 @@ func Encrypted(key, message []byte) []byte { return seal(key, message, nil) }
 
 // EncryptedStream is what goes over a stream, encrypted with a key of gossip.
 func EncryptedStream(key, message []byte) []byte {
-	head := binary.BigEndian.AppendUint32([]byte{encrypted}, uint32(1+12+len(message)+16)) //nolint:gosec // messages are short
+	head := binary.BigEndian.AppendUint32([]byte{encrypted}, uint32(1+12+len(message)+16))
 	return append(head, seal(key, message, head)...)
 }
 

@@ -27,7 +27,7 @@ func newTUN(n *namespace, address netip.Addr) (*os.File, error) {
 		if err := setUp(fd, address); err != nil {
 			return fmt.Errorf("set up the interface of %s: %w", address, closing(fd, err))
 		}
-		file = os.NewFile(uintptr(fd), device) //nolint:gosec // a descriptor is not negative
+		file = os.NewFile(uintptr(fd), device)
 		return nil
 	})
 	return file, err

@@ -93,7 +93,7 @@ func (o options) all(ctx context.Context, turnable bool, older *oldServers) erro
 		if runs > 0 && (o.length > 0 || length < overhead) {
 			break
 		}
-		seed := o.seed + uint64(runs) //nolint:gosec // counted
+		seed := o.seed + uint64(runs)
 		old, err := older.get(ctx, seed)
 		if err != nil {
 			return err

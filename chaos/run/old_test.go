@@ -21,7 +21,7 @@ func TestWhichRunsBeginWithAnOlderServer(t *testing.T) {
 	} {
 		older := &oldServers{options: &test.options}
 		for seed, want := range test.want {
-			if got := older.wants(uint64(seed)); got != want { //nolint:gosec // counted
+			if got := older.wants(uint64(seed)); got != want {
 				t.Errorf("%s: with seed %d it is %v, want %v", name, seed, got, want)
 			}
 		}

@@ -40,7 +40,7 @@ func (o options) findPlanted(ctx context.Context) error {
 func (o options) find(ctx context.Context, bug runner.Bug) (bool, error) {
 	began := time.Now()
 	for i := range attempts {
-		seed := o.seed + uint64(i) //nolint:gosec // counted
+		seed := o.seed + uint64(i)
 		config := runner.Config{
 			Binary: o.binary, Turnable: true, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults, Workloads: bug.Workloads,
 			Length: bug.Length, Clients: o.clients, Dir: filepath.Join(o.out, fmt.Sprintf("%s-%d", bug.Name, seed)),

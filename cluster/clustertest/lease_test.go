@@ -134,7 +134,7 @@ func TestRenewalsAreGathered(t *testing.T) {
 		var busy sync.WaitGroup
 		for i := range leases {
 			busy.Go(func() {
-				time.Sleep(time.Duration(rand.Int64N(int64(seconds * time.Second)))) //nolint:gosec // any time will do
+				time.Sleep(time.Duration(rand.Int64N(int64(seconds * time.Second))))
 				outcomes, _, err := leader.ProposeSoon(t.Context(), quota.Renew{ID: fmt.Sprint("l", i)})
 				if err != nil || outcomes[0].Refused != nil {
 					t.Errorf("renewal %d: %+v, %v", i, outcomes, err)

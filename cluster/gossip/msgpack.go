@@ -73,7 +73,7 @@ func readField(from source) (field, error) {
 	}
 	switch kind := head[0]; {
 	case kind <= 0x7f, kind >= 0xe0:
-		return field{number: int64(int8(kind))}, nil //nolint:gosec // that is how small numbers are written
+		return field{number: int64(int8(kind))}, nil
 	case kind&0xe0 == 0xa0:
 		return readText(from, int(kind&0x1f))
 	case kind == 0xc0, kind == 0xc2:
@@ -85,15 +85,15 @@ func readField(from source) (field, error) {
 		if err != nil {
 			return field{}, err
 		}
-		return readText(from, int(min(size, maxText+1))) //nolint:gosec // it is small
+		return readText(from, int(min(size, maxText+1)))
 	case kind >= 0xcc && kind <= 0xcf: // unsigned
 		number, err := readNumber(from, 1<<(kind-0xcc))
-		return field{number: int64(min(number, 1<<62))}, err //nolint:gosec // it is small enough
+		return field{number: int64(min(number, 1<<62))}, err
 	case kind >= 0xd0 && kind <= 0xd3: // signed
 		bytes := 1 << (kind - 0xd0)
 		number, err := readNumber(from, bytes)
 		shift := 64 - 8*bytes
-		return field{number: int64(number<<shift) >> shift}, err //nolint:gosec // the sign is meant
+		return field{number: int64(number<<shift) >> shift}, err
 	default:
 		return field{}, fmt.Errorf("a value begins with %#x, which is neither a text nor a number", kind)
 	}

@@ -84,7 +84,7 @@ func (o *allocationsOptions) fetch(
 	}
 	for {
 		if o.limit > 0 {
-			request.PageSize = int32(min(o.limit-len(all.GetAllocations()), pageSize)) //nolint:gosec // at most a page
+			request.PageSize = int32(min(o.limit-len(all.GetAllocations()), pageSize))
 		}
 		page, err := quorate.Allocations.ListAllocations(ctx, request)
 		if err != nil {

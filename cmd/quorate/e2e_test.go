@@ -318,7 +318,7 @@ func (f serverFlags) used(t *testing.T) int64 {
 // 9999 are for these tests, above them are those that dev and demo look for, and below those of other packages. All are
 // below those that systems give to outgoing connections.
 var (
-	firstPort = 5_000 + rand.Int32N(3_000) //nolint:gosec // chance is enough
+	firstPort = 5_000 + rand.Int32N(3_000)
 	nextPort  atomic.Int32
 )
 

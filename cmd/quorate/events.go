@@ -86,7 +86,7 @@ func (o *eventsOptions) fetch(
 	request := &quoratev1.ListEventsRequest{After: o.after, Kind: kind, Id: o.id, PageSize: pageSize, Read: o.read()}
 	for {
 		if o.limit > 0 {
-			request.PageSize = int32(min(o.limit-len(all.GetEvents()), pageSize)) //nolint:gosec // at most a page
+			request.PageSize = int32(min(o.limit-len(all.GetEvents()), pageSize))
 		}
 		page, err := quorate.Allocations.ListEvents(ctx, request)
 		if err != nil {

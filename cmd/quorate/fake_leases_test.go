@@ -141,7 +141,7 @@ func (f *fake) WatchAllocations(
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: ended},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: preempted()},
 	} {
-		m.Index, m.Number, m.LedgerTimeMs = 17, uint32(i), fakeNow //nolint:gosec // a handful
+		m.Index, m.Number, m.LedgerTimeMs = 17, uint32(i), fakeNow
 		if err := stream.Send(m); err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func (f *fake) ListTrees(_ context.Context, r *quoratev1.ListTreesRequest) (*quo
 		}
 		answer.Trees = append(answer.Trees, &quoratev1.TreeSummary{
 			Name: name, Policy: tree.GetPolicy(), Resources: tree.GetResources(),
-			NodeCount: int32(len(tree.GetNodes()) + 1), ClaimCount: 3, //nolint:gosec // a small tree
+			NodeCount: int32(len(tree.GetNodes()) + 1), ClaimCount: 3,
 		})
 	}
 	return answer, nil

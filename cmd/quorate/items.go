@@ -86,7 +86,7 @@ func (o *itemsOptions) fetch(
 	all := &quoratev1.ListItemsResponse{}
 	for request.PageSize = pageSize; ; {
 		if o.limit > 0 {
-			request.PageSize = int32(min(o.limit-len(all.GetItems()), pageSize)) //nolint:gosec // at most a page
+			request.PageSize = int32(min(o.limit-len(all.GetItems()), pageSize))
 		}
 		page, err := quorate.Items.ListItems(ctx, request)
 		if err != nil {

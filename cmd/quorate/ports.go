@@ -29,7 +29,7 @@ func freePorts(ctx context.Context, count int) (addresses []string, err error) {
 		if len(addresses) == count {
 			return addresses, nil
 		}
-		address := fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(highestPort-lowestPort)) //nolint:gosec // chance is enough
+		address := fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(highestPort-lowestPort))
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -69,7 +69,7 @@ func (o *queueOptions) fetch(ctx context.Context, quorate *client.Client) (*quor
 	}
 	for {
 		if o.limit > 0 {
-			request.PageSize = int32(min(o.limit-len(all.GetRequests()), pageSize)) //nolint:gosec // at most a page
+			request.PageSize = int32(min(o.limit-len(all.GetRequests()), pageSize))
 		}
 		page, err := quorate.Allocations.ListWaiting(ctx, request)
 		if err != nil {

@@ -93,7 +93,7 @@ func backupRows(b backup.Contents) [][]string {
 		{"allocations", fmt.Sprintf("%d held, %d waiting, %d ended", b.Counts.Held, b.Counts.Waiting, b.Counts.Ended)},
 		{"items", number(b.Counts.Items)},
 		{"history", fmt.Sprintf("%d revisions, %d events", b.Counts.Revisions, b.Counts.Events)},
-		{"size", bytesText(uint64(b.Size))}, //nolint:gosec // a size is not negative
+		{"size", bytesText(uint64(b.Size))},
 		{"sha256", b.SHA256},
 	}
 }

@@ -106,7 +106,7 @@ func (o *restoreOptions) send(ctx context.Context, quorate *client.Client, path,
 	if err != nil {
 		return nil, err
 	}
-	size := uint64(info.Size()) //nolint:gosec // a size is not negative
+	size := uint64(info.Size())
 	shown := o.startProgress("sent", size)
 	defer shown.end()
 	confirmation := &quoratev1.RestoreConfirmation{ClusterName: name, Size: size, RaiseLevel: o.raiseLevel}
@@ -130,7 +130,7 @@ func (r *shownReader) Read(data []byte) (int, error) {
 // Seek counts from there.
 func (r *shownReader) Seek(offset int64, whence int) (int64, error) {
 	at, err := r.File.Seek(offset, whence)
-	r.shown.done = uint64(at) //nolint:gosec // a position is not negative
+	r.shown.done = uint64(at)
 	return at, err
 }
 

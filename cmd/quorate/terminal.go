@@ -18,7 +18,7 @@ func lendTerminal(in io.Reader, job *exec.Cmd) (takeBack func()) {
 	if !is {
 		return func() {}
 	}
-	terminal := int(file.Fd()) //nolint:gosec // descriptors are small
+	terminal := int(file.Fd())
 	ours := unix.Getpgrp()
 	if front, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP); err != nil || front != ours {
 		return func() {}
@@ -38,6 +38,6 @@ func atTerminal(stream any) bool {
 	if !is {
 		return false
 	}
-	_, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGPGRP) //nolint:gosec // descriptors are small
+	_, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGPGRP)
 	return err == nil
 }

@@ -99,7 +99,7 @@ func parsePosition(text string, request *quoratev1.WatchAllocationsRequest) erro
 		if err != nil {
 			return usagef("--after %q is no position: write what stands in the first column, such as 4711.2", text)
 		}
-		request.AfterNumber = uint32(part) //nolint:gosec // it was parsed as one
+		request.AfterNumber = uint32(part)
 	}
 	return nil
 }

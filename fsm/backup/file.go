@@ -112,7 +112,7 @@ func (w *writer) text(v any) error {
 	if err != nil {
 		return err
 	}
-	return w.raw(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)) //nolint:gosec // a manifest is short
+	return w.raw(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
 }
 
 func (w *writer) head(m Manifest) error {
@@ -139,7 +139,7 @@ func (w *writer) flush() error {
 	if len(w.block) == 0 {
 		return nil
 	}
-	err := w.raw(append(binary.BigEndian.AppendUint32(nil, uint32(len(w.block))), w.block...)) //nolint:gosec // at most maxBlock
+	err := w.raw(append(binary.BigEndian.AppendUint32(nil, uint32(len(w.block))), w.block...))
 	w.block = w.block[:0]
 	return err
 }
