@@ -13,6 +13,6 @@ func space(folder string) func() (int64, error) {
 		if err := unix.Statfs(folder, &s); err != nil {
 			return 0, fmt.Errorf("ask for the space left in %s: %w", folder, err)
 		}
-		return int64(s.Bavail) * int64(s.Bsize), nil //nolint:gosec,unconvert // the types differ between systems; 8 EiB are enough
+		return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // the types differ between systems; 8 EiB are enough
 	}
 }
