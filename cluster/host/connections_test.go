@@ -67,7 +67,7 @@ func secured(t *testing.T, authority *pki.Authority, folder pki.Folder, id strin
 		t.Fatal(err)
 	}
 	s.open.decide(func(string) error { return nil })
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(func() { _ = s.closePort() })
 	return s
 }
 

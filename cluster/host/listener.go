@@ -38,7 +38,11 @@ type nodeListener struct {
 	log      hclog.Logger
 
 	raft, calls chan net.Conn
-	handshakes  chan struct{} // has one element for each handshake under way
+	// raftEnded is closed when raft takes no more connections. A node in quarantine runs without raft, and the others still ask
+	// how it stands and which state it holds.
+	raftEnded  chan struct{}
+	endRaft    func()
+	handshakes chan struct{} // has one element for each handshake under way
 
 	ctx   context.Context //nolint:containedctx // it ends with the listener
 	close context.CancelFunc
@@ -52,7 +56,9 @@ func newNodeListener(l net.Listener, accept *tls.Config, open *connections, log 
 	n := &nodeListener{
 		listener: l, accept: accept, open: open, log: log,
 		raft: make(chan net.Conn), calls: make(chan net.Conn), handshakes: make(chan struct{}, maxHandshakes),
+		raftEnded: make(chan struct{}),
 	}
+	n.endRaft = sync.OnceFunc(func() { close(n.raftEnded) })
 	n.ctx, n.close = context.WithCancel(context.Background())
 	go n.run()
 	return n
@@ -100,12 +106,14 @@ func (n *nodeListener) receive(plain net.Conn) {
 		_ = plain.Close() // it was refused
 		return
 	}
-	to := n.raft
+	to, ended := n.raft, n.raftEnded
 	if c.calls {
-		to = n.calls
+		to, ended = n.calls, nil
 	}
 	select {
 	case to <- c:
+	case <-ended:
+		_ = c.Close() // raft does not run any more
 	case <-n.ctx.Done():
 		_ = c.Close() // nobody waits for it any more
 	}
@@ -183,6 +191,7 @@ func (n *nodeListener) reportRefusal(c net.Conn, err error) {
 type accepted struct {
 	*nodeListener
 	queue chan net.Conn
+	ended chan struct{} // nil if it ends with the port
 }
 
 // Accept returns the next connection of a node that speaks this protocol.
@@ -190,6 +199,8 @@ func (a accepted) Accept() (net.Conn, error) {
 	select {
 	case c := <-a.queue:
 		return c, nil
+	case <-a.ended:
+		return nil, net.ErrClosed
 	case <-a.ctx.Done():
 		return nil, net.ErrClosed
 	}
@@ -198,7 +209,7 @@ func (a accepted) Accept() (net.Conn, error) {
 // Addr is the address of the port.
 func (a accepted) Addr() net.Addr { return a.listener.Addr() }
 
-// callsOnly is the listener for calls. Closing it leaves raft's connections alone: the port closes with raft's transport.
+// callsOnly is the listener for calls. Closing it leaves raft's connections alone: the port closes with the node's parts.
 type callsOnly struct{ accepted }
 
 // Close does nothing.

@@ -26,7 +26,7 @@ func openPort(t testing.TB) *stream {
 		t.Fatal(err)
 	}
 	s.open.decide(func(string) error { return nil })
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(func() { _ = s.closePort() })
 	return s
 }
 
@@ -233,5 +233,46 @@ func drain(l net.Listener) {
 			_, _ = io.Copy(io.Discard, c)
 			_ = c.Close()
 		}()
+	}
+}
+
+// TestCallsOutliveRaft: a node whose raft has ended, as in quarantine, is still asked how it stands.
+func TestCallsOutliveRaft(t *testing.T) {
+	s, err := listen("127.0.0.1:0", "n1:1", Security{}, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.closePort() })
+	network := &Network{s}
+	calls := network.Calls()
+	if err := s.Close(); err != nil { // as raft does at its end
+		t.Fatal(err)
+	}
+	if _, err := s.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("raft's listener answers %v after its end", err)
+	}
+	for first, served := range map[byte]bool{firstOfHTTP: true, 0: false} {
+		c, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := c.Write([]byte{first}); err != nil {
+			t.Fatal(err)
+		}
+		if served {
+			accepted, err := calls.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = accepted.Close()
+			continue
+		}
+		if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a connection of raft is kept: %v", err)
+		}
 	}
 }

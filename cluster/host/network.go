@@ -21,7 +21,7 @@ type Network struct{ stream *stream }
 // the other side proved to be, or empty in plain text. They are closed when that would not be believed any more. It closes with
 // the node.
 func (n *Network) Calls() net.Listener {
-	return callsOnly{accepted{n.stream.port, n.stream.port.calls}}
+	return callsOnly{accepted{n.stream.port, n.stream.port.calls, nil}}
 }
 
 // DialNode connects to the port of raft of another node for calls. With certificates it must be that node that answers.

@@ -42,12 +42,18 @@ func listen(bind, advertise string, with Security, log hclog.Logger) (*stream, e
 	}
 	s := &stream{advertised: advertised(advertise), dial: with.Dial, open: newConnections(with, log)}
 	s.port = newNodeListener(listener, with.Accept, s.open, log)
-	s.Listener = accepted{s.port, s.port.raft}
+	s.Listener = accepted{s.port, s.port.raft, s.port.raftEnded}
 	return s, nil
 }
 
-// Close ends listening. Raft closes its connections itself.
+// Close ends listening for raft, which closes its connections itself. Calls are still taken until closePort.
 func (s *stream) Close() error {
+	s.port.endRaft()
+	return nil
+}
+
+// closePort ends listening for all.
+func (s *stream) closePort() error {
 	s.open.close()
 	return s.port.Close()
 }
