@@ -291,14 +291,17 @@ func TestForgedAddresses(t *testing.T) {
 		forging := make(chan struct{})
 		go func() {
 			defer close(forging)
-			for i := uint32(0); ctx.Err() == nil && i < 1000; i++ {
+			for i := uint32(0); ctx.Err() == nil && i < 4000; i++ {
 				forged := g.member(leader)
-				forged.Incarnation += i % 90
+				forged.Incarnation = math.MaxUint32 - 10_000 + 2*i // newer than what the leader says against it
 				forged.Meta.HTTPAddr = th.address
-				if i > 20 {
+				if i > 150 {
 					forged.Meta.RaftAddr = th.address
 				}
 				for _, n := range c.nodes {
+					if n == leader {
+						continue
+					}
 					packet := forge.Alive(forged)
 					if g.key != nil {
 						packet = forge.Encrypted(g.key, packet)
@@ -310,7 +313,7 @@ func TestForgedAddresses(t *testing.T) {
 					_, _ = to.Write(packet) // a port that is closed is no concern of a datagram
 					_ = to.Close()
 				}
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(10 * time.Millisecond)
 			}
 		}()
 		defer func() { stop(); <-forging }()
