@@ -16,7 +16,8 @@ func TestTooLargeForACohortSinceLevelFive(t *testing.T) {
 			Name: "k", Resources: []quota.Resource{{Name: "gpu", Unit: quota.Count}},
 			Nodes: []quota.NodeSpec{
 				{Policy: "cohort"},
-				{Path: "a", Limits: five, Borrow: []quota.ResourceLimit{{Resource: "gpu", Limit: quota.AtMost(2)}}}, {Path: "b", Limits: five},
+				{Path: "a", Limits: five, Borrow: []quota.ResourceLimit{{Resource: "gpu", Limit: quota.AtMost(2)}}},
+				{Path: "b", Limits: five},
 			},
 		}
 		if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}); out.Refused != nil {

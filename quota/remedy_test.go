@@ -94,7 +94,7 @@ func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 		command.Meta = meta
 		if plain = plain && raise.Kind == quota.OfResource && raise.Holder.Kind == quota.TheNode && !raise.Unconfigured; !plain {
 			for _, c := range later.raisedTrees(t, []quota.Raise{raise}) {
-				change := c.(quota.ApplyTrees) //nolint:errcheck,forcetypeassert // it is one
+				change := c.(quota.ApplyTrees) // it is one
 				change.Meta = quota.ChangeMeta{Actor: "ann", Reason: "a test"}
 				if out := l.Apply(quota.Stamp{}, change); out.Refused != nil {
 					t.Fatalf("%+v: %v", raise, out.Refused)

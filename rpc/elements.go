@@ -146,7 +146,7 @@ func inflate(into *bytes.Buffer, packed []byte) (found bool, err error) {
 	if errors.As(err, &tooLarge) {
 		return false, err
 	}
-	return false, nil
+	return false, nil //nolint:nilerr // it is not gzip, which the handler says better
 }
 
 // wireFormOf finds the request in a call of any protocol. It finds none in what the handler will refuse.

@@ -149,8 +149,11 @@ func (c *cluster) replaceAuthorityAtOnce(t *testing.T) {
 		t.Fatalf("%+v", end)
 	}
 	for _, pair := range [][2]string{
-		{c.certs.CA(), next.CA()}, {c.certs.Key("n1"), next.Key("n1")}, {c.certs.Cert("n1"), next.Cert("n1")},
-		{c.certs.Key("client"), next.Key("client")}, {c.certs.Cert("client"), next.Cert("client")},
+		{c.certs.CA(), next.CA()},
+		{c.certs.Key("n1"), next.Key("n1")},
+		{c.certs.Cert("n1"), next.Cert("n1")},
+		{c.certs.Key("client"), next.Key("client")},
+		{c.certs.Cert("client"), next.Cert("client")},
 	} {
 		replace(t, pair[0], content(t, pair[1]))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -307,9 +308,9 @@ func (f *traffic) note(id string, err error) {
 // awaitEach waits until the caller of each server has carried out so many rounds more.
 func (f *traffic) awaitEach(t *testing.T, more int) {
 	t.Helper()
-	_, begun := f.state()
+	begun, _ := f.state()
 	await(t, "the callers do not go on", func() bool {
-		failed, now := f.state()
+		now, failed := f.state()
 		if failed != nil {
 			t.Fatal(failed)
 		}
@@ -322,14 +323,10 @@ func (f *traffic) awaitEach(t *testing.T, more int) {
 	})
 }
 
-func (f *traffic) state() (failed error, rounds map[string]int) { //nolint:revive // the error is what was found, not how finding it went
+func (f *traffic) state() (rounds map[string]int, failed error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	rounds = map[string]int{}
-	for id, count := range f.rounds {
-		rounds[id] = count
-	}
-	return f.failed, rounds
+	return maps.Clone(f.rounds), f.failed
 }
 
 // stop ends the callers, none of whom may have failed for long.

@@ -97,9 +97,8 @@ func (n *node) restart(t *testing.T) {
 	n.start(t)
 }
 
-// pause stops the server where it is; resume lets it go on.
-func (n *node) pause(t *testing.T)  { t.Helper(); n.signal(t, syscall.SIGSTOP) }
-func (n *node) resume(t *testing.T) { t.Helper(); n.signal(t, syscall.SIGCONT) }
+// pause stops the server where it is.
+func (n *node) pause(t *testing.T) { t.Helper(); n.signal(t, syscall.SIGSTOP) }
 
 // flags are what a command needs to call this server.
 func (c *cluster) flags(n *node) []string {

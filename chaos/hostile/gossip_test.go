@@ -143,6 +143,7 @@ func onBoth(t *testing.T, attack func(t *testing.T, c *cluster, g gossiper)) {
 // servers quarantined themselves, also after a restart.
 func TestForgedDigests(t *testing.T) {
 	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		t.Helper()
 		index := c.checkpoint(t, c.nodes[0])
 		for _, to := range c.nodes {
 			for _, in := range c.nodes {
@@ -167,6 +168,7 @@ func TestForgedDigests(t *testing.T) {
 // nobody understands. All processes ended.
 func TestForgedLevel(t *testing.T) {
 	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		t.Helper()
 		ghost := forge.Node{
 			Name: "ghost", Addr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Incarnation: 1,
 			Meta: forge.Meta{
@@ -186,6 +188,7 @@ func TestForgedLevel(t *testing.T) {
 // with the key and without. Each took hundreds of megabytes.
 func TestInflatingGossip(t *testing.T) {
 	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		t.Helper()
 		c.wantServing(t, "before")
 		bomb := forge.Bomb(48 << 20)
 		if len(bomb) > 60<<10 {
@@ -218,6 +221,7 @@ func TestInflatingGossip(t *testing.T) {
 // got it, without a key where gossip is plain.
 func TestGossipThatEndsProcesses(t *testing.T) {
 	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		t.Helper()
 		for _, n := range c.nodes {
 			for _, versions := range [][]byte{{}, {1}, {1, 5, 2}} {
 				cut := g.member(n)
@@ -284,6 +288,7 @@ func (th *thief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // relayed every call there and returned forged grants. The follower is started again in between, when it knows nobody yet.
 func TestForgedAddresses(t *testing.T) {
 	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+		t.Helper()
 		leader, follower := c.leader(t)
 		th := startThief(t)
 		th.as.Store(leader)

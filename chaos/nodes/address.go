@@ -16,9 +16,13 @@ func address(node int) netip.Addr { return netip.AddrFrom4([4]byte{10, 99, 0, by
 
 func at(node int, port uint16) string { return netip.AddrPortFrom(address(node), port).String() }
 
-// RaftAddress, APIAddress and GossipAddress are where the other nodes reach a node.
-func (c *Cluster) RaftAddress(node int) string   { return c.at[node].raft }
-func (c *Cluster) APIAddress(node int) string    { return c.at[node].api }
+// RaftAddress is where the other nodes reach the raft port of a node.
+func (c *Cluster) RaftAddress(node int) string { return c.at[node].raft }
+
+// APIAddress is where the other nodes reach the API of a node.
+func (c *Cluster) APIAddress(node int) string { return c.at[node].api }
+
+// GossipAddress is where the other nodes reach the gossip of a node.
 func (c *Cluster) GossipAddress(node int) string { return c.at[node].gossip }
 
 // DialGossip reaches the gossip of a node, by tcp or udp, whatever is wrong with the links.

@@ -226,7 +226,8 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 			}
 		}
 		for _, more := range [][]string{
-			{"--" + address, "localhost:7101"}, {"--" + address, "[::1]:7101"},
+			{"--" + address, "localhost:7101"},
+			{"--" + address, "[::1]:7101"},
 			{"--" + address, "10.0.0.1:7101", "--insecure", "--gossip-keys-file", keys},
 		} {
 			if end := check(more...); end.code != 0 {
