@@ -137,7 +137,7 @@ var inflated = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 func inflate(into *bytes.Buffer, packed []byte) (found bool, err error) {
 	reader := &boundedGzip{}
 	if reader.Reset(bytes.NewReader(packed)) != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // it is not gzip, which the handler says better
 	}
 	if _, err = into.ReadFrom(reader); err == nil {
 		return true, nil
@@ -146,7 +146,7 @@ func inflate(into *bytes.Buffer, packed []byte) (found bool, err error) {
 	if errors.As(err, &tooLarge) {
 		return false, err
 	}
-	return false, nil //nolint:nilerr // it is not gzip, which the handler says better
+	return false, nil
 }
 
 // wireFormOf finds the request in a call of any protocol. It finds none in what the handler will refuse.
