@@ -7,10 +7,12 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// What one of a list costs beside a record, for readBySize: a tree has some resources, a revision up to 200 changes.
+// What one of a list costs beside a record, for readBySize: a tree has some resources, a revision up to 200 changes, and the usage
+// of a node becomes a message for each resource.
 const (
 	treeCost     = 20
 	revisionCost = 100
+	usageCost    = 8
 )
 
 type treeService struct {
@@ -81,7 +83,7 @@ func (s treeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 	var page quota.UsagePage
 	size := func(v quota.View) int {
 		if r.GetSubtree() {
-			return v.Cells(r.GetTree())
+			return v.Cells(r.GetTree()) * usageCost
 		}
 		return 1
 	}
