@@ -120,7 +120,7 @@ chaos: ## break real clusters (SCENARIO, SEED, TIME, NODES, OUT: see chaos/READM
 	  -nodes $(NODES) -out "$(OUT)" -old "$(OLD)" -planted "$(PLANTED)"
 
 chaos-selftest: ## show that chaos finds every planted bug, in virtual time and among real processes
-	go test -count=1 -v -timeout 30m -tags planted ./chaos/simtest -run PlantedBugs
+	go test -count=1 -v -timeout 30m ./chaos/simtest -run PlantedBugs -args -planted
 	go build -o $(BIN)/chaos-run ./chaos/run
 	$(BIN)/chaos-run -selftest -scenario "$(SCENARIO)" -seed $(SEED) -out "$(OUT)"
 

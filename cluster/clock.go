@@ -15,13 +15,13 @@ type clock struct {
 	start time.Time
 }
 
-func startClock(base quota.Instant) *clock { return &clock{base: base, start: clockNow()} }
+func startClock(base quota.Instant) *clock { return &clock{base: base, start: time.Now()} }
 
 // reach moves the clock on to an instant that the ledger has come to without it.
 func (c *clock) reach(at quota.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := clockNow(); c.base+quota.Instant(now.Sub(c.start).Milliseconds()) < at {
+	if now := time.Now(); c.base+quota.Instant(now.Sub(c.start).Milliseconds()) < at {
 		c.base, c.start = at, now
 	}
 }
@@ -37,14 +37,6 @@ func (c *clock) until(at quota.Instant) time.Duration {
 func (c *clock) stamp() quota.Stamp {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := clockNow()
+	now := time.Now()
 	return quota.Stamp{At: c.base + quota.Instant(now.Sub(c.start).Milliseconds()), Wall: now.UnixMilli()}
-}
-
-// clockNow is the monotonic time, and the wall clock's, which is for people only.
-func clockNow() time.Time {
-	if quota.Planted("wall-clock") {
-		return time.Now().Round(0)
-	}
-	return time.Now()
 }

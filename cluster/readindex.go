@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/quorate/quorate/quota"
 )
 
 // ReadIndex answers an index at or above everything that was acknowledged before the call, after it has made sure that
@@ -28,9 +26,6 @@ func (n *Node) ReadIndex(ctx context.Context) (uint64, error) {
 func (l *life) confirm() (uint64, error) {
 	n := l.node
 	since, index := time.Now(), n.raft.CommitIndex()
-	if quota.Planted("stale-read") {
-		return n.horizon.below(index, n.logs, n.ledger.Applied)
-	}
 	for {
 		if err := n.raft.VerifyLeader().Error(); err != nil {
 			return 0, l.lost(err)

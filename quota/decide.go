@@ -42,9 +42,6 @@ func (n *node) fits(violations []Violation, r *resource, amount Amount) []Violat
 // fitsIn is the same for any limit.
 func (n *node) fitsIn(limit Amount, violations []Violation, r *resource, amount Amount) []Violation {
 	used := n.subtree[r.index]
-	if Planted("one-too-many") && used == limit && limit > 0 {
-		limit++
-	}
 	if used+amount <= limit && amount <= MaxAmount {
 		return violations
 	}

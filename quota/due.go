@@ -140,9 +140,6 @@ func (a *Allocation) endsAt() Instant {
 // NextDue is when the ledger needs its next Expire, perhaps in the past; false if it needs none.
 func (v View) NextDue() (Instant, bool) {
 	next, ok := v.ledger.due.next()
-	if Planted("early-expiry") {
-		return next.at - earlier, ok
-	}
 	return next.at, ok
 }
 

@@ -1,8 +1,5 @@
 package quota
 
-// earlier is by how much the planted bug early-expiry ends leases too early.
-const earlier = 500
-
 // MaxExpire is the most that one Expire may end or change.
 const MaxExpire = 1024
 
@@ -14,9 +11,6 @@ func (l *Ledger) expire(c Expire) Outcome {
 	var out Outcome
 	for out.Expired < c.Most {
 		next, waits := l.due.next()
-		if Planted("early-expiry") {
-			next.at -= earlier
-		}
 		if !waits || next.at > l.now.At {
 			break
 		}

@@ -28,7 +28,7 @@ func (l *Ledger) takePick(a *Allocation, i int, p Pick) {
 		if lack := p.Count - s.idleIn(p.state()); lack > 0 {
 			l.makeOnDemand(s, len(s.byName)+lack)
 		}
-		for _, it := range ordered(s.idle[p.state()].All()) {
+		for _, it := range s.idle[p.state()].All() {
 			if names = append(names, it.name); len(names) == p.Count {
 				break
 			}

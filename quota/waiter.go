@@ -52,9 +52,6 @@ func (a *Allocation) turn() QueueTurn {
 		t.Priority = a.more.priority
 		if a.more.waiting != nil {
 			t.Arrival = a.more.waiting.arrival
-			if Planted("queue-jump") {
-				t.Arrival = ^t.Arrival
-			}
 		}
 	}
 	return t

@@ -2,13 +2,15 @@ package nodes
 
 import (
 	"encoding/binary"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/quorate/quorate/chaos/overlay"
 )
 
 // clockVariable names the file that a binary with a clock that can be turned takes its deviation from.
@@ -83,44 +85,20 @@ const (
 	nowLine    = "\tsec, nsec, mono := runtimeNow()\n"
 )
 
-// Overlay writes, into a folder, what `go build -overlay` needs to build binaries whose wall clock can be turned, and
-// answers the path of the overlay file.
-func Overlay(dir string) (string, error) {
-	out, err := exec.Command("go", "env", "GOROOT").Output() //nolint:noctx // it asks nobody else
+// AddTurnableClock adds to an overlay what gives a binary a wall clock that can be turned.
+func AddTurnableClock(o *overlay.Overlay) error {
+	out, err := exec.Command("go", "env", "GOROOT").Output() //nolint:noctx // it starts no other process
 	if err != nil {
-		return "", fmt.Errorf("find the standard library: %w", err)
+		return fmt.Errorf("find the standard library: %w", err)
 	}
-	root := strings.TrimSpace(string(out))
-	source, err := os.ReadFile(filepath.Join(root, timeSource))
+	original := filepath.Join(strings.TrimSpace(string(out)), timeSource)
+	source, err := os.ReadFile(original)
 	if err != nil {
-		return "", fmt.Errorf("read the standard library: %w", err)
+		return fmt.Errorf("read the standard library: %w", err)
 	}
 	patched := strings.Replace(string(source), nowFunc+nowLine, nowFunc+nowLine+"\tsec += chaosDeviates()\n", 1)
 	if patched == string(source) {
-		return "", fmt.Errorf("time.Now of this Go is not as expected: look at %s and at nowLine", timeSource)
+		return fmt.Errorf("time.Now of this Go is not as expected: look at %s and at nowLine", timeSource)
 	}
-	return writeOverlay(dir, root, map[string]string{"time.go": patched, "chaos.go": clockSource})
-}
-
-func writeOverlay(dir, root string, files map[string]string) (string, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("write an overlay: %w", err)
-	}
-	replace := map[string]string{}
-	for name, text := range files {
-		path := filepath.Join(dir, "overlay_"+name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return "", fmt.Errorf("write an overlay: %w", err)
-		}
-		replace[filepath.Join(root, filepath.Dir(timeSource), name)] = path
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", fmt.Errorf("write an overlay: %w", err)
-	}
-	path := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return "", fmt.Errorf("write an overlay: %w", err)
-	}
-	return path, nil
+	return errors.Join(o.Replace(original, patched), o.Replace(filepath.Join(filepath.Dir(original), "chaos.go"), clockSource))
 }

@@ -5,11 +5,20 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/chaos/overlay"
 )
 
-// TestOverlay because it is a patch of this Go's standard library, which another Go may not take.
-func TestOverlay(t *testing.T) {
-	path, err := Overlay(t.TempDir())
+// TestAddTurnableClock because it is a patch of this Go's standard library, which another Go may not take.
+func TestAddTurnableClock(t *testing.T) {
+	o, err := overlay.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := AddTurnableClock(o); err != nil {
+		t.Fatal(err)
+	}
+	path, err := o.Write()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,16 +26,16 @@ func TestOverlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var overlay struct{ Replace map[string]string }
-	if err := json.Unmarshal(text, &overlay); err != nil {
+	var written struct{ Replace map[string]string }
+	if err := json.Unmarshal(text, &written); err != nil {
 		t.Fatal(err)
 	}
-	for original, replaced := range overlay.Replace {
+	for original, replaced := range written.Replace {
 		if source, err := os.ReadFile(replaced); err != nil || !strings.Contains(string(source), "chaosDeviates()") {
 			t.Errorf("%s is replaced by %d bytes without a deviation: %v", original, len(source), err)
 		}
 	}
-	if len(overlay.Replace) != 2 {
-		t.Errorf("%d files are replaced, want 2", len(overlay.Replace))
+	if len(written.Replace) != 2 {
+		t.Errorf("%d files are replaced, want 2", len(written.Replace))
 	}
 }

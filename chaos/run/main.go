@@ -23,6 +23,9 @@ const (
 	overhead = 45 * time.Second
 )
 
+// binaryFolder keeps the servers that are built.
+var binaryFolder = filepath.Join(".bin", "chaos") //nolint:gochecknoglobals // a constant
+
 func main() {
 	var o options
 	o.declare(flag.CommandLine)
@@ -59,18 +62,18 @@ func (o options) run(ctx context.Context) error {
 	if o.seed == 0 {
 		o.seed = uint64(rand.Uint32())
 	}
-	build := runner.Build{Source: ".", Turnable: !o.plain, Planted: o.planted != "" || o.selftest}
+	build := runner.Build{Source: ".", Turnable: !o.plain, Planted: o.planted}
+	if o.selftest {
+		return o.findPlanted(ctx, build)
+	}
 	turnable := o.binary == "" && build.Turnable
 	if o.binary == "" {
 		fmt.Println("building the server; the first time, that takes some minutes")
-		binary, err := build.Make(ctx, filepath.Join(".bin", "chaos"))
+		binary, err := build.Make(ctx, binaryFolder)
 		if err != nil {
 			return err
 		}
 		o.binary = binary
-	}
-	if o.selftest {
-		return o.findPlanted(ctx)
 	}
 	return o.all(ctx, turnable, &oldServers{options: &o, build: build})
 }

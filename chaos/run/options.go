@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/chaos/faults"
-	"github.com/quorate/quorate/chaos/runner"
+	"github.com/quorate/quorate/chaos/planted"
 	"github.com/quorate/quorate/chaos/workload"
 )
 
@@ -44,7 +44,7 @@ func (o *options) declare(f *flag.FlagSet) {
 	f.StringVar(&o.binary, "binary", "", "server to run; built if empty")
 	f.StringVar(&o.old, "old", "", "older server that the nodes run first, a file, a released version or a git revision; "+
 		"if empty the previous release in runs with upgrades")
-	f.StringVar(&o.planted, "planted", "", "build the server with planted bugs and switch this one on")
+	f.StringVar(&o.planted, "planted", "", "build the server with this planted bug")
 	f.BoolVar(&o.selftest, "selftest", false, "find every planted bug, or those that scenario names")
 	f.BoolVar(&o.list, "list", false, "list the faults")
 	f.BoolVar(&o.plain, "plain", false, "build the server as it is, without a clock that can be turned")
@@ -54,7 +54,7 @@ func (o *options) declare(f *flag.FlagSet) {
 // check refuses what cannot be played, before anything is built or started.
 func (o *options) check(rest []string) error {
 	var bugs, kinds []string
-	for _, bug := range runner.Planted {
+	for _, bug := range planted.Bugs() {
 		bugs = append(bugs, bug.Name)
 	}
 	for _, kind := range faults.All() {
@@ -65,9 +65,25 @@ func (o *options) check(rest []string) error {
 	}
 	_, sizes := sizesOf(o.sizes)
 	return errors.Join(
-		known("scenario", list(o.scenario), kinds), known("workloads", list(o.workloads), workload.Names()), known("planted", list(o.planted), bugs),
+		known("scenario", list(o.scenario), kinds), known("workloads", list(o.workloads), workload.Names()), known("planted", o.plantedBugs(), bugs), o.buildsPlanted(),
 		sizes, within("time", o.total, leastTime, mostTime), withinOrNone("length", o.length, leastLength, mostTime),
 		countWithin("clients", o.clients, mostClients), nothingElse(rest))
+}
+
+// plantedBugs is the one bug that is asked for, if any: a server has one bug at most.
+func (o *options) plantedBugs() []string {
+	if o.planted == "" {
+		return nil
+	}
+	return []string{o.planted}
+}
+
+// buildsPlanted refuses to plant a bug in a binary that was built already.
+func (o *options) buildsPlanted() error {
+	if o.binary != "" && (o.planted != "" || o.selftest) {
+		return errors.New("binary cannot be combined with planted or selftest: bugs are planted when the server is built")
+	}
+	return nil
 }
 
 func known(field string, names, allowed []string) error {

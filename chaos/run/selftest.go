@@ -9,20 +9,27 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/chaos/check"
+	"github.com/quorate/quorate/chaos/planted"
 	"github.com/quorate/quorate/chaos/runner"
 )
 
 // attempts is how many runs may be needed to find a planted bug.
 const attempts = 5
 
-// findPlanted plays runs with one planted bug after the other until each is found.
-func (o options) findPlanted(ctx context.Context) error {
+// findPlanted plays runs with one planted bug after the other until each is found. Every bug is a server of its own.
+func (o options) findPlanted(ctx context.Context, build runner.Build) error {
 	var missed []string
-	for _, bug := range runner.Planted {
+	for _, bug := range planted.Bugs() {
 		if o.scenario != "" && !strings.Contains(","+o.scenario+",", ","+bug.Name+",") {
 			continue
 		}
-		found, err := o.find(ctx, bug)
+		build.Planted = bug.Name
+		fmt.Printf("%-20s building the server\n", bug.Name)
+		binary, err := build.Make(ctx, binaryFolder)
+		if err != nil {
+			return err
+		}
+		found, err := o.find(ctx, bug, binary)
 		if err != nil {
 			return err
 		}
@@ -37,12 +44,12 @@ func (o options) findPlanted(ctx context.Context) error {
 }
 
 // find plays runs until one of them fails in a promise.
-func (o options) find(ctx context.Context, bug runner.Bug) (bool, error) {
+func (o options) find(ctx context.Context, bug planted.Bug, binary string) (bool, error) {
 	began := time.Now()
 	for i := range attempts {
 		seed := o.seed + uint64(i)
 		config := runner.Config{
-			Binary: o.binary, Turnable: true, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults, Workloads: bug.Workloads,
+			Binary: binary, Turnable: !o.plain, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults, Workloads: bug.Workloads,
 			Length: bug.Length, Clients: o.clients, Dir: filepath.Join(o.out, fmt.Sprintf("%s-%d", bug.Name, seed)),
 		}
 		result, err := runner.Run(ctx, config)

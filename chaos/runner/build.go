@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/quorate/quorate/chaos/nodes"
+	"github.com/quorate/quorate/chaos/overlay"
+	"github.com/quorate/quorate/chaos/planted"
 )
 
 // Build says how to build the server.
@@ -17,8 +19,10 @@ type Build struct {
 	Source string
 	// Version is what the server calls itself, and a part of the name of the binary; "chaos" and none if empty.
 	Version string
-	// Planted builds the version with planted bugs, Turnable the one whose wall clock can be turned.
-	Planted, Turnable bool
+	// Planted is the planted bug that the server has; none if empty.
+	Planted string
+	// Turnable builds a server whose wall clock can be turned.
+	Turnable bool
 }
 
 // Make builds the server into a folder and answers the path of the binary. What Go remembers of earlier builds makes it
@@ -33,15 +37,12 @@ func (b Build) Make(ctx context.Context, dir string) (string, error) {
 	}
 	name := b.name()
 	args := []string{"build", "-buildvcs=false", "-ldflags", "-X main.version=" + cmp.Or(b.Version, "chaos")}
-	if b.Planted {
-		args = append(args, "-tags", "planted")
-	}
-	if b.Turnable {
-		overlay, err := nodes.Overlay(filepath.Join(dir, "overlay"))
+	if b.Planted != "" || b.Turnable {
+		file, err := b.overlay(filepath.Join(dir, "overlay-"+name))
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("build the server: %w", err)
 		}
-		args = append(args, "-overlay", overlay)
+		args = append(args, "-overlay", file)
 	}
 	binary := filepath.Join(dir, name)
 	command := exec.CommandContext(ctx, "go", append(args, "-o", binary, "./cmd/quorate")...)
@@ -52,14 +53,33 @@ func (b Build) Make(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
+// overlay writes what replaces sources in the build and returns the path of the overlay file.
+func (b Build) overlay(dir string) (string, error) {
+	o, err := overlay.New(dir)
+	if err != nil {
+		return "", err
+	}
+	if b.Turnable {
+		if err := nodes.AddTurnableClock(o); err != nil {
+			return "", err
+		}
+	}
+	if b.Planted != "" {
+		if err := planted.Apply(b.Planted, b.Source, o); err != nil {
+			return "", err
+		}
+	}
+	return o.Write()
+}
+
 // name is that of the binary.
 func (b Build) name() string {
 	name := "quorate"
 	if b.Version != "" {
 		name += "-" + b.Version
 	}
-	if b.Planted {
-		name += "-planted"
+	if b.Planted != "" {
+		name += "-" + b.Planted
 	}
 	if b.Turnable {
 		name += "-turnable"

@@ -32,7 +32,7 @@ type Config struct {
 	Turnable    bool
 	// OldGiven is how the caller named Old; empty if nobody did, and the seed and the faults decide whether there is one.
 	OldGiven string
-	// Planted is the bug to switch on in a binary with planted bugs.
+	// Planted is the bug that was planted in the binary, if any; the command that repeats the run names it.
 	Planted string
 	// Dir is a folder for everything that is left behind.
 	Dir string
@@ -121,9 +121,6 @@ func (r *run) start() error {
 		// Few entries stay behind a snapshot, so that those who were away for some time need one.
 		Args: []string{"--log-level", "warn", "--snapshot-every", "1000", "--snapshot-check", "2s", "--snapshot-trail", "500"},
 	}
-	if r.Planted != "" {
-		config.Env = append(config.Env, PlantedVariable+"="+r.Planted)
-	}
 	cluster, err := nodes.Start(config)
 	if err != nil {
 		return err
@@ -141,9 +138,6 @@ func (r *run) start() error {
 
 // History is where the history of the run is written; its final states lie beside it.
 func (c Config) History() string { return filepath.Join(c.Dir, "history.jsonl") }
-
-// PlantedVariable tells a server with planted bugs which one to have.
-const PlantedVariable = "CHAOS_PLANTED"
 
 func (r *run) play(ctx context.Context) error {
 	kinds, without, err := faults.Find(r.target, r.Scenario)

@@ -1,50 +1,76 @@
-//go:build planted
-
 package simtest
 
 import (
-	"os"
+	"context"
+	"flag"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/chaos/overlay"
+	"github.com/quorate/quorate/chaos/planted"
 )
 
-// plantedVariable says which bug this process has.
-const plantedVariable = "CHAOS_PLANTED"
+var findPlanted = flag.Bool("planted", false, "build this test with one planted bug after the other, and find each")
 
-func init() { quota.Plant(os.Getenv(plantedVariable)) } //nolint:gochecknoinits // before any test, as in the server
+// root is the folder of the module.
+const root = "../.."
 
-// inVirtualTime are the bugs that can show there: nobody turns its clocks, no process of it stands still while others go on,
-// and all its nodes are one process, so that they skip the same commands.
-var inVirtualTime = []string{"early-acknowledge", "forget-ids", "double-grant", "map-order", "one-too-many", "early-expiry", "queue-jump"}
-
-// TestPlantedBugsAreFound runs this very program with one bug after the other, until a seed finds it.
+// TestPlantedBugsAreFound builds this test with one bug after the other and plays seeds until one of them fails.
 func TestPlantedBugsAreFound(t *testing.T) {
-	if os.Getenv(plantedVariable) != "" {
-		t.Skip("this is the process with the bug")
+	if !*findPlanted {
+		t.Skip("make chaos-selftest runs this")
 	}
-	for _, bug := range inVirtualTime {
-		t.Run(bug, func(t *testing.T) { find(t, bug) })
+	for _, bug := range planted.Bugs() {
+		if bug.VirtualTime {
+			t.Run(bug.Name, func(t *testing.T) { find(t, buildWith(t, bug.Name)) })
+		}
 	}
 }
 
+// buildWith builds this test with a planted bug.
+func buildWith(t *testing.T, bug string) string {
+	t.Helper()
+	o, err := overlay.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := planted.Apply(bug, root, o); err != nil {
+		t.Fatal(err)
+	}
+	file, err := o.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(t.TempDir(), "simtest.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", file, "-o", binary, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return binary
+}
+
 // find plays seeds, a few at a time.
-func find(t *testing.T, bug string) {
+func find(t *testing.T, binary string) {
 	t.Helper()
 	const most, few = 60, 6
 	for first := 1; first < most; first += few {
-		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSeeds$", "-seeds", strconv.Itoa(few), "-first", strconv.Itoa(first))
-		again.Env = append(os.Environ(), plantedVariable+"="+bug)
-		out, err := again.CombinedOutput()
+		out, err := playSeeds(t.Context(), binary, few, first)
 		if err != nil {
-			t.Logf("found in seeds from %d on: %s", first, broken(string(out)))
+			t.Logf("found in seeds from %d on: %s", first, broken(out))
 			return
 		}
 	}
 	t.Errorf("%d seeds did not find it", most)
+}
+
+func playSeeds(ctx context.Context, binary string, seeds, first int) (string, error) {
+	args := []string{"-test.run=^TestSeeds$", "-seeds", strconv.Itoa(seeds), "-first", strconv.Itoa(first)}
+	test := exec.CommandContext(ctx, binary, args...)
+	out, err := test.CombinedOutput()
+	return string(out), err
 }
 
 // broken is the first violation in the output of a test.

@@ -21,9 +21,6 @@ type pipeline struct {
 
 // AppendEntriesPipeline opens a pipeline whose sender is never held up by answers that nobody takes.
 func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
-	if early() {
-		return nil, raft.ErrPipelineReplicationNotSupported
-	}
 	inner, err := t.Transport.AppendEntriesPipeline(id, target)
 	if err != nil {
 		return nil, err

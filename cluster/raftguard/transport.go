@@ -63,11 +63,7 @@ func (t *Transport) AppendEntries(
 	id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
 	term, sent := args.Term, time.Now()
-	send := t.Transport.AppendEntries
-	if early() {
-		send = t.takeForGranted
-	}
-	if err := send(id, target, args, resp); err != nil {
+	if err := t.Transport.AppendEntries(id, target, args, resp); err != nil {
 		return err
 	}
 	if resp.Success && resp.Term <= term {

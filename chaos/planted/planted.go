@@ -1,0 +1,71 @@
+// Package planted holds bugs that chaos must find: a harness that finds none of them proves nothing.
+//
+// Each bug is a patch beside this file. It is applied to copies of the product's sources, which `go build -overlay`
+// then reads in place of the originals, so the product itself has no hooks.
+package planted
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/chaos/overlay"
+)
+
+// Bug is a planted bug and the runs that reveal it soonest.
+type Bug struct {
+	// Name is also that of the patch file, which says what the bug is and which promise it breaks.
+	Name string
+	// Faults and Workloads are those of the runs that look for it; nil is all of them.
+	Faults, Workloads []string
+	Length            time.Duration
+	// VirtualTime is set if the bug shows in chaos/simtest too. Clocks and processes cannot be disturbed there, and all
+	// nodes are one process, so that a bug that only some processes have makes no difference between them.
+	VirtualTime bool
+}
+
+var bugs = []Bug{
+	{Name: "early-acknowledge", Faults: []string{"isolate-leader", "split"}, Length: 40 * time.Second, VirtualTime: true},
+	{
+		Name: "stale-read", Faults: []string{"pause-leader"}, Workloads: []string{"deep", "pair", "read"},
+		Length: 60 * time.Second,
+	},
+	{Name: "wall-clock", Faults: []string{"clock-leader"}, Length: 30 * time.Second},
+	{
+		Name: "forget-ids", Faults: []string{"kill-all", "kill-leader"}, Workloads: []string{"read", "retry", "watch"},
+		Length: 40 * time.Second, VirtualTime: true,
+	},
+	{
+		Name: "double-grant", Faults: []string{"kill-all", "lagging-follower"},
+		Workloads: []string{"items", "boskos", "read", "watch"}, Length: 40 * time.Second, VirtualTime: true,
+	},
+	{Name: "skip-command", Faults: []string{"kill-leader"}, Length: 20 * time.Second},
+	{Name: "map-order", Faults: []string{"kill-leader"}, Length: 20 * time.Second, VirtualTime: true},
+	{Name: "one-too-many", Faults: []string{"pause-follower"}, Length: 15 * time.Second, VirtualTime: true},
+	{Name: "early-expiry", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
+	{Name: "queue-jump", Faults: []string{"pause-follower"}, Length: 20 * time.Second, VirtualTime: true},
+}
+
+//go:embed *.patch
+var patches embed.FS
+
+// Bugs returns all planted bugs.
+func Bugs() []Bug { return slices.Clone(bugs) }
+
+// Apply adds a bug to an overlay of the module whose folder is root. It fails if any part of the patch does not fit the
+// sources there.
+func Apply(bug, root string, o *overlay.Overlay) error {
+	text, err := patches.ReadFile(bug + ".patch")
+	if err != nil {
+		return fmt.Errorf("there is no planted bug %q: %w", bug, err)
+	}
+	p, err := parsePatch(string(text))
+	if err != nil {
+		return fmt.Errorf("chaos/planted/%s.patch: %w", bug, err)
+	}
+	if err := p.apply(root, o); err != nil {
+		return fmt.Errorf("chaos/planted/%s.patch no longer applies: %w", bug, err)
+	}
+	return nil
+}
