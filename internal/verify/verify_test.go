@@ -1,0 +1,19 @@
+package verify
+
+import "testing"
+
+func TestLevels(t *testing.T) {
+	for value, full := range map[string]bool{"": false, "0": false, "1": true} {
+		t.Run("QUORATE_VERIFY="+value, func(t *testing.T) {
+			t.Setenv(variable, value)
+			skipped := false
+			t.Run("Only", func(t *testing.T) {
+				t.Cleanup(func() { skipped = t.Skipped() })
+				Only(t)
+			})
+			if got := Scale(1, 2); skipped == full || got == 2 != full || Enabled() != full {
+				t.Errorf("skipped %v, scale %d, enabled %v", skipped, got, Enabled())
+			}
+		})
+	}
+}
