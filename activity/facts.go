@@ -6,17 +6,18 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // take counts a fact at the nodes of its claims, all their ancestors, and the itemized resources that they ask for.
 func (r *Recorder) take(n cluster.News, now number) {
 	info, change := n.Allocation.Info(), counts{}
 	switch n.Kind {
-	case quota.FactGranted:
+	case ledger.FactGranted:
 		change = counts{granted: 1, longest: uint32(waited(n))}
-	case quota.FactEnded:
+	case ledger.FactEnded:
 		change = ended(info)
-	case quota.FactWaiting, quota.FactConfirmed, quota.FactRevoked, quota.FactRestored, quota.FactShrunk:
+	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk:
 	}
 	for _, c := range info.Claims {
 		for path := range upwards(c.Placed) {

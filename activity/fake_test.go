@@ -13,12 +13,13 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // fakeNode is a node without a log: a real ledger, and a feed of everything that it did.
 type fakeNode struct {
 	mu      sync.Mutex
-	ledger  *quota.Ledger
+	ledger  *ledger.Ledger
 	at      quota.Instant
 	index   uint64
 	news    []cluster.News
@@ -31,7 +32,7 @@ type fakeNode struct {
 }
 
 func newFakeNode() *fakeNode {
-	return &fakeNode{ledger: quota.New(quota.DefaultBounds()), at: 1000, changed: make(chan struct{})}
+	return &fakeNode{ledger: ledger.New(quota.DefaultBounds()), at: 1000, changed: make(chan struct{})}
 }
 
 func (n *fakeNode) News(after cluster.Position, most int) (cluster.Bulletin, error) {
@@ -52,7 +53,7 @@ func (n *fakeNode) News(after cluster.Position, most int) (cluster.Bulletin, err
 	return b, nil
 }
 
-func (n *fakeNode) Read(_ context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error) {
+func (n *fakeNode) Read(_ context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.failing != nil {

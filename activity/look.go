@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // countsAtOnce is how many nodes or waiting requests are looked at while the ledger waits.
@@ -13,7 +14,7 @@ const countsAtOnce = 2_000
 // look reads a sample: page by page the queue, then tree by tree its nodes and resource by resource its items.
 func (r *Recorder) look(ctx context.Context) (s sample, err error) {
 	var trees []quota.TreeSummary
-	if err := r.lend(ctx, func(v quota.View) { s.counts, trees = v.Counts(), v.Trees() }); err != nil {
+	if err := r.lend(ctx, func(v ledger.View) { s.counts, trees = v.Counts(), v.Trees() }); err != nil {
 		return s, err
 	}
 	if err := r.lookAtQueue(ctx, &s); err != nil {
@@ -31,14 +32,14 @@ func (r *Recorder) look(ctx context.Context) (s sample, err error) {
 }
 
 // lend lends what this server has now.
-func (r *Recorder) lend(ctx context.Context, fn func(quota.View)) error {
+func (r *Recorder) lend(ctx context.Context, fn func(ledger.View)) error {
 	_, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true}, fn)
 	return err
 }
 
 func (r *Recorder) lookAtQueue(ctx context.Context, s *sample) error {
 	for next, first := (*quota.QueueTurn)(nil), true; first || next != nil; first = false {
-		err := r.lend(ctx, func(v quota.View) {
+		err := r.lend(ctx, func(v ledger.View) {
 			var list []quota.WaitingClaim
 			list, next = v.WaitingClaims(next, countsAtOnce)
 			s.waiting = append(s.waiting, list...)
@@ -54,7 +55,7 @@ func (r *Recorder) lookAtQueue(ctx context.Context, s *sample) error {
 func (r *Recorder) lookAtTree(ctx context.Context, name string, s *sample) error {
 	t, there := treeSample{name: name}, true
 	for next, more := "", false; there; {
-		err := r.lend(ctx, func(v quota.View) { there = t.add(v, &next, &more) })
+		err := r.lend(ctx, func(v ledger.View) { there = t.add(v, &next, &more) })
 		if err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func (r *Recorder) lookAtTree(ctx context.Context, name string, s *sample) error
 }
 
 // add looks at one page, and with the last one at resources; false if the tree has gone.
-func (t *treeSample) add(v quota.View, next *string, more *bool) bool {
+func (t *treeSample) add(v ledger.View, next *string, more *bool) bool {
 	page, gone := v.HeldClaims(t.name, *more, *next, countsAtOnce)
 	t.nodes, *next, *more = append(t.nodes, page.Nodes...), page.Next, page.More
 	if gone == nil && !page.More {
@@ -82,7 +83,7 @@ func (r *Recorder) lookAtItems(ctx context.Context, t quota.TreeSummary, s *samp
 		if resource.Unit != quota.Items || len(s.items) == r.bounds.Resources {
 			continue
 		}
-		err := r.lend(ctx, func(v quota.View) {
+		err := r.lend(ctx, func(v ledger.View) {
 			counts, gone := v.ItemCounts(t.Name, resource.Name)
 			if gone != nil {
 				return

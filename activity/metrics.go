@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // metrics count what happens, by tree. Nothing has a label for nodes, users or allocations: callers can make as many of
@@ -48,7 +49,7 @@ func (m *metrics) all() []prometheus.Collector {
 
 // observe counts a fact, once for each tree of the allocation.
 func (m *metrics) observe(n cluster.News, a quota.AllocationInfo) {
-	if n.Kind == quota.FactRevoked {
+	if n.Kind == ledger.FactRevoked {
 		m.revocations.Inc()
 	}
 	for i, c := range a.Claims {
@@ -70,19 +71,19 @@ func hasTree(claims []quota.ClaimInfo, tree string) bool {
 
 func (m *metrics) observeIn(tree string, n cluster.News, a quota.AllocationInfo) {
 	switch n.Kind {
-	case quota.FactGranted:
+	case ledger.FactGranted:
 		from := "request"
 		if n.Since != 0 {
 			from = "queue"
 			m.waits.WithLabelValues(tree).Observe(seconds(n.At - n.Since))
 		}
 		m.grants.WithLabelValues(tree, from).Inc()
-	case quota.FactEnded:
+	case ledger.FactEnded:
 		m.ends.WithLabelValues(tree, endWords[a.State]).Inc()
 		if a.TTL > 0 && a.Fence != 0 && a.ReservedUntil == 0 {
 			m.leases.WithLabelValues(tree).Observe(seconds(a.EndedAt - a.GrantedAt))
 		}
-	case quota.FactWaiting, quota.FactConfirmed, quota.FactRevoked, quota.FactRestored, quota.FactShrunk:
+	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk:
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // Node is what this room needs of the node below it; [cluster.Node] is one.
@@ -18,7 +19,7 @@ type Node interface {
 	// News are facts behind a position of the log.
 	News(after cluster.Position, most int) (cluster.Bulletin, error)
 	// Read lends the state to a function, as fresh as the options ask.
-	Read(ctx context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error)
+	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
 }
 
 // Config is what a Recorder needs. All fields but Now and Bounds are required.
@@ -93,7 +94,7 @@ func (r *Recorder) Run(ctx context.Context) {
 
 // begin looks where the log is and goes on from there.
 func (r *Recorder) begin(ctx context.Context, o cluster.ReadOptions) bool {
-	info, err := r.node.Read(ctx, o, func(quota.View) {})
+	info, err := r.node.Read(ctx, o, func(ledger.View) {})
 	if err != nil {
 		r.log.Debug("what goes on cannot be recorded yet", "error", err)
 		return false
@@ -139,7 +140,7 @@ func (r *Recorder) takeAll() (changed <-chan struct{}, err error) {
 // here. NotFound if nothing is: nothing has happened there that this server has seen, or too much elsewhere since. Other
 // errors are the node's.
 func (r *Recorder) Series(ctx context.Context, key Key, minIndex uint64) ([]Step, cluster.ReadInfo, error) {
-	info, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: minIndex}, func(quota.View) {})
+	info, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: minIndex}, func(ledger.View) {})
 	if err != nil {
 		return nil, info, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // entriesInFlight is how many entries may be on their way to a majority at once. While they are, callers gather into
@@ -22,17 +23,17 @@ const entriesInFlight = 4
 //
 // A refusal of the ledger is an outcome. An error is an *Error: unless it says NotApplied, any part of the commands may
 // have taken effect or may still; the caller retries with the same ids.
-func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return n.propose(ctx, commands, false)
 }
 
 // ProposeSoon is Propose for what is small, comes often, and need not be carried out at once, such as renewals: it waits up
 // to 50 ms for company, so that many callers cost few entries.
-func (n *Node) ProposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+func (n *Node) ProposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return n.propose(ctx, commands, true)
 }
 
-func (n *Node) propose(ctx context.Context, commands []quota.Command, patient bool) ([]quota.Outcome, uint64, error) {
+func (n *Node) propose(ctx context.Context, commands []quota.Command, patient bool) ([]ledger.Outcome, uint64, error) {
 	if err := n.serving(); err != nil {
 		return nil, 0, err
 	}
@@ -43,7 +44,7 @@ func (n *Node) propose(ctx context.Context, commands []quota.Command, patient bo
 	return l.propose(ctx, commands, patient)
 }
 
-func (l *life) propose(ctx context.Context, commands []quota.Command, patient bool) ([]quota.Outcome, uint64, error) {
+func (l *life) propose(ctx context.Context, commands []quota.Command, patient bool) ([]ledger.Outcome, uint64, error) {
 	if err := l.node.hasRoom(commands); err != nil {
 		return nil, 0, err
 	}
@@ -110,8 +111,8 @@ func divide(commands []quota.Command) ([]*proposal, error) {
 }
 
 // collect waits for all proposals of one call.
-func (l *life) collect(ctx context.Context, proposals []*proposal) ([]quota.Outcome, uint64, error) {
-	var outcomes []quota.Outcome
+func (l *life) collect(ctx context.Context, proposals []*proposal) ([]ledger.Outcome, uint64, error) {
+	var outcomes []ledger.Outcome
 	var way EntryReport
 	for i, p := range proposals {
 		r := l.await(ctx, p)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/fsm"
-	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 const (
@@ -45,7 +45,7 @@ type proposal struct {
 }
 
 type result struct {
-	outcomes []quota.Outcome
+	outcomes []ledger.Outcome
 	// way is that of the entry, if there is no error.
 	way EntryReport
 	err error

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // ReadOptions say how fresh a read must be. The zero value asks for a linearizable read.
@@ -47,7 +48,7 @@ func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.remote.Store(&ask) }
 // Read lends the state to fn, which must not keep the view. By default the read is linearizable: it sees everything
 // that was acknowledged before Read was called. It waits for a leader up to three election timeouts. Errors are *Error;
 // whatever fn saw then must be thrown away. An error of Admit is returned as it is.
-func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(quota.View)) (ReadInfo, error) {
+func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (ReadInfo, error) {
 	if err := n.serving(); err != nil {
 		return ReadInfo{}, err
 	}
@@ -79,7 +80,7 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(quota.View)) (Re
 	case o.Exclusive:
 		lend = n.ledger.Try
 	}
-	info.Index, err = lend(func(v quota.View) {
+	info.Index, err = lend(func(v ledger.View) {
 		info.Now = v.Now()
 		fn(v)
 	})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/fsm/backup"
-	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // MaxBackupBytes bounds the file of a backup that can be restored.
@@ -25,7 +25,7 @@ type Restored struct {
 	// Backup is what the file held.
 	Backup backup.Contents
 	// Header is that of the state from then on.
-	Header quota.Header
+	Header ledger.Header
 }
 
 // RestoreOptions say what may be restored.

@@ -6,7 +6,7 @@ import (
 	"hash"
 	"slices"
 
-	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // link extends the chain by an entry and a summary of what it did. Two replicas that applied different entries, or the
@@ -44,7 +44,7 @@ func (f *FSM) link(entry []byte, outcomes Outcomes, news []News) {
 }
 
 // secondNumbers are what only commands of the second format do; the chains of the first do not know them.
-func secondNumbers(o quota.Outcome) []uint64 {
+func secondNumbers(o ledger.Outcome) []uint64 {
 	preempted := 0
 	if o.Decision != nil {
 		preempted = len(o.Decision.Preempted)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // Bounds of what a node remembers for those who watch.
@@ -46,7 +47,7 @@ func (p Position) Compare(other Position) int {
 // News is a fact with its place in the log.
 type News struct {
 	Position
-	quota.Fact
+	ledger.Fact
 	// At is ledger time.
 	At quota.Instant
 }

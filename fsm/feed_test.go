@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // told describes news in words.
@@ -31,7 +32,7 @@ func endings(t *testing.T, f *FSM, after Position) []News {
 	}
 	var list []News
 	for _, n := range b.News {
-		if n.Kind == quota.FactEnded {
+		if n.Kind == ledger.FactEnded {
 			list = append(list, n)
 		}
 	}
@@ -207,7 +208,7 @@ func TestARestoreBeginsTheFeedAnew(t *testing.T) {
 
 // TestTheChainKnowsWhatFactsThereWere, though only from the third format on: those before did not look at them.
 func TestTheChainKnowsWhatFactsThereWere(t *testing.T) {
-	fact := quota.Fact{Kind: quota.FactEnded, Allocation: &quota.Allocation{}}
+	fact := ledger.Fact{Kind: ledger.FactEnded, Allocation: &ledger.Allocation{}}
 	for format, differs := range map[uint32]bool{firstFormat: false, secondFormat: false, thirdFormat: true} {
 		one, other := New(Options{}), New(Options{})
 		one.format, other.format = format, format

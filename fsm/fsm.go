@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // ErrHalted is answered by everything once the state machine has met an entry that it must not skip.
@@ -26,7 +27,7 @@ type Options struct {
 }
 
 // Outcomes is raft's response for a command entry: one outcome for each command, in order.
-type Outcomes []quota.Outcome
+type Outcomes []ledger.Outcome
 
 // FSM is the state machine of one node. Raft calls Apply, ApplyBatch, Snapshot and Restore from one goroutine; everything
 // else may be called from any.
@@ -35,7 +36,7 @@ type FSM struct {
 
 	mu sync.RWMutex // protects the fields below
 	// ledger is replaced as a whole by Restore.
-	ledger  *quota.Ledger
+	ledger  *ledger.Ledger
 	applied uint64
 	// format is the feature level: the newest of an entry that was applied so far, or what one of them raised it to.
 	format uint32
@@ -58,7 +59,7 @@ func New(o Options) *FSM {
 	if o.Bounds == (quota.Bounds{}) {
 		o.Bounds = quota.DefaultBounds()
 	}
-	ledger := quota.New(o.Bounds)
+	ledger := ledger.New(o.Bounds)
 	ledger.SetLevel(firstFormat)
 	return &FSM{options: o, ledger: ledger, format: firstFormat, feed: newFeed(), moved: make(chan struct{}), due: make(chan struct{})}
 }

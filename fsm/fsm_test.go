@@ -14,6 +14,7 @@ import (
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // newTestFSM has a tree and one allocation, at index 2.
@@ -41,7 +42,7 @@ func TestOutcomesInOrder(t *testing.T) {
 	case outcomes[2].Refused.Kind != quota.NotFound || outcomes[3].Refused.Kind != quota.InUse:
 		t.Errorf("refused %v and %v", outcomes[2].Refused, outcomes[3].Refused)
 	}
-	index, err := f.View(func(v quota.View) {
+	index, err := f.View(func(v ledger.View) {
 		if v.Counts().Held != 2 || v.Now() != 1 || f.options.Bounds != quota.DefaultBounds() {
 			t.Errorf("%+v are held at %d", v.Counts(), v.Now())
 		}
@@ -113,11 +114,11 @@ func TestHalt(t *testing.T) {
 
 func refusesAll(t *testing.T, f *FSM, sound []byte) {
 	t.Helper()
-	_, viewed := f.View(func(quota.View) { t.Error("it lent its ledger") })
+	_, viewed := f.View(func(ledger.View) { t.Error("it lent its ledger") })
 	_, snapshot := f.Snapshot()
 	restored := f.Restore(io.NopCloser(bytes.NewReader(sound)))
 	waited := f.WaitApplied(context.Background(), 1)
-	_, tried := f.Try(func(quota.View) { t.Error("it lent its ledger to try something") })
+	_, tried := f.Try(func(ledger.View) { t.Error("it lent its ledger to try something") })
 	for i, err := range []error{viewed, tried, snapshot, restored, waited, f.Halted()} {
 		if !errors.Is(err, ErrHalted) {
 			t.Errorf("answer %d is %v", i, err)

@@ -16,6 +16,7 @@ import (
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // The files of testdata are of released formats: they must decode for ever and are never written again. A new format
@@ -203,7 +204,7 @@ func describeEntry(t testing.TB, e decoded) string {
 	return text
 }
 
-func describeImage(t testing.TB, image *quota.Image) string {
+func describeImage(t testing.TB, image *ledger.Image) string {
 	t.Helper()
 	ended := slices.Collect(image.Ended())
 	for i := range ended {

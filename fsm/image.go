@@ -5,6 +5,7 @@ import (
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // appendLength writes the length in front of a record.
@@ -12,7 +13,7 @@ func appendLength(buffer []byte, n int) []byte {
 	return protowire.AppendVarint(buffer, uint64(n))
 }
 
-func encodeTreeImage(t quota.TreeImage) *logv1.TreeRecord {
+func encodeTreeImage(t ledger.TreeImage) *logv1.TreeRecord {
 	record := &logv1.TreeRecord{Tree: encodeTree(quota.TreeSpec{Name: t.Name, TreeSettings: t.Settings, Resources: t.Resources})}
 	record.ItemNumbers, record.Version = t.ItemNumbers, t.Version
 	for _, n := range t.Nodes {
@@ -25,9 +26,9 @@ func encodeTreeImage(t quota.TreeImage) *logv1.TreeRecord {
 	return record
 }
 
-func decodeTreeImage(r *logv1.TreeRecord) quota.TreeImage {
+func decodeTreeImage(r *logv1.TreeRecord) ledger.TreeImage {
 	spec := decodeTree(r.GetTree())
-	image := quota.TreeImage{
+	image := ledger.TreeImage{
 		Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources, ItemNumbers: r.GetItemNumbers(), Version: r.GetVersion(),
 	}
 	made := map[uint64]bool{}
@@ -35,7 +36,7 @@ func decodeTreeImage(r *logv1.TreeRecord) quota.TreeImage {
 		made[id] = true
 	}
 	for i := range spec.Nodes {
-		n := quota.NodeImage{Spec: &spec.Nodes[i]}
+		n := ledger.NodeImage{Spec: &spec.Nodes[i]}
 		if i < len(r.GetNodeIds()) {
 			n.ID = r.GetNodeIds()[i]
 			n.Made = made[n.ID]
@@ -90,7 +91,7 @@ func decodeRevision(r *logv1.RevisionRecord) *quota.Revision {
 	}
 }
 
-func encodeAllocation(a quota.AllocationImage) *logv1.AllocationRecord {
+func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 	record := &logv1.AllocationRecord{
 		Request: encodeAllocate(a.Request), Fence: a.Fence, GrantedMs: int64(a.Granted.At), GrantedWallMs: a.Granted.Wall,
 		Placed: a.Placed, PlacedPaths: a.PlacedPaths, Homes: a.Homes, Seats: a.Seats, Groups: a.Groups,
@@ -108,8 +109,8 @@ func encodeAllocation(a quota.AllocationImage) *logv1.AllocationRecord {
 	return record
 }
 
-func decodeAllocation(r *logv1.AllocationRecord, ended bool) quota.AllocationImage {
-	a := quota.AllocationImage{
+func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationImage {
+	a := ledger.AllocationImage{
 		Request: decodeAllocate(r.GetRequest()), Fence: r.GetFence(),
 		Granted: quota.Stamp{At: quota.Instant(r.GetGrantedMs()), Wall: r.GetGrantedWallMs()},
 		Placed:  r.GetPlaced(), PlacedPaths: r.GetPlacedPaths(), Homes: r.GetHomes(), Seats: r.GetSeats(), Groups: r.GetGroups(),
@@ -132,12 +133,12 @@ func decodePreempted(p *logv1.PreemptedRecord) quota.Preempted {
 	return quota.Preempted{ID: p.GetId(), Tree: p.GetTree(), Node: p.GetNode()}
 }
 
-func encodeDisplacement(d quota.DisplacementImage) *logv1.Displacement {
+func encodeDisplacement(d ledger.DisplacementImage) *logv1.Displacement {
 	return &logv1.Displacement{Id: d.ID, Claim: int64(d.Claim), From: d.From, Home: d.Home, FromSeat: d.FromSeat, Seat: d.Seat}
 }
 
-func decodeDisplacement(d *logv1.Displacement) quota.DisplacementImage {
-	return quota.DisplacementImage{ID: d.GetId(), Claim: int(d.GetClaim()), From: d.GetFrom(), Home: d.GetHome(), FromSeat: d.GetFromSeat(), Seat: d.GetSeat()}
+func decodeDisplacement(d *logv1.Displacement) ledger.DisplacementImage {
+	return ledger.DisplacementImage{ID: d.GetId(), Claim: int(d.GetClaim()), From: d.GetFrom(), Home: d.GetHome(), FromSeat: d.GetFromSeat(), Seat: d.GetSeat()}
 }
 
 func encodeEvent(e *quota.Event) *logv1.EventRecord {

@@ -3,6 +3,7 @@ package fsm
 import (
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // Items in commands, in the configuration and in snapshots, both ways.
@@ -64,7 +65,7 @@ func decodeItemSpec(s *logv1.ItemSpec) *quota.ItemSpec {
 // decodeQueueing keeps a number that is none one that is none, so that it is the ledger that refuses it.
 func decodeQueueing(number uint32) quota.Queueing { return quota.Queueing(min(number, 255)) }
 
-func encodeItem(i quota.ItemImage) *logv1.ItemRecord {
+func encodeItem(i ledger.ItemImage) *logv1.ItemRecord {
 	return &logv1.ItemRecord{
 		Tree: i.Tree, Resource: i.Resource, Name: i.Name, State: i.State, Turn: i.Turn,
 		UpdatedMs: int64(i.Updated.At), UpdatedWallMs: i.Updated.Wall, SinceMs: int64(i.Since),
@@ -72,8 +73,8 @@ func encodeItem(i quota.ItemImage) *logv1.ItemRecord {
 	}
 }
 
-func decodeItem(r *logv1.ItemRecord) quota.ItemImage {
-	return quota.ItemImage{
+func decodeItem(r *logv1.ItemRecord) ledger.ItemImage {
+	return ledger.ItemImage{
 		ItemName: quota.ItemName{Tree: r.GetTree(), Resource: r.GetResource(), Name: r.GetName()}, State: r.GetState(), Turn: r.GetTurn(),
 		Updated: quota.Stamp{At: quota.Instant(r.GetUpdatedMs()), Wall: r.GetUpdatedWallMs()}, Since: quota.Instant(r.GetSinceMs()),
 		Expires: quota.Stamp{At: quota.Instant(r.GetExpiresMs()), Wall: r.GetExpiresWallMs()},
@@ -81,10 +82,10 @@ func decodeItem(r *logv1.ItemRecord) quota.ItemImage {
 	}
 }
 
-func encodeHeldItem(i quota.HeldItemImage) *logv1.HeldItemRecord {
+func encodeHeldItem(i ledger.HeldItemImage) *logv1.HeldItemRecord {
 	return &logv1.HeldItemRecord{Claim: int64(i.Claim), Resource: i.Resource, Name: i.Name}
 }
 
-func decodeHeldItem(r *logv1.HeldItemRecord) quota.HeldItemImage {
-	return quota.HeldItemImage{Claim: int(r.GetClaim()), Resource: r.GetResource(), Name: r.GetName()}
+func decodeHeldItem(r *logv1.HeldItemRecord) ledger.HeldItemImage {
+	return ledger.HeldItemImage{Claim: int(r.GetClaim()), Resource: r.GetResource(), Name: r.GetName()}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // wideTree has so many nodes below its root, each with its limit.
@@ -28,12 +29,12 @@ func TestPlansDoNotStopWriters(t *testing.T) {
 	applyData(f, 1, mustEncode(t, wideTree(2000)))
 	applyData(f, 2, mustEncode(t, benchAllocate(1)))
 	c := quota.SetLimits{Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(0)}}}
-	var want quota.Outcome
-	if _, err := f.Try(func(v quota.View) { want = v.DryRun(c) }); err != nil || len(want.Configuration.Over) != 1 {
+	var want ledger.Outcome
+	if _, err := f.Try(func(v ledger.View) { want = v.DryRun(c) }); err != nil || len(want.Configuration.Over) != 1 {
 		t.Fatalf("%+v, %v", want, err)
 	}
 
-	index, err := f.Plan(func(v quota.View) {
+	index, err := f.Plan(func(v ledger.View) {
 		applied := make(chan struct{})
 		go func() {
 			defer close(applied)
@@ -76,7 +77,7 @@ func TestPlansBesideWriters(t *testing.T) {
 	}()
 	plans := 0
 	for ; plans < 3 || f.Applied() < 201; plans++ {
-		if _, err := f.Plan(func(v quota.View) {
+		if _, err := f.Plan(func(v ledger.View) {
 			if out := v.DryRun(wideTree(500)); out.Refused != nil {
 				t.Errorf("plan %d: %v", plans, out.Refused)
 			}
@@ -91,7 +92,7 @@ func TestPlansBesideWriters(t *testing.T) {
 func TestPlansOfSmallTrees(t *testing.T) {
 	f := New(Options{})
 	applyData(f, 1, mustEncode(t, benchTree()))
-	index, err := f.Plan(func(v quota.View) {
+	index, err := f.Plan(func(v ledger.View) {
 		if v != f.ledger.View() {
 			t.Error("a plan of a small tree makes a copy")
 		}
@@ -100,7 +101,7 @@ func TestPlansOfSmallTrees(t *testing.T) {
 		t.Errorf("%d, %v", index, err)
 	}
 	applyData(f, 2, []byte("broken"))
-	if _, err := f.Plan(func(quota.View) { t.Error("the state of one that has halted is lent") }); err == nil {
+	if _, err := f.Plan(func(ledger.View) { t.Error("the state of one that has halted is lent") }); err == nil {
 		t.Error("a plan of one that has halted succeeds")
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // View lends the ledger to fn for reading and answers the log index that fn saw. Writers wait meanwhile: fn must be
 // short, must not keep the view, and must not call the state machine. It fails with ErrHalted once the state machine has halted.
-func (f *FSM) View(fn func(quota.View)) (uint64, error) {
+func (f *FSM) View(fn func(ledger.View)) (uint64, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.halted != nil {
@@ -21,7 +22,7 @@ func (f *FSM) View(fn func(quota.View)) (uint64, error) {
 
 // Try is View for what changes the ledger on its way and takes that back, as dry runs do: nobody else has the ledger
 // meanwhile, and raft waits.
-func (f *FSM) Try(fn func(quota.View)) (uint64, error) {
+func (f *FSM) Try(fn func(ledger.View)) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.halted != nil {
@@ -33,7 +34,7 @@ func (f *FSM) Try(fn func(quota.View)) (uint64, error) {
 
 // Plan is Try for dry runs of changes of the configuration: of a large tree they take long, but need little of the ledger. Where
 // it keeps writers waiting for less time, fn gets a copy, and writers wait only for its being taken.
-func (f *FSM) Plan(fn func(quota.View)) (uint64, error) {
+func (f *FSM) Plan(fn func(ledger.View)) (uint64, error) {
 	f.mu.Lock()
 	if f.halted != nil {
 		f.mu.Unlock()
@@ -46,7 +47,7 @@ func (f *FSM) Plan(fn func(quota.View)) (uint64, error) {
 	}
 	image, level, applied := f.ledger.Freeze(), f.ledger.Level(), f.applied
 	f.mu.Unlock()
-	scratch, err := quota.CopyForPlans(f.options.Bounds, level, image)
+	scratch, err := ledger.CopyForPlans(f.options.Bounds, level, image)
 	if err != nil {
 		return 0, fmt.Errorf("copying the state at index %d for a plan: %w; this is a bug of the server", applied, err)
 	}

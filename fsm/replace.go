@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
-	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 const (
@@ -46,7 +46,7 @@ type Replaced struct {
 	// Done is true for the last step, with which the state was replaced.
 	Done bool
 	// Header is that of the state from then on.
-	Header quota.Header
+	Header ledger.Header
 	// level is what the state needs.
 	level uint32
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
@@ -108,7 +109,7 @@ func (r *replayed) apply(t *rapid.T, batch []*raft.Log) {
 	}
 }
 
-func describeOutcome(t *rapid.T, o quota.Outcome) string {
+func describeOutcome(t *rapid.T, o ledger.Outcome) string {
 	var info *quota.AllocationInfo
 	if o.Allocation != nil {
 		copied := o.Allocation.Info()

@@ -15,6 +15,7 @@ import (
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // maxRecord bounds one record, so that a broken length cannot ask for all memory. A tree of the most nodes fits.
@@ -49,13 +50,13 @@ func CheckSnapshot(source io.Reader) error {
 	return err
 }
 
-func load(source io.Reader, bounds quota.Bounds) (*quota.Ledger, *logv1.Header, error) {
+func load(source io.Reader, bounds quota.Bounds) (*ledger.Ledger, *logv1.Header, error) {
 	r := &recordReader{in: bufio.NewReaderSize(source, 1<<20), digest: sha256.New()}
 	header, err := r.header()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read snapshot: %w", err)
 	}
-	loader := quota.NewLoader(bounds, quota.Header{
+	loader := ledger.NewLoader(bounds, ledger.Header{
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
 		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(), TreeVersion: header.GetTreeVersion(),
@@ -102,7 +103,7 @@ func (r *recordReader) header() (*logv1.Header, error) {
 }
 
 // body reads everything up to the trailer.
-func (r *recordReader) body(loader *quota.Loader) error {
+func (r *recordReader) body(loader *ledger.Loader) error {
 	for {
 		record, err := r.next()
 		if err != nil {
@@ -121,7 +122,7 @@ func (r *recordReader) body(loader *quota.Loader) error {
 	}
 }
 
-func add(loader *quota.Loader, record *logv1.Record) error {
+func add(loader *ledger.Loader, record *logv1.Record) error {
 	switch part := record.GetRecord().(type) {
 	case *logv1.Record_Tree:
 		return loader.AddTree(decodeTreeImage(part.Tree))

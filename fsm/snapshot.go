@@ -15,6 +15,7 @@ import (
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // SnapshotFormat is the newest format of snapshots that this version writes and understands.
@@ -22,7 +23,7 @@ const SnapshotFormat uint32 = 5
 
 // snapshot is a frozen ledger on its way to disk.
 type snapshot struct {
-	image  *quota.Image
+	image  *ledger.Image
 	header *logv1.Header
 }
 
@@ -111,22 +112,22 @@ func (s *snapshot) write(out io.Writer) error {
 // parts write the lists of the image, in the order of snapshot.proto.
 func (s *snapshot) parts() []func(*recordWriter) error {
 	return []func(*recordWriter) error{
-		putAll(slices.Values(s.image.Trees()), func(t quota.TreeImage) *logv1.Record {
+		putAll(slices.Values(s.image.Trees()), func(t ledger.TreeImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Tree{Tree: encodeTreeImage(t)}}
 		}),
 		putAll(slices.Values(s.image.Revisions()), func(r *quota.Revision) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Revision{Revision: encodeRevision(r)}}
 		}),
-		putAll(s.image.Items(), func(i quota.ItemImage) *logv1.Record {
+		putAll(s.image.Items(), func(i ledger.ItemImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Item{Item: encodeItem(i)}}
 		}),
-		putAll(s.image.Held(), func(a quota.AllocationImage) *logv1.Record {
+		putAll(s.image.Held(), func(a ledger.AllocationImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Held{Held: encodeAllocation(a)}}
 		}),
-		putAll(s.image.Ended(), func(a quota.AllocationImage) *logv1.Record {
+		putAll(s.image.Ended(), func(a ledger.AllocationImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Ended{Ended: encodeAllocation(a)}}
 		}),
-		putAll(s.image.Waiting(), func(q quota.WaitingImage) *logv1.Record {
+		putAll(s.image.Waiting(), func(q ledger.WaitingImage) *logv1.Record {
 			return &logv1.Record{Record: &logv1.Record_Waiting{Waiting: encodeWaiting(q)}}
 		}),
 		putAll(slices.Values(s.image.Events()), func(e *quota.Event) *logv1.Record {

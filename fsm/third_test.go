@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // thirdConfiguration is a tree with items, by name and on demand, and counted things.
@@ -95,7 +96,7 @@ func TestThirdFSM(t *testing.T) {
 			t.Errorf("no item is %s: %v", state, states)
 		}
 	}
-	lines := map[quota.LineImage]bool{}
+	lines := map[ledger.LineImage]bool{}
 	for w := range image.Waiting() {
 		lines[w.Line] = true
 	}

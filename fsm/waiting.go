@@ -3,9 +3,10 @@ package fsm
 import (
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
-func encodeWaiting(w quota.WaitingImage) *logv1.WaitingRecord {
+func encodeWaiting(w ledger.WaitingImage) *logv1.WaitingRecord {
 	return &logv1.WaitingRecord{
 		Allocation: encodeAllocation(w.Allocation), Arrival: w.Arrival,
 		SinceMs: int64(w.Since.At), SinceWallMs: w.Since.Wall, UntilMs: int64(w.Until), KeepUntilMs: int64(w.KeepUntil),
@@ -17,13 +18,13 @@ func encodeWaiting(w quota.WaitingImage) *logv1.WaitingRecord {
 	}
 }
 
-func decodeWaiting(r *logv1.WaitingRecord) quota.WaitingImage {
+func decodeWaiting(r *logv1.WaitingRecord) ledger.WaitingImage {
 	line := r.GetLine()
-	return quota.WaitingImage{
+	return ledger.WaitingImage{
 		Allocation: decodeAllocation(r.GetAllocation(), false), Arrival: r.GetArrival(),
 		Since: quota.Stamp{At: quota.Instant(r.GetSinceMs()), Wall: r.GetSinceWallMs()},
 		Until: quota.Instant(r.GetUntilMs()), KeepUntil: quota.Instant(r.GetKeepUntilMs()),
-		Line: quota.LineImage{
+		Line: ledger.LineImage{
 			Node: line.GetNode(), Resource: line.GetResource(), Tree: line.GetTree(), State: line.GetState(), Item: line.GetItem(),
 			Holder: quota.Holder{Kind: quota.HolderKind(min(line.GetHolderKind(), 255)), Name: line.GetHolder()},
 		},

@@ -9,8 +9,8 @@ type Amount int64
 // add up without overflow.
 const MaxAmount Amount = math.MaxInt64 / 2
 
-// plus adds two amounts and saturates instead of overflowing.
-func (a Amount) plus(b Amount) Amount {
+// Plus adds two amounts and saturates instead of overflowing.
+func (a Amount) Plus(b Amount) Amount {
 	sum := a + b
 	if a > 0 && b > 0 && sum < 0 {
 		return math.MaxInt64

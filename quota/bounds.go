@@ -85,3 +85,13 @@ const (
 
 // MaxReserve is the longest time that a reservation may stand: an hour.
 const MaxReserve Span = 60 * 60 * 1000
+
+// MaxExpire is the most that one Expire may end or change.
+const MaxExpire = 1024
+
+// MaxLifespan is the longest lifespan of an item, and the longest time to a turn: a year.
+const MaxLifespan Span = 366 * 24 * 60 * 60 * 1000
+
+// LevelFive is the feature level from which the ledger follows the rules that came with it. Members of one cluster run different
+// versions during an upgrade, so a rule that changes what a command does holds from the same log entry on, on all of them.
+const LevelFive uint32 = 5

@@ -1,5 +1,7 @@
 package quota
 
+import "cmp"
+
 // Command is one change of the ledger: the closed list of everything that a log entry can ask for.
 //
 //sumtype:decl
@@ -225,3 +227,14 @@ func (MoveNode) command()       {}
 func (SetMaintenance) command() {}
 func (RollBack) command()       {}
 func (DeleteTree) command()     {}
+
+// WantedState is what the items must be in; those with names may be in any if it is empty.
+func (p Pick) WantedState() string {
+	if len(p.Names) > 0 {
+		return p.State
+	}
+	return cmp.Or(p.State, FreeState)
+}
+
+// StateWhileHeld is what the items are in while they are held.
+func (p Pick) StateWhileHeld() string { return cmp.Or(p.HeldState, LeasedState) }

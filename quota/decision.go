@@ -117,16 +117,16 @@ type Violation struct {
 }
 
 // Missing is how much room lacks.
-func (v Violation) Missing() Amount { return v.Used.plus(v.Requested) - v.Limit }
+func (v Violation) Missing() Amount { return v.Used.Plus(v.Requested) - v.Limit }
 
-// hopeless is true if the request alone is larger than the limit, whatever is released. The bound of borrowing says nothing
+// NeverFits is true if the request alone is larger than the limit, whatever is released. The bound of borrowing says nothing
 // about that, because with more released less is borrowed: there TooLarge says it.
-func (v Violation) hopeless() bool {
+func (v Violation) NeverFits() bool {
 	return v.TooLarge || v.Kind != OfBorrowing && v.Requested > v.Limit
 }
 
 // NeverFits is true if the request alone is larger than some limit, whatever is released.
-func (d Decision) NeverFits() bool { return slices.ContainsFunc(d.Violations, Violation.hopeless) }
+func (d Decision) NeverFits() bool { return slices.ContainsFunc(d.Violations, Violation.NeverFits) }
 
 // Explain says the decision in one sentence for a person, naming every violated level.
 func (d Decision) Explain() string {
@@ -154,7 +154,7 @@ func (v Violation) hopelessness() string {
 	switch {
 	case v.TooLarge:
 		return " (more than it may hold even while nothing else is held: it cannot fit until a limit is raised)"
-	case v.hopeless():
+	case v.NeverFits():
 		return " (more than the whole limit: it cannot fit until that is raised)"
 	}
 	return ""

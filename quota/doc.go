@@ -1,21 +1,7 @@
-// Package quota is the ledger: who holds what, where, and what may still be granted.
+// Package quota is the vocabulary of the quota service: what can be configured, what can be asked, and what is answered.
 //
-// It is pure. Time, ids and order come in as arguments; there is no clock, no randomness, no I/O and no goroutine, so
-// that every replica that applies the same commands holds the same bytes. The vocabulary is that of docs/glossary.md.
-//
-// A [Ledger] changes only through [Ledger.Apply], one [Command] at a time. Everybody else reads through a [View].
-//
-// # Invariants
-//
-// They keep the numbers of docs/consistency.md; [Ledger.Check] verifies them by recomputing everything.
-//
-//	I1  subtree usage of a node = its own usage + the sum over its children
-//	I2  own usage = sum over the claims placed at the node by held allocations
-//	I3  what a user or group holds at a node, and which applications run = what the held claims at home there and below say
-//	I4  no admission raised any usage above a limit
-//	I6  under a policy that bounds the sum of children's limits, that sum is within the bound
-//	I7  whoever waits stands in the line of something that is in its way, and nobody waits who could be granted
-//	I8  fences are unique and increasing
-//	I9  ledger time never decreases
-//	I10 replaying the same commands, in any batching, with a freeze and load at any point, gives the same bytes
+// It holds types and pure rules only. Read command.go for everything that can change the state (a [Command] is one log
+// entry), spec.go for the configuration of trees, decision.go for the answer to an [Allocate], info.go for what readers
+// get, errors.go for refusals, and bounds.go for every declared size. The state machine that carries commands out is
+// package quota/ledger; the rules of trees are package quota/policy. The words are those of docs/glossary.md.
 package quota

@@ -67,27 +67,51 @@ type Breach struct {
 	Text string
 }
 
-// maxText is about how much of a refusal's text names things of the same kind.
-const maxText = 4 * MaxReason
+// MaxErrorText is about how much of a refusal's text names things of the same kind.
+const MaxErrorText = 4 * MaxReason
 
-// and joins the refusals of parts of one change, which may be nil, so that a person is told at once what stands in the way.
+// Join joins the refusals of parts of one change, which may be nil, so that a person is told at once what stands in the way.
 // The first counts; others are told along with it if they are of its kind and it is one that every part can have.
-func (e *Error) and(other *Error) *Error {
+func (e *Error) Join(other *Error) *Error {
 	switch {
 	case e == nil:
 		return other
 	case other == nil || other.Kind != e.Kind:
 		return e
 	case e.Kind == PolicyBreach:
-		return breached(append(e.Breaches, other.Breaches...))
-	case e.Kind == InUse && len(e.Text) <= maxText:
-		if e.Text += "; and " + other.Text; len(e.Text) > maxText {
+		return NewBreachError(append(e.Breaches, other.Breaches...))
+	case e.Kind == InUse && len(e.Text) <= MaxErrorText:
+		if e.Text += "; and " + other.Text; len(e.Text) > MaxErrorText {
 			e.Text += "; and more"
 		}
 	}
 	return e
 }
 
-func refuse(kind Kind, field, format string, args ...any) *Error {
+// Errorf makes a refusal of a kind about a field, which may be empty.
+func Errorf(kind Kind, field, format string, args ...any) *Error {
 	return &Error{Kind: kind, Field: field, Text: fmt.Sprintf(format, args...)}
+}
+
+// NewBreachError makes the refusal that lists every breach.
+func NewBreachError(breaches []Breach) *Error {
+	first := breaches[0]
+	err := Errorf(PolicyBreach, "", "policy %s of %s forbids it%s: %s", first.Policy, Place(first.Tree, first.Node), resourceClause(first), first.Text)
+	for _, b := range breaches[1:] {
+		err.Text += "; and of " + Place(b.Tree, b.Node) + resourceClause(b) + ": " + b.Text
+		if len(err.Text) > MaxErrorText {
+			err.Text += "; and more"
+			break
+		}
+	}
+	err.Breaches = breaches[:min(len(breaches), MaxRevisionChanges)]
+	return err
+}
+
+// resourceClause names what the rule is about, if it is about one resource.
+func resourceClause(b Breach) string {
+	if b.Resource == "" {
+		return ""
+	}
+	return " for " + b.Resource
 }

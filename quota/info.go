@@ -194,30 +194,6 @@ type Counts struct {
 	MostLiveBytes int64
 }
 
-// Fact is a change of state of one allocation, for those who watch. It is no part of the state.
-type Fact struct {
-	Kind FactKind
-	// Allocation is the record after it.
-	Allocation *Allocation
-	// Since is when a request that was granted from the queue had come into it; 0 for all others.
-	Since Instant
-}
-
-// FactKind says what has happened.
-type FactKind uint8
-
-// The closed list.
-const (
-	FactWaiting   FactKind = 1
-	FactGranted   FactKind = 2
-	FactConfirmed FactKind = 3
-	FactRevoked   FactKind = 4
-	FactEnded     FactKind = 5
-	FactRestored  FactKind = 6
-	// FactShrunk: some of its items were given back.
-	FactShrunk FactKind = 7
-)
-
 // ItemInfo is a reader's own copy of one item.
 type ItemInfo struct {
 	ItemName
@@ -340,3 +316,40 @@ type PrincipalNode struct {
 	MaxApplications Amount
 	Wildcard        bool
 }
+
+// HeldClaims says where in a tree claims are held. Each claim counts once at its node, not again above it; an allocation that
+// has several there counts for each.
+type HeldClaims struct {
+	// Nodes are counts by path, in the order of a walk, without zeros.
+	Nodes []NamedCount
+	// Next is the path to continue after; More is false on the last page.
+	Next string
+	More bool
+}
+
+// WaitingClaim is a claim of a request that waits.
+type WaitingClaim struct {
+	// Node is the path of the nearest node that exists now.
+	Tree, Node string
+	// Picks are the items asked for. They are never changed in place.
+	Picks []Pick
+}
+
+// EventPage is one page of events in the order of their numbers.
+type EventPage struct {
+	Events []Event
+	// Next is the number to continue after; 0 on the last page.
+	Next uint64
+}
+
+// Sizes are what the parts of a ledger take, in bytes, as the ledger estimates it. Of allocations, waiting requests and items
+// they count what each has beyond Bounds.FreeBytes: how many there are has bounds of its own.
+type Sizes struct {
+	// Allocations are those that are held, Waiting the requests in the queue.
+	Allocations, Waiting, Items, Trees int64
+	// Ended are the tombstones. They, the history and the events have bounds beyond which the oldest is forgotten.
+	Ended, History, Events int64
+}
+
+// Live is what is bounded together, because nothing of it can be forgotten.
+func (s Sizes) Live() int64 { return s.Allocations + s.Waiting + s.Items + s.Trees }

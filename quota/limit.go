@@ -40,8 +40,8 @@ func (l Limit) String() string {
 	return "unset"
 }
 
-// ceiling is the largest usage that the limit allows; MaxAmount if it is unlimited. Policies resolve unset before.
-func (l Limit) ceiling() Amount {
+// Ceiling is the largest usage that the limit allows; MaxAmount if it is unlimited. Policies resolve unset before.
+func (l Limit) Ceiling() Amount {
 	if l.Kind == Limited {
 		return l.Amount
 	}

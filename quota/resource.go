@@ -1,5 +1,7 @@
 package quota
 
+import "cmp"
+
 // Unit says what an [Amount] of a resource counts. The numbers are part of the log format.
 type Unit uint8
 
@@ -71,3 +73,23 @@ const (
 	// LeasedState is what held items are in unless the request names another.
 	LeasedState = "leased"
 )
+
+// OnDemand is true if items are made when they are needed.
+func (s *ItemSpec) OnDemand() bool { return len(s.Names) == 0 }
+
+// MaxItems is how many items there may be.
+func (s *ItemSpec) MaxItems() int {
+	if s.OnDemand() {
+		return s.Max
+	}
+	return len(s.Names)
+}
+
+// InitialState is what a new item is in.
+func (s *ItemSpec) InitialState() string { return cmp.Or(s.State, FreeState) }
+
+// ReleasedState is what an item is in after its holder gave it back.
+func (s *ItemSpec) ReleasedState() string { return cmp.Or(s.Released, FreeState) }
+
+// ExpiredState is what an item is in after the lease of its holder has expired or was taken away.
+func (s *ItemSpec) ExpiredState() string { return cmp.Or(s.Expired, s.ReleasedState()) }

@@ -9,6 +9,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 type allocationService struct {
@@ -41,13 +42,13 @@ func (s allocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRe
 	return s.fromAllocateOutcome(ctx, outcome, index)
 }
 
-func (s allocationService) tryOne(ctx context.Context, command quota.Command) (quota.Outcome, uint64, error) {
+func (s allocationService) tryOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	outcomes, index, err := s.try(ctx, command)
 	return outcomes[0], index, err
 }
 
 // fromAllocateOutcome is a grant, a place in the queue, or the error that says why there is neither.
-func (s allocationService) fromAllocateOutcome(ctx context.Context, o quota.Outcome, index uint64) (*quoratev1.AllocateResponse, error) {
+func (s allocationService) fromAllocateOutcome(ctx context.Context, o ledger.Outcome, index uint64) (*quoratev1.AllocateResponse, error) {
 	switch {
 	case o.Refused != nil:
 		return nil, refusal(o.Refused)
@@ -152,7 +153,7 @@ func (s allocationService) Release(ctx context.Context, r *quoratev1.ReleaseRequ
 	return fromReleaseOutcome(outcome, index)
 }
 
-func fromReleaseOutcome(o quota.Outcome, index uint64) (*quoratev1.ReleaseResponse, error) {
+func fromReleaseOutcome(o ledger.Outcome, index uint64) (*quoratev1.ReleaseResponse, error) {
 	if o.Refused != nil {
 		return nil, refusal(o.Refused)
 	}
@@ -184,7 +185,7 @@ func (s allocationService) BatchRelease(ctx context.Context, r *quoratev1.BatchR
 // GetAllocation shows one allocation.
 func (s allocationService) GetAllocation(ctx context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
 	var found quota.AllocationInfo
-	read, err := s.read(ctx, r.GetRead(), func(v quota.View) error {
+	read, err := s.read(ctx, r.GetRead(), func(v ledger.View) error {
 		var unknown *quota.Error
 		found, unknown = v.Allocation(r.GetId())
 		return refused(unknown)
@@ -207,13 +208,13 @@ func (s allocationService) ListAllocations(ctx context.Context, r *quoratev1.Lis
 	filter := quota.AllocationFilter{Tree: r.GetTree(), Node: r.GetNode(), Labels: toLabels(r.GetLabels()), Leases: r.GetLeases()}
 	var page quota.AllocationPage
 	most := pageSize(r.GetPageSize(), defaultAllocationPage)
-	size := func(v quota.View) int {
+	size := func(v ledger.View) int {
 		if filter.Tree == "" && len(filter.Labels) == 0 && !filter.Leases {
 			return most * allocationCost
 		}
 		return v.Counts().Held
 	}
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		page, unknown = v.Allocations(filter, after, most)
 		return refused(unknown)

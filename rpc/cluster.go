@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // standingPatience is how long the other members may take to say how they stand.
@@ -35,7 +35,7 @@ func (s clusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusReq
 	if leader, known := s.node.Leader(); known {
 		answer.LeaderId = leader.ID
 	}
-	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v quota.View) {
+	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
 		counts := v.Counts()
 		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(counts.Held)
 		answer.LedgerBytes, answer.LedgerBytesLimit = counts.Sizes.Live(), counts.MostLiveBytes

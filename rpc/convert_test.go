@@ -10,6 +10,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 func TestAllocateIsCanonical(t *testing.T) {
@@ -120,7 +121,7 @@ func TestParentsComeBeforeChildren(t *testing.T) {
 }
 
 func TestRefusalsNameThePlaceThatTheCallerWrote(t *testing.T) {
-	ledger := quota.New(quota.DefaultBounds())
+	ledger := ledger.New(quota.DefaultBounds())
 	tree := cern()
 	tree.Nodes = append([]*quoratev1.Node{{Path: "zeta/bad name"}, {Path: "zeta"}}, tree.GetNodes()...)
 	command, moved, err := toApplyTrees(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // core is what the handlers share: the ways to ask the node.
@@ -22,28 +23,28 @@ type core struct {
 }
 
 // propose carries out one command.
-func (c core) propose(ctx context.Context, command quota.Command) (quota.Outcome, uint64, error) {
+func (c core) propose(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	outcomes, index, err := c.proposeAll(ctx, command)
 	if err != nil {
-		return quota.Outcome{}, 0, err
+		return ledger.Outcome{}, 0, err
 	}
 	return outcomes[0], index, nil
 }
 
 // proposeAll carries out commands in order and answers as many outcomes.
-func (c core) proposeAll(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+func (c core) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.carryOut(ctx, c.node.Propose, commands)
 }
 
 // proposeSoon is proposeAll for what comes often and may wait a moment for company.
-func (c core) proposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+func (c core) proposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.carryOut(ctx, c.node.ProposeSoon, commands)
 }
 
 // proposing is one of the ways to carry commands out.
-type proposing func(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error)
+type proposing func(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 
-func (c core) carryOut(ctx context.Context, propose proposing, commands []quota.Command) ([]quota.Outcome, uint64, error) {
+func (c core) carryOut(ctx context.Context, propose proposing, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
 	note(ctx).isPrepared()
 	ctx, ended := c.traces.propose(ctx, len(commands))
 	outcomes, index, err := propose(ctx, commands...)
@@ -58,18 +59,18 @@ func (c core) carryOut(ctx context.Context, propose proposing, commands []quota.
 }
 
 // try decides commands on the present state and changes nothing.
-func (c core) try(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+func (c core) try(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{Exclusive: true}, commands)
 }
 
 // plan is try for changes of the configuration.
-func (c core) plan(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+func (c core) plan(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, commands)
 }
 
-func (c core) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]quota.Outcome, uint64, error) {
-	outcomes := make([]quota.Outcome, len(commands))
-	info, err := c.lendInTurn(ctx, options, func(v quota.View) error {
+func (c core) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
+	outcomes := make([]ledger.Outcome, len(commands))
+	info, err := c.lendInTurn(ctx, options, func(v ledger.View) error {
 		for i, command := range commands {
 			outcomes[i] = v.DryRun(command)
 		}
@@ -79,17 +80,17 @@ func (c core) dryRun(ctx context.Context, options cluster.ReadOptions, commands 
 }
 
 // read lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
-func (c core) read(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+func (c core) read(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
 	return c.lend(ctx, toReadOptions(o), fn)
 }
 
 // readInTurn is read for what may cost as much as many writes: it waits for its turn among all such reads.
-func (c core) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+func (c core) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
 	return c.lendInTurn(ctx, toReadOptions(o), fn)
 }
 
 // readAlone is readInTurn for an fn that tries something out: on the way it may change the state and restore it.
-func (c core) readAlone(ctx context.Context, o *quoratev1.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+func (c core) readAlone(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
 	options := toReadOptions(o)
 	options.Exclusive = true
 	return c.lendInTurn(ctx, options, fn)
@@ -100,10 +101,10 @@ const smallRead = 2000
 
 // readBySize is read if what size counts is little, and readInTurn if it is not.
 func (c core) readBySize(
-	ctx context.Context, o *quoratev1.ReadOptions, size func(quota.View) int, fn func(quota.View) error,
+	ctx context.Context, o *quoratev1.ReadOptions, size func(ledger.View) int, fn func(ledger.View) error,
 ) (*quoratev1.ReadInfo, error) {
 	large := false
-	read, err := c.read(ctx, o, func(v quota.View) error {
+	read, err := c.read(ctx, o, func(v ledger.View) error {
 		if large = size(v) > smallRead; large {
 			return nil
 		}
@@ -120,7 +121,7 @@ func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
 }
 
 // lendInTurn is lend when the caller's turn has come. The turn of a call lasts until its answer is made and begins to be sent.
-func (c core) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+func (c core) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
 	notes, known := ctx.Value(callKey{}).(*call)
 	if !known {
 		notes = &call{}
@@ -148,7 +149,7 @@ func (c core) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn fu
 	return read, err
 }
 
-func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(quota.View) error) (*quoratev1.ReadInfo, error) {
+func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
 	note(ctx).isPrepared()
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if options.MinIndex == 0 {
@@ -157,7 +158,7 @@ func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(quo
 	defer cancel()
 	var refused error
 	within, ended := c.traces.read(within, options)
-	info, err := c.node.Read(within, options, func(v quota.View) { refused = fn(v) })
+	info, err := c.node.Read(within, options, func(v ledger.View) { refused = fn(v) })
 	ended(err)
 	switch {
 	case err != nil:

@@ -5,14 +5,15 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // Explain decides a request without carrying it out, or shows how one was decided. A denial is an answer here.
 func (s allocationService) Explain(ctx context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
 	answer := &quoratev1.ExplainResponse{}
-	question := func(v quota.View) error { return explainID(v, r.GetId(), answer) }
+	question := func(v ledger.View) error { return explainID(v, r.GetId(), answer) }
 	if r.GetRequest() != nil {
-		question = func(v quota.View) error { return explainRequest(v, r.GetRequest(), answer) }
+		question = func(v ledger.View) error { return explainRequest(v, r.GetRequest(), answer) }
 	}
 	read, err := s.readAlone(ctx, r.GetRead(), question)
 	if err != nil {
@@ -23,7 +24,7 @@ func (s allocationService) Explain(ctx context.Context, r *quoratev1.ExplainRequ
 }
 
 // explainRequest asks what would become of a request now. How long it would be held, or wait, does not matter.
-func explainRequest(v quota.View, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
+func explainRequest(v ledger.View, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
 	command := toAllocate(r)
 	command.ReserveFor, command.WaitFor, command.Keep, command.Priority = 0, 0, 0, 0
 	if command.Mode != quota.Force {
@@ -53,7 +54,7 @@ func inRequest(e *quota.Error) *quota.Error {
 }
 
 // explainID asks how a request was decided.
-func explainID(v quota.View, id string, answer *quoratev1.ExplainResponse) error {
+func explainID(v ledger.View, id string, answer *quoratev1.ExplainResponse) error {
 	decision, allocation, denied, unknown := v.ExplainID(id)
 	if unknown != nil {
 		return unknown
@@ -76,8 +77,8 @@ const eventCost = 20
 func (s allocationService) ListEvents(ctx context.Context, r *quoratev1.ListEventsRequest) (*quoratev1.ListEventsResponse, error) {
 	var page quota.EventPage
 	most := pageSize(r.GetPageSize(), defaultEventPage)
-	size := func(quota.View) int { return most * eventCost }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+	size := func(ledger.View) int { return most * eventCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		page = v.Events(r.GetAfter(), eventKinds[r.GetKind()], r.GetId(), most)
 		return nil
 	})

@@ -22,12 +22,13 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // fakeCluster is a cluster without a log: all its nodes share one real ledger, and the test says who leads.
 type fakeCluster struct {
 	mu      sync.Mutex
-	ledger  *quota.Ledger
+	ledger  *ledger.Ledger
 	index   uint64
 	leader  string
 	members []cluster.Member
@@ -41,7 +42,7 @@ type fakeCluster struct {
 }
 
 func newFakeCluster() *fakeCluster {
-	return &fakeCluster{ledger: quota.New(quota.DefaultBounds()), changed: make(chan struct{}), more: make(chan struct{})}
+	return &fakeCluster{ledger: ledger.New(quota.DefaultBounds()), changed: make(chan struct{}), more: make(chan struct{})}
 }
 
 // lead makes a node the leader; an empty id is a cluster without one.
@@ -53,16 +54,16 @@ func (c *fakeCluster) lead(id string) {
 	c.changed = make(chan struct{})
 }
 
-func (c *fakeCluster) apply(commands ...quota.Command) ([]quota.Outcome, uint64) {
+func (c *fakeCluster) apply(commands ...quota.Command) ([]ledger.Outcome, uint64) {
 	return c.applyAt(0, commands...)
 }
 
 // applyAt is apply at an instant of ledger time, unless it is later already.
-func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]quota.Outcome, uint64) {
+func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]ledger.Outcome, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.index++
-	outcomes, number := make([]quota.Outcome, len(commands)), uint32(0)
+	outcomes, number := make([]ledger.Outcome, len(commands)), uint32(0)
 	for i, command := range commands {
 		outcomes[i] = c.ledger.Apply(quota.Stamp{At: max(at, quota.Instant(c.index)), Wall: 1_700_000_000_000}, command)
 		for _, fact := range c.ledger.TakeFacts() {
@@ -115,7 +116,7 @@ type fakeNode struct {
 	patient int
 }
 
-func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	if n.proposing != nil {
 		if err := n.proposing(ctx); err != nil {
 			return nil, 0, err
@@ -128,12 +129,12 @@ func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]qu
 	return outcomes, index, nil
 }
 
-func (n *fakeNode) ProposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error) {
+func (n *fakeNode) ProposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	n.patient++
 	return n.Propose(ctx, commands...)
 }
 
-func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error) {
+func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error) {
 	if n.reading != nil {
 		if err := n.reading(ctx); err != nil {
 			return cluster.ReadInfo{}, err

@@ -9,6 +9,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // FuzzConvert feeds any bytes to what reads requests. Nothing may panic, and what passes must be canonical: every
@@ -64,7 +65,7 @@ func FuzzConvert(f *testing.F) {
 // checkLedger applies a command: whatever it says, the ledger stays sound.
 func checkLedger(t *testing.T, base, command quota.Command) {
 	t.Helper()
-	ledger := quota.New(quota.DefaultBounds())
+	ledger := ledger.New(quota.DefaultBounds())
 	ledger.Apply(quota.Stamp{}, base)
 	ledger.Apply(quota.Stamp{}, command)
 	if err := ledger.Check(); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 type itemService struct {
@@ -19,7 +20,7 @@ func (s itemService) ListItems(ctx context.Context, r *quoratev1.ListItemsReques
 	}
 	filter := quota.ItemFilter{Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Name: r.GetName(), Owner: r.GetOwner()}
 	most := pageSize(r.GetPageSize(), defaultItemPage)
-	size := func(v quota.View) int {
+	size := func(v ledger.View) int {
 		switch {
 		case filter.Name != "":
 			return 1 // of each resource
@@ -29,7 +30,7 @@ func (s itemService) ListItems(ctx context.Context, r *quoratev1.ListItemsReques
 		return v.Counts().Items
 	}
 	var page quota.ItemPage
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		page, unknown = v.Items(filter, after, most, r.GetUserData())
 		return refused(unknown)
@@ -47,8 +48,8 @@ func (s itemService) ListItems(ctx context.Context, r *quoratev1.ListItemsReques
 // CountItems counts items by state and by owner.
 func (s itemService) CountItems(ctx context.Context, r *quoratev1.CountItemsRequest) (*quoratev1.CountItemsResponse, error) {
 	var counts []quota.ItemCount
-	size := func(v quota.View) int { return v.Counts().Items }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+	size := func(v ledger.View) int { return v.Counts().Items }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		counts, unknown = v.ItemCounts(r.GetTree(), r.GetResource())
 		return refused(unknown)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // Node is what this room needs of the node below it; [cluster.Node] is one. All methods may be called concurrently.
@@ -13,13 +14,13 @@ type Node interface {
 	Upkeep
 	// Propose carries out commands in order and answers an outcome each, and the log index that reflects them all. Only
 	// the leader can.
-	Propose(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error)
+	Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 	// ProposeSoon is Propose for what comes often and need not be carried out at once.
-	ProposeSoon(ctx context.Context, commands ...quota.Command) ([]quota.Outcome, uint64, error)
+	ProposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 	// News are facts behind a position of the log, as far as this node has applied it. Any node can.
 	News(after cluster.Position, most int) (cluster.Bulletin, error)
 	// Read lends the state to a function, as fresh as the options ask. Any node can.
-	Read(ctx context.Context, o cluster.ReadOptions, fn func(quota.View)) (cluster.ReadInfo, error)
+	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
 	// ReadIndex confirms that this node leads, and answers the index that a linearizable read must wait for.
 	ReadIndex(ctx context.Context) (uint64, error)
 	// Leader is the member that leads as far as this node knows; false if it knows none.

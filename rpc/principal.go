@@ -5,6 +5,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // ListPrincipals shows use and limits of users or groups.
@@ -19,7 +20,7 @@ func (s treeService) ListPrincipals(ctx context.Context, r *quoratev1.ListPrinci
 	}
 	var page []quota.PrincipalUsage
 	more := false
-	read, err := s.readInTurn(ctx, r.GetRead(), func(v quota.View) error {
+	read, err := s.readInTurn(ctx, r.GetRead(), func(v ledger.View) error {
 		var unknown *quota.Error
 		page, more, unknown = v.Principals(r.GetTree(), kind, r.GetName(), after, pageSize(r.GetPageSize(), defaultPrincipalPage))
 		return refused(unknown)

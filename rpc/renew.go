@@ -5,6 +5,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // Renewals come from every holder all the time, and are in no hurry: they wait a moment for company.
@@ -24,7 +25,7 @@ func toRenew(r *quoratev1.RenewRequest) quota.Renew {
 	}
 }
 
-func (s allocationService) fromRenewOutcome(ctx context.Context, o quota.Outcome, index uint64) (*quoratev1.RenewResponse, error) {
+func (s allocationService) fromRenewOutcome(ctx context.Context, o ledger.Outcome, index uint64) (*quoratev1.RenewResponse, error) {
 	if o.Refused != nil {
 		return nil, refusal(o.Refused)
 	}

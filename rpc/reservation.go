@@ -5,6 +5,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // Confirm makes a reservation a held allocation for good.
@@ -28,13 +29,13 @@ func (s allocationService) Cancel(ctx context.Context, r *quoratev1.CancelReques
 }
 
 // settle decides the fate of a reservation; unless it is an error, the outcome has the allocation.
-func (s allocationService) settle(ctx context.Context, command quota.Command) (quota.Outcome, uint64, error) {
+func (s allocationService) settle(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	outcome, index, err := s.propose(ctx, command)
 	switch {
 	case err != nil:
-		return quota.Outcome{}, 0, err
+		return ledger.Outcome{}, 0, err
 	case outcome.Refused != nil:
-		return quota.Outcome{}, 0, refusal(outcome.Refused)
+		return ledger.Outcome{}, 0, refusal(outcome.Refused)
 	}
 	return outcome, index, nil
 }

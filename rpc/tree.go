@@ -5,6 +5,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // What one of a list costs beside a record, for readBySize: a tree has some resources, a revision up to 200 changes, and the usage
@@ -23,8 +24,8 @@ type treeService struct {
 func (s treeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (*quoratev1.GetTreeResponse, error) {
 	answer := &quoratev1.GetTreeResponse{}
 	var spec quota.TreeSpec
-	size := func(v quota.View) int { return v.Cells(r.GetName()) }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+	size := func(v ledger.View) int { return v.Cells(r.GetName()) }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		spec, unknown = v.Tree(r.GetName())
 		answer.Revision = v.Revision()
@@ -41,7 +42,7 @@ func (s treeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (
 func (s treeService) GetConfiguration(ctx context.Context, r *quoratev1.GetConfigurationRequest) (*quoratev1.GetConfigurationResponse, error) {
 	answer := &quoratev1.GetConfigurationResponse{}
 	var specs []quota.TreeSpec
-	read, err := s.readBySize(ctx, r.GetRead(), quota.View.AllCells, func(v quota.View) error {
+	read, err := s.readBySize(ctx, r.GetRead(), ledger.View.AllCells, func(v ledger.View) error {
 		answer.Revision, specs = v.Revision(), v.Configuration()
 		return nil
 	})
@@ -59,8 +60,8 @@ func (s treeService) GetConfiguration(ctx context.Context, r *quoratev1.GetConfi
 func (s treeService) ListTrees(ctx context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error) {
 	answer := &quoratev1.ListTreesResponse{}
 	var trees []quota.TreeSummary
-	size := func(v quota.View) int { return v.Counts().Trees * treeCost }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+	size := func(v ledger.View) int { return v.Counts().Trees * treeCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		trees, answer.Revision = v.Trees(), v.Revision()
 		return nil
 	})
@@ -81,13 +82,13 @@ func (s treeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 		return nil, toError(err)
 	}
 	var page quota.UsagePage
-	size := func(v quota.View) int {
+	size := func(v ledger.View) int {
 		if r.GetSubtree() {
 			return v.Cells(r.GetTree()) * usageCost
 		}
 		return 1
 	}
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after, pageSize(r.GetPageSize(), defaultUsagePage))
 		return refused(unknown)
@@ -107,8 +108,8 @@ func (s treeService) ListRevisions(ctx context.Context, r *quoratev1.ListRevisio
 	answer := &quoratev1.ListRevisionsResponse{}
 	var revisions []quota.Revision
 	most := pageSize(r.GetPageSize(), defaultRevisionPage)
-	size := func(quota.View) int { return most * revisionCost }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v quota.View) error {
+	size := func(ledger.View) int { return most * revisionCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		revisions = v.Revisions(r.GetBefore(), most)
 		return nil
 	})

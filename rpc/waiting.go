@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // pollMargin is kept at most from the time that a call has, to look what has become of the request and to say so.
@@ -16,7 +17,7 @@ const pollMargin = 300 * time.Millisecond
 // await is for a request that was put into the queue: it waits for the grant as long as its caller wants to, and answers how
 // the request stands then. It asks only this node, so it goes on while the cluster has no leader.
 func (s allocationService) await(
-	ctx context.Context, r *quoratev1.AllocateRequest, first quota.Outcome, index uint64,
+	ctx context.Context, r *quoratev1.AllocateRequest, first ledger.Outcome, index uint64,
 ) (*quoratev1.AllocateResponse, error) {
 	within, cancel := context.WithTimeout(ctx, pollTime(ctx, r))
 	defer cancel()
@@ -44,7 +45,7 @@ func pollTime(ctx context.Context, r *quoratev1.AllocateRequest) time.Duration {
 // waits tells whether a request is in the queue as far as this node knows.
 func (s allocationService) waits(ctx context.Context, id string) bool {
 	waits := false
-	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v quota.View) {
+	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
 		info, unknown := v.Allocation(id)
 		waits = unknown == nil && info.State == quota.Waiting
 	})
@@ -53,16 +54,16 @@ func (s allocationService) waits(ctx context.Context, id string) bool {
 
 // standing is what repeating a request would be answered now, as far as this node knows. If it was granted a lease, it is
 // really repeated, because that is how a caller comes for it; without a leader the first renewal will do.
-func (s allocationService) standing(ctx context.Context, r *quoratev1.AllocateRequest) (quota.Outcome, uint64, error) {
+func (s allocationService) standing(ctx context.Context, r *quoratev1.AllocateRequest) (ledger.Outcome, uint64, error) {
 	command := toAllocate(r)
-	var outcome quota.Outcome
-	info, err := s.lend(ctx, cluster.ReadOptions{Stale: true, Exclusive: true}, func(v quota.View) error {
+	var outcome ledger.Outcome
+	info, err := s.lend(ctx, cluster.ReadOptions{Stale: true, Exclusive: true}, func(v ledger.View) error {
 		outcome = v.DryRun(command)
 		outcome.Now = v.Now()
 		return nil
 	})
 	if err != nil {
-		return quota.Outcome{}, 0, err
+		return ledger.Outcome{}, 0, err
 	}
 	if outcome.Allocation != nil && outcome.Allocation.Info().Unclaimed {
 		if claimed, index, err := s.propose(ctx, command); err == nil {
@@ -73,12 +74,12 @@ func (s allocationService) standing(ctx context.Context, r *quoratev1.AllocateRe
 }
 
 // shown is the record of an outcome as an answer has it: that of a waiting one with its place, which only the state knows.
-func (s allocationService) shown(ctx context.Context, a *quota.Allocation) quota.AllocationInfo {
+func (s allocationService) shown(ctx context.Context, a *ledger.Allocation) quota.AllocationInfo {
 	info := a.Info()
 	if info.Waiting == nil {
 		return info
 	}
-	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v quota.View) {
+	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
 		if now, unknown := v.Allocation(info.ID); unknown == nil && now.Waiting != nil {
 			info = now
 		}
@@ -97,7 +98,7 @@ func (s allocationService) ListWaiting(ctx context.Context, r *quoratev1.ListWai
 	}
 	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
 	var page quota.QueuePage
-	read, err := s.readAlone(ctx, r.GetRead(), func(v quota.View) error {
+	read, err := s.readAlone(ctx, r.GetRead(), func(v ledger.View) error {
 		var unknown *quota.Error
 		page, unknown = v.Waiting(filter, after, pageSize(r.GetPageSize(), defaultWaitingPage))
 		return refused(unknown)

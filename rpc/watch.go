@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 const (
@@ -128,14 +129,14 @@ func heartbeat(b cluster.Bulletin) *quoratev1.WatchAllocationsResponse {
 }
 
 // allocationChanges is the one table of what happens to allocations.
-var allocationChanges = map[quota.FactKind]quoratev1.AllocationChange{
-	quota.FactWaiting:   quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
-	quota.FactGranted:   quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED,
-	quota.FactConfirmed: quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
-	quota.FactRevoked:   quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED,
-	quota.FactEnded:     quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,
-	quota.FactRestored:  quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED,
-	quota.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
+var allocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
+	ledger.FactWaiting:   quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
+	ledger.FactGranted:   quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED,
+	ledger.FactConfirmed: quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
+	ledger.FactRevoked:   quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED,
+	ledger.FactEnded:     quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,
+	ledger.FactRestored:  quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED,
+	ledger.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
 }
 
 func fromNews(n cluster.News) *quoratev1.WatchAllocationsResponse {
@@ -170,7 +171,7 @@ func newWatchFilter(r *quoratev1.WatchAllocationsRequest) watchFilter {
 	return f
 }
 
-func (f watchFilter) admits(a *quota.Allocation) bool {
+func (f watchFilter) admits(a *ledger.Allocation) bool {
 	if f.ids != nil && !f.ids[a.ID()] {
 		return false
 	}

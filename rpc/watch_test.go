@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // watch opens a stream that ends with the test.
@@ -230,7 +231,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 			node.index++
 			for i := range n {
 				node.news = append(node.news, cluster.News{
-					Position: cluster.Position{Index: node.index, Number: uint32(i + 1)}, Fact: quota.Fact{Kind: quota.FactGranted, Allocation: &quota.Allocation{}},
+					Position: cluster.Position{Index: node.index, Number: uint32(i + 1)}, Fact: ledger.Fact{Kind: ledger.FactGranted, Allocation: &ledger.Allocation{}},
 				})
 			}
 		}
@@ -261,7 +262,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 
 func TestAllChangesHaveAWord(t *testing.T) {
 	seen := map[quoratev1.AllocationChange]bool{quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED: true}
-	for kind := quota.FactWaiting; kind <= quota.FactShrunk; kind++ {
+	for kind := ledger.FactWaiting; kind <= ledger.FactShrunk; kind++ {
 		seen[allocationChanges[kind]] = true
 	}
 	if len(seen) != len(quoratev1.AllocationChange_name) {

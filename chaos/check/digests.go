@@ -28,7 +28,7 @@ func collectDigests(ctx context.Context, servers []string, client connect.HTTPCl
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(collectInterval):
+		case <-time.After(between):
 		}
 	}
 }
@@ -58,17 +58,17 @@ func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClie
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%d of %d nodes have said what they have at checkpoint %d", len(digests), nodes, made.GetIndex())
-		case <-time.After(collectInterval):
+		case <-time.After(between):
 		}
 	}
 }
 
-// checkDigests compares what nodes made of equal logs.
-func (f *Finals) checkDigests(v *Verdict) {
+// sameDigests compares what nodes made of equal logs.
+func (f *Finals) sameDigests(v *Verdict) {
 	for _, d := range f.Digests {
-		v.count("digests", 1)
+		v.saw("digests", 1)
 		if first := f.Digests[0]; d.Index == first.Index && d.Digest != first.Digest {
-			v.addViolation("%s has digest %s at index %d, and %s has %s", d.Node, d.Digest, d.Index, first.Node, first.Digest)
+			v.broken("%s has digest %s at index %d, and %s has %s", d.Node, d.Digest, d.Index, first.Node, first.Digest)
 		}
 	}
 }

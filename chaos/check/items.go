@@ -9,83 +9,83 @@ import (
 
 // The sequential model of one item: a lock whose holder may lose it by itself if it is a lease.
 
-// lockOp is one operation on an item: its grant, or an end that somebody saw.
-type lockOp struct {
-	allocation         string
-	fence              uint64
-	acquires           bool
-	leased             bool
-	minIndex, maxIndex uint64
+// turn is one operation on an item: its grant, or an end that somebody saw.
+type turn struct {
+	who      string
+	fence    uint64
+	takes    bool
+	leased   bool
+	from, by uint64
 }
 
 // String is a turn for people who look at pictures.
-func (t *lockOp) String() string {
+func (t *turn) String() string {
 	what := "ends"
-	if t.acquires {
+	if t.takes {
 		what = "takes it"
 	}
-	return fmt.Sprintf("%s (fence %d) %s @%d-%d", t.allocation, t.fence, what, t.minIndex, t.maxIndex)
+	return fmt.Sprintf("%s (fence %d) %s @%d-%d", t.who, t.fence, what, t.from, t.by)
 }
 
-// lockState is the state of an item.
-type lockState struct {
+// lock is the state of an item.
+type lock struct {
 	index, fence uint64
 	held, leased bool
 }
 
 func itemModel() porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return lockState{} },
+		Init: func() any { return lock{} },
 		Step: func(state, input, _ any) (bool, any) {
-			from, _ := state.(lockState)
-			t, _ := input.(*lockOp)
-			return from.applyOp(t)
+			from, _ := state.(lock)
+			t, _ := input.(*turn)
+			return from.turn(t)
 		},
 		DescribeOperation: func(input, _ any) string { return fmt.Sprint(input) },
 	}
 }
 
-func (l lockState) applyOp(t *lockOp) (bool, any) {
-	if l.index > t.maxIndex {
+func (l lock) turn(t *turn) (bool, any) {
+	if l.index > t.by {
 		return false, l
 	}
-	next := lockState{index: max(l.index, t.minIndex), fence: max(l.fence, t.fence), held: t.acquires, leased: t.leased}
-	if t.acquires {
+	next := lock{index: max(l.index, t.from), fence: max(l.fence, t.fence), held: t.takes, leased: t.leased}
+	if t.takes {
 		return t.fence > l.fence && (!l.held || l.leased), next
 	}
 	return l.held && l.fence == t.fence, next
 }
 
-// checkItems judges every item.
-func (s *timeline) checkItems(v *Verdict, o Options) {
+// itemsOrdered judges every item.
+func (s *story) itemsOrdered(v *Verdict, o Options) {
 	turns := map[string][]porcupine.Operation{}
 	for _, l := range s.byFence {
-		for _, claim := range l.heldClaims() {
+		for _, claim := range l.claims() {
 			for _, item := range claim.Items {
 				name := claim.Tree + ":" + item
-				turns[name] = append(turns[name], l.lockOps()...)
+				turns[name] = append(turns[name], l.turns()...)
 			}
 		}
 	}
 	for name, steps := range turns {
-		v.count("item turns", len(steps))
+		v.saw("item turns", len(steps))
 		m := itemModel()
 		result, info := porcupine.CheckOperationsVerbose(m, steps, o.Timeout)
 		if result == porcupine.Illegal {
-			writePicture(v, o, name, m, info)
+			picture(v, o, name, m, info)
 		}
-		addSearchResult(v, result, name, steps, info)
+		conclude(v, result, name, steps, info)
 	}
 }
 
-// lockOps are the grant of an allocation, and its end if somebody saw when.
-func (l *allocationHistory) lockOps() []porcupine.Operation {
-	client := l.firstRequest().Client
-	take := &lockOp{allocation: l.id, fence: l.fence, acquires: true, leased: l.isLeased(), minIndex: l.minGrantIndex, maxIndex: l.maxGrantIndex}
-	all := []porcupine.Operation{{ClientId: client, Input: take, Call: l.askedAt, Return: l.grantedAt}}
-	if l.endIndex > 0 {
-		end := &lockOp{allocation: l.id, fence: l.fence, minIndex: l.endIndex, maxIndex: l.endIndex}
-		all = append(all, porcupine.Operation{ClientId: client, Input: end, Call: l.askedAt, Return: min(l.goneAt, math.MaxInt64)})
+// turns are the grant of an allocation, and its end if somebody saw when.
+func (l *life) turns() []porcupine.Operation {
+	client := l.ask().Client
+	take := &turn{who: l.id, fence: l.fence, takes: true, leased: l.leased(), from: l.from, by: l.by}
+	all := []porcupine.Operation{{ClientId: client, Input: take, Call: l.asked, Return: l.granted}}
+	if l.end > 0 {
+		end := &turn{who: l.id, fence: l.fence, from: l.end, by: l.end}
+		all = append(all, porcupine.Operation{ClientId: client, Input: end, Call: l.asked, Return: min(l.gone, math.MaxInt64)})
 	}
 	return all
 }

@@ -10,84 +10,84 @@ import (
 
 func diskKinds() []Kind {
 	hold := func(k Kind) Kind {
-		k.missingNeed, k.skipInUpgrade, k.minHold, k.maxHold = needsFaultyDisk, true, 3*time.Second, 10*time.Second
+		k.needs, k.late, k.from, k.to = needsFaultyDisk, true, 3*time.Second, 10*time.Second
 		return k
 	}
 	return []Kind{
-		hold(Kind{Name: "slow-disk", Description: "each fsync of one node takes 20 to 600 ms longer", newFault: slowDisk}),
-		hold(Kind{Name: "full-disk", Description: "the disk of one node is full", newFault: fullDisk}),
-		hold(Kind{Name: "failing-fsync", Description: "each fsync of one node fails", newFault: brokenDisk("fsync fails", failSyncs)}),
-		hold(Kind{Name: "torn-write", Description: "a write of one node ends in its middle, then the disk fails", newFault: brokenDisk("a write is torn", tearWrite)}),
+		hold(Kind{Name: "slow-disk", Says: "each fsync of one node takes 20 to 600 ms longer", make: slowDisk}),
+		hold(Kind{Name: "full-disk", Says: "the disk of one node is full", make: fullDisk}),
+		hold(Kind{Name: "failing-fsync", Says: "each fsync of one node fails", make: brokenDisk("fsync fails", failSyncs)}),
+		hold(Kind{Name: "torn-write", Says: "a write of one node ends in its middle, then the disk fails", make: brokenDisk("a write is torn", tear)}),
 	}
 }
 
-// chooseNodeOrLeader hits the leader every other time.
-func chooseNodeOrLeader(r *rand.Rand) nodeChoice {
+// anyRole hits the leader every other time.
+func anyRole(r *rand.Rand) pick {
 	if r.IntN(2) == 0 {
-		return chooseNode(r, roleLeader)
+		return draw(r, leader)
 	}
-	return chooseNode(r, roleAny)
+	return draw(r, anyone)
 }
 
 func slowDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	by := time.Duration(20+r.IntN(580)) * ms
-	return singleNode(chooseNodeOrLeader(r), fmt.Sprintf("each fsync takes %v longer", by), "the disk is quick again",
+	return single(anyRole(r), fmt.Sprintf("each fsync takes %v longer", by), "the disk is quick again",
 		func(_ context.Context, t *Target, node int) error {
 			t.Nodes[node].Disk.Slow(by)
 			return nil
 		}, func(_ context.Context, t *Target, node int) error {
-			t.Nodes[node].Disk.ClearFaults()
+			t.Nodes[node].Disk.Mend()
 			return nil
 		})
 }
 
-// exitTimeout is how long a node whose disk was full may take to end because of it, once there is room again.
-const exitTimeout = 5 * time.Second
+// roomPatience is how long a node whose disk was full may take to end because of it, once there is room again.
+const roomPatience = 5 * time.Second
 
 // fullDisk lets the node end, or go on if it can once there is room again.
 func fullDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	exits := 0
-	return singleNode(chooseNodeOrLeader(r), "the disk is full", "there is room again",
+	return single(anyRole(r), "the disk is full", "there is room again",
 		func(_ context.Context, t *Target, node int) error {
 			exits = len(t.Nodes[node].Exits())
 			return t.Nodes[node].Disk.Fill()
 		}, func(ctx context.Context, t *Target, node int) error {
-			defer func() { t.excuseExits(node, exits) }()
+			defer func() { t.excuse(node, exits) }()
 			n := t.Nodes[node]
-			if err := n.Disk.FreeSpace(); err != nil {
+			if err := n.Disk.Empty(); err != nil {
 				return err
 			}
-			if !n.Wait(exitTimeout) {
-				if s, err := t.nodeStatus(ctx, node); err == nil && s.GetProblem() == "" {
+			if !n.Wait(roomPatience) {
+				if s, err := t.status(ctx, node); err == nil && s.GetProblem() == "" {
 					return nil
 				}
 			}
-			return t.killAndStart(node)
+			return t.again(node)
 		})
 }
 
-// killAndStart kills a node if it runs, and starts it.
-func (t *Target) killAndStart(node int) error {
-	return errors.Join(t.Nodes[node].Kill(), t.startNode(node))
+// again kills a node if it runs, and starts it.
+func (t *Target) again(node int) error {
+	return errors.Join(t.Nodes[node].Kill(), t.start(node))
 }
 
 // brokenDisk is a disk that fails and is a good one after the node was started again, with what had been written.
 func brokenDisk(what string, fail func(*Target, int)) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		exits := 0
-		return singleNode(chooseNodeOrLeader(r), what, "started on a good disk",
+		return single(anyRole(r), what, "started on a good disk",
 			func(_ context.Context, t *Target, node int) error {
 				exits = len(t.Nodes[node].Exits())
 				fail(t, node)
 				return nil
 			}, func(_ context.Context, t *Target, node int) error {
 				err := t.Nodes[node].Kill()
-				t.excuseExits(node, exits)
-				t.Nodes[node].Disk.ClearFaults()
-				return errors.Join(err, t.startNode(node))
+				t.excuse(node, exits)
+				t.Nodes[node].Disk.Mend()
+				return errors.Join(err, t.start(node))
 			})
 	}
 }
 
 func failSyncs(t *Target, node int) { t.Nodes[node].Disk.FailSyncs(true) }
-func tearWrite(t *Target, node int) { t.Nodes[node].Disk.Tear() }
+func tear(t *Target, node int)      { t.Nodes[node].Disk.Tear() }

@@ -13,29 +13,29 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// runSummary is what came of all runs together.
-type runSummary struct {
+// summary is what came of all runs together.
+type summary struct {
 	rows       []string
 	faults     faults.Counts
 	operations int
 	runs       int
 	failed     []string
-	// lastNotPlayed is true if the last run could not be played.
-	lastNotPlayed bool
+	// unplayed is true if the last run could not be played.
+	unplayed bool
 }
 
-func newSummary() *runSummary { return &runSummary{faults: faults.Counts{}} }
+func newSummary() *summary { return &summary{faults: faults.Counts{}} }
 
-// addRun counts a run, or what kept it from being played. The history of one that passed goes: it is large, and its report says
+// add counts a run, or what kept it from being played. The history of one that passed goes: it is large, and its report says
 // what there is to say.
-func (s *runSummary) addRun(r *runner.Result, failure error) error {
+func (s *summary) add(r *runner.Result, failure error) error {
 	s.runs++
 	s.operations += len(r.History.Ops)
 	s.faults.Add(r.Faults)
-	s.lastNotPlayed = failure != nil
+	s.unplayed = failure != nil
 	word := "passed"
-	if wrong := append(r.Failures, r.Undecided...); s.lastNotPlayed || len(wrong) > 0 {
-		if s.lastNotPlayed {
+	if wrong := append(r.Failures, r.Undecided...); s.unplayed || len(wrong) > 0 {
+		if s.unplayed {
 			wrong = append(wrong, "could not be played")
 		}
 		word = "**" + strings.NewReplacer("\n", " ", "|", "/").Replace(strings.Join(wrong, "; ")) + "**"
@@ -51,8 +51,8 @@ func (s *runSummary) addRun(r *runner.Result, failure error) error {
 	return errors.Join(os.Remove(history), os.Remove(check.FinalsBeside(history)))
 }
 
-// writePage leaves the page of all runs so far in their folder.
-func (s *runSummary) writePage(dir string) error {
+// write leaves the page of all runs so far in their folder.
+func (s *summary) write(dir string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s.\n\n| run | nodes | operations | faults | again | verdict |\n|---|---|---|---|---|---|\n", s, cmp.Or(s.faults.String(), "No faults"))
 	for _, row := range s.rows {
@@ -65,7 +65,7 @@ func (s *runSummary) writePage(dir string) error {
 }
 
 // String is one line for people.
-func (s *runSummary) String() string {
+func (s *summary) String() string {
 	verdict := "all promises kept"
 	if s.runs == 0 {
 		verdict = "nothing is known"
@@ -75,8 +75,8 @@ func (s *runSummary) String() string {
 	return fmt.Sprintf("runs: %d, operations: %d, faults: %d; %s", s.runs, s.operations, s.faults.All(), verdict)
 }
 
-// failureError names the runs that did not pass, each by the command that plays it again. Without any run nothing was shown.
-func (s *runSummary) failureError() error {
+// err names the runs that did not pass, each by the command that plays it again. Without any run nothing was shown.
+func (s *summary) err() error {
 	switch {
 	case s.runs == 0:
 		return errors.New("nothing was played")

@@ -10,91 +10,91 @@ import (
 )
 
 // Batches of requests that do not all fit, and of releases.
-func batchTrees() []treeSpec { return []treeSpec{newTreeSpec("batch", "", 24, "x", 14, "y", 14)} }
+func batchTrees() []tree { return []tree{limits("batch", "", 24, "x", 14, "y", 14)} }
 
 func startBatch(c *caller) func(context.Context) {
 	h := &holder{caller: c}
 	return func(ctx context.Context) {
 		switch {
-		case len(h.held) < 4 || c.oneIn(2):
-			h.acquireMany(ctx, 2+c.random.IntN(5))
-		case c.oneIn(5):
-			c.readUsage(ctx, "batch", readMode{})
+		case len(h.held) < 4 || c.one(2):
+			h.takeMany(ctx, 2+c.random.IntN(5))
+		case c.one(5):
+			c.readUsage(ctx, "batch", freshness{})
 		default:
-			h.releaseMany(ctx, 1+c.random.IntN(len(h.held)))
+			h.giveMany(ctx, 1+c.random.IntN(len(h.held)))
 		}
 	}
 }
 
-// acquireMany asks for several things in one call, and repeats those that were not answered one by one.
-func (h *holder) acquireMany(ctx context.Context, count int) {
-	var wants []requestSpec
+// takeMany asks for several things in one call, and repeats those that were not answered one by one.
+func (h *holder) takeMany(ctx context.Context, count int) {
+	var wants []want
 	for range count {
 		node := []string{"x", "y"}[h.random.IntN(2)]
-		wants = append(wants, requestSpec{id: h.newID(), claims: []history.Claim{claimAt("batch", node, 1+h.random.Int64N(4))}})
+		wants = append(wants, want{id: h.newID(), claims: []history.Claim{at("batch", node, 1+h.random.Int64N(4))}})
 	}
 	for i, o := range h.batchAllocate(ctx, wants) {
 		switch o.Outcome {
 		case history.OK:
 			h.held = append(h.held, holding{wants[i].id, wants[i].claims})
 		case history.Unknown:
-			h.acquireOne(ctx, wants[i])
+			h.take(ctx, wants[i])
 		case history.Refused, history.Failed:
 		}
 	}
 }
 
-func (h *holder) releaseMany(ctx context.Context, count int) {
+func (h *holder) giveMany(ctx context.Context, count int) {
 	var ids []string
 	for _, one := range h.held[:count] {
 		ids = append(ids, one.id)
 	}
 	h.held = slices.Delete(h.held, 0, count)
 	for i, o := range h.batchRelease(ctx, ids) {
-		if !isDecided(o) {
-			h.retryUntilDecided(ctx, func() history.Op { return h.callRelease(ctx, ids[i]) })
+		if !decided(o) {
+			h.insist(ctx, func() history.Op { return h.release(ctx, ids[i]) })
 		}
 	}
 }
 
 // batchAllocate makes one attempt; each request is an operation of its own, and they share a session.
-func (c *caller) batchAllocate(ctx context.Context, wants []requestSpec) []history.Op {
-	s := c.randomServer()
+func (c *caller) batchAllocate(ctx context.Context, wants []want) []history.Op {
+	s := c.server()
 	c.serial++
-	begun := c.beginOp(history.Allocate, s)
+	begun := c.begin(history.Allocate, s)
 	begun.Session = int64(c.serial)
 	request := &quoratev1.BatchAllocateRequest{}
 	for _, w := range wants {
-		request.Requests = append(request.Requests, w.toProto())
+		request.Requests = append(request.Requests, w.request())
 	}
 	var answer *quoratev1.BatchAllocateResponse
-	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+	err := c.call(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.allocations.BatchAllocate(ctx, request)
 		return err
 	})
 	var ended []history.Op
 	for i, w := range wants {
 		o, failure := *begun, err
-		w.fillIn(&o)
+		w.ask(&o)
 		if err == nil {
 			failure = errNoAnswer
 		}
 		if i < len(answer.GetOutcomes()) {
-			setGrant(&o, answer.GetOutcomes()[i].GetGranted())
-			failure = failureError(answer.GetOutcomes()[i].GetFailure())
+			granted(&o, answer.GetOutcomes()[i].GetGranted())
+			failure = failed(answer.GetOutcomes()[i].GetFailure())
 		}
-		ended = append(ended, c.endOp(&o, failure))
+		ended = append(ended, c.end(&o, failure))
 	}
 	return ended
 }
 
 func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
-	s := c.randomServer()
+	s := c.server()
 	c.serial++
-	begun := c.beginOp(history.Release, s)
+	begun := c.begin(history.Release, s)
 	begun.Session = int64(c.serial)
 	var answer *quoratev1.BatchReleaseResponse
-	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+	err := c.call(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Ids: ids})
 		return err
 	})
@@ -108,31 +108,31 @@ func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
 		if i < len(answer.GetOutcomes()) {
 			released := answer.GetOutcomes()[i].GetReleased()
 			o.Index, o.Repeated = released.GetIndex(), released.GetRepeated()
-			setAllocation(&o, released.GetAllocation())
-			failure = failureError(answer.GetOutcomes()[i].GetFailure())
+			shown(&o, released.GetAllocation())
+			failure = failed(answer.GetOutcomes()[i].GetFailure())
 		}
-		ended = append(ended, c.endOp(&o, failure))
+		ended = append(ended, c.end(&o, failure))
 	}
 	return ended
 }
 
-// elementRefusal is what one element of a batch was answered instead of being carried out.
-type elementRefusal struct{ failure *quoratev1.Failure }
+// refusal is what one element of a batch was answered instead of being carried out.
+type refusal struct{ failure *quoratev1.Failure }
 
 // Error is the sentence for a person.
-func (r *elementRefusal) Error() string { return r.failure.GetMessage() }
+func (r *refusal) Error() string { return r.failure.GetMessage() }
 
-// failureError is nil for an element that was carried out.
-func failureError(f *quoratev1.Failure) error {
+// failed is nil for an element that was carried out.
+func failed(f *quoratev1.Failure) error {
 	if f == nil {
 		return nil
 	}
-	return &elementRefusal{f}
+	return &refusal{f}
 }
 
 // refusalOf finds the refusal of an element of a batch.
 func refusalOf(err error) (*quoratev1.Failure, bool) {
-	var r *elementRefusal
+	var r *refusal
 	if errors.As(err, &r) {
 		return r.failure, true
 	}

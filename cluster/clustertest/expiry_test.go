@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 func reserve(id string, span time.Duration) quota.Allocate {
@@ -21,7 +22,7 @@ func reserve(id string, span time.Duration) quota.Allocate {
 func look(t *testing.T, n *cluster.Node, id string) (quota.AllocationInfo, quota.Instant) {
 	t.Helper()
 	var info quota.AllocationInfo
-	read, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(v quota.View) {
+	read, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(v ledger.View) {
 		var refused *quota.Error
 		if info, refused = v.Allocation(id); refused != nil {
 			t.Errorf("allocation %s: %v", id, refused)
@@ -152,10 +153,10 @@ func TestExclusiveReads(t *testing.T) {
 		c.PlantTree()
 		n := c.Leader()
 		inside, reading := make(chan struct{}), make(chan error, 1)
-		_, err := n.Read(t.Context(), cluster.ReadOptions{Exclusive: true}, func(v quota.View) {
+		_, err := n.Read(t.Context(), cluster.ReadOptions{Exclusive: true}, func(v ledger.View) {
 			go func() {
 				close(inside)
-				_, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(quota.View) {})
+				_, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(ledger.View) {})
 				reading <- err
 			}()
 			<-inside

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 func TestALostLeaderUnderLoadLosesNothing(t *testing.T) {
@@ -95,7 +96,7 @@ func TestLedgerTimeIsInTheOrderOfTheLog(t *testing.T) {
 		}
 		load.Stop()
 		var last quota.AllocationInfo
-		_, err := c.Leader().Read(t.Context(), cluster.ReadOptions{}, func(v quota.View) {
+		_, err := c.Leader().Read(t.Context(), cluster.ReadOptions{}, func(v ledger.View) {
 			for after := uint64(0); ; {
 				page, refused := v.Allocations(quota.AllocationFilter{}, after, 100)
 				if refused != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 func lease(id string, ttl time.Duration) quota.Allocate {
@@ -21,7 +22,7 @@ func lease(id string, ttl time.Duration) quota.Allocate {
 }
 
 // renew renews on whoever leads, as a patient caller does.
-func renew(t *testing.T, c *clustertest.Cluster, id string) quota.Outcome {
+func renew(t *testing.T, c *clustertest.Cluster, id string) ledger.Outcome {
 	t.Helper()
 	outcomes, _, err := c.Leader().ProposeSoon(t.Context(), quota.Renew{ID: id})
 	if err != nil {

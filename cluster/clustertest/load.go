@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // pace is the pause of a caller before each try.
@@ -108,7 +109,7 @@ func (l *Load) Check() {
 		l.c.t.Errorf("the ledger holds %d, want %d to %d", used, lo, hi)
 	}
 	ctx := l.c.t.Context()
-	_, err = l.c.Leader().Read(ctx, cluster.ReadOptions{}, func(v quota.View) {
+	_, err = l.c.Leader().Read(ctx, cluster.ReadOptions{}, func(v ledger.View) {
 		for id := range l.acknowledged {
 			if _, missing := v.Allocation(id); missing != nil {
 				l.c.t.Errorf("%s was acknowledged and is lost: %v", id, missing)

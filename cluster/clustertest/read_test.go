@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 func TestLinearizableReadsFromEveryNodeSeeAcknowledgedWrites(t *testing.T) {
@@ -150,7 +151,7 @@ func TestOnesOwnWriteOnAnotherNode(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = follower.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: index + 1000}, func(quota.View) {
+		_, err = follower.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: index + 1000}, func(ledger.View) {
 			t.Error("an index of the future was served")
 		})
 		if cluster.ReasonOf(err) != cluster.Deadline {

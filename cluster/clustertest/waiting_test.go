@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // patiently asks to wait for all the room there is.
@@ -24,7 +25,7 @@ func patiently(id string, priority int64) quota.Allocate {
 func queue(t *testing.T, n *cluster.Node) string {
 	t.Helper()
 	var ids []string
-	_, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true, Exclusive: true}, func(v quota.View) {
+	_, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true, Exclusive: true}, func(v ledger.View) {
 		page, refused := v.Waiting(quota.QueueFilter{}, nil, 100)
 		if refused != nil {
 			t.Error(refused)

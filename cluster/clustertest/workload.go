@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // Tree, Resource and Room describe the one limit that the workload runs against.
@@ -41,9 +42,9 @@ func Take(id string, amount quota.Amount) quota.Allocate {
 
 // Must carries one command out on whoever leads, tries again while leaders change, and fails the test if that takes
 // longer than an election. The command must be idempotent.
-func (c *Cluster) Must(command quota.Command) quota.Outcome {
+func (c *Cluster) Must(command quota.Command) ledger.Outcome {
 	c.t.Helper()
-	var outcome quota.Outcome
+	var outcome ledger.Outcome
 	c.Eventually("an acknowledged write", func() bool {
 		var err error
 		outcome, err = Propose(c.Leader(), command)
@@ -56,12 +57,12 @@ func (c *Cluster) Must(command quota.Command) quota.Outcome {
 }
 
 // Propose carries one command out on one node.
-func Propose(n *cluster.Node, command quota.Command) (quota.Outcome, error) {
+func Propose(n *cluster.Node, command quota.Command) (ledger.Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	outcomes, _, err := n.Propose(ctx, command)
 	if err != nil {
-		return quota.Outcome{}, err
+		return ledger.Outcome{}, err
 	}
 	return outcomes[0], nil
 }
@@ -71,7 +72,7 @@ func Used(n *cluster.Node, o cluster.ReadOptions) (quota.Amount, cluster.ReadInf
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	var used quota.Amount
-	info, err := n.Read(ctx, o, func(v quota.View) {
+	info, err := n.Read(ctx, o, func(v ledger.View) {
 		page, refused := v.Usage(Tree, "", false, false, "", 1)
 		if refused == nil && len(page.Nodes) > 0 {
 			used = page.Nodes[0].Resources[0].Subtree

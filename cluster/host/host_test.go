@@ -21,6 +21,7 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/cluster/host"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // patience is how long something may take on a busy machine.
@@ -178,7 +179,7 @@ func (s *site) ready() {
 	}
 }
 
-func (s *site) write(command quota.Command) quota.Outcome {
+func (s *site) write(command quota.Command) ledger.Outcome {
 	s.t.Helper()
 	for _, n := range s.nodes {
 		if !n.IsLeader() {
@@ -191,7 +192,7 @@ func (s *site) write(command quota.Command) quota.Outcome {
 		return outcome
 	}
 	s.t.Fatal("nobody leads")
-	return quota.Outcome{}
+	return ledger.Outcome{}
 }
 
 func (s *site) read() {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
@@ -37,7 +38,7 @@ func FuzzConfiguration(f *testing.F) {
 
 func agree(t *rapid.T) {
 	bounds := quotatest.ReshapingBounds().Draw(t, "bounds")
-	p := &pair{ledger: quota.New(bounds), oracle: newOracle(bounds)}
+	p := &pair{ledger: ledger.New(bounds), oracle: newOracle(bounds)}
 	for _, name := range slices.Repeat(quotatest.TreeNames, 3) {
 		if p.oracle.trees[name].Name == "" {
 			p.apply(t, quotatest.ReshapingTree(name).Draw(t, "first trees"))
@@ -71,12 +72,12 @@ func agree(t *rapid.T) {
 
 // pair is a ledger and the oracle that watches it.
 type pair struct {
-	ledger *quota.Ledger
+	ledger *ledger.Ledger
 	oracle *oracle
 	now    quota.Stamp
 	said   []quota.Command
 	// images were taken on the way, pictures are what they showed.
-	images   []*quota.Image
+	images   []*ledger.Image
 	pictures []string
 }
 
@@ -126,7 +127,7 @@ func (p *pair) apply(t *rapid.T, c quota.Command) {
 }
 
 // reachOf is how far back the history of a ledger goes: how much it can keep depends on how it keeps it.
-func reachOf(l *quota.Ledger) uint64 {
+func reachOf(l *ledger.Ledger) uint64 {
 	oldest := l.View().Revision()
 	for _, r := range l.View().Revisions(0, math.MaxInt) {
 		if !r.Undoable {
@@ -138,7 +139,7 @@ func reachOf(l *quota.Ledger) uint64 {
 }
 
 // dryRun tries a command, and now and then makes sure that this changed nothing.
-func (p *pair) dryRun(t *rapid.T, c quota.Command) quota.Outcome {
+func (p *pair) dryRun(t *rapid.T, c quota.Command) ledger.Outcome {
 	if quotatest.Die(t, 4, "watch") > 0 {
 		return p.ledger.View().DryRun(c)
 	}
@@ -160,7 +161,7 @@ var verdictOptions = cmp.Options{
 }
 
 // verdictOf says an outcome as the oracle does, which names the fields of requests but not of configurations.
-func verdictOf(c quota.Command, out quota.Outcome) verdict {
+func verdictOf(c quota.Command, out ledger.Outcome) verdict {
 	v := verdict{repeated: out.Repeated}
 	if e := out.Refused; e != nil {
 		v.refused = e.Kind
@@ -185,7 +186,7 @@ func verdictOf(c quota.Command, out quota.Outcome) verdict {
 }
 
 // compareDry: a dry run says what the command then did, but makes neither an allocation nor a revision.
-func compareDry(t *rapid.T, c quota.Command, dry, real quota.Outcome) {
+func compareDry(t *rapid.T, c quota.Command, dry, real ledger.Outcome) {
 	if d := dry.Decision; d != nil {
 		told := *d
 		told.Placements = nil // only a dry run has them
@@ -275,7 +276,7 @@ func (p *pair) compareTree(t *rapid.T, name string) {
 // probeHeadroom: what is said to be free can be had, and not one more.
 func (p *pair) probeHeadroom(t *rapid.T, tree string, n quota.NodeUsage) {
 	r := n.Resources[quotatest.Die(t, len(n.Resources), "resource")]
-	ask := func(a quota.Amount) quota.Outcome {
+	ask := func(a quota.Amount) ledger.Outcome {
 		return p.ledger.View().DryRun(quota.Allocate{ID: "probe", Claims: []quota.Claim{
 			{Tree: tree, Node: n.Path, Amounts: quota.Vector{{Resource: r.Resource.Name, Amount: a}}},
 		}})

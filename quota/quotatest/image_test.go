@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 // load builds a ledger from an image as a restore does.
-func load(image *quota.Image, b quota.Bounds) (*quota.Ledger, error) {
-	loader := quota.NewLoader(b, image.Header)
+func load(image *ledger.Image, b quota.Bounds) (*ledger.Ledger, error) {
+	loader := ledger.NewLoader(b, image.Header)
 	for _, t := range image.Trees() {
 		if err := loader.AddTree(t); err != nil {
 			return nil, err
@@ -49,7 +50,7 @@ func load(image *quota.Image, b quota.Bounds) (*quota.Ledger, error) {
 }
 
 // picture is everything that an image holds, as text.
-func picture(image *quota.Image) string {
+func picture(image *ledger.Image) string {
 	data, err := json.Marshal(map[string]any{
 		"header": image.Header, "trees": image.Trees(), "revisions": image.Revisions(),
 		"held": slices.Collect(image.Held()), "ended": slices.Collect(image.Ended()), "events": image.Events(),

@@ -1,0 +1,148 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/quorate/quorate/chaos/history"
+)
+
+// TestTheChainChangesNoVerdict: the search over steps that are bound to the log finds an order just where the plain search over
+// the same steps does, on histories that are true and on such with something wrong in them.
+func TestTheChainChangesNoVerdict(t *testing.T) {
+	found := map[porcupine.CheckResult]int{}
+	for seed := range uint64(400) {
+		p := play(rand.New(rand.NewPCG(seed, 0)))
+		s := tell(history.History{Ops: p.ops}, Finals{})
+		trees := map[string]bool{"t": true}
+		model := groundOf(s.limits, trees)
+		model.explain = true
+		plain, bound := stepsOf(t, s, trees), stepsOf(t, s, trees)
+		for _, o := range plain {
+			o.Input.(*step).before = math.MaxInt //nolint:forcetypeassert // it is one
+		}
+		chain(bound)
+		want := porcupine.CheckOperationsTimeout(model.model(), plain, time.Minute)
+		if want == porcupine.Unknown {
+			continue // this is what the chain is for
+		}
+		found[want]++
+		if got := porcupine.CheckOperationsTimeout(model.model(), bound, time.Minute); got != want {
+			t.Errorf("seed %d: %v with the chain, %v without", seed, got, want)
+		}
+	}
+	if t.Logf("%v", found); found[porcupine.Ok] < 100 || found[porcupine.Illegal] < 50 {
+		t.Errorf("these histories are too much alike: %v", found)
+	}
+}
+
+func stepsOf(t *testing.T, s *story, trees map[string]bool) []porcupine.Operation {
+	t.Helper()
+	steps, why := s.steps(trees)
+	if why != "" {
+		t.Fatal(why)
+	}
+	return steps
+}
+
+// pretender is a ledger of one tree with a limit, whose callers overlap, and who are not always answered.
+type pretender struct {
+	random *rand.Rand
+	ops    []history.Op
+	now    int64
+	index  uint64
+	fence  uint64
+	used   int64
+	held   []history.Op
+}
+
+const room = 6
+
+// play is a short history; in every other one, one answer is changed.
+func play(r *rand.Rand) *pretender {
+	p := &pretender{random: r, index: 1}
+	limits := []history.Limit{{Tree: "t", Resource: "units", Amount: room}}
+	p.ops = append(p.ops, history.Op{Kind: history.Configure, ID: "setup", Index: 1, Limits: limits, Outcome: history.OK, Return: 1})
+	for i := range 14 {
+		p.now += 4
+		p.step(fmt.Sprint("x", i), i)
+	}
+	if r.IntN(2) == 0 {
+		p.spoil()
+	}
+	slices.SortFunc(p.ops, func(a, b history.Op) int { return int(a.Return - b.Return) })
+	return p
+}
+
+// step is one call that takes effect at p.now, was called some time before that and answered some time after.
+func (p *pretender) step(id string, client int) {
+	o := history.Op{ID: id, Client: client, Call: max(1, p.now-p.random.Int64N(12)), Return: p.now + p.random.Int64N(12), Outcome: history.OK}
+	switch dice := p.random.IntN(5); {
+	case dice == 0:
+		o.Kind, o.ID, o.Claims, o.Index, o.ServedBy = history.ReadUsage, "", []history.Claim{{Tree: "t"}}, p.index, "n1"
+		o.Usage = []history.Usage{{Tree: "t", Resource: "units", Used: p.used, Limit: room}}
+	case dice == 1 && len(p.held) > 0:
+		p.release(&o)
+	default:
+		p.ask(&o)
+	}
+	p.ops = append(p.ops, o)
+}
+
+func (p *pretender) ask(o *history.Op) {
+	amount := 1 + p.random.Int64N(4)
+	p.index++
+	o.Kind, o.Claims = history.Allocate, []history.Claim{{Tree: "t", Amounts: map[string]int64{"units": amount}}}
+	if p.used+amount > room {
+		o.Outcome, o.Reason = history.Refused, history.Denied
+		o.Violations = []history.Violation{{Tree: "t", Resource: "units", Limit: room, Used: p.used, Requested: amount, Missing: p.used + amount - room}}
+		if p.random.IntN(2) == 0 {
+			o.Index = p.index
+		}
+		return
+	}
+	p.used += amount
+	p.fence++
+	p.held = append(p.held, *o)
+	if p.random.IntN(5) == 0 {
+		o.Outcome = history.Unknown
+		return
+	}
+	o.Index, o.Fence, o.State, o.Got = p.index, p.fence, history.Held, o.Claims
+	if p.random.IntN(4) == 0 {
+		o.Repeated = true // an earlier answer was lost
+	}
+}
+
+func (p *pretender) release(o *history.Op) {
+	i := p.random.IntN(len(p.held))
+	gone := p.held[i]
+	p.held = slices.Delete(p.held, i, i+1)
+	p.used -= gone.Claims[0].Amounts["units"]
+	p.index++
+	o.Kind, o.ID, o.Call = history.Release, gone.ID, max(o.Call, gone.Call)
+	if p.random.IntN(4) == 0 {
+		o.Outcome = history.Unknown
+		return
+	}
+	o.Index, o.State = p.index, history.Released
+}
+
+// spoil makes one answer a lie.
+func (p *pretender) spoil() {
+	o := &p.ops[1+p.random.IntN(len(p.ops)-1)]
+	switch {
+	case len(o.Usage) > 0:
+		o.Usage[0].Used++
+	case len(o.Violations) > 0:
+		o.Violations[0].Used--
+	case o.Outcome == history.OK && o.Index > 2:
+		o.Index -= 2
+	}
+}

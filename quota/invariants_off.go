@@ -1,6 +1,0 @@
-//go:build !invariants
-
-package quota
-
-// selfCheck does nothing in a released build; see invariants_on.go.
-func (l *Ledger) selfCheck() {}

@@ -1,0 +1,62 @@
+package ledger_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+// principals pages by two, so that every scenario tries the pages.
+func (p *player) principals(v ledger.View, kind quota.HolderKind, args []string) {
+	name, after := strings.Join(args[1:], ""), ""
+	for more := true; more; {
+		var list []quota.PrincipalUsage
+		var refused *quota.Error
+		if list, more, refused = v.Principals(args[0], kind, name, after, 2); refused != nil {
+			p.say("refused %s: %s", refused.Kind, refused.Error())
+			return
+		}
+		for _, u := range list {
+			p.principal(args[0], u)
+			after = u.Name
+		}
+	}
+}
+
+func (p *player) principal(tree string, u quota.PrincipalUsage) {
+	line := u.Name
+	for _, g := range u.Groups {
+		line += fmt.Sprintf(" %s:%s", g.Key, g.Value)
+	}
+	p.say("%s", line)
+	for _, n := range u.Nodes {
+		line := "  " + quota.Place(tree, n.Path)
+		for _, c := range n.Used {
+			line += fmt.Sprintf(" %s=%d", c.Resource, c.Amount)
+		}
+		if len(n.Applications) > 0 {
+			line += " runs " + strings.Join(n.Applications, ",")
+		}
+		p.say("%s%s", line, mostWords(n))
+	}
+}
+
+// mostWords are the limits of a user or group at a node.
+func mostWords(n quota.PrincipalNode) string {
+	if len(n.Limits) == 0 && n.MaxApplications == 0 {
+		return ""
+	}
+	text := ", at most"
+	for _, c := range n.Limits {
+		text += fmt.Sprintf(" %s=%d", c.Resource, c.Amount)
+	}
+	if n.MaxApplications > 0 {
+		text += fmt.Sprintf(" applications=%d", n.MaxApplications)
+	}
+	if n.Wildcard {
+		text += " as everybody"
+	}
+	return text
+}

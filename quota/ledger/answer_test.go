@@ -1,0 +1,403 @@
+package ledger_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+// outcome says what a command did.
+func (p *player) outcome(c quota.Command, out ledger.Outcome) {
+	repeated := ""
+	if out.Repeated {
+		repeated = " (repeated)"
+	}
+	switch {
+	case out.Refused != nil:
+		p.say("refused %s: %s", out.Refused.Kind, out.Refused.Error())
+	case out.Configuration != nil:
+		p.configuration(*out.Configuration, repeated)
+	case out.Decision != nil && (out.Allocation == nil || out.Decision.Waiting):
+		p.say("%s%s", out.Decision.Explain(), repeated)
+		p.wouldPlace(*out.Decision)
+	case out.Decision != nil:
+		p.say("%s, fence %d%s", out.Decision.Explain(), out.Allocation.Fence(), repeated)
+		p.placed(out.Allocation.Info())
+		p.holds(out.Allocation.Info())
+		p.preempted(*out.Decision)
+	case out.Allocation != nil:
+		p.say("%s%s", stateWords[out.Allocation.Info().State]+leaseWords(out.Allocation.Info()), repeated)
+		p.holds(out.Allocation.Info())
+		if len(out.Restored) > 0 {
+			p.say("  held again: %s", strings.Join(out.Restored, " "))
+		}
+	case out.Items != nil:
+		p.itemLines(out.Items, repeated)
+	case out.Expired > 0:
+		p.say("%d expired", out.Expired)
+	default:
+		p.say("%T did nothing at all", c)
+	}
+}
+
+// placed says where claims count, if it is not where they were asked for.
+func (p *player) placed(a quota.AllocationInfo) {
+	for _, c := range a.Claims {
+		if c.Placed != c.Node {
+			p.say("  %s is counted at %s", quota.Place(c.Tree, c.Node), quota.Place(c.Tree, c.Placed))
+		}
+	}
+}
+
+// wouldPlace is the same for a dry run.
+func (p *player) wouldPlace(d quota.Decision) {
+	p.placed(quota.AllocationInfo{Claims: d.Placements})
+	p.preempted(d)
+}
+
+func (p *player) preempted(d quota.Decision) {
+	for _, v := range d.Preempted {
+		if !d.Granted {
+			p.say("  %s at %s has to give way", v.ID, quota.Place(v.Tree, v.Node))
+			continue
+		}
+		p.say("  preempted %s at %s", v.ID, quota.Place(v.Tree, v.Node))
+	}
+}
+
+var stateWords = map[quota.State]string{
+	quota.Held: "held", quota.Reserved: "reserved", quota.Released: "released", quota.Expired: "expired",
+	quota.WasPreempted: "preempted", quota.Cancelled: "cancelled",
+	quota.Waiting: "waiting", quota.TimedOut: "timed out", quota.Abandoned: "abandoned",
+}
+
+func (p *player) configuration(c quota.Configuration, repeated string) {
+	p.say("revision %d%s", c.Revision, repeated)
+	p.changes(c.Changes)
+	if len(c.Changes) == 0 {
+		p.say("  nothing changed")
+	}
+	for _, o := range c.Over {
+		p.say("  over its limit: %s holds %d of %d %s", whoseLimit(o), o.Used, o.Limit, cmp.Or(o.Resource, "applications"))
+	}
+	if c.Effects != nil {
+		p.effects(*c.Effects)
+	}
+}
+
+func whoseLimit(o quota.Overuse) string {
+	if o.Holder.Kind == quota.TheNode {
+		return quota.Place(o.Tree, o.Node)
+	}
+	return o.Holder.String() + "at " + quota.Place(o.Tree, o.Node)
+}
+
+func (p *player) effects(e quota.Effects) {
+	for _, r := range e.Rooms {
+		p.say("  room at %s for %s: %s to %s", quota.Place(r.Tree, r.Node), r.Resource, roomWords(r.Before, r.BeforeBounded), roomWords(r.After, r.AfterBounded))
+	}
+	for _, id := range e.Admitted {
+		p.say("  would admit %s", id)
+	}
+}
+
+func roomWords(room quota.Amount, bounded bool) string {
+	if !bounded {
+		return "any"
+	}
+	return fmt.Sprint(room)
+}
+
+func (p *player) changes(changes []quota.Change) {
+	for _, c := range changes {
+		what := quota.Place(c.Tree, c.Node) + " " + c.Field
+		switch c.Kind {
+		case quota.Added:
+			p.say("  added %s: %s", what, c.After)
+		case quota.Removed:
+			p.say("  removed %s: %s", what, c.Before)
+		case quota.Changed:
+			p.say("  changed %s: %s to %s", what, c.Before, c.After)
+		}
+	}
+}
+
+// read answers the questions.
+func (p *player) read(word string, args []string) error {
+	v := p.ledger.View()
+	switch word {
+	case "usage":
+		p.usage(v, args[0])
+	case "users":
+		p.principals(v, quota.AUser, args)
+	case "groups":
+		p.principals(v, quota.AGroup, args)
+	case "tree":
+		p.tree(v, args[0])
+	case "trees":
+		for _, t := range v.Trees() {
+			p.say("%s: policy %s, %d resources, %d nodes, %d claims held", t.Name, t.Policy, len(t.Resources), t.Nodes, t.Claims)
+		}
+	case "queue":
+		p.queue(v, args)
+	case "list":
+		p.list(v, args)
+	case "get":
+		p.get(v, args[0])
+	case "history":
+		return p.history(v, args)
+	case "events":
+		return p.events(v, args)
+	case "explain":
+		return p.explain(v, args)
+	case "items":
+		p.items(v, args)
+	case "counted":
+		p.counted(v, args)
+	case "due":
+		p.due(v)
+	case "counts":
+		c := v.Counts()
+		p.say("%d trees, %d nodes, %d held, %d ended%s", c.Trees, c.Nodes, c.Held, c.Ended, itemCount(c)+waitingCount(c))
+	default:
+		return fmt.Errorf("what is %q?", word)
+	}
+	return nil
+}
+
+func (p *player) usage(v ledger.View, place string) {
+	tree, node := at(place)
+	page, refused := v.Usage(tree, node, true, false, "", math.MaxInt)
+	if refused != nil {
+		p.say("refused %s: %s", refused.Kind, refused.Error())
+		return
+	}
+	table := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0)
+	for _, n := range page.Nodes {
+		name := quota.Place(tree, n.Path)
+		for _, r := range n.Resources {
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", name, r.Resource.Name, standing(r))
+			name = ""
+		}
+		if n.Applications > 0 || n.MaxApplications > 0 {
+			_, _ = fmt.Fprintf(table, "\tapplications\t%d of %s\n", n.Applications, countWord(n.MaxApplications))
+		}
+	}
+	_ = table.Flush() // into a strings.Builder
+}
+
+func standing(r quota.ResourceUsage) string {
+	limit := r.Effective.String()
+	if r.Set != r.Effective {
+		limit += " (" + r.Set.String() + ")"
+	}
+	room := "any"
+	if r.Bounded {
+		room = fmt.Sprint(r.Headroom)
+	}
+	text := fmt.Sprintf("limit %s\town %d\tsubtree %d\troom %s", limit, r.Own, r.Subtree, room)
+	if r.Over > 0 {
+		text += fmt.Sprintf("\tover by %d", r.Over)
+	}
+	return text
+}
+
+func countWord(n quota.Amount) string {
+	if n == 0 {
+		return "any"
+	}
+	return fmt.Sprint(n)
+}
+
+func (p *player) tree(v ledger.View, name string) {
+	spec, refused := v.Tree(name)
+	if refused != nil {
+		p.say("refused %s: %s", refused.Kind, refused.Error())
+		return
+	}
+	if settings := settingWords(spec.TreeSettings); settings != "" {
+		p.say("tree%s", settings)
+	}
+	for _, r := range spec.Resources {
+		p.say("resource %s counts %s%s", r.Name, r.Unit, itemWords(r.Items))
+	}
+	for _, n := range spec.Nodes {
+		p.say("%s", quota.Place(name, n.Path)+nodeWords(n))
+	}
+}
+
+func settingWords(s quota.TreeSettings) string {
+	text := ""
+	if s.Forest != "" {
+		text += " @forest=" + s.Forest
+	}
+	if s.RequireReason {
+		text += " @require-reason"
+	}
+	if s.Maintenance {
+		text += " @maintenance"
+	}
+	return text + leaseSettings(s)
+}
+
+func nodeWords(n quota.NodeSpec) string {
+	text := ""
+	if n.Policy != "" {
+		text += " policy=" + n.Policy
+	}
+	for _, lists := range []struct {
+		prefix string
+		limits []quota.ResourceLimit
+	}{{"", n.Limits}, {"default.", n.Defaults}, {"borrow.", n.Borrow}, {"lend.", n.Lend}} {
+		for _, l := range lists.limits {
+			text += fmt.Sprintf(" %s%s=%s", lists.prefix, l.Resource, l.Limit)
+		}
+	}
+	if n.Hard {
+		text += " @hard"
+	}
+	if n.Queueing != quota.InheritQueueing {
+		text += " @queueing=" + map[quota.Queueing]string{quota.Strict: "strict", quota.BestEffort: "best-effort"}[n.Queueing]
+	}
+	if n.Applications > 0 {
+		text += fmt.Sprintf(" @apps=%d", n.Applications)
+	}
+	if len(n.Admins) > 0 {
+		text += " @admins=" + strings.Join(n.Admins, ",")
+	}
+	return text + labelWords(n.Labels)
+}
+
+func labelWords(labels []quota.Label) string {
+	var text strings.Builder
+	for _, l := range labels {
+		fmt.Fprintf(&text, " label.%s=%s", l.Key, l.Value)
+	}
+	return text.String()
+}
+
+// list pages by two, so that every scenario tries the pages.
+func (p *player) list(v ledger.View, args []string) {
+	f := quota.AllocationFilter{Labels: (&parser{}).node(args).Labels}
+	if i := slices.Index(args, "@leases"); i >= 0 {
+		f.Leases, args = true, slices.Delete(args, i, i+1)
+	}
+	if len(args) > len(f.Labels) {
+		f.Tree, f.Node = at(args[0])
+	}
+	after := uint64(0)
+	for {
+		page, refused := v.Allocations(f, after, 2)
+		if refused != nil {
+			p.say("refused %s: %s", refused.Kind, refused.Error())
+			return
+		}
+		for _, a := range page.Allocations {
+			p.allocation(a)
+		}
+		if after = page.Next; after == 0 {
+			return
+		}
+	}
+}
+
+func (p *player) get(v ledger.View, id string) {
+	a, refused := v.Allocation(id)
+	if refused != nil {
+		p.say("refused %s: %s", refused.Kind, refused.Error())
+		return
+	}
+	p.allocation(a)
+}
+
+func (p *player) allocation(a quota.AllocationInfo) {
+	text := fmt.Sprintf("%s, fence %d:", a.ID, a.Fence)
+	if a.Fence == 0 {
+		text = a.ID + ":"
+	}
+	for _, c := range a.Claims {
+		text += " " + quota.Place(c.Tree, c.Node)
+		for _, component := range c.Amounts {
+			text += fmt.Sprintf(" %s=%d", component.Resource, component.Amount)
+		}
+		text += pickWords(c.Picks)
+	}
+	text += labelWords(a.Labels)
+	if a.Fence > 0 {
+		text += ", granted " + moment(a.GrantedAt, a.GrantedWall)
+	}
+	if a.Waiting != nil {
+		text += waits(a)
+	}
+	text += p.particulars(a) + leaseWords(a)
+	if a.Ended {
+		text += ", ended " + moment(a.EndedAt, a.EndedWall)
+	}
+	p.say("%s", text)
+	p.placed(a)
+	p.holds(a)
+}
+
+// particulars are what only some allocations have.
+func (p *player) particulars(a quota.AllocationInfo) string {
+	var text string
+	if a.Principal.User != "" {
+		text += ", for " + a.Principal.User
+		if a.Principal.Application != "" {
+			text += "/" + a.Principal.Application
+		}
+	}
+	for _, c := range a.Claims {
+		if c.Group != "" {
+			text += ", group " + c.Group + " in " + c.Tree
+		}
+	}
+	if a.Forced {
+		text += ", forced"
+	}
+	if a.State != quota.Held && a.State != quota.Released && a.State != quota.Waiting {
+		text += ", " + stateWords[a.State]
+	}
+	if a.State == quota.Reserved {
+		text += " until " + (time.Duration(a.ReservedUntil) * time.Millisecond).String()
+	}
+	if a.PreemptedBy != "" {
+		text += " by " + a.PreemptedBy
+	}
+	return text
+}
+
+// moment is ledger time since the beginning, which the wall clock of the scenarios agrees with.
+func moment(at quota.Instant, wall int64) string {
+	if int64(at)+wallBase != wall {
+		return fmt.Sprintf("at %d but wall clock %d", at, wall)
+	}
+	return "at " + (time.Duration(at) * time.Millisecond).String()
+}
+
+func (p *player) history(v ledger.View, args []string) error {
+	before, most := uint64(0), math.MaxInt
+	for _, arg := range args {
+		if _, err := fmt.Sscanf(arg, "before=%d", &before); err == nil {
+			continue
+		}
+		if _, err := fmt.Sscanf(arg, "max=%d", &most); err != nil {
+			return fmt.Errorf("what is %s?", arg)
+		}
+	}
+	for _, r := range v.Revisions(before, most) {
+		p.say("revision %d by %q for %q, %s", r.Number, r.Actor, r.Reason, moment(quota.Instant(r.Wall-wallBase), r.Wall))
+		p.changes(r.Changes)
+		if more := r.ChangeCount - len(r.Changes); more > 0 {
+			p.say("  and %d more", more)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package ledger
+
+import "github.com/quorate/quorate/quota"
+
+// plan is a checked change of configuration that has not been carried out. A plan with a refusal does nothing.
+type plan struct {
+	refused *quota.Error
+	changes []quota.Change
+	// undo is how to take the changes back, one for each tree that has any.
+	undo []quota.TreeUndo
+	// commit carries it out; it cannot fail.
+	commit func()
+	// over lists what the change would leave over a limit, at most MaxOver.
+	over []quota.Overuse
+	// effects works out what the change would mean for the requests to come, before it is carried out.
+	effects func() *quota.Effects
+}
+
+func refusedPlan(err *quota.Error) plan { return plan{refused: err} }
+
+// configure carries out a plan and remembers it in the history.
+func (l *Ledger) configure(meta quota.ChangeMeta, p plan) Outcome {
+	if out, settled := l.judge(meta, p); settled {
+		return out
+	}
+	if len(p.changes) > 0 {
+		p.commit()
+		l.remember(meta, p)
+	}
+	return Outcome{Configuration: &quota.Configuration{Revision: l.revision, Changes: p.changes, Over: p.over}}
+}
+
+// judge answers a repeated request with its first result, and refuses a wrong expectation, a plan that cannot be, and
+// whoever may not.
+func (l *Ledger) judge(m quota.ChangeMeta, p plan) (Outcome, bool) {
+	if out, known := l.checkMeta(m); known {
+		return out, true
+	}
+	if p.refused != nil {
+		return Outcome{Refused: p.refused}, true
+	}
+	if err := l.permit(m, p.changes); err != nil {
+		return Outcome{Refused: err}, true
+	}
+	return Outcome{}, false
+}
+
+// checkMeta answers a repeated request with its first result, and refuses a wrong expectation.
+func (l *Ledger) checkMeta(m quota.ChangeMeta) (Outcome, bool) {
+	switch {
+	case len(m.Actor) > quota.MaxActor:
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "actor", "the actor has %d bytes; at most %d are allowed", len(m.Actor), quota.MaxActor)}, true
+	case len(m.Reason) > quota.MaxReason:
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "reason", "the reason has %d bytes; at most %d are allowed", len(m.Reason), quota.MaxReason)}, true
+	case !quota.IsVisible(m.RequestID, quota.MaxID):
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "request_id", "a request id is at most %d visible ASCII characters", quota.MaxID)}, true
+	}
+	if first := l.requests[m.RequestID]; first != nil {
+		if first.Fingerprint != m.Fingerprint {
+			return Outcome{Refused: quota.Errorf(quota.IDTaken, "request_id", "request %q made revision %d with other content; use another request id", m.RequestID, first.Number)}, true
+		}
+		return Outcome{Configuration: &quota.Configuration{Revision: first.Number, Changes: first.Changes}, Repeated: true}, true
+	}
+	if m.ExpectedRevision != nil && *m.ExpectedRevision != l.revision {
+		return Outcome{Refused: quota.Errorf(quota.RevisionMismatch, "expected_revision", "the configuration is at revision %d, not %d; read it again and decide anew", l.revision, *m.ExpectedRevision)}, true
+	}
+	return Outcome{}, false
+}

@@ -1,0 +1,109 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// maxJudged is how many denied requests a dry run of a configuration judges anew.
+const maxJudged = 100
+
+// effects says what a planned change would mean for the requests to come. A draft carries the usage that it takes over,
+// so it can be asked like a tree of the ledger, and nothing needs to be changed and changed back.
+func (l *Ledger) effects(steps []*succession) *quota.Effects {
+	e := &quota.Effects{}
+	changed := map[string]bool{}
+	after := Ledger{bounds: l.bounds, now: l.now, trees: maps.Clone(l.trees), nodes: l.nodes, fence: l.fence, seat: l.seat}
+	for _, s := range steps {
+		if len(s.changes) == 0 {
+			continue
+		}
+		changed[s.changes[0].Tree] = true
+		delete(after.trees, s.changes[0].Tree)
+		if s.draft != nil {
+			after.trees[s.draft.name] = s.draft
+			addRoomChanges(e, s)
+		}
+	}
+	e.Admitted = l.admittedBy(&after, changed)
+	return e
+}
+
+// effectsOf is the same for another specification of one node.
+func (l *Ledger) effectsOf(t *tree, spec *quota.NodeSpec) *quota.Effects {
+	w := wish{spec: t.present(), field: "limits"}
+	for i := range w.spec.Nodes {
+		if w.spec.Nodes[i].Path == spec.Path {
+			w.spec.Nodes[i] = *spec
+		}
+	}
+	return l.planWishes([]wish{w}).effects()
+}
+
+// addRoomChanges lists the nodes that are there before and after and whose room appears or vanishes.
+func addRoomChanges(e *quota.Effects, s *succession) {
+	if s.old == nil {
+		return
+	}
+	places := s.old.places(s.draft.resources)
+	s.draft.root.walk(func(n *node) bool {
+		for i, r := range s.draft.resources {
+			if n.from == nil || places[i] < 0 {
+				continue
+			}
+			c := quota.RoomChange{Tree: n.treeName, Node: n.path, Resource: r.Name}
+			c.Before, c.BeforeBounded = n.from.headroom(places[i])
+			c.After, c.AfterBounded = n.headroom(i)
+			had, has := !c.BeforeBounded || c.Before > 0, !c.AfterBounded || c.After > 0
+			if had != has && len(e.Rooms) < quota.MaxOver {
+				e.Rooms = append(e.Rooms, c)
+			}
+		}
+		return len(e.Rooms) < quota.MaxOver
+	})
+}
+
+// admittedBy lists the newest requests that were denied in changed trees, would be denied again now, and would be granted after
+// the change. It does not judge those that may borrow softly or want items: they depend on where claims are counted and on
+// which items are free, which a draft does not know.
+func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
+	var ids []string
+	judged := map[string]bool{}
+	for _, e := range slices.Backward(l.events) {
+		if e.Kind != quota.EventDenied || judged[e.ID] || l.lookup(e.ID) != nil || !claimsFromAny(e.Request, changed) {
+			continue
+		}
+		if len(judged) == maxJudged {
+			break
+		}
+		judged[e.ID] = true
+		if after.wouldAdmit(*e.Request) && !l.grantsNow(*e.Request) {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// wouldAdmit decides a request, and takes back what that books.
+func (l *Ledger) wouldAdmit(request quota.Allocate) bool {
+	a, refused := l.place(request)
+	if refused != nil || a.wantsItems() || slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.soft() }) {
+		return false
+	}
+	decision, t := l.admit(a)
+	t.rollback()
+	return decision.Granted
+}
+
+// grantsNow decides a request on the present state, and changes nothing.
+func (l *Ledger) grantsNow(request quota.Allocate) bool {
+	out := l.View().dryAllocate(request)
+	return out.Decision != nil && out.Decision.Granted
+}
+
+// claimsFromAny is true if a claim is in one of some trees.
+func claimsFromAny(r *quota.Allocate, trees map[string]bool) bool {
+	return slices.ContainsFunc(r.Claims, func(c quota.Claim) bool { return trees[c.Tree] })
+}

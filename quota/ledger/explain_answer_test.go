@@ -1,0 +1,120 @@
+package ledger_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+var eventWords = map[quota.EventKind]string{
+	quota.EventDenied: "denied", quota.EventPreempted: "preempted", quota.EventExpired: "expired", quota.EventRestored: "restored",
+	quota.EventRevoked: "revoked", quota.EventDropped: "dropped",
+}
+
+func (p *player) events(v ledger.View, args []string) error {
+	after, most, id, kind := uint64(0), math.MaxInt, "", quota.EventKind(0)
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "after":
+			after = uint64((&parser{}).amount(value))
+		case "max":
+			most = int((&parser{}).amount(value))
+		case "id":
+			id = value
+		case "kind":
+			for k, word := range eventWords {
+				if word == value {
+					kind = k
+				}
+			}
+		default:
+			return fmt.Errorf("what is %s?", arg)
+		}
+	}
+	page := v.Events(after, kind, id, most)
+	for _, e := range page.Events {
+		text := fmt.Sprintf("%d: %s was %s", e.Number, e.ID, eventWords[e.Kind])
+		if e.By != "" {
+			text += " because of " + e.By
+		}
+		p.say("%s, %s", text, moment(e.Stamp.At, e.Stamp.Wall))
+		if e.Decision != nil {
+			p.say("  %s", e.Decision.Explain())
+		}
+	}
+	if page.Next != 0 {
+		p.say("more after %d", page.Next)
+	}
+	return nil
+}
+
+func (p *player) explain(v ledger.View, args []string) error {
+	if len(args) == 1 {
+		p.explainID(v, args[0])
+		return nil
+	}
+	c, err := parseCommand(append([]string{"allocate"}, args...), nil)
+	if err != nil {
+		return err
+	}
+	out := v.Explain(c.(quota.Allocate))
+	p.outcome(c, out)
+	if out.Decision != nil {
+		p.remedy(out.Decision.Remedy)
+	}
+	return nil
+}
+
+func (p *player) explainID(v ledger.View, id string) {
+	decision, info, at, refused := v.ExplainID(id)
+	if refused != nil {
+		p.say("refused %s: %s", refused.Kind, refused.Error())
+		return
+	}
+	p.say("%s", decision.Explain())
+	p.wouldPlace(decision)
+	if info != nil {
+		p.allocation(*info)
+	}
+	if at != nil {
+		p.say("  that was %s", moment(at.At, at.Wall))
+	}
+	p.remedy(decision.Remedy)
+}
+
+func (p *player) remedy(r *quota.Remedy) {
+	if r == nil {
+		return
+	}
+	for _, raise := range r.Raises {
+		what := raise.Resource
+		if raise.Kind == quota.OfApplications {
+			what = "applications"
+		}
+		configure := ""
+		if raise.Unconfigured {
+			configure = ", which must be configured first"
+		}
+		p.say("  raise %s%s of %s from %d to %d%s", raise.Holder, what, quota.Place(raise.Tree, raise.Node), raise.From, raise.To, configure)
+	}
+	if len(r.Releases) > 0 {
+		p.say("  or release %s", strings.Join(r.Releases, " "))
+	}
+	if len(r.Raises)+len(r.Releases) == 0 {
+		p.say("  nothing would help")
+	}
+}
+
+func (p *player) due(v ledger.View) {
+	at, waits := v.NextDue()
+	if !waits {
+		p.say("nothing is due")
+		return
+	}
+	p.say("the next is due at %s", time.Duration(at)*time.Millisecond)
+}

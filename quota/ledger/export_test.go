@@ -1,0 +1,44 @@
+package ledger
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// Sitting are the ids of the allocations that have a claim at a borrowing node, by seat.
+func (v View) Sitting(tree, path string) []string {
+	list := v.ledger.trees[tree].byPath[path].bench.all()
+	slices.SortFunc(list, func(a, b seated) int { return cmp.Compare(a.seat, b.seat) })
+	ids := make([]string, len(list))
+	for i, s := range list {
+		a, _ := v.ledger.held.Get(s.fence)
+		ids[i] = a.id
+	}
+	return ids
+}
+
+// Register adds policies to the presets, and returns a function that removes them again.
+func Register(added ...policy.Policy) (remove func()) {
+	before := policies
+	all := slices.Collect(maps.Values(before))
+	for i := range added {
+		all = append(all, &added[i])
+	}
+	policies = policy.MustRegistry(all...)
+	return func() { policies = before }
+}
+
+// CancelNow does what a Cancel does to what a reservation holds and has displaced.
+func (l *Ledger) CancelNow(id string) (restored []string) {
+	a := l.byID[id]
+	l.held.Delete(a.fence)
+	for i := range a.claims {
+		l.unbook(a, i)
+	}
+	l.bury(a, quota.Cancelled, "")
+	return l.putBack(a)
+}

@@ -1,0 +1,33 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+// TestTooLargeForACohortSinceLevelFive: below level 5 the request waits, as on members that do not know the level.
+func TestTooLargeForACohortSinceLevelFive(t *testing.T) {
+	for level, waits := range map[uint32]bool{4: true, quota.LevelFive: false} {
+		l := ledger.New(quota.DefaultBounds())
+		l.SetLevel(level)
+		five := []quota.ResourceLimit{{Resource: "gpu", Limit: quota.AtMost(5)}}
+		spec := quota.TreeSpec{
+			Name: "k", Resources: []quota.Resource{{Name: "gpu", Unit: quota.Count}},
+			Nodes: []quota.NodeSpec{
+				{Policy: "cohort"},
+				{Path: "a", Limits: five, Borrow: []quota.ResourceLimit{{Resource: "gpu", Limit: quota.AtMost(2)}}},
+				{Path: "b", Limits: five},
+			},
+		}
+		if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}); out.Refused != nil {
+			t.Fatal(out.Refused)
+		}
+		claims := []quota.Claim{{Tree: "k", Node: "a", Amounts: quota.Vector{{Resource: "gpu", Amount: 8}}}}
+		out := l.Apply(quota.Stamp{}, quota.Allocate{ID: "big", Mode: quota.Wait, Claims: claims})
+		if out.Refused != nil || out.Decision.Waiting != waits || out.Decision.NeverFits() == waits {
+			t.Errorf("at level %d: %v, %+v", level, out.Refused, out.Decision)
+		}
+	}
+}

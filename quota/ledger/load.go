@@ -1,0 +1,294 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/policy"
+)
+
+// Loader builds a ledger from the parts of an image: trees, then revisions and items, then held, ended and waiting
+// allocations, each in the order that the image gives them. After any error the loader is useless and the image must not be
+// served.
+type Loader struct {
+	ledger *Ledger
+	nodes  map[uint64]*node
+	// waiters are the requests that wait, and keys their lines.
+	waiters []*waiter
+	keys    []lineKey
+}
+
+// NewLoader begins with the header of an image.
+func NewLoader(b quota.Bounds, h Header) *Loader {
+	l := New(b)
+	l.loading = true
+	l.now, l.revision, l.fence, l.nodeID, l.seat, l.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
+	l.turn, l.queue.arrival, l.treeVersion = h.Turn, h.Arrival, h.TreeVersion
+	return &Loader{ledger: l, nodes: map[uint64]*node{}}
+}
+
+// AddTree takes one tree with all its nodes.
+func (ld *Loader) AddTree(image TreeImage) error {
+	spec := quota.TreeSpec{Name: image.Name, TreeSettings: image.Settings, Resources: image.Resources, Nodes: make([]quota.NodeSpec, len(image.Nodes))}
+	for i, n := range image.Nodes {
+		spec.Nodes[i] = *n.Spec
+	}
+	t, refused := ld.ledger.draft(spec, "tree")
+	if refused != nil {
+		return refused
+	}
+	if ld.ledger.trees[t.name] != nil {
+		return fmt.Errorf("tree %s is there twice", t.name)
+	}
+	for _, n := range image.Nodes {
+		at := t.byPath[n.Spec.Path]
+		if n.ID == 0 || n.ID > ld.ledger.nodeID || ld.nodes[n.ID] != nil {
+			return fmt.Errorf("node identity %d of %s is not unique, or was never given", n.ID, at.place())
+		}
+		at.id, at.made = n.ID, n.Made
+		ld.nodes[n.ID] = at
+	}
+	if t.version = image.Version; t.version > ld.ledger.treeVersion {
+		return fmt.Errorf("tree %s has version %d, which was never given", t.name, t.version)
+	}
+	t.repool()
+	if err := ld.stock(t, image.ItemNumbers); err != nil {
+		return err
+	}
+	ld.ledger.trees[t.name] = t
+	ld.ledger.nodes += len(t.byPath)
+	ld.ledger.treeBytes += t.bytes()
+	return nil
+}
+
+// AddRevision takes one remembered change.
+func (ld *Loader) AddRevision(r *quota.Revision) error {
+	last := uint64(0)
+	if known := ld.ledger.revisions; len(known) > 0 {
+		last = known[len(known)-1].Number
+	}
+	if r.Number <= last || r.Number > ld.ledger.revision {
+		return fmt.Errorf("revision %d follows %d in the history, but the configuration is at %d", r.Number, last, ld.ledger.revision)
+	}
+	ld.ledger.addRevision(r)
+	return nil
+}
+
+// AddHeld takes one held allocation and books it.
+func (ld *Loader) AddHeld(image AllocationImage) error {
+	if len(image.Placed) != len(image.Request.Claims) {
+		return fmt.Errorf("allocation %q has %d claims at %d nodes", image.Request.ID, len(image.Request.Claims), len(image.Placed))
+	}
+	a, err := ld.allocation(image, func(i int) *node { return ld.nodes[image.Placed[i]] })
+	if err != nil {
+		return err
+	}
+	l := ld.ledger
+	if l.byID[a.id] != nil {
+		return fmt.Errorf("allocation %q is there twice", a.id)
+	}
+	if _, taken := l.held.Get(a.fence); taken || a.fence == 0 || a.fence > l.fence {
+		return fmt.Errorf("I8: fence %d of allocation %q is not unique, or was never given", a.fence, a.id)
+	}
+	l.byID[a.id] = a
+	l.held.Set(a.fence, a)
+	l.due.add(a)
+	l.countRevoked(a, 1)
+	if err := ld.own(a); err != nil {
+		return err
+	}
+	for i := range a.claims {
+		if err := ld.seat(a, i, image); err != nil {
+			return err
+		}
+		a.claims[i].follow(a.principal())
+		l.book(a, i)
+	}
+	return nil
+}
+
+// seat restores what a claim has in a borrowing tree.
+func (ld *Loader) seat(a *Allocation, i int, image AllocationImage) error {
+	c := &a.claims[i]
+	home, seat := at(image.Homes, i), at(image.Seats, i)
+	if seat == 0 && c.at.borrows == policy.BorrowSoft {
+		return fmt.Errorf("allocation %q has no seat at %s, which borrows softly", a.id, c.at.place())
+	}
+	if home == 0 && seat == 0 {
+		return nil
+	}
+	if c.more == nil {
+		c.more = &claimParticulars{}
+	}
+	c.more.seat = seat
+	if home != 0 {
+		c.more.home = ld.nodes[home]
+		if c.more.home == nil || c.more.home.tree != c.at.tree {
+			return fmt.Errorf("allocation %q belongs to a node that does not exist in tree %s", a.id, c.at.treeName)
+		}
+	}
+	if seat > ld.ledger.seat {
+		return fmt.Errorf("allocation %q has seat %d, which was never given", a.id, seat)
+	}
+	return nil
+}
+
+// at is one of the values that only some have.
+func at[T any](list []T, i int) T {
+	var none T
+	if i < len(list) {
+		return list[i]
+	}
+	return none
+}
+
+// AddEnded takes one tombstone.
+func (ld *Loader) AddEnded(image AllocationImage) error {
+	if len(image.PlacedPaths) != len(image.Request.Claims) || image.Ended == nil {
+		return fmt.Errorf("ended allocation %q has %d claims at %d paths, or no end", image.Request.ID, len(image.Request.Claims), len(image.PlacedPaths))
+	}
+	a, err := ld.allocation(image, func(i int) *node {
+		return &node{address: &address{image.Request.Claims[i].Tree, image.PlacedPaths[i]}}
+	})
+	if err != nil {
+		return err
+	}
+	l := ld.ledger
+	waited := image.State == quota.Cancelled || image.State == quota.TimedOut || image.State == quota.Abandoned
+	if a.fence == 0 && !waited || a.fence > l.fence || image.Ended.At < a.granted.At {
+		return fmt.Errorf("I8: ended allocation %q has fence %d, which was never given, or ended before it was granted", a.id, a.fence)
+	}
+	state := image.State
+	if state == quota.Held {
+		state = quota.Released // the first format knew no other end
+	}
+	a.ended = &ending{Stamp: *image.Ended, state: state, by: image.By}
+	younger := l.byID[a.id]
+	l.inter(a)
+	if younger != nil && younger.ended == nil {
+		l.byID[a.id] = younger // the id was used again after the tombstone's span
+	}
+	return nil
+}
+
+// AddEvent takes one remembered event.
+func (ld *Loader) AddEvent(e *quota.Event) error {
+	last := uint64(0)
+	if known := ld.ledger.events; len(known) > 0 {
+		last = known[len(known)-1].Number
+	}
+	if e.Number <= last || e.Number > ld.ledger.lastEvent {
+		return fmt.Errorf("event %d follows %d, but the last is %d", e.Number, last, ld.ledger.lastEvent)
+	}
+	ld.ledger.addEvent(e)
+	return nil
+}
+
+// allocation rebuilds a record whose claims stand at the nodes that at answers.
+func (ld *Loader) allocation(image AllocationImage, at func(i int) *node) (*Allocation, error) {
+	if err := checkID(image.Request.ID); err != nil {
+		return nil, err
+	}
+	if err := image.Undo.check(ld.ledger, image.Request.ID); err != nil {
+		return nil, err
+	}
+	a := newAllocation(image.Request.Claims)
+	a.id, a.labels, a.fence, a.granted, a.more = image.Request.ID, image.Request.Labels, image.Fence, image.Granted, image.particulars()
+	for i, c := range image.Request.Claims {
+		n := at(i)
+		if n == nil || n.treeName != c.Tree {
+			return nil, fmt.Errorf("allocation %q is placed at a node that does not exist in tree %s", a.id, c.Tree)
+		}
+		if err := a.claims[i].load(c, n); err != nil {
+			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
+		}
+		if err := a.claims[i].loadItems(image, i); err != nil {
+			return nil, fmt.Errorf("allocation %q: %w", a.id, err)
+		}
+		if i < len(image.Groups) && image.Groups[i] != "" {
+			if image.Request.Principal.User == "" {
+				return nil, fmt.Errorf("allocation %q is counted in group %s, but has no user", a.id, image.Groups[i])
+			}
+			a.claims[i].particulars().group = image.Groups[i]
+		}
+	}
+	return a, nil
+}
+
+func (image *AllocationImage) particulars() *particulars {
+	r, b := image.Request, image.lease()
+	if r.Mode == quota.Hold && r.Principal.User == "" && r.Priority == 0 && !image.Forced && image.Until == 0 && len(image.Preempted)+len(image.Displaced) == 0 && image.Undo == nil && b == nil {
+		return nil
+	}
+	m := &particulars{
+		principal: r.Principal, mode: r.Mode, reserveFor: r.ReserveFor, until: image.Until, forced: image.Forced, preempted: image.Preempted, lease: b,
+		waitFor: r.WaitFor, keep: r.Keep, priority: r.Priority, undo: image.Undo.record(),
+	}
+	for _, d := range image.Displaced {
+		m.displaced = append(m.displaced, displacement{id: d.ID, claim: d.Claim, from: d.From, home: d.Home, fromSeat: d.FromSeat, seat: d.Seat})
+	}
+	return m
+}
+
+// lease is nil for what is none and has no user data.
+func (image *AllocationImage) lease() *lease {
+	r := image.Request
+	if image.TTL == 0 && len(r.Data)+len(image.Data) == 0 {
+		return nil
+	}
+	return &lease{
+		asked: r.TTL, ttl: image.TTL, expires: image.Expires, revokedBy: image.RevokedBy, unclaimed: image.Unclaimed,
+		askedData: r.Data, data: image.Data,
+	}
+}
+
+// load rebuilds a claim at a node.
+func (c *placedClaim) load(claim quota.Claim, n *node) error {
+	c.at, c.placed, c.asked = n, n.address, n.address
+	if n.path != claim.Node {
+		c.asked = &address{n.treeName, claim.Node}
+	}
+	if claim.Standing != (quota.Standing{}) {
+		c.more = &claimParticulars{Standing: claim.Standing}
+	}
+	for j, component := range claim.Amounts {
+		r, err := n.loadResource(component)
+		if err != nil {
+			return err
+		}
+		c.amounts[j] = placedAmount{resource: r, amount: component.Amount}
+	}
+	c.amounts = c.amounts[:len(claim.Amounts)]
+	return nil
+}
+
+// loadResource finds the resource of a claim; the node of a tombstone has no tree and takes any name.
+func (n *node) loadResource(c quota.Component) (*resource, error) {
+	if c.Amount < 0 || c.Amount > quota.MaxAmount {
+		return nil, fmt.Errorf("it holds %d %s", c.Amount, c.Resource)
+	}
+	if n.tree == nil {
+		return &resource{Resource: quota.Resource{Name: c.Resource}}, nil
+	}
+	if r := n.tree.resource(c.Resource); r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("tree %s has no resource %s", n.treeName, c.Resource)
+}
+
+// Finish verifies every invariant and answers the ledger.
+func (ld *Loader) Finish() (*Ledger, error) {
+	if ld.ledger == nil {
+		return nil, errors.New("this loader is finished")
+	}
+	if err := ld.lineUp(); err != nil {
+		return nil, err
+	}
+	l := ld.ledger
+	ld.ledger, l.loading = nil, false
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}

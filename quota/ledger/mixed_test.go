@@ -1,0 +1,186 @@
+package ledger_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/quota/quotatest"
+)
+
+// TestMixed brings together what each oracle keeps apart: borrowing, principals, reservations, moves, rollbacks and
+// maintenance. No model says what must come out, but what must hold after every command whatever came before is checked.
+func TestMixed(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, mixed)
+}
+
+// FuzzMixed does the same with what a fuzzer finds.
+func FuzzMixed(f *testing.F) {
+	for seed := range uint64(8) {
+		data := make([]byte, 16<<10)
+		random := rand.NewChaCha8([32]byte{byte(seed)})
+		if _, err := random.Read(data); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(rapid.MakeFuzz(mixed))
+}
+
+func mixed(t *rapid.T) {
+	l := ledger.New(quota.DefaultBounds())
+	for _, name := range []string{"t", "u"} {
+		l.Apply(quota.Stamp{}, quotatest.MixedTree(name).Draw(t, "first trees"))
+	}
+	now := quota.Instant(0)
+	for range 80 {
+		if quotatest.Die(t, 15, "load") == 0 {
+			l = reload(t, l)
+		}
+		now += quota.Instant(quotatest.Die(t, 3, "tick"))
+		m := &commanded{before: booksOf(l), ledger: l, command: quotatest.MixedCommands().Draw(t, "command")}
+		m.dry = l.View().DryRun(m.command)
+		sameTime := now <= l.View().Now()
+		m.out = l.Apply(quota.Stamp{At: now}, m.command)
+		if err := l.Check(); err != nil {
+			t.Fatalf("%+v: %v", m.command, err)
+		}
+		m.after = booksOf(l)
+		m.check(t)
+		if sameTime {
+			compareDry(t, m.command, m.dry, m.out)
+		}
+	}
+}
+
+// commanded is a ledger before and after a command.
+type commanded struct {
+	ledger        *ledger.Ledger
+	command       quota.Command
+	before, after books
+	dry, out      ledger.Outcome
+}
+
+// books are what must not change by accident.
+type books struct {
+	trees, held string
+	// over has by how much nodes, users and groups are above their limits.
+	over map[string]quota.Amount
+}
+
+func booksOf(l *ledger.Ledger) books {
+	image := l.Freeze()
+	trees := slices.Clone(image.Trees())
+	for i := range trees {
+		trees[i].Version = 0 // that of what is held
+	}
+	b := books{trees: asJSON(trees), held: asJSON(slices.Collect(image.Held())), over: overOf(l)}
+	for _, tree := range l.View().Trees() {
+		for _, kind := range []quota.HolderKind{quota.AUser, quota.AGroup} {
+			list, _, refused := l.View().Principals(tree.Name, kind, "", "", 1000)
+			if refused != nil {
+				panic(refused)
+			}
+			for _, p := range list {
+				b.addOver(tree.Name, kind, p)
+			}
+		}
+	}
+	return b
+}
+
+func asJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func (b *books) addOver(tree string, kind quota.HolderKind, p quota.PrincipalUsage) {
+	for _, n := range p.Nodes {
+		key := asJSON([]any{tree, n.Path, kind, p.Name})
+		if running := quota.Amount(len(n.Applications)); n.MaxApplications > 0 && running > n.MaxApplications {
+			b.over[key+" applications"] = running - n.MaxApplications
+		}
+		for _, most := range n.Limits {
+			for _, used := range n.Used {
+				if used.Resource == most.Resource && used.Amount > most.Amount {
+					b.over[key+" "+used.Resource] = used.Amount - most.Amount
+				}
+			}
+		}
+	}
+}
+
+func (m *commanded) check(t *rapid.T) {
+	configured := m.out.Configuration != nil
+	if !configured && m.before.trees != m.after.trees {
+		t.Fatalf("%+v changed the trees:\n%s", m.command, cmp.Diff(m.before.trees, m.after.trees))
+	}
+	if m.changesNothing() && m.before.held != m.after.held {
+		t.Fatalf("%+v was not carried out, but changed what is held:\n%s", m.command, cmp.Diff(m.before.held, m.after.held))
+	}
+	if configured {
+		m.checkReport(t)
+		return
+	}
+	for place, over := range m.after.over {
+		if over > m.before.over[place] && !m.mayExceed() {
+			t.Fatalf("I4: after %+v %s is over by %d, and was by %d", m.command, place, over, m.before.over[place])
+		}
+	}
+}
+
+func (m *commanded) changesNothing() bool {
+	return m.out.Refused != nil || m.out.Decision != nil && !m.out.Decision.Granted || m.out.Repeated
+}
+
+// mayExceed is true for claims that are held whatever the limits say, and for the end of a reservation: what was over
+// a limit before it may be so again, see TestCancelIsIdentity.
+func (m *commanded) mayExceed() bool {
+	switch m.command.(type) {
+	case quota.Cancel, quota.Expire:
+		return true
+	}
+	a, ok := m.command.(quota.Allocate)
+	if !ok {
+		return false
+	}
+	forced := a.Mode == quota.Force
+	for _, c := range a.Claims {
+		spec, refused := m.ledger.View().Tree(c.Tree)
+		forced = forced || refused == nil && spec.Maintenance
+	}
+	return forced
+}
+
+// checkReport: whatever nodes a change puts over a limit, its answer says so.
+func (m *commanded) checkReport(t *rapid.T) {
+	told := map[string]quota.Amount{}
+	for _, o := range m.out.Configuration.Over {
+		if o.Kind != quota.OfResource || o.Holder.Kind != quota.TheNode {
+			continue
+		}
+		told[quota.Place(o.Tree, o.Node)+" "+o.Resource] = o.Used - o.Limit
+	}
+	for place, over := range overOf(m.ledger) {
+		if over > m.before.over[place] && told[place] != over {
+			t.Fatalf("after %+v %s is over by %d, and was by %d, but the answer says %d", m.command, place, over, m.before.over[place], told[place])
+		}
+	}
+	if m.before.held == m.after.held {
+		return
+	}
+	switch m.command.(type) { // claims may sit elsewhere, but nobody's end comes of it
+	case quota.SetLimits, quota.SetMaintenance:
+		t.Fatalf("%+v changed what is held:\n%s", m.command, cmp.Diff(m.before.held, m.after.held))
+	}
+}

@@ -1,0 +1,219 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// wish is one tree of a change as it is to be.
+type wish struct {
+	spec  quota.TreeSpec
+	field string
+	// remove takes the tree away; of the spec only the name counts.
+	remove bool
+	// sketch, if not nil, says which node stands where; else each stays at its path.
+	sketch *spot
+	// reborn nodes, which the sketch does not know, continue what is at their path.
+	reborn bool
+}
+
+// planTrees checks a whole ApplyTrees against the ledger: the end result counts, not an order of steps, so that one
+// child may give what another gets.
+func (l *Ledger) planTrees(c quota.ApplyTrees) plan {
+	least := 1
+	if c.Prune {
+		least = 0
+	}
+	if n := len(c.Trees); n < least || n > l.bounds.TreesPerChange {
+		return refusedPlan(quota.Errorf(quota.Invalid, "trees", "the change names %d trees; %d to %d are allowed", n, least, l.bounds.TreesPerChange))
+	}
+	var wishes []wish
+	named := map[string]bool{}
+	for i, spec := range c.Trees {
+		w := wish{spec: spec, field: fmt.Sprintf("trees[%d]", i)}
+		if named[spec.Name] {
+			return refusedPlan(quota.Errorf(quota.Invalid, w.field+".name", "tree %s is listed twice", spec.Name))
+		}
+		named[spec.Name] = true
+		if err := l.followMoves(&w); err != nil {
+			return refusedPlan(err)
+		}
+		wishes = append(wishes, w)
+	}
+	if c.Prune {
+		for _, name := range slices.Sorted(maps.Keys(l.trees)) {
+			if !named[name] {
+				wishes = append(wishes, wish{spec: quota.TreeSpec{Name: name}, remove: true, field: "trees"})
+			}
+		}
+	}
+	return l.planWishes(wishes)
+}
+
+// planWishes checks a change of several trees, all or nothing.
+func (l *Ledger) planWishes(wishes []wish) plan {
+	var p plan
+	var steps []*succession
+	trees, nodes, growth := len(l.trees), l.nodes, int64(0)
+	for _, w := range wishes {
+		s, err := l.planTree(w)
+		if err != nil {
+			p.refused = p.refused.Join(err)
+		}
+		switch {
+		case p.refused == nil:
+		case err != nil && err.Kind != p.refused.Kind:
+			return refusedPlan(p.refused)
+		default:
+			continue
+		}
+		d := s.diff()
+		s.changes = d.changes
+		if len(d.changes) > 0 {
+			p.undo = append(p.undo, d.undo)
+		}
+		p.changes = append(p.changes, d.changes...)
+		p.over = append(p.over, s.over(quota.MaxOver-len(p.over))...)
+		steps = append(steps, s)
+		trees += count(s.draft) - count(s.old)
+		nodes += s.draft.size() - s.old.size()
+		growth += s.draft.bytes() - s.old.bytes()
+	}
+	if p.refused != nil {
+		return refusedPlan(p.refused)
+	}
+	if trees > l.bounds.Trees {
+		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d trees; at most %d are allowed", trees, l.bounds.Trees))
+	}
+	if nodes > l.bounds.Nodes {
+		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes, l.bounds.Nodes))
+	}
+	if err := l.checkItemRoom(steps); err != nil {
+		return refusedPlan(err)
+	}
+	if err := l.checkTreeGrowth(growth); err != nil {
+		return refusedPlan(err)
+	}
+	p.commit = func() {
+		for _, s := range steps {
+			l.install(s)
+		}
+		l.requeueTrees(steps)
+	}
+	p.effects = func() *quota.Effects { return l.effects(steps) }
+	return p
+}
+
+func count(t *tree) int {
+	if t == nil {
+		return 0
+	}
+	return 1
+}
+
+// size is the number of nodes; that of no tree is zero.
+func (t *tree) size() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.byPath)
+}
+
+// planTree checks one tree of a change.
+func (l *Ledger) planTree(w wish) (*succession, *quota.Error) {
+	old := l.trees[w.spec.Name]
+	if w.remove {
+		if old.claims > 0 {
+			return nil, quota.Errorf(quota.InUse, w.field, "tree %s cannot be removed while claims are held in it (now: %d); release them first", old.name, old.claims)
+		}
+		return succeed(nil, old), nil
+	}
+	draft, err := l.draft(w.spec, w.field)
+	if err != nil {
+		return nil, err
+	}
+	s := succeed(draft, old, w.origins(old)...)
+	if err := s.checkInUse(); err != nil {
+		return nil, err
+	}
+	s.carryAccounts()
+	if err := l.checkKept(draft, w.field); err != nil {
+		return nil, err
+	}
+	stuck := l.bringHome(s)
+	if breaches := append(s.breaches(), stuck...); len(breaches) > 0 {
+		return nil, quota.NewBreachError(breaches)
+	}
+	return s, nil
+}
+
+// checkKept holds a draft to the bounds once more, with the nodes made on demand that it keeps.
+func (l *Ledger) checkKept(draft *tree, field string) *quota.Error {
+	if n := draft.size(); n > l.bounds.NodesPerTree {
+		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, l.bounds.NodesPerTree)
+	}
+	if n := draft.size() * len(draft.resources); n > l.bounds.Cells {
+		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d nodes times resources; at most %d are allowed", draft.name, n, l.bounds.Cells)
+	}
+	var err *quota.Error
+	draft.root.walk(func(n *node) bool {
+		if n.made && n.path != n.from.path {
+			err = quota.CheckPath(n.path, field, l.bounds.Depth)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (w wish) origins(old *tree) []origin {
+	byPath := origin(old.byItsPath)
+	if w.sketch == nil {
+		return []origin{byPath}
+	}
+	drawn := func(path string) *node {
+		if at := w.sketch.find(path); at != nil {
+			return at.from
+		}
+		return nil
+	}
+	if w.reborn {
+		return []origin{drawn, byPath}
+	}
+	return []origin{drawn}
+}
+
+// checkInUse refuses to take away what held allocations stand on, and names all of it.
+func (s *succession) checkInUse() *quota.Error {
+	if s.old == nil {
+		return nil
+	}
+	var err *quota.Error
+	for _, r := range s.old.resources {
+		is := s.draft.resource(r.Name)
+		switch {
+		case r.holds == 0:
+		case is == nil:
+			err = err.Join(quota.Errorf(quota.InUse, "", "resource %s of tree %s cannot be removed while claims hold it (now: %d); release them first", r.Name, s.old.name, r.holds))
+		case is.Unit != r.Unit:
+			err = err.Join(quota.Errorf(quota.InUse, "", "the unit of resource %s of tree %s cannot change from %s to %s while claims hold it (now: %d); release them first", r.Name, s.old.name, r.Unit, is.Unit, r.holds))
+		}
+	}
+	s.old.root.walk(func(n *node) bool {
+		if held := n.claims + n.homes; held > 0 && s.next[n] == nil {
+			err = err.Join(quota.Errorf(quota.InUse, "", "%s cannot be removed while claims are held there (now: %d); release them first, or move the node", n.place(), held))
+		}
+		return true
+	})
+	return err
+}
+
+// planDelete checks the removal of a tree.
+func (l *Ledger) planDelete(c quota.DeleteTree) plan {
+	if l.trees[c.Tree] == nil {
+		return refusedPlan(quota.Errorf(quota.NotFound, "name", "there is no tree %q", quota.Clip(c.Tree)))
+	}
+	return l.planWishes([]wish{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}})
+}

@@ -1,0 +1,133 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+// player plays a scenario on a ledger; script_test.go reads its words, answer_test.go writes its answers.
+type player struct {
+	ledger *ledger.Ledger
+	bounds quota.Bounds
+	now    quota.Stamp
+	// freezeAlways freezes and loads after every command.
+	freezeAlways bool
+	out          strings.Builder
+}
+
+// wallBase keeps the wall clock visibly apart from ledger time.
+const wallBase = 1_000_000_000_000
+
+func newPlayer(freezeAlways bool) *player {
+	b := quota.DefaultBounds()
+	return &player{ledger: ledger.New(b), bounds: b, now: quota.Stamp{Wall: wallBase}, freezeAlways: freezeAlways}
+}
+
+func (p *player) say(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n", args...) }
+
+// play carries out one command, verifies the ledger, and answers what it said.
+func (p *player) play(command []string) (string, error) {
+	p.out.Reset()
+	words, err := split(command[0])
+	if err != nil {
+		return "", err
+	}
+	if err := p.perform(words, command[1:]); err != nil {
+		return "", err
+	}
+	if p.freezeAlways {
+		if err := p.freeze(); err != nil {
+			return "", err
+		}
+	}
+	return p.out.String(), p.ledger.Check()
+}
+
+func (p *player) perform(words, body []string) error {
+	args := words[1:]
+	switch words[0] {
+	case "bounds":
+		return p.setBounds(args)
+	case "level":
+		return p.setLevel(args)
+	case "tick":
+		return p.tick(args)
+	case "freeze":
+		p.say("frozen and loaded")
+		return p.freeze()
+	case "dry":
+		c, err := parseCommand(args, body)
+		if err == nil {
+			p.outcome(c, p.ledger.View().DryRun(c))
+		}
+		return err
+	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "renew", "update", "reset", "confirm", "cancel", "expire":
+		c, err := parseCommand(words, body)
+		if err == nil {
+			p.outcome(c, p.ledger.Apply(p.now, c))
+			p.happened(c)
+		}
+		return err
+	}
+	return p.read(words[0], args)
+}
+
+// setLevel tells the ledger the feature level.
+func (p *player) setLevel(args []string) error {
+	level, err := strconv.ParseUint(strings.Join(args, " "), 10, 32)
+	p.ledger.SetLevel(uint32(level))
+	return err
+}
+
+// setBounds begins with an empty ledger of other bounds.
+func (p *player) setBounds(args []string) error {
+	b := quota.DefaultBounds()
+	fields := map[string]*int{
+		"trees": &b.Trees, "nodes": &b.Nodes, "nodes-per-tree": &b.NodesPerTree, "depth": &b.Depth, "resources": &b.Resources,
+		"claims": &b.Claims, "labels": &b.Labels, "held": &b.Held, "ended": &b.Ended, "revisions": &b.Revisions,
+		"trees-per-change": &b.TreesPerChange, "principals": &b.Principals, "groups": &b.Groups, "admins": &b.Admins,
+		"moves": &b.Moves, "events": &b.Events, "history-nodes": &b.HistoryNodes, "cells": &b.Cells, "items": &b.Items, "items-of-one": &b.ItemsOfOne, "picks": &b.Picks,
+		"turns": &b.Turns, "data": &b.Data, "waiting": &b.Waiting,
+	}
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		n, err := strconv.Atoi(value)
+		if err != nil || fields[key] == nil {
+			return fmt.Errorf("what is the bound %s?", arg)
+		}
+		*fields[key] = n
+	}
+	p.bounds, p.ledger = b, ledger.New(b)
+	return nil
+}
+
+func (p *player) tick(args []string) error {
+	if len(args) != 1 {
+		return errors.New("tick how long?")
+	}
+	d, err := time.ParseDuration(args[0])
+	p.now.At += quota.Instant(d.Milliseconds())
+	p.now.Wall += d.Milliseconds()
+	return err
+}
+
+// freeze goes on with a ledger loaded from an image of this one, which must have the same image.
+func (p *player) freeze() error {
+	image := p.ledger.Freeze()
+	loaded, err := load(image, p.bounds)
+	if err != nil {
+		return err
+	}
+	if before, after := picture(image), picture(loaded.Freeze()); before != after {
+		return fmt.Errorf("a loaded ledger has another image:\n%s\n%s", before, after)
+	}
+	loaded.SetLevel(p.ledger.Level())
+	p.ledger = loaded
+	return nil
+}

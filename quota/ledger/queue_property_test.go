@@ -1,0 +1,184 @@
+package ledger_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/quota/quotatest"
+)
+
+// TestQueueProperties gives random commands of all kinds, of which most allocations may wait, to two ledgers, one of which is
+// frozen and loaded now and then. After each, both hold the same; nobody waits who could be granted, and everybody in the
+// line of something that is in his way (I7, verified by Check); of requests for the same the earlier is granted first (P8);
+// and whoever waits is granted or has left the queue for a reason (no request is lost).
+func TestQueueProperties(t *testing.T) {
+	for name, commands := range map[string]*rapid.Generator[quota.Command]{
+		"all": quotatest.AllCommands(), "borrowing": quotatest.BorrowingCommands(), "reshaping": quotatest.ReshapingCommands(),
+		"cohorts": cohortCommands(), "items": itemCommands(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				queueProperties(t, commands, name == "borrowing" || name == "cohorts", name == "items")
+			})
+		})
+	}
+}
+
+// queueProperties looks at the order where a path means the same node for ever.
+func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], ordered, items bool) {
+	bounds := quota.DefaultBounds()
+	bounds.TombstoneSpan = 4
+	if die(t, 4) == 0 {
+		bounds.Held, bounds.Waiting, bounds.Nodes = 3, 4, 12
+	}
+	a, b := ledger.New(bounds), ledger.New(bounds)
+	stamp := quota.Stamp{At: 1}
+	for _, name := range []string{"t", "u"} {
+		tree := quotatest.BorrowingTree(name).Draw(t, "tree")
+		if items && name == "t" {
+			tree = itemTree(t)
+		}
+		tree.Trees[0].Leases.Grace = quota.Span(die(t, 5))
+		a.Apply(stamp, tree)
+		b.Apply(stamp, tree)
+	}
+	for range 50 {
+		stamp.At += quota.Instant(die(t, 3))
+		c := patient(t, commands.Draw(t, "command"))
+		t.Logf("at %d: %s", stamp.At, brief(c))
+		before := everybody(a.View())
+		a.View().DryRun(c)
+		a.Apply(stamp, c)
+		b.Apply(stamp, c)
+		b.TakeFacts()
+		if ordered {
+			checkOrder(t, before, a)
+		}
+		checkNobodyLost(t, before, a)
+		if err := a.Check(); err != nil {
+			t.Fatalf("after %#v: %v", c, err)
+		}
+		if die(t, 4) == 0 {
+			var err error
+			if b, err = load(b.Freeze(), bounds); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(lines(picture(a.Freeze())), lines(picture(b.Freeze()))); diff != "" {
+			t.Fatalf("after %#v a ledger that was frozen and loaded is another (-never +frozen):\n%s", c, diff)
+		}
+	}
+}
+
+// patient makes most allocations ones that wait.
+func patient(t *rapid.T, c quota.Command) quota.Command {
+	r, ok := c.(quota.Allocate)
+	switch {
+	case !ok && die(t, 9) == 0:
+		return quota.Renew{ID: quotatest.IDs[die(t, len(quotatest.IDs))]}
+	case !ok || r.Mode > quota.Wait || die(t, 3) == 0:
+		return c
+	}
+	if die(t, 2) == 0 {
+		r.TTL = quota.Span(1 + die(t, 20))
+	}
+	r.Mode, r.ReserveFor, r.Priority = quota.Wait, 0, int64(die(t, 6)/4)
+	r.WaitFor = quota.Span(die(t, 3) * die(t, 20))
+	return r
+}
+
+// cohortCommands are claims, and changes of limits and bounds, in trees whose nodes lend each other.
+func cohortCommands() *rapid.Generator[quota.Command] {
+	return rapid.Custom(func(t *rapid.T) quota.Command {
+		switch die(t, 20) {
+		case 0:
+			return cohortTree(t)
+		case 1, 2, 3, 4:
+			return quota.Release{ID: quotatest.IDs[die(t, 10)]}
+		case 5:
+			return quota.Expire{Most: 2}
+		case 6:
+			at := quota.AtMost(quota.Amount(die(t, 6)))
+			return quota.SetLimits{Tree: "t", Node: []string{"", "a", "a/x", "b"}[die(t, 4)], Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: at}}}
+		}
+		r := quota.Allocate{ID: quotatest.IDs[die(t, 10)]}
+		for _, path := range []string{"a", "a/x", "b", "c"}[die(t, 4):][:1] {
+			r.Claims = append(r.Claims, quota.Claim{Tree: "t", Node: path, Amounts: quota.Vector{{Resource: "cpu", Amount: quota.Amount(die(t, 5))}}})
+		}
+		return r
+	})
+}
+
+func cohortTree(t *rapid.T) quota.ApplyTrees {
+	spec := quota.TreeSpec{Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}}}
+	for _, path := range []string{"", "a", "b", "c", "a/x"} {
+		n := quota.NodeSpec{Path: path, Queueing: quota.Queueing(die(t, 3))}
+		if path == "" {
+			n.Policy = "cohort"
+		}
+		some := func() []quota.ResourceLimit {
+			return []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(die(t, 6)))}}[:die(t, 2)]
+		}
+		n.Limits, n.Borrow, n.Lend = some(), some(), some()
+		spec.Nodes = append(spec.Nodes, n)
+	}
+	spec.Overtake = quota.Span(die(t, 9))
+	return quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
+}
+
+// checkOrder sees that nobody waits still who was in the queue before somebody who was granted the same.
+func checkOrder(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
+	for _, granted := range l.TakeFacts() {
+		g := granted.Allocation.Info()
+		if granted.Kind != ledger.FactGranted || g.Forced {
+			continue
+		}
+		for _, earlier := range before {
+			w := earlier.Allocation
+			if w.ID == g.ID || w.Priority < g.Priority {
+				break
+			}
+			if now, refused := l.View().Allocation(w.ID); refused == nil && now.Waiting != nil && now.Waiting.Since == w.Waiting.Since && wants(w) == wants(g) {
+				t.Fatalf("P8: %s was granted before %s, which wants the same and came first", g.ID, w.ID)
+			}
+		}
+	}
+}
+
+func wants(a quota.AllocationInfo) string {
+	text := fmt.Sprint(a.Principal, a.TTL)
+	for _, c := range a.Claims {
+		text += fmt.Sprint(c.Tree, c.Node, c.Amounts, c.Standing)
+	}
+	return text
+}
+
+// checkNobodyLost sees that whoever waited waits, holds, or has ended.
+func checkNobodyLost(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
+	for _, w := range before {
+		id := w.Allocation.ID
+		if _, refused := l.View().Allocation(id); refused != nil {
+			t.Fatalf("request %s is neither in the queue nor held nor ended", id)
+		}
+	}
+}
+
+// brief is a command without what most do not say.
+func brief(c quota.Command) string {
+	text := fmt.Sprintf("%T%+v", c, c)
+	for _, empty := range []string{
+		"Labels:[]", "Picks:[]", "Principals:[]", "Defaults:[]", "Borrow:[]", "Lend:[]", "Admins:[]", "Moves:[]", "Data:[]", "Items:[]",
+		"Actor:", "Reason:", "RequestID:", "Fingerprint:", "ExpectedRevision:<nil>", "Amount:", "Resource:", "Unpreemptable:false", "Hard:false",
+		"Applications:0", "Queueing:0", "Policy: ", "ReserveFor:0", "TTL:0", "Type:0", "Keep:0", "{User: Groups:[] Application:}", "Principal: ",
+	} {
+		text = strings.ReplaceAll(text, empty, "")
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,106 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// planRollBack works out the configuration of after a revision by undoing what came later, newest first, and plans the
+// way there as one change.
+func (l *Ledger) planRollBack(c quota.RollBack) plan {
+	switch oldest := l.oldestReachable(); {
+	case c.Revision > l.revision:
+		return refusedPlan(quota.Errorf(quota.NotFound, "revision", "there is no revision %d yet; the configuration is at %d", c.Revision, l.revision))
+	case c.Revision < oldest:
+		return refusedPlan(quota.Errorf(quota.Invalid, "revision", "the history does not reach back to revision %d; the oldest that can be rolled back to is %d", c.Revision, oldest))
+	}
+	past := retreat{ledger: l, trees: map[string]*pastTree{}}
+	for _, r := range slices.Backward(l.revisions) {
+		if r.Number <= c.Revision {
+			break
+		}
+		for _, u := range r.Undo {
+			past.undo(u)
+		}
+	}
+	return l.planWishes(past.wishes())
+}
+
+// oldestReachable is the oldest revision after which every change can still be undone.
+func (l *Ledger) oldestReachable() uint64 {
+	oldest := l.revision
+	for _, r := range slices.Backward(l.revisions) {
+		if !r.Undoable {
+			break
+		}
+		oldest = r.Number - 1
+	}
+	return oldest
+}
+
+// retreat is a walk back through the history.
+type retreat struct {
+	ledger *Ledger
+	trees  map[string]*pastTree // those that have changed since
+}
+
+// pastTree is a tree as it was at some point of the walk; it does not exist if its sketch is nil.
+type pastTree struct {
+	settings  quota.TreeSettings
+	resources []quota.Resource
+	sketch    *spot
+}
+
+func (p retreat) tree(name string) *pastTree {
+	t := p.trees[name]
+	if t == nil {
+		t = &pastTree{}
+		if now := p.ledger.trees[name]; now != nil {
+			t.sketch, t.settings, t.resources = now.sketch(), now.settings, now.registered()
+		}
+		p.trees[name] = t
+	}
+	return t
+}
+
+// undo takes back what one revision did to one tree.
+func (p retreat) undo(u quota.TreeUndo) {
+	t := p.tree(u.Name)
+	if u.Added {
+		t.sketch = nil
+		return
+	}
+	if u.Removed {
+		t.sketch = &spot{}
+	}
+	if t.settings = u.TreeSettings; len(u.Resources) > 0 {
+		t.resources = u.Resources
+	}
+	for _, path := range u.AddedPaths {
+		t.sketch.remove(path)
+	}
+	for _, m := range u.Moves {
+		t.sketch.move(m)
+	}
+	for i := range u.Nodes {
+		t.sketch.grow(u.Nodes[i].Path).spec = &u.Nodes[i]
+	}
+}
+
+// wishes are the trees as they were where the walk has ended.
+func (p retreat) wishes() []wish {
+	var list []wish
+	for _, name := range slices.Sorted(maps.Keys(p.trees)) {
+		t, now := p.trees[name], p.ledger.trees[name]
+		switch {
+		case t.sketch != nil:
+			spec := quota.TreeSpec{Name: name, TreeSettings: t.settings, Resources: t.resources, Nodes: t.sketch.nodes()}
+			list = append(list, wish{spec: spec, sketch: t.sketch, reborn: true, field: "revision"})
+		case now != nil:
+			list = append(list, wish{spec: quota.TreeSpec{Name: name}, remove: true, field: "revision"})
+		}
+	}
+	return list
+}

@@ -1,0 +1,111 @@
+package ledger_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+// wait reads the words of a request about the queue; it answers false for others.
+func (p *parser) wait(r *quota.Allocate, key, value string) bool {
+	switch key {
+	case "@wait":
+		r.Mode = quota.Wait
+		if value != "" {
+			r.WaitFor = p.span(value)
+		}
+	case "@keep":
+		r.Keep = p.span(value)
+	case "@rank":
+		r.Priority = int64(p.amount(value))
+	default:
+		return false
+	}
+	return true
+}
+
+// queue shows who waits, by pages of two.
+func (p *player) queue(v ledger.View, args []string) {
+	var f quota.QueueFilter
+	for _, arg := range args {
+		if resource, ok := strings.CutPrefix(arg, "resource="); ok {
+			f.Resource = resource
+		} else {
+			f.Tree, f.Node = at(arg)
+		}
+	}
+	var after *quota.QueueTurn
+	for {
+		page, refused := v.Waiting(f, after, 2)
+		if refused != nil {
+			p.say("refused %s: %s", refused.Kind, refused.Error())
+			return
+		}
+		for _, q := range page.Requests {
+			info, _ := v.Allocation(q.Allocation.ID)
+			p.say("%s, %s: %s", q.Allocation.ID, place(info), q.Decision.Explain())
+		}
+		if after = page.Next; after == nil {
+			return
+		}
+	}
+}
+
+// place says where a request waits.
+func place(a quota.AllocationInfo) string {
+	return fmt.Sprintf("number %d in the line for %s", a.Waiting.Position, a.Waiting.Line)
+}
+
+// waits says how a request that is in the queue waits.
+func waits(a quota.AllocationInfo) string {
+	w := a.Waiting
+	return fmt.Sprintf(", waits since %s, until %s, kept until %s, %s",
+		strings.TrimPrefix(moment(w.Since, w.SinceWall), "at "), sinceBegin(w.Until), sinceBegin(w.KeepUntil), place(a))
+}
+
+func sinceBegin(at quota.Instant) string { return (time.Duration(at) * time.Millisecond).String() }
+
+// happened says what a command did to others in the queue, and whose leases it has revoked.
+func (p *player) happened(c quota.Command) {
+	own := ""
+	if a, ok := c.(quota.Allocate); ok {
+		own = a.ID
+	}
+	for _, f := range p.ledger.TakeFacts() {
+		a := f.Allocation.Info()
+		switch {
+		case f.Kind == ledger.FactGranted && a.ID != own:
+			p.say("  granted to %s, fence %d%s", a.ID, a.Fence, leaseWords(a))
+			p.placed(a)
+		case f.Kind == ledger.FactRevoked:
+			p.say("  revoked from %s for %s%s", a.ID, a.RevokedBy, leaseWords(a))
+		case f.Kind == ledger.FactEnded && a.Fence == 0:
+			by := ""
+			if a.PreemptedBy != "" {
+				by = " by " + a.PreemptedBy
+			}
+			p.say("  %s waits no more: %s%s", a.ID, stateWords[a.State], by)
+		}
+	}
+}
+
+// waitingCount is empty if nobody waits.
+func waitingCount(c quota.Counts) string {
+	if c.Waiting == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d waiting", c.Waiting)
+}
+
+// everybody lists the whole queue.
+func everybody(v ledger.View) []quota.QueuedInfo {
+	page, refused := v.Waiting(quota.QueueFilter{}, nil, math.MaxInt)
+	if refused != nil {
+		panic(refused)
+	}
+	return page.Requests
+}

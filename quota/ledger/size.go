@@ -1,0 +1,332 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/internal/ordmap"
+)
+
+// The ledger bounds the memory of its records in bytes (docs/adr/0057). What a record takes is an estimate that follows from
+// its content alone, so that all replicas count the same, also one that was restored from a snapshot. Details that an image
+// does not keep, such as texts that two records share, do not count.
+
+// Estimates of the memory of parts of records, in bytes, without their texts.
+const (
+	recordBytes    = 192
+	claimBytes     = 96
+	componentBytes = 16
+	pairBytes      = 32
+	textBytes      = 16
+	pickBytes      = 96
+	heldItemBytes  = 96
+	itemBytes      = 192
+	eventBytes     = 192
+	violationBytes = 144
+	revisionBytes  = 256
+	changeBytes    = 96
+	nodeBytes      = 640
+	specBytes      = 256
+	limitBytes     = 48
+	cellBytes      = 64
+)
+
+// sizes are what the ledger takes now.
+func (l *Ledger) sizes() quota.Sizes {
+	return quota.Sizes{
+		Allocations: l.held.bytes, Waiting: l.queue.bytes, Items: l.items.bytes, Trees: l.treeBytes,
+		Ended: l.ended.bytes, History: l.historyBytes, Events: l.eventBytes,
+	}
+}
+
+// boundsBytes is true if the rules about sizes in bytes hold.
+func (l *Ledger) boundsBytes() bool { return l.level >= quota.LevelFive && !l.loading }
+
+// checkGrowth refuses what would make the ledger larger than it may be.
+func (l *Ledger) checkGrowth(growth int64, field, wayOut string) *quota.Error {
+	if growth <= 0 || !l.boundsBytes() || l.sizes().Live()+growth <= l.bounds.LiveBytes {
+		return nil
+	}
+	return quota.Errorf(quota.Full, field, "this takes %d bytes beyond what is free for every record, and the ledger has %d of at most %d such bytes; %s",
+		growth, l.sizes().Live(), l.bounds.LiveBytes, wayOut)
+}
+
+// checkRequestGrowth is checkGrowth for an allocation or a request that waits.
+func (l *Ledger) checkRequestGrowth(growth int64) *quota.Error {
+	return l.checkGrowth(growth, "", "send fewer claims, labels or user data, or release allocations that have many; small requests are still taken")
+}
+
+// checkDataGrowth is checkGrowth for user data.
+func (l *Ledger) checkDataGrowth(growth int64, field string) *quota.Error {
+	return l.checkGrowth(growth, field, "keep less user data, or release allocations that have much")
+}
+
+// checkTreeGrowth is checkGrowth for a change of configuration.
+func (l *Ledger) checkTreeGrowth(growth int64) *quota.Error {
+	return l.checkGrowth(growth, "trees", "configure fewer nodes, resources or principals, or release allocations that have many labels or much user data")
+}
+
+// sized is a record that knows its estimate. It is the same for as long as the record is filed.
+type sized interface{ size() int64 }
+
+// sizedMap is an ordered map that knows what its records take beyond what is free for each.
+type sizedMap[V sized] struct {
+	ordmap.Map[V]
+
+	free, bytes int64
+}
+
+func newSizedMap[V sized](free int64) sizedMap[V] { return sizedMap[V]{free: free} }
+
+// Set files a record, perhaps in the place of another.
+func (m *sizedMap[V]) Set(key uint64, record V) {
+	if was, found := m.Get(key); found {
+		m.bytes -= beyond(m.free, was)
+	}
+	m.bytes += beyond(m.free, record)
+	m.Map.Set(key, record)
+}
+
+// Delete takes a record away, and answers whether there was one.
+func (m *sizedMap[V]) Delete(key uint64) bool {
+	if was, found := m.Get(key); found {
+		m.bytes -= beyond(m.free, was)
+	}
+	return m.Map.Delete(key)
+}
+
+// beyond is what a record takes beyond what is free.
+func beyond(free int64, record sized) int64 { return max(0, record.size()-free) }
+
+// counted is what a record takes beyond what is free for each.
+func (l *Ledger) counted(record sized) int64 { return beyond(l.bounds.FreeBytes, record) }
+
+// dataGrowth is what counts more when a change is laid over the user data of an allocation.
+func (l *Ledger) dataGrowth(a *Allocation, change []quota.Label) int64 {
+	data, size := a.lease().data, a.size()
+	after := size - sizeOfPairs(data) + sizeOfPairs(lay(data, change))
+	return max(0, after-l.bounds.FreeBytes) - max(0, size-l.bounds.FreeBytes)
+}
+
+// size is what an allocation takes. What its grant did to others does not count, nor which items it got: that comes about
+// while it is filed.
+func (a *Allocation) size() int64 { return a.Size() }
+
+// Size estimates the memory of the record in bytes. Only whoever has the ledger may call it.
+func (a *Allocation) Size() int64 {
+	n := recordBytes + int64(len(a.id)) + sizeOfPairs(a.labels)
+	for i := range a.claims {
+		n += a.claims[i].size()
+	}
+	if a.more == nil {
+		return n
+	}
+	if b := a.more.lease; b != nil {
+		n += sizeOfPairs(b.askedData) + sizeOfPairs(b.data)
+	}
+	return n + sizeOfPrincipal(a.more.principal)
+}
+
+func (c *placedClaim) size() int64 {
+	n := int64(claimBytes + len(c.asked.treeName) + len(c.asked.path))
+	picks := c.picks()
+	for _, p := range c.amounts {
+		if len(picks) == 0 || p.resource.Unit != quota.Items {
+			n += componentBytes
+		}
+	}
+	for _, p := range picks {
+		n += int64(pickBytes + len(p.Resource) + len(p.State) + len(p.HeldState) + max(p.Count, len(p.Names))*heldItemBytes)
+		n += sizeOfTexts(p.Names)
+	}
+	return n
+}
+
+// size is what a request in the queue takes, which has its record and what was asked for.
+func (w *waiter) size() int64 { return 2 * w.record.size() }
+
+// size is what an item takes.
+func (it *item) size() int64 {
+	return itemBytes + int64(len(it.name)+len(it.state)) + sizeOfPairs(it.data)
+}
+
+// itemGrowth is what counts more when items are changed.
+func (l *Ledger) itemGrowth(list []*item, updates []quota.ItemUpdate) int64 {
+	growth := int64(0)
+	for i, it := range list {
+		is := *it
+		is.data = lay(it.data, updates[i].Data)
+		if updates[i].State != "" {
+			is.state = updates[i].State
+		}
+		growth += l.counted(&is) - l.counted(it)
+	}
+	return growth
+}
+
+func sizeOfPairs(list []quota.Label) int64 {
+	n := int64(len(list)) * pairBytes
+	for _, pair := range list {
+		n += int64(len(pair.Key) + len(pair.Value))
+	}
+	return n
+}
+
+func sizeOfTexts(list []string) int64 {
+	n := int64(len(list)) * textBytes
+	for _, text := range list {
+		n += int64(len(text))
+	}
+	return n
+}
+
+func sizeOfPrincipal(p quota.Principal) int64 {
+	if p.User == "" {
+		return 0
+	}
+	return int64(len(p.User)+len(p.Application)) + sizeOfTexts(p.Groups)
+}
+
+// eventSize is what an event takes.
+func eventSize(e *quota.Event) int64 {
+	n := eventBytes + int64(len(e.ID)+len(e.By))
+	if r := e.Request; r != nil {
+		n += recordBytes + int64(len(r.ID)) + sizeOfPairs(r.Labels) + sizeOfPrincipal(r.Principal)
+		for _, c := range r.Claims {
+			n += claimSize(&c)
+		}
+	}
+	if d := e.Decision; d != nil {
+		n += int64(len(d.Violations)) * violationBytes
+		for _, v := range d.Violations {
+			n += int64(len(v.Tree) + len(v.Node) + len(v.Resource) + len(v.Holder.Name) + len(v.Item))
+		}
+		for _, p := range d.Preempted {
+			n += int64(3*textBytes + len(p.ID) + len(p.Tree) + len(p.Node))
+		}
+	}
+	return n
+}
+
+func claimSize(c *quota.Claim) int64 {
+	n := int64(claimBytes + len(c.Tree) + len(c.Node))
+	for _, component := range c.Amounts {
+		n += int64(componentBytes + len(component.Resource))
+	}
+	for _, p := range c.Picks {
+		n += int64(pickBytes+len(p.Resource)+len(p.State)+len(p.HeldState)) + sizeOfTexts(p.Names)
+	}
+	return n
+}
+
+// revisionSize is what a revision takes.
+func revisionSize(r *quota.Revision) int64 {
+	n := revisionBytes + int64(len(r.Actor)+len(r.Reason)+len(r.RequestID)+len(r.Fingerprint))
+	for i := range r.Changes {
+		c := &r.Changes[i]
+		n += int64(changeBytes + len(c.Tree) + len(c.Node) + len(c.Field) + len(c.Before) + len(c.After))
+	}
+	for i := range r.Undo {
+		n += treeUndoSize(&r.Undo[i])
+	}
+	return n
+}
+
+func treeUndoSize(u *quota.TreeUndo) int64 {
+	n := int64(specBytes+len(u.Name)+len(u.Forest)) + sizeOfTexts(u.AddedPaths) + sizeOfResources(u.Resources)
+	for i := range u.Nodes {
+		n += nodeSpecSize(&u.Nodes[i])
+	}
+	for _, m := range u.Moves {
+		n += int64(2*textBytes + len(m.From) + len(m.To))
+	}
+	return n
+}
+
+func sizeOfResources(list []quota.Resource) int64 {
+	n := int64(0)
+	for i := range list {
+		n += resourceSize(&list[i])
+	}
+	return n
+}
+
+func resourceSize(r *quota.Resource) int64 {
+	n := int64(specBytes + len(r.Name))
+	if s := r.Items; s != nil {
+		n += specBytes + sizeOfTexts(s.Names)
+		for _, t := range s.Turns {
+			n += int64(2*textBytes + len(t.From) + len(t.To))
+		}
+	}
+	return n
+}
+
+// nodeSpecSize is what the configuration of a node takes.
+func nodeSpecSize(s *quota.NodeSpec) int64 {
+	n := int64(specBytes+len(s.Path)+len(s.Policy)) + sizeOfPairs(s.Labels) + sizeOfTexts(s.Admins)
+	for _, limits := range [...][]quota.ResourceLimit{s.Limits, s.Defaults, s.Borrow, s.Lend} {
+		for _, limit := range limits {
+			n += int64(limitBytes + len(limit.Resource))
+		}
+	}
+	for i := range s.Principals {
+		p := &s.Principals[i]
+		n += int64(specBytes+len(p.Description)) + sizeOfTexts(p.Users) + sizeOfTexts(p.Groups)
+		for _, component := range p.Limits {
+			n += int64(componentBytes + textBytes + len(component.Resource))
+		}
+	}
+	return n
+}
+
+// bytes is what a node takes in its tree.
+func (n *node) bytes() int64 {
+	return nodeBytes + nodeSpecSize(n.spec) + int64(len(n.tree.resources))*cellBytes
+}
+
+// bytes is what a tree takes, nil none. It costs its nodes.
+func (t *tree) bytes() int64 {
+	if t == nil {
+		return 0
+	}
+	n := int64(specBytes + len(t.name) + len(t.settings.Forest))
+	for _, r := range t.resources {
+		n += resourceSize(&r.Resource)
+	}
+	t.root.walk(func(at *node) bool {
+		n += at.bytes()
+		return true
+	})
+	return n
+}
+
+// checkSizes recounts what the ledger takes.
+func (l *Ledger) checkSizes() error {
+	var is quota.Sizes
+	for _, a := range l.held.All() {
+		is.Allocations += l.counted(a)
+	}
+	for _, a := range l.ended.All() {
+		is.Ended += l.counted(a)
+	}
+	for w := range l.queue.all.from(firstTurn) {
+		is.Waiting += l.counted(w)
+	}
+	for _, it := range l.items.All() {
+		is.Items += l.counted(it)
+	}
+	for _, t := range l.trees { // a sum, in whatever order
+		is.Trees += t.bytes()
+	}
+	for _, r := range l.revisions {
+		is.History += revisionSize(r)
+	}
+	for _, e := range l.events {
+		is.Events += eventSize(e)
+	}
+	if was := l.sizes(); was != is {
+		return fmt.Errorf("the ledger counts %+v bytes but has %+v", was, is)
+	}
+	return nil
+}

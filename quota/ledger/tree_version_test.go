@@ -1,0 +1,127 @@
+package ledger_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/quota/quotatest"
+)
+
+// TestEqualTreeVersions: whenever a tree has a version that it had before, its configuration and every claim in it are what they
+// were then. The end of a reservation relies on that.
+func TestEqualTreeVersions(t *testing.T) {
+	for name, w := range versionedWorlds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			returns := 0
+			rapid.Check(t, func(t *rapid.T) {
+				l, seen, last := ledger.New(quota.DefaultBounds()), map[string][]string{}, map[string]uint64{}
+				playVersions(t, l, w, func() {
+					for _, tree := range l.Freeze().Trees() {
+						key := fmt.Sprint(tree.Name, " ", tree.Version)
+						is := claimsIn(l, tree)
+						if was, known := seen[key]; known && !slices.Equal(was, is) {
+							t.Fatalf("tree %s has version %d again, but (-then +now):\n%s", tree.Name, tree.Version, cmp.Diff(was, is))
+						}
+						if seen[key] = is; tree.Version < last[tree.Name] {
+							returns++
+						}
+						last[tree.Name] = tree.Version
+					}
+				})
+			})
+			if returns < 10 {
+				t.Errorf("a version came back %d times, too few to tell", returns)
+			}
+		})
+	}
+}
+
+// TestNoVersionsBelowLevelFive: members of before would not know them.
+func TestNoVersionsBelowLevelFive(t *testing.T) {
+	for name, w := range versionedWorlds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				l := ledger.New(quota.DefaultBounds())
+				l.SetLevel(quota.LevelFive - 1)
+				playVersions(t, l, w, func() {})
+				image := l.Freeze()
+				for _, tree := range image.Trees() {
+					if tree.Version != 0 || image.Header.TreeVersion != 0 {
+						t.Fatalf("tree %s has version %d of %d", tree.Name, tree.Version, image.Header.TreeVersion)
+					}
+				}
+				for _, a := range slices.Concat(slices.Collect(image.Held()), slices.Collect(image.Ended())) {
+					if a.Undo != nil {
+						t.Fatalf("%q remembers %+v", a.Request.ID, *a.Undo)
+					}
+				}
+			})
+		})
+	}
+}
+
+// versioned is what a world of trees begins with, and what happens in it.
+type versioned struct {
+	tree     func(name string) *rapid.Generator[quota.ApplyTrees]
+	commands *rapid.Generator[quota.Command]
+}
+
+func versionedWorlds() map[string]versioned {
+	return map[string]versioned{
+		"mixed": {quotatest.MixedTree, quotatest.MixedCommands()}, "items": {quotatest.ItemTree, quotatest.ItemCommands()},
+		"all": {quotatest.MixedTree, quotatest.AllCommands()}, "reshaping": {quotatest.ReshapingTree, quotatest.ReshapingCommands()},
+	}
+}
+
+// playVersions looks at a ledger after each of many commands, of which some reserve and take back.
+func playVersions(t *rapid.T, l *ledger.Ledger, w versioned, look func()) {
+	var reserved []string
+	for _, name := range []string{"t", "u"} {
+		l.Apply(quota.Stamp{}, w.tree(name).Draw(t, "tree"))
+	}
+	for round := range 60 {
+		c := w.commands.Draw(t, "command")
+		switch a, ok := c.(quota.Allocate); {
+		case ok && quotatest.Die(t, 3, "reserve") == 0:
+			a = reservationOf(t, a, round)
+			reserved, c = append(reserved, a.ID), a
+		case len(reserved) > 0 && quotatest.Die(t, 2, "cancel") == 0:
+			last := len(reserved) - 1
+			reserved, c = reserved[:last], quota.Cancel{ID: reserved[last]}
+		}
+		l.Apply(quota.Stamp{At: quota.Instant(round / 10)}, c)
+		look()
+	}
+}
+
+// claimsIn are the configuration of a tree and all claims that are counted in it.
+func claimsIn(l *ledger.Ledger, tree ledger.TreeImage) []string {
+	tree.ItemNumbers = nil
+	tree.Nodes = slices.DeleteFunc(slices.Clone(tree.Nodes), func(n ledger.NodeImage) bool { return n.Made })
+	list := []string{asJSON(tree)}
+	for a := range l.Freeze().Held() {
+		for i, c := range a.Request.Claims {
+			if c.Tree != tree.Name {
+				continue
+			}
+			var home, seat uint64
+			if i < len(a.Homes) {
+				home = a.Homes[i]
+			}
+			if i < len(a.Seats) {
+				seat = a.Seats[i]
+			}
+			items := slices.DeleteFunc(slices.Clone(a.Items), func(it ledger.HeldItemImage) bool { return it.Claim != i })
+			list = append(list, asJSON([]any{a.Fence, i, a.Placed[i], home, seat, c, items}))
+		}
+	}
+	return list
+}

@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// Family is a node with its children, as far as one resource is concerned. All limits are effective.
+type Family struct {
+	// Limit of the node, Own what is held at the node itself.
+	Limit quota.Limit
+	Own   quota.Amount
+	// Children are the children's limits by name.
+	Children []ChildLimit
+}
+
+// ChildLimit is the limit of one child.
+type ChildLimit struct {
+	Name  string
+	Limit quota.Limit
+	// Set is true if the child has a limit of its own.
+	Set bool
+}
+
+// CheckFamily returns the rule that a node and its children break for one resource, as a sentence with numbers, or "".
+// Under a node without limit, children are free.
+func (p *Policy) CheckFamily(f Family) string {
+	if f.Limit.Kind != quota.Unlimited {
+		if p.ChildWithinParent {
+			if text := checkChildren(f); text != "" {
+				return text
+			}
+		}
+		if text := p.checkSum(f); text != "" {
+			return text
+		}
+	}
+	if p.FamilyRule != nil {
+		return p.FamilyRule(f)
+	}
+	return ""
+}
+
+// checkChildren names every child whose limit is above the node's, as far as MaxErrorText allows.
+func checkChildren(f Family) string {
+	var above []string
+	length, hidden := 0, 0
+	for _, c := range f.Children {
+		if !c.Set || c.Limit.Kind != quota.Unlimited && c.Limit.Amount <= f.Limit.Amount {
+			continue
+		}
+		text := fmt.Sprintf("%s is %s", c.Name, c.Limit)
+		if length += len(text); length > quota.MaxErrorText {
+			hidden++
+			continue
+		}
+		above = append(above, text)
+	}
+	switch {
+	case len(above) == 0:
+		return ""
+	case hidden > 0:
+		above = append(above, fmt.Sprintf("and so on for %d more", hidden))
+	case len(above) == 1:
+		return fmt.Sprintf("the limit of its child %s, above its own %s: lower the child's, or raise its own first", above[0], f.Limit)
+	}
+	return fmt.Sprintf("the limits of its children (%s) are above its own %s: lower the children's, or raise its own first", strings.Join(above, ", "), f.Limit)
+}
+
+// checkSum names the first way in which the children break the rule about the sum of their limits.
+func (p *Policy) checkSum(f Family) string {
+	if p.Sum == SumUnbounded {
+		return ""
+	}
+	room, words := f.Limit.Amount, fmt.Sprintf("its limit of %s", f.Limit)
+	if p.Sum == SumWithinLimitLessOwn {
+		room, words = max(0, room-f.Own), fmt.Sprintf("its limit of %s less its own use of %d", f.Limit, f.Own)
+	}
+	var sum quota.Amount
+	for _, c := range f.Children {
+		if c.Limit.Kind == quota.Unlimited {
+			return fmt.Sprintf("its child %s is unlimited, but the children's limits must add up to at most %s: give the child an amount", c.Name, words)
+		}
+		sum = sum.Plus(c.Limit.Amount)
+	}
+	if sum > room {
+		return fmt.Sprintf("the limits of its children add up to %d, more than %s: lower one of them, or raise it first", sum, words)
+	}
+	return ""
+}
