@@ -11,12 +11,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
-	"github.com/quorate/quorate/compat/boskos"
-	"github.com/quorate/quorate/rpc"
+	"github.com/quorate/quorate/server"
 )
 
 // Where a node serves what; clustertest advertises the first.
@@ -61,23 +59,24 @@ func (w *world) serve() {
 		if w.served[id] == n {
 			continue
 		}
-		server, err := rpc.New(rpc.Config{
-			Node: n, ClusterName: "sim", Logger: hclog.NewNullLogger(), Metrics: http.NotFoundHandler(), Registerer: prometheus.NewRegistry(),
-			Peers: end{w.wires, id},
-		})
+		service, err := server.NewService(n, simSettings(), server.Process{Log: hclog.NewNullLogger()}, server.Transport{Peers: end{w.wires, id}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		n.SetRemoteReadIndex(server.RemoteReadIndex)
-		front := server.FrontEnd(func(s rpc.Services) http.Handler {
-			return boskos.NewHandler(boskos.API{Allocations: s.Allocations, Items: s.Items, Trees: s.Trees}, boskos.Options{})
-		})
 		alive, die := context.WithCancel(context.Background())
 		w.wires.change(func() {
-			w.wires.homes[id] = &home{ports: map[string]http.Handler{apiPort: server.Handler(), boskosPort: front}, alive: alive, die: die}
+			w.wires.homes[id] = &home{ports: map[string]http.Handler{apiPort: service.API(), boskosPort: service.Boskos()}, alive: alive, die: die}
 		})
+		go service.RunLoops(alive)
 		w.served[id] = n
 	}
+}
+
+// simSettings are those of every node: the ports are names that the wires know, and nothing listens.
+func simSettings() server.Settings {
+	s := server.DefaultSettings()
+	s.ClusterName, s.BoskosAddr, s.Insecure = "sim", boskosPort, true
+	return s
 }
 
 func (w *world) urls(port string) []string {

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -113,7 +114,7 @@ func (b *bundle) putMember(id string, answer *quoratev1.GetDiagnosticsResponse, 
 
 // close writes the manifest and ends the archive.
 func (b *bundle) close() error {
-	text, err := asJSON(b.manifest)
+	text, err := json.MarshalIndent(b.manifest, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/server"
 )
 
 // demoNode is one real server process with a data folder of its own.
@@ -141,7 +142,7 @@ func (c *demoCluster) stop() error {
 	var faults []error
 	for _, n := range c.nodes {
 		if n.runs() {
-			faults = append(faults, n.terminate(stopTimeout))
+			faults = append(faults, n.terminate(server.StopTimeout))
 		}
 	}
 	return errors.Join(faults...)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/server"
 )
 
 // devPatience is how long a new cluster may take to find its leader.
@@ -82,7 +83,7 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 	if err := makeDevKeys(nodes[0].GossipKeysFile); err != nil {
 		return err
 	}
-	logger := newLogger(logs, settings{LogLevel: o.logLevel})
+	logger := server.Settings{LogLevel: o.logLevel}.NewLogger(logs)
 	running, err := startDev(ctx, nodes, logger)
 	defer func() {
 		logger.SetLevel(hclog.Off) // nodes that go one after the other complain about each other
@@ -105,7 +106,7 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 }
 
 // devSettings are the settings of all nodes.
-func devSettings(ctx context.Context, o devOptions, dir string) ([]settings, error) {
+func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settings, error) {
 	addresses, err := devAddresses(ctx, o.httpAddr, o.nodes)
 	if err != nil {
 		return nil, err
@@ -114,19 +115,19 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]settings, err
 	if err != nil {
 		return nil, err
 	}
-	list := make([]settings, o.nodes)
+	list := make([]server.Settings, o.nodes)
 	for i := range list {
 		id := fmt.Sprintf("n%d", i+1)
-		s := defaultSettings()
+		s := server.DefaultSettings()
 		s.ID, s.ClusterName, s.DataDir, s.LogLevel = id, "dev", filepath.Join(dir, id), o.logLevel
 		s.HTTPAddr, s.RaftAddr, s.GossipAddr, s.BoskosAddr = addresses[i], addresses[o.nodes+i], addresses[2*o.nodes+i], doors[i]
 		s.BootstrapExpect, s.Join = o.nodes, addresses[2*o.nodes:]
 		s.Insecure = o.insecure
-		if !onLoopback(s.GossipAddr) {
+		if !server.IsLoopback(s.GossipAddr) {
 			s.GossipKeysFile = filepath.Join(dir, "gossip.keys")
 		}
 		list[i] = s
-		if err := list[i].check(); err != nil {
+		if err := list[i].Validate(); err != nil {
 			return nil, err
 		}
 	}
@@ -178,14 +179,16 @@ func devAddresses(ctx context.Context, first string, nodes int) ([]string, error
 }
 
 // startDev starts all nodes; those that run are returned also with an error.
-func startDev(ctx context.Context, nodes []settings, logger hclog.Logger) ([]*runningNode, error) {
-	measured, err := newTelemetry(nil)
+func startDev(ctx context.Context, nodes []server.Settings, logger hclog.Logger) ([]*server.Server, error) {
+	metrics, err := server.NewTelemetry()
 	if err != nil {
 		return nil, err
 	}
-	var running []*runningNode
+	var running []*server.Server
 	for _, s := range nodes {
-		r, err := startNode(ctx, s, measured.of(s.ID), logger.Named(s.ID))
+		r, err := server.Start(ctx, s, server.Process{
+			Version: version, Log: logger.Named(s.ID), Telemetry: metrics.ForNode(s.ID),
+		})
 		if err != nil {
 			return running, err
 		}
@@ -194,11 +197,11 @@ func startDev(ctx context.Context, nodes []settings, logger hclog.Logger) ([]*ru
 	return running, nil
 }
 
-func readyDev(ctx context.Context, running []*runningNode) error {
+func readyDev(ctx context.Context, running []*server.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, devPatience)
 	defer cancel()
 	for _, r := range running {
-		if err := r.ready(ctx); err != nil {
+		if err := r.AwaitReady(ctx); err != nil {
 			return err
 		}
 	}
@@ -206,31 +209,31 @@ func readyDev(ctx context.Context, running []*runningNode) error {
 }
 
 // waitDev returns nil when ctx ends, or why one of the nodes cannot go on.
-func waitDev(ctx context.Context, running []*runningNode) error {
+func waitDev(ctx context.Context, running []*server.Server) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ends := make(chan error, len(running))
 	for _, r := range running {
-		go func() { ends <- r.wait(ctx) }()
+		go func() { ends <- r.Wait(ctx) }()
 	}
 	return <-ends
 }
 
-func stopDev(ctx context.Context, running []*runningNode) error {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+func stopDev(ctx context.Context, running []*server.Server) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.StopTimeout)
 	defer cancel()
 	var faults []error
 	for _, r := range running {
-		faults = append(faults, r.stop(bounded))
+		faults = append(faults, r.Stop(bounded))
 	}
 	return errors.Join(faults...)
 }
 
 // printDev says where it is and what to try first.
-func printDev(out io.Writer, running []*runningNode, dir string, lasting bool) {
+func printDev(out io.Writer, running []*server.Server, dir string, lasting bool) {
 	urls := make([]string, len(running))
 	for i, r := range running {
-		urls[i] = r.url
+		urls[i] = r.URL()
 	}
 	fate := "removed at the end"
 	if lasting {
@@ -238,8 +241,8 @@ func printDev(out io.Writer, running []*runningNode, dir string, lasting bool) {
 	}
 	var doors strings.Builder
 	for _, r := range running {
-		if r.boskos.url != "" {
-			fmt.Fprintf(&doors, "Clients of Boskos: --server-url %s\n", r.boskos.url)
+		if r.BoskosURL() != "" {
+			fmt.Fprintf(&doors, "Clients of Boskos: --server-url %s\n", r.BoskosURL())
 		}
 	}
 	_, _ = fmt.Fprintf(out, `Quorate serves at %s

@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/compat/boskos"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/server"
 )
 
 // readBoskos converts the configuration that dev is to begin with, before anything is started.
@@ -32,11 +33,11 @@ func (o devOptions) readBoskos(notes io.Writer) ([]*quoratev1.Tree, error) {
 }
 
 // applyBoskos makes the trees as the file says.
-func applyBoskos(ctx context.Context, running []*runningNode, trees []*quoratev1.Tree) error {
+func applyBoskos(ctx context.Context, running []*server.Server, trees []*quoratev1.Tree) error {
 	if len(trees) == 0 {
 		return nil
 	}
-	quorate, err := client.New([]string{running[0].url})
+	quorate, err := client.New([]string{running[0].URL()})
 	if err != nil {
 		return err
 	}

@@ -3,14 +3,13 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/cluster/host"
+	"github.com/quorate/quorate/server"
 )
 
 type recoverOptions struct {
@@ -50,20 +49,15 @@ begin again from the state of the others, and quorate recover lift lets it serve
 	return cmd
 }
 
-// peersFile is what --peers names.
-type peersFile struct {
-	Peers []host.Peer `yaml:"peers"`
-}
-
 func (o *recoverOptions) run() error {
 	for _, must := range []struct{ flag, value string }{{"data-dir", o.dataDir}, {"peers", o.peers}} {
 		if must.value == "" {
 			return usagef("--%s is missing; see quorate recover --help", must.flag)
 		}
 	}
-	peers, err := readPeers(o.peers)
+	peers, err := server.ReadPeers(o.peers)
 	if err != nil {
-		return err
+		return usagef("%v", err)
 	}
 	logger := hclog.New(&hclog.LoggerOptions{Name: "recover", Level: hclog.Warn, Output: o.talk})
 	done, err := host.Recover(o.dataDir, peers, o.dry, logger)
@@ -71,22 +65,6 @@ func (o *recoverOptions) run() error {
 		return fmt.Errorf("%w; nothing was changed", err)
 	}
 	return o.show(done, func(p *page) error { return recoveryPage(p, done) })
-}
-
-// readPeers reads the file strictly: JSON is YAML too.
-func readPeers(path string) ([]host.Peer, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, usagef("peers: %v; name a file with the new configuration, see quorate recover --help", err)
-	}
-	var file peersFile
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
-		return nil, usagef("%v", yamlError(path, err))
-	}
-	if err := host.CheckPeers(file.Peers); err != nil {
-		return nil, usagef("%s: %s", path, oneLine(err))
-	}
-	return file.Peers, nil
 }
 
 func recoveryPage(p *page, r host.Recovery) error {

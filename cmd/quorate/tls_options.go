@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/server"
 )
 
 // tlsOptions are how a command proves itself to servers, and they to it.
@@ -26,7 +27,7 @@ func (o *tlsOptions) addFlags(flags *pflag.FlagSet) {
 		{&o.files.Key, "tls-key", "the `FILE` with the key of --tls-cert"},
 		{&o.serverName, "tls-server-name", "the `NAME` that servers' certificates must be for, instead of the host of --server"},
 	} {
-		variable := setting{key: f.name}.environment()
+		variable := server.EnvironmentVariable(f.name)
 		flags.StringVar(f.to, f.name, os.Getenv(variable), f.help+" (environment: "+variable+")")
 		flags.Lookup(f.name).DefValue = "" // help is the same in every shell
 	}

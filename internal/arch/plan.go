@@ -26,9 +26,10 @@ var plan = map[string]string{
 	"client":   "gen",
 	"manifest": "gen",
 	"compat":   "gen",
-	"chaos":    "client gen quota",
+	"server":   "rpc activity cluster fsm quota gen pki client manifest compat web examples",
+	"chaos":    "client gen quota server",
 	"examples": "",
-	"cmd":      "rpc activity cluster fsm quota gen pki client manifest compat web examples",
+	"cmd":      "server rpc activity cluster fsm quota gen pki client manifest compat web examples",
 }
 
 // workshop is the room of tests about the code itself. It ships nowhere, so it may look at everything, and nobody may
@@ -46,15 +47,15 @@ var owners = map[string]string{
 	"github.com/hashicorp/raft-boltdb/v2": "cluster",
 	"github.com/spf13/cobra":              "cmd",
 	"go.etcd.io/bbolt":                    "cluster",
-	"go.opentelemetry.io/otel":            "rpc cmd",
-	"go.opentelemetry.io/otel/exporters":  "cmd",
-	"go.opentelemetry.io/otel/sdk":        "cmd",
+	"go.opentelemetry.io/otel":            "rpc server",
+	"go.opentelemetry.io/otel/exporters":  "server",
+	"go.opentelemetry.io/otel/sdk":        "server",
 	"go.yaml.in/yaml/v3":                  "compat",
 	"golang.org/x/sys":                    "cluster cmd chaos",
 	"golang.org/x/time":                   "rpc",
 	"google.golang.org/genproto":          "rpc client",
 	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos",
-	"net/http":                            "rpc client compat web gen cmd chaos",
+	"net/http":                            "rpc client compat web gen server cmd chaos",
 }
 
 // pure is everything that the domain may import: values and algorithms, nothing that waits, talks or looks at a clock.

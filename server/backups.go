@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"cmp"
@@ -25,14 +25,14 @@ const (
 	backupTime = "20060102T150405Z"
 )
 
-// backups writes what this node has into a folder, again and again, and keeps the newest.
-type backups struct {
+// backupSchedule saves the state of this node into a folder at intervals, and keeps the newest backups.
+type backupSchedule struct {
 	dir   string
 	every time.Duration
 	keep  int
 	// prefix begins the names of this node's backups.
 	prefix string
-	node   backupSource
+	node   backupNode
 	log    hclog.Logger
 
 	failures  prometheus.Counter
@@ -40,25 +40,27 @@ type backups struct {
 	index     prometheus.Gauge
 }
 
-// backupSource is the node below.
-type backupSource interface {
+// backupNode is the node that is saved.
+type backupNode interface {
 	Save(ctx context.Context, o cluster.ReadOptions, out io.Writer) (cluster.Saved, error)
 	Standing() cluster.Standing
 	Ready() error
 }
 
-// newBackups answers nil if none are wanted.
-func newBackups(s settings, node backupSource, to prometheus.Registerer, log hclog.Logger) (*backups, error) {
+// newBackupSchedule returns nil if the settings name no folder.
+func newBackupSchedule(s Settings, node backupNode, to prometheus.Registerer, log hclog.Logger) (*backupSchedule, error) {
 	if s.BackupDir == "" {
-		return nil, nil //nolint:nilnil // none are wanted, which is no fault
+		return nil, nil //nolint:nilnil // backups are off
 	}
-	b := &backups{
-		dir: s.BackupDir, every: s.BackupEvery, keep: s.BackupKeep, prefix: "quorate-" + s.ClusterName + "-" + s.ID + "-", node: node, log: log,
+	b := &backupSchedule{
+		dir: s.BackupDir, every: s.BackupEvery, keep: s.BackupKeep, node: node, log: log,
+		prefix: "quorate-" + s.ClusterName + "-" + s.ID + "-",
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quorate_backup_failures_total", Help: "How often a periodic backup of this node failed.",
 		}),
 		succeeded: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "quorate_backup_last_success_timestamp_seconds", Help: "When the last periodic backup of this node succeeded, or had nothing new to save.",
+			Name: "quorate_backup_last_success_timestamp_seconds",
+			Help: "When the last periodic backup of this node succeeded, or had nothing new to save.",
 		}),
 		index: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "quorate_backup_last_index", Help: "The log index of the last periodic backup of this node.",
@@ -72,28 +74,29 @@ func newBackups(s settings, node backupSource, to prometheus.Registerer, log hcl
 	return b, nil
 }
 
-// run goes on until ctx ends; at once if no backups are wanted. The first backup is taken when the node has caught up for the first time.
-func (b *backups) run(ctx context.Context) {
+// run saves backups until ctx ends; a nil schedule returns at once. The first backup waits until the node has caught up for
+// the first time.
+func (b *backupSchedule) run(ctx context.Context) {
 	if b == nil {
 		return
 	}
 	for b.node.Ready() != nil {
-		if !waitFor(ctx, min(time.Second, b.every)) {
+		if !sleepFor(ctx, min(time.Second, b.every)) {
 			return
 		}
 	}
 	for {
-		if err := b.once(ctx); err != nil && ctx.Err() == nil {
+		if err := b.saveIfChanged(ctx); err != nil && ctx.Err() == nil {
 			b.failures.Inc()
 			b.log.Error("a periodic backup failed, and will be tried again", "folder", b.dir, "in", b.every, "error", err)
 		}
-		if !waitFor(ctx, b.every) {
+		if !sleepFor(ctx, b.every) {
 			return
 		}
 	}
 }
 
-func waitFor(ctx context.Context, d time.Duration) bool {
+func sleepFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -104,33 +107,33 @@ func waitFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// once writes one backup, unless there is nothing new since the last, and removes the oldest.
-func (b *backups) once(ctx context.Context) error {
+// saveIfChanged writes a backup, unless nothing was applied since the last one, and removes the oldest.
+func (b *backupSchedule) saveIfChanged(ctx context.Context) error {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return err
 	}
-	if err := b.sweep(); err != nil {
+	if err := b.removeDrafts(); err != nil {
 		return err
 	}
-	known, err := b.list()
+	known, err := b.listBackups()
 	if err != nil {
 		return err
 	}
 	applied := b.node.Standing().AppliedIndex
-	if len(known) == 0 || known[len(known)-1].index != indexText(applied) {
-		if applied, err = b.save(ctx); err != nil {
+	if len(known) == 0 || known[len(known)-1].index != indexName(applied) {
+		if applied, err = b.writeBackup(ctx); err != nil {
 			return err
 		}
 	}
 	b.succeeded.SetToCurrentTime()
 	b.index.Set(float64(applied))
-	return b.trim()
+	return b.removeOldest()
 }
 
-// save writes a backup of what this node has, under a name that says what it is.
-func (b *backups) save(ctx context.Context) (uint64, error) {
+// writeBackup writes the present state of this node, and returns its index. The name of the file has the index and the time.
+func (b *backupSchedule) writeBackup(ctx context.Context) (uint64, error) {
 	now := time.Now().UTC()
-	// The index is known when the file is there: it is written under another name first.
+	// The index is known only after writing, so the file has another name until then.
 	draft := filepath.Join(b.dir, "."+b.prefix+"draft")
 	var saved cluster.Saved
 	err := whole.Write(draft, func(file io.Writer) error {
@@ -141,7 +144,7 @@ func (b *backups) save(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	path := filepath.Join(b.dir, b.prefix+indexText(saved.Index)+"-"+now.Format(backupTime)+backupSuffix)
+	path := filepath.Join(b.dir, b.prefix+indexName(saved.Index)+"-"+now.Format(backupTime)+backupSuffix)
 	if err := os.Rename(draft, path); err != nil {
 		return 0, err
 	}
@@ -149,11 +152,11 @@ func (b *backups) save(ctx context.Context) (uint64, error) {
 	return saved.Index, whole.SyncFolder(b.dir)
 }
 
-// indexText sorts as the number does.
-func indexText(index uint64) string { return fmt.Sprintf("%020d", index) }
+// indexName writes an index so that names sort by it.
+func indexName(index uint64) string { return fmt.Sprintf("%020d", index) }
 
-// sweep removes what an earlier run could not finish.
-func (b *backups) sweep() error {
+// removeDrafts removes files that an earlier process could not finish.
+func (b *backupSchedule) removeDrafts() error {
 	entries, err := os.ReadDir(b.dir)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "."+b.prefix) || strings.HasPrefix(e.Name(), ".."+b.prefix) {
@@ -163,11 +166,12 @@ func (b *backups) sweep() error {
 	return err
 }
 
-// savedBackup is a file as its name tells.
+// savedBackup is what the name of a file says.
 type savedBackup struct{ name, index, at string }
 
-// list are this node's backups, oldest first. Indexes begin anew in a new cluster, so time goes before them.
-func (b *backups) list() ([]savedBackup, error) {
+// listBackups are this node's backups, oldest first. They are ordered by time before index, because indexes start again
+// from 1 in a new cluster.
+func (b *backupSchedule) listBackups() ([]savedBackup, error) {
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {
 		return nil, err
@@ -177,17 +181,19 @@ func (b *backups) list() ([]savedBackup, error) {
 		rest, own := strings.CutPrefix(e.Name(), b.prefix)
 		rest, whole := strings.CutSuffix(rest, backupSuffix)
 		index, at, both := strings.Cut(rest, "-")
-		if _, err := time.Parse(backupTime, at); own && whole && both && err == nil && len(index) == len(indexText(0)) {
+		if _, err := time.Parse(backupTime, at); own && whole && both && err == nil && len(index) == len(indexName(0)) {
 			found = append(found, savedBackup{e.Name(), index, at})
 		}
 	}
-	slices.SortFunc(found, func(a, b savedBackup) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
+	slices.SortFunc(found, func(a, b savedBackup) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index))
+	})
 	return found, nil
 }
 
-// trim removes the oldest.
-func (b *backups) trim() error {
-	known, err := b.list()
+// removeOldest removes all but the newest backups.
+func (b *backupSchedule) removeOldest() error {
+	known, err := b.listBackups()
 	if err != nil {
 		return err
 	}

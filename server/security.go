@@ -1,13 +1,11 @@
-package main
+package server
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,7 +16,7 @@ import (
 	"github.com/quorate/quorate/rpc"
 )
 
-// security is what a server proves itself with, and asks of others. Its zero value is plain text.
+// security is how a server proves who it is and checks who calls. Its zero value is plain text.
 type security struct {
 	certificates *pki.Store
 	auth         pki.ClientAuth
@@ -26,27 +24,27 @@ type security struct {
 	log          hclog.Logger
 }
 
-// certificates are the files of the settings.
-func (s settings) certificates() pki.Files {
+// tlsFiles are the files that the settings name.
+func (s Settings) tlsFiles() pki.Files {
 	return pki.Files{CA: s.TLSCA, Cert: s.TLSCert, Key: s.TLSKey}
 }
 
-// checkSecurity refuses plain text where strangers could read it, unless the operator insists.
-func (s settings) checkSecurity() (faults []error) {
-	if err := s.certificates().Complete(); err != nil {
+// checkSecurity refuses plain text on addresses that other machines can reach, unless insecure allows it.
+func (s Settings) checkSecurity() (faults []error) {
+	if err := s.tlsFiles().Complete(); err != nil {
 		faults = append(faults, err)
 	}
 	if err := pki.ClientAuth(s.TLSClientAuth).Check(); err != nil {
 		faults = append(faults, err)
 	}
 	faults = append(faults, s.checkGossipKeys()...)
-	if err := s.browsers().Check(); err != nil {
+	if err := s.browserPolicy().Check(); err != nil {
 		faults = append(faults, err)
 	}
 	if s.Insecure {
 		return faults
 	}
-	tlsOff := s.certificates().Empty()
+	tlsOff := s.tlsFiles().Empty()
 	for _, plain := range []struct {
 		key, address string
 		is           bool
@@ -57,17 +55,17 @@ func (s settings) checkSecurity() (faults []error) {
 		{"boskos-addr", s.BoskosAddr, tlsOff, plainTLS},
 		{"pprof-addr", s.PprofAddr, true, "give it an address of this machine alone"},
 	} {
-		if plain.is && plain.address != "" && !onLoopback(plain.address) {
-			faults = append(faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s, listen on loopback, or "+
-				"set insecure if the network keeps strangers out", plain.key, plain.address, plain.way))
+		if plain.is && plain.address != "" && !IsLoopback(plain.address) {
+			faults = append(faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s, listen on loopback, "+
+				"or set insecure if the network keeps strangers out", plain.key, plain.address, plain.way))
 		}
 	}
 	return faults
 }
 
-// checkGossipKeys refuses gossip without keys where other machines could take part, whatever else may be plain text: it needs
-// neither certificates nor an authority, and anyone who reaches it can say anything in the name of any node.
-func (s settings) checkGossipKeys() (faults []error) {
+// checkGossipKeys refuses gossip without keys on addresses that other machines can reach, also if insecure allows plain text
+// elsewhere: keys need no authority, and without them any machine could send messages in the name of any node.
+func (s Settings) checkGossipKeys() (faults []error) {
 	switch without := s.GossipKeysFile == ""; {
 	case without && (!s.GossipHear || !s.GossipSend):
 		faults = append(faults, errors.New("gossip-verify-incoming and gossip-verify-outgoing are about what is heard and sent besides "+
@@ -76,7 +74,7 @@ func (s settings) checkGossipKeys() (faults []error) {
 		faults = append(faults, errors.New("gossip-verify-outgoing is false and gossip-verify-incoming is true: this node would send what "+
 			"it does not hear; set both to false, and on all nodes first outgoing and then incoming back to true"))
 	}
-	if s.GossipKeysFile == "" && s.GossipAddr != "" && !onLoopback(s.GossipAddr) {
+	if s.GossipKeysFile == "" && s.GossipAddr != "" && !IsLoopback(s.GossipAddr) {
 		faults = append(faults, fmt.Errorf("gossip-addr is %q, where other machines could gossip without a key, with insecure too: write a key "+
 			"with \"(umask 077; quorate tls gossip-key > gossip.keys)\", give the file to all nodes and set gossip-keys-file, or listen on "+
 			"loopback", s.GossipAddr))
@@ -84,31 +82,31 @@ func (s settings) checkGossipKeys() (faults []error) {
 	return faults
 }
 
-// plainTLS is the way out for what certificates encrypt.
+// plainTLS is the remedy for addresses that certificates can encrypt.
 const plainTLS = `set tls-ca, tls-cert and tls-key ("quorate tls init" makes them)`
 
-// browsers say which web pages may call. Where callers are not asked who they are, because only this machine is served, the
-// host that is called must be this machine.
-func (s settings) browsers() rpc.Browsers {
-	b := rpc.Browsers{Origins: s.CORSOrigin, LoopbackOnly: s.certificates().Empty() && !s.Insecure}
+// browserPolicy says which web pages may call. A server without certificates serves only this machine and does not
+// authenticate callers, so the host that a browser calls must then be this machine.
+func (s Settings) browserPolicy() rpc.Browsers {
+	b := rpc.Browsers{Origins: s.CORSOrigin, LoopbackOnly: s.tlsFiles().Empty() && !s.Insecure}
 	if host, _, err := net.SplitHostPort(s.AdvertiseHTTP); err == nil {
 		b.Hosts = []string{strings.ToLower(host)}
 	}
 	return b
 }
 
-// onLoopback tells whether only this machine can reach an address.
-func onLoopback(address string) bool {
+// IsLoopback reports whether only this machine can reach an address.
+func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return true // it is no address at all, and that is said elsewhere
+		return true // not an address, which checkAddresses reports
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // openSecurity reads the files that the settings name.
-func openSecurity(s settings, logger hclog.Logger) (*security, error) {
+func openSecurity(s Settings, logger hclog.Logger) (*security, error) {
 	sec := &security{auth: pki.ClientAuth(s.TLSClientAuth), log: logger}
 	if s.GossipKeysFile != "" {
 		keys, err := pki.LoadGossipKeys(s.GossipKeysFile)
@@ -124,7 +122,7 @@ func openSecurity(s settings, logger hclog.Logger) (*security, error) {
 				"gossip-verify-outgoing and then gossip-verify-incoming to true")
 		}
 	}
-	if files := s.certificates(); !files.Empty() {
+	if files := s.tlsFiles(); !files.Empty() {
 		store, err := pki.Open(files, s.ClusterName, s.ID, logger.Named("tls"))
 		if err != nil {
 			return nil, fmt.Errorf("tls-cert: %w", err)
@@ -134,8 +132,8 @@ func openSecurity(s settings, logger hclog.Logger) (*security, error) {
 	return sec, nil
 }
 
-// forPeers is what the node below is told.
-func (s *security) forPeers() host.Security {
+// peerSecurity is for raft and gossip.
+func (s *security) peerSecurity() host.Security {
 	if s.certificates == nil {
 		return host.Security{Keys: s.keys}
 	}
@@ -145,8 +143,8 @@ func (s *security) forPeers() host.Security {
 	}
 }
 
-// forCalls is what the API is told.
-func (s *security) forCalls() rpc.Security {
+// apiSecurity is for the API.
+func (s *security) apiSecurity() rpc.Security {
 	if s.certificates == nil {
 		return rpc.Security{}
 	}
@@ -156,16 +154,16 @@ func (s *security) forCalls() rpc.Security {
 	}
 }
 
-// listener is for clients.
-func (s *security) listener(plain net.Listener) net.Listener {
+// encryptListener wraps a listener for clients, if there are certificates.
+func (s *security) encryptListener(plain net.Listener) net.Listener {
 	if s.certificates == nil || plain == nil {
 		return plain
 	}
 	return tls.NewListener(plain, s.certificates.API(s.auth))
 }
 
-// url is where a listener for clients is.
-func (s *security) url(l net.Listener) string {
+// listenerURL is where clients reach a listener.
+func (s *security) listenerURL(l net.Listener) string {
 	scheme := "http"
 	if s.certificates != nil {
 		scheme = "https"
@@ -173,30 +171,24 @@ func (s *security) url(l net.Listener) string {
 	return scheme + "://" + l.Addr().String()
 }
 
-// follow takes renewed certificates until it is told to stop.
-func (s *security) follow() (stop func()) {
+// startRenewal reads renewed certificates until stop is called.
+func (s *security) startRenewal() (stop func()) {
 	if s.certificates == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { s.certificates.Run(ctx) })
-	return func() {
-		cancel()
-		running.Wait()
-	}
+	return startLoop(s.certificates.Run)
 }
 
-// steps are what SIGHUP reads again.
-func (s *security) steps() []reloadStep {
+// reloadSteps are the files that SIGHUP reads again.
+func (s *security) reloadSteps() []reloadStep {
 	return []reloadStep{
-		{"certificates", func(settings) error {
+		{"certificates", func(Settings) error {
 			if s.certificates == nil {
 				return nil
 			}
 			return s.certificates.Reload()
 		}},
-		{"gossip-keys-file", func(now settings) error {
+		{"gossip-keys-file", func(now Settings) error {
 			if s.keys == nil {
 				return nil
 			}
@@ -213,8 +205,8 @@ func (s *security) steps() []reloadStep {
 	}
 }
 
-// measure shows when the certificates end and how often they were read again.
-func (s *security) measure(to prometheus.Registerer) error {
+// registerMetrics shows when the certificates end and how often they were read again.
+func (s *security) registerMetrics(to prometheus.Registerer) error {
 	if s.certificates == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bytes"
@@ -11,30 +11,30 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const deployed = "../../deploy/quorate.yaml"
+const deployed = "../deploy/quorate.yaml"
 
 // TestTheDeployedConfigurationIsUnderstood also holds the file to its word that every key is there.
 func TestTheDeployedConfigurationIsUnderstood(t *testing.T) {
 	flags := pflag.NewFlagSet("server", pflag.ContinueOnError)
-	addServerFlags(flags)
-	if err := flags.Set(configFlag, deployed); err != nil {
+	AddFlags(flags)
+	if err := flags.Set(ConfigFlag, deployed); err != nil {
 		t.Fatal(err)
 	}
-	s, err := loadSettings(flags, nil)
+	s, err := Load(flags, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.ID != "n1" || s.BootstrapExpect != 3 || len(s.Join) != 3 || s.DataDir != "/var/lib/quorate" {
 		t.Errorf("read %+v", s)
 	}
-	if err := s.config(nil).WithDefaults().Validate(); err != nil {
+	if err := s.nodeConfig("devel", nil).WithDefaults().Validate(); err != nil {
 		t.Errorf("no node would take it: %v", err)
 	}
 	text, err := os.ReadFile(deployed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key := range keys() {
+	for key := range settingsByKey() {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(key) + `:`).Match(text) {
 			t.Errorf("%s does not show the key %s", deployed, key)
 		}
@@ -47,7 +47,7 @@ func TestTheUnitIsUnderstood(t *testing.T) {
 	if err != nil {
 		t.Skip("systemd-analyze is not installed")
 	}
-	text, err := os.ReadFile("../../deploy/quorate.service")
+	text, err := os.ReadFile("../deploy/quorate.service")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Environment variables of OpenTelemetry that say where traces go, as every program of that world understands them.
+// Environment variables of OpenTelemetry that say where traces go, as all programs with that SDK read them.
 const (
 	otelEndpoint       = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	otelTracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	otelDisabled       = "OTEL_SDK_DISABLED"
 )
 
-// tracesPath is where a collector takes traces, if the setting says no other path.
+// tracesPath is where a collector takes traces, unless the setting has a path.
 const tracesPath = "/v1/traces"
 
 // tracing sends the spans of this process to a collector; the zero value sends nothing.
@@ -32,8 +32,11 @@ type tracing struct {
 	provider *sdktrace.TracerProvider
 }
 
-// startTracing is off unless the settings or the environment of OpenTelemetry name a collector. It does not wait for it.
-func startTracing(ctx context.Context, s settings, getenv func(string) string, logger hclog.Logger) (tracing, error) {
+// startTracing sends traces if the settings or the environment of OpenTelemetry name a collector. It does not wait for the
+// collector.
+func startTracing(
+	ctx context.Context, s Settings, version string, getenv func(string) string, logger hclog.Logger,
+) (tracing, error) {
 	var options []otlptracehttp.Option
 	switch {
 	case strings.EqualFold(getenv(otelDisabled), "true"):
@@ -47,8 +50,10 @@ func startTracing(ctx context.Context, s settings, getenv func(string) string, l
 	if err != nil {
 		return tracing{}, fmt.Errorf("preparing to send traces: %w", err)
 	}
-	// The library would print to standard error.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("traces are not sent", "error", hideSecrets(err.Error())) }))
+	// Without a handler the library prints to standard error.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		logger.Warn("traces are not sent", "error", redactURLs(err.Error()))
+	}))
 	return tracing{sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(s.TraceSample))),
@@ -59,26 +64,27 @@ func startTracing(ctx context.Context, s settings, getenv func(string) string, l
 	)}, nil
 }
 
-// spans is where spans go; nil if nowhere.
-func (t tracing) spans() trace.TracerProvider {
+// tracerProvider takes spans; nil if none are sent.
+func (t tracing) tracerProvider() trace.TracerProvider {
 	if t.provider == nil {
 		return nil
 	}
 	return t.provider
 }
 
-// stop sends what is left, at most until ctx ends. A collector that is away is no reason to end badly.
-func (t tracing) stop(ctx context.Context, logger hclog.Logger) {
+// flush sends the spans that are left and ends, at the latest when ctx ends. It logs a failure rather than returning it: a
+// collector that is down must not make the server exit with an error.
+func (t tracing) flush(ctx context.Context, logger hclog.Logger) {
 	if t.provider == nil {
 		return
 	}
 	if err := t.provider.Shutdown(ctx); err != nil {
-		logger.Warn("the last traces were not sent", "error", hideSecrets(err.Error()))
+		logger.Warn("the last traces were not sent", "error", redactURLs(err.Error()))
 	}
 }
 
-// tracesURL is the setting with the path that collectors have.
-func (s settings) tracesURL() string {
+// tracesURL is the address of the collector, with its usual path if the setting has none.
+func (s Settings) tracesURL() string {
 	parsed, err := url.Parse(s.OTLPEndpoint)
 	if err != nil || parsed.Path != "" && parsed.Path != "/" {
 		return s.OTLPEndpoint
@@ -86,8 +92,8 @@ func (s settings) tracesURL() string {
 	return parsed.JoinPath(tracesPath).String()
 }
 
-// checkTracing refuses what no collector could be.
-func (s settings) checkTracing() error {
+// checkTracing refuses values that cannot be a collector or a share.
+func (s Settings) checkTracing() error {
 	var faults []error
 	parsed, err := url.Parse(s.OTLPEndpoint)
 	if s.OTLPEndpoint != "" && (err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https") {

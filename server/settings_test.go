@@ -1,7 +1,8 @@
-package main
+package server
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"reflect"
 	"strings"
@@ -11,32 +12,34 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func load(t *testing.T, environ []string, args ...string) (settings, error) {
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew; read the diff before you commit it")
+
+func loadWith(t *testing.T, environ []string, args ...string) (Settings, error) {
 	t.Helper()
 	flags := pflag.NewFlagSet("server", pflag.ContinueOnError)
-	addServerFlags(flags)
+	AddFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	return loadSettings(flags, environ)
+	return Load(flags, environ)
 }
 
 // TestEverySettingIsAFlag: a key has the same name everywhere.
 func TestEverySettingIsAFlag(t *testing.T) {
 	flags := pflag.NewFlagSet("server", pflag.ContinueOnError)
-	addServerFlags(flags)
-	known := keys()
+	AddFlags(flags)
+	known := settingsByKey()
 	flags.VisitAll(func(f *pflag.Flag) {
-		if _, found := known[f.Name]; !found && f.Name != configFlag && f.Name != checkFlag {
-			t.Errorf("--%s is no setting", f.Name)
+		if _, found := known[f.Name]; !found && f.Name != ConfigFlag {
+			t.Errorf("--%s is not a setting", f.Name)
 		}
 	})
 	for key := range known {
 		if flags.Lookup(key) == nil {
-			t.Errorf("%s is no flag", key)
+			t.Errorf("%s is not a flag", key)
 		}
 	}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[settings]()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
 		if field.Tag.Get("koanf") != field.Tag.Get("yaml") {
 			t.Errorf("%s has two names", field.Name)
 		}
@@ -49,7 +52,7 @@ func TestWhichSettingWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	environ := []string{"QUORATE_DATA_DIR=env", "QUORATE_CLUSTER_NAME=env", "QUORATE_SERVER=http://x", "QUORATE_SNAPSHOT_CHECK=5s", "OTHER=1"}
-	s, err := load(t, environ, "--config", file, "--cluster-name", "flag")
+	s, err := loadWith(t, environ, "--config", file, "--cluster-name", "flag")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,17 +60,17 @@ func TestWhichSettingWins(t *testing.T) {
 	if got != "file env flag 127.0.0.1:7101 5s a:1 b:2" {
 		t.Errorf("got %s", got)
 	}
-	if s, err = load(t, append(environ, "QUORATE_JOIN=c:3,d:4", "QUORATE_ID=env"), "--config", file); err != nil || strings.Join(s.Join, " ") != "c:3 d:4" || s.ID != "env" {
+	if s, err = loadWith(t, append(environ, "QUORATE_JOIN=c:3,d:4", "QUORATE_ID=env"), "--config", file); err != nil || strings.Join(s.Join, " ") != "c:3 d:4" || s.ID != "env" {
 		t.Errorf("got %v, %v", s, err)
 	}
-	if _, err = load(t, []string{"QUORATE_BOOTSTRAP_EXPECT=three"}, "--config", file); err == nil || !strings.Contains(err.Error(), "bootstrap-expect") {
+	if _, err = loadWith(t, []string{"QUORATE_BOOTSTRAP_EXPECT=three"}, "--config", file); err == nil || !strings.Contains(err.Error(), "bootstrap-expect") {
 		t.Errorf("a word for a number: %v", err)
 	}
 }
 
 // TestThePageOfSettings keeps docs/server.md what the struct says; -args -rewrite writes it anew.
 func TestThePageOfSettings(t *testing.T) {
-	const page = "../../docs/server.md"
+	const page = "../docs/server.md"
 	if *rewrite {
 		if err := os.WriteFile(page, []byte(settingsPage()), 0o644); err != nil {
 			t.Fatal(err)
@@ -86,13 +89,13 @@ func TestThePageOfSettings(t *testing.T) {
 func TestReload(t *testing.T) {
 	var logged strings.Builder
 	log := hclog.New(&hclog.LoggerOptions{Output: &logged})
-	next, fault := settings{ID: "n1", LogLevel: "debug", DataDir: "other"}, error(nil)
+	next, fault := Settings{ID: "n1", LogLevel: "debug", DataDir: "other"}, error(nil)
 	told := ""
-	r := reloading{
-		load: func() (settings, error) { return next, fault }, now: settings{ID: "n1", LogLevel: "info", DataDir: "data"}, log: log,
+	r := reloader{
+		load: func() (Settings, error) { return next, fault }, now: Settings{ID: "n1", LogLevel: "info", DataDir: "data"}, log: log,
 		steps: []reloadStep{
-			{"broken", func(settings) error { return errors.New("it is broken") }},
-			{"whole", func(s settings) error { told = s.LogLevel + " " + s.DataDir; return nil }},
+			{"broken", func(Settings) error { return errors.New("it is broken") }},
+			{"sound", func(s Settings) error { told = s.LogLevel + " " + s.DataDir; return nil }},
 		},
 	}
 	r.reload()

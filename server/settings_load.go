@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"errors"
@@ -14,38 +14,40 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// loadSettings reads the settings from the flags' defaults, the file, the environment and the flags, in this order.
-func loadSettings(flags *pflag.FlagSet, environ []string) (settings, error) {
-	path, err := configPath(flags, environ)
+// Load reads the settings from the defaults of the flags, the configuration file, the environment and the flags, in this
+// order; the last one wins. The flags are those of [AddFlags]. It returns an error that names every fault if the settings
+// are not valid.
+func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
+	path, err := configFile(flags, environ)
 	if err != nil {
-		return settings{}, err
+		return Settings{}, err
 	}
 	k := koanf.New(".")
 	if path != "" {
-		if err := loadFile(k, path); err != nil {
-			return settings{}, err
+		if err := readConfigFile(k, path); err != nil {
+			return Settings{}, err
 		}
 	}
-	known := keys()
+	known := settingsByKey()
 	fromEnv := env.Provider(".", env.Opt{
 		Prefix: envPrefix, EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, value string) (string, any) { return fromEnv(known, name, value) },
+		TransformFunc: func(name, value string) (string, any) { return environmentEntry(known, name, value) },
 	})
 	for _, source := range []koanf.Provider{fromEnv, posflag.Provider(flags, ".", k)} {
 		if err := k.Load(source, nil); err != nil {
-			return settings{}, fmt.Errorf("reading the settings: %w", err)
+			return Settings{}, fmt.Errorf("reading the settings: %w", err)
 		}
 	}
-	var s settings
+	var s Settings
 	if err := k.Unmarshal("", &s); err != nil {
-		return settings{}, fmt.Errorf("reading the settings: %w", err)
+		return Settings{}, fmt.Errorf("reading the settings: %w", err)
 	}
-	return s, s.check()
+	return s, s.Validate()
 }
 
-// configPath is the file that --config or QUORATE_CONFIG names; empty if there is none.
-func configPath(flags *pflag.FlagSet, environ []string) (string, error) {
-	path, err := flags.GetString(configFlag)
+// configFile is the file that --config or QUORATE_CONFIG names; empty if neither does.
+func configFile(flags *pflag.FlagSet, environ []string) (string, error) {
+	path, err := flags.GetString(ConfigFlag)
 	if err != nil || path != "" {
 		return path, err
 	}
@@ -57,25 +59,26 @@ func configPath(flags *pflag.FlagSet, environ []string) (string, error) {
 	return path, nil
 }
 
-// loadFile reads a YAML file. A key that does not exist is an error with its place, so that a typo is never ignored.
-func loadFile(k *koanf.Koanf, path string) error {
+// readConfigFile reads a YAML file. A key that does not exist is an error with its position, because a typo must not be
+// ignored.
+func readConfigFile(k *koanf.Koanf, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	var typed settings
+	var typed Settings
 	if err := yaml.UnmarshalWithOptions(text, &typed, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
-		return yamlError(path, err)
+		return locateYAMLError(path, err)
 	}
 	values := map[string]any{}
 	if err := yaml.Unmarshal(text, &values); err != nil {
-		return yamlError(path, err)
+		return locateYAMLError(path, err)
 	}
 	return k.Load(confmap.Provider(values, "."), nil)
 }
 
-// yamlError puts the place in front, as compilers do.
-func yamlError(path string, err error) error {
+// locateYAMLError puts file, line and column first, as compilers do.
+func locateYAMLError(path string, err error) error {
 	var located yaml.Error
 	if errors.As(err, &located) && located.GetToken() != nil {
 		at := located.GetToken().Position
@@ -84,17 +87,18 @@ func yamlError(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// keys are the names of all settings.
-func keys() map[string]setting {
+// settingsByKey are all settings by name.
+func settingsByKey() map[string]setting {
 	known := map[string]setting{}
-	for _, s := range allSettings() {
+	for _, s := range settingFields() {
 		known[s.key] = s
 	}
 	return known
 }
 
-// fromEnv makes QUORATE_DATA_DIR the key data-dir. Other variables with this prefix are for other commands.
-func fromEnv(known map[string]setting, name, value string) (string, any) {
+// environmentEntry makes QUORATE_DATA_DIR the key data-dir. Variables with this prefix that are not settings belong to other
+// commands.
+func environmentEntry(known map[string]setting, name, value string) (string, any) {
 	key := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "_", "-")
 	s, found := known[key]
 	switch {

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/quorate/quorate/activity"
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/compat/boskos"
+	"github.com/quorate/quorate/compat/yunikorn"
+	"github.com/quorate/quorate/rpc"
+)
+
+// Service is what a node serves, without ports: the API, the front ends, and the loops that run beside them.
+type Service struct {
+	api     *rpc.Server
+	boskos  http.Handler
+	record  func(context.Context)
+	backups *backupSchedule
+}
+
+// Transport is how a service reaches the other nodes and knows its callers. The zero value is plain text over the network.
+type Transport struct {
+	// Security is how nodes and callers prove who they are.
+	Security rpc.Security
+	// Network carries calls between nodes apart from those of clients; nil sends them to the API of the other node.
+	Network rpc.Network
+	// Peers carries calls to other nodes instead of a network; nil for the network. Simulations set it.
+	Peers http.RoundTripper
+}
+
+// NewService makes what a node serves: the API, the front ends on its port, and Boskos's if the settings name an address for
+// it. The node asks the other nodes through it from then on. Nothing listens yet: [Start] opens the ports, a simulation
+// calls [Service.API] and [Service.Boskos].
+func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Service, error) {
+	p.Telemetry = p.Telemetry.orPrivate()
+	registerer := p.Telemetry.labelled
+	if err := watchNode(registerer, node); err != nil {
+		return nil, err
+	}
+	recorder, err := activity.New(activity.Config{Node: node, Logger: p.Log.Named("activity"), Registerer: registerer})
+	if err != nil {
+		return nil, err
+	}
+	api, err := rpc.New(rpc.Config{
+		Node: node, ClusterName: s.ClusterName, Logger: p.Log.Named("rpc"), Metrics: p.Telemetry.handler(), Registerer: registerer,
+		FrontEnds: apiFrontEnds, Security: t.Security, Activity: rpc.NewActivity(node, recorder),
+		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
+		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	node.SetRemoteReadIndex(api.RemoteReadIndex)
+	node.SetColleagues(api)
+	service := &Service{api: api, record: recorder.Run}
+	if s.BoskosAddr != "" {
+		if service.boskos, err = boskosFrontEnd(api, p); err != nil {
+			return nil, err
+		}
+	}
+	if service.backups, err = newBackupSchedule(s, node, registerer, p.Log.Named("backups")); err != nil {
+		return nil, err
+	}
+	return service, nil
+}
+
+// API answers what arrives at the port of the API.
+func (s *Service) API() http.Handler { return s.api.Handler() }
+
+// Boskos answers clients of Boskos; nil if the settings name no address for them.
+func (s *Service) Boskos() http.Handler { return s.boskos }
+
+// RunLoops records what happens at the node and saves its periodic backups, until ctx ends.
+func (s *Service) RunLoops(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { s.record(ctx) })
+	running.Go(func() { s.backups.run(ctx) })
+	running.Wait()
+}
+
+// apiFrontEnds speak the protocols of other systems on the API's port.
+var apiFrontEnds = []rpc.FrontEnd{
+	{Pattern: "/ws/v1/", New: func(s rpc.Services) http.Handler { return yunikorn.NewHandler(s.Trees) }},
+}
+
+// boskosFrontEnd speaks the protocol of Boskos, whose metrics it registers.
+func boskosFrontEnd(api *rpc.Server, p Process) (http.Handler, error) {
+	logger := p.Log.Named("boskos")
+	var front *boskos.Handler
+	handler := api.FrontEnd(func(s rpc.Services) http.Handler {
+		front = boskos.NewHandler(boskos.API{Allocations: s.Allocations, Items: s.Items, Trees: s.Trees}, boskos.Options{
+			Notice: func(err error) { logger.Warn("counting Boskos's resources for the metrics", "error", err) },
+		})
+		return front
+	})
+	if err := p.Telemetry.labelled.Register(front); err != nil {
+		return nil, fmt.Errorf("registering the metrics of Boskos: %w", err)
+	}
+	return handler, nil
+}

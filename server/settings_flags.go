@@ -1,0 +1,71 @@
+package server
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const (
+	// ConfigFlag is the flag that names the configuration file.
+	ConfigFlag = "config"
+	envPrefix  = "QUORATE_"
+)
+
+// EnvironmentVariable is the environment variable of a flag or setting: QUORATE_DATA_DIR for data-dir.
+func EnvironmentVariable(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
+}
+
+// AddFlags adds a flag for each setting, and [ConfigFlag].
+func AddFlags(f *pflag.FlagSet) {
+	f.String(ConfigFlag, "", "YAML file with the same settings; environment variables QUORATE_… and flags override it")
+	for _, s := range settingFields() {
+		s.addFlag(f)
+	}
+}
+
+// addFlag adds a flag of the field's type. It panics if there is no flag of that type or the default is not of it, which is
+// a mistake in the declaration of Settings.
+func (s setting) addFlag(f *pflag.FlagSet) {
+	var fault error
+	switch reflect.New(s.field.Type).Interface().(type) {
+	case *string:
+		f.String(s.key, "", s.help)
+	case *bool:
+		f.Bool(s.key, false, s.help)
+	case *int:
+		f.Int(s.key, 0, s.help)
+	case *uint64:
+		f.Uint64(s.key, 0, s.help)
+	case *float64:
+		f.Float64(s.key, 0, s.help)
+	case *time.Duration:
+		f.Duration(s.key, 0, s.help)
+	case *[]string:
+		f.StringSlice(s.key, nil, s.help)
+	default:
+		fault = fmt.Errorf("no flag can be of type %v", s.field.Type)
+	}
+	if fault == nil && s.byDefault != "" {
+		flag := f.Lookup(s.key)
+		flag.DefValue = s.byDefault
+		fault = flag.Value.Set(s.byDefault)
+	}
+	if fault != nil {
+		panic(fmt.Sprintf("the setting %s: %v", s.key, fault))
+	}
+}
+
+func (s setting) isList() bool { return s.field.Type.Kind() == reflect.Slice }
+
+// DefaultSettings are the defaults. They are not valid: a node needs at least an id and a data folder.
+func DefaultSettings() Settings {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(flags)
+	s, _ := Load(flags, nil) // the error names what the caller fills in
+	return s
+}

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/host"
+)
+
+// Telemetry is the metrics of a process and of the nodes in it.
+type Telemetry struct {
+	registry *prometheus.Registry
+	// labelled takes the metrics of one node.
+	labelled prometheus.Registerer
+}
+
+// NewTelemetry makes a registry with the metrics of this process. A process calls it once, because raft reports to one
+// place for the whole process.
+func NewTelemetry() (*Telemetry, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := host.InstallMetrics(registry); err != nil {
+		return nil, err
+	}
+	return &Telemetry{registry: registry, labelled: registry}, nil
+}
+
+// ForNode labels what a node reports with its id, for a process with several nodes.
+func (t *Telemetry) ForNode(id string) *Telemetry {
+	own := *t
+	own.labelled = prometheus.WrapRegistererWith(prometheus.Labels{"node": id}, t.registry)
+	return &own
+}
+
+// orPrivate is t, or a registry for one node if t is nil.
+func (t *Telemetry) orPrivate() *Telemetry {
+	if t != nil {
+		return t
+	}
+	registry := prometheus.NewRegistry()
+	return &Telemetry{registry: registry, labelled: registry}
+}
+
+// handler answers /metrics.
+func (t *Telemetry) handler() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.registry})
+}
+
+// exposition is what /metrics answers.
+func (t *Telemetry) exposition() ([]byte, error) {
+	families, err := t.registry.Gather()
+	var out bytes.Buffer
+	for _, family := range families {
+		if _, failed := expfmt.MetricFamilyToText(&out, family); failed != nil {
+			return nil, failed
+		}
+	}
+	if out.Len() > 0 {
+		err = nil // what could be gathered is worth more than nothing
+	}
+	return out.Bytes(), err
+}
+
+// watchNode registers the gauges that show the state of a node.
+func watchNode(to prometheus.Registerer, node *cluster.Node) error {
+	if err := host.WatchNode(to, node); err != nil {
+		return err
+	}
+	for name, gauge := range nodeGauges(node) {
+		if err := to.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: gauge.help}, gauge.value)); err != nil {
+			return fmt.Errorf("registering the metric %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// nodeGauge is a metric that is read when it is scraped.
+type nodeGauge struct {
+	help  string
+	value func() float64
+}
+
+func nodeGauges(node *cluster.Node) map[string]nodeGauge {
+	return map[string]nodeGauge{
+		"quorate_leader": {
+			"1 while this node leads.",
+			func() float64 { return boolGauge(node.IsLeader()) },
+		},
+		"quorate_ready": {
+			"1 while this node knows a leader and has caught up with it.",
+			func() float64 { return boolGauge(node.Ready() == nil) },
+		},
+		"quorate_term": {
+			"The present term.",
+			func() float64 { return float64(node.Standing().Term) },
+		},
+		"quorate_commit_index": {
+			"The last log index known to be on a majority.",
+			func() float64 { return float64(node.Standing().CommitIndex) },
+		},
+		"quorate_applied_index": {
+			"The last log index in this node's ledger.",
+			func() float64 { return float64(node.Standing().AppliedIndex) },
+		},
+		"quorate_feature_level": {
+			"The feature level of the cluster: every member must understand it.",
+			func() float64 { return float64(node.Level().Now) },
+		},
+		"quorate_differing_members": {
+			"Members found to hold another state than a majority, or to disagree without one; 0 is well.",
+			func() float64 { return float64(node.Differing()) },
+		},
+		"quorate_disk_free_bytes": {
+			"Bytes that are left for the data folder; -1 if unknown.",
+			func() float64 { return float64(node.Disk().Free) },
+		},
+		"quorate_disk_low": {
+			"1 while less than the reserve is left for the data folder.",
+			func() float64 { return boolGauge(node.Disk().Low) },
+		},
+		"quorate_log_write_seconds": {
+			"What writing to the log took on average in the last half minute.",
+			func() float64 { return node.Disk().WriteMean.Seconds() },
+		},
+		"quorate_last_contact_seconds": {
+			"Seconds since this node last heard from a leader; 0 on the leader.",
+			func() float64 { return node.Standing().LastContact.Seconds() },
+		},
+	}
+}
+
+func boolGauge(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
