@@ -3,16 +3,23 @@ package rpc
 import (
 	"context"
 	"net/http"
+	"slices"
+	"time"
 
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/inprocess"
 )
 
-// Services are the API as the process itself may call it: the same handlers that callers reach, without the network. Reads
-// are of this node; a write that this node cannot carry out goes to the leader, and is repeated while leaders change.
+// Services are clients of the API for code in the process of a node. Their calls reach the node's own handler without a
+// socket: it serves reads, and relays a write to the leader as it does for any other caller. A write is also repeated under
+// its id, for as long as the caller's deadline allows, while leaders change.
 type Services struct {
-	Allocations quoratev1connect.AllocationServiceHandler
-	Trees       quoratev1connect.TreeServiceHandler
-	Items       quoratev1connect.ItemServiceHandler
+	Allocations quoratev1connect.AllocationServiceClient
+	Trees       quoratev1connect.TreeServiceClient
+	Items       quoratev1connect.ItemServiceClient
 }
 
 // FrontEnd serves the protocol of another system on the API's port, by calling the API
@@ -43,3 +50,66 @@ func bounded(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
+
+// localHost stands for this node in the URLs of calls that do not leave the process.
+const localHost = "http://in-process"
+
+// localServices are clients of this server's API. What their calls pass is less than the network's callers do: a front end
+// was admitted and observed for the call that it serves, and its requests are no larger than that one.
+func (s *Server) localServices(streams context.Context, api http.Handler) Services {
+	handler := s.shareNotes(s.guard(s.limitLife(streams, s.limitTime(s.forward(api)))))
+	client := &inprocess.Transport{
+		Handler: handler, Whole: func(r *http.Request) bool { return s.procedures.unary(r.URL.Path) },
+	}
+	options := []connect.ClientOption{
+		connect.WithAcceptCompression("gzip", nil, nil), // it would only cost time
+		connect.WithInterceptors(connect.UnaryInterceptorFunc(s.repeatWrites)),
+	}
+	return Services{
+		Allocations: quoratev1connect.NewAllocationServiceClient(client, localHost, options...),
+		Trees:       quoratev1connect.NewTreeServiceClient(client, localHost, options...),
+		Items:       quoratev1connect.NewItemServiceClient(client, localHost, options...),
+	}
+}
+
+// shareNotes gives a call in the process notes of its own, since its code is not that of the call which a front end serves. It
+// is of the same caller, in the same places, and under the same request id.
+func (s *Server) shareNotes(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		of := note(r.Context())
+		own := &call{requestID: of.requestID, traceID: of.traceID, caller: of.caller, places: of.places, servedFor: of}
+		defer own.turn.end()
+		if own.requestID != "" {
+			r.Header.Set(requestIDHeader, own.requestID)
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, own)))
+	})
+}
+
+// repeatWrites repeats a write that another attempt may carry out, also when an answer was lost on the way: under the
+// same id it is carried out once.
+func (s *Server) repeatWrites(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+		for {
+			answer, err := next(ctx, r)
+			if err == nil || !s.procedures[r.Spec().Procedure].changes || !isTransient(err) || !hasTime(ctx) || !pause(ctx, relayPause) {
+				return answer, err
+			}
+		}
+	}
+}
+
+// hasTime reports whether another attempt could end before the deadline; if not, the reason why this one failed says more.
+func hasTime(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return !limited || time.Until(deadline) > answerMargin+relayPause
+}
+
+// isTransient reports whether another attempt may succeed: leaders come and go, but too much work stays too much.
+func isTransient(err error) bool {
+	lasting := []string{cluster.Overloaded.String(), cluster.NotUpgraded.String()}
+	return connect.CodeOf(err) == connect.CodeUnavailable && !slices.Contains(lasting, reasonOf(err))
+}
+
+// reasonOf is the reason in the detail of an error, or empty.
+func reasonOf(err error) string { return toFailure(toError(err)).GetProblem().GetReason() }

@@ -196,7 +196,7 @@ func (g *gates) waitInside(ctx context.Context) (leave func(), err error) {
 	if err := of.streams.take(notes.caller, 1); err != nil {
 		return nil, err
 	}
-	notes.place.giveBack()
+	notes.givePlaceBack()
 	return func() { of.streams.give(notes.caller, 1) }, nil
 }
 

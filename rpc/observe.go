@@ -31,6 +31,8 @@ type call struct {
 	// received is when the request was there as a whole, prepared how long it took to decode and check it.
 	received time.Time
 	prepared time.Duration
+	// servedFor are the notes of the call that a front end serves by making this one; nil for calls of callers.
+	servedFor *call
 	// turn is that of an expensive read, decoding that of a large request.
 	turn, decoding heldTurn
 }
@@ -43,6 +45,14 @@ func note(ctx context.Context) *call {
 		return c
 	}
 	return &call{}
+}
+
+// givePlaceBack is for a call that begins to wait elsewhere. One of a front end has the place of the call that it is for.
+func (c *call) givePlaceBack() {
+	if c.servedFor != nil {
+		c = c.servedFor
+	}
+	c.place.giveBack()
 }
 
 // metrics count calls.

@@ -66,6 +66,7 @@ type Server struct {
 	transport  *renewingTransport
 	peers      peers
 	services   Services
+	desk       *desk
 	limits     Limits
 	gates      *gates
 	pacing     pacing
@@ -120,7 +121,7 @@ func New(c Config) (*Server, error) {
 		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, decoding: newTurns(0), pacing: defaultPacing, elements: elements, expensive: expensive,
 		screening: screening{c.Browsers, refused, c.Security.CheckClient},
 	}
-	s.network = c.Network
+	s.network, s.desk = c.Network, newDesk(c.Node)
 	s.peers = peers{
 		self: s.id, transport: s.transport, security: c.Security, network: c.Network != nil,
 		level: func() uint32 { return c.Node.Level().Now },
@@ -129,11 +130,8 @@ func New(c Config) (*Server, error) {
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
 	base := core{id: s.id, node: c.Node, validator: validator, traces: spans, expensive: expensive}
-	local := Services{
-		Allocations: allocationService{core: base, desk: newDesk(c.Node), gates: gates}, Trees: treeService{core: base}, Items: itemService{core: base},
-	}
-	s.services = local.anywhere(anywhere{id: s.id, node: c.Node, peers: s.peers, validator: validator, traces: spans, count: counters.relayed.Inc})
-	api := s.api(base, local, c, options)
+	api := s.api(base, c, options)
+	s.services = s.localServices(streams, api)
 	routes := s.routes(streams, api, c.Metrics)
 	s.mount(routes, c.FrontEnds)
 	s.http = newHTTPServer(calls, s.screen(routes), c.Logger)
@@ -159,11 +157,11 @@ func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Log
 }
 
 // api is all services, of ours and of the gRPC world.
-func (s *Server) api(base core, local Services, c Config, options []connect.HandlerOption) http.Handler {
+func (s *Server) api(base core, c Config, options []connect.HandlerOption) http.Handler {
 	api := http.NewServeMux()
-	api.Handle(quoratev1connect.NewAllocationServiceHandler(local.Allocations, options...))
-	api.Handle(quoratev1connect.NewTreeServiceHandler(local.Trees, options...))
-	api.Handle(quoratev1connect.NewItemServiceHandler(local.Items, options...))
+	api.Handle(quoratev1connect.NewAllocationServiceHandler(allocationService{core: base, desk: s.desk, gates: s.gates}, options...))
+	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{core: base}, options...))
+	api.Handle(quoratev1connect.NewItemServiceHandler(itemService{core: base}, options...))
 	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: c.ClusterName, peers: s.peers}, options...))
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))

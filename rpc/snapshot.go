@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -78,7 +79,7 @@ func (s snapshotService) restore(ctx context.Context, stream *connect.ClientStre
 	if err != nil {
 		return nil, err
 	}
-	leader, err := anywhere{id: s.id, node: s.node}.leader(ctx)
+	leader, err := s.leader(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +165,33 @@ func (s snapshotService) restoreThere(
 		return nil, file.failed
 	}
 	answer, err := stream.CloseAndReceive()
-	return answer, anywhere{id: s.id, peers: s.peers, count: s.count}.relayed(leader, err)
+	return answer, s.relayed(leader, err)
+}
+
+// leader waits for one as a relayed call does.
+func (s snapshotService) leader(ctx context.Context) (cluster.Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, leaderPatience)
+	defer cancel()
+	leader, err := s.node.WaitLeader(ctx)
+	if err != nil {
+		return cluster.Member{}, waitFailure(err)
+	}
+	return leader, nil
+}
+
+// relayed counts a restore that the leader carried out, or says what became of it.
+func (s snapshotService) relayed(leader cluster.Member, err error) error {
+	if err == nil {
+		s.count()
+		return nil
+	}
+	failure := toFailure(toError(err))
+	answered := failure.GetProblem() != nil || failure.GetDecision() != nil
+	broken := []connect.Code{connect.CodeUnavailable, connect.CodeInternal, connect.CodeUnknown}
+	if !answered && slices.Contains(broken, connect.CodeOf(err)) {
+		return relayFailure(s.id, leader, s.peers.at(leader), err)
+	}
+	return err
 }
 
 // relayedBy is the node that relayed a call, or empty.

@@ -110,16 +110,9 @@ func (d *door) poll(t *testing.T, ctx context.Context, r *quoratev1.AllocateRequ
 
 // waiting tells whether somebody waits at the desk for an allocation.
 func (d *door) waiting(id string) bool {
-	desk := d.desk()
-	desk.mu.Lock()
-	defer desk.mu.Unlock()
-	return len(desk.bells[id]) > 0
-}
-
-func (d *door) desk() *desk {
-	local, _ := d.services.Allocations.(allocationsAnywhere)
-	service, _ := local.AllocationServiceHandler.(allocationService)
-	return service.desk
+	d.desk.mu.Lock()
+	defer d.desk.mu.Unlock()
+	return len(d.desk.bells[id]) > 0
 }
 
 func (d *door) until(t *testing.T, holds func() bool) {
@@ -147,7 +140,7 @@ func TestACallWaitsForItsGrant(t *testing.T) {
 			t.Errorf("its caller has come, but the lease lasts only from %d to %d", got.answer.GetLedgerTimeMs(), got.answer.GetAllocation().GetExpiresLedgerMs())
 		}
 	}
-	d.until(t, func() bool { desk := d.desk(); desk.mu.Lock(); defer desk.mu.Unlock(); return desk.empty == nil })
+	d.until(t, func() bool { d.desk.mu.Lock(); defer d.desk.mu.Unlock(); return d.desk.empty == nil })
 }
 
 func TestACallEndsWithItsPlace(t *testing.T) {

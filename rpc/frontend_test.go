@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
 )
 
 // TestFrontEndsWriteAnywhere: every write of the API, called in the process of a node that follows, is carried out once.
@@ -93,6 +94,94 @@ func serveFrontEnd(t *testing.T, handler http.Handler) string {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// TestFrontEndsWatch: streams are open to front ends too, and end when the server does.
+func TestFrontEndsWatch(t *testing.T) {
+	d := one(t)
+	stream, err := d.services.Allocations.WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
+	if err != nil || !stream.Receive() {
+		t.Fatalf("no stream: %v, %v", err, stream.Err())
+	}
+	if _, err := d.services.Allocations.Allocate(t.Context(), request("a", "cern", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if !stream.Receive() || stream.Msg().GetAllocation().GetId() != "a" {
+		t.Fatalf("got %v, %v", stream.Msg(), stream.Err())
+	}
+	d.endStreams()
+	for stream.Receive() {
+		t.Logf("late: %v", stream.Msg())
+	}
+	if err := stream.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFrontEndsShareTheirCallersPlaces: a call of a front end holds one place, which it gives back while a request waits, its
+// requests have its id, and its code is its own.
+func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
+	d := full(t)
+	var allocate func(ctx context.Context) error
+	handler := d.FrontEnd(func(s Services) http.Handler {
+		allocate = func(ctx context.Context) error {
+			_, err := s.Allocations.Allocate(ctx, patiently("b", 10*time.Second))
+			return err
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := allocate(r.Context()); err != nil {
+				t.Error(err)
+			}
+			_, err := s.Allocations.GetAllocation(r.Context(), &quoratev1.GetAllocationRequest{Id: "none"})
+			if connect.CodeOf(err) != connect.CodeNotFound || note(r.Context()).code != "" {
+				t.Errorf("got %v, and the front end's own call is %q", err, note(r.Context()).code)
+			}
+			w.WriteHeader(http.StatusNoContent)
+		})
+	})
+	seen := make(chan string, 1)
+	d.node.proposing = func(ctx context.Context) error {
+		seen <- note(ctx).requestID
+		return nil
+	}
+	served := serveFrontEnd(t, handler)
+	answered := make(chan int, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, served, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Header.Set(requestIDHeader, "the-callers-own")
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		answered <- response.StatusCode
+		_ = response.Body.Close() // it is empty
+	}()
+	d.until(t, func() bool { return d.waiting("b") })
+	if calls, streams := d.gates.clients.calls.inside.Load(), d.gates.clients.streams.inside.Load(); calls != 0 || streams != 1 {
+		t.Errorf("%d calls under way and %d that wait", calls, streams)
+	}
+	if id := <-seen; id != "the-callers-own" {
+		t.Errorf("the node sees request %q", id)
+	}
+	d.node.apply(quota.Release{ID: "holder"})
+	if status := <-answered; status != http.StatusNoContent {
+		t.Errorf("answered %d", status)
+	}
+	d.until(t, func() bool { return d.gates.clients.calls.inside.Load()+d.gates.clients.streams.inside.Load() == 0 })
+}
+
+// TestFrontEndsGetPanicsAsErrors: a bug in a handler is an error for the front end, which answers in its own words.
+func TestFrontEndsGetPanicsAsErrors(t *testing.T) {
+	d := one(t)
+	d.node.proposing = func(context.Context) error { panic("a bug") }
+	_, err := d.services.Allocations.Allocate(t.Context(), request("a", "cern", 1))
+	if connect.CodeOf(err) != connect.CodeInternal || problemOf(t, err).GetReason() != internal {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestFrontEndsAreAnsweredAsCallersAre(t *testing.T) {
