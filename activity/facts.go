@@ -10,7 +10,7 @@ import (
 )
 
 // take counts a fact at the nodes of its claims, all their ancestors, and the itemized resources that they ask for.
-func (r *Recorder) take(n cluster.News, now number) {
+func (r *Recorder) take(n cluster.Event, now number) {
 	info, change := n.Allocation.Info(), counts{}
 	switch n.Kind {
 	case ledger.FactGranted:
@@ -31,7 +31,7 @@ func (r *Recorder) take(n cluster.News, now number) {
 }
 
 // waited is how long a request waited that was granted from the queue; 0 for others.
-func waited(n cluster.News) quota.Span {
+func waited(n cluster.Event) quota.Span {
 	if n.Since == 0 {
 		return 0
 	}

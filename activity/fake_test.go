@@ -22,7 +22,7 @@ type fakeNode struct {
 	ledger  *ledger.Ledger
 	at      quota.Instant
 	index   uint64
-	news    []cluster.News
+	news    []cluster.Event
 	changed chan struct{}
 	// forgotten is the last position that the feed does not remember.
 	forgotten cluster.Position
@@ -35,18 +35,18 @@ func newFakeNode() *fakeNode {
 	return &fakeNode{ledger: ledger.New(quota.DefaultBounds()), at: 1000, changed: make(chan struct{})}
 }
 
-func (n *fakeNode) News(after cluster.Position, most int) (cluster.Bulletin, error) {
+func (n *fakeNode) Events(after cluster.Position, most int) (cluster.EventPage, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if after.Compare(n.forgotten) < 0 {
-		return cluster.Bulletin{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
+		return cluster.EventPage{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
 	}
-	from := slices.IndexFunc(n.news, func(x cluster.News) bool { return x.Compare(after) > 0 })
+	from := slices.IndexFunc(n.news, func(x cluster.Event) bool { return x.Compare(after) > 0 })
 	if from < 0 {
 		from = len(n.news)
 	}
 	to := min(len(n.news), from+most)
-	b := cluster.Bulletin{News: slices.Clone(n.news[from:to]), Next: cluster.After(n.index), Behind: len(n.news) - to, Changed: n.changed}
+	b := cluster.EventPage{News: slices.Clone(n.news[from:to]), Next: cluster.PositionAfter(n.index), Behind: len(n.news) - to, Changed: n.changed}
 	if b.Behind > 0 {
 		b.Next = b.News[len(b.News)-1].Position
 	}
@@ -78,7 +78,7 @@ func (n *fakeNode) do(t testing.TB, commands ...quota.Command) {
 		}
 		for _, fact := range n.ledger.TakeFacts() {
 			number++
-			n.news = append(n.news, cluster.News{Position: cluster.Position{Index: n.index, Number: number}, Fact: fact, At: out.Now})
+			n.news = append(n.news, cluster.Event{Position: cluster.Position{Index: n.index, Number: number}, Fact: fact, At: out.Now})
 		}
 	}
 	close(n.changed)
@@ -89,7 +89,7 @@ func (n *fakeNode) do(t testing.TB, commands ...quota.Command) {
 func (n *fakeNode) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.news, n.forgotten = nil, cluster.After(n.index)
+	n.news, n.forgotten = nil, cluster.PositionAfter(n.index)
 }
 
 func (n *fakeNode) pass(d time.Duration) {

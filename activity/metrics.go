@@ -48,7 +48,7 @@ func (m *metrics) all() []prometheus.Collector {
 }
 
 // observe counts a fact, once for each tree of the allocation.
-func (m *metrics) observe(n cluster.News, a quota.AllocationInfo) {
+func (m *metrics) observe(n cluster.Event, a quota.AllocationInfo) {
 	if n.Kind == ledger.FactRevoked {
 		m.revocations.Inc()
 	}
@@ -69,7 +69,7 @@ func hasTree(claims []quota.ClaimInfo, tree string) bool {
 	return false
 }
 
-func (m *metrics) observeIn(tree string, n cluster.News, a quota.AllocationInfo) {
+func (m *metrics) observeIn(tree string, n cluster.Event, a quota.AllocationInfo) {
 	switch n.Kind {
 	case ledger.FactGranted:
 		from := "request"

@@ -16,8 +16,8 @@ import (
 
 // Node is what this room needs of the node below it; [cluster.Node] is one.
 type Node interface {
-	// News are facts behind a position of the log.
-	News(after cluster.Position, most int) (cluster.Bulletin, error)
+	// Events are facts behind a position of the log.
+	Events(after cluster.Position, most int) (cluster.EventPage, error)
 	// Read lends the state to a function, as fresh as the options ask.
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
 }
@@ -101,7 +101,7 @@ func (r *Recorder) begin(ctx context.Context, o cluster.ReadOptions) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.begun, r.position = true, cluster.After(info.Index)
+	r.begun, r.position = true, cluster.PositionAfter(info.Index)
 	return true
 }
 
@@ -122,7 +122,7 @@ func (r *Recorder) takeAll() (changed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
-		b, err := r.node.News(r.position, newsAtOnce)
+		b, err := r.node.Events(r.position, newsAtOnce)
 		if err != nil {
 			return nil, err
 		}

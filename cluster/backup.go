@@ -2,15 +2,19 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/fsm/backup"
 )
 
-// Saved says what a backup holds.
-type Saved struct {
+// BackupInfo says what a backup holds.
+type BackupInfo struct {
 	backup.Manifest
 	backup.Sum
 }
@@ -18,21 +22,21 @@ type Saved struct {
 // Save writes a backup of the state to out, without holding up writers. By default it holds everything that was
 // acknowledged before the call; a stale one is what this node has. What was written is no backup if there is an error;
 // it is an *Error unless out or ctx failed.
-func (n *Node) Save(ctx context.Context, o ReadOptions, out io.Writer) (Saved, error) {
-	state, err := n.freeze(ctx, o)
+func (n *Node) Save(ctx context.Context, o ReadOptions, out io.Writer) (BackupInfo, error) {
+	state, err := n.freezeLedger(ctx, o)
 	if err != nil {
-		return Saved{}, err
+		return BackupInfo{}, err
 	}
 	m := backup.Manifest{
 		Cluster: n.config.ClusterName, Node: n.config.ID, Version: n.config.Version,
 		Term: n.raft.CurrentTerm(), TakenMs: time.Now().UnixMilli(), Stale: o.Stale, Info: state.Info(),
 	}
-	sum, err := backup.Write(alive{ctx, out}, m, state)
-	return Saved{m, sum}, err
+	sum, err := backup.Write(contextWriter{ctx, out}, m, state)
+	return BackupInfo{m, sum}, err
 }
 
-func (n *Node) freeze(ctx context.Context, o ReadOptions) (fsm.Frozen, error) {
-	if err := n.serving(); err != nil {
+func (n *Node) freezeLedger(ctx context.Context, o ReadOptions) (fsm.Frozen, error) {
+	if err := n.checkServing(); err != nil {
 		return fsm.Frozen{}, err
 	}
 	index := o.MinIndex
@@ -48,21 +52,37 @@ func (n *Node) freeze(ctx context.Context, o ReadOptions) (fsm.Frozen, error) {
 	}
 	state, err := n.ledger.Freeze()
 	if err != nil {
-		return fsm.Frozen{}, failure(Halted, true, err, "node %s has stopped serving", n.config.ID)
+		return fsm.Frozen{}, newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
 	}
 	return state, nil
 }
 
-// alive writes for as long as a context lasts.
-type alive struct {
+// contextWriter writes for as long as a context lasts.
+type contextWriter struct {
 	ctx context.Context //nolint:containedctx // it is the life of the writer
 	out io.Writer
 }
 
 // Write fails when the context has ended.
-func (a alive) Write(data []byte) (int, error) {
+func (a contextWriter) Write(data []byte) (int, error) {
 	if err := a.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return a.out.Write(data)
 }
+
+// Snapshot writes the ledger as it is now into the snapshot store and shortens the log, as happens by itself from time
+// to time. It does nothing if there is nothing new since the last one.
+func (n *Node) Snapshot(ctx context.Context) error {
+	if err := n.checkServing(); err != nil {
+		return err
+	}
+	err := awaitFuture(ctx, n.raft.Snapshot())
+	if err == nil || errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return nil
+	}
+	return fmt.Errorf("take a snapshot on node %s: %w", n.config.ID, err)
+}
+
+// Digest is over everything that was applied up to index. Nodes at the same index must have the same (P9).
+func (n *Node) Digest() (index uint64, digest [32]byte) { return n.ledger.Chain() }

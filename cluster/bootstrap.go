@@ -14,66 +14,66 @@ import (
 )
 
 const (
-	bootstrapLook   = time.Second
-	bootstrapRemind = 30 * time.Second
-	// bootstrapAsk is how long a new node waits until every node that gossip knows was asked once.
-	bootstrapAsk = 10 * time.Second
-	intentBytes  = 8
+	bootstrapInterval = time.Second
+	reminderInterval  = 30 * time.Second
+	// bootstrapProbeWait is how long a new node waits until every node that gossip knows was asked once.
+	bootstrapProbeWait = 10 * time.Second
+	intentBytes        = 8
 )
 
-// verdict is what a node without state concludes from what it hears.
-type verdict struct {
-	// form is the configuration to start a cluster with now; empty means wait.
-	form []raft.Server
+// bootstrapDecision is what a node without state concludes from what it hears.
+type bootstrapDecision struct {
+	// servers is the configuration to start a cluster with now; empty means wait.
+	servers []raft.Server
 	// intent is what to announce from now on; empty means nothing yet.
 	intent string
-	// never is true if a cluster exists already: this node is to be added to it.
-	never bool
-	// wait says what for, for the log.
-	wait string
+	// clusterExists is true if a cluster exists already: this node is to be added to it.
+	clusterExists bool
+	// waitReason says what for, for the log.
+	waitReason string
 }
 
-// deliberate decides whether self may form a new cluster with the peers, as they described themselves.
+// decideBootstrap decides whether self may form a new cluster with the peers, as they described themselves.
 //
 // Nodes hear of each other at different times, so each first announces the one set of nodes that it would start with,
 // and forms it only when all of that set have announced the same. A node announces one set only, so two sets that
 // share a node can never both start: there is one cluster, or none and a message that says why.
-func deliberate(self Peer, peers []Peer) verdict {
+func decideBootstrap(self Peer, peers []Peer) bootstrapDecision {
 	candidates := []Peer{self}
 	for _, p := range peers {
 		if p.HasState {
-			return verdict{never: true, wait: fmt.Sprintf("%s belongs to a cluster already", p.ID)}
+			return bootstrapDecision{clusterExists: true, waitReason: fmt.Sprintf("%s belongs to a cluster already", p.ID)}
 		}
 		if p.Expect == 0 {
 			continue
 		}
 		if p.Expect != self.Expect {
-			return verdict{intent: self.Intent, wait: fmt.Sprintf(
+			return bootstrapDecision{intent: self.Intent, waitReason: fmt.Sprintf(
 				"%s expects %d nodes and this one %d; start all of them with the same number", p.ID, p.Expect, self.Expect)}
 		}
 		candidates = append(candidates, p)
 	}
 	if len(candidates) != self.Expect {
-		return verdict{intent: self.Intent, wait: fmt.Sprintf("%d of %d expected nodes are here", len(candidates), self.Expect)}
+		return bootstrapDecision{intent: self.Intent, waitReason: fmt.Sprintf("%d of %d expected nodes are here", len(candidates), self.Expect)}
 	}
 	slices.SortFunc(candidates, func(a, b Peer) int { return cmp.Compare(a.ID, b.ID) })
-	intent := digest(candidates)
+	intent := intentDigest(candidates)
 	if self.Intent != "" && self.Intent != intent {
-		return verdict{intent: self.Intent, wait: "other nodes came than were here first; stop all nodes of the new " +
+		return bootstrapDecision{intent: self.Intent, waitReason: "other nodes came than were here first; stop all nodes of the new " +
 			"cluster, then start exactly as many as are expected"}
 	}
 	for _, c := range candidates {
 		if c.ID != self.ID && c.Intent != intent {
-			return verdict{intent: intent, wait: fmt.Sprintf("%s has not agreed yet", c.ID)}
+			return bootstrapDecision{intent: intent, waitReason: fmt.Sprintf("%s has not agreed yet", c.ID)}
 		}
 	}
 	if self.Intent != intent {
-		return verdict{intent: intent, wait: "this node has not announced its agreement yet"}
+		return bootstrapDecision{intent: intent, waitReason: "this node has not announced its agreement yet"}
 	}
-	return verdict{intent: intent, form: voters(candidates)}
+	return bootstrapDecision{intent: intent, servers: voterServers(candidates)}
 }
 
-func digest(candidates []Peer) string {
+func intentDigest(candidates []Peer) string {
 	var text strings.Builder
 	for _, c := range candidates {
 		fmt.Fprintf(&text, "%s %s\n", c.ID, c.RaftAddr)
@@ -82,7 +82,7 @@ func digest(candidates []Peer) string {
 	return hex.EncodeToString(sum[:intentBytes])
 }
 
-func voters(candidates []Peer) []raft.Server {
+func voterServers(candidates []Peer) []raft.Server {
 	servers := make([]raft.Server, len(candidates))
 	for i, c := range candidates {
 		servers[i] = raft.Server{
@@ -92,23 +92,23 @@ func voters(candidates []Peer) []raft.Server {
 	return servers
 }
 
-// bootstrap runs on a node that started without state, until it has some: formed here, or received from a leader.
-func (n *Node) bootstrap() {
+// runBootstrap runs on a node that started without state, until it has some: formed here, or received from a leader.
+func (n *Node) runBootstrap() {
 	var reminded time.Time
-	var v verdict
+	var v bootstrapDecision
 	for n.raft.LastIndex() == 0 {
-		changed := n.changed.next()
+		changed := n.changes.nextChange()
 		// Once a cluster is known to exist this process never forms another, even if nobody of it is heard any more.
-		if !v.never {
-			v = n.consider()
+		if !v.clusterExists {
+			v = n.bootstrapStep()
 		}
-		wait := v.wait
-		n.waits.Store(&wait)
-		if v.wait != "" && time.Since(reminded) >= bootstrapRemind {
-			n.log.Info("no cluster yet", "waiting", v.wait)
+		wait := v.waitReason
+		n.bootstrapWait.Store(&wait)
+		if v.waitReason != "" && time.Since(reminded) >= reminderInterval {
+			n.log.Info("no cluster yet", "waiting", v.waitReason)
 			reminded = time.Now()
 		}
-		timer := time.NewTimer(bootstrapLook)
+		timer := time.NewTimer(bootstrapInterval)
 		select {
 		case <-changed:
 		case <-timer.C:
@@ -118,58 +118,58 @@ func (n *Node) bootstrap() {
 		}
 		timer.Stop()
 	}
-	n.waits.Store(nil)
-	if err := n.directory.announce(func(p *Peer) { p.HasState = true }); err != nil {
+	n.bootstrapWait.Store(nil)
+	if err := n.directory.announceSelf(func(p *Peer) { p.HasState = true }); err != nil {
 		n.log.Warn("cannot announce that this node has joined", "error", err)
 	}
 }
 
-// consider takes one step towards a cluster.
-func (n *Node) consider() verdict {
-	if n.newcomer.lost != "" { // its cluster exists, or existed
-		return verdict{never: true, wait: n.newcomer.plea(n.config.ID)}
+// bootstrapStep takes one step towards a cluster.
+func (n *Node) bootstrapStep() bootstrapDecision {
+	if n.joiner.lost != "" { // its cluster exists, or existed
+		return bootstrapDecision{clusterExists: true, waitReason: n.joiner.waitMessage(n.config.ID)}
 	}
-	self := n.directory.me()
+	self := n.directory.ownPeer()
 	if self.Expect == 0 {
-		return verdict{wait: "this node was told to wait until a leader adds it (BootstrapExpect is 0)"}
+		return bootstrapDecision{waitReason: "this node was told to wait until a leader adds it (BootstrapExpect is 0)"}
 	}
-	candidates, unasked, silent := n.candidates()
-	if unasked != "" && time.Since(n.started) < bootstrapAsk {
-		return verdict{intent: self.Intent, wait: unasked + " was not asked yet"}
+	candidates, unasked, silent := n.bootstrapCandidates()
+	if unasked != "" && time.Since(n.started) < bootstrapProbeWait {
+		return bootstrapDecision{intent: self.Intent, waitReason: unasked + " was not asked yet"}
 	}
-	v := deliberate(self, candidates)
-	if v.wait != "" && silent != "" {
-		v.wait += "; gossip knows one that does not answer: " + silent
+	v := decideBootstrap(self, candidates)
+	if v.waitReason != "" && silent != "" {
+		v.waitReason += "; gossip knows one that does not answer: " + silent
 	}
-	if v.never {
-		v.wait += "; this node waits until its leader adds it"
+	if v.clusterExists {
+		v.waitReason += "; this node waits until its leader adds it"
 		return v
 	}
 	if v.intent != self.Intent {
-		n.found()
-		if err := n.directory.announce(func(p *Peer) { p.Intent = v.intent }); err != nil {
+		n.openForBootstrap()
+		if err := n.directory.announceSelf(func(p *Peer) { p.Intent = v.intent }); err != nil {
 			n.log.Warn("cannot announce the nodes of the new cluster", "error", err)
 		}
-		n.changed.wake()
-		return verdict{}
+		n.changes.notifyAll()
+		return bootstrapDecision{}
 	}
-	if len(v.form) > 0 {
-		n.form(v.form)
-		return verdict{}
+	if len(v.servers) > 0 {
+		n.formCluster(v.servers)
+		return bootstrapDecision{}
 	}
 	return v
 }
 
-// candidates are the nodes that gossip knows, as they described themselves when they were asked a moment ago: gossip can say
+// bootstrapCandidates are the nodes that gossip knows, as they described themselves when they were asked a moment ago: gossip can say
 // anything of anybody. A node that does not answer counts for nothing; unasked is one that was not asked yet, and silent is why one
 // of the others did not answer.
-func (n *Node) candidates() (list []Peer, unasked, silent string) {
-	for _, p := range n.directory.alive() {
-		switch a := n.answers.find(p.ID); {
-		case a.tried.IsZero():
+func (n *Node) bootstrapCandidates() (list []Peer, unasked, silent string) {
+	for _, p := range n.directory.alivePeers() {
+		switch a := n.answers.findAnswer(p.ID); {
+		case a.askedAt.IsZero():
 			unasked = p.ID
 		case a.isCurrent():
-			list = append(list, a.describe(p))
+			list = append(list, a.toPeer(p))
 		default:
 			silent = a.problem
 		}
@@ -177,8 +177,8 @@ func (n *Node) candidates() (list []Peer, unasked, silent string) {
 	return list, unasked, silent
 }
 
-// describe is what a node that answered says of itself. Versions below feature level 5 leave to gossip what they do not answer.
-func (a answer) describe(gossiped Peer) Peer {
+// toPeer is what a node that answered says of itself. Versions below feature level 5 leave to gossip what they do not answer.
+func (a peerAnswer) toPeer(gossiped Peer) Peer {
 	p := gossiped
 	p.HasState = a.LastIndex > 0
 	if a.RaftAddr != "" {
@@ -187,7 +187,7 @@ func (a answer) describe(gossiped Peer) Peer {
 	return p
 }
 
-func (n *Node) form(servers []raft.Server) {
+func (n *Node) formCluster(servers []raft.Server) {
 	err := n.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error()
 	if errors.Is(err, raft.ErrCantBootstrap) {
 		return // a leader was quicker, and this node has its configuration
@@ -197,6 +197,6 @@ func (n *Node) form(servers []raft.Server) {
 		return
 	}
 	n.log.Info("formed a cluster", "name", n.config.ClusterName, "servers", len(servers))
-	n.changed.wake()
-	n.hasten()
+	n.changes.notifyAll()
+	n.electSoleVoter()
 }

@@ -34,21 +34,21 @@ type checkpoints struct {
 	frozen chan *fsm.Checkpointed
 
 	mu sync.Mutex
-	// heard are the checkpoints of each member, this node among them, the oldest first, and noted is when the newest came.
-	heard map[string][]Checkpoint
-	noted map[string]time.Time
-	// complained are the findings that were logged already.
-	complained map[string]bool
+	// points are the checkpoints of each member, this node among them, the oldest first, and noted is when the newest came.
+	points     map[string][]Checkpoint
+	recordedAt map[string]time.Time
+	// logged are the findings that were logged already.
+	logged map[string]bool
 }
 
 func newCheckpoints() *checkpoints {
 	return &checkpoints{
-		frozen: make(chan *fsm.Checkpointed, 1), heard: map[string][]Checkpoint{}, noted: map[string]time.Time{}, complained: map[string]bool{},
+		frozen: make(chan *fsm.Checkpointed, 1), points: map[string][]Checkpoint{}, recordedAt: map[string]time.Time{}, logged: map[string]bool{},
 	}
 }
 
-// take is called on raft's goroutine and never blocks: a state that nobody has begun to sum up gives way to a newer one.
-func (c *checkpoints) take(frozen *fsm.Checkpointed) {
+// offerFrozen is called on raft's goroutine and never blocks: a state that nobody has begun to sum up gives way to a newer one.
+func (c *checkpoints) offerFrozen(frozen *fsm.Checkpointed) {
 	c.last.Store(frozen.Index())
 	select {
 	case <-c.frozen:
@@ -57,47 +57,47 @@ func (c *checkpoints) take(frozen *fsm.Checkpointed) {
 	c.frozen <- frozen
 }
 
-// note remembers a checkpoint of a member, false if that is known already.
-func (c *checkpoints) note(id string, point Checkpoint) bool {
+// recordPoint remembers a checkpoint of a member, false if that is known already.
+func (c *checkpoints) recordPoint(id string, point Checkpoint) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.heard[id]
+	known := c.points[id]
 	if point.Digest == "" || len(point.Digest) > maxDigestText || slices.Contains(known, point) {
 		return false
 	}
-	c.heard[id] = append(known[max(0, len(known)-checkpointsKept+1):len(known):len(known)], point)
-	c.noted[id] = time.Now()
+	c.points[id] = append(known[max(0, len(known)-checkpointsKept+1):len(known):len(known)], point)
+	c.recordedAt[id] = time.Now()
 	return true
 }
 
-// newest is the last checkpoint of a member and when it was noted; zero if there is none.
-func (c *checkpoints) newest(id string) (Checkpoint, time.Time) {
+// newestPoint is the last checkpoint of a member and when it was noted; zero if there is none.
+func (c *checkpoints) newestPoint(id string) (Checkpoint, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if points := c.heard[id]; len(points) > 0 {
-		return points[len(points)-1], c.noted[id]
+	if points := c.points[id]; len(points) > 0 {
+		return points[len(points)-1], c.recordedAt[id]
 	}
 	return Checkpoint{}, time.Time{}
 }
 
-// has tells whether a member has said what its state was at an index.
-func (c *checkpoints) has(id string, index uint64) bool {
+// hasIndex tells whether a member has said what its state was at an index.
+func (c *checkpoints) hasIndex(id string, index uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.heard[id], func(p Checkpoint) bool { return p.Index == index })
+	return slices.ContainsFunc(c.points[id], func(p Checkpoint) bool { return p.Index == index })
 }
 
-// of returns the checkpoints of a member, the newest first.
-func (c *checkpoints) of(id string) []Checkpoint {
+// newestFirst returns the checkpoints of a member, the newest first.
+func (c *checkpoints) newestFirst(id string) []Checkpoint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	newestFirst := slices.Clone(c.heard[id])
+	newestFirst := slices.Clone(c.points[id])
 	slices.Reverse(newestFirst)
 	return newestFirst
 }
 
-// sumUp computes the digests of checkpoints, beside everything else, and has them compared.
-func (n *Node) sumUp() {
+// digestCheckpoints computes the digests of checkpoints, beside everything else, and has them compared.
+func (n *Node) digestCheckpoints() {
 	for {
 		select {
 		case frozen := <-n.checkpoints.frozen:
@@ -105,54 +105,54 @@ func (n *Node) sumUp() {
 			if err != nil {
 				return // the node is on its way out
 			}
-			n.checkpoints.note(n.config.ID, Checkpoint{frozen.Index(), hex.EncodeToString(sum[:digestBytes])})
-			n.compare()
+			n.checkpoints.recordPoint(n.config.ID, Checkpoint{frozen.Index(), hex.EncodeToString(sum[:digestBytes])})
+			n.compareCheckpoints()
 		case <-n.ctx.Done():
 			return
 		}
 	}
 }
 
-// hear takes in what a member says of its states. Only members of raft's configuration are heard.
-func (n *Node) hear(said Standing) {
-	if !isServer(n.servers(), said.ID) {
+// processStatus takes in what a member says of its states. Only members of raft's configuration are heard.
+func (n *Node) processStatus(said NodeStatus) {
+	if !containsServer(n.servers(), said.ID) {
 		return
 	}
-	n.warnOfLevel(said)
+	n.warnAboutLevel(said)
 	news := false
 	for _, point := range slices.Backward(said.Checkpoints[:min(checkpointsKept, len(said.Checkpoints))]) {
-		news = n.checkpoints.note(said.ID, point) || news
+		news = n.checkpoints.recordPoint(said.ID, point) || news
 	}
 	if news {
-		n.compare()
+		n.compareCheckpoints()
 	}
 }
 
 // Checkpoint has every member sum up its state as it is now, and returns the index that all of them do so at; Comparison
 // tells what came of it. Only the established leader can, and only from feature level 4 on. Errors are *Error.
 func (n *Node) Checkpoint(ctx context.Context) (uint64, error) {
-	if err := n.serving(); err != nil {
+	if err := n.checkServing(); err != nil {
 		return 0, err
 	}
-	l := n.life.Load()
+	l := n.leadership.Load()
 	if l == nil {
-		return 0, n.refuseToLead()
+		return 0, n.notLeaderError()
 	}
-	if err := n.admits(fsm.Checkpoint().Format); err != nil {
+	if err := n.checkFormat(fsm.Checkpoint().Format); err != nil {
 		return 0, err
 	}
-	return l.write(ctx, fsm.Checkpoint())
+	return l.proposePart(ctx, fsm.Checkpoint())
 }
 
-// keepComparing proposes a checkpoint every so often, unless nothing was applied since the last one.
-func (l *life) keepComparing() {
+// runCheckpoints proposes a checkpoint every so often, unless nothing was applied since the last one.
+func (l *leadership) runCheckpoints() {
 	n := l.node
-	for after(l.ctx, n.config.CheckpointEvery) {
+	for sleepContext(l.ctx, n.config.CheckpointEvery) {
 		if n.ledger.Format() < fsm.Checkpoint().Format || n.ledger.Applied() == n.checkpoints.last.Load() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(l.ctx, n.config.CheckpointEvery)
-		_, err := l.write(ctx, fsm.Checkpoint())
+		_, err := l.proposePart(ctx, fsm.Checkpoint())
 		cancel()
 		if err != nil && l.ctx.Err() == nil {
 			n.log.Warn("a checkpoint could not be written", "error", err)
@@ -160,8 +160,8 @@ func (l *life) keepComparing() {
 	}
 }
 
-// Compared is what one member's state was at a checkpoint, as far as this node has heard.
-type Compared struct {
+// MemberComparison is what one member's state was at a checkpoint, as far as this node has heard.
+type MemberComparison struct {
 	// ID is the member's.
 	ID string
 	// Checkpoint is the member's last one; zero if none was heard of.
@@ -183,22 +183,22 @@ const (
 )
 
 // Comparison is what this node knows of the members' last checkpoints, by id.
-func (n *Node) Comparison() []Compared {
-	var list []Compared
+func (n *Node) Comparison() []MemberComparison {
+	var list []MemberComparison
 	for _, m := range n.Members() {
-		entry := Compared{ID: m.ID}
-		if points := n.checkpoints.of(m.ID); len(points) > 0 {
+		entry := MemberComparison{ID: m.ID}
+		if points := n.checkpoints.newestFirst(m.ID); len(points) > 0 {
 			entry.Checkpoint = points[0]
-			entry.Finding = n.judge(points[0].Index).of(points[0].Digest)
+			entry.Finding = n.tallyDigests(points[0].Index).findingFor(points[0].Digest)
 		}
 		list = append(list, entry)
 	}
 	return list
 }
 
-// Differing is how many members were found, at the last checkpoint that each of them answered for, to hold another state than a
+// CountDiffering is how many members were found, at the last checkpoint that each of them answered for, to hold another state than a
 // majority, this node among them, or to disagree without one. A member that stopped counts until its data was replaced.
-func (n *Node) Differing() int {
+func (n *Node) CountDiffering() int {
 	count := 0
 	for _, m := range n.Comparison() {
 		if m.Finding == Differs || m.Finding == Disputed {

@@ -7,18 +7,18 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// clock gives ledger time during one leadership: it goes on from where the ledger stood when the leadership began, by
+// ledgerClock gives ledger time during one leadership: it goes on from where the ledger stood when the leadership began, by
 // this machine's monotonic clock. What the wall clock does moves nothing, and the time without a leader does not count.
-type clock struct {
+type ledgerClock struct {
 	mu    sync.Mutex // protects the fields below
 	base  quota.Instant
 	start time.Time
 }
 
-func startClock(base quota.Instant) *clock { return &clock{base: base, start: time.Now()} }
+func startClock(base quota.Instant) *ledgerClock { return &ledgerClock{base: base, start: time.Now()} }
 
-// reach moves the clock on to an instant that the ledger has come to without it.
-func (c *clock) reach(at quota.Instant) {
+// advanceTo moves the clock on to an instant that the ledger has come to without it.
+func (c *ledgerClock) advanceTo(at quota.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); c.base+quota.Instant(now.Sub(c.start).Milliseconds()) < at {
@@ -26,15 +26,15 @@ func (c *clock) reach(at quota.Instant) {
 	}
 }
 
-// until is how long it takes until an entry would be stamped with an instant or a later one.
-func (c *clock) until(at quota.Instant) time.Duration {
+// timeUntil is how long it takes until an entry would be stamped with an instant or a later one.
+func (c *ledgerClock) timeUntil(at quota.Instant) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Until(c.start.Add(time.Duration(at-c.base) * time.Millisecond))
 }
 
-// stamp is the time of an entry made now. Wall is for people only.
-func (c *clock) stamp() quota.Stamp {
+// nextStamp is the time of an entry made now. Wall is for people only.
+func (c *ledgerClock) nextStamp() quota.Stamp {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()

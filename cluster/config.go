@@ -105,28 +105,28 @@ const (
 
 // WithDefaults returns the configuration with every unset field that has a default filled in.
 func (c Config) WithDefaults() Config {
-	fill(&c.ClusterName, defaultCluster)
-	fill(&c.RaftAdvertise, c.RaftAddr)
-	fill(&c.GossipAdvertise, c.GossipAddr)
-	fill(&c.TimeoutScale, 1)
-	fill(&c.CommitNotice, defaultNotice)
-	fill(&c.SnapshotThreshold, defaultThreshold)
-	fill(&c.SnapshotInterval, defaultInterval)
-	fill(&c.TrailingLogs, defaultTrailing)
-	fill(&c.StabilizationTime, defaultStabilization)
-	fill(&c.MinQuorum, defaultMinQuorum)
-	fill(&c.Version, defaultVersion)
-	fill(&c.Bounds, quota.DefaultBounds())
+	setDefault(&c.ClusterName, defaultCluster)
+	setDefault(&c.RaftAdvertise, c.RaftAddr)
+	setDefault(&c.GossipAdvertise, c.GossipAddr)
+	setDefault(&c.TimeoutScale, 1)
+	setDefault(&c.CommitNotice, defaultNotice)
+	setDefault(&c.SnapshotThreshold, defaultThreshold)
+	setDefault(&c.SnapshotInterval, defaultInterval)
+	setDefault(&c.TrailingLogs, defaultTrailing)
+	setDefault(&c.StabilizationTime, defaultStabilization)
+	setDefault(&c.MinQuorum, defaultMinQuorum)
+	setDefault(&c.Version, defaultVersion)
+	setDefault(&c.Bounds, quota.DefaultBounds())
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
 	}
 	if c.Observer == nil {
-		c.Observer = unobserved{}
+		c.Observer = noopObserver{}
 	}
 	return c
 }
 
-func fill[T comparable](field *T, value T) {
+func setDefault[T comparable](field *T, value T) {
 	var unset T
 	if *field == unset {
 		*field = value
@@ -138,9 +138,9 @@ func (c Config) Validate() error {
 	faults := []error{
 		CheckName("ID", c.ID),
 		CheckName("ClusterName", c.ClusterName),
-		CheckAdvertised("RaftAdvertise", c.RaftAdvertise),
-		CheckAdvertised("HTTPAdvertise", c.HTTPAdvertise),
-		c.checkExpect(),
+		CheckAdvertisedAddr("RaftAdvertise", c.RaftAdvertise),
+		CheckAdvertisedAddr("HTTPAdvertise", c.HTTPAdvertise),
+		c.checkBootstrapExpect(),
 		c.checkJoin(),
 		c.checkMembership(),
 	}
@@ -193,8 +193,8 @@ func CheckName(field, value string) error {
 	return fmt.Errorf("%s is %q: allowed are 1 to 64 letters, digits, '.', '_' or '-'", field, value)
 }
 
-// CheckAdvertised wants an address that another machine could dial: a port that is known and a host that is not "any".
-func CheckAdvertised(field, value string) error {
+// CheckAdvertisedAddr wants an address that another machine could dial: a port that is known and a host that is not "any".
+func CheckAdvertisedAddr(field, value string) error {
 	host, port, err := net.SplitHostPort(value)
 	if err != nil {
 		return fmt.Errorf("%s is %q: allowed is host:port that peers can dial (%w)", field, value, err)
@@ -211,7 +211,7 @@ func CheckAdvertised(field, value string) error {
 	return nil
 }
 
-func (c Config) checkExpect() error {
+func (c Config) checkBootstrapExpect() error {
 	if slices.Contains([]int{0, 1, 3, 5, 7}, c.BootstrapExpect) {
 		return nil
 	}
@@ -234,8 +234,8 @@ func (c Config) checkJoin() error {
 	return nil
 }
 
-func (c Config) scaled(d time.Duration) time.Duration { return d * time.Duration(c.TimeoutScale) }
+func (c Config) scaleTimeout(d time.Duration) time.Duration { return d * time.Duration(c.TimeoutScale) }
 
-// patience is how long an operation of this node waits for a leader to appear: elections are over by then, or will not
+// leaderWait is how long an operation of this node waits for a leader to appear: elections are over by then, or will not
 // succeed.
-func (c Config) patience() time.Duration { return 3 * c.scaled(stepTimeout) }
+func (c Config) leaderWait() time.Duration { return 3 * c.scaleTimeout(stepTimeout) }

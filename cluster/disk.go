@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// diskLook is how often the disk is looked at. What can be written meanwhile must fit into the reserve.
-	diskLook = 2 * time.Second
-	// fewWrites tell nothing about a disk.
-	fewWrites = 3
+	// diskCheckInterval is how often the disk is looked at. What can be written meanwhile must fit into the reserve.
+	diskCheckInterval = 2 * time.Second
+	// minWrites tell nothing about a disk.
+	minWrites = 3
 	// mebibyte is the unit of what people read about space.
 	mebibyte = 1 << 20
 )
 
-// Disk is how the disk of a node does, as it was seen last.
-type Disk struct {
+// DiskStatus is how the disk of a node does, as it was seen last.
+type DiskStatus struct {
 	// Free are the bytes that are left for the data folder; -1 if nobody can tell.
 	Free int64
 	// WriteMean is how long writing to the log, which ends with a sync, took on average in the last half minute.
@@ -28,51 +28,51 @@ type Disk struct {
 	Low, Slow bool
 }
 
-// Disk tells how this node's disk does.
-func (n *Node) Disk() Disk {
-	if d := n.disk.Load(); d != nil {
+// DiskStatus tells how this node's disk does.
+func (n *Node) DiskStatus() DiskStatus {
+	if d := n.diskStatus.Load(); d != nil {
 		return *d
 	}
-	return Disk{Free: -1}
+	return DiskStatus{Free: -1}
 }
 
 // watchDisk looks at the disk from time to time, and says in the log when something has changed.
 func (n *Node) watchDisk() {
 	for {
-		before, now := n.Disk(), n.lookAtDisk()
-		n.disk.Store(&now)
+		before, now := n.DiskStatus(), n.checkDisk()
+		n.diskStatus.Store(&now)
 		if before.Low != now.Low || before.Slow != now.Slow {
-			n.tellOfDisk(now)
+			n.logDiskChange(now)
 		}
-		if !after(n.ctx, diskLook) {
+		if !sleepContext(n.ctx, diskCheckInterval) {
 			return
 		}
 	}
 }
 
-func (n *Node) lookAtDisk() Disk {
-	d := Disk{Free: -1}
-	mean, writes := n.pace.Mean()
+func (n *Node) checkDisk() DiskStatus {
+	d := DiskStatus{Free: -1}
+	mean, writes := n.diskLatency.Mean()
 	d.WriteMean = mean
-	d.Slow = n.config.DiskSlow > 0 && mean > n.config.DiskSlow && writes >= fewWrites
-	if n.parts.Space == nil {
+	d.Slow = n.config.DiskSlow > 0 && mean > n.config.DiskSlow && writes >= minWrites
+	if n.parts.FreeSpace == nil {
 		return d
 	}
-	free, err := n.parts.Space()
+	free, err := n.parts.FreeSpace()
 	if err != nil {
 		n.log.Debug("cannot tell how much space is left for the data folder", "error", err)
 		return d
 	}
 	d.Free = free
 	reserve := n.config.DiskReserve
-	if n.Disk().Low { // a little more than the reserve must come back, so that the answer does not change all the time
+	if n.DiskStatus().Low { // a little more than the reserve must come back, so that the answer does not change all the time
 		reserve += reserve / 8
 	}
 	d.Low = free < reserve
 	return d
 }
 
-func (n *Node) tellOfDisk(d Disk) {
+func (n *Node) logDiskChange(d DiskStatus) {
 	if warning := n.diskWarning(d); warning != "" {
 		n.log.Warn("the disk needs help", "reason", warning)
 		return
@@ -81,7 +81,7 @@ func (n *Node) tellOfDisk(d Disk) {
 }
 
 // diskWarning says what is wrong with the disk and what helps; empty if all is well.
-func (n *Node) diskWarning(d Disk) string {
+func (n *Node) diskWarning(d DiskStatus) string {
 	var warnings []string
 	if d.Low {
 		warnings = append(warnings, fmt.Sprintf("the data folder of node %s has %d MiB left, and the reserve is %d MiB (disk-reserve): "+
@@ -94,20 +94,20 @@ func (n *Node) diskWarning(d Disk) string {
 	return strings.Join(warnings, "; ")
 }
 
-// hasRoom is nil if the commands may be written although the disk is nearly full: what frees quota, keeps leases alive or
+// checkDiskSpace is nil if the commands may be written although the disk is nearly full: what frees quota, keeps leases alive or
 // ends them may, as long as anything can be written (docs/adr/0044).
-func (n *Node) hasRoom(commands []quota.Command) *Error {
-	d := n.Disk()
-	if !d.Low || !slices.ContainsFunc(commands, grows) {
+func (n *Node) checkDiskSpace(commands []quota.Command) *Error {
+	d := n.DiskStatus()
+	if !d.Low || !slices.ContainsFunc(commands, growsLedger) {
 		return nil
 	}
-	return failure(DiskFull, true, nil, "the disk of leader %s is nearly full (%d MiB left, the reserve is %d MiB): it takes releases and "+
+	return newError(DiskFull, true, nil, "the disk of leader %s is nearly full (%d MiB left, the reserve is %d MiB): it takes releases and "+
 		"renewals and nothing that makes the ledger grow; make room, or stop it so that another node leads",
 		n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte)
 }
 
-// grows tells whether a command may add something to the ledger that stays.
-func grows(c quota.Command) bool {
+// growsLedger tells whether a command may add something to the ledger that stays.
+func growsLedger(c quota.Command) bool {
 	switch c.(type) {
 	case quota.Allocate, quota.ApplyTrees, quota.SetLimits, quota.MoveNode, quota.RollBack:
 		return true

@@ -9,19 +9,19 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// ballot is what the members say of their states at one index.
-type ballot struct {
+// digestTally is what the members say of their states at one index.
+type digestTally struct {
 	index uint64
-	// said is the digest of each member that was heard at the index.
-	said map[string]string
+	// digests is the digest of each member that was heard at the index.
+	digests map[string]string
 	// majority is the digest that more than half of all voters have; empty if none.
 	majority string
 	// disputed is true if there is none although there are different ones.
 	disputed bool
 }
 
-// of is the finding about one digest.
-func (b ballot) of(digest string) Finding {
+// findingFor is the finding about one digest.
+func (b digestTally) findingFor(digest string) Finding {
 	switch {
 	case b.majority == "" && b.disputed:
 		return Disputed
@@ -33,20 +33,20 @@ func (b ballot) of(digest string) Finding {
 	return Differs
 }
 
-// judge counts the digests at an index. Only voters count; everybody is judged.
-func (n *Node) judge(index uint64) ballot {
+// tallyDigests counts the digests at an index. Only voters count; everybody is judged.
+func (n *Node) tallyDigests(index uint64) digestTally {
 	servers := n.servers()
-	b := ballot{index: index, said: map[string]string{}}
+	b := digestTally{index: index, digests: map[string]string{}}
 	voters, votes := 0, map[string]int{}
 	for _, s := range servers {
 		if s.Suffrage == raft.Voter {
 			voters++
 		}
-		for _, point := range n.checkpoints.of(string(s.ID)) {
+		for _, point := range n.checkpoints.newestFirst(string(s.ID)) {
 			if point.Index != index {
 				continue
 			}
-			b.said[string(s.ID)] = point.Digest
+			b.digests[string(s.ID)] = point.Digest
 			if s.Suffrage == raft.Voter {
 				votes[point.Digest]++
 			}
@@ -62,56 +62,56 @@ func (n *Node) judge(index uint64) ballot {
 	return b
 }
 
-// compare looks at every checkpoint that this node has summed up. If a majority of the voters holds another state than this
+// compareCheckpoints looks at every checkpoint that this node has summed up. If a majority of the voters holds another state than this
 // node, this node stops for good; what it finds about others it only says, because they find it themselves.
-func (n *Node) compare() {
-	for _, own := range n.checkpoints.of(n.config.ID) {
-		b := n.judge(own.Index)
-		wrong := b.wrong()
+func (n *Node) compareCheckpoints() {
+	for _, own := range n.checkpoints.newestFirst(n.config.ID) {
+		b := n.tallyDigests(own.Index)
+		wrong := b.differingMembers()
 		if len(wrong) == 0 {
 			continue
 		}
 		if slices.Contains(wrong, n.config.ID) && !b.disputed {
-			n.quarantine(n.diverged(b))
+			n.quarantine(n.divergenceError(b))
 			return
 		}
-		n.complain(b, wrong)
+		n.logDivergence(b, wrong)
 	}
 }
 
-// wrong are the members, by id, that differ from the majority; all that were heard if there is none.
-func (b ballot) wrong() []string {
+// differingMembers are the members, by id, that differ from the majority; all that were heard if there is none.
+func (b digestTally) differingMembers() []string {
 	var wrong []string
-	for _, id := range slices.Sorted(maps.Keys(b.said)) {
-		if b.disputed || b.majority != "" && b.said[id] != b.majority {
+	for _, id := range slices.Sorted(maps.Keys(b.digests)) {
+		if b.disputed || b.majority != "" && b.digests[id] != b.majority {
 			wrong = append(wrong, id)
 		}
 	}
 	return wrong
 }
 
-// complain logs a finding about others, once.
-func (n *Node) complain(b ballot, wrong []string) {
+// logDivergence logs a finding about others, once.
+func (n *Node) logDivergence(b digestTally, wrong []string) {
 	key := fmt.Sprint(b.index, b.disputed, wrong)
 	n.checkpoints.mu.Lock()
-	again := n.checkpoints.complained[key]
-	n.checkpoints.complained[key] = true
+	again := n.checkpoints.logged[key]
+	n.checkpoints.logged[key] = true
 	n.checkpoints.mu.Unlock()
 	switch {
 	case again:
 	case b.disputed:
 		n.log.Error("the members hold different states and none has a majority; nobody is stopped: find out which one is right, and "+
-			"replace the others", "checkpoint", b.index, "states", b.said)
+			"replace the others", "checkpoint", b.index, "states", b.digests)
 	default:
 		n.log.Error("members hold another state than the majority; they stop serving: replace them by new ones with empty data folders",
-			"checkpoint", b.index, "members", wrong, "states", b.said)
+			"checkpoint", b.index, "members", wrong, "states", b.digests)
 	}
 }
 
-func (n *Node) diverged(b ballot) error {
+func (n *Node) divergenceError(b digestTally) error {
 	return fmt.Errorf("node %s holds another state than the majority: at checkpoint %d its digest is %s and theirs is %s; its data cannot "+
 		"be trusted: stop it, put its data folder aside for analysis, and let it join again with an empty one", n.config.ID, b.index,
-		b.said[n.config.ID], b.majority)
+		b.digests[n.config.ID], b.majority)
 }
 
 // divergedKey is where the stable store says why this node must not serve any more.
@@ -126,8 +126,8 @@ func (n *Node) quarantine(fault error) {
 	n.stopServing(fault, true)
 }
 
-// quarantined is why this node must not serve, as it was found before its last start; nil if it may.
-func quarantined(stable raft.StableStore) error {
+// quarantineFault is why this node must not serve, as it was found before its last start; nil if it may.
+func quarantineFault(stable raft.StableStore) error {
 	text, err := stable.Get(divergedKey)
 	switch {
 	case err != nil && err.Error() == "not found": // as raft tells it
@@ -138,4 +138,24 @@ func quarantined(stable raft.StableStore) error {
 		return nil
 	}
 	return errors.New(string(text))
+}
+
+// QuarantineReason is why the node of a stable store must not serve, as it was found before it stopped; empty if it may.
+func QuarantineReason(stable raft.StableStore) (string, error) {
+	text, err := stable.Get(divergedKey)
+	switch {
+	case err != nil && err.Error() == "not found": // as raft tells it
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("look whether this node may serve: %w", err)
+	}
+	return string(text), nil
+}
+
+// LiftQuarantine lets the node of a stable store serve again. The caller has proved that its state is that of a majority.
+func LiftQuarantine(stable raft.StableStore) error {
+	if err := stable.Set(divergedKey, nil); err != nil {
+		return fmt.Errorf("lift the quarantine: %w", err)
+	}
+	return nil
 }

@@ -92,32 +92,32 @@ func ReasonOf(err error) Reason {
 	return 0
 }
 
-func failure(reason Reason, notApplied bool, cause error, format string, args ...any) *Error {
+func newError(reason Reason, notApplied bool, cause error, format string, args ...any) *Error {
 	return &Error{Reason: reason, NotApplied: notApplied, Cause: cause, Text: fmt.Sprintf(format, args...)}
 }
 
-// refusals are raft's errors for what it certainly did not take. Every other error leaves the outcome open, even one
+// notAppliedReasons are raft's errors for what it certainly did not take. Every other error leaves the outcome open, even one
 // from storing the entry: a part of it may be on disk and come back after a restart.
-var refusals = map[error]Reason{
+var notAppliedReasons = map[error]Reason{
 	raft.ErrNotLeader:                    NotLeader,
 	raft.ErrLeadershipTransferInProgress: LeadershipLost,
 	raft.ErrEnqueueTimeout:               Overloaded,
 }
 
-// fromRaft maps an error of raft's apply path.
-func (n *Node) fromRaft(err error) *Error {
-	for sentinel, reason := range refusals {
+// applyError maps an error of raft's apply path.
+func (n *Node) applyError(err error) *Error {
+	for sentinel, reason := range notAppliedReasons {
 		if errors.Is(err, sentinel) {
-			e := failure(reason, true, err, "the entry was not taken; try again")
-			e.Leader = n.leaderHint()
+			e := newError(reason, true, err, "the entry was not taken; try again")
+			e.Leader = n.leaderID()
 			return e
 		}
 	}
 	if errors.Is(err, raft.ErrRaftShutdown) {
-		return failure(ShuttingDown, false, err, "node %s stopped meanwhile; retry with the same id", n.config.ID)
+		return newError(ShuttingDown, false, err, "node %s stopped meanwhile; retry with the same id", n.config.ID)
 	}
-	e := failure(LeadershipLost, false, err,
+	e := newError(LeadershipLost, false, err,
 		"node %s lost the leadership before the entry was confirmed; it may still take effect: retry with the same id", n.config.ID)
-	e.Leader = n.leaderHint()
+	e.Leader = n.leaderID()
 	return e
 }

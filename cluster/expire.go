@@ -13,41 +13,41 @@ const (
 	expiryRetry = 100 * time.Millisecond
 )
 
-// expire carries out what is due for as long as the leadership lasts (docs/adr/0003): reservations and leases end, waiting
+// runExpiry carries out what is due for as long as the leadership lasts (docs/adr/0003): reservations and leases end, waiting
 // requests leave the queue, items change their state or go. It sleeps until the next instant that the ledger names; one
 // entry is under way at a time.
-func (l *life) expire() {
+func (l *leadership) runExpiry() {
 	for l.ctx.Err() == nil {
 		at, waits, changed := l.node.ledger.NextDue()
-		if waits && l.clock.until(at) <= 0 {
-			l.expireOnce()
+		if waits && l.clock.timeUntil(at) <= 0 {
+			l.proposeExpiry()
 			continue
 		}
-		l.sleep(at, waits, changed)
+		l.awaitDue(at, waits, changed)
 	}
 }
 
-// sleep waits until an instant, if there is one, or until there may be an earlier one.
-func (l *life) sleep(at quota.Instant, waits bool, changed <-chan struct{}) {
+// awaitDue waits until an instant, if there is one, or until there may be an earlier one.
+func (l *leadership) awaitDue(at quota.Instant, waits bool, changed <-chan struct{}) {
 	var due <-chan time.Time
 	if waits {
-		timer := time.NewTimer(l.clock.until(at))
+		timer := time.NewTimer(l.clock.timeUntil(at))
 		defer timer.Stop()
 		due = timer.C
 	}
 	select {
 	case <-due:
 	case <-changed:
-	case <-l.moved:
+	case <-l.clockMoved:
 	case <-l.ctx.Done():
 	}
 }
 
-func (l *life) expireOnce() {
+func (l *leadership) proposeExpiry() {
 	_, _, err := l.propose(l.ctx, []quota.Command{quota.Expire{Most: expiryBatch}}, false)
 	if err == nil || l.ctx.Err() != nil {
 		return
 	}
 	l.node.log.Warn("what is due could not be carried out, trying again", "error", err)
-	after(l.ctx, expiryRetry)
+	sleepContext(l.ctx, expiryRetry)
 }

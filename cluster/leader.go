@@ -10,37 +10,37 @@ import (
 // leaderRetry is the pause before another try to establish a leadership, or to correct an address.
 const leaderRetry = time.Second
 
-// life is one leadership, from the election to its loss, under one context.
-type life struct {
+// leadership is one leadership, from the election to its loss, under one context.
+type leadership struct {
 	node   *Node
 	ctx    context.Context //nolint:containedctx // it is the leadership: one ends with the other
 	cancel context.CancelFunc
-	tasks  tasks
+	tasks  taskGroup
 
 	term  uint64
-	clock *clock
-	queue *queue
-	// moved has a value when the clock was moved on.
-	moved chan struct{}
-	reads *rounds
+	clock *ledgerClock
+	queue *proposalQueue
+	// clockMoved has a value when the clock was moved on.
+	clockMoved chan struct{}
+	reads      *readBatcher
 
-	began time.Time
-	seats seats
-	ward  ward
+	startedAt   time.Time
+	configLock  configLock
+	healthTable healthTable
 }
 
 // watchLeadership lives one life after the other. raft tells every gain and every loss, in order, so a leadership that
 // was lost and regained in one breath is two lives.
 func (n *Node) watchLeadership() {
-	var current *life
-	defer func() { n.end(current) }()
+	var current *leadership
+	defer func() { n.endLeadership(current) }()
 	for {
 		select {
-		case leading := <-n.notify:
-			n.end(current)
+		case leading := <-n.leadershipCh:
+			n.endLeadership(current)
 			current = nil
 			if leading && n.fault() == nil {
-				current = n.begin()
+				current = n.beginLeadership()
 			}
 		case <-n.ctx.Done():
 			return
@@ -48,65 +48,65 @@ func (n *Node) watchLeadership() {
 	}
 }
 
-func (n *Node) begin() *life {
-	l := &life{
-		node: n, term: n.raft.CurrentTerm(), queue: newQueue(), began: time.Now(), seats: newSeats(), ward: newWard(),
-		moved: make(chan struct{}, 1),
+func (n *Node) beginLeadership() *leadership {
+	l := &leadership{
+		node: n, term: n.raft.CurrentTerm(), queue: newProposalQueue(), startedAt: time.Now(), configLock: newConfigLock(), healthTable: newHealthTable(),
+		clockMoved: make(chan struct{}, 1),
 	}
 	l.ctx, l.cancel = context.WithCancel(n.ctx)
-	l.reads = &rounds{ask: l.confirm, spawn: l.tasks.start, ended: n.roundEnded(true)}
-	l.tasks.start(l.run)
+	l.reads = &readBatcher{confirmIndex: l.confirmLeadership, startTask: l.tasks.start, observeBatch: n.observeReadBatch(true)}
+	l.tasks.start(l.lead)
 	return l
 }
 
-// end makes the node refuse what only a leader may do, then waits until everything of that life has ended. raft answers
+// endLeadership makes the node refuse what only a leader may do, then waits until everything of that life has ended. raft answers
 // all futures of a leader that stepped down, so that takes no longer than the leader lease.
-func (n *Node) end(l *life) {
+func (n *Node) endLeadership(l *leadership) {
 	if l == nil {
 		return
 	}
-	n.life.CompareAndSwap(l, nil)
+	n.leadership.CompareAndSwap(l, nil)
 	l.cancel()
 	l.queue.close()
 	if err := l.tasks.wait(context.Background()); err != nil {
 		n.log.Error("a leadership did not end", "error", err)
 	}
-	n.changed.wake()
+	n.changes.notifyAll()
 	n.log.Info("leadership ended", "term", l.term)
 }
 
-func (l *life) run() {
+func (l *leadership) lead() {
 	if !l.establish() {
 		return
 	}
 	n := l.node
-	n.life.Store(l)
+	n.leadership.Store(l)
 	if l.ctx.Err() != nil {
-		n.life.CompareAndSwap(l, nil)
+		n.leadership.CompareAndSwap(l, nil)
 		return
 	}
-	n.changed.wake()
-	n.config.Observer.Led()
+	n.changes.notifyAll()
+	n.config.Observer.LeadershipEstablished()
 	n.log.Info("leadership established", "term", l.term, "ledger-time", l.node.ledger.Now())
 	l.tasks.start(l.correctAddresses)
-	l.tasks.start(l.expire)
+	l.tasks.start(l.runExpiry)
 	if n.config.RaiseLevelAfter > 0 {
-		l.tasks.start(l.keepLevel)
+		l.tasks.start(l.autoRaiseLevel)
 	}
 	if n.config.CheckpointEvery > 0 {
-		l.tasks.start(l.keepComparing)
+		l.tasks.start(l.runCheckpoints)
 	}
-	l.tasks.start(l.steward)
-	l.gather()
+	l.tasks.start(l.runAutopilot)
+	l.proposeQueued()
 }
 
 // establish waits until the ledger holds everything that earlier leaders committed, and takes its time from there. A
 // leader that cannot do that hands the leadership on.
-func (l *life) establish() bool {
+func (l *leadership) establish() bool {
 	for {
 		err := l.node.raft.Barrier(0).Error()
 		if err == nil {
-			err = l.giveUpReplacement(l.node.ledger.Replacing())
+			err = l.abandonReplacement(l.node.ledger.Replacing())
 		}
 		if l.ctx.Err() != nil {
 			return false
@@ -119,7 +119,7 @@ func (l *life) establish() bool {
 		if err := l.node.raft.LeadershipTransfer().Error(); err != nil {
 			l.node.log.Warn("cannot hand the leadership on", "error", err)
 		}
-		if !after(l.ctx, leaderRetry) {
+		if !sleepContext(l.ctx, leaderRetry) {
 			return false
 		}
 	}
@@ -127,11 +127,11 @@ func (l *life) establish() bool {
 
 // correctAddresses follows servers of raft's configuration that came back under another raft address. The id is who
 // they are, so the configuration keeps them and only learns the address, from the answer of the server itself.
-func (l *life) correctAddresses() {
+func (l *leadership) correctAddresses() {
 	for {
-		changed := l.node.changed.next()
+		changed := l.node.changes.nextChange()
 		pause := 10 * leaderRetry
-		if !l.correctNext() {
+		if !l.correctNextAddress() {
 			pause = leaderRetry
 		}
 		timer := time.NewTimer(pause)
@@ -146,26 +146,26 @@ func (l *life) correctAddresses() {
 	}
 }
 
-// correctNext keeps every other change of the configuration out while it corrects: a server that is removed or demoted
+// correctNextAddress keeps every other change of the configuration out while it corrects: a server that is removed or demoted
 // meanwhile must not come back with its address.
-func (l *life) correctNext() (done bool) {
-	err := l.seats.alone(l, func() error {
-		done = l.correctOne()
+func (l *leadership) correctNextAddress() (done bool) {
+	err := l.configLock.withLock(l, func() error {
+		done = l.correctOneAddress()
 		return nil
 	})
 	return err == nil && done
 }
 
-// correctOne corrects at most one address, because raft changes one server at a time; false if that failed.
-func (l *life) correctOne() bool {
+// correctOneAddress corrects at most one address, because raft changes one server at a time; false if that failed.
+func (l *leadership) correctOneAddress() bool {
 	n := l.node
 	for _, s := range n.servers() {
-		address := n.addressOf(s)
-		if address == s.Address || CheckAdvertised("RaftAddr", string(address)) != nil {
+		address := n.raftAddressOf(s)
+		if address == s.Address || CheckAdvertisedAddr("RaftAddr", string(address)) != nil {
 			continue
 		}
 		n.log.Info("a server has another raft address", "server", s.ID, "old", s.Address, "new", address)
-		if err := n.readdress(s, address); err != nil {
+		if err := n.updateAddress(s, address); err != nil {
 			n.log.Warn("cannot correct a server's address", "server", s.ID, "error", err)
 			return false
 		}
@@ -174,21 +174,21 @@ func (l *life) correctOne() bool {
 	return true
 }
 
-// addressOf is where a server says that its raft is, if it answered a moment ago; otherwise where it is known to be. Versions
+// raftAddressOf is where a server says that its raft is, if it answered a moment ago; otherwise where it is known to be. Versions
 // below feature level 5 do not say it, so their addresses are corrected once they are upgraded.
-func (n *Node) addressOf(s raft.Server) raft.ServerAddress {
+func (n *Node) raftAddressOf(s raft.Server) raft.ServerAddress {
 	if string(s.ID) == n.config.ID {
 		return raft.ServerAddress(n.config.RaftAdvertise)
 	}
-	a := n.answers.find(string(s.ID))
+	a := n.answers.findAnswer(string(s.ID))
 	if !a.isCurrent() || a.RaftAddr == "" {
 		return s.Address
 	}
 	return raft.ServerAddress(a.RaftAddr)
 }
 
-func (n *Node) readdress(s raft.Server, address raft.ServerAddress) error {
-	timeout := n.config.scaled(stepTimeout)
+func (n *Node) updateAddress(s raft.Server, address raft.ServerAddress) error {
+	timeout := n.config.scaleTimeout(stepTimeout)
 	if s.Suffrage == raft.Nonvoter {
 		return n.raft.AddNonvoter(s.ID, address, 0, timeout).Error()
 	}

@@ -2,34 +2,36 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/fsm"
 )
 
-// Level is the feature level of the cluster: the newest format that its log may have entries of.
-type Level struct {
-	// Now is the level that everybody has to understand who follows the log.
-	Now uint32
+// FeatureLevel is the feature level of the cluster: the newest format that its log may have entries of.
+type FeatureLevel struct {
+	// Current is the level that everybody has to understand who follows the log.
+	Current uint32
 	// Possible is the level that all members said they understand, 0 as long as one has not answered yet.
 	Possible uint32
-	// Own is the newest that this node understands.
-	Own uint32
+	// Supported is the newest that this node understands.
+	Supported uint32
 }
 
 // Level is the feature level as this node knows it.
-func (n *Node) Level() Level {
-	return Level{Now: n.ledger.Format(), Possible: n.possible(false), Own: fsm.EntryFormat}
+func (n *Node) Level() FeatureLevel {
+	return FeatureLevel{Current: n.ledger.Format(), Possible: n.commonFormat(false), Supported: fsm.EntryFormat}
 }
 
-// possible is the newest format that all members of raft's configuration said they understand; 0 if one has not answered, or
+// commonFormat is the newest format that all members of raft's configuration said they understand; 0 if one has not answered, or
 // does not answer now although it must.
-func (n *Node) possible(now bool) uint32 {
+func (n *Node) commonFormat(now bool) uint32 {
 	level := uint32(math.MaxUint32)
 	for _, s := range n.servers() {
-		understood, _, heard := n.understands(s)
-		away := now && string(s.ID) != n.config.ID && !n.answers.find(string(s.ID)).isCurrent()
+		understood, _, heard := n.knownFormat(s)
+		away := now && string(s.ID) != n.config.ID && !n.answers.findAnswer(string(s.ID)).isCurrent()
 		if !heard || away {
 			return 0
 		}
@@ -45,48 +47,48 @@ func (n *Node) possible(now bool) uint32 {
 // No version before the one that brought the level can take part from then on. Only the established leader can; errors
 // are *Error, NotUpgraded if members hold it back.
 func (n *Node) RaiseLevel(ctx context.Context) (uint32, error) {
-	if err := n.serving(); err != nil {
+	if err := n.checkServing(); err != nil {
 		return 0, err
 	}
-	l := n.life.Load()
+	l := n.leadership.Load()
 	if l == nil {
-		return 0, n.refuseToLead()
+		return 0, n.notLeaderError()
 	}
-	now, possible := n.ledger.Format(), n.possible(false)
+	now, possible := n.ledger.Format(), n.commonFormat(false)
 	switch {
 	case now >= fsm.EntryFormat:
 		return now, nil
 	case possible <= now || possible < fsm.RaisedFrom:
-		if err := n.understood(max(now+1, fsm.RaisedFrom)); err != nil {
+		if err := n.checkAllUnderstand(max(now+1, fsm.RaisedFrom)); err != nil {
 			return 0, err
 		}
 		return now, nil
 	}
-	_, err := l.write(ctx, fsm.RaiseLevel(possible))
+	_, err := l.proposePart(ctx, fsm.RaiseLevel(possible))
 	return n.ledger.Format(), err
 }
 
-// write carries out a part of an entry that is no command, and returns the index of the entry.
-func (l *life) write(ctx context.Context, part fsm.Part) (uint64, error) {
-	p := &proposal{part: part, done: make(chan result, 1), late: ctx.Err}
-	if err := l.queue.put([]*proposal{p}, false); err != nil {
+// proposePart carries out a part of an entry that is no command, and returns the index of the entry.
+func (l *leadership) proposePart(ctx context.Context, part fsm.Part) (uint64, error) {
+	p := &proposal{part: part, done: make(chan proposalResult, 1), callerErr: ctx.Err}
+	if err := l.queue.enqueue([]*proposal{p}, false); err != nil {
 		return 0, err
 	}
-	r := l.await(ctx, p)
-	return r.way.Index, r.err
+	r := l.awaitResult(ctx, p)
+	return r.report.Index, r.err
 }
 
-// keepLevel raises the level once all members have been there and understood a newer one for long enough, one and the same
+// autoRaiseLevel raises the level once all members have been there and understood a newer one for long enough, one and the same
 // all the time. The wait keeps the way back to an older version open; a new cluster needs none, because no older version has
 // held its data, so it is raised as soon as all members have answered.
-func (l *life) keepLevel() {
+func (l *leadership) autoRaiseLevel() {
 	n := l.node
 	isNew := n.ledger.Unused()
 	var wanted uint32
 	var since time.Time
 	for l.ctx.Err() == nil {
-		changed := n.changed.next()
-		possible := n.possible(true)
+		changed := n.changes.nextChange()
+		possible := n.commonFormat(true)
 		if possible < fsm.RaisedFrom || possible <= n.ledger.Format() {
 			possible = 0
 		}
@@ -96,20 +98,20 @@ func (l *life) keepLevel() {
 		pause := leaderRetry
 		if wanted > 0 {
 			pause = n.config.RaiseLevelAfter - time.Since(since)
-			if isNew && time.Since(l.began) < n.config.RaiseLevelAfter {
+			if isNew && time.Since(l.startedAt) < n.config.RaiseLevelAfter {
 				pause = 0
 			}
 			if pause <= 0 {
-				l.raise(wanted)
+				l.raiseLevel(wanted)
 				pause = leaderRetry
 			}
 		}
-		l.rest(changed, pause)
+		l.awaitChange(changed, pause)
 	}
 }
 
-// rest waits until something has changed, at most for so long.
-func (l *life) rest(changed <-chan struct{}, most time.Duration) {
+// awaitChange waits until something has changed, at most for so long.
+func (l *leadership) awaitChange(changed <-chan struct{}, most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
@@ -119,21 +121,63 @@ func (l *life) rest(changed <-chan struct{}, most time.Duration) {
 	}
 }
 
-func (l *life) raise(level uint32) {
-	if _, err := l.write(l.ctx, fsm.RaiseLevel(level)); err != nil && l.ctx.Err() == nil {
+func (l *leadership) raiseLevel(level uint32) {
+	if _, err := l.proposePart(l.ctx, fsm.RaiseLevel(level)); err != nil && l.ctx.Err() == nil {
 		l.node.log.Warn("cannot raise the feature level of the cluster, trying again", "level", level, "error", err)
 		return
 	}
 	l.node.log.Info("raised the feature level of the cluster", "level", level)
 }
 
-// warnOfLevel says that the cluster is at a level that this version does not understand, as a member says. It stops nothing: the
+// warnAboutLevel says that the cluster is at a level that this version does not understand, as a member says. It stops nothing: the
 // log or a snapshot does, when this node gets one of that level (docs/adr/0053).
-func (n *Node) warnOfLevel(said Standing) {
-	if said.ClusterLevel <= fsm.EntryFormat || n.warnedOfLevel.Swap(true) {
+func (n *Node) warnAboutLevel(said NodeStatus) {
+	if said.ClusterLevel <= fsm.EntryFormat || n.warnedAboutLevel.Swap(true) {
 		return
 	}
 	n.log.Error("a member says that the cluster is at a feature level which this version does not understand; if so, this node will stop "+
 		"at the first entry of that level: run a version that understands it", "member", said.ID, "level", said.ClusterLevel,
 		"version", n.config.Version, "understands", fsm.EntryFormat)
+}
+
+// checkFormat is nil if entries of a format may be written. Once one is in the log, or the level was raised to it, the question
+// is settled: who does not understand it has stopped. The formats before fsm.RaisedFrom may come as soon as all members
+// understand them (docs/adr/0009), the others only after the level was raised (docs/adr/0046).
+func (n *Node) checkFormat(format uint32) *Error {
+	if format <= 1 || n.ledger.Format() >= format {
+		return nil
+	}
+	if err := n.checkAllUnderstand(format); err != nil {
+		return err
+	}
+	if format < fsm.RaisedFrom {
+		return nil
+	}
+	return newError(NotUpgraded, true, nil, "this needs feature level %d, and the cluster is at %d; all members have it, so the leader "+
+		"raises the cluster to it after a while, or now with `quorate cluster level --raise`", format, n.ledger.Format())
+}
+
+// checkAllUnderstand is nil if every member of raft's configuration said, when it last answered, that it understands a format. A
+// member that has not answered since this node started counts as one that does not, because nothing else is safe.
+func (n *Node) checkAllUnderstand(format uint32) *Error {
+	behind := n.membersBehind(format)
+	if len(behind) == 0 {
+		return nil
+	}
+	return newError(NotUpgraded, true, nil, "this needs feature level %d on all members, and these are not known to have it: %s; "+
+		"upgrade or start them, or remove them from the cluster", format, strings.Join(behind, ", "))
+}
+
+// membersBehind names the members that are not known to understand a format.
+func (n *Node) membersBehind(format uint32) []string {
+	var behind []string
+	for _, s := range n.servers() {
+		switch level, version, heard := n.knownFormat(s); {
+		case !heard:
+			behind = append(behind, fmt.Sprintf("%s (has not answered yet)", s.ID))
+		case level < format:
+			behind = append(behind, fmt.Sprintf("%s (version %s, feature level %d)", s.ID, version, level))
+		}
+	}
+	return behind
 }

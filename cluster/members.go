@@ -25,24 +25,24 @@ type Member struct {
 	Alive bool
 }
 
-// directory remembers what gossip last said of peers, also after it has lost them. It says whom to ask and where, and is shown to
+// peerDirectory remembers what gossip last said of peers, also after it has lost them. It says whom to ask and where, and is shown to
 // operators; nothing is decided from it (docs/adr/0053).
-type directory struct {
+type peerDirectory struct {
 	discovery Discovery
 
-	telling sync.Mutex // one announcement at a time, in the order of what they say
+	announceLock sync.Mutex // one announcement at a time, in the order of what they say
 
 	mu    sync.Mutex
 	self  Peer
 	peers map[string]Peer
 }
 
-func newDirectory(discovery Discovery, self Peer) *directory {
-	return &directory{discovery: discovery, self: self, peers: map[string]Peer{}}
+func newPeerDirectory(discovery Discovery, self Peer) *peerDirectory {
+	return &peerDirectory{discovery: discovery, self: self, peers: map[string]Peer{}}
 }
 
-// refresh takes in what gossip says now.
-func (d *directory) refresh() {
+// refreshPeers takes in what gossip says now.
+func (d *peerDirectory) refreshPeers() {
 	heard := d.discovery.Peers()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,8 +57,8 @@ func (d *directory) refresh() {
 	}
 }
 
-// alive returns the peers that answer gossip now, by id.
-func (d *directory) alive() []Peer {
+// alivePeers returns the peers that answer gossip now, by id.
+func (d *peerDirectory) alivePeers() []Peer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var alive []Peer
@@ -71,7 +71,7 @@ func (d *directory) alive() []Peer {
 	return alive
 }
 
-func (d *directory) find(id string) (Peer, bool) {
+func (d *peerDirectory) findPeer(id string) (Peer, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if id == d.self.ID {
@@ -81,16 +81,16 @@ func (d *directory) find(id string) (Peer, bool) {
 	return p, found
 }
 
-func (d *directory) me() Peer {
+func (d *peerDirectory) ownPeer() Peer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.self
 }
 
-// announce changes what this node says of itself.
-func (d *directory) announce(change func(*Peer)) error {
-	d.telling.Lock()
-	defer d.telling.Unlock()
+// announceSelf changes what this node says of itself.
+func (d *peerDirectory) announceSelf(change func(*Peer)) error {
+	d.announceLock.Lock()
+	defer d.announceLock.Unlock()
 	d.mu.Lock()
 	change(&d.self)
 	self := d.self
@@ -104,23 +104,23 @@ func (n *Node) Members() []Member {
 	var members []Member
 	servers := n.servers()
 	for _, s := range servers {
-		members = append(members, n.member(s))
+		members = append(members, n.memberOf(s))
 	}
-	for _, p := range append(n.directory.alive(), n.directory.me()) {
+	for _, p := range append(n.directory.alivePeers(), n.directory.ownPeer()) {
 		known := slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == p.ID })
 		if !known {
-			members = append(members, n.member(raft.Server{ID: raft.ServerID(p.ID), Suffrage: raft.Nonvoter}))
+			members = append(members, n.memberOf(raft.Server{ID: raft.ServerID(p.ID), Suffrage: raft.Nonvoter}))
 		}
 	}
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	return members
 }
 
-// member joins what raft knows of one server, what it said of itself, and what gossip knows.
-func (n *Node) member(s raft.Server) Member {
-	p, _ := n.directory.find(string(s.ID))
-	said := n.answers.find(string(s.ID)).Standing
-	level, _, _ := n.understands(s)
+// memberOf joins what raft knows of one server, what it said of itself, and what gossip knows.
+func (n *Node) memberOf(s raft.Server) Member {
+	p, _ := n.directory.findPeer(string(s.ID))
+	said := n.answers.findAnswer(string(s.ID)).NodeStatus
+	level, _, _ := n.knownFormat(s)
 	return Member{
 		ID: string(s.ID), RaftAddr: cmp.Or(string(s.Address), said.RaftAddr, p.RaftAddr), HTTPAddr: cmp.Or(said.HTTPAddr, p.HTTPAddr),
 		Version: cmp.Or(said.Version, p.Version), FeatureLevel: level,
@@ -140,32 +140,32 @@ func (n *Node) Leader() (Member, bool) {
 	if id == "" || n.fault() != nil {
 		return Member{}, false
 	}
-	if string(id) == n.config.ID && n.life.Load() == nil {
+	if string(id) == n.config.ID && n.leadership.Load() == nil {
 		return Member{}, false
 	}
 	for _, s := range n.servers() {
 		if s.ID == id {
-			return n.member(s), true
+			return n.memberOf(s), true
 		}
 	}
-	return n.member(raft.Server{ID: id, Address: address, Suffrage: raft.Nonvoter}), true
+	return n.memberOf(raft.Server{ID: id, Address: address, Suffrage: raft.Nonvoter}), true
 }
 
-// leaderHint is the leader's id for an error; empty if unknown.
-func (n *Node) leaderHint() string {
+// leaderID is the leader's id for an error; empty if unknown.
+func (n *Node) leaderID() string {
 	leader, _ := n.Leader()
 	return leader.ID
 }
 
 // IsLeader is true while this node leads and has established itself: then Propose and ReadIndex work here.
-func (n *Node) IsLeader() bool { return n.life.Load() != nil }
+func (n *Node) IsLeader() bool { return n.leadership.Load() != nil }
 
 // WaitLeader waits until this node knows a leader, at most until ctx ends (NoLeader) or the node stops (Halted or
 // ShuttingDown). Errors are *Error.
 func (n *Node) WaitLeader(ctx context.Context) (Member, error) {
 	for {
-		changed := n.changed.next()
-		if err := n.serving(); err != nil {
+		changed := n.changes.nextChange()
+		if err := n.checkServing(); err != nil {
 			return Member{}, err
 		}
 		if leader, known := n.Leader(); known {
@@ -175,7 +175,7 @@ func (n *Node) WaitLeader(ctx context.Context) (Member, error) {
 		case <-changed:
 		case <-n.ctx.Done():
 		case <-ctx.Done():
-			return Member{}, failure(NoLeader, true, ctx.Err(),
+			return Member{}, newError(NoLeader, true, ctx.Err(),
 				"no leader is known to node %s; a majority of the voters must be up and reach each other", n.config.ID)
 		}
 	}

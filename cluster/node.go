@@ -17,55 +17,55 @@ import (
 
 // Node is one running member of a cluster. All methods are safe for concurrent use.
 type Node struct {
-	config    Config
-	started   time.Time
-	parts     Parts
-	log       hclog.Logger
-	ledger    *fsm.FSM
-	raft      *raft.Raft
-	logs      raft.LogStore
-	stable    raft.StableStore
-	guard     *raftguard.Transport
-	pace      *raftguard.Pace
-	disk      atomic.Pointer[Disk]
-	newcomer  newcomer
-	directory *directory
-	horizon   horizon
+	config      Config
+	started     time.Time
+	parts       Parts
+	log         hclog.Logger
+	ledger      *fsm.FSM
+	raft        *raft.Raft
+	logs        raft.LogStore
+	stable      raft.StableStore
+	transport   *raftguard.Transport
+	diskLatency *raftguard.DiskLatency
+	diskStatus  atomic.Pointer[DiskStatus]
+	joiner      joiner
+	directory   *peerDirectory
+	lastCommand lastCommandIndex
 
-	// life is the established leadership of this node; nil while it does not lead.
-	life    atomic.Pointer[life]
-	notify  chan bool
-	changed broadcast
-	remote  atomic.Pointer[RemoteReadIndex]
-	others  atomic.Pointer[Colleagues]
-	asks    *rounds
-	caught  atomic.Bool
-	// reach is which members say how they stand, confirms which of them confirm reads as leaders.
-	reach, confirms *reachability
-	// waits is what a node without a cluster waits for; nil once it has one.
-	waits atomic.Pointer[string]
+	// leadership is the established leadership of this node; nil while it does not lead.
+	leadership      atomic.Pointer[leadership]
+	leadershipCh    chan bool
+	changes         changeNotifier
+	remoteReadIndex atomic.Pointer[RemoteReadIndex]
+	peerClient      atomic.Pointer[PeerClient]
+	followerReads   *readBatcher
+	caughtUp        atomic.Bool
+	// statusReachability is which members say how they stand, confirms which of them confirm reads as leaders.
+	statusReachability, readReachability *reachability
+	// bootstrapWait is what a node without a cluster waits for; nil once it has one.
+	bootstrapWait atomic.Pointer[string]
 	// answers are what the other nodes say of themselves; gossiped wakes those who wait for news from gossip.
-	answers *answers
-	// admitted are the ids of nodes that this one has admitted as members (AdmitsNode).
-	admitted      sync.Map
-	gossiped      broadcast
-	warnedOfLevel atomic.Bool
+	answers *peerAnswers
+	// knownMembers are the ids of nodes that this one has admitted as members (AuthorizePeer).
+	knownMembers     sync.Map
+	gossipChanges    changeNotifier
+	warnedAboutLevel atomic.Bool
 	// checkpoints compare this node's state with those of the others.
 	checkpoints *checkpoints
-	// restoring is held while this node replaces the state.
-	restoring sync.Mutex
+	// restoreLock is held while this node replaces the state.
+	restoreLock sync.Mutex
 
 	// ctx lives until the node stops serving; tasks are the goroutines under it.
 	ctx    context.Context //nolint:containedctx // it is the life of the node
 	cancel context.CancelFunc
-	tasks  tasks
+	tasks  taskGroup
 
 	faultOnce sync.Once
 	fatal     atomic.Pointer[error]
 	stopping  atomic.Bool
 	stopOnce  sync.Once
 	stopErr   error
-	halted    sync.Once
+	closeDone sync.Once
 	opened    chan struct{} // closed when Open has succeeded
 	done      chan struct{}
 }
@@ -103,41 +103,41 @@ func open(ctx context.Context, config Config, parts Parts) (*Node, error) {
 func newNode(config Config, parts Parts) *Node {
 	n := &Node{
 		config: config, parts: parts, log: config.Logger.Named("cluster"), started: time.Now(),
-		opened: make(chan struct{}), done: make(chan struct{}), answers: newAnswers(),
+		opened: make(chan struct{}), done: make(chan struct{}), answers: newPeerAnswers(),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	// raft blocks when this channel is full; watchLeadership always drains it, so the room only absorbs bursts.
-	n.notify = make(chan bool, 16)
-	n.asks = &rounds{ask: n.askLeader, spawn: n.tasks.start, ended: n.roundEnded(false)}
-	n.reach = newReachability(config, "cannot be asked how it stands")
-	n.confirms = newReachability(config, "leads and does not confirm reads")
+	n.leadershipCh = make(chan bool, 16)
+	n.followerReads = &readBatcher{confirmIndex: n.requestReadIndex, startTask: n.tasks.start, observeBatch: n.observeReadBatch(false)}
+	n.statusReachability = newReachability(config, "cannot be asked how it stands")
+	n.readReachability = newReachability(config, "leads and does not confirm reads")
 	n.checkpoints = newCheckpoints()
 	n.ledger = fsm.New(fsm.Options{
-		Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.take,
+		Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.offerFrozen,
 	})
 	return n
 }
 
 func (n *Node) start() error {
-	if err := quarantined(n.parts.Stable); err != nil {
+	if err := quarantineFault(n.parts.Stable); err != nil {
 		n.stopServing(err, true)
 	}
 	hasState, err := n.startRaft()
 	if err != nil {
-		return errors.Join(err, n.newcomer.close())
+		return errors.Join(err, n.joiner.close())
 	}
-	n.directory = newDirectory(n.parts.Discovery, n.introduce(hasState))
-	if err := n.parts.Discovery.Start(n.directory.me()); err != nil {
+	n.directory = newPeerDirectory(n.parts.Discovery, n.selfPeer(hasState))
+	if err := n.parts.Discovery.Start(n.directory.ownPeer()); err != nil {
 		return errors.Join(err, n.raft.Shutdown().Error())
 	}
 	n.startTasks(hasState)
 	return nil
 }
 
-func (n *Node) introduce(hasState bool) Peer {
+func (n *Node) selfPeer(hasState bool) Peer {
 	return Peer{
 		ID: n.config.ID, RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, Version: n.config.Version,
-		FeatureLevel: fsm.EntryFormat, Expect: n.config.BootstrapExpect, HasState: hasState || n.newcomer.lost != "", Alive: true,
+		FeatureLevel: fsm.EntryFormat, Expect: n.config.BootstrapExpect, HasState: hasState || n.joiner.lost != "", Alive: true,
 	}
 }
 
@@ -146,14 +146,14 @@ func (n *Node) startTasks(hasState bool) {
 	n.tasks.start(n.watchChanges)
 	n.tasks.start(n.watchReadiness)
 	n.tasks.start(n.probeLeader)
-	n.tasks.start(n.sumUp)
+	n.tasks.start(n.digestCheckpoints)
 	n.tasks.start(n.pollPeers)
 	n.tasks.start(n.watchDisk)
-	n.tasks.start(n.watchCandidacy)
+	n.tasks.start(n.watchPromotion)
 	if hasState {
-		n.tasks.start(n.hasten)
+		n.tasks.start(n.electSoleVoter)
 	} else {
-		n.tasks.start(n.bootstrap)
+		n.tasks.start(n.runBootstrap)
 	}
 }
 
@@ -167,14 +167,14 @@ func (n *Node) watchChanges() {
 	n.raft.RegisterObserver(observer)
 	defer n.raft.DeregisterObserver(observer)
 	for {
-		n.directory.refresh()
-		n.gossiped.wake()
-		n.changed.wake()
+		n.directory.refreshPeers()
+		n.gossipChanges.notifyAll()
+		n.changes.notifyAll()
 		select {
 		case <-news:
 		case <-n.parts.Discovery.Changed():
 		case <-n.ctx.Done():
-			n.changed.wake()
+			n.changes.notifyAll()
 			return
 		}
 	}
@@ -193,19 +193,19 @@ func (n *Node) fault() error {
 	return nil
 }
 
-// serving is nil while the node may answer.
-func (n *Node) serving() error {
+// checkServing is nil while the node may answer.
+func (n *Node) checkServing() error {
 	if err := n.fault(); err != nil {
-		return failure(Halted, true, err, "node %s has stopped serving", n.config.ID)
+		return newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
 	}
 	if n.stopping.Load() || n.ctx.Err() != nil {
-		return failure(ShuttingDown, true, nil, "node %s is shutting down; ask another one", n.config.ID)
+		return newError(ShuttingDown, true, nil, "node %s is shutting down; ask another one", n.config.ID)
 	}
 	return nil
 }
 
-// after waits for d, or answers false at once when ctx ends first.
-func after(ctx context.Context, d time.Duration) bool {
+// sleepContext waits for d, or answers false at once when ctx ends first.
+func sleepContext(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

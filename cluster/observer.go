@@ -16,10 +16,10 @@ type Observer interface {
 	SnapshotEnded(SnapshotReport)
 	// Restored tells that a snapshot has replaced this node's ledger, or failed to.
 	Restored(took time.Duration, err error)
-	// RoundEnded tells of one question on behalf of linearizable reads.
-	RoundEnded(RoundReport)
-	// Led tells that this node has established a leadership.
-	Led()
+	// ReadBatchEnded tells of one question on behalf of linearizable reads.
+	ReadBatchEnded(ReadBatchReport)
+	// LeadershipEstablished tells that this node has established a leadership.
+	LeadershipEstablished()
 }
 
 // EntryReport is the way of one entry through the log.
@@ -39,15 +39,15 @@ type EntryReport struct {
 
 // SnapshotReport is one snapshot of this node.
 type SnapshotReport struct {
-	// Froze is how long writers waited for it, Wrote how long writing took beside them.
-	Froze, Wrote time.Duration
+	// FreezeTime is how long writers waited for it, Wrote how long writing took beside them.
+	FreezeTime, WriteTime time.Duration
 	// Bytes is its size.
 	Bytes int64
 	Err   error
 }
 
-// RoundReport is one question that answered several reads.
-type RoundReport struct {
+// ReadBatchReport is one question that answered several reads.
+type ReadBatchReport struct {
 	// Leader is true for a leader that asked a majority whether it still leads, false for a follower that asked the leader.
 	Leader bool
 	// Reads waited for the answer.
@@ -56,34 +56,34 @@ type RoundReport struct {
 	Err   error
 }
 
-// unobserved is the Observer of a node that nobody measures.
-type unobserved struct{}
+// noopObserver is the Observer of a node that nobody measures.
+type noopObserver struct{}
 
-func (unobserved) EntryEnded(EntryReport)          {}
-func (unobserved) Applied(int, int, time.Duration) {}
-func (unobserved) SnapshotEnded(SnapshotReport)    {}
-func (unobserved) Restored(time.Duration, error)   {}
-func (unobserved) RoundEnded(RoundReport)          {}
-func (unobserved) Led()                            {}
+func (noopObserver) EntryEnded(EntryReport)          {}
+func (noopObserver) Applied(int, int, time.Duration) {}
+func (noopObserver) SnapshotEnded(SnapshotReport)    {}
+func (noopObserver) Restored(time.Duration, error)   {}
+func (noopObserver) ReadBatchEnded(ReadBatchReport)  {}
+func (noopObserver) LeadershipEstablished()          {}
 
-// roundEnded tells the observer of questions for reads.
-func (n *Node) roundEnded(leader bool) func(reads int, took time.Duration, err error) {
+// observeReadBatch tells the observer of questions for reads.
+func (n *Node) observeReadBatch(leader bool) func(reads int, took time.Duration, err error) {
 	return func(reads int, took time.Duration, err error) {
-		n.config.Observer.RoundEnded(RoundReport{Leader: leader, Reads: reads, Took: took, Err: err})
+		n.config.Observer.ReadBatchEnded(ReadBatchReport{Leader: leader, Reads: reads, Took: took, Err: err})
 	}
 }
 
-type passageKey struct{}
+type entryReportKey struct{}
 
-// WithPassage asks [Node.Propose] under this context to tell the way of the entry that held the last of the commands. The
+// WithEntryReport asks [Node.Propose] under this context to tell the way of the entry that held the last of the commands. The
 // report is complete when Propose returns without an error, and may be read from then on.
-func WithPassage(ctx context.Context, report *EntryReport) context.Context {
-	return context.WithValue(ctx, passageKey{}, report)
+func WithEntryReport(ctx context.Context, report *EntryReport) context.Context {
+	return context.WithValue(ctx, entryReportKey{}, report)
 }
 
-// tellPassage fills in the report that the caller has asked for, if any.
-func tellPassage(ctx context.Context, way EntryReport) {
-	if report, asked := ctx.Value(passageKey{}).(*EntryReport); asked {
+// fillEntryReport fills in the report that the caller has asked for, if any.
+func fillEntryReport(ctx context.Context, way EntryReport) {
+	if report, asked := ctx.Value(entryReportKey{}).(*EntryReport); asked {
 		*report = way
 	}
 }

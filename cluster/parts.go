@@ -19,8 +19,8 @@ type Parts struct {
 	Transport raft.Transport
 	// Discovery finds the peers; it has not been started yet.
 	Discovery Discovery
-	// Space tells the bytes that are left for the data folder. Nil if nobody can tell.
-	Space func() (int64, error)
+	// FreeSpace tells the bytes that are left for the data folder. Nil if nobody can tell.
+	FreeSpace func() (int64, error)
 	// Lost says what the node's stores have lost since they were used, empty if nothing is known to be lost. They must be
 	// empty then: what is left of the old ones is not to be used (docs/adr/0051). The node takes part in nothing, and forms no
 	// new cluster, until a leader has taken its vote.
@@ -65,8 +65,8 @@ type Discovery interface {
 	Start(self Peer) error
 	// Update changes what peers learn about this node.
 	Update(self Peer) error
-	// Keep says who the members are: their names always have a place, however many others somebody makes up.
-	Keep(ids []string)
+	// KeepMembers says who the members are: their names always have a place, however many others somebody makes up.
+	KeepMembers(ids []string)
 	// Peers returns the others that are known now, each with Alive set or not.
 	Peers() []Peer
 	// Join dials a peer that this node may not know yet, and answers whether that is news: false if it is known and alive.

@@ -27,41 +27,41 @@ func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]ledger
 	return n.propose(ctx, commands, false)
 }
 
-// ProposeSoon is Propose for what is small, comes often, and need not be carried out at once, such as renewals: it waits up
+// ProposeBatched is Propose for what is small, comes often, and need not be carried out at once, such as renewals: it waits up
 // to 50 ms for company, so that many callers cost few entries.
-func (n *Node) ProposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+func (n *Node) ProposeBatched(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return n.propose(ctx, commands, true)
 }
 
 func (n *Node) propose(ctx context.Context, commands []quota.Command, patient bool) ([]ledger.Outcome, uint64, error) {
-	if err := n.serving(); err != nil {
+	if err := n.checkServing(); err != nil {
 		return nil, 0, err
 	}
-	l := n.life.Load()
+	l := n.leadership.Load()
 	if l == nil {
-		return nil, 0, n.refuseToLead()
+		return nil, 0, n.notLeaderError()
 	}
 	return l.propose(ctx, commands, patient)
 }
 
-func (l *life) propose(ctx context.Context, commands []quota.Command, patient bool) ([]ledger.Outcome, uint64, error) {
-	if err := l.node.hasRoom(commands); err != nil {
+func (l *leadership) propose(ctx context.Context, commands []quota.Command, patient bool) ([]ledger.Outcome, uint64, error) {
+	if err := l.node.checkDiskSpace(commands); err != nil {
 		return nil, 0, err
 	}
-	proposals, err := divide(commands)
+	proposals, err := splitCommands(commands)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, p := range proposals {
-		p.late, p.passesNone = ctx.Err, slices.ContainsFunc(commands, isExpiry)
-		if err := l.node.admits(p.part.Format); err != nil {
+		p.callerErr, p.keepsOrder = ctx.Err, slices.ContainsFunc(commands, isExpiry)
+		if err := l.node.checkFormat(p.part.Format); err != nil {
 			return nil, 0, err
 		}
 	}
-	if err := l.queue.put(proposals, patient); err != nil {
+	if err := l.queue.enqueue(proposals, patient); err != nil {
 		return nil, 0, err
 	}
-	return l.collect(ctx, proposals)
+	return l.collectOutcomes(ctx, proposals)
 }
 
 // isExpiry is true for what ends leases: no renewal that came before it may come after it in the log.
@@ -70,21 +70,21 @@ func isExpiry(c quota.Command) bool {
 	return is
 }
 
-func (n *Node) refuseToLead() *Error {
+func (n *Node) notLeaderError() *Error {
 	leader, known := n.Leader()
 	if !known {
-		return failure(NoLeader, true, nil, "no leader is established that node %s knows of; try again", n.config.ID)
+		return newError(NoLeader, true, nil, "no leader is established that node %s knows of; try again", n.config.ID)
 	}
-	e := failure(NotLeader, true, nil, "node %s does not lead; ask %s", n.config.ID, leader.ID)
+	e := newError(NotLeader, true, nil, "node %s does not lead; ask %s", n.config.ID, leader.ID)
 	e.Leader = leader.ID
 	return e
 }
 
-// divide cuts commands into proposals that fit into an entry each, and encodes them, on the caller's goroutine. What is larger
+// splitCommands cuts commands into proposals that fit into an entry each, and encodes them, on the caller's goroutine. What is larger
 // than largestPart is divided too, so that nobody waits long behind it.
-func divide(commands []quota.Command) ([]*proposal, error) {
+func splitCommands(commands []quota.Command) ([]*proposal, error) {
 	if len(commands) == 0 {
-		return nil, failure(TooLarge, true, nil, "a proposal needs at least one command")
+		return nil, newError(TooLarge, true, nil, "a proposal needs at least one command")
 	}
 	pieces := 2
 	if len(commands) <= fsm.MaxEntryCommands {
@@ -92,16 +92,16 @@ func divide(commands []quota.Command) ([]*proposal, error) {
 		size := len(part.Data) + entryOverhead
 		switch {
 		case err == nil && (size <= largestPart || len(commands) == 1 && size <= fsm.MaxEntryBytes):
-			return []*proposal{{commands: len(commands), part: part, done: make(chan result, 1)}}, nil
+			return []*proposal{{commands: len(commands), part: part, done: make(chan proposalResult, 1)}}, nil
 		case len(commands) == 1:
-			return nil, failure(TooLarge, true, err, "one command takes more than the %d bytes of a log entry; divide it",
+			return nil, newError(TooLarge, true, err, "one command takes more than the %d bytes of a log entry; divide it",
 				fsm.MaxEntryBytes-entryOverhead)
 		}
 		pieces = max(pieces, 1+size/largestPart)
 	}
 	var all []*proposal
 	for piece := range slices.Chunk(commands, (len(commands)+pieces-1)/pieces) {
-		proposals, err := divide(piece)
+		proposals, err := splitCommands(piece)
 		if err != nil {
 			return nil, err
 		}
@@ -110,43 +110,43 @@ func divide(commands []quota.Command) ([]*proposal, error) {
 	return all, nil
 }
 
-// collect waits for all proposals of one call.
-func (l *life) collect(ctx context.Context, proposals []*proposal) ([]ledger.Outcome, uint64, error) {
+// collectOutcomes waits for all proposals of one call.
+func (l *leadership) collectOutcomes(ctx context.Context, proposals []*proposal) ([]ledger.Outcome, uint64, error) {
 	var outcomes []ledger.Outcome
 	var way EntryReport
 	for i, p := range proposals {
-		r := l.await(ctx, p)
+		r := l.awaitResult(ctx, p)
 		if r.err != nil {
-			return nil, 0, l.abandon(proposals, i, r.err)
+			return nil, 0, l.withdrawRest(proposals, i, r.err)
 		}
 		outcomes = append(outcomes, r.outcomes...)
-		way = r.way
+		way = r.report
 	}
-	tellPassage(ctx, way)
+	fillEntryReport(ctx, way)
 	return outcomes, way.Index, nil
 }
 
-func (l *life) await(ctx context.Context, p *proposal) result {
+func (l *leadership) awaitResult(ctx context.Context, p *proposal) proposalResult {
 	select {
 	case r := <-p.done:
 		return r
 	case <-ctx.Done():
 	}
 	if l.queue.withdraw(p) {
-		return result{err: tooLate(ctx.Err())}
+		return proposalResult{err: notWrittenError(ctx.Err())}
 	}
 	select {
 	case r := <-p.done: // both came at once, or the queue has seen it first
 		return r
 	default:
 	}
-	return result{err: failure(Deadline, false, ctx.Err(),
+	return proposalResult{err: newError(Deadline, false, ctx.Err(),
 		"the commands were written but not confirmed in time; they may still take effect: retry with the same id")}
 }
 
-// abandon withdraws what waits behind a failed proposal. The whole call is certainly not applied only if that holds for
+// withdrawRest withdraws what waits behind a failed proposal. The whole call is certainly not applied only if that holds for
 // its first part: then the later parts were not taken either, or are withdrawn here.
-func (l *life) abandon(proposals []*proposal, failed int, err error) error {
+func (l *leadership) withdrawRest(proposals []*proposal, failed int, err error) error {
 	certain := failed == 0
 	for _, p := range proposals[failed+1:] {
 		if !l.queue.withdraw(p) {
@@ -162,8 +162,8 @@ func (l *life) abandon(proposals []*proposal, failed int, err error) error {
 	return err
 }
 
-// gather puts what waits into one entry after the other until the leadership ends.
-func (l *life) gather() {
+// proposeQueued puts what waits into one entry after the other until the leadership ends.
+func (l *leadership) proposeQueued() {
 	slots := make(chan struct{}, entriesInFlight)
 	for {
 		select {
@@ -171,57 +171,57 @@ func (l *life) gather() {
 		case <-l.ctx.Done():
 			return
 		}
-		batch := l.next()
+		batch := l.nextBatch()
 		if batch == nil {
 			return
 		}
-		l.send(batch, func() {
+		l.sendEntry(batch, func() {
 			l.queue.entryEnded(batch)
 			<-slots
 		})
 	}
 }
 
-// next waits for something to propose; nil when the leadership ended.
-func (l *life) next() []*proposal {
+// nextBatch waits for something to propose; nil when the leadership ended.
+func (l *leadership) nextBatch() []*proposal {
 	for {
-		if batch := l.queue.take(); len(batch) > 0 {
+		if batch := l.queue.takeBatch(); len(batch) > 0 {
 			return batch
 		}
 		select {
-		case <-l.queue.filled:
+		case <-l.queue.ready:
 		case <-l.ctx.Done():
 			return nil
 		}
 	}
 }
 
-// send hands one entry to raft. Entries go in one by one, so their stamps are in the order of the log.
-func (l *life) send(batch []*proposal, release func()) {
+// sendEntry hands one entry to raft. Entries go in one by one, so their stamps are in the order of the log.
+func (l *leadership) sendEntry(batch []*proposal, release func()) {
 	parts := make([]fsm.Part, len(batch))
 	for i, p := range batch {
 		parts[i] = p.part
 	}
-	data, err := fsm.JoinEntry(l.clock.stamp(), parts...)
+	data, err := fsm.JoinEntry(l.clock.nextStamp(), parts...)
 	if err != nil {
-		refuse(batch, failure(TooLarge, true, err, "the commands cannot be written as a log entry"))
+		refuseAll(batch, newError(TooLarge, true, err, "the commands cannot be written as a log entry"))
 		release()
 		return
 	}
 	way := EntryReport{Calls: len(batch), Bytes: len(data), Queued: batch[0].queued, Sent: time.Now()}
-	future := l.node.raft.Apply(data, l.node.config.scaled(stepTimeout))
+	future := l.node.raft.Apply(data, l.node.config.scaleTimeout(stepTimeout))
 	started := l.tasks.start(func() {
 		defer release()
-		l.deliver(batch, way, future)
+		l.deliverResults(batch, way, future)
 	})
 	if !started {
-		l.deliver(batch, way, future)
+		l.deliverResults(batch, way, future)
 	}
 }
 
-// deliver waits for raft's answer to one entry, tells the observer, and gives every caller its part.
-func (l *life) deliver(batch []*proposal, way EntryReport, future raft.ApplyFuture) {
-	done, failed := l.confirmed(future)
+// deliverResults waits for raft's answer to one entry, tells the observer, and gives every caller its part.
+func (l *leadership) deliverResults(batch []*proposal, way EntryReport, future raft.ApplyFuture) {
+	done, failed := l.awaitApply(future)
 	way.Ended = time.Now()
 	for _, p := range batch {
 		way.Commands += p.commands
@@ -229,7 +229,7 @@ func (l *life) deliver(batch []*proposal, way EntryReport, future raft.ApplyFutu
 	if failed != nil {
 		way.Err = failed
 		l.node.config.Observer.EntryEnded(way)
-		refuse(batch, failed)
+		refuseAll(batch, failed)
 		return
 	}
 	way.Index, way.ApplyBegan, way.ApplyEnded = future.Index(), done.began, done.ended
@@ -237,26 +237,26 @@ func (l *life) deliver(batch []*proposal, way EntryReport, future raft.ApplyFutu
 	outcomes := done.outcomes
 	for _, p := range batch {
 		own := p.commands
-		p.done <- result{outcomes: outcomes[:own:own], way: way}
+		p.done <- proposalResult{outcomes: outcomes[:own:own], report: way}
 		outcomes = outcomes[own:]
 	}
 }
 
-// confirmed waits for raft's answer to one entry.
-func (l *life) confirmed(future raft.ApplyFuture) (applied, *Error) {
+// awaitApply waits for raft's answer to one entry.
+func (l *leadership) awaitApply(future raft.ApplyFuture) (applyResponse, *Error) {
 	if err := future.Error(); err != nil {
-		return applied{}, l.node.fromRaft(err)
+		return applyResponse{}, l.node.applyError(err)
 	}
-	done, ok := future.Response().(applied)
+	done, ok := future.Response().(applyResponse)
 	if !ok {
 		cause, _ := future.Response().(error)
-		return applied{}, failure(Halted, false, cause, "node %s stopped while it applied the entry", l.node.config.ID)
+		return applyResponse{}, newError(Halted, false, cause, "node %s stopped while it applied the entry", l.node.config.ID)
 	}
 	return done, nil
 }
 
-func refuse(batch []*proposal, err *Error) {
+func refuseAll(batch []*proposal, err *Error) {
 	for _, p := range batch {
-		p.done <- result{err: err}
+		p.done <- proposalResult{err: err}
 	}
 }

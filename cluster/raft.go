@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/raft"
 
@@ -22,32 +23,32 @@ const (
 // startRaft repairs and verifies the stores, then starts raft on the guarded parts. It reports whether there was state.
 func (n *Node) startRaft() (hasState bool, err error) {
 	p := n.parts
-	n.pace = raftguard.NewPace(p.Logs)
-	checked := raftguard.NewChecksum(n.pace)
-	if err := n.verify(checked); err != nil {
+	n.diskLatency = raftguard.NewDiskLatency(p.Logs)
+	checked := raftguard.NewChecksum(n.diskLatency)
+	if err := n.verifyLog(checked); err != nil {
 		return false, err
 	}
-	latch := raftguard.NewLatch(checked, p.Stable, n.fail)
+	latch := raftguard.NewFailStopStore(checked, p.Stable, n.fail)
 	if n.logs, err = raft.NewLogCache(logCacheEntries, latch); err != nil {
 		return false, fmt.Errorf("make the log cache: %w", err)
 	}
-	if hasState, err = n.examine(checked, latch); err != nil {
+	if hasState, err = n.checkRaftState(checked, latch); err != nil {
 		return false, err
 	}
 	n.stable = latch
-	n.guard = raftguard.NewTransport(n.stand(hasState))
+	n.transport = raftguard.NewTransport(n.guardTransport(hasState))
 	recorded, err := raftguard.NewRecordedSnapshots(p.Snapshots, latch)
 	if err != nil {
 		return false, err
 	}
-	ratchet := raftguard.NewRatchet(recorded, futileInstalls, n.provoke, n.log)
-	snapshots := raftguard.NewWatchdog(ratchet, n.logs, futileInstalls, n.stuck, n.log)
-	n.raft, err = raft.NewRaft(n.raftConfig(), watched{n.ledger, n.config.Observer}, n.logs, latch, snapshots, n.guard)
+	ratchet := raftguard.NewMonotonicSnapshots(recorded, futileInstalls, n.forceElection, n.log)
+	snapshots := raftguard.NewWatchdog(ratchet, n.logs, futileInstalls, n.failStuckInstall, n.log)
+	n.raft, err = raft.NewRaft(n.raftConfig(), instrumentedFSM{n.ledger, n.config.Observer}, n.logs, latch, snapshots, n.transport)
 	return hasState, err
 }
 
-// verify repairs what a deposed leader left (raft#697) and reads the log once, so that raft starts from intact history.
-func (n *Node) verify(logs raft.LogStore) error {
+// verifyLog repairs what a deposed leader left (raft#697) and reads the log once, so that raft starts from intact history.
+func (n *Node) verifyLog(logs raft.LogStore) error {
 	if _, err := raftguard.RepairTail(logs, n.parts.Snapshots, n.log); err != nil {
 		return err
 	}
@@ -62,19 +63,19 @@ func (n *Node) verify(logs raft.LogStore) error {
 	return raftguard.VerifyLog(logs, newest)
 }
 
-// examine tells whether the node has state of its own that it may take part with. Raft is not started on the rest of a state
+// checkRaftState tells whether the node has state of its own that it may take part with. Raft is not started on the rest of a state
 // that was lost: with an old configuration in it, the node could elect itself.
-func (n *Node) examine(logs raft.LogStore, stable raft.StableStore) (hasState bool, err error) {
-	history, err := raftguard.ExamineHistory(logs, stable, n.parts.Snapshots)
+func (n *Node) checkRaftState(logs raft.LogStore, stable raft.StableStore) (hasState bool, err error) {
+	history, err := raftguard.CheckHistory(logs, stable, n.parts.Snapshots)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("look for raft state: %w", err)
 	case history.Lost != "" && !history.TermOnly:
 		return false, &raftguard.LostHistoryError{Reason: history.Lost}
 	case history.Lost != "":
-		n.newcomer.lost = cmp.Or(n.parts.Lost, history.Lost)
+		n.joiner.lost = cmp.Or(n.parts.Lost, history.Lost)
 	case history.Empty:
-		n.newcomer.lost = n.parts.Lost
+		n.joiner.lost = n.parts.Lost
 	}
 	return !history.Empty && history.Lost == "", nil
 }
@@ -83,10 +84,10 @@ func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.config.ID)
 	c.Logger = n.config.Logger.Named("raft")
-	c.NotifyCh = n.notify
-	c.HeartbeatTimeout = n.config.scaled(heartbeatTimeout)
-	c.ElectionTimeout = n.config.scaled(electionTimeout)
-	c.LeaderLeaseTimeout = n.config.scaled(leaderLeaseTimeout)
+	c.NotifyCh = n.leadershipCh
+	c.HeartbeatTimeout = n.config.scaleTimeout(heartbeatTimeout)
+	c.ElectionTimeout = n.config.scaleTimeout(electionTimeout)
+	c.LeaderLeaseTimeout = n.config.scaleTimeout(leaderLeaseTimeout)
 	c.CommitTimeout = n.config.CommitNotice
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
@@ -99,7 +100,7 @@ func (n *Node) raftConfig() *raft.Config {
 	return c
 }
 
-func (n *Node) stuck() {
+func (n *Node) failStuckInstall() {
 	n.fail(fmt.Errorf("node %s receives snapshots again and again without progress, because its log contradicts them; "+
 		"start it again: the start drops that log", n.config.ID))
 }
@@ -107,5 +108,36 @@ func (n *Node) stuck() {
 func closeTransport(t raft.Transport) {
 	if closer, ok := t.(raft.WithClose); ok {
 		_ = closer.Close() // the caller has a better error to report
+	}
+}
+
+// electSoleVoter starts the election at once on the only voter: it need not wait for a leader that cannot exist.
+func (n *Node) electSoleVoter() {
+	if voters := n.voterIDs(); len(voters) == 1 && voters[0] == raft.ServerID(n.config.ID) {
+		n.startElection()
+	}
+}
+
+// forceElection starts an election because the leader misjudges what this node has, and only a new leadership will not.
+func (n *Node) forceElection() {
+	select {
+	case <-n.opened:
+	case <-n.ctx.Done():
+		return
+	}
+	if slices.Contains(n.voterIDs(), raft.ServerID(n.config.ID)) {
+		n.startElection()
+	}
+}
+
+// startElection tells raft to become a candidate now, as a leader does that hands the leadership over. raft has no call for
+// it, but takes it as a message, also from itself. An election is always safe.
+func (n *Node) startElection() {
+	self, address := raft.ServerID(n.config.ID), raft.ServerAddress(n.config.RaftAdvertise)
+	request := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: []byte(address),
+	}}
+	if err := n.transport.TimeoutNow(self, address, &request, &raft.TimeoutNowResponse{}); err != nil {
+		n.log.Debug("cannot start an election at once", "error", err)
 	}
 }

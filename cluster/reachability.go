@@ -11,12 +11,12 @@ const (
 	// unreachableAfter is how long every question to a member must have failed until that counts: shorter failures belong to
 	// a change of leader, and are repeated.
 	unreachableAfter = 5 * time.Second
-	// unreachableForget is how long a member that was not asked again is remembered as one that does not answer.
-	unreachableForget = 15 * time.Second
-	// unreachableRemind is how often the log says again that a member cannot be asked.
-	unreachableRemind = 10 * time.Minute
-	// probePause is how often a follower asks its leader, if no read does.
-	probePause = 2 * time.Second
+	// unreachableMemory is how long a member that was not asked again is remembered as one that does not answer.
+	unreachableMemory = 15 * time.Second
+	// unreachableReminder is how often the log says again that a member cannot be asked.
+	unreachableReminder = 10 * time.Minute
+	// leaderProbeInterval is how often a follower asks its leader, if no read does.
+	leaderProbeInterval = 2 * time.Second
 )
 
 // reachability remembers which members do not answer one kind of question. Raft may well reach such a member, because
@@ -28,11 +28,11 @@ type reachability struct {
 
 	mu       sync.Mutex
 	answered map[string]time.Time // the last answer of each member
-	failing  map[string]*failing
+	failing  map[string]*failingMember
 }
 
-// failing is a member all of whose answers since a moment were errors.
-type failing struct {
+// failingMember is a member all of whose answers since a moment were errors.
+type failingMember struct {
 	since, latest time.Time
 	err           error
 	logged        time.Time
@@ -41,12 +41,12 @@ type failing struct {
 func newReachability(c Config, fault string) *reachability {
 	return &reachability{
 		scale: time.Duration(c.TimeoutScale), log: c.Logger.Named("cluster"), fault: fault,
-		answered: map[string]time.Time{}, failing: map[string]*failing{},
+		answered: map[string]time.Time{}, failing: map[string]*failingMember{},
 	}
 }
 
-// note takes in how a question to a member ended.
-func (r *reachability) note(id string, err error) {
+// recordResult takes in how a question to a member ended.
+func (r *reachability) recordResult(id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -59,24 +59,24 @@ func (r *reachability) note(id string, err error) {
 		r.answered[id] = now
 		return
 	}
-	if f == nil || now.Sub(f.latest) > r.scale*unreachableForget {
-		f = &failing{since: now}
+	if f == nil || now.Sub(f.latest) > r.scale*unreachableMemory {
+		f = &failingMember{since: now}
 		r.failing[id] = f
 	}
 	f.latest, f.err = now, err
-	if now.Sub(f.since) >= r.scale*unreachableAfter && (f.logged.IsZero() || now.Sub(f.logged) >= unreachableRemind) {
+	if now.Sub(f.since) >= r.scale*unreachableAfter && (f.logged.IsZero() || now.Sub(f.logged) >= unreachableReminder) {
 		r.log.Warn("a member "+r.fault, "member", id, "for", now.Sub(f.since).Round(time.Second), "error", err)
 		f.logged = now
 	}
 }
 
-// unreachable tells for how long every question to a member has failed, and why the last one did; 0 if one was answered,
+// unreachableFor tells for how long every question to a member has failed, and why the last one did; 0 if one was answered,
 // or none was asked of late.
-func (r *reachability) unreachable(id string) (since time.Duration, err error) {
+func (r *reachability) unreachableFor(id string) (since time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, now := r.failing[id], time.Now()
-	if f == nil || now.Sub(f.latest) > r.scale*unreachableForget {
+	if f == nil || now.Sub(f.latest) > r.scale*unreachableMemory {
 		return 0, nil
 	}
 	return now.Sub(f.since), f.err
@@ -89,8 +89,8 @@ func (r *reachability) answeredSince(id string, span time.Duration) bool {
 	return time.Since(r.answered[id]) < span
 }
 
-// keep forgets all but some members.
-func (r *reachability) keep(members map[string]bool) {
+// retainMembers forgets all but some members.
+func (r *reachability) retainMembers(members map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id := range r.answered {
@@ -105,10 +105,10 @@ func (r *reachability) keep(members map[string]bool) {
 	}
 }
 
-// noteAnswer remembers how a question to a server of raft's configuration ended. Others come and go by gossip.
-func (n *Node) noteAnswer(to *reachability, id string, err error) {
+// recordReachability remembers how a question to a server of raft's configuration ended. Others come and go by gossip.
+func (n *Node) recordReachability(to *reachability, id string, err error) {
 	if n.ctx.Err() == nil && n.serverIDs()[id] {
-		to.note(id, err)
+		to.recordResult(id, err)
 	}
 }
 
@@ -122,23 +122,23 @@ func (n *Node) serverIDs() map[string]bool {
 
 // probeLeader asks the leader while no read does, so that a follower that cannot serve reads finds out before its callers.
 func (n *Node) probeLeader() {
-	for after(n.ctx, n.config.scaled(probePause)) {
-		n.reach.keep(n.serverIDs())
-		n.confirms.keep(n.serverIDs())
+	for sleepContext(n.ctx, n.config.scaleTimeout(leaderProbeInterval)) {
+		n.statusReachability.retainMembers(n.serverIDs())
+		n.readReachability.retainMembers(n.serverIDs())
 		leader, known := n.Leader()
-		if !known || leader.ID == n.config.ID || n.remote.Load() == nil || n.confirms.answeredSince(leader.ID, n.config.scaled(probePause)) {
+		if !known || leader.ID == n.config.ID || n.remoteReadIndex.Load() == nil || n.readReachability.answeredSince(leader.ID, n.config.scaleTimeout(leaderProbeInterval)) {
 			continue
 		}
-		_, _ = n.askLeader() // how it ended is noted
+		_, _ = n.requestReadIndex() // how it ended is noted
 	}
 }
 
-// canAsk is nil unless this node follows a leader that has answered none of its questions for some time.
-func (n *Node) canAsk(leader Member) error {
-	since, err := n.confirms.unreachable(leader.ID)
-	if leader.ID == n.config.ID || since < n.config.scaled(unreachableAfter) {
+// checkLeaderReachable is nil unless this node follows a leader that has answered none of its questions for some time.
+func (n *Node) checkLeaderReachable(leader Member) error {
+	since, err := n.readReachability.unreachableFor(leader.ID)
+	if leader.ID == n.config.ID || since < n.config.scaleTimeout(unreachableAfter) {
 		return nil
 	}
-	return failure(NoLeader, true, err, "node %s cannot confirm reads with leader %s for %v: %v", n.config.ID, leader.ID,
+	return newError(NoLeader, true, err, "node %s cannot confirm reads with leader %s for %v: %v", n.config.ID, leader.ID,
 		since.Round(time.Second), err)
 }

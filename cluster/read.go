@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -43,13 +44,13 @@ type RemoteReadIndex func(ctx context.Context, leader Member) (uint64, error)
 
 // SetRemoteReadIndex tells this node how to ask a leader elsewhere. Until then it serves no linearizable read while it
 // follows.
-func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.remote.Store(&ask) }
+func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.remoteReadIndex.Store(&ask) }
 
 // Read lends the state to fn, which must not keep the view. By default the read is linearizable: it sees everything
 // that was acknowledged before Read was called. It waits for a leader up to three election timeouts. Errors are *Error;
 // whatever fn saw then must be thrown away. An error of Admit is returned as it is.
 func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (ReadInfo, error) {
-	if err := n.serving(); err != nil {
+	if err := n.checkServing(); err != nil {
 		return ReadInfo{}, err
 	}
 	index := o.MinIndex
@@ -70,7 +71,7 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (R
 	}
 	info := ReadInfo{Stale: o.Stale}
 	if o.Stale {
-		info.Age = n.age()
+		info.Age = n.leaderContactAge()
 	}
 	var err error
 	lend := n.ledger.View
@@ -85,16 +86,16 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (R
 		fn(v)
 	})
 	if err != nil {
-		return ReadInfo{}, failure(Halted, true, err, "node %s has stopped serving", n.config.ID)
+		return ReadInfo{}, newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
 	}
 	if info.Index < index && n.raft.AppliedIndex() < index {
 		// raft has replaced the state by a snapshot since it was waited for.
-		return ReadInfo{}, failure(NoLeader, true, nil, "node %s is catching up; try again", n.config.ID)
+		return ReadInfo{}, newError(NoLeader, true, nil, "node %s is catching up; try again", n.config.ID)
 	}
 	return info, nil
 }
 
-func (n *Node) age() time.Duration {
+func (n *Node) leaderContactAge() time.Duration {
 	if n.IsLeader() {
 		return 0
 	}
@@ -108,17 +109,17 @@ func (n *Node) age() time.Duration {
 // confirmedIndex gets an index for a linearizable read, here or from the leader. Reads change nothing, so it tries
 // again while leaders come and go.
 func (n *Node) confirmedIndex(ctx context.Context) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, n.config.patience())
+	ctx, cancel := context.WithTimeout(ctx, n.config.leaderWait())
 	defer cancel()
 	for {
 		if _, err := n.WaitLeader(ctx); err != nil {
 			return 0, err
 		}
-		index, err := n.tryConfirm(ctx)
-		if err == nil || ctx.Err() != nil || n.serving() != nil {
+		index, err := n.confirmOnce(ctx)
+		if err == nil || ctx.Err() != nil || n.checkServing() != nil {
 			return index, err
 		}
-		if !after(ctx, readRetry) {
+		if !sleepContext(ctx, readRetry) {
 			return 0, err
 		}
 	}
@@ -127,26 +128,26 @@ func (n *Node) confirmedIndex(ctx context.Context) (uint64, error) {
 // readRetry is the pause before a read asks again after a leader did not confirm.
 const readRetry = 50 * time.Millisecond
 
-func (n *Node) tryConfirm(ctx context.Context) (uint64, error) {
+func (n *Node) confirmOnce(ctx context.Context) (uint64, error) {
 	if n.IsLeader() {
 		return n.ReadIndex(ctx)
 	}
-	return n.asks.join(ctx)
+	return n.followerReads.waitConfirmed(ctx)
 }
 
-// askLeader is one question to the leader on behalf of all reads that wait here.
-func (n *Node) askLeader() (uint64, error) {
-	ask := n.remote.Load()
+// requestReadIndex is one question to the leader on behalf of all reads that wait here.
+func (n *Node) requestReadIndex() (uint64, error) {
+	ask := n.remoteReadIndex.Load()
 	leader, known := n.Leader()
 	if !known || ask == nil {
-		return 0, failure(NoLeader, true, nil, "node %s knows no leader that it could ask for a read", n.config.ID)
+		return 0, newError(NoLeader, true, nil, "node %s knows no leader that it could ask for a read", n.config.ID)
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, n.config.scaled(stepTimeout))
+	ctx, cancel := context.WithTimeout(n.ctx, n.config.scaleTimeout(stepTimeout))
 	defer cancel()
 	index, err := (*ask)(ctx, leader)
-	n.noteAnswer(n.confirms, leader.ID, err)
+	n.recordReachability(n.readReachability, leader.ID, err)
 	if err != nil {
-		e := failure(NoLeader, true, err, "leader %s did not confirm the read", leader.ID)
+		e := newError(NoLeader, true, err, "leader %s did not confirm the read", leader.ID)
 		e.Leader = leader.ID
 		return 0, e
 	}
@@ -161,7 +162,7 @@ func (n *Node) awaitApplied(ctx context.Context, index uint64) error {
 	for n.ledger.Applied() < index {
 		target := index
 		if n.raft.AppliedIndex() >= index {
-			below, err := n.horizon.below(index, n.logs, n.ledger.Applied)
+			below, err := n.lastCommand.atOrBelow(index, n.logs, n.ledger.Applied)
 			if err != nil {
 				return err
 			}
@@ -174,15 +175,48 @@ func (n *Node) awaitApplied(ctx context.Context, index uint64) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return failure(Deadline, true, ctx.Err(), "node %s has applied entry %d, not yet %d",
+			return newError(Deadline, true, ctx.Err(), "node %s has applied entry %d, not yet %d",
 				n.config.ID, n.ledger.Applied(), index)
 		}
-		if err := n.serving(); err != nil {
+		if err := n.checkServing(); err != nil {
 			return err
 		}
 		if !errors.Is(err, context.DeadlineExceeded) {
-			return failure(Halted, true, err, "node %s has stopped serving", n.config.ID)
+			return newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
 		}
 	}
 	return nil
+}
+
+// What the feed of facts says, and where: see the state machine.
+type (
+	// Position is a place in the feed, the same on all nodes.
+	Position = fsm.Position
+	// Event is a fact with its place.
+	Event = fsm.News
+	// EventPage is what the feed has to say at one moment.
+	EventPage = fsm.Bulletin
+)
+
+// EventFeedSize is how many facts a node remembers.
+const EventFeedSize = fsm.FeedSize
+
+// PositionAfter is the position behind everything that the entry of an index did: the one to read news from after a read.
+func PositionAfter(index uint64) Position { return fsm.After(index) }
+
+// LatestPosition is the position behind everything that a node has applied when it is asked.
+func LatestPosition() Position { return fsm.Latest() }
+
+// Events answers at most so many facts behind a position, at least one, from what this node has applied; the bulletin says
+// where to go on and when. Any node can. The error says Forgotten if the position is too far back.
+func (n *Node) Events(after Position, most int) (EventPage, error) {
+	if err := n.checkServing(); err != nil {
+		return EventPage{}, err
+	}
+	bulletin, err := n.ledger.News(after, most)
+	if err != nil {
+		return EventPage{}, newError(Forgotten, true, err, "node %s cannot go on from entry %d; look at the state and go on from the index "+
+			"of that", n.config.ID, after.Index)
+	}
+	return bulletin, nil
 }

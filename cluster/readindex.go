@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -10,43 +12,43 @@ import (
 // ReadIndex answers an index at or above everything that was acknowledged before the call, after it has made sure that
 // this node still leads. Calls that come together share one round of messages. Errors are *Error.
 func (n *Node) ReadIndex(ctx context.Context) (uint64, error) {
-	if err := n.serving(); err != nil {
+	if err := n.checkServing(); err != nil {
 		return 0, err
 	}
-	l := n.life.Load()
+	l := n.leadership.Load()
 	if l == nil {
-		return 0, n.refuseToLead()
+		return 0, n.notLeaderError()
 	}
-	return l.reads.join(ctx)
+	return l.reads.waitConfirmed(ctx)
 }
 
-// confirm is one question to the majority: do I still lead? The index is taken first, so that nothing acknowledged
+// confirmLeadership is one question to the majority: do I still lead? The index is taken first, so that nothing acknowledged
 // before the question is above it. raft's own verification counts answers to older messages, so the guard's proof, by
 // the time at which messages were sent, must hold as well; until then the question is repeated.
-func (l *life) confirm() (uint64, error) {
+func (l *leadership) confirmLeadership() (uint64, error) {
 	n := l.node
 	since, index := time.Now(), n.raft.CommitIndex()
 	for {
 		if err := n.raft.VerifyLeader().Error(); err != nil {
-			return 0, l.lost(err)
+			return 0, l.leadershipLostError(err)
 		}
-		proved := n.guard.AckedSince(l.term, since, n.voters(), raft.ServerID(n.config.ID))
+		proved := n.transport.AckedSince(l.term, since, n.voterIDs(), raft.ServerID(n.config.ID))
 		if n.raft.CurrentTerm() != l.term || n.raft.State() != raft.Leader || l.ctx.Err() != nil {
-			return 0, l.lost(nil)
+			return 0, l.leadershipLostError(nil)
 		}
 		if proved {
-			return n.horizon.below(index, n.logs, n.ledger.Applied)
+			return n.lastCommand.atOrBelow(index, n.logs, n.ledger.Applied)
 		}
 	}
 }
 
-func (l *life) lost(cause error) error {
-	e := failure(LeadershipLost, true, cause, "node %s lost the leadership before the read was confirmed", l.node.config.ID)
-	e.Leader = l.node.leaderHint()
+func (l *leadership) leadershipLostError(cause error) error {
+	e := newError(LeadershipLost, true, cause, "node %s lost the leadership before the read was confirmed", l.node.config.ID)
+	e.Leader = l.node.leaderID()
 	return e
 }
 
-func (n *Node) voters() []raft.ServerID {
+func (n *Node) voterIDs() []raft.ServerID {
 	var voters []raft.ServerID
 	for _, s := range n.servers() {
 		if s.Suffrage == raft.Voter {
@@ -54,4 +56,39 @@ func (n *Node) voters() []raft.ServerID {
 		}
 	}
 	return voters
+}
+
+// lastCommandIndex finds the entry to wait for: the last one at or below an index that reaches the ledger. raft keeps elections
+// and barriers to itself. The answer for one index holds for ever, and helps with the next.
+type lastCommandIndex struct {
+	mu            sync.Mutex
+	index, answer uint64
+}
+
+func (h *lastCommandIndex) atOrBelow(index uint64, logs raft.LogStore, applied func() uint64) (uint64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := index; i > 0; i-- {
+		if i == h.index {
+			return h.rememberAnswer(index, h.answer), nil
+		}
+		var entry raft.Log
+		err := logs.GetLog(i, &entry)
+		if errors.Is(err, raft.ErrLogNotFound) {
+			// All below is in a snapshot, and so in this node's ledger already.
+			return min(index, applied()), nil
+		}
+		if err != nil {
+			return 0, newError(Halted, true, err, "cannot read log entry %d", i)
+		}
+		if entry.Type == raft.LogCommand {
+			return h.rememberAnswer(index, i), nil
+		}
+	}
+	return h.rememberAnswer(index, 0), nil
+}
+
+func (h *lastCommandIndex) rememberAnswer(index, answer uint64) uint64 {
+	h.index, h.answer = index, answer
+	return answer
 }

@@ -18,8 +18,8 @@ import (
 // MaxBackupBytes bounds the file of a backup that can be restored.
 const MaxBackupBytes = fsm.MaxReplacementBytes
 
-// Restored says what has taken the place of the state.
-type Restored struct {
+// RestoreResult says what has taken the place of the state.
+type RestoreResult struct {
 	// Index is where in the log that happened.
 	Index uint64
 	// Backup is what the file held.
@@ -42,88 +42,88 @@ type RestoreOptions struct {
 // is proposed; what is in it waits in a file of the data folder.
 //
 // An error is an *Error: unless it says NotApplied, the state may have been replaced, or may still be.
-func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (Restored, error) {
-	if err := n.serving(); err != nil {
-		return Restored{}, err
+func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (RestoreResult, error) {
+	if err := n.checkServing(); err != nil {
+		return RestoreResult{}, err
 	}
-	l := n.life.Load()
+	l := n.leadership.Load()
 	if l == nil {
-		return Restored{}, n.refuseToLead()
+		return RestoreResult{}, n.notLeaderError()
 	}
-	if !n.restoring.TryLock() {
-		return Restored{}, failure(Busy, true, nil, "another restore is under way on node %s; wait for its end", n.config.ID)
+	if !n.restoreLock.TryLock() {
+		return RestoreResult{}, newError(Busy, true, nil, "another restore is under way on node %s; wait for its end", n.config.ID)
 	}
-	defer n.restoring.Unlock()
-	if err := n.restoreLevel(fsm.ReplacementFormat, o.RaiseLevel); err != nil {
-		return Restored{}, err
+	defer n.restoreLock.Unlock()
+	if err := n.checkRestoreLevel(fsm.ReplacementFormat, o.RaiseLevel); err != nil {
+		return RestoreResult{}, err
 	}
-	if err := n.roomToRestore(restoreCopies * o.Size); err != nil {
-		return Restored{}, err
+	if err := n.checkRestoreSpace(restoreCopies * o.Size); err != nil {
+		return RestoreResult{}, err
 	}
-	state, err := n.scratch()
+	state, err := n.createScratchFile()
 	if err != nil {
-		return Restored{}, failure(Busy, true, err, "the backup cannot be kept in the data folder of node %s", n.config.ID)
+		return RestoreResult{}, newError(Busy, true, err, "the backup cannot be kept in the data folder of node %s", n.config.ID)
 	}
 	defer state.Close() //nolint:errcheck // its name is gone already, and so is what is in it
 	contents, err := n.readBackup(file, o.Size, state)
 	if err != nil {
-		return Restored{}, err
+		return RestoreResult{}, err
 	}
 	needed := max(fsm.ReplacementFormat, contents.Format, contents.EntryFormat)
-	if err := n.understood(needed); err != nil {
-		return Restored{}, err
+	if err := n.checkAllUnderstand(needed); err != nil {
+		return RestoreResult{}, err
 	}
-	if err := n.restoreLevel(needed, o.RaiseLevel); err != nil {
-		return Restored{}, err
+	if err := n.checkRestoreLevel(needed, o.RaiseLevel); err != nil {
+		return RestoreResult{}, err
 	}
-	r := replacing{life: l, id: rand.Text()}
-	done, err := r.run(ctx, state, contents)
-	return Restored{Index: done.index, Backup: contents, Header: done.Header}, err
+	r := stateReplacement{leadership: l, id: rand.Text()}
+	done, err := r.replaceState(ctx, state, contents)
+	return RestoreResult{Index: done.index, Backup: contents, Header: done.Header}, err
 }
 
-// replacing carries one state through the log. Its entries go to raft one by one, beside those of the queue.
-type replacing struct {
-	life *life
-	id   string
+// stateReplacement carries one state through the log. Its entries go to raft one by one, beside those of the queue.
+type stateReplacement struct {
+	leadership *leadership
+	id         string
 }
 
-// replaced is the answer to a step, and where in the log it is.
-type replaced struct {
+// replacementStep is the answer to a step, and where in the log it is.
+type replacementStep struct {
 	fsm.Replaced
 
 	index uint64
 }
 
-// run writes all steps. Whatever fails before the last one has changed nothing.
-func (r replacing) run(ctx context.Context, state *os.File, contents backup.Contents) (replaced, error) {
-	if err := r.send(ctx, state, contents); err != nil {
-		r.life.giveUpLater(r.id)
+// replaceState writes all steps. Whatever fails before the last one has changed nothing.
+func (r stateReplacement) replaceState(ctx context.Context, state *os.File, contents backup.Contents) (replacementStep, error) {
+	if err := r.sendState(ctx, state, contents); err != nil {
+		r.leadership.abandonInBackground(r.id)
 		if full, is := errors.AsType[*Error](err); is && full.Reason == DiskFull {
-			return replaced{}, full
+			return replacementStep{}, full
 		}
-		return replaced{}, failure(LeadershipLost, true, err, "the backup did not get through, and nothing was changed; try again")
+		return replacementStep{}, newError(LeadershipLost, true, err, "the backup did not get through, and nothing was changed; try again")
 	}
-	done, err := r.step(fsm.EndReplacement(r.id, contents.SnapshotSHA256))
+	done, err := r.applyStep(fsm.EndReplacement(r.id, contents.SnapshotSHA256))
 	if err != nil {
-		r.life.giveUpLater(r.id)
-		return replaced{}, err
+		r.leadership.abandonInBackground(r.id)
+		return replacementStep{}, err
 	}
-	r.life.clock.reach(done.Header.Now.At)
+	r.leadership.clock.advanceTo(done.Header.Now.At)
 	select {
-	case r.life.moved <- struct{}{}:
+	case r.leadership.clockMoved <- struct{}{}:
 	default:
 	}
-	r.life.node.log.Warn("the state was replaced by a backup", "index", done.index, "cluster", contents.Cluster, "backup-index", contents.Index)
+	r.leadership.node.log.Warn("the state was replaced by a backup", "index", done.index, "cluster", contents.Cluster, "backup-index", contents.Index)
 	return done, nil
 }
 
-// send writes all steps but the last.
-func (r replacing) send(ctx context.Context, state *os.File, contents backup.Contents) error {
+// sendState writes all steps but the last.
+func (r stateReplacement) sendState(ctx context.Context, state *os.File, contents backup.Contents) error {
 	if _, err := state.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 
-	if _, err := r.step(fsm.BeginReplacement(r.id, uint64(contents.SnapshotBytes), contents.EntryFormat)); err != nil {
+	if _, err := r.applyStep(fsm.BeginReplacement(r.id, uint64(contents.SnapshotBytes), contents.EntryFormat)); err != nil {
 		return err
 	}
 	part := make([]byte, fsm.MaxReplacementPart)
@@ -135,46 +135,46 @@ func (r replacing) send(ctx context.Context, state *os.File, contents backup.Con
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
-		if err := r.life.node.roomToRestore((restoreCopies - 1) * int64(n)); err != nil {
+		if err := r.leadership.node.checkRestoreSpace((restoreCopies - 1) * int64(n)); err != nil {
 			return err
 		}
-		if _, err := r.step(fsm.ReplacementPart(r.id, part[:n])); err != nil {
+		if _, err := r.applyStep(fsm.ReplacementPart(r.id, part[:n])); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// step writes one entry and waits until it is applied here.
-func (r replacing) step(data []byte, err error) (replaced, error) {
-	n := r.life.node
+// applyStep writes one entry and waits until it is applied here.
+func (r stateReplacement) applyStep(data []byte, err error) (replacementStep, error) {
+	n := r.leadership.node
 	if err != nil {
-		return replaced{}, failure(TooLarge, true, err, "a step of the restore cannot be written as a log entry")
+		return replacementStep{}, newError(TooLarge, true, err, "a step of the restore cannot be written as a log entry")
 	}
-	if r.life.ctx.Err() != nil {
-		return replaced{}, n.refuseToLead()
+	if r.leadership.ctx.Err() != nil {
+		return replacementStep{}, n.notLeaderError()
 	}
-	future := n.raft.Apply(data, n.config.scaled(stepTimeout))
+	future := n.raft.Apply(data, n.config.scaleTimeout(stepTimeout))
 	if err := future.Error(); err != nil {
-		return replaced{}, n.fromRaft(err)
+		return replacementStep{}, n.applyError(err)
 	}
-	return n.answered(future)
+	return n.stepResult(future)
 }
 
-func (n *Node) answered(future raft.ApplyFuture) (replaced, error) {
+func (n *Node) stepResult(future raft.ApplyFuture) (replacementStep, error) {
 	answer, ok := future.Response().(fsm.Replaced)
 	switch {
 	case !ok:
 		cause, _ := future.Response().(error)
-		return replaced{}, failure(Halted, false, cause, "node %s stopped while it applied the entry", n.config.ID)
+		return replacementStep{}, newError(Halted, false, cause, "node %s stopped while it applied the entry", n.config.ID)
 	case answer.Refused != nil:
-		return replaced{}, failure(Busy, true, answer.Refused, "the restore was given up, and nothing was changed; try again")
+		return replacementStep{}, newError(Busy, true, answer.Refused, "the restore was given up, and nothing was changed; try again")
 	}
-	return replaced{answer, future.Index()}, nil
+	return replacementStep{answer, future.Index()}, nil
 }
 
-// giveUpReplacement ends one that was left unfinished: until then no snapshot can be taken.
-func (l *life) giveUpReplacement(id string) error {
+// abandonReplacement ends one that was left unfinished: until then no snapshot can be taken.
+func (l *leadership) abandonReplacement(id string) error {
 	if id == "" {
 		return nil
 	}
@@ -182,14 +182,14 @@ func (l *life) giveUpReplacement(id string) error {
 	if err != nil {
 		return fmt.Errorf("give up an unfinished restore: %w", err)
 	}
-	return l.node.raft.Apply(data, l.node.config.scaled(stepTimeout)).Error()
+	return l.node.raft.Apply(data, l.node.config.scaleTimeout(stepTimeout)).Error()
 }
 
-// giveUpLater tries until it succeeds or the leadership ends: then the next leader does it.
-func (l *life) giveUpLater(id string) {
+// abandonInBackground tries until it succeeds or the leadership ends: then the next leader does it.
+func (l *leadership) abandonInBackground(id string) {
 	l.tasks.start(func() {
-		for l.ctx.Err() == nil && l.giveUpReplacement(id) != nil {
-			after(l.ctx, leaderRetry)
+		for l.ctx.Err() == nil && l.abandonReplacement(id) != nil {
+			sleepContext(l.ctx, leaderRetry)
 		}
 	})
 }

@@ -18,69 +18,69 @@ const leaveTimeout = 2 * time.Second
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.stopOnce.Do(func() {
 		n.stopErr = n.shutdown(ctx)
-		n.halted.Do(func() { close(n.done) })
+		n.closeDone.Do(func() { close(n.done) })
 	})
 	return n.stopErr
 }
 
 func (n *Node) shutdown(ctx context.Context) error {
 	n.stopping.Store(true)
-	n.changed.wake()
-	if err := n.handOver(ctx); err != nil {
+	n.changes.notifyAll()
+	if err := n.transferLeadership(ctx); err != nil {
 		// Not a failure of the shutdown: the others will elect a leader after a timeout.
 		n.log.Warn("could not hand the leadership over", "error", err)
 	}
 	n.cancel()
-	errs := []error{wrap("end the loops", n.tasks.wait(ctx)), n.leave(ctx)}
-	errs = append(errs, wrap("shut raft down", n.stopRaft(ctx)), wrap("close the stores", n.parts.close()))
+	errs := []error{wrapError("end the loops", n.tasks.wait(ctx)), n.leaveGossip(ctx)}
+	errs = append(errs, wrapError("shut raft down", n.stopRaft(ctx)), wrapError("close the stores", n.parts.close()))
 	return errors.Join(errs...)
 }
 
-func wrap(what string, err error) error {
+func wrapError(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// handOver gives the leadership away: to the most advanced voter, or if that one is down to any that lives. It takes at
+// transferLeadership gives the leadership away: to the most advanced voter, or if that one is down to any that lives. It takes at
 // most two election timeouts.
-func (n *Node) handOver(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*n.config.scaled(stepTimeout))
+func (n *Node) transferLeadership(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*n.config.scaleTimeout(stepTimeout))
 	defer cancel()
-	if n.raft.State() != raft.Leader || len(n.voters()) < 2 {
+	if n.raft.State() != raft.Leader || len(n.voterIDs()) < 2 {
 		return nil
 	}
-	err := await(ctx, n.raft.LeadershipTransfer())
+	err := awaitFuture(ctx, n.raft.LeadershipTransfer())
 	for _, s := range n.servers() {
 		if err == nil || ctx.Err() != nil || n.raft.State() != raft.Leader {
 			return err
 		}
-		p, known := n.directory.find(string(s.ID))
+		p, known := n.directory.findPeer(string(s.ID))
 		if known && p.Alive && s.Suffrage == raft.Voter && p.ID != n.config.ID {
-			err = await(ctx, n.raft.LeadershipTransferToServer(s.ID, s.Address))
+			err = awaitFuture(ctx, n.raft.LeadershipTransferToServer(s.ID, s.Address))
 		}
 	}
 	return err
 }
 
-func (n *Node) leave(ctx context.Context) error {
+func (n *Node) leaveGossip(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 	defer cancel()
 	if err := n.parts.Discovery.Leave(ctx); err != nil {
 		n.log.Debug("could not say goodbye to all peers", "error", err)
 	}
-	return wrap("close gossip", n.parts.Discovery.Close())
+	return wrapError("close gossip", n.parts.Discovery.Close())
 }
 
 func (n *Node) stopRaft(ctx context.Context) error {
-	return await(ctx, n.raft.Shutdown())
+	return awaitFuture(ctx, n.raft.Shutdown())
 }
 
-// await waits for one of raft's futures, which know no context.
-func await(ctx context.Context, future raft.Future) error {
+// awaitFuture waits for one of raft's futures, which know no context.
+func awaitFuture(ctx context.Context, future raft.Future) error {
 	var err error
-	if late := finish(ctx, func() { err = future.Error() }); late != nil {
+	if late := waitOrTimeout(ctx, func() { err = future.Error() }); late != nil {
 		return late
 	}
 	return err
@@ -95,20 +95,20 @@ func (n *Node) stopServing(fault error, stays bool) {
 	n.faultOnce.Do(func() {
 		n.fatal.Store(&fault)
 		n.log.Error("this node stops serving", "reason", fault)
-		n.changed.wake()
-		go n.stepAside(stays)
+		n.changes.notifyAll()
+		go n.stopAfterFault(stays)
 	})
 }
 
-func (n *Node) stepAside(stays bool) {
+func (n *Node) stopAfterFault(stays bool) {
 	select {
 	case <-n.opened:
 	case <-n.ctx.Done(): // it never opened, or is being shut down anyway
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaled(stepTimeout))
+	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaleTimeout(stepTimeout))
 	defer cancel()
-	if err := n.handOver(ctx); err != nil {
+	if err := n.transferLeadership(ctx); err != nil {
 		n.log.Warn("could not hand the leadership over", "error", err)
 	}
 	n.cancel()
@@ -122,5 +122,5 @@ func (n *Node) stepAside(stays bool) {
 	if stays {
 		return
 	}
-	n.halted.Do(func() { close(n.done) })
+	n.closeDone.Do(func() { close(n.done) })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// Standing is how one node stands, as it sees itself.
-type Standing struct {
+// NodeStatus is how one node stands, as it sees itself.
+type NodeStatus struct {
 	ID string
 	// State is raft's: "Follower", "Candidate", "Leader" or "Shutdown".
 	State string
@@ -27,8 +27,8 @@ type Standing struct {
 	Wall int64
 	// Instance names a node that has no state and was not admitted yet; empty otherwise. It is another one after each start.
 	Instance string
-	// Candidate is true for a node that is to become a voter by itself once it is stable.
-	Candidate bool
+	// PromoteWhenStable is true for a node that is to become a voter by itself once it is stable.
+	PromoteWhenStable bool
 	// Removed is true once the node has learnt that it is no member any more.
 	Removed bool
 	// Problem is empty if the node is ready, or a sentence: why not.
@@ -48,74 +48,74 @@ type Standing struct {
 	Intent string
 }
 
-// Standing describes this node. It works in every state, also after a fault.
-func (n *Node) Standing() Standing {
-	s := Standing{
-		ID: n.config.ID, State: n.raft.State().String(), Leader: n.leaderHint(), Term: n.raft.CurrentTerm(),
+// Status describes this node. It works in every state, also after a fault.
+func (n *Node) Status() NodeStatus {
+	s := NodeStatus{
+		ID: n.config.ID, State: n.raft.State().String(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
-		LastContact: n.age(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
-		Wall: time.Now().UnixMilli(), Instance: n.newcomer.waiting(), Candidate: n.newcomer.candidate.Load(),
-		Removed: n.newcomer.removed.Load(),
+		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
+		Wall: time.Now().UnixMilli(), Instance: n.joiner.waitingInstance(), PromoteWhenStable: n.joiner.promoteWhenStable.Load(),
+		Removed: n.joiner.removed.Load(),
 
-		Checkpoints: n.checkpoints.of(n.config.ID), ClusterLevel: n.ledger.Format(),
+		Checkpoints: n.checkpoints.newestFirst(n.config.ID), ClusterLevel: n.ledger.Format(),
 		RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, ClusterName: n.config.ClusterName,
-		Expect: n.config.BootstrapExpect, Intent: n.directory.me().Intent,
+		Expect: n.config.BootstrapExpect, Intent: n.directory.ownPeer().Intent,
 	}
 	if err := n.Ready(); err != nil {
 		s.Problem = err.Error()
 	}
-	s.Warning = n.diskWarning(n.Disk())
+	s.Warning = n.diskWarning(n.DiskStatus())
 	return s
 }
 
 // Ready is nil while the node serves, knows a leader that it heard of lately, has caught up with it since the leader last
 // changed, and can ask it to confirm reads. Otherwise it is an *Error that says what is missing.
 func (n *Node) Ready() error {
-	if err := n.serving(); err != nil {
+	if err := n.checkServing(); err != nil {
 		return err
 	}
 	leader, known := n.Leader()
-	if !known && n.newcomer.removed.Load() {
-		return n.dismissed()
+	if !known && n.joiner.removed.Load() {
+		return n.removedError()
 	}
-	if !known && n.newcomer.lost != "" && n.newcomer.waiting() != "" {
-		return failure(NoLeader, true, nil, "%s", n.newcomer.plea(n.config.ID))
+	if !known && n.joiner.lost != "" && n.joiner.waitingInstance() != "" {
+		return newError(NoLeader, true, nil, "%s", n.joiner.waitMessage(n.config.ID))
 	}
-	if waits := n.waits.Load(); !known && waits != nil && *waits != "" {
-		return failure(NoLeader, true, nil, "node %s belongs to no cluster yet: %s", n.config.ID, *waits)
+	if waits := n.bootstrapWait.Load(); !known && waits != nil && *waits != "" {
+		return newError(NoLeader, true, nil, "node %s belongs to no cluster yet: %s", n.config.ID, *waits)
 	}
-	if !known && n.newcomer.waiting() != "" {
-		return failure(NoLeader, true, nil, "%s", n.newcomer.plea(n.config.ID))
+	if !known && n.joiner.waitingInstance() != "" {
+		return newError(NoLeader, true, nil, "%s", n.joiner.waitMessage(n.config.ID))
 	}
 	if !known {
-		return failure(NoLeader, true, nil, "node %s knows no leader; a majority of the voters must be up and reach each other",
+		return newError(NoLeader, true, nil, "node %s knows no leader; a majority of the voters must be up and reach each other",
 			n.config.ID)
 	}
-	if silent := n.age(); silent > n.config.scaled(stepTimeout) {
-		return failure(NoLeader, true, nil, "node %s has not heard from leader %s for %v", n.config.ID, leader.ID,
+	if silent := n.leaderContactAge(); silent > n.config.scaleTimeout(stepTimeout) {
+		return newError(NoLeader, true, nil, "node %s has not heard from leader %s for %v", n.config.ID, leader.ID,
 			silent.Round(time.Millisecond))
 	}
-	if n.raft.State() != raft.Leader && !n.caught.Load() {
-		return failure(NoLeader, true, nil, "node %s is catching up with leader %s", n.config.ID, leader.ID)
+	if n.raft.State() != raft.Leader && !n.caughtUp.Load() {
+		return newError(NoLeader, true, nil, "node %s is catching up with leader %s", n.config.ID, leader.ID)
 	}
-	return n.canAsk(leader)
+	return n.checkLeaderReachable(leader)
 }
 
 // watchReadiness catches up once after every change of leader: it reads as a client would.
 func (n *Node) watchReadiness() {
 	following := ""
 	for n.ctx.Err() == nil {
-		changed := n.changed.next()
-		leader := n.leaderHint()
+		changed := n.changes.nextChange()
+		leader := n.leaderID()
 		if leader != following {
-			n.caught.Store(false)
+			n.caughtUp.Store(false)
 			following = leader
 		}
-		if leader != "" && !n.caught.Load() {
-			n.caught.Store(n.catchUp())
+		if leader != "" && !n.caughtUp.Load() {
+			n.caughtUp.Store(n.tryCatchUp())
 		}
-		if leader != "" && !n.caught.Load() {
-			after(n.ctx, readRetry)
+		if leader != "" && !n.caughtUp.Load() {
+			sleepContext(n.ctx, readRetry)
 			continue
 		}
 		select {
@@ -125,7 +125,7 @@ func (n *Node) watchReadiness() {
 	}
 }
 
-func (n *Node) catchUp() bool {
+func (n *Node) tryCatchUp() bool {
 	index, err := n.confirmedIndex(n.ctx)
 	return err == nil && n.awaitApplied(n.ctx, index) == nil
 }

@@ -19,7 +19,7 @@ type ActivityLog interface {
 
 // NewActivity is the service that shows what a log remembers on a node, for [Config].
 func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHandler {
-	return activityService{core: core{id: node.Standing().ID, node: node}, log: log}
+	return activityService{core: core{id: node.Status().ID, node: node}, log: log}
 }
 
 type activityService struct {

@@ -17,14 +17,14 @@ import (
 // slowBackups save when the test lets them.
 type slowBackups struct{ goOn chan struct{} }
 
-func (b slowBackups) Save(_ context.Context, _ cluster.ReadOptions, out io.Writer) (cluster.Saved, error) {
+func (b slowBackups) Save(_ context.Context, _ cluster.ReadOptions, out io.Writer) (cluster.BackupInfo, error) {
 	<-b.goOn
 	_, err := out.Write([]byte("backup"))
-	return cluster.Saved{}, err
+	return cluster.BackupInfo{}, err
 }
 
-func (slowBackups) Restore(context.Context, cluster.RestoreOptions, io.Reader) (cluster.Restored, error) {
-	return cluster.Restored{}, nil
+func (slowBackups) Restore(context.Context, cluster.RestoreOptions, io.Reader) (cluster.RestoreResult, error) {
+	return cluster.RestoreResult{}, nil
 }
 
 // TestTooManyBackups: each walks over the whole state, so few are saved at a time.

@@ -27,7 +27,7 @@ type clusterService struct {
 
 // GetStatus shows what this node knows, and what the others answer within a second.
 func (s clusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusRequest) (*quoratev1.GetStatusResponse, error) {
-	own := s.node.Standing()
+	own := s.node.Status()
 	answer := &quoratev1.GetStatusResponse{
 		ServedBy: own.ID, Term: own.Term, CommitIndex: own.CommitIndex, AppliedIndex: own.AppliedIndex,
 		ClusterName: s.clusterName, Members: s.members(ctx, own, r.GetLocal()), Problem: s.problem(own),
@@ -48,7 +48,7 @@ func (s clusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusReq
 }
 
 // problem is the reason why this node cannot serve now, or empty.
-func (s clusterService) problem(own cluster.Standing) string {
+func (s clusterService) problem(own cluster.NodeStatus) string {
 	if own.Problem != "" {
 		return own.Problem
 	}
@@ -62,7 +62,7 @@ func (s clusterService) problem(own cluster.Standing) string {
 }
 
 // members asks all members at once.
-func (s clusterService) members(ctx context.Context, own cluster.Standing, local bool) []*quoratev1.Member {
+func (s clusterService) members(ctx context.Context, own cluster.NodeStatus, local bool) []*quoratev1.Member {
 	ctx, cancel := context.WithTimeout(ctx, standingPatience)
 	defer cancel()
 	var list []*quoratev1.Member
@@ -82,7 +82,7 @@ func (s clusterService) members(ctx context.Context, own cluster.Standing, local
 }
 
 // ask fills in what only the member itself can tell.
-func (s clusterService) ask(ctx context.Context, m cluster.Member, own cluster.Standing, wire *quoratev1.Member) {
+func (s clusterService) ask(ctx context.Context, m cluster.Member, own cluster.NodeStatus, wire *quoratev1.Member) {
 	if m.ID == own.ID {
 		standing, _ := peerService{s.node}.GetStanding(ctx, nil)
 		fill(wire, standing)

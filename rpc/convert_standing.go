@@ -10,11 +10,11 @@ import (
 // maxStateDigests is how many state digests of another node are read; what it says beyond is ignored.
 const maxStateDigests = 8
 
-func standingToWire(own cluster.Standing) *peerv1.GetStandingResponse {
+func standingToWire(own cluster.NodeStatus) *peerv1.GetStandingResponse {
 	wire := &peerv1.GetStandingResponse{
 		Id: own.ID, State: own.State, Term: own.Term, AppliedIndex: own.AppliedIndex, LastIndex: own.LastIndex,
 		Version: own.Version, FeatureLevel: own.FeatureLevel, Problem: own.Problem, Warning: own.Warning,
-		LastContactMs: own.LastContact.Milliseconds(), WallMs: own.Wall, Instance: own.Instance, Candidate: own.Candidate, LeaderId: own.Leader,
+		LastContactMs: own.LastContact.Milliseconds(), WallMs: own.Wall, Instance: own.Instance, Candidate: own.PromoteWhenStable, LeaderId: own.Leader,
 		ClusterLevel: own.ClusterLevel, RaftAddress: own.RaftAddr, HttpAddress: own.HTTPAddr, ClusterName: own.ClusterName,
 		BootstrapExpect: uint32(max(0, own.Expect)), BootstrapIntent: own.Intent,
 	}
@@ -24,13 +24,13 @@ func standingToWire(own cluster.Standing) *peerv1.GetStandingResponse {
 	return wire
 }
 
-func standingFromWire(wire *peerv1.GetStandingResponse) cluster.Standing {
-	standing := cluster.Standing{
+func standingFromWire(wire *peerv1.GetStandingResponse) cluster.NodeStatus {
+	standing := cluster.NodeStatus{
 		ID: wire.GetId(), State: wire.GetState(), Leader: wire.GetLeaderId(), Term: wire.GetTerm(),
 		AppliedIndex: wire.GetAppliedIndex(), LastIndex: wire.GetLastIndex(), Version: wire.GetVersion(),
 		FeatureLevel: wire.GetFeatureLevel(), Problem: wire.GetProblem(), Warning: wire.GetWarning(), Wall: wire.GetWallMs(),
 		LastContact: time.Duration(wire.GetLastContactMs()) * time.Millisecond,
-		Instance:    wire.GetInstance(), Candidate: wire.GetCandidate(),
+		Instance:    wire.GetInstance(), PromoteWhenStable: wire.GetCandidate(),
 		ClusterLevel: wire.GetClusterLevel(), RaftAddr: wire.GetRaftAddress(), HTTPAddr: wire.GetHttpAddress(),
 		ClusterName: wire.GetClusterName(), Expect: int(wire.GetBootstrapExpect()), Intent: wire.GetBootstrapIntent(),
 	}

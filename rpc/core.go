@@ -38,7 +38,7 @@ func (c core) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledg
 
 // proposeSoon is proposeAll for what comes often and may wait a moment for company.
 func (c core) proposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	return c.carryOut(ctx, c.node.ProposeSoon, commands)
+	return c.carryOut(ctx, c.node.ProposeBatched, commands)
 }
 
 // proposing is one of the ways to carry commands out.

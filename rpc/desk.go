@@ -55,8 +55,8 @@ func (d *desk) sit(id string) chan struct{} {
 	d.bells[id] = append(d.bells[id], bell)
 	if d.empty == nil {
 		d.empty = make(chan struct{})
-		from := cluster.Latest()
-		if bulletin, err := d.node.News(from, 1); err == nil {
+		from := cluster.LatestPosition()
+		if bulletin, err := d.node.Events(from, 1); err == nil {
 			from = bulletin.Next
 		}
 		go d.read(from, d.empty)
@@ -90,10 +90,10 @@ func (d *desk) rest() {
 // read rings until nobody waits any more. If the feed does not answer, everybody looks for himself.
 func (d *desk) read(from cluster.Position, empty <-chan struct{}) {
 	for {
-		bulletin, err := d.node.News(from, deskReads)
+		bulletin, err := d.node.Events(from, deskReads)
 		if err != nil {
 			d.ringAll()
-			bulletin = cluster.Bulletin{Next: cluster.Latest(), Changed: soon()}
+			bulletin = cluster.EventPage{Next: cluster.LatestPosition(), Changed: soon()}
 		}
 		d.ring(bulletin.News)
 		from = bulletin.Next
@@ -115,7 +115,7 @@ func soon() <-chan struct{} {
 	return closed
 }
 
-func (d *desk) ring(news []cluster.News) {
+func (d *desk) ring(news []cluster.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, n := range news {

@@ -34,7 +34,7 @@ type fakeCluster struct {
 	members []cluster.Member
 	changed chan struct{}
 	// news are all facts so far; those up to forgotten are not remembered.
-	news      []cluster.News
+	news      []cluster.Event
 	forgotten cluster.Position
 	more      chan struct{}
 	// hangUp closes connections that nobody uses. Without it every server waits a second for them in its shutdown.
@@ -68,7 +68,7 @@ func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]le
 		outcomes[i] = c.ledger.Apply(quota.Stamp{At: max(at, quota.Instant(c.index)), Wall: 1_700_000_000_000}, command)
 		for _, fact := range c.ledger.TakeFacts() {
 			number++
-			c.news = append(c.news, cluster.News{Position: cluster.Position{Index: c.index, Number: number}, Fact: fact, At: outcomes[i].Now})
+			c.news = append(c.news, cluster.Event{Position: cluster.Position{Index: c.index, Number: number}, Fact: fact, At: outcomes[i].Now})
 		}
 	}
 	close(c.more)
@@ -76,20 +76,20 @@ func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]le
 	return outcomes, c.index
 }
 
-// News is the feed: every node has applied everything.
-func (c *fakeCluster) News(after cluster.Position, most int) (cluster.Bulletin, error) {
+// Events is the feed: every node has applied everything.
+func (c *fakeCluster) Events(after cluster.Position, most int) (cluster.EventPage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if after == cluster.Latest() {
-		after = cluster.After(c.index)
+	if after == cluster.LatestPosition() {
+		after = cluster.PositionAfter(c.index)
 	}
 	if after.Compare(c.forgotten) < 0 {
-		return cluster.Bulletin{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
+		return cluster.EventPage{}, &cluster.Error{Reason: cluster.Forgotten, NotApplied: true, Text: "it is not remembered"}
 	}
-	from, _ := slices.BinarySearchFunc(c.news, after, func(n cluster.News, p cluster.Position) int { return cmp.Or(n.Compare(p), -1) })
+	from, _ := slices.BinarySearchFunc(c.news, after, func(n cluster.Event, p cluster.Position) int { return cmp.Or(n.Compare(p), -1) })
 	to := min(len(c.news), from+most)
-	b := cluster.Bulletin{
-		News: slices.Clone(c.news[from:to]), Next: cluster.After(c.index), At: c.ledger.View().Now(), Behind: len(c.news) - to, Changed: c.more,
+	b := cluster.EventPage{
+		News: slices.Clone(c.news[from:to]), Next: cluster.PositionAfter(c.index), At: c.ledger.View().Now(), Behind: len(c.news) - to, Changed: c.more,
 	}
 	if b.Behind > 0 {
 		b.Next = b.News[len(b.News)-1].Position
@@ -112,7 +112,7 @@ type fakeNode struct {
 	// level is the feature level, 3 if not set; refused is a node that is no member.
 	level   atomic.Uint32
 	refused string
-	// patient counts the calls of ProposeSoon.
+	// patient counts the calls of ProposeBatched.
 	patient int
 }
 
@@ -129,7 +129,7 @@ func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]le
 	return outcomes, index, nil
 }
 
-func (n *fakeNode) ProposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+func (n *fakeNode) ProposeBatched(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	n.patient++
 	return n.Propose(ctx, commands...)
 }
@@ -213,14 +213,14 @@ func (n *fakeNode) Members() []cluster.Member {
 	return slices.Clone(n.members)
 }
 
-func (n *fakeNode) Standing() cluster.Standing {
+func (n *fakeNode) Status() cluster.NodeStatus {
 	state := "Follower"
 	if n.IsLeader() {
 		state = "Leader"
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return cluster.Standing{ID: n.id, State: state, Term: 3, AppliedIndex: n.index, CommitIndex: n.index, LastIndex: n.index, Version: "test", FeatureLevel: 1}
+	return cluster.NodeStatus{ID: n.id, State: state, Term: 3, AppliedIndex: n.index, CommitIndex: n.index, LastIndex: n.index, Version: "test", FeatureLevel: 1}
 }
 
 func (n *fakeNode) Ready() error { return n.unready }
@@ -356,7 +356,7 @@ func detailOf[T any](err error) (T, bool) {
 	return none, false
 }
 
-func (n *fakeNode) AdmitsNode(id string) error {
+func (n *fakeNode) AuthorizePeer(id string) error {
 	if id == n.refused {
 		return errors.New(id + " is not a member")
 	}

@@ -9,8 +9,8 @@ import (
 
 // The fake is at a level that was never raised, and has nothing to compare.
 
-func (n *fakeNode) Level() cluster.Level {
-	return cluster.Level{Now: cmp.Or(n.level.Load(), 3), Possible: 4, Own: 4}
+func (n *fakeNode) Level() cluster.FeatureLevel {
+	return cluster.FeatureLevel{Current: cmp.Or(n.level.Load(), 3), Possible: 4, Supported: 4}
 }
 
 func (n *fakeNode) RaiseLevel(context.Context) (uint32, error) {
@@ -24,8 +24,8 @@ func (n *fakeNode) Checkpoint(context.Context) (uint64, error) {
 	return 0, &cluster.Error{Reason: cluster.NotUpgraded, NotApplied: true, Text: "this needs feature level 4"}
 }
 
-func (n *fakeNode) Comparison() []cluster.Compared {
-	return []cluster.Compared{
+func (n *fakeNode) Comparison() []cluster.MemberComparison {
+	return []cluster.MemberComparison{
 		{ID: "n1", Checkpoint: cluster.Checkpoint{Index: 7, Digest: "0123456789abcdef"}, Finding: cluster.Agrees},
 		{ID: "n2", Checkpoint: cluster.Checkpoint{Index: 7, Digest: "fedcba9876543210"}, Finding: cluster.Differs},
 		{ID: "n3"},

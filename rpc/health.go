@@ -30,7 +30,7 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	text := "ok\n"
-	if warning := s.node.Standing().Warning; warning != "" {
+	if warning := s.node.Status().Warning; warning != "" {
 		text += "warning: " + warning + "\n"
 	}
 	writeText(w, http.StatusOK, text)

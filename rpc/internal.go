@@ -72,7 +72,7 @@ func (s *Server) admitNode(next http.Handler) http.Handler {
 			return
 		}
 		if from.id != "" && r.URL.Path != peerv1connect.PeerServiceGetStandingProcedure {
-			if err := s.node.AdmitsNode(from.id); err != nil {
+			if err := s.node.AuthorizePeer(from.id); err != nil {
 				w.Header().Set("Connection", "close")
 				s.fail(w, r, connect.NewError(connect.CodePermissionDenied, err))
 				return
@@ -94,7 +94,7 @@ func (c nodeCall) name() string {
 }
 
 // strict tells whether nodes call each other over their own listener only.
-func (s *Server) strict() bool { return s.network != nil && s.node.Level().Now >= internalLevel }
+func (s *Server) strict() bool { return s.network != nil && s.node.Level().Current >= internalLevel }
 
 // refuseInternal refuses requests of clients that carry headers which only nodes set, or which say what a proxy would say of a
 // client's certificate. Members of earlier versions relay over the listener for clients, with their certificate if they have one,

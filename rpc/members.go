@@ -25,7 +25,7 @@ func (s clusterService) ListMembers(ctx context.Context, r *quoratev1.ListMember
 	if err == nil {
 		return s.fromHealth(list), nil
 	}
-	if own := s.node.Standing(); own.Removed {
+	if own := s.node.Status(); own.Removed {
 		return nil, accident(&cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: own.Problem}) // others know more
 	}
 	leader, known := s.node.Leader()
@@ -73,16 +73,16 @@ func fromMember(m cluster.Member) *quoratev1.MemberHealth {
 }
 
 // seatNames is the one table from seats.
-var seatNames = map[cluster.Seat]quoratev1.Seat{
-	cluster.SeatVoter: quoratev1.Seat_SEAT_VOTER, cluster.SeatNonVoter: quoratev1.Seat_SEAT_NON_VOTER,
-	cluster.SeatWaiting: quoratev1.Seat_SEAT_WAITING, cluster.SeatNone: quoratev1.Seat_SEAT_NONE,
+var seatNames = map[cluster.Role]quoratev1.Seat{
+	cluster.RoleVoter: quoratev1.Seat_SEAT_VOTER, cluster.RoleNonVoter: quoratev1.Seat_SEAT_NON_VOTER,
+	cluster.RoleWaiting: quoratev1.Seat_SEAT_WAITING, cluster.RoleNone: quoratev1.Seat_SEAT_NONE,
 }
 
-func (s clusterService) fromHealth(list []cluster.Health) *quoratev1.ListMembersResponse {
+func (s clusterService) fromHealth(list []cluster.NodeHealth) *quoratev1.ListMembersResponse {
 	answer := &quoratev1.ListMembersResponse{ServedBy: s.id, LeaderId: s.id}
 	for _, h := range list {
 		answer.Members = append(answer.Members, fromOneHealth(h))
-		if h.Seat != cluster.SeatVoter {
+		if h.Role != cluster.RoleVoter {
 			continue
 		}
 		answer.Voters++
@@ -101,27 +101,27 @@ func (s clusterService) fromHealth(list []cluster.Health) *quoratev1.ListMembers
 	return answer
 }
 
-func fromOneHealth(h cluster.Health) *quoratev1.MemberHealth {
+func fromOneHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
 	wire := fromMember(h.Member)
-	wire.Seat, wire.Healthy, wire.Problem = seatNames[h.Seat], h.Healthy, h.Problem
-	if h.Seat == cluster.SeatNone && h.Answers {
+	wire.Seat, wire.Healthy, wire.Problem = seatNames[h.Role], h.Healthy, h.Problem
+	if h.Role == cluster.RoleNone && h.Answered {
 		wire.Healthy, wire.Problem = false, h.ID+" is no member and has data: it was removed, or belongs to another cluster"
 	}
-	if !h.Since.IsZero() && wire.GetHealthy() {
-		wire.StableSince = timestamppb.New(h.Since)
+	if !h.HealthySince.IsZero() && wire.GetHealthy() {
+		wire.StableSince = timestamppb.New(h.HealthySince)
 	}
-	if !h.Answers {
+	if !h.Answered {
 		return wire
 	}
-	wire.Role, wire.TrailingLogs = roles[h.Standing.State], h.Trailing
-	wire.Version, wire.FeatureLevel = h.Standing.Version, h.Standing.FeatureLevel
-	wire.LastContact, wire.ClockOffset = durationpb.New(h.Standing.LastContact), durationpb.New(h.Offset)
+	wire.Role, wire.TrailingLogs = roles[h.Status.State], h.Trailing
+	wire.Version, wire.FeatureLevel = h.Status.Version, h.Status.FeatureLevel
+	wire.LastContact, wire.ClockOffset = durationpb.New(h.Status.LastContact), durationpb.New(h.ClockOffset)
 	return wire
 }
 
 // JoinMember dials a gossip address, or takes in a node that waits.
 func (s clusterService) JoinMember(ctx context.Context, r *quoratev1.JoinMemberRequest) (*quoratev1.JoinMemberResponse, error) {
-	join := func() (bool, error) { return s.node.TakeIn(ctx, r.GetId()) }
+	join := func() (bool, error) { return s.node.AddNode(ctx, r.GetId()) }
 	if address := r.GetGossipAddress(); address != "" {
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			return nil, toError(invalid("gossip_address", "%q is no address: allowed is host:port of a node's gossip", address))

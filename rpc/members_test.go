@@ -81,7 +81,7 @@ func TestMembersOverTheAPI(t *testing.T) {
 // removeTheLeader asks the leader itself, which hands the leadership over, and so is not the one who does it.
 func (s *trio) removeTheLeader(ctx context.Context, t *testing.T) {
 	t.Helper()
-	leader := s.Leader().Standing().ID
+	leader := s.Leader().Status().ID
 	removed, err := settled(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
 		return s.cluster(leader).RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: leader, Force: true})
 	})

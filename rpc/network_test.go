@@ -158,7 +158,7 @@ func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	if index, err := follower.RemoteReadIndex(t.Context(), members[1]); err != nil || index != leader.node.index {
 		t.Errorf("%d, %v", index, err)
 	}
-	if standing, err := follower.Standing(t.Context(), members[1]); err != nil || standing.ID != "n2" {
+	if standing, err := follower.Status(t.Context(), members[1]); err != nil || standing.ID != "n2" {
 		t.Errorf("%v, %v", standing, err)
 	}
 	if said := w.said(); said != "n2 at raft:n2" {
@@ -184,11 +184,11 @@ func TestEarlierMembersAreCalledAsBefore(t *testing.T) {
 	}
 	wentBack := members[1]
 	wentBack.FeatureLevel, wentBack.RaftAddr = internalLevel, "raft:nobody"
-	if standing, err := follower.Standing(t.Context(), wentBack); err != nil || standing.ID != "n2" {
+	if standing, err := follower.Status(t.Context(), wentBack); err != nil || standing.ID != "n2" {
 		t.Errorf("%v, %v", standing, err)
 	}
 	doors["n1"].node.level.Store(internalLevel)
-	if _, err := follower.Standing(t.Context(), wentBack); err == nil {
+	if _, err := follower.Status(t.Context(), wentBack); err == nil {
 		t.Error("at level 5 a member was asked where gossip says")
 	}
 }
@@ -199,7 +199,7 @@ func TestStrangersMayOnlyAskHowANodeStands(t *testing.T) {
 	stranger, leader := doors["n1"], doors["n2"]
 	leader.node.refused = "n1"
 	m, _ := leader.node.find("n2")
-	if _, err := stranger.Standing(t.Context(), m); err != nil {
+	if _, err := stranger.Status(t.Context(), m); err != nil {
 		t.Error(err)
 	}
 	if _, err := stranger.RemoteReadIndex(t.Context(), m); err == nil || !strings.Contains(err.Error(), "not a member") {

@@ -15,10 +15,10 @@ type Node interface {
 	// Propose carries out commands in order and answers an outcome each, and the log index that reflects them all. Only
 	// the leader can.
 	Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
-	// ProposeSoon is Propose for what comes often and need not be carried out at once.
-	ProposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
-	// News are facts behind a position of the log, as far as this node has applied it. Any node can.
-	News(after cluster.Position, most int) (cluster.Bulletin, error)
+	// ProposeBatched is Propose for what comes often and need not be carried out at once.
+	ProposeBatched(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
+	// Events are facts behind a position of the log, as far as this node has applied it. Any node can.
+	Events(after cluster.Position, most int) (cluster.EventPage, error)
 	// Read lends the state to a function, as fresh as the options ask. Any node can.
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
 	// ReadIndex confirms that this node leads, and answers the index that a linearizable read must wait for.
@@ -31,8 +31,8 @@ type Node interface {
 	WaitLeader(ctx context.Context) (cluster.Member, error)
 	// Members are the members by id.
 	Members() []cluster.Member
-	// Standing is how this node stands.
-	Standing() cluster.Standing
+	// Status is how this node stands.
+	Status() cluster.NodeStatus
 	// Ready is nil if this node knows a leader and has caught up with it, and otherwise says what is missing.
 	Ready() error
 	Membership
@@ -42,19 +42,19 @@ type Node interface {
 // they changed anything.
 type Membership interface {
 	// Health are all nodes by id, as the leader finds them.
-	Health(ctx context.Context) ([]cluster.Health, error)
+	Health(ctx context.Context) ([]cluster.NodeHealth, error)
 	// Join dials a gossip address.
 	Join(ctx context.Context, address string) (bool, error)
-	// TakeIn gives a seat to a node that waits for one.
-	TakeIn(ctx context.Context, id string) (bool, error)
+	// AddNode gives a seat to a node that waits for one.
+	AddNode(ctx context.Context, id string) (bool, error)
 	// Promote gives a vote, Demote takes it, Remove removes.
 	Promote(ctx context.Context, id string, force bool) (bool, error)
 	Demote(ctx context.Context, id string, force bool) (bool, error)
 	Remove(ctx context.Context, id string, force bool) (bool, error)
 	// TransferLeader hands the leadership to a voter, or to whoever is furthest.
 	TransferLeader(ctx context.Context, id string) (bool, error)
-	// AdmitsNode is an error if a node of that id, which was proved, may not ask what only members may ask.
-	AdmitsNode(id string) error
+	// AuthorizePeer is an error if a node of that id, which was proved, may not ask what only members may ask.
+	AuthorizePeer(id string) error
 	// Notify tells this node about its place.
 	Notify(notice cluster.Notice) error
 }

@@ -29,20 +29,20 @@ func (s peerService) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) 
 
 // GetStanding shows this node.
 func (s peerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*peerv1.GetStandingResponse, error) {
-	return standingToWire(s.node.Standing()), nil
+	return standingToWire(s.node.Status()), nil
 }
 
 // Notify takes in what the leader says about this node.
 func (s peerService) Notify(ctx context.Context, r *peerv1.NotifyRequest) (*peerv1.NotifyResponse, error) {
-	notice := cluster.Notice{Leader: r.GetLeaderId(), From: nodeCallOf(ctx).id, Instance: r.GetInstance(), Candidate: r.GetCandidate()}
+	notice := cluster.Notice{Leader: r.GetLeaderId(), From: nodeCallOf(ctx).id, Instance: r.GetInstance(), PromoteWhenStable: r.GetCandidate()}
 	return answerTo(&peerv1.NotifyResponse{}, s.node.Notify(notice))
 }
 
-// Standing asks another node how it stands. With Notify it makes the server what [cluster.Node.SetColleagues] wants.
-func (s *Server) Standing(ctx context.Context, m cluster.Member) (cluster.Standing, error) {
+// Status asks another node how it stands. With Notify it makes the server what [cluster.Node.SetPeerClient] wants.
+func (s *Server) Status(ctx context.Context, m cluster.Member) (cluster.NodeStatus, error) {
 	answer, err := s.peers.standing(ctx, m)
 	if err != nil {
-		return cluster.Standing{}, fmt.Errorf("%s does not answer at %q: %w", m.ID, s.peers.at(m), err)
+		return cluster.NodeStatus{}, fmt.Errorf("%s does not answer at %q: %w", m.ID, s.peers.at(m), err)
 	}
 	return standingFromWire(answer), nil
 }
@@ -50,7 +50,7 @@ func (s *Server) Standing(ctx context.Context, m cluster.Member) (cluster.Standi
 // Notify tells another node about its place.
 func (s *Server) Notify(ctx context.Context, m cluster.Member, notice cluster.Notice) error {
 	_, err := s.peers.client(m).Notify(ctx, &peerv1.NotifyRequest{
-		LeaderId: notice.Leader, Instance: notice.Instance, Candidate: notice.Candidate,
+		LeaderId: notice.Leader, Instance: notice.Instance, Candidate: notice.PromoteWhenStable,
 	})
 	return err
 }

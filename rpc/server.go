@@ -116,7 +116,7 @@ func New(c Config) (*Server, error) {
 	}
 	options := handlerOptions(validator, elements, spans)
 	s := &Server{
-		id: c.Node.Standing().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
+		id: c.Node.Status().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
 		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, decoding: newTurns(0), pacing: defaultPacing, elements: elements, expensive: expensive,
 		screening: screening{c.Browsers, refused, c.Security.CheckClient},
@@ -124,7 +124,7 @@ func New(c Config) (*Server, error) {
 	s.network, s.desk = c.Network, newDesk(c.Node)
 	s.peers = peers{
 		self: s.id, transport: s.transport, security: c.Security, network: c.Network != nil,
-		level: func() uint32 { return c.Node.Level().Now },
+		level: func() uint32 { return c.Node.Level().Current },
 	}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())

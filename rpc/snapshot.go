@@ -21,9 +21,9 @@ const chunkBytes = 256 << 10
 // Backups is what saves and restores the state of the node below; [cluster.Node] does.
 type Backups interface {
 	// Save writes a backup, as fresh as the options ask.
-	Save(ctx context.Context, o cluster.ReadOptions, out io.Writer) (cluster.Saved, error)
+	Save(ctx context.Context, o cluster.ReadOptions, out io.Writer) (cluster.BackupInfo, error)
 	// Restore replaces the state of the whole cluster. Only the leader can.
-	Restore(ctx context.Context, o cluster.RestoreOptions, file io.Reader) (cluster.Restored, error)
+	Restore(ctx context.Context, o cluster.RestoreOptions, file io.Reader) (cluster.RestoreResult, error)
 }
 
 // snapshotService saves and restores.

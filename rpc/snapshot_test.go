@@ -66,7 +66,7 @@ func (s *trio) restore(t *testing.T, id string, over connect.HTTPClient, cluster
 // TestBackupsThroughAnyNode: saved at each node, restored through each, over both versions of HTTP.
 func TestBackupsThroughAnyNode(t *testing.T) {
 	s := startTrio(t)
-	leader := s.Leader().Standing().ID
+	leader := s.Leader().Status().ID
 	for _, id := range []string{"n1", "n2", "n3"} {
 		file := s.save(t, id)
 		contents, err := backup.Read(bytes.NewReader(file), quota.Bounds{}, nil)
@@ -119,7 +119,7 @@ func TestRestoresThatAreRefused(t *testing.T) {
 // restoring.
 func TestAFileThatComesTooSlowly(t *testing.T) {
 	s := startTrio(t)
-	leader := s.Leader().Standing().ID
+	leader := s.Leader().Status().ID
 	s.servers[leader].limits.SendPatience = time.Second
 	for name, every := range map[string]time.Duration{"nothing": time.Hour, "next to nothing": 100 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

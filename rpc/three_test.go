@@ -75,9 +75,9 @@ func (s *trio) serve(t *testing.T, n *cluster.Node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := n.Standing().ID
+	id := n.Status().ID
 	n.SetRemoteReadIndex(server.RemoteReadIndex)
-	n.SetColleagues(server)
+	n.SetPeerClient(server)
 	s.servers[id] = server
 	go func() { _ = server.Serve(s.listeners[id]) }()
 	t.Cleanup(func() { _ = server.http.Close(); server.transport.CloseIdleConnections() })
@@ -107,7 +107,7 @@ func (s *trio) insist(ctx context.Context, from int, r *quoratev1.AllocateReques
 }
 
 // follower is one that does not lead.
-func (s *trio) follower() string { return s.Followers()[0].Standing().ID }
+func (s *trio) follower() string { return s.Followers()[0].Status().ID }
 
 // TestWaitingAndWatchingWhileLeadersDie: three requests wait in order, through whatever node; the leader dies twice, and they
 // are granted in that order, once each. Whoever watches goes on with another node and sees the same.
@@ -139,14 +139,14 @@ func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
 		})
 	}
 	watched := s.watch(t, ctx, first.GetIndex())
-	dead := s.Leader().Standing().ID
+	dead := s.Leader().Status().ID
 	s.kill(dead)
 	s.release(ctx, t, "w0")
 	wantNext(t, granted, "w1")
 	s.rise(t, dead)
 	s.release(ctx, t, "w1")
 	wantNext(t, granted, "w2")
-	s.kill(s.Leader().Standing().ID)
+	s.kill(s.Leader().Status().ID)
 	s.release(ctx, t, "w2")
 	wantNext(t, granted, "w3")
 	want := "w1 waiting, w2 waiting, w3 waiting, w0 ended, w1 granted, w1 ended, w2 granted, w2 ended, w3 granted"
@@ -167,7 +167,7 @@ func wantNext(t *testing.T, granted <-chan *quoratev1.AllocateResponse, id strin
 func (s *trio) release(ctx context.Context, t *testing.T, id string) {
 	t.Helper()
 	s.Eventually("a release", func() bool {
-		n := s.Nodes()[0].Standing().ID
+		n := s.Nodes()[0].Status().ID
 		_, err := s.client(n).Release(ctx, &quoratev1.ReleaseRequest{Id: id})
 		return err == nil
 	})
@@ -181,15 +181,15 @@ func (s *trio) rise(t *testing.T, id string) {
 		t.Fatal(err)
 	}
 	s.listeners[id] = listener
-	s.serve(t, s.Run(id))
-	s.Settle()
+	s.serve(t, s.StartNode(id))
+	s.AwaitConverged()
 }
 
 // watch follows all changes behind an index, on whatever node serves, until w3 is granted, and says what it saw.
 func (s *trio) watch(t *testing.T, ctx context.Context, after uint64) <-chan string { //nolint:revive // t goes first here
 	t.Helper()
 	saw, begun := make(chan string, 1), make(chan struct{})
-	begin := s.Leader().Standing().ID // that is the one to die
+	begin := s.Leader().Status().ID // that is the one to die
 	go func() {
 		r := &quoratev1.WatchAllocationsRequest{AfterIndex: after, Tree: "cern"}
 		var words []string

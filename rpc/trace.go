@@ -129,7 +129,7 @@ func (t traces) propose(ctx context.Context, commands int) (context.Context, fun
 		return ctx, func(error) { span.End() }
 	}
 	way := new(cluster.EntryReport)
-	return cluster.WithPassage(ctx, way), func(err error) {
+	return cluster.WithEntryReport(ctx, way), func(err error) {
 		if way.Index != 0 {
 			span.SetAttributes(
 				attribute.Int64("quorate.entry.index", int64(way.Index)),

@@ -13,19 +13,19 @@ import (
 // Upkeep is what this room needs of the node below it to show and to change how the cluster is kept.
 type Upkeep interface {
 	// Level is the feature level of the cluster as this node knows it.
-	Level() cluster.Level
+	Level() cluster.FeatureLevel
 	// RaiseLevel raises it to what all members understand, and answers what it is then. Only the leader can.
 	RaiseLevel(ctx context.Context) (uint32, error)
 	// Checkpoint has the members sum up their states, and answers the index of that. Only the leader can.
 	Checkpoint(ctx context.Context) (uint64, error)
 	// Comparison is what was heard of the members' last checkpoints, by id.
-	Comparison() []cluster.Compared
+	Comparison() []cluster.MemberComparison
 }
 
 // GetLevel shows the feature level.
 func (s clusterService) GetLevel(context.Context, *quoratev1.GetLevelRequest) (*quoratev1.GetLevelResponse, error) {
 	level := s.node.Level()
-	answer := &quoratev1.GetLevelResponse{Level: level.Now, Possible: level.Possible}
+	answer := &quoratev1.GetLevelResponse{Level: level.Current, Possible: level.Possible}
 	for _, m := range s.node.Members() {
 		answer.Members = append(answer.Members, &quoratev1.MemberLevel{
 			Id: m.ID, Version: m.Version, FeatureLevel: m.FeatureLevel, Alive: m.Alive,

@@ -218,7 +218,7 @@ func TestTheFeedMayForgetWhoWaits(t *testing.T) {
 	d := full(t)
 	answered := d.poll(t, t.Context(), patiently("a", 30*time.Second))
 	d.node.mu.Lock()
-	d.node.forgotten = cluster.After(d.node.index + 1)
+	d.node.forgotten = cluster.PositionAfter(d.node.index + 1)
 	d.node.mu.Unlock()
 	d.node.apply(quota.Release{ID: "holder"})
 	if got := <-answered; got.err != nil || stateOf(got.answer.GetAllocation()) != "HELD" {

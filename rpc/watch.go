@@ -24,7 +24,7 @@ const (
 	watchReads = 256
 	watchPause = 10 * time.Millisecond
 	// watchLag is how many facts a caller may fall behind: what it has not seen is remembered then for a good while yet.
-	watchLag = cluster.FeedSize / 2
+	watchLag = cluster.EventFeedSize / 2
 )
 
 // WatchAllocations streams what happens to allocations, from the feed of this node.
@@ -46,9 +46,9 @@ func (s allocationService) WatchAllocations(
 func watchFrom(r *quoratev1.WatchAllocationsRequest) cluster.Position {
 	switch {
 	case r.GetAfterIndex() == 0:
-		return cluster.Latest()
+		return cluster.LatestPosition()
 	case r.GetAfterNumber() == 0:
-		return cluster.After(r.GetAfterIndex())
+		return cluster.PositionAfter(r.GetAfterIndex())
 	}
 	return cluster.Position{Index: r.GetAfterIndex(), Number: r.GetAfterNumber()}
 }
@@ -64,7 +64,7 @@ type watcher struct {
 
 // run sends until the caller has enough. A stream that has nothing to tell at first says where it begins.
 func (w *watcher) run(ctx context.Context, from cluster.Position) error {
-	bulletin, err := w.node.News(from, watchReads)
+	bulletin, err := w.node.Events(from, watchReads)
 	if err != nil {
 		return toError(err)
 	}
@@ -79,14 +79,14 @@ func (w *watcher) run(ctx context.Context, from cluster.Position) error {
 		if bulletin.Behind == 0 && !w.rest(ctx, bulletin.Changed) {
 			return nil
 		}
-		if bulletin, err = w.node.News(bulletin.Next, watchReads); err != nil {
+		if bulletin, err = w.node.Events(bulletin.Next, watchReads); err != nil {
 			return toError(err)
 		}
 	}
 }
 
 // report sends what concerns the caller, and at times that there is nothing.
-func (w *watcher) report(b cluster.Bulletin) error {
+func (w *watcher) report(b cluster.EventPage) error {
 	for _, n := range b.News {
 		if !w.filter.admits(n.Allocation) {
 			continue
@@ -120,7 +120,7 @@ func (w *watcher) rest(ctx context.Context, changed <-chan struct{}) bool {
 	}
 }
 
-func heartbeat(b cluster.Bulletin) *quoratev1.WatchAllocationsResponse {
+func heartbeat(b cluster.EventPage) *quoratev1.WatchAllocationsResponse {
 	message := &quoratev1.WatchAllocationsResponse{Index: b.Next.Index, LedgerTimeMs: int64(b.At)}
 	if b.Next.Number != math.MaxUint32 { // all of that entry is sent, as if it had been read
 		message.Number = b.Next.Number
@@ -139,7 +139,7 @@ var allocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
 	ledger.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
 }
 
-func fromNews(n cluster.News) *quoratev1.WatchAllocationsResponse {
+func fromNews(n cluster.Event) *quoratev1.WatchAllocationsResponse {
 	return &quoratev1.WatchAllocationsResponse{
 		Change: allocationChanges[n.Kind], Allocation: fromAllocation(n.Allocation.Info()),
 		Index: n.Index, Number: n.Number, LedgerTimeMs: int64(n.At),
@@ -147,7 +147,7 @@ func fromNews(n cluster.News) *quoratev1.WatchAllocationsResponse {
 }
 
 // tooSlow cuts a caller off while it can still go on where it was.
-func tooSlow(b cluster.Bulletin) error {
+func tooSlow(b cluster.EventPage) error {
 	return problem(connect.CodeResourceExhausted, fmt.Sprintf(
 		"this stream is %d changes behind, because they are received too slowly; watch again after index %d and number %d, with a filter if not all is wanted",
 		b.Behind, b.Next.Index, b.Next.Number,

@@ -212,7 +212,7 @@ func TestASilentStreamIsAlive(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		time.AfterFunc(12*time.Second, func() { node.apply(quota.Release{ID: "nobody"}) })
-		if err := w.run(ctx, cluster.Latest()); err != nil {
+		if err := w.run(ctx, cluster.LatestPosition()); err != nil {
 			t.Fatal(err)
 		}
 		if len(at) != 7 || !at[0].Equal(began) || at[6].Sub(began) != 30*time.Second || last.GetIndex() != 2 || last.GetChange() != 0 {
@@ -230,7 +230,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 			defer node.mu.Unlock()
 			node.index++
 			for i := range n {
-				node.news = append(node.news, cluster.News{
+				node.news = append(node.news, cluster.Event{
 					Position: cluster.Position{Index: node.index, Number: uint32(i + 1)}, Fact: ledger.Fact{Kind: ledger.FactGranted, Allocation: &ledger.Allocation{}},
 				})
 			}

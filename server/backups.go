@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/cluster"
-	"github.com/quorate/quorate/cluster/whole"
+	"github.com/quorate/quorate/cluster/atomicfile"
 )
 
 const (
@@ -42,8 +42,8 @@ type backupSchedule struct {
 
 // backupNode is the node that is saved.
 type backupNode interface {
-	Save(ctx context.Context, o cluster.ReadOptions, out io.Writer) (cluster.Saved, error)
-	Standing() cluster.Standing
+	Save(ctx context.Context, o cluster.ReadOptions, out io.Writer) (cluster.BackupInfo, error)
+	Status() cluster.NodeStatus
 	Ready() error
 }
 
@@ -119,7 +119,7 @@ func (b *backupSchedule) saveIfChanged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	applied := b.node.Standing().AppliedIndex
+	applied := b.node.Status().AppliedIndex
 	if len(known) == 0 || known[len(known)-1].index != indexName(applied) {
 		if applied, err = b.writeBackup(ctx); err != nil {
 			return err
@@ -135,8 +135,8 @@ func (b *backupSchedule) writeBackup(ctx context.Context) (uint64, error) {
 	now := time.Now().UTC()
 	// The index is known only after writing, so the file has another name until then.
 	draft := filepath.Join(b.dir, "."+b.prefix+"draft")
-	var saved cluster.Saved
-	err := whole.Write(draft, func(file io.Writer) error {
+	var saved cluster.BackupInfo
+	err := atomicfile.Write(draft, func(file io.Writer) error {
 		var err error
 		saved, err = b.node.Save(ctx, cluster.ReadOptions{Stale: true}, file)
 		return err
@@ -149,7 +149,7 @@ func (b *backupSchedule) writeBackup(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	b.log.Info("saved a backup", "file", path, "index", saved.Index, "bytes", saved.Size)
-	return saved.Index, whole.SyncFolder(b.dir)
+	return saved.Index, atomicfile.SyncFolder(b.dir)
 }
 
 // indexName writes an index so that names sort by it.

@@ -25,7 +25,7 @@ func diagnostics(node *cluster.Node, s Settings, p Process) []rpc.Diagnosis {
 	return []rpc.Diagnosis{
 		{Name: "build.txt", Collect: func(context.Context) ([]byte, error) { return buildText(p.Version), nil }},
 		{Name: "settings.yaml", Collect: func(context.Context) ([]byte, error) { return yaml.Marshal(s.redacted()) }},
-		{Name: "standing.json", Collect: func(context.Context) ([]byte, error) { return indentedJSON(node.Standing()) }},
+		{Name: "standing.json", Collect: func(context.Context) ([]byte, error) { return indentedJSON(node.Status()) }},
 		{Name: "members.json", Collect: func(context.Context) ([]byte, error) { return indentedJSON(node.Members()) }},
 		{Name: "snapshots.json", Collect: func(context.Context) ([]byte, error) { return snapshotsText(node) }},
 		{Name: "metrics.txt", Collect: func(context.Context) ([]byte, error) { return p.Telemetry.exposition() }},

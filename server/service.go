@@ -54,7 +54,7 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 		return nil, err
 	}
 	node.SetRemoteReadIndex(api.RemoteReadIndex)
-	node.SetColleagues(api)
+	node.SetPeerClient(api)
 	service := &Service{api: api, record: recorder.Run}
 	if s.BoskosAddr != "" {
 		if service.boskos, err = boskosFrontEnd(api, p); err != nil {

@@ -70,7 +70,7 @@ func (t *Telemetry) exposition() ([]byte, error) {
 
 // watchNode registers the gauges that show the state of a node.
 func watchNode(to prometheus.Registerer, node *cluster.Node) error {
-	if err := host.WatchNode(to, node); err != nil {
+	if err := host.RegisterGauges(to, node); err != nil {
 		return err
 	}
 	for name, gauge := range nodeGauges(node) {
@@ -99,39 +99,39 @@ func nodeGauges(node *cluster.Node) map[string]nodeGauge {
 		},
 		"quorate_term": {
 			"The present term.",
-			func() float64 { return float64(node.Standing().Term) },
+			func() float64 { return float64(node.Status().Term) },
 		},
 		"quorate_commit_index": {
 			"The last log index known to be on a majority.",
-			func() float64 { return float64(node.Standing().CommitIndex) },
+			func() float64 { return float64(node.Status().CommitIndex) },
 		},
 		"quorate_applied_index": {
 			"The last log index in this node's ledger.",
-			func() float64 { return float64(node.Standing().AppliedIndex) },
+			func() float64 { return float64(node.Status().AppliedIndex) },
 		},
 		"quorate_feature_level": {
 			"The feature level of the cluster: every member must understand it.",
-			func() float64 { return float64(node.Level().Now) },
+			func() float64 { return float64(node.Level().Current) },
 		},
 		"quorate_differing_members": {
 			"Members found to hold another state than a majority, or to disagree without one; 0 is well.",
-			func() float64 { return float64(node.Differing()) },
+			func() float64 { return float64(node.CountDiffering()) },
 		},
 		"quorate_disk_free_bytes": {
 			"Bytes that are left for the data folder; -1 if unknown.",
-			func() float64 { return float64(node.Disk().Free) },
+			func() float64 { return float64(node.DiskStatus().Free) },
 		},
 		"quorate_disk_low": {
 			"1 while less than the reserve is left for the data folder.",
-			func() float64 { return boolGauge(node.Disk().Low) },
+			func() float64 { return boolGauge(node.DiskStatus().Low) },
 		},
 		"quorate_log_write_seconds": {
 			"What writing to the log took on average in the last half minute.",
-			func() float64 { return node.Disk().WriteMean.Seconds() },
+			func() float64 { return node.DiskStatus().WriteMean.Seconds() },
 		},
 		"quorate_last_contact_seconds": {
 			"Seconds since this node last heard from a leader; 0 on the leader.",
-			func() float64 { return node.Standing().LastContact.Seconds() },
+			func() float64 { return node.Status().LastContact.Seconds() },
 		},
 	}
 }

@@ -40,7 +40,7 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 		c.SnapshotThreshold, c.SnapshotInterval, c.TrailingLogs, c.RaiseLevelAfter = 50, 3*time.Second, 20, time.Second
 	}))
 	for _, n := range w.Nodes() {
-		w.ids = append(w.ids, n.Standing().ID)
+		w.ids = append(w.ids, n.Status().ID)
 	}
 	w.serve()
 	t.Cleanup(func() {
@@ -55,7 +55,7 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 func (w *world) serve() {
 	w.t.Helper()
 	for _, n := range w.Nodes() {
-		id := n.Standing().ID
+		id := n.Status().ID
 		if w.served[id] == n {
 			continue
 		}
@@ -99,7 +99,7 @@ func (w *world) crash(ids ...string) {
 }
 
 func (w *world) runs(id string) bool {
-	return slices.ContainsFunc(w.Nodes(), func(n *cluster.Node) bool { return n.Standing().ID == id })
+	return slices.ContainsFunc(w.Nodes(), func(n *cluster.Node) bool { return n.Status().ID == id })
 }
 
 // isolate cuts nodes off from all others, and from callers too if they are to notice nothing.
@@ -123,11 +123,11 @@ func (w *world) repair() {
 	w.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return time.Millisecond })
 	w.wires.heal()
 	w.Heal()
-	w.RunMissing()
+	w.StartMissing()
 	w.serve()
 	for _, n := range w.Nodes() {
 		if n.Err() != nil {
-			w.t.Errorf("%s stopped by itself: %v", n.Standing().ID, n.Err())
+			w.t.Errorf("%s stopped by itself: %v", n.Status().ID, n.Err())
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (w *world) repair() {
 func (w *world) leader() string {
 	for _, n := range w.Nodes() {
 		if n.IsLeader() {
-			return n.Standing().ID
+			return n.Status().ID
 		}
 	}
 	return w.ids[0]
@@ -185,7 +185,7 @@ var blows = map[string]func(*nemesis){
 			_ = node.Snapshot(n.t.Context()) // there may be nothing new to keep
 		}
 	},
-	"start what is down": func(n *nemesis) { n.RunMissing(); n.serve() },
+	"start what is down": func(n *nemesis) { n.StartMissing(); n.serve() },
 	"repair":             (*nemesis).mend,
 	"repair again":       (*nemesis).mend, // twice as likely
 }

@@ -47,7 +47,7 @@ type damageError struct{ reason string }
 
 func (e *damageError) Error() string { return e.reason }
 
-func damaged(format string, args ...any) error {
+func newDamageError(format string, args ...any) error {
 	return &damageError{reason: fmt.Sprintf(format, args...)}
 }
 
@@ -57,64 +57,64 @@ func verifyPages(file *os.File) error {
 		return err
 	}
 	if info.Size() == 0 {
-		return damaged("it is empty, and a server never leaves it so")
+		return newDamageError("it is empty, and a server never leaves it so")
 	}
 	m, err := readMeta(file)
 	if err != nil {
-		return damaged("%v", err)
+		return newDamageError("%v", err)
 	}
 	if need := m.highWater * m.pageSize; m.highWater > uint64(info.Size()) || need > uint64(info.Size()) {
-		return damaged("it is truncated: %d of %d bytes are left", info.Size(), need)
+		return newDamageError("it is truncated: %d of %d bytes are left", info.Size(), need)
 	}
-	w := &walker{file: file, meta: m, seen: make([]bool, m.highWater), buckets: map[string]bool{}}
-	if err := w.page(m.root, nil, nil, ""); err != nil {
+	w := &pageVerifier{file: file, meta: m, seen: make([]bool, m.highWater), buckets: map[string]bool{}}
+	if err := w.verifyPage(m.root, nil, nil, ""); err != nil {
 		return err
 	}
 	for _, name := range []string{logsBucket, stableBucket} {
 		if !w.buckets[name] {
-			return damaged("the bucket %q is missing", name)
+			return newDamageError("the bucket %q is missing", name)
 		}
 	}
 	return nil
 }
 
-// walker visits every page in use once.
-type walker struct {
+// pageVerifier visits every page in use once.
+type pageVerifier struct {
 	file    *os.File
 	meta    meta
 	seen    []bool
 	buckets map[string]bool
 }
 
-// page verifies the page id and all below it. Its keys must lie in low <= key < high, where nil means no bound. bucket
+// verifyPage verifies the page id and all below it. Its keys must lie in low <= key < high, where nil means no bound. bucket
 // is the name of the bucket that it belongs to, "" for the bucket of buckets.
-func (w *walker) page(id uint64, low, high []byte, bucket string) error {
-	raw, err := w.read(id)
+func (w *pageVerifier) verifyPage(id uint64, low, high []byte, bucket string) error {
+	raw, err := w.readPage(id)
 	if err != nil {
 		return err
 	}
-	return w.content(raw, id, low, high, bucket)
+	return w.verifyElements(raw, id, low, high, bucket)
 }
 
-// read returns the page id with its overflow pages, and takes note that they are in use.
-func (w *walker) read(id uint64) ([]byte, error) {
+// readPage returns the page id with its overflow pages, and takes note that they are in use.
+func (w *pageVerifier) readPage(id uint64) ([]byte, error) {
 	if id < 2 || id >= w.meta.highWater {
-		return nil, damaged("page %d is referred to but does not exist", id)
+		return nil, newDamageError("page %d is referred to but does not exist", id)
 	}
 	raw := make([]byte, w.meta.pageSize)
 	if _, err := w.file.ReadAt(raw, int64(id*w.meta.pageSize)); err != nil {
 		return nil, err
 	}
 	if got := binary.NativeEndian.Uint64(raw); got != id {
-		return nil, damaged("page %d says that it is page %d", id, got)
+		return nil, newDamageError("page %d says that it is page %d", id, got)
 	}
 	last := id + uint64(binary.NativeEndian.Uint32(raw[12:]))
 	if last >= w.meta.highWater {
-		return nil, damaged("page %d reaches beyond the end", id)
+		return nil, newDamageError("page %d reaches beyond the end", id)
 	}
 	for i := id; i <= last; i++ {
 		if w.seen[i] {
-			return nil, damaged("page %d is referred to twice", i)
+			return nil, newDamageError("page %d is referred to twice", i)
 		}
 		w.seen[i] = true
 	}
@@ -126,31 +126,31 @@ func (w *walker) read(id uint64) ([]byte, error) {
 	return raw, err
 }
 
-// content verifies the elements of a page.
-func (w *walker) content(raw []byte, id uint64, low, high []byte, bucket string) error {
+// verifyElements verifies the elements of a page.
+func (w *pageVerifier) verifyElements(raw []byte, id uint64, low, high []byte, bucket string) error {
 	kind, count := binary.NativeEndian.Uint16(raw[8:]), int(binary.NativeEndian.Uint16(raw[10:]))
 	if kind != branchPage && kind != leafPage {
-		return damaged("page %d is of the unknown kind %#x", id, kind)
+		return newDamageError("page %d is of the unknown kind %#x", id, kind)
 	}
 	if kind == branchPage && count == 0 {
-		return damaged("branch page %d is empty", id)
+		return newDamageError("branch page %d is empty", id)
 	}
 	elements, err := elementsOf(raw, kind, count)
 	if err != nil {
-		return damaged("page %d: %v", id, err)
+		return newDamageError("page %d: %v", id, err)
 	}
-	if err := ordered(elements, low, high); err != nil {
-		return damaged("page %d: %v", id, err)
+	if err := checkOrder(elements, low, high); err != nil {
+		return newDamageError("page %d: %v", id, err)
 	}
 	for i, e := range elements {
 		if kind == leafPage {
-			err = w.leaf(e, bucket)
+			err = w.verifyLeaf(e, bucket)
 		} else {
 			next := high
 			if i+1 < count {
 				next = elements[i+1].key
 			}
-			err = w.page(e.child, e.key, next, bucket)
+			err = w.verifyPage(e.child, e.key, next, bucket)
 		}
 		if err != nil {
 			return err
@@ -174,7 +174,7 @@ func elementsOf(raw []byte, kind uint16, count int) ([]element, error) {
 	elements := make([]element, count)
 	for i := range elements {
 		at := pageHeaderSize + i*elementSize
-		e, pos, keySize, valueSize := decode(raw[at:], kind)
+		e, pos, keySize, valueSize := decodeElement(raw[at:], kind)
 		start, keyEnd := uint64(at)+uint64(pos), uint64(at)+uint64(pos)+uint64(keySize)
 		end := keyEnd + uint64(valueSize)
 		if start < uint64(table) || end > uint64(len(raw)) {
@@ -186,7 +186,7 @@ func elementsOf(raw []byte, kind uint16, count int) ([]element, error) {
 	return elements, nil
 }
 
-func decode(raw []byte, kind uint16) (e element, pos, keySize, valueSize uint32) {
+func decodeElement(raw []byte, kind uint16) (e element, pos, keySize, valueSize uint32) {
 	order := binary.NativeEndian
 	if kind == branchPage {
 		return element{child: order.Uint64(raw[8:])}, order.Uint32(raw), order.Uint32(raw[4:]), 0
@@ -194,7 +194,7 @@ func decode(raw []byte, kind uint16) (e element, pos, keySize, valueSize uint32)
 	return element{flags: order.Uint32(raw)}, order.Uint32(raw[4:]), order.Uint32(raw[8:]), order.Uint32(raw[12:])
 }
 
-func ordered(elements []element, low, high []byte) error {
+func checkOrder(elements []element, low, high []byte) error {
 	for i, e := range elements {
 		if i > 0 && bytes.Compare(elements[i-1].key, e.key) >= 0 {
 			return fmt.Errorf("the keys of elements %d and %d are not in order", i-1, i)
@@ -211,37 +211,37 @@ func ordered(elements []element, low, high []byte) error {
 	return nil
 }
 
-// leaf verifies one element of a leaf: a bucket at the top, a value within a bucket.
-func (w *walker) leaf(e element, bucket string) error {
+// verifyLeaf verifies one element of a leaf: a bucket at the top, a value within a bucket.
+func (w *pageVerifier) verifyLeaf(e element, bucket string) error {
 	if (e.flags == bucketElement) != (bucket == "") || e.flags > bucketElement {
-		return damaged("the element %q is of the unknown kind %#x", e.key, e.flags)
+		return newDamageError("the element %q is of the unknown kind %#x", e.key, e.flags)
 	}
 	if bucket == "" {
-		return w.bucket(string(e.key), e.value)
+		return w.verifyBucket(string(e.key), e.value)
 	}
 	if bucket == stableBucket {
-		if _, err := unseal(e.key, e.value); err != nil {
-			return damaged("%v", err)
+		if _, err := stripChecksum(e.key, e.value); err != nil {
+			return newDamageError("%v", err)
 		}
 	}
 	return nil
 }
 
-// bucket verifies a bucket: a tree of its own, or, while it is small, a page within the value.
-func (w *walker) bucket(name string, value []byte) error {
+// verifyBucket verifies a bucket: a tree of its own, or, while it is small, a page within the value.
+func (w *pageVerifier) verifyBucket(name string, value []byte) error {
 	if name != logsBucket && name != stableBucket {
-		return damaged("there is an unknown bucket %q", name)
+		return newDamageError("there is an unknown bucket %q", name)
 	}
 	if len(value) < bucketSize {
-		return damaged("the bucket %q has no header", name)
+		return newDamageError("the bucket %q has no header", name)
 	}
 	w.buckets[name] = true
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
-		return w.page(root, nil, nil, name)
+		return w.verifyPage(root, nil, nil, name)
 	}
 	inline := value[bucketSize:]
 	if len(inline) < pageHeaderSize || binary.NativeEndian.Uint16(inline[8:]) != leafPage {
-		return damaged("the bucket %q has no page", name)
+		return newDamageError("the bucket %q has no page", name)
 	}
-	return w.content(inline, 0, nil, nil, name)
+	return w.verifyElements(inline, 0, nil, nil, name)
 }

@@ -8,7 +8,7 @@ import (
 
 // Set stores value under key, with a CRC-32C over both: a vote that changes by itself is a vote cast twice.
 func (s *Store) Set(key, value []byte) error {
-	return s.BoltStore.Set(key, seal(key, value))
+	return s.BoltStore.Set(key, addChecksum(key, value))
 }
 
 // Get returns the value under key. It returns raftboltdb.ErrKeyNotFound, as raft expects, when there is none, and a
@@ -18,7 +18,7 @@ func (s *Store) Get(key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, err := unseal(key, stored)
+	value, err := stripChecksum(key, stored)
 	if err != nil {
 		return nil, &CorruptError{Path: s.path, Reason: err.Error()}
 	}
@@ -42,22 +42,22 @@ func (s *Store) GetUint64(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-func seal(key, value []byte) []byte {
-	return append(binary.BigEndian.AppendUint32(nil, sumOf(key, value)), value...)
+func addChecksum(key, value []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, checksumOf(key, value)), value...)
 }
 
-func unseal(key, stored []byte) ([]byte, error) {
+func stripChecksum(key, stored []byte) ([]byte, error) {
 	if len(stored) < crc32.Size {
 		return nil, fmt.Errorf("the stored value %q has no checksum", key)
 	}
 	value := stored[crc32.Size:]
-	if sumOf(key, value) != binary.BigEndian.Uint32(stored) {
+	if checksumOf(key, value) != binary.BigEndian.Uint32(stored) {
 		return nil, fmt.Errorf("the checksum of the stored value %q does not match", key)
 	}
 	return value, nil
 }
 
-func sumOf(key, value []byte) uint32 {
+func checksumOf(key, value []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli) // made once by the standard library
 	sum := crc32.Update(0, table, binary.BigEndian.AppendUint32(nil, uint32(len(key))))
 	return crc32.Update(crc32.Update(sum, table, key), table, value)

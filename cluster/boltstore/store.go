@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/quorate/quorate/cluster/whole"
+	"github.com/quorate/quorate/cluster/atomicfile"
 )
 
 // DefaultLockTimeout is how long Open waits for another process to let go of the file.
@@ -64,21 +64,21 @@ func Open(path string, lockTimeout time.Duration) (*Store, error) {
 	}
 	_, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
-		err = create(path, lockTimeout)
+		err = createFile(path, lockTimeout)
 	} else if err == nil {
 		err = verifyLocked(path, lockTimeout)
 	}
 	if err != nil {
 		return nil, err
 	}
-	inner, err := open(path, lockTimeout)
+	inner, err := openBolt(path, lockTimeout)
 	if err != nil {
 		return nil, err
 	}
 	return &Store{BoltStore: inner, path: path}, nil
 }
 
-func open(path string, lockTimeout time.Duration) (*raftboltdb.BoltStore, error) {
+func openBolt(path string, lockTimeout time.Duration) (*raftboltdb.BoltStore, error) {
 	store, err := raftboltdb.New(raftboltdb.Options{
 		Path: path,
 		BoltOptions: &bbolt.Options{
@@ -88,16 +88,16 @@ func open(path string, lockTimeout time.Duration) (*raftboltdb.BoltStore, error)
 		},
 		MsgpackUseNewTimeFormat: true,
 	})
-	return store, explain(path, err)
+	return store, translateError(path, err)
 }
 
-// create makes the file under another name first: when there is a file at path, it is whole.
-func create(path string, lockTimeout time.Duration) error {
+// createFile makes the file under another name first: when there is a file at path, it is whole.
+func createFile(path string, lockTimeout time.Duration) error {
 	draft := path + ".new"
 	if err := os.Remove(draft); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
-	store, err := open(draft, lockTimeout)
+	store, err := openBolt(draft, lockTimeout)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func create(path string, lockTimeout time.Duration) error {
 	if err := os.Rename(draft, path); err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
-	if err := whole.SyncFolder(filepath.Dir(path)); err != nil {
+	if err := atomicfile.SyncFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("sync the data folder: %w", err)
 	}
 	return nil
@@ -120,7 +120,7 @@ func verifyLocked(path string, lockTimeout time.Duration) error {
 	if err == nil {
 		return errors.Join(verifyFile(path), lock.Close())
 	}
-	err = explain(path, err)
+	err = translateError(path, err)
 	var inUse *InUseError
 	if errors.As(err, &inUse) {
 		return err
@@ -131,9 +131,9 @@ func verifyLocked(path string, lockTimeout time.Duration) error {
 	return err
 }
 
-// explain makes a lock that was not to be had into our own error. Other errors of bbolt (a full disk, no permission)
+// translateError makes a lock that was not to be had into our own error. Other errors of bbolt (a full disk, no permission)
 // say nothing about what is in the file.
-func explain(path string, err error) error {
+func translateError(path string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -35,12 +35,12 @@ type entry struct {
 	Data        string
 }
 
-// sample writes a file with small and large entries (so that there are branch and overflow pages), removed entries (so
+// sampleFile writes a file with small and large entries (so that there are branch and overflow pages), removed entries (so
 // that there are free pages) and a vote, and returns its bytes and its content.
-func sample(t *testing.T) ([]byte, content) {
+func sampleFile(t *testing.T) ([]byte, content) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "raft.db")
-	store := open(t, path)
+	store := mustOpen(t, path)
 	log := raftguard.NewChecksum(store)
 	for batch := range 10 {
 		var entries []*raft.Log
@@ -55,22 +55,22 @@ func sample(t *testing.T) ([]byte, content) {
 				Data: bytes.Repeat([]byte{byte(index)}, size), AppendedAt: time.Unix(int64(index), 0),
 			})
 		}
-		must(t, log.StoreLogs(entries))
+		mustSucceed(t, log.StoreLogs(entries))
 	}
-	must(t, log.DeleteRange(1, 50))
-	must(t, store.SetUint64([]byte("CurrentTerm"), 5))
-	must(t, store.SetUint64([]byte("LastVoteTerm"), 5))
-	must(t, store.Set([]byte("LastVoteCand"), []byte("10.0.0.1:7000")))
-	all, err := read(store)
-	must(t, err)
-	must(t, store.Close())
+	mustSucceed(t, log.DeleteRange(1, 50))
+	mustSucceed(t, store.SetUint64([]byte("CurrentTerm"), 5))
+	mustSucceed(t, store.SetUint64([]byte("LastVoteTerm"), 5))
+	mustSucceed(t, store.Set([]byte("LastVoteCand"), []byte("10.0.0.1:7000")))
+	all, err := readContent(store)
+	mustSucceed(t, err)
+	mustSucceed(t, store.Close())
 	raw, err := os.ReadFile(path)
-	must(t, err)
+	mustSucceed(t, err)
 	return raw, all
 }
 
-// read returns all that raft would find, or the error that would keep the server from starting.
-func read(store *boltstore.Store) (c content, err error) {
+// readContent returns all that raft would find, or the error that would keep the server from starting.
+func readContent(store *boltstore.Store) (c content, err error) {
 	log := raftguard.NewChecksum(store)
 	if c.First, err = log.FirstIndex(); err != nil {
 		return c, err
@@ -96,34 +96,34 @@ func read(store *boltstore.Store) (c content, err error) {
 	return c, err
 }
 
-func open(t *testing.T, path string) *boltstore.Store {
+func mustOpen(t *testing.T, path string) *boltstore.Store {
 	t.Helper()
 	store, err := boltstore.Open(path, quickly)
-	must(t, err)
+	mustSucceed(t, err)
 	return store
 }
 
-func must(t *testing.T, err error) {
+func mustSucceed(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// reopen opens a file of those bytes, reads all of it, and makes sure that raft could go on writing to it.
-func reopen(t *testing.T, raw []byte) (content, error) {
+// openBytes opens a file of those bytes, reads all of it, and makes sure that raft could go on writing to it.
+func openBytes(t *testing.T, raw []byte) (content, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "raft.db")
-	must(t, os.WriteFile(path, raw, 0o600))
+	mustSucceed(t, os.WriteFile(path, raw, 0o600))
 	store, err := boltstore.Open(path, quickly)
 	if err != nil {
 		return content{}, err
 	}
-	defer func() { must(t, store.Close()) }()
-	all, err := read(store)
+	defer func() { mustSucceed(t, store.Close()) }()
+	all, err := readContent(store)
 	if err == nil {
-		must(t, store.StoreLog(&raft.Log{Index: all.Last + 1, Data: make([]byte, 5000)}))
-		must(t, store.DeleteRange(all.First, all.Last))
+		mustSucceed(t, store.StoreLog(&raft.Log{Index: all.Last + 1, Data: make([]byte, 5000)}))
+		mustSucceed(t, store.DeleteRange(all.First, all.Last))
 	}
 	return all, err
 }
@@ -142,9 +142,9 @@ func wantCorrupt(t *testing.T, err error) {
 }
 
 func TestStoreKeepsLogAndVotes(t *testing.T) {
-	raw, want := sample(t)
-	got, err := reopen(t, raw)
-	must(t, err)
+	raw, want := sampleFile(t)
+	got, err := openBytes(t, raw)
+	mustSucceed(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -154,8 +154,8 @@ func TestStoreKeepsLogAndVotes(t *testing.T) {
 }
 
 func TestMissingKeysAreTheErrorThatRaftKnows(t *testing.T) {
-	store := open(t, filepath.Join(t.TempDir(), "raft.db"))
-	defer func() { must(t, store.Close()) }()
+	store := mustOpen(t, filepath.Join(t.TempDir(), "raft.db"))
+	defer func() { mustSucceed(t, store.Close()) }()
 	if _, err := store.GetUint64([]byte("CurrentTerm")); !errors.Is(err, raftboltdb.ErrKeyNotFound) {
 		t.Errorf("GetUint64: %v", err)
 	}
@@ -169,20 +169,20 @@ func TestMissingKeysAreTheErrorThatRaftKnows(t *testing.T) {
 
 func TestSecondOpenerIsToldThatTheFolderIsInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "raft.db")
-	store := open(t, path)
+	store := mustOpen(t, path)
 	_, err := boltstore.Open(path, quickly)
 	var inUse *boltstore.InUseError
 	if !errors.As(err, &inUse) || inUse.Path != path {
 		t.Errorf("got error %v, want an *InUseError for %s", err, path)
 	}
-	must(t, store.Close())
-	must(t, open(t, path).Close())
+	mustSucceed(t, store.Close())
+	mustSucceed(t, mustOpen(t, path).Close())
 }
 
 func TestCrashDuringCreationLeavesNothingBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "raft.db")
-	must(t, os.WriteFile(path+".new", []byte("half a file"), 0o600))
-	must(t, open(t, path).Close())
+	mustSucceed(t, os.WriteFile(path+".new", []byte("half a file"), 0o600))
+	mustSucceed(t, mustOpen(t, path).Close())
 	if _, err := os.Stat(path + ".new"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the draft is still there: %v", err)
 	}
@@ -197,14 +197,14 @@ func TestFolderThatDoesNotExistIsNotCalledDamaged(t *testing.T) {
 }
 
 func TestTruncatedFileIsRefused(t *testing.T) {
-	raw, want := sample(t)
+	raw, want := sampleFile(t)
 	sizes := []int{0, 1, 100, 1023, 1024, 4095, 4096, 4097, 8191, 8192, 8193, 12288, 16384, 20000, 32768, 65536}
 	for size := 70_000; size < len(raw); size += 33_333 {
 		sizes = append(sizes, size)
 	}
 	for _, size := range sizes {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			got, err := reopen(t, raw[:size])
+			got, err := openBytes(t, raw[:size])
 			if err == nil && size > len(raw)/2 && cmp.Equal(want, got) {
 				return // bbolt makes files larger than what is in use
 			}
@@ -218,28 +218,28 @@ func TestGarbageIsRefused(t *testing.T) {
 	for _, size := range []int{10, 4096, 8192, 100_000} {
 		raw := make([]byte, size)
 		_, err := random.Read(raw)
-		must(t, err)
-		_, err = reopen(t, raw)
+		mustSucceed(t, err)
+		_, err = openBytes(t, raw)
 		wantCorrupt(t, err)
 	}
 }
 
 func TestZeroedTailIsRefused(t *testing.T) {
-	raw, _ := sample(t)
+	raw, _ := sampleFile(t)
 	for _, from := range []int{4096, 8192, 16384, len(raw) / 2} {
 		damaged := bytes.Clone(raw)
 		clear(damaged[from:])
-		_, err := reopen(t, damaged)
+		_, err := openBytes(t, damaged)
 		wantCorrupt(t, err)
 	}
 }
 
 func TestDamagedMetaPageIsRefusedRatherThanStartingInThePast(t *testing.T) {
-	raw, _ := sample(t)
+	raw, _ := sampleFile(t)
 	for _, page := range []int{0, 4096} {
 		damaged := bytes.Clone(raw)
 		damaged[page+16+48] ^= 1 // the transaction id
-		_, err := reopen(t, damaged)
+		_, err := openBytes(t, damaged)
 		wantCorrupt(t, err)
 	}
 }
@@ -247,13 +247,13 @@ func TestDamagedMetaPageIsRefusedRatherThanStartingInThePast(t *testing.T) {
 // TestAnyFlippedBitIsFoundOrHarmless is the promise as a whole: whatever bit flips, the server either refuses to start
 // or finds exactly what was written. It must never crash, hang, or read something else.
 func TestAnyFlippedBitIsFoundOrHarmless(t *testing.T) {
-	raw, want := sample(t)
+	raw, want := sampleFile(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	refused, harmless := 0, 0
 	flip := func(offset int) {
 		damaged := bytes.Clone(raw)
 		damaged[offset] ^= 1 << random.IntN(8)
-		got, err := reopen(t, damaged)
+		got, err := openBytes(t, damaged)
 		if err != nil {
 			refused++
 			return
@@ -276,11 +276,11 @@ func TestAnyFlippedBitIsFoundOrHarmless(t *testing.T) {
 }
 
 func TestFlippedBitInAnEntryNamesTheEntry(t *testing.T) {
-	raw, _ := sample(t)
+	raw, _ := sampleFile(t)
 	data := bytes.Repeat([]byte{150}, 100) // entry 150 is filled with its index
 	changed := append(bytes.Repeat([]byte{150}, 99), 151)
 	damaged := bytes.ReplaceAll(raw, data, changed) // in every copy, for freed pages are still in the file
-	_, err := reopen(t, damaged)
+	_, err := openBytes(t, damaged)
 	var corrupt *raftguard.CorruptEntryError
 	if !errors.As(err, &corrupt) || corrupt.Index != 150 {
 		t.Errorf("got error %v, want a *CorruptEntryError for entry 150", err)
@@ -288,17 +288,17 @@ func TestFlippedBitInAnEntryNamesTheEntry(t *testing.T) {
 }
 
 func TestChangedVoteIsRefused(t *testing.T) {
-	raw, _ := sample(t)
+	raw, _ := sampleFile(t)
 	damaged := bytes.ReplaceAll(raw, []byte("10.0.0.1:7000"), []byte("10.0.0.2:7000"))
-	_, err := reopen(t, damaged)
+	_, err := openBytes(t, damaged)
 	wantCorrupt(t, err)
 	damaged = bytes.ReplaceAll(raw, []byte("CurrentTerm"), []byte("CurrentTesm"))
-	_, err = reopen(t, damaged)
+	_, err = openBytes(t, damaged)
 	wantCorrupt(t, err)
 }
 
 func TestRenamedBucketIsRefused(t *testing.T) {
-	raw, _ := sample(t)
-	_, err := reopen(t, bytes.ReplaceAll(raw, []byte("conf"), []byte("conn")))
+	raw, _ := sampleFile(t)
+	_, err := openBytes(t, bytes.ReplaceAll(raw, []byte("conf"), []byte("conn")))
 	wantCorrupt(t, err)
 }

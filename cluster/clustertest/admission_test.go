@@ -17,23 +17,23 @@ func TestOnlyMembersAreAdmitted(t *testing.T) {
 		c.Leader()
 		for _, n := range c.Nodes() {
 			for _, id := range []string{"n1", "n2", "n3"} {
-				if err := n.AdmitsNode(id); err != nil {
-					t.Errorf("%s: %v", n.Standing().ID, err)
+				if err := n.AuthorizePeer(id); err != nil {
+					t.Errorf("%s: %v", n.Status().ID, err)
 				}
 			}
-			if n.AdmitsNode("n9") == nil {
-				t.Errorf("%s admits a node that never joined", n.Standing().ID)
+			if n.AuthorizePeer("n9") == nil {
+				t.Errorf("%s admits a node that never joined", n.Status().ID)
 			}
 		}
-		if _, err := remove(t, c, "n3", true); err != nil {
+		if _, err := removeMember(t, c, "n3", true); err != nil {
 			t.Fatal(err)
 		}
 		c.Eventually("the others refuse a removed node", func() bool {
-			return c.Node("n1").AdmitsNode("n3") != nil && c.Node("n2").AdmitsNode("n3") != nil
+			return c.Node("n1").AuthorizePeer("n3") != nil && c.Node("n2").AuthorizePeer("n3") != nil
 		})
 		c.Stop("n3")
-		c.Wipe("n3")
-		if err := c.Run("n3").AdmitsNode("n9"); err != nil {
+		c.WipeDisk("n3")
+		if err := c.StartNode("n3").AuthorizePeer("n9"); err != nil {
 			t.Errorf("a node without state: %v", err)
 		}
 	})
@@ -46,23 +46,23 @@ func TestALeaderThatAMemberNamesIsAdmitted(t *testing.T) {
 		c := clustertest.Start(t, 3)
 		c.Leader()
 		c.Stop("n3")
-		c.Add("n4")
+		c.AddNode("n4")
 		c.Eventually("n4 votes", func() bool { all, healthy := c.Voters(); return all == 4 && healthy == 3 })
 		c.Eventually("n4 leads", func() bool {
 			_, err := c.Leader().TransferLeader(t.Context(), "n4")
-			return err == nil && c.Leader().Standing().ID == "n4"
+			return err == nil && c.Leader().Status().ID == "n4"
 		})
-		n3 := c.Run("n3")
+		n3 := c.StartNode("n3")
 		c.Isolate("n3")
-		if n3.AdmitsNode("n4") == nil {
+		if n3.AuthorizePeer("n4") == nil {
 			t.Error("n3 admits n4 without having heard of it")
 		}
 		c.Heal()
 		for _, id := range []string{"n1", "n2", "n4"} {
 			c.CutRaft("n3", id) // so that it learns nothing from raft
 		}
-		c.Eventually("n3 admits the leader", func() bool { return n3.AdmitsNode("n4") == nil })
-		if n3.AdmitsNode("n9") == nil {
+		c.Eventually("n3 admits the leader", func() bool { return n3.AuthorizePeer("n4") == nil })
+		if n3.AuthorizePeer("n9") == nil {
 			t.Error("n3 admits every node")
 		}
 	})
@@ -73,19 +73,19 @@ func TestALeaderThatAMemberNamesIsAdmitted(t *testing.T) {
 func TestARemovedLeaderIsNotAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		id, others := c.Leader().Standing().ID, c.Followers()
+		id, others := c.Leader().Status().ID, c.Followers()
 		time.Sleep(15 * time.Second) // by now the others have told each other who leads
 		for _, n := range others {
-			if err := n.AdmitsNode(id); err != nil {
+			if err := n.AuthorizePeer(id); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := remove(t, c, id, true); err != nil {
+		if _, err := removeMember(t, c, id, true); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range others {
-			if n.AdmitsNode(id) == nil {
-				t.Errorf("%s admits the removed leader, and takes %q for the leader", n.Standing().ID, n.Standing().Leader)
+			if n.AuthorizePeer(id) == nil {
+				t.Errorf("%s admits the removed leader, and takes %q for the leader", n.Status().ID, n.Status().Leader)
 			}
 		}
 	})
@@ -96,9 +96,9 @@ func TestARemovedLeaderIsNotAdmitted(t *testing.T) {
 func TestNoticesComeFromTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		leader, follower := c.Leader().Standing().ID, c.Followers()[0]
-		other := c.Followers()[1].Standing().ID
-		c.Eventually("the follower knows the leader", func() bool { return follower.Standing().Leader == leader })
+		leader, follower := c.Leader().Status().ID, c.Followers()[0]
+		other := c.Followers()[1].Status().ID
+		c.Eventually("the follower knows the leader", func() bool { return follower.Status().Leader == leader })
 		for from, in := range map[string]string{other: leader, "n9": "n9", leader: other} {
 			wantRefused(t, follower.Notify(cluster.Notice{Leader: in, From: from}), "gives a notice")
 		}
@@ -109,9 +109,9 @@ func TestNoticesComeFromTheLeader(t *testing.T) {
 		for _, id := range []string{leader, other} {
 			c.Stop(id)
 		}
-		c.Eventually("no leader is known", func() bool { return follower.Standing().Leader == "" })
+		c.Eventually("no leader is known", func() bool { return follower.Status().Leader == "" })
 		wantRefused(t, follower.Notify(cluster.Notice{Leader: "n9", From: "n9"}), "is not a member")
-		if follower.Standing().Removed {
+		if follower.Status().Removed {
 			t.Error("it believes that it was removed")
 		}
 		if err := follower.Notify(cluster.Notice{Leader: other, From: other}); err != nil {

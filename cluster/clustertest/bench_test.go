@@ -24,13 +24,13 @@ func BenchmarkPropose(b *testing.B) {
 			b.Run(fmt.Sprintf("store=%s/callers=%d", store, callers), func(b *testing.B) {
 				c := clustertest.Start(b, 3, clustertest.WithParts(partsFor(b, store)))
 				c.Network().SetDelay(nil)
-				c.PlantTree()
+				c.CreateTree()
 				leader := c.Leader()
-				before := leader.Standing().LastIndex
+				before := leader.Status().LastIndex
 				b.ResetTimer()
 				callInParallel(b, leader, callers)
 				b.StopTimer()
-				entries := leader.Standing().LastIndex - before
+				entries := leader.Status().LastIndex - before
 				b.ReportMetric(float64(b.N)/float64(max(entries, 1)), "writes/entry")
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 			})
@@ -45,7 +45,7 @@ func callInParallel(b *testing.B, leader *cluster.Node, callers int) {
 	for range callers {
 		busy.Go(func() {
 			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-				if _, err := clustertest.Propose(leader, clustertest.Take(fmt.Sprint("a", i), 0)); err != nil {
+				if _, err := clustertest.Propose(leader, clustertest.NewAllocate(fmt.Sprint("a", i), 0)); err != nil {
 					b.Error(err)
 					return
 				}
@@ -79,7 +79,7 @@ func BenchmarkRead(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/callers=%d", where, callers), func(b *testing.B) {
 				c := clustertest.Start(b, 3)
 				c.Network().SetDelay(nil)
-				c.PlantTree()
+				c.CreateTree()
 				n := c.Leader()
 				if where == "follower" {
 					n = c.Followers()[0]
@@ -90,7 +90,7 @@ func BenchmarkRead(b *testing.B) {
 				for range callers {
 					busy.Go(func() {
 						for next.Add(1) <= int64(b.N) {
-							if _, _, err := clustertest.Used(n, cluster.ReadOptions{}); err != nil {
+							if _, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{}); err != nil {
 								b.Error(err)
 								return
 							}

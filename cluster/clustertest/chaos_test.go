@@ -22,14 +22,14 @@ func TestRandomFaults(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clustertest.Start(t, 3+2*int(seed%2), clustertest.WithConfig(shortLogs))
-				c.PlantTree()
+				c.CreateTree()
 				load := c.StartLoad(4)
-				faults := &faults{t: t, c: c, random: rand.New(rand.NewPCG(seed, seed))}
+				faults := &faultSchedule{t: t, c: c, random: rand.New(rand.NewPCG(seed, seed))}
 				for range 40 {
-					faults.strike()
+					faults.injectFault()
 					time.Sleep(time.Duration(faults.random.IntN(3000)) * time.Millisecond)
 				}
-				faults.repair()
+				faults.repairAll()
 				c.Leader()
 				time.Sleep(10 * time.Second)
 				acknowledged, unknown := load.Stop()
@@ -43,28 +43,28 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-type faults struct {
+type faultSchedule struct {
 	t      *testing.T
 	c      *clustertest.Cluster
 	random *rand.Rand
 }
 
-func (f *faults) node() string {
+func (f *faultSchedule) randomNode() string {
 	nodes := f.c.Nodes()
-	return nodes[f.random.IntN(len(nodes))].Standing().ID
+	return nodes[f.random.IntN(len(nodes))].Status().ID
 }
 
-func (f *faults) strike() {
+func (f *faultSchedule) injectFault() {
 	switch f.random.IntN(9) {
 	case 0, 1:
-		f.c.Isolate(f.node())
+		f.c.Isolate(f.randomNode())
 	case 2:
-		f.c.Network().CutOneWay(raft.ServerID(f.node()+":1"), raft.ServerID(f.node()+":1"))
+		f.c.Network().CutOneWay(raft.ServerID(f.randomNode()+":1"), raft.ServerID(f.randomNode()+":1"))
 	case 3:
 		loss := f.random.Float64() / 5
 		f.c.Network().SetLoss(func(_, _ raft.ServerID) float64 { return loss })
 	case 4:
-		slow := raft.ServerID(f.node() + ":1")
+		slow := raft.ServerID(f.randomNode() + ":1")
 		f.c.Network().SetDelay(func(_, to raft.ServerID) time.Duration {
 			if to == slow {
 				return 300 * time.Millisecond
@@ -73,23 +73,23 @@ func (f *faults) strike() {
 		})
 	case 5:
 		if len(f.c.Nodes()) > 1 {
-			f.c.Crash(f.node())
+			f.c.Crash(f.randomNode())
 		}
 	case 6:
-		f.c.RunMissing()
+		f.c.StartMissing()
 	case 7, 8:
-		f.repair()
+		f.repairAll()
 	}
 }
 
-func (f *faults) repair() {
+func (f *faultSchedule) repairAll() {
 	f.c.Network().SetLoss(nil)
 	f.c.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return time.Millisecond })
 	f.c.Heal()
-	f.c.RunMissing()
+	f.c.StartMissing()
 	for _, n := range f.c.Nodes() {
 		if n.Err() != nil {
-			f.t.Errorf("%s stopped by itself: %v", n.Standing().ID, n.Err())
+			f.t.Errorf("%s stopped by itself: %v", n.Status().ID, n.Err())
 		}
 	}
 }

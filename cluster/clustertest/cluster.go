@@ -34,7 +34,7 @@ const electionBound = 30 * time.Second
 type Cluster struct {
 	t      testing.TB
 	net    *simnet.Network
-	board  *board
+	board  *gossipBoard
 	disks  map[string]*simnet.Disk
 	change func(*cluster.Config)
 	ids    []string
@@ -45,8 +45,8 @@ type Cluster struct {
 	mu     sync.Mutex
 	nodes  map[string]*cluster.Node
 	cutOff map[string]bool
-	// pretends change what nodes answer others about themselves.
-	pretends map[string]func(*cluster.Standing)
+	// statusOverrides change what nodes answer others about themselves.
+	statusOverrides map[string]func(*cluster.NodeStatus)
 }
 
 // Option changes a cluster before it starts.
@@ -65,10 +65,10 @@ func Start(t testing.TB, size int, options ...Option) *Cluster {
 	t.Helper()
 	c := New(t, size, options...)
 	for _, id := range c.ids {
-		c.Run(id)
+		c.StartNode(id)
 	}
 	c.Leader()
-	c.Settle()
+	c.AwaitConverged()
 	return c
 }
 
@@ -76,9 +76,9 @@ func Start(t testing.TB, size int, options ...Option) *Cluster {
 func New(t testing.TB, size int, options ...Option) *Cluster {
 	t.Helper()
 	c := &Cluster{
-		t: t, net: simnet.New(1), board: newBoard(), disks: map[string]*simnet.Disk{},
+		t: t, net: simnet.New(1), board: newGossipBoard(), disks: map[string]*simnet.Disk{},
 		expect: size, added: map[string]bool{}, nodes: map[string]*cluster.Node{}, cutOff: map[string]bool{}, change: func(*cluster.Config) {},
-		pretends: map[string]func(*cluster.Standing){},
+		statusOverrides: map[string]func(*cluster.NodeStatus){},
 	}
 	c.parts = c.inMemory
 	for i := range size {
@@ -86,7 +86,7 @@ func New(t testing.TB, size int, options ...Option) *Cluster {
 		c.ids = append(c.ids, id)
 		c.disks[id] = simnet.NewDisk(snapshotsKept)
 	}
-	c.net.SetDelay(nearby)
+	c.net.SetDelay(localDelay)
 	for _, o := range options {
 		o(c)
 	}
@@ -99,13 +99,13 @@ func (c *Cluster) inMemory(id string) cluster.Parts {
 	return cluster.Parts{Logs: disk, Stable: disk, Snapshots: disk.Snapshots}
 }
 
-func address(id string) string { return id + ":1" }
+func raftAddress(id string) string { return id + ":1" }
 
-// Run starts one node on its disk.
-func (c *Cluster) Run(id string) *cluster.Node {
+// StartNode starts one node on its disk.
+func (c *Cluster) StartNode(id string) *cluster.Node {
 	c.t.Helper()
 	config := cluster.Config{
-		ID: id, RaftAddr: address(id), HTTPAdvertise: id + ":2", BootstrapExpect: c.expect, ClusterName: "test",
+		ID: id, RaftAddr: raftAddress(id), HTTPAdvertise: id + ":2", BootstrapExpect: c.expect, ClusterName: "test",
 		Version: "test", CommitNotice: 50 * time.Millisecond, // fewer messages, for tests that last hours of virtual time
 	}
 	if c.added[id] {
@@ -114,23 +114,23 @@ func (c *Cluster) Run(id string) *cluster.Node {
 	c.change(&config)
 	parts := c.parts(id)
 	if parts.Transport == nil {
-		parts.Transport = c.net.Transport(raft.ServerID(address(id)))
+		parts.Transport = c.net.Transport(raft.ServerID(raftAddress(id)))
 	}
 	if parts.Discovery == nil {
-		parts.Discovery = c.board.notice()
+		parts.Discovery = c.board.newDiscovery()
 	}
 	n, err := cluster.Open(c.t.Context(), config, parts)
 	if err != nil {
 		c.t.Fatalf("open %s: %v", id, err)
 	}
 	n.SetRemoteReadIndex(func(ctx context.Context, leader cluster.Member) (uint64, error) {
-		peer := c.reach(id, leader.ID)
+		peer := c.reachableNode(id, leader.ID)
 		if peer == nil {
 			return 0, errors.New("no route to " + leader.HTTPAddr)
 		}
 		return peer.ReadIndex(ctx)
 	})
-	n.SetColleagues(colleagues{c, id})
+	n.SetPeerClient(testPeerClient{c, id})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[id] = n
@@ -149,12 +149,12 @@ func (c *Cluster) Node(id string) *cluster.Node {
 	return n
 }
 
-// RunMissing starts every node that does not run.
-func (c *Cluster) RunMissing() {
+// StartMissing starts every node that does not run.
+func (c *Cluster) StartMissing() {
 	c.t.Helper()
 	for _, id := range c.ids {
-		if !slices.ContainsFunc(c.Nodes(), func(n *cluster.Node) bool { return n.Standing().ID == id }) {
-			c.Run(id)
+		if !slices.ContainsFunc(c.Nodes(), func(n *cluster.Node) bool { return n.Status().ID == id }) {
+			c.StartNode(id)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (c *Cluster) Leader() *cluster.Node {
 	c.Eventually("one leader", func() bool {
 		found = nil
 		for _, id := range c.ids {
-			n := c.reach(id, id)
+			n := c.reachableNode(id, id)
 			if n == nil || !n.IsLeader() {
 				continue
 			}
@@ -231,14 +231,14 @@ func (c *Cluster) Eventually(what string, holds func() bool) {
 	}
 }
 
-// Settle waits until all running nodes are ready and have applied the same.
-func (c *Cluster) Settle() {
+// AwaitConverged waits until all running nodes are ready and have applied the same.
+func (c *Cluster) AwaitConverged() {
 	c.t.Helper()
 	c.Eventually("all nodes ready and at one index", func() bool {
 		nodes := c.Nodes()
-		last := nodes[0].Standing().LastIndex
+		last := nodes[0].Status().LastIndex
 		for _, n := range nodes {
-			s := n.Standing()
+			s := n.Status()
 			first, _ := nodes[0].Digest()
 			if index, _ := n.Digest(); n.Ready() != nil || s.LastIndex != last || s.CommitIndex != last || index != first {
 				return false
@@ -250,7 +250,7 @@ func (c *Cluster) Settle() {
 
 func (c *Cluster) close() {
 	for _, n := range c.Nodes() {
-		c.Stop(n.Standing().ID)
+		c.Stop(n.Status().ID)
 	}
 	c.net.Close()
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// comparing has the members compare their states every minute.
-func comparing(c *cluster.Config) { c.CheckpointEvery = time.Minute }
+// withCheckpoints has the members compare their states every minute.
+func withCheckpoints(c *cluster.Config) { c.CheckpointEvery = time.Minute }
 
-// startComparing runs nodes at level 4 with something in the ledger and a snapshot each.
-func startComparing(t *testing.T, size int) *clustertest.Cluster {
+// startWithCheckpoints runs nodes at level 4 with something in the ledger and a snapshot each.
+func startWithCheckpoints(t *testing.T, size int) *clustertest.Cluster {
 	t.Helper()
-	c := clustertest.Start(t, size, clustertest.WithConfig(comparing))
-	c.PlantTree()
+	c := clustertest.Start(t, size, clustertest.WithConfig(withCheckpoints))
+	c.CreateTree()
 	for i := range 10 {
-		c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+		c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
 	}
 	if _, err := c.Leader().RaiseLevel(t.Context()); err != nil {
 		t.Fatal(err)
@@ -31,16 +31,16 @@ func startComparing(t *testing.T, size int) *clustertest.Cluster {
 	return c
 }
 
-// plant stops a node, plants another state in it and starts it again.
-func plant(c *clustertest.Cluster, id string) {
+// injectDivergence stops a node, plants another state in it and starts it again.
+func injectDivergence(c *clustertest.Cluster, id string) {
 	c.Stop(id)
-	c.PlantDivergence(id, quota.Release{ID: "a3"})
-	c.Run(id)
-	c.Settle()
-	c.Must(clustertest.Take("more", 1))
+	c.InjectDivergence(id, quota.Release{ID: "a3"})
+	c.StartNode(id)
+	c.AwaitConverged()
+	c.MustPropose(clustertest.NewAllocate("more", 1))
 }
 
-func findings(n *cluster.Node) map[string]cluster.Finding {
+func comparisonFindings(n *cluster.Node) map[string]cluster.Finding {
 	found := map[string]cluster.Finding{}
 	for _, m := range n.Comparison() {
 		found[m.ID] = m.Finding
@@ -51,26 +51,26 @@ func findings(n *cluster.Node) map[string]cluster.Finding {
 // TestEqualStatesAgree: checkpoints come by themselves while something happens, and only then, also under new leaders.
 func TestEqualStatesAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startComparing(t, 3)
+		c := startWithCheckpoints(t, 3)
 		for round := range 3 {
-			c.Must(clustertest.Take(fmt.Sprint("round", round), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("round", round), 1))
 			time.Sleep(130 * time.Second)
-			c.Settle()
-			last := c.Leader().Standing().LastIndex
+			c.AwaitConverged()
+			last := c.Leader().Status().LastIndex
 			time.Sleep(5 * time.Minute)
-			if now := c.Leader().Standing().LastIndex; now != last {
+			if now := c.Leader().Status().LastIndex; now != last {
 				t.Fatalf("the idle log grew from %d to %d", last, now)
 			}
 			for _, n := range c.Nodes() {
 				for _, m := range n.Comparison() {
 					if m.Finding != cluster.Agrees || m.Index != last {
-						t.Fatalf("%s says that %s at %d %q, want agreement at %d", n.Standing().ID, m.ID, m.Index, m.Finding, last)
+						t.Fatalf("%s says that %s at %d %q, want agreement at %d", n.Status().ID, m.ID, m.Index, m.Finding, last)
 					}
 				}
 			}
-			c.Stop(c.Leader().Standing().ID)
-			c.RunMissing()
-			c.Settle()
+			c.Stop(c.Leader().Status().ID)
+			c.StartMissing()
+			c.AwaitConverged()
 		}
 	})
 }
@@ -81,38 +81,38 @@ func TestAMinorityWithAnotherStateStops(t *testing.T) {
 	for _, leads := range []bool{false, true} {
 		t.Run(fmt.Sprint("leading ", leads), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := startComparing(t, 3)
-				bad := c.Followers()[0].Standing().ID
-				plant(c, bad)
-				for leads && c.Leader().Standing().ID != bad {
-					c.Stop(c.Leader().Standing().ID)
-					c.RunMissing()
-					c.Settle()
+				c := startWithCheckpoints(t, 3)
+				bad := c.Followers()[0].Status().ID
+				injectDivergence(c, bad)
+				for leads && c.Leader().Status().ID != bad {
+					c.Stop(c.Leader().Status().ID)
+					c.StartMissing()
+					c.AwaitConverged()
 				}
 				n := c.Node(bad)
 				time.Sleep(70 * time.Second)
 				wantQuarantined(t, n)
-				if n.Differing() != 1 || c.Leader().Differing() != 1 {
-					t.Errorf("found to differ: %d here, %d at the leader; want 1", n.Differing(), c.Leader().Differing())
+				if n.CountDiffering() != 1 || c.Leader().CountDiffering() != 1 {
+					t.Errorf("found to differ: %d here, %d at the leader; want 1", n.CountDiffering(), c.Leader().CountDiffering())
 				}
-				if found := findings(c.Leader()); found[bad] != cluster.Differs || len(found) != 3 {
+				if found := comparisonFindings(c.Leader()); found[bad] != cluster.Differs || len(found) != 3 {
 					t.Errorf("the leader finds %v", found)
 				}
-				c.Must(clustertest.Take("meanwhile", 1))
+				c.MustPropose(clustertest.NewAllocate("meanwhile", 1))
 
 				c.Stop(bad)
 				time.Sleep(time.Minute)
-				n = c.Run(bad)
+				n = c.StartNode(bad)
 				time.Sleep(time.Minute)
 				wantQuarantined(t, n)
-				c.Must(clustertest.Take("still", 1))
+				c.MustPropose(clustertest.NewAllocate("still", 1))
 
 				c.Stop(bad)
 				*c.Disk(bad) = *simnet.NewDisk(3)
-				c.Run(bad)
-				c.Settle()
+				c.StartNode(bad)
+				c.AwaitConverged()
 				time.Sleep(130 * time.Second)
-				if found := findings(c.Leader()); found[bad] != cluster.Agrees || c.Leader().Differing() != 0 {
+				if found := comparisonFindings(c.Leader()); found[bad] != cluster.Agrees || c.Leader().CountDiffering() != 0 {
 					t.Errorf("with new data the leader finds %v", found)
 				}
 				c.CheckEqual()
@@ -123,13 +123,13 @@ func TestAMinorityWithAnotherStateStops(t *testing.T) {
 
 func wantQuarantined(t *testing.T, n *cluster.Node) {
 	t.Helper()
-	for what, err := range map[string]error{"ready": n.Ready(), "read": staleRead(n), "write": write(n)} {
+	for what, err := range map[string]error{"ready": n.Ready(), "read": staleRead(n), "write": writeOne(n)} {
 		if cluster.ReasonOf(err) != cluster.Halted || !strings.Contains(err.Error(), "another state than the majority") ||
 			!strings.Contains(err.Error(), "empty one") {
 			t.Errorf("%s: %v; want HALTED with the reason and the way out", what, err)
 		}
 	}
-	if s := n.Standing(); s.State != "Shutdown" || s.Problem == "" || n.IsLeader() {
+	if s := n.Status(); s.State != "Shutdown" || s.Problem == "" || n.IsLeader() {
 		t.Errorf("it stands as %+v", s)
 	}
 	select {
@@ -140,31 +140,31 @@ func wantQuarantined(t *testing.T, n *cluster.Node) {
 }
 
 func staleRead(n *cluster.Node) error {
-	_, _, err := clustertest.Used(n, cluster.ReadOptions{Stale: true})
+	_, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{Stale: true})
 	return err
 }
 
-func write(n *cluster.Node) error {
-	_, err := clustertest.Propose(n, clustertest.Take("here", 1))
+func writeOne(n *cluster.Node) error {
+	_, err := clustertest.Propose(n, clustertest.NewAllocate("here", 1))
 	return err
 }
 
 // TestADisputeStopsNobody: of two nodes with different states neither is known to be right.
 func TestADisputeStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startComparing(t, 3)
+		c := startWithCheckpoints(t, 3)
 		nodes := c.Followers()
-		plant(c, nodes[0].Standing().ID)
-		away := nodes[1].Standing().ID
+		injectDivergence(c, nodes[0].Status().ID)
+		away := nodes[1].Status().ID
 		c.Stop(away)
 		time.Sleep(130 * time.Second)
 		for _, n := range c.Nodes() {
-			if found := findings(n); found[n.Standing().ID] != cluster.Disputed || n.Differing() != 2 || n.Ready() != nil {
-				t.Errorf("%s finds %v, %d differ, ready: %v", n.Standing().ID, found, n.Differing(), n.Ready())
+			if found := comparisonFindings(n); found[n.Status().ID] != cluster.Disputed || n.CountDiffering() != 2 || n.Ready() != nil {
+				t.Errorf("%s finds %v, %d differ, ready: %v", n.Status().ID, found, n.CountDiffering(), n.Ready())
 			}
 		}
-		n := c.Node(nodes[0].Standing().ID)
-		c.Run(away) // the third decides: it applies the same checkpoint when it has caught up
+		n := c.Node(nodes[0].Status().ID)
+		c.StartNode(away) // the third decides: it applies the same checkpoint when it has caught up
 		c.Eventually("the dispute is settled", func() bool { return n.Ready() != nil })
 		wantQuarantined(t, n)
 	})

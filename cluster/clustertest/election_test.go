@@ -13,15 +13,15 @@ func TestClustersOfEverySizeElectOneLeaderAndWrite(t *testing.T) {
 	for _, size := range []int{1, 3, 5, 7} {
 		synctest.Test(t, func(t *testing.T) {
 			c := clustertest.Start(t, size)
-			c.PlantTree()
-			c.Must(clustertest.Take("a", 7))
+			c.CreateTree()
+			c.MustPropose(clustertest.NewAllocate("a", 7))
 			for _, n := range c.Nodes() {
 				if got := len(n.Members()); got != size {
-					t.Errorf("%s knows %d members, want %d", n.Standing().ID, got, size)
+					t.Errorf("%s knows %d members, want %d", n.Status().ID, got, size)
 				}
-				used, info, err := clustertest.Used(n, cluster.ReadOptions{})
+				used, info, err := clustertest.ReadUsed(n, cluster.ReadOptions{})
 				if err != nil || used != 7 || info.Stale {
-					t.Errorf("%s reads %d, %+v, %v; want 7, linearizable", n.Standing().ID, used, info, err)
+					t.Errorf("%s reads %d, %+v, %v; want 7, linearizable", n.Status().ID, used, info, err)
 				}
 			}
 			c.CheckEqual()
@@ -32,9 +32,9 @@ func TestClustersOfEverySizeElectOneLeaderAndWrite(t *testing.T) {
 func TestAnIdleLeaderStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		leader, term := c.Leader(), c.Leader().Standing().Term
+		leader, term := c.Leader(), c.Leader().Status().Term
 		time.Sleep(10 * time.Minute)
-		if c.Leader() != leader || leader.Standing().Term != term {
+		if c.Leader() != leader || leader.Status().Term != term {
 			t.Error("the leader changed without a reason")
 		}
 	})
@@ -43,10 +43,10 @@ func TestAnIdleLeaderStays(t *testing.T) {
 func TestAnOrderlyStopHandsTheLeadershipOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		before := time.Now()
-		c.Stop(c.Leader().Standing().ID)
-		if _, err := clustertest.Propose(c.Leader(), clustertest.Take("a", 1)); err != nil {
+		c.Stop(c.Leader().Status().ID)
+		if _, err := clustertest.Propose(c.Leader(), clustertest.NewAllocate("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(before); took > time.Second {
@@ -58,17 +58,17 @@ func TestAnOrderlyStopHandsTheLeadershipOver(t *testing.T) {
 func TestOneNodeMayJoinLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3)
-		c.Run("n1")
-		c.Run("n2")
+		c.StartNode("n1")
+		c.StartNode("n2")
 		time.Sleep(time.Minute)
 		for _, n := range c.Nodes() {
-			if n.Standing().LastIndex != 0 {
+			if n.Status().LastIndex != 0 {
 				t.Fatal("two of three expected nodes formed a cluster")
 			}
 		}
-		c.Run("n3")
+		c.StartNode("n3")
 		c.Leader()
-		c.Settle()
+		c.AwaitConverged()
 	})
 }
 
@@ -77,7 +77,7 @@ func TestTheOnlyVoterLeadsAtOnce(t *testing.T) {
 		c := clustertest.New(t, 1)
 		for range 2 {
 			begin := time.Now()
-			n := c.Run("n1")
+			n := c.StartNode("n1")
 			if _, err := n.WaitLeader(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -94,15 +94,15 @@ func TestTheLeadershipIsHandedToWhoeverLives(t *testing.T) {
 		c := clustertest.Start(t, 5)
 		for range 2 {
 			time.Sleep(10 * time.Second)
-			c.Crash(c.Followers()[0].Standing().ID)
+			c.Crash(c.Followers()[0].Status().ID)
 			before := time.Now()
-			c.Stop(c.Leader().Standing().ID)
+			c.Stop(c.Leader().Status().ID)
 			c.Leader()
 			if took := time.Since(before); took > time.Second {
 				t.Errorf("the hand-over took %v, as long as an election needs", took)
 			}
-			c.RunMissing()
-			c.Settle()
+			c.StartMissing()
+			c.AwaitConverged()
 		}
 	})
 }
@@ -115,16 +115,16 @@ func TestNewcomersNeverFormASecondCluster(t *testing.T) {
 				config.BootstrapExpect = 1
 			}
 		}))
-		c.Run("n4")
+		c.StartNode("n4")
 		c.Leader()
 		for _, id := range []string{"n1", "n2", "n3"} {
-			c.Run(id)
+			c.StartNode(id)
 		}
 		time.Sleep(time.Minute)
 		c.Stop("n4")
 		time.Sleep(time.Hour)
 		for _, n := range c.Nodes() {
-			if s := n.Standing(); s.LastIndex != 0 {
+			if s := n.Status(); s.LastIndex != 0 {
 				t.Errorf("%s belongs to a second cluster: %+v", s.ID, s)
 			}
 		}

@@ -19,37 +19,37 @@ func BenchmarkExpiry(b *testing.B) {
 			for b.Loop() {
 				c := clustertest.Start(b, 3, clustertest.WithParts(partsFor(b, store)))
 				c.Network().SetDelay(nil)
-				c.PlantTree()
-				due := plantLeasesUntil(b, c, leases, 15*time.Second)
+				c.CreateTree()
+				due := createLeasesUntil(b, c, leases, 15*time.Second)
 				leader := c.Leader()
 				for ledgerTime(b, leader) < due-200 {
 					time.Sleep(10 * time.Millisecond)
 				}
-				before := leader.Standing().LastIndex
+				before := leader.Status().LastIndex
 				calls, slowest := 0, time.Duration(0)
 				var ended time.Duration
 				for began := time.Now(); ended == 0; calls++ {
 					slowest = max(slowest, allocateAndRelease(b, leader, calls))
-					if held(b, leader) == 0 {
+					if heldAmount(b, leader) == 0 {
 						ended = time.Since(began) - 200*time.Millisecond
 					}
 				}
 				b.ReportMetric(ended.Seconds()*1000, "ms-all-ended")
-				b.ReportMetric(float64(leader.Standing().LastIndex-before)-2*float64(calls), "entries")
+				b.ReportMetric(float64(leader.Status().LastIndex-before)-2*float64(calls), "entries")
 				b.ReportMetric(float64(slowest)/1e6, "ms-slowest-call")
 			}
 		})
 	}
 }
 
-// plantLeasesUntil grants leases that end at one instant, which it answers.
-func plantLeasesUntil(b *testing.B, c *clustertest.Cluster, n int, in time.Duration) quota.Instant {
+// createLeasesUntil grants leases that end at one instant, which it answers.
+func createLeasesUntil(b *testing.B, c *clustertest.Cluster, n int, in time.Duration) quota.Instant {
 	b.Helper()
 	due := ledgerTime(b, c.Leader()) + quota.Instant(in.Milliseconds())
 	for from := 0; from < n; from += 1000 {
 		var commands []quota.Command
 		for i := from; i < from+1000; i++ {
-			commands = append(commands, lease(fmt.Sprint("l", i), in))
+			commands = append(commands, leaseRequest(fmt.Sprint("l", i), in))
 		}
 		outcomes, _, err := c.Leader().Propose(b.Context(), commands...)
 		if err != nil {
@@ -71,16 +71,16 @@ func ledgerTime(b *testing.B, n *cluster.Node) quota.Instant {
 	if _, err := clustertest.Propose(n, quota.Release{ID: "tick"}); err != nil {
 		b.Fatal(err)
 	}
-	_, info, err := clustertest.Used(n, cluster.ReadOptions{Stale: true})
+	_, info, err := clustertest.ReadUsed(n, cluster.ReadOptions{Stale: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	return info.Now
 }
 
-func held(b *testing.B, n *cluster.Node) quota.Amount {
+func heldAmount(b *testing.B, n *cluster.Node) quota.Amount {
 	b.Helper()
-	used, _, err := clustertest.Used(n, cluster.ReadOptions{Stale: true})
+	used, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{Stale: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func held(b *testing.B, n *cluster.Node) quota.Amount {
 func allocateAndRelease(b *testing.B, n *cluster.Node, i int) time.Duration {
 	b.Helper()
 	id, slowest := fmt.Sprint("other", i), time.Duration(0)
-	for _, command := range []quota.Command{clustertest.Take(id, 1), quota.Release{ID: id}} {
+	for _, command := range []quota.Command{clustertest.NewAllocate(id, 1), quota.Release{ID: id}} {
 		began := time.Now()
 		if _, err := clustertest.Propose(n, command); err != nil {
 			b.Fatal(err)

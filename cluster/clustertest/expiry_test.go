@@ -12,14 +12,14 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-func reserve(id string, span time.Duration) quota.Allocate {
-	c := clustertest.Take(id, 1)
+func reserveRequest(id string, span time.Duration) quota.Allocate {
+	c := clustertest.NewAllocate(id, 1)
 	c.Mode, c.ReserveFor = quota.Reserve, quota.Span(span.Milliseconds())
 	return c
 }
 
-// look reads an allocation, and ledger time, from what one node has.
-func look(t *testing.T, n *cluster.Node, id string) (quota.AllocationInfo, quota.Instant) {
+// lookUp reads an allocation, and ledger time, from what one node has.
+func lookUp(t *testing.T, n *cluster.Node, id string) (quota.AllocationInfo, quota.Instant) {
 	t.Helper()
 	var info quota.AllocationInfo
 	read, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(v ledger.View) {
@@ -37,26 +37,26 @@ func look(t *testing.T, n *cluster.Node, id string) (quota.AllocationInfo, quota
 func TestAReservationLapsesAtItsInstantAndNotBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		until := c.Must(reserve("a", time.Minute)).Allocation.Info().ReservedUntil
-		c.Must(reserve("later", 30*time.Minute))
-		entries := c.Leader().Standing().LastIndex
+		c.CreateTree()
+		until := c.MustPropose(reserveRequest("a", time.Minute)).Allocation.Info().ReservedUntil
+		c.MustPropose(reserveRequest("later", 30*time.Minute))
+		entries := c.Leader().Status().LastIndex
 		time.Sleep(time.Minute - 50*time.Millisecond)
-		if a, _ := look(t, c.Leader(), "a"); a.State != quota.Reserved {
+		if a, _ := lookUp(t, c.Leader(), "a"); a.State != quota.Reserved {
 			t.Fatalf("it is %d before its time", a.State)
 		}
-		if now := c.Leader().Standing().LastIndex; now != entries {
+		if now := c.Leader().Status().LastIndex; now != entries {
 			t.Errorf("%d entries were written while nothing was due", now-entries)
 		}
 		time.Sleep(100 * time.Millisecond)
-		a, _ := look(t, c.Leader(), "a")
+		a, _ := lookUp(t, c.Leader(), "a")
 		if a.State != quota.Expired || a.EndedAt < until || a.EndedAt > until+50 {
 			t.Errorf("it is %d, ended at %d; want expired at %d or just after", a.State, a.EndedAt, until)
 		}
-		if later, _ := look(t, c.Leader(), "later"); later.State != quota.Reserved {
+		if later, _ := lookUp(t, c.Leader(), "later"); later.State != quota.Reserved {
 			t.Errorf("the one with more time is %d", later.State)
 		}
-		if now := c.Leader().Standing().LastIndex; now != entries+1 {
+		if now := c.Leader().Status().LastIndex; now != entries+1 {
 			t.Errorf("%d entries were written for one lapse", now-entries)
 		}
 		c.CheckEqual()
@@ -66,15 +66,15 @@ func TestAReservationLapsesAtItsInstantAndNotBefore(t *testing.T) {
 func TestANearerInstantWakesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		c.Must(reserve("far", time.Hour))
+		c.CreateTree()
+		c.MustPropose(reserveRequest("far", time.Hour))
 		time.Sleep(time.Second)
-		c.Must(reserve("near", time.Second))
-		c.Must(reserve("kept", time.Second))
-		c.Must(quota.Confirm{ID: "kept"})
+		c.MustPropose(reserveRequest("near", time.Second))
+		c.MustPropose(reserveRequest("kept", time.Second))
+		c.MustPropose(quota.Confirm{ID: "kept"})
 		time.Sleep(1100 * time.Millisecond)
 		for id, want := range map[string]quota.State{"far": quota.Reserved, "near": quota.Expired, "kept": quota.Held} {
-			if a, _ := look(t, c.Leader(), id); a.State != want {
+			if a, _ := lookUp(t, c.Leader(), id); a.State != want {
 				t.Errorf("%s is %d, want %d", id, a.State, want)
 			}
 		}
@@ -84,17 +84,17 @@ func TestANearerInstantWakesTheLeader(t *testing.T) {
 func TestAReservationLapsesUnderTheNextLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		until := c.Must(reserve("a", time.Minute)).Allocation.Info().ReservedUntil
+		c.CreateTree()
+		until := c.MustPropose(reserveRequest("a", time.Minute)).Allocation.Info().ReservedUntil
 		time.Sleep(30 * time.Second)
-		c.Crash(c.Leader().Standing().ID)
+		c.Crash(c.Leader().Status().ID)
 		c.Leader()
 		time.Sleep(time.Minute + 100*time.Millisecond) // the election did not count; the entry needs a moment
-		a, _ := look(t, c.Leader(), "a")
+		a, _ := lookUp(t, c.Leader(), "a")
 		if a.State != quota.Expired || a.EndedAt < until || a.EndedAt > until+50 {
 			t.Errorf("it is %d, ended at %d; want expired at %d or just after", a.State, a.EndedAt, until)
 		}
-		c.RunMissing()
+		c.StartMissing()
 		c.CheckEqual()
 	})
 }
@@ -102,22 +102,22 @@ func TestAReservationLapsesUnderTheNextLeader(t *testing.T) {
 func TestAnOutageDoesNotEatAReservation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		until := c.Must(reserve("a", time.Minute)).Allocation.Info().ReservedUntil
+		c.CreateTree()
+		until := c.MustPropose(reserveRequest("a", time.Minute)).Allocation.Info().ReservedUntil
 		time.Sleep(20 * time.Second)
-		c.Must(clustertest.Take("mark", 1)) // ledger time is as old as the last entry
+		c.MustPropose(clustertest.NewAllocate("mark", 1)) // ledger time is as old as the last entry
 		for _, n := range c.Nodes() {
-			c.Crash(n.Standing().ID)
+			c.Crash(n.Status().ID)
 		}
 		time.Sleep(time.Hour)
-		c.RunMissing()
+		c.StartMissing()
 		c.Leader()
 		time.Sleep(30 * time.Second)
-		if a, now := look(t, c.Leader(), "a"); a.State != quota.Reserved || now >= until {
+		if a, now := lookUp(t, c.Leader(), "a"); a.State != quota.Reserved || now >= until {
 			t.Fatalf("it is %d at %d although it has until %d", a.State, now, until)
 		}
 		time.Sleep(15 * time.Second)
-		if a, _ := look(t, c.Leader(), "a"); a.State != quota.Expired || a.EndedAt < until {
+		if a, _ := lookUp(t, c.Leader(), "a"); a.State != quota.Expired || a.EndedAt < until {
 			t.Errorf("it is %d, ended at %d, want expired at %d", a.State, a.EndedAt, until)
 		}
 	})
@@ -126,21 +126,21 @@ func TestAnOutageDoesNotEatAReservation(t *testing.T) {
 func TestManyLapsesGoInBoundedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		const many = 1000
 		var commands []quota.Command
 		for i := range many {
-			commands = append(commands, reserve(fmt.Sprint("r", i), time.Minute))
+			commands = append(commands, reserveRequest(fmt.Sprint("r", i), time.Minute))
 		}
 		if _, _, err := c.Leader().Propose(t.Context(), commands...); err != nil {
 			t.Fatal(err)
 		}
-		entries := c.Leader().Standing().LastIndex
+		entries := c.Leader().Status().LastIndex
 		time.Sleep(61 * time.Second)
-		if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used != 0 {
+		if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used != 0 {
 			t.Errorf("%d are still held, %v", used, err)
 		}
-		if written := c.Leader().Standing().LastIndex - entries; written != 2 {
+		if written := c.Leader().Status().LastIndex - entries; written != 2 {
 			t.Errorf("%d entries ended %d reservations, want 2", written, many)
 		}
 	})
@@ -150,7 +150,7 @@ func TestManyLapsesGoInBoundedEntries(t *testing.T) {
 func TestExclusiveReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 1)
-		c.PlantTree()
+		c.CreateTree()
 		n := c.Leader()
 		inside, reading := make(chan struct{}), make(chan error, 1)
 		_, err := n.Read(t.Context(), cluster.ReadOptions{Exclusive: true}, func(v ledger.View) {
@@ -160,7 +160,7 @@ func TestExclusiveReads(t *testing.T) {
 				reading <- err
 			}()
 			<-inside
-			if out := v.DryRun(reserve("a", time.Second)); out.Decision == nil || !out.Decision.Granted {
+			if out := v.DryRun(reserveRequest("a", time.Second)); out.Decision == nil || !out.Decision.Granted {
 				t.Errorf("the dry run said %+v", out)
 			}
 			select {

@@ -15,15 +15,15 @@ import (
 func TestALostLeaderUnderLoadLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		load := c.StartLoad(8)
 		for range 3 {
 			time.Sleep(3 * time.Second)
-			id := c.Leader().Standing().ID
+			id := c.Leader().Status().ID
 			c.Crash(id)
 			c.Leader()
 			time.Sleep(time.Second)
-			c.Run(id)
+			c.StartNode(id)
 		}
 		acknowledged, unknown := load.Stop()
 		if acknowledged < 200 {
@@ -38,18 +38,18 @@ func TestALostLeaderUnderLoadLosesNothing(t *testing.T) {
 func TestARetryAcrossALeaderChangeChargesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		first := c.Must(clustertest.Take("a", 5))
-		c.Crash(c.Leader().Standing().ID)
-		again := c.Must(clustertest.Take("a", 5))
+		c.CreateTree()
+		first := c.MustPropose(clustertest.NewAllocate("a", 5))
+		c.Crash(c.Leader().Status().ID)
+		again := c.MustPropose(clustertest.NewAllocate("a", 5))
 		if !again.Repeated || again.Allocation.Info().Fence != first.Allocation.Info().Fence {
 			t.Errorf("the retry got %+v, want the first answer again", again)
 		}
-		other := c.Must(quota.Release{ID: "a"})
+		other := c.MustPropose(quota.Release{ID: "a"})
 		if other.Allocation == nil {
 			t.Error("the release found nothing")
 		}
-		if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used != 0 {
+		if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used != 0 {
 			t.Errorf("used %d after the release, %v; want 0", used, err)
 		}
 	})
@@ -58,25 +58,25 @@ func TestARetryAcrossALeaderChangeChargesOnce(t *testing.T) {
 func TestLedgerTimeStandsStillWithoutALeaderAndNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		time.Sleep(time.Minute)
-		before := c.Must(clustertest.Take("before", 1)).Allocation.Info().GrantedAt
+		before := c.MustPropose(clustertest.NewAllocate("before", 1)).Allocation.Info().GrantedAt
 		if before < quota.Instant(time.Minute.Milliseconds()) {
 			t.Fatalf("ledger time is %d ms after more than a minute", before)
 		}
-		leader := c.Leader().Standing().ID
+		leader := c.Leader().Status().ID
 		c.Isolate("n1", "n2", "n3")
 		time.Sleep(time.Hour)
 		c.Crash(leader)
 		c.Heal()
 		took := time.Now()
-		after := c.Must(clustertest.Take("after", 1)).Allocation.Info().GrantedAt
+		after := c.MustPropose(clustertest.NewAllocate("after", 1)).Allocation.Info().GrantedAt
 		// The clock of the new leader starts after its barrier; an election may lie between healing and that.
 		if grown, most := time.Duration(after-before)*time.Millisecond, time.Since(took)+time.Second; grown < 0 || grown > most {
 			t.Errorf("ledger time grew by %v over an hour without a leader, want 0 to %v", grown, most)
 		}
 		time.Sleep(time.Minute)
-		later := c.Must(clustertest.Take("later", 1)).Allocation.Info().GrantedAt
+		later := c.MustPropose(clustertest.NewAllocate("later", 1)).Allocation.Info().GrantedAt
 		if grown := time.Duration(later-after) * time.Millisecond; grown < time.Minute || grown > time.Minute+time.Second {
 			t.Errorf("ledger time grew by %v in a minute with a leader", grown)
 		}
@@ -86,13 +86,13 @@ func TestLedgerTimeStandsStillWithoutALeaderAndNeverGoesBack(t *testing.T) {
 func TestLedgerTimeIsInTheOrderOfTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		load := c.StartLoad(8)
 		for range 4 {
 			time.Sleep(2 * time.Second)
-			id := c.Leader().Standing().ID
+			id := c.Leader().Status().ID
 			c.Stop(id)
-			c.Run(id)
+			c.StartNode(id)
 		}
 		load.Stop()
 		var last quota.AllocationInfo
@@ -122,15 +122,15 @@ func TestLedgerTimeIsInTheOrderOfTheLog(t *testing.T) {
 func TestLeadershipLostAndRegainedInOneBreath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		for round := range 20 {
-			leader := c.Leader().Standing().ID
+			leader := c.Leader().Status().ID
 			c.Isolate(leader)
 			time.Sleep(time.Duration(900+10*round) * time.Millisecond) // about the leader lease
 			c.Heal()
-			c.Must(clustertest.Take(fmt.Sprint("round-", round), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("round-", round), 1))
 		}
-		if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used != 20 {
+		if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used != 20 {
 			t.Errorf("used %d, %v; want 20", used, err)
 		}
 		c.CheckEqual()
@@ -140,19 +140,19 @@ func TestLeadershipLostAndRegainedInOneBreath(t *testing.T) {
 func TestANewLeaderRefusesUntilItIsEstablished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		for range 200 {
-			c.Must(clustertest.Take(fmt.Sprint(time.Now().UnixNano()), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint(time.Now().UnixNano()), 1))
 			time.Sleep(time.Millisecond)
 		}
-		c.Crash(c.Leader().Standing().ID)
+		c.Crash(c.Leader().Status().ID)
 		c.Eventually("an elected leader", func() bool {
 			for _, n := range c.Nodes() {
-				s := n.Standing()
+				s := n.Status()
 				if s.State != "Leader" || n.IsLeader() {
 					continue
 				}
-				_, _, err := n.Propose(t.Context(), clustertest.Take("early", 1))
+				_, _, err := n.Propose(t.Context(), clustertest.NewAllocate("early", 1))
 				if cluster.ReasonOf(err) != cluster.NoLeader {
 					t.Errorf("a leader that is not established answers %v, want NO_LEADER", err)
 				}
@@ -160,7 +160,7 @@ func TestANewLeaderRefusesUntilItIsEstablished(t *testing.T) {
 			}
 			return c.Nodes()[0].IsLeader() || c.Nodes()[1].IsLeader()
 		})
-		if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used != 200 {
+		if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used != 200 {
 			t.Errorf("the new leader reads %d, %v; want 200", used, err)
 		}
 	})

@@ -40,11 +40,11 @@ func TestANodeWhoseDiskFailsStopsAndTheOthersGoOn(t *testing.T) {
 			return cluster.Parts{Logs: logs[id], Stable: disk, Snapshots: disk.Snapshots}
 		}
 		c := clustertest.Start(t, 3, clustertest.WithParts(disks))
-		c.PlantTree()
+		c.CreateTree()
 		load := c.StartLoad(4)
 		time.Sleep(time.Second)
 		broken := c.Leader()
-		logs[broken.Standing().ID].full.Store(true)
+		logs[broken.Status().ID].full.Store(true)
 		select {
 		case <-broken.Done():
 		case <-time.After(30 * time.Second):
@@ -53,16 +53,16 @@ func TestANodeWhoseDiskFailsStopsAndTheOthersGoOn(t *testing.T) {
 		if !errors.Is(broken.Err(), errDiskFull) {
 			t.Errorf("the node stopped because of %v, want the disk's error", broken.Err())
 		}
-		if _, err := clustertest.Propose(broken, clustertest.Take("b", 1)); cluster.ReasonOf(err) != cluster.Halted {
+		if _, err := clustertest.Propose(broken, clustertest.NewAllocate("b", 1)); cluster.ReasonOf(err) != cluster.Halted {
 			t.Errorf("a write on the broken node: %v, want HALTED", err)
 		}
-		if _, _, err := clustertest.Used(broken, cluster.ReadOptions{Stale: true}); cluster.ReasonOf(err) != cluster.Halted {
+		if _, _, err := clustertest.ReadUsed(broken, cluster.ReadOptions{Stale: true}); cluster.ReasonOf(err) != cluster.Halted {
 			t.Errorf("a stale read on the broken node: %v, want HALTED", err)
 		}
-		if s := broken.Standing(); s.Problem == "" {
+		if s := broken.Status(); s.Problem == "" {
 			t.Error("the broken node has no problem to report")
 		}
-		c.Stop(broken.Standing().ID)
+		c.Stop(broken.Status().ID)
 		c.Leader()
 		time.Sleep(2 * time.Second)
 		if acknowledged, _ := load.Stop(); acknowledged < 100 {
@@ -75,8 +75,8 @@ func TestANodeWhoseDiskFailsStopsAndTheOthersGoOn(t *testing.T) {
 func TestANodeThatMeetsAnEntryOfTheFutureStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 1)
-		c.PlantTree()
-		c.Must(clustertest.Take("a", 1))
+		c.CreateTree()
+		c.MustPropose(clustertest.NewAllocate("a", 1))
 		c.Stop("n1")
 		disk := c.Disk("n1")
 		last, err := disk.LastIndex()
@@ -87,7 +87,7 @@ func TestANodeThatMeetsAnEntryOfTheFutureStops(t *testing.T) {
 		if err := raftguard.NewChecksum(disk).StoreLog(&unknown); err != nil {
 			t.Fatal(err)
 		}
-		n := c.Run("n1")
+		n := c.StartNode("n1")
 		select {
 		case <-n.Done():
 		case <-time.After(30 * time.Second):
@@ -117,10 +117,10 @@ func TestAStoppedNodeAnswersSoAndStopsOnce(t *testing.T) {
 		if err := n.Shutdown(t.Context()); err != nil {
 			t.Errorf("the second stop: %v", err)
 		}
-		if _, err := clustertest.Propose(n, clustertest.Take("a", 1)); cluster.ReasonOf(err) != cluster.ShuttingDown {
+		if _, err := clustertest.Propose(n, clustertest.NewAllocate("a", 1)); cluster.ReasonOf(err) != cluster.ShuttingDown {
 			t.Errorf("a write: %v, want SHUTTING_DOWN", err)
 		}
-		if _, _, err := clustertest.Used(n, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.ShuttingDown {
+		if _, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.ShuttingDown {
 			t.Errorf("a read: %v, want SHUTTING_DOWN", err)
 		}
 	})
@@ -129,7 +129,7 @@ func TestAStoppedNodeAnswersSoAndStopsOnce(t *testing.T) {
 func TestADamagedLogIsRefusedAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 1)
-		c.PlantTree()
+		c.CreateTree()
 		c.Stop("n1")
 		disk := c.Disk("n1")
 		last, err := disk.LastIndex()
@@ -143,7 +143,7 @@ func TestADamagedLogIsRefusedAtTheStart(t *testing.T) {
 		defer net.Close()
 		_, err = cluster.Open(t.Context(), cluster.Config{ID: "n1", RaftAddr: "n1:1", HTTPAdvertise: "n1:2"}, cluster.Parts{
 			Logs: disk, Stable: disk, Snapshots: disk.Snapshots, Transport: net.Transport("n1:1"),
-			Discovery: clustertest.Alone(),
+			Discovery: clustertest.NoPeers(),
 		})
 		var hole *raftguard.HoleError
 		if !errors.As(err, &hole) {

@@ -9,14 +9,14 @@ import (
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
-// nearby is a delay as in one building, a little different on every way. Without any, nothing would ever be under way
+// localDelay is a delay as in one building, a little different on every way. Without any, nothing would ever be under way
 // when a fault strikes.
-func nearby(from, to raft.ServerID) time.Duration {
+func localDelay(from, to raft.ServerID) time.Duration {
 	return time.Millisecond + time.Duration(3*from[1]+5*to[1])*time.Microsecond
 }
 
-// reach returns a node if another one can send it requests.
-func (c *Cluster) reach(from, to string) *cluster.Node {
+// reachableNode returns a node if another one can send it requests.
+func (c *Cluster) reachableNode(from, to string) *cluster.Node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cutOff[from] || c.cutOff[to] {
@@ -30,7 +30,7 @@ func (c *Cluster) Crash(id string) {
 	c.t.Helper()
 	c.Isolate(id)
 	c.Stop(id)
-	c.reconnect(id)
+	c.reconnectNode(id)
 }
 
 // Isolate cuts nodes off from all others and from each other.
@@ -39,8 +39,8 @@ func (c *Cluster) Isolate(ids ...string) {
 	defer c.mu.Unlock()
 	for _, id := range ids {
 		c.cutOff[id] = true
-		c.net.Isolate(raft.ServerID(address(id)))
-		c.board.silence(id, true)
+		c.net.Isolate(raft.ServerID(raftAddress(id)))
+		c.board.setSilent(id, true)
 	}
 }
 
@@ -48,41 +48,41 @@ func (c *Cluster) Isolate(ids ...string) {
 func (c *Cluster) CutRaft(a, b string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.net.Cut(raft.ServerID(address(a)), raft.ServerID(address(b)))
+	c.net.Cut(raft.ServerID(raftAddress(a)), raft.ServerID(raftAddress(b)))
 }
 
 // Heal undoes every Isolate and CutRaft.
 func (c *Cluster) Heal() {
 	for _, id := range c.ids {
-		c.reconnect(id)
+		c.reconnectNode(id)
 	}
 }
 
-func (c *Cluster) reconnect(id string) {
+func (c *Cluster) reconnectNode(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.cutOff, id)
-	c.board.silence(id, false)
+	c.board.setSilent(id, false)
 	c.net.Heal()
 	for other := range c.cutOff {
-		c.net.Isolate(raft.ServerID(address(other)))
+		c.net.Isolate(raft.ServerID(raftAddress(other)))
 	}
 }
 
-// PretendLevel makes a node answer others that it understands entries up to a format only.
-func (c *Cluster) PretendLevel(id string, level uint32) {
-	c.Pretend(id, func(s *cluster.Standing) { s.FeatureLevel = level })
+// OverrideLevel makes a node answer others that it understands entries up to a format only.
+func (c *Cluster) OverrideLevel(id string, level uint32) {
+	c.OverrideStatus(id, func(s *cluster.NodeStatus) { s.FeatureLevel = level })
 }
 
-// Pretend changes what a node answers others about itself, from now on; nil ends it.
-func (c *Cluster) Pretend(id string, change func(*cluster.Standing)) {
+// OverrideStatus changes what a node answers others about itself, from now on; nil ends it.
+func (c *Cluster) OverrideStatus(id string, change func(*cluster.NodeStatus)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pretends[id] = change
+	c.statusOverrides[id] = change
 }
 
-// Forge makes gossip say something in the name of a node, also of one that does not exist, until the end of the test.
-func (c *Cluster) Forge(p cluster.Peer) { c.board.forge(p) }
+// ForgeGossip makes gossip say something in the name of a node, also of one that does not exist, until the end of the test.
+func (c *Cluster) ForgeGossip(p cluster.Peer) { c.board.forgePeer(p) }
 
 // Network is the raft network, for faults that Cluster has no verb for.
 func (c *Cluster) Network() *simnet.Network { return c.net }

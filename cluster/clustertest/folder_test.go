@@ -61,16 +61,16 @@ func TestEverySubsetOfADataFolderInACluster(t *testing.T) {
 
 func loseParts(t *testing.T, c *clustertest.Cluster, root string, names []string) {
 	t.Helper()
-	c.PlantTree()
-	leader := c.Leader().Standing().ID
-	behind, damaged := c.Followers()[0].Standing().ID, c.Followers()[1].Standing().ID
+	c.CreateTree()
+	leader := c.Leader().Status().ID
+	behind, damaged := c.Followers()[0].Status().ID, c.Followers()[1].Status().ID
 	for i := range preciousWrites {
-		c.Must(clustertest.Take(fmt.Sprint("before-", i), 1))
+		c.MustPropose(clustertest.NewAllocate(fmt.Sprint("before-", i), 1))
 	}
 	time.Sleep(5 * time.Second) // for snapshots
 	c.Isolate(behind)
 	for i := range preciousWrites {
-		c.Must(clustertest.Take(fmt.Sprint("precious-", i), 1))
+		c.MustPropose(clustertest.NewAllocate(fmt.Sprint("precious-", i), 1))
 	}
 	time.Sleep(5 * time.Second)
 	for _, id := range []string{leader, damaged, behind} {
@@ -82,45 +82,45 @@ func loseParts(t *testing.T, c *clustertest.Cluster, root string, names []string
 			t.Fatal(err)
 		}
 	}
-	c.Run(behind)
+	c.StartNode(behind)
 	parts, refused := openFolder(root, damaged)
 	lost := refused != nil || parts.Lost != "" || len(names) == 3
 	if refused == nil {
 		if err := parts.Close(); err != nil {
 			t.Fatal(err)
 		}
-		c.Run(damaged)
+		c.StartNode(damaged)
 	}
 	time.Sleep(2 * time.Minute)
 	for _, n := range c.Nodes() {
 		if lost && n.IsLeader() {
-			t.Fatalf("%s leads, and the only other node has lost what it promised", n.Standing().ID)
+			t.Fatalf("%s leads, and the only other node has lost what it promised", n.Status().ID)
 		}
 	}
 	if !lost {
-		wantPrecious(t, c)
+		wantAcknowledged(t, c)
 	}
-	c.Run(leader)
+	c.StartNode(leader)
 	if refused != nil { // the way out that the refusal names
 		if err := os.RemoveAll(filepath.Join(root, damaged)); err != nil {
 			t.Fatal(err)
 		}
-		c.Run(damaged)
+		c.StartNode(damaged)
 	}
 	c.Leader()
 	time.Sleep(30 * time.Second) // elections of few may take some rounds, and a vote comes 10 s after the admission
 	awaitVoters(c, 3)
-	wantPrecious(t, c)
-	c.Settle()
+	wantAcknowledged(t, c)
+	c.AwaitConverged()
 	if lost && len(names) == 0 || !lost && slices.Contains(names, "raft.db") {
 		t.Errorf("the folder without %v: lost is %v", names, lost)
 	}
 }
 
-// wantPrecious reads all writes from the leader.
-func wantPrecious(t *testing.T, c *clustertest.Cluster) {
+// wantAcknowledged reads all writes from the leader.
+func wantAcknowledged(t *testing.T, c *clustertest.Cluster) {
 	t.Helper()
-	if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used != 2*preciousWrites {
+	if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used != 2*preciousWrites {
 		t.Errorf("the leader reads %d, %v; want %d: acknowledged writes are gone", used, err, 2*preciousWrites)
 	}
 }

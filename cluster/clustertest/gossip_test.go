@@ -19,8 +19,8 @@ func forgedMember(id string) cluster.Peer {
 	}
 }
 
-// forgedStranger is a node that somebody made up.
-func forgedStranger(id string) cluster.Peer {
+// forgedNonMember is a node that somebody made up.
+func forgedNonMember(id string) cluster.Peer {
 	return cluster.Peer{
 		ID: id, RaftAddr: "nowhere:1", HTTPAddr: "nowhere:2", FeatureLevel: math.MaxUint32, Expect: 5, HasState: true, Alive: true,
 	}
@@ -30,14 +30,14 @@ func forgedStranger(id string) cluster.Peer {
 // where they are, everything is served, and the level rises as if nothing had been said.
 func TestForgedGossipDecidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.Start(t, 3, raising(time.Minute))
-		c.PlantTree()
+		c := clustertest.Start(t, 3, raiseLevelAfter(time.Minute))
+		c.CreateTree()
 		before := c.Leader()
 		for _, id := range []string{"n1", "n2", "n3"} {
-			c.Forge(forgedMember(id))
+			c.ForgeGossip(forgedMember(id))
 		}
 		for _, id := range []string{"a", "n0", "n4", "z"} {
-			c.Forge(forgedStranger(id))
+			c.ForgeGossip(forgedNonMember(id))
 		}
 		time.Sleep(10 * time.Minute)
 		if c.Leader() != before {
@@ -45,7 +45,7 @@ func TestForgedGossipDecidesNothing(t *testing.T) {
 		}
 		wantLevel(t, c, "with forged gossip", fsm.EntryFormat)
 		for _, n := range c.Nodes() {
-			id := n.Standing().ID
+			id := n.Status().ID
 			if n.Err() != nil || n.Ready() != nil {
 				t.Errorf("%s stopped: %v, %v", id, n.Err(), n.Ready())
 			}
@@ -58,7 +58,7 @@ func TestForgedGossipDecidesNothing(t *testing.T) {
 				}
 			}
 		}
-		c.Must(clustertest.Take("meanwhile", 1))
+		c.MustPropose(clustertest.NewAllocate("meanwhile", 1))
 		c.CheckEqual()
 	})
 }
@@ -68,14 +68,14 @@ func TestForgedGossipAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3)
 		for _, id := range []string{"a", "n4"} {
-			c.Forge(forgedStranger(id))
+			c.ForgeGossip(forgedNonMember(id))
 		}
-		c.Forge(forgedMember("n2"))
+		c.ForgeGossip(forgedMember("n2"))
 		for _, id := range []string{"n1", "n2", "n3"} {
-			c.Run(id)
+			c.StartNode(id)
 		}
 		c.Leader()
-		c.Settle()
+		c.AwaitConverged()
 		c.Eventually("three healthy voters", func() bool {
 			all, healthy := c.Voters()
 			return all == 3 && healthy == 3
@@ -86,23 +86,23 @@ func TestForgedGossipAtTheStart(t *testing.T) {
 // TestOneMemberCannotAccuseAnother: a false digest of one member, or of somebody who is none, is one voice.
 func TestOneMemberCannotAccuseAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startComparing(t, 3)
-		liar := c.Followers()[0].Standing().ID
-		c.Pretend(liar, func(s *cluster.Standing) {
+		c := startWithCheckpoints(t, 3)
+		liar := c.Followers()[0].Status().ID
+		c.OverrideStatus(liar, func(s *cluster.NodeStatus) {
 			for i := range s.Checkpoints {
 				s.Checkpoints[i].Digest = "0123456789abcdef"
 			}
 		})
 		for range 3 {
-			c.Must(clustertest.Take("round", 1))
+			c.MustPropose(clustertest.NewAllocate("round", 1))
 			time.Sleep(2 * time.Minute)
 		}
 		for _, n := range c.Nodes() {
 			if n.Err() != nil || n.Ready() != nil {
-				t.Errorf("%s stopped: %v, %v", n.Standing().ID, n.Err(), n.Ready())
+				t.Errorf("%s stopped: %v, %v", n.Status().ID, n.Err(), n.Ready())
 			}
 		}
-		if found := findings(c.Leader()); found[liar] != cluster.Differs {
+		if found := comparisonFindings(c.Leader()); found[liar] != cluster.Differs {
 			t.Errorf("the leader finds %v, want that %s differs", found, liar)
 		}
 	})

@@ -15,16 +15,16 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-func lease(id string, ttl time.Duration) quota.Allocate {
-	c := clustertest.Take(id, 1)
+func leaseRequest(id string, ttl time.Duration) quota.Allocate {
+	c := clustertest.NewAllocate(id, 1)
 	c.TTL = quota.Span(ttl.Milliseconds())
 	return c
 }
 
-// renew renews on whoever leads, as a patient caller does.
-func renew(t *testing.T, c *clustertest.Cluster, id string) ledger.Outcome {
+// mustRenew renews on whoever leads, as a patient caller does.
+func mustRenew(t *testing.T, c *clustertest.Cluster, id string) ledger.Outcome {
 	t.Helper()
-	outcomes, _, err := c.Leader().ProposeSoon(t.Context(), quota.Renew{ID: id})
+	outcomes, _, err := c.Leader().ProposeBatched(t.Context(), quota.Renew{ID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func renew(t *testing.T, c *clustertest.Cluster, id string) ledger.Outcome {
 
 func wantState(t *testing.T, n *cluster.Node, id string, want quota.State) quota.AllocationInfo {
 	t.Helper()
-	a, now := look(t, n, id)
+	a, now := lookUp(t, n, id)
 	if a.State != want {
 		t.Errorf("%s is %d at %d, and was to end at %d; want state %d", id, a.State, now, a.ExpiresAt, want)
 	}
@@ -44,16 +44,16 @@ func wantState(t *testing.T, n *cluster.Node, id string, want quota.State) quota
 func TestALeaseOverALeaderChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		until := c.Must(lease("silent", time.Minute)).Allocation.Info().ExpiresAt
-		c.Must(lease("renewed", 10*time.Second))
+		c.CreateTree()
+		until := c.MustPropose(leaseRequest("silent", time.Minute)).Allocation.Info().ExpiresAt
+		c.MustPropose(leaseRequest("renewed", 10*time.Second))
 		for range 3 {
 			time.Sleep(5 * time.Second)
-			renew(t, c, "renewed")
+			mustRenew(t, c, "renewed")
 		}
-		c.Crash(c.Leader().Standing().ID)
+		c.Crash(c.Leader().Status().ID)
 		for range 4 {
-			renew(t, c, "renewed")
+			mustRenew(t, c, "renewed")
 			time.Sleep(5 * time.Second)
 		}
 		wantState(t, c.Leader(), "silent", quota.Held)
@@ -65,7 +65,7 @@ func TestALeaseOverALeaderChange(t *testing.T) {
 		if a := wantState(t, c.Leader(), "renewed", quota.Expired); a.EndedAt >= until {
 			t.Errorf("the renewed one went on without renewals, to %d", a.EndedAt)
 		}
-		c.RunMissing()
+		c.StartMissing()
 		c.CheckEqual()
 	})
 }
@@ -74,19 +74,19 @@ func TestALeaseOverALeaderChange(t *testing.T) {
 func TestAnOutageEndsNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		c.Must(lease("a", 20*time.Second))
+		c.CreateTree()
+		c.MustPropose(leaseRequest("a", 20*time.Second))
 		time.Sleep(10 * time.Second)
-		c.Must(clustertest.Take("mark", 1)) // ledger time is as old as the last entry
+		c.MustPropose(clustertest.NewAllocate("mark", 1)) // ledger time is as old as the last entry
 		for _, n := range c.Nodes() {
-			c.Crash(n.Standing().ID)
+			c.Crash(n.Status().ID)
 		}
 		time.Sleep(24 * time.Hour)
-		c.RunMissing()
+		c.StartMissing()
 		c.Leader()
 		time.Sleep(5 * time.Second)
 		wantState(t, c.Leader(), "a", quota.Held)
-		if out := renew(t, c, "a"); out.Refused != nil {
+		if out := mustRenew(t, c, "a"); out.Refused != nil {
 			t.Fatal(out.Refused)
 		}
 		time.Sleep(19 * time.Second)
@@ -100,23 +100,23 @@ func TestAnOutageEndsNoLease(t *testing.T) {
 func TestAPausedHolderLosesItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		everything := lease("paused", 10*time.Second)
-		everything.Claims[0].Amounts[0].Amount = clustertest.Room
-		old := c.Must(everything).Allocation.Fence()
-		next := lease("next", 10*time.Second)
-		if out := c.Must(next); out.Decision.Granted {
+		c.CreateTree()
+		everything := leaseRequest("paused", 10*time.Second)
+		everything.Claims[0].Amounts[0].Amount = clustertest.TreeLimit
+		old := c.MustPropose(everything).Allocation.Fence()
+		next := leaseRequest("next", 10*time.Second)
+		if out := c.MustPropose(next); out.Decision.Granted {
 			t.Fatal("there was room for two")
 		}
 		time.Sleep(11 * time.Second)
-		out := c.Must(next)
+		out := c.MustPropose(next)
 		if !out.Decision.Granted || out.Allocation.Fence() <= old {
 			t.Errorf("the next one got %+v after fence %d", out.Decision, old)
 		}
-		if out := renew(t, c, "paused"); out.Refused == nil || out.Refused.Kind != quota.Ended {
+		if out := mustRenew(t, c, "paused"); out.Refused == nil || out.Refused.Kind != quota.Ended {
 			t.Errorf("the paused holder was answered %+v", out)
 		}
-		outcomes, _, err := c.Leader().ProposeSoon(t.Context(), quota.Renew{ID: "next", Fence: old})
+		outcomes, _, err := c.Leader().ProposeBatched(t.Context(), quota.Renew{ID: "next", Fence: old})
 		if err != nil || outcomes[0].Refused == nil || outcomes[0].Refused.Kind != quota.FenceMismatch {
 			t.Errorf("with the fence of another grant: %+v, %v", outcomes, err)
 		}
@@ -127,16 +127,16 @@ func TestAPausedHolderLosesItsLease(t *testing.T) {
 func TestRenewalsAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		const leases, seconds = 3000, 10
-		plantLeases(t, c, leases, 30*time.Second)
-		leader, before := c.Leader(), c.Leader().Standing().LastIndex
+		createLeases(t, c, leases, 30*time.Second)
+		leader, before := c.Leader(), c.Leader().Status().LastIndex
 		var renewed atomic.Int64
 		var busy sync.WaitGroup
 		for i := range leases {
 			busy.Go(func() {
 				time.Sleep(time.Duration(rand.Int64N(int64(seconds * time.Second))))
-				outcomes, _, err := leader.ProposeSoon(t.Context(), quota.Renew{ID: fmt.Sprint("l", i)})
+				outcomes, _, err := leader.ProposeBatched(t.Context(), quota.Renew{ID: fmt.Sprint("l", i)})
 				if err != nil || outcomes[0].Refused != nil {
 					t.Errorf("renewal %d: %+v, %v", i, outcomes, err)
 					return
@@ -145,19 +145,19 @@ func TestRenewalsAreGathered(t *testing.T) {
 			})
 		}
 		busy.Wait()
-		if entries := leader.Standing().LastIndex - before; entries > 20*seconds+5 || entries < seconds {
+		if entries := leader.Status().LastIndex - before; entries > 20*seconds+5 || entries < seconds {
 			t.Errorf("%d renewals in %d seconds took %d entries", renewed.Load(), seconds, entries)
 		}
 	})
 }
 
-// plantLeases grants leases l0, l1, and so on.
-func plantLeases(t testing.TB, c *clustertest.Cluster, n int, ttl time.Duration) {
+// createLeases grants leases l0, l1, and so on.
+func createLeases(t testing.TB, c *clustertest.Cluster, n int, ttl time.Duration) {
 	t.Helper()
 	for from := 0; from < n; from += 1000 {
 		var commands []quota.Command
 		for i := from; i < min(from+1000, n); i++ {
-			commands = append(commands, lease(fmt.Sprint("l", i), ttl))
+			commands = append(commands, leaseRequest(fmt.Sprint("l", i), ttl))
 		}
 		if _, _, err := c.Leader().Propose(t.Context(), commands...); err != nil {
 			t.Fatal(err)

@@ -12,16 +12,16 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// raising has the leader raise the level by itself, after so long.
-func raising(after time.Duration) clustertest.Option {
+// raiseLevelAfter has the leader raise the level by itself, after so long.
+func raiseLevelAfter(after time.Duration) clustertest.Option {
 	return clustertest.WithConfig(func(c *cluster.Config) { c.RaiseLevelAfter = after })
 }
 
 func wantLevel(t *testing.T, c *clustertest.Cluster, when string, want uint32) {
 	t.Helper()
 	for _, n := range c.Nodes() {
-		if got := n.Level().Now; got != want {
-			t.Errorf("%s %s is at level %d, want %d", when, n.Standing().ID, got, want)
+		if got := n.Level().Current; got != want {
+			t.Errorf("%s %s is at level %d, want %d", when, n.Status().ID, got, want)
 		}
 	}
 }
@@ -37,41 +37,41 @@ func tryCheckpoint(t *testing.T, c *clustertest.Cluster) error {
 func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ids := []string{"n1", "n2", "n3"}
-		c := clustertest.Start(t, 3, raising(time.Minute), func(c *clustertest.Cluster) {
+		c := clustertest.Start(t, 3, raiseLevelAfter(time.Minute), func(c *clustertest.Cluster) {
 			for _, id := range ids {
-				c.PretendLevel(id, 3)
+				c.OverrideLevel(id, 3)
 			}
 		})
-		c.PlantTree()
-		old := c.Followers()[0].Standing().ID
+		c.CreateTree()
+		old := c.Followers()[0].Status().ID
 		for _, id := range ids {
 			if id != old {
-				c.Pretend(id, nil)
+				c.OverrideStatus(id, nil)
 			}
 		}
 		time.Sleep(5 * time.Minute)
 		wantLevel(t, c, "with an old member", 1)
 		wantNotUpgraded(t, tryCheckpoint(t, c), old)
-		c.Must(lease("plain", 24*time.Hour)) // of the third format, which all understand
-		c.Settle()
+		c.MustPropose(leaseRequest("plain", 24*time.Hour)) // of the third format, which all understand
+		c.AwaitConverged()
 		wantLevel(t, c, "after a lease", 3)
 
-		c.PretendLevel(old, 4)
+		c.OverrideLevel(old, 4)
 		time.Sleep(50 * time.Second)
 		wantLevel(t, c, "soon after the last upgrade", 3)
 		if err := tryCheckpoint(t, c); cluster.ReasonOf(err) != cluster.NotUpgraded || !strings.Contains(err.Error(), "--raise") {
 			t.Errorf("before the level was raised a checkpoint is answered %v", err)
 		}
-		c.PretendLevel(old, 3) // it went back to the old version
+		c.OverrideLevel(old, 3) // it went back to the old version
 		time.Sleep(50 * time.Second)
-		c.PretendLevel(old, 4)
+		c.OverrideLevel(old, 4)
 		time.Sleep(50 * time.Second)
 		c.Stop(old) // members that are away could come back as anything
 		time.Sleep(5 * time.Minute)
 		wantLevel(t, c, "with a member away", 3)
-		c.Run(old)
+		c.StartNode(old)
 		time.Sleep(70 * time.Second)
-		c.Settle()
+		c.AwaitConverged()
 		wantLevel(t, c, "after a while with all upgraded", 4)
 		if err := tryCheckpoint(t, c); err != nil {
 			t.Errorf("a checkpoint at level 4: %v", err)
@@ -84,7 +84,7 @@ func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 func TestANewClusterIsRaisedAtOnce(t *testing.T) {
 	for after, want := range map[time.Duration]uint32{time.Hour: fsm.EntryFormat, 0: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			c := clustertest.Start(t, 3, raising(after))
+			c := clustertest.Start(t, 3, raiseLevelAfter(after))
 			time.Sleep(10 * time.Second)
 			wantLevel(t, c, "a new cluster", want)
 		})
@@ -95,32 +95,32 @@ func TestANewClusterIsRaisedAtOnce(t *testing.T) {
 func TestTheLevelIsRaisedByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
-		c.PlantTree()
-		old := c.Followers()[0].Standing().ID
-		c.PretendLevel(old, 3)
+		c.CreateTree()
+		old := c.Followers()[0].Status().ID
+		c.OverrideLevel(old, 3)
 		time.Sleep(time.Second)
 		_, err := c.Leader().RaiseLevel(t.Context())
 		wantNotUpgraded(t, err, old)
 		if _, err := c.Followers()[0].RaiseLevel(t.Context()); cluster.ReasonOf(err) != cluster.NotLeader {
 			t.Errorf("a follower answers %v", err)
 		}
-		c.PretendLevel(old, fsm.EntryFormat)
+		c.OverrideLevel(old, fsm.EntryFormat)
 		time.Sleep(time.Second)
-		before := c.Leader().Standing().LastIndex
+		before := c.Leader().Status().LastIndex
 		for range 2 {
 			if level, err := c.Leader().RaiseLevel(t.Context()); err != nil || level != fsm.EntryFormat {
 				t.Fatalf("raised to %d, %v", level, err)
 			}
 		}
-		if after := c.Leader().Standing().LastIndex; after != before+1 {
+		if after := c.Leader().Status().LastIndex; after != before+1 {
 			t.Errorf("raising twice wrote %d entries", after-before)
 		}
 		c.CheckEqual() // with snapshots
 		for _, id := range []string{"n1", "n2", "n3"} {
 			c.Stop(id)
 		}
-		c.RunMissing()
-		c.Settle()
+		c.StartMissing()
+		c.AwaitConverged()
 		wantLevel(t, c, "after a restart from snapshots", fsm.EntryFormat)
 	})
 }
@@ -129,12 +129,12 @@ func TestTheLevelIsRaisedByHand(t *testing.T) {
 func TestAMembersWordAboutTheLevelStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		c.Pretend(c.Leader().Standing().ID, func(s *cluster.Standing) { s.ClusterLevel = math.MaxUint32 })
+		c.CreateTree()
+		c.OverrideStatus(c.Leader().Status().ID, func(s *cluster.NodeStatus) { s.ClusterLevel = math.MaxUint32 })
 		time.Sleep(time.Hour)
 		for _, n := range c.Nodes() {
 			if n.Err() != nil || n.Ready() != nil {
-				t.Errorf("%s stopped: %v, %v", n.Standing().ID, n.Err(), n.Ready())
+				t.Errorf("%s stopped: %v, %v", n.Status().ID, n.Err(), n.Ready())
 			}
 		}
 	})

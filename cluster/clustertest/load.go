@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// pace is the pause of a caller before each try.
-const pace = 25 * time.Millisecond
+// callInterval is the pause of a caller before each try.
+const callInterval = 25 * time.Millisecond
 
 // Load is a set of callers that take one unit after the other, and retry each under the same id until it is
 // acknowledged.
@@ -32,38 +32,38 @@ type Load struct {
 func (c *Cluster) StartLoad(callers int) *Load {
 	l := &Load{c: c, stop: make(chan struct{}), acknowledged: map[string]bool{}}
 	for caller := range callers {
-		l.busy.Go(func() { l.call(caller) })
+		l.busy.Go(func() { l.runCaller(caller) })
 	}
 	c.t.Cleanup(func() { l.Stop() })
 	return l
 }
 
-func (l *Load) call(caller int) {
+func (l *Load) runCaller(caller int) {
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("load-%d-%d", caller, i)
-		if !l.insist(Take(id, 1)) {
+		if !l.retryUntilGranted(NewAllocate(id, 1)) {
 			return
 		}
 	}
 }
 
-// insist retries one request until it is acknowledged; false if the load was stopped before.
-func (l *Load) insist(request quota.Allocate) bool {
+// retryUntilGranted retries one request until it is acknowledged; false if the load was stopped before.
+func (l *Load) retryUntilGranted(request quota.Allocate) bool {
 	for {
 		select {
 		case <-l.stop:
 			return false
-		case <-time.After(pace):
+		case <-time.After(callInterval):
 		}
 		for _, n := range l.c.Nodes() {
-			if n.IsLeader() && l.try(n, request) {
+			if n.IsLeader() && l.tryOnce(n, request) {
 				return true
 			}
 		}
 	}
 }
 
-func (l *Load) try(n *cluster.Node, request quota.Allocate) bool {
+func (l *Load) tryOnce(n *cluster.Node, request quota.Allocate) bool {
 	outcome, err := Propose(n, request)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +101,7 @@ func (l *Load) Check() {
 	l.c.t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	used, _, err := Used(l.c.Leader(), cluster.ReadOptions{})
+	used, _, err := ReadUsed(l.c.Leader(), cluster.ReadOptions{})
 	if err != nil {
 		l.c.t.Fatal(err)
 	}

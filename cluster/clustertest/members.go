@@ -8,23 +8,23 @@ import (
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
-// colleagues is how a node of the test asks the others: over the same ways as raft's.
-type colleagues struct {
+// testPeerClient is how a node of the test asks the others: over the same ways as raft's.
+type testPeerClient struct {
 	c    *Cluster
 	self string
 }
 
-var errNoWay = errors.New("it cannot be reached")
+var errUnreachable = errors.New("it cannot be reached")
 
-// Standing asks a node how it stands.
-func (k colleagues) Standing(_ context.Context, m cluster.Member) (cluster.Standing, error) {
-	n := k.c.reach(k.self, m.ID)
+// Status asks a node how it stands.
+func (k testPeerClient) Status(_ context.Context, m cluster.Member) (cluster.NodeStatus, error) {
+	n := k.c.reachableNode(k.self, m.ID)
 	if n == nil {
-		return cluster.Standing{}, errNoWay
+		return cluster.NodeStatus{}, errUnreachable
 	}
-	standing := n.Standing()
+	standing := n.Status()
 	k.c.mu.Lock()
-	change := k.c.pretends[m.ID]
+	change := k.c.statusOverrides[m.ID]
 	k.c.mu.Unlock()
 	if change != nil {
 		change(&standing)
@@ -33,41 +33,41 @@ func (k colleagues) Standing(_ context.Context, m cluster.Member) (cluster.Stand
 }
 
 // Notify tells a node about its place.
-func (k colleagues) Notify(_ context.Context, m cluster.Member, notice cluster.Notice) error {
-	n := k.c.reach(k.self, m.ID)
+func (k testPeerClient) Notify(_ context.Context, m cluster.Member, notice cluster.Notice) error {
+	n := k.c.reachableNode(k.self, m.ID)
 	if n == nil {
-		return errNoWay
+		return errUnreachable
 	}
 	return n.Notify(notice)
 }
 
-// Add runs one node more, on an empty disk, that forms no cluster and waits to be taken in.
-func (c *Cluster) Add(id string) *cluster.Node {
+// AddNode runs one node more, on an empty disk, that forms no cluster and waits to be taken in.
+func (c *Cluster) AddNode(id string) *cluster.Node {
 	c.t.Helper()
 	c.mu.Lock()
 	c.ids = append(c.ids, id)
 	c.added[id] = true
 	c.disks[id] = simnet.NewDisk(snapshotsKept)
 	c.mu.Unlock()
-	return c.Run(id)
+	return c.StartNode(id)
 }
 
-// Wipe replaces the disk of a node that does not run by an empty one.
-func (c *Cluster) Wipe(id string) {
+// WipeDisk replaces the disk of a node that does not run by an empty one.
+func (c *Cluster) WipeDisk(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.disks[id] = simnet.NewDisk(snapshotsKept)
 }
 
 // Health is what the leader says about all nodes, by id; nil while nobody leads.
-func (c *Cluster) Health() map[string]cluster.Health {
+func (c *Cluster) Health() map[string]cluster.NodeHealth {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	list, err := c.Leader().Health(ctx)
 	if err != nil {
 		return nil
 	}
-	found := map[string]cluster.Health{}
+	found := map[string]cluster.NodeHealth{}
 	for _, h := range list {
 		found[h.ID] = h
 	}
@@ -77,7 +77,7 @@ func (c *Cluster) Health() map[string]cluster.Health {
 // Voters counts those who have a vote, and are well.
 func (c *Cluster) Voters() (all, healthy int) {
 	for _, h := range c.Health() {
-		if h.Seat == cluster.SeatVoter {
+		if h.Role == cluster.RoleVoter {
 			all++
 			if h.Healthy {
 				healthy++

@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 )
 
-// insist repeats a change of the membership on whoever leads, until it is carried out or refused.
-func insist(t *testing.T, c *clustertest.Cluster, change func(context.Context, *cluster.Node) (bool, error)) (bool, error) {
+// retryChange repeats a change of the membership on whoever leads, until it is carried out or refused.
+func retryChange(t *testing.T, c *clustertest.Cluster, change func(context.Context, *cluster.Node) (bool, error)) (bool, error) {
 	t.Helper()
 	var changed bool
 	var err error
@@ -27,9 +27,9 @@ func insist(t *testing.T, c *clustertest.Cluster, change func(context.Context, *
 	return changed, err
 }
 
-func remove(t *testing.T, c *clustertest.Cluster, id string, force bool) (bool, error) {
+func removeMember(t *testing.T, c *clustertest.Cluster, id string, force bool) (bool, error) {
 	t.Helper()
-	return insist(t, c, func(ctx context.Context, n *cluster.Node) (bool, error) { return n.Remove(ctx, id, force) })
+	return retryChange(t, c, func(ctx context.Context, n *cluster.Node) (bool, error) { return n.Remove(ctx, id, force) })
 }
 
 func wantRefused(t *testing.T, err error, says string) {
@@ -51,16 +51,16 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clustertest.Start(t, 1, clustertest.WithConfig(change))
-				c.PlantTree()
+				c.CreateTree()
 				load := c.StartLoad(4)
 				time.Sleep(10 * time.Second)
 				for size := 2; size <= 5; size++ {
-					c.Add(fmt.Sprint("n", size))
+					c.AddNode(fmt.Sprint("n", size))
 					awaitVoters(c, size)
 				}
 				time.Sleep(5 * time.Second)
-				for _, id := range []string{c.Leader().Standing().ID, c.Followers()[0].Standing().ID} {
-					if changed, err := remove(t, c, id, false); err != nil || !changed {
+				for _, id := range []string{c.Leader().Status().ID, c.Followers()[0].Status().ID} {
+					if changed, err := removeMember(t, c, id, false); err != nil || !changed {
 						t.Fatalf("remove %s: %v, %v", id, changed, err)
 					}
 					c.Stop(id)
@@ -80,10 +80,10 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 func TestANewNodeHasNoVoteBeforeItIsStable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 1, clustertest.WithConfig(func(c *cluster.Config) { c.StabilizationTime = time.Minute }))
-		c.PlantTree()
-		c.Add("n2")
+		c.CreateTree()
+		c.AddNode("n2")
 		c.Eventually("n2 healthy", func() bool { return c.Health()["n2"].Healthy })
-		if seat := c.Health()["n2"].Seat; seat != cluster.SeatNonVoter {
+		if seat := c.Health()["n2"].Role; seat != cluster.RoleNonVoter {
 			t.Errorf("n2 has seat %d after it caught up, want that of a non-voter", seat)
 		}
 		for range 5 { // never a minute without a break
@@ -99,7 +99,7 @@ func TestANewNodeHasNoVoteBeforeItIsStable(t *testing.T) {
 		if voters, _ := c.Voters(); voters != 2 {
 			t.Error("a stable node was not promoted")
 		}
-		c.Settle()
+		c.AwaitConverged()
 	})
 }
 
@@ -108,27 +108,27 @@ func TestANewNodeHasNoVoteBeforeItIsStable(t *testing.T) {
 func TestAVoterThatLostItsDiskDoesNotVote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		leader := c.Leader().Standing().ID
-		behind, lost := c.Followers()[0].Standing().ID, c.Followers()[1].Standing().ID
+		c.CreateTree()
+		leader := c.Leader().Status().ID
+		behind, lost := c.Followers()[0].Status().ID, c.Followers()[1].Status().ID
 		c.Isolate(behind)
-		c.Must(clustertest.Take("precious", 1))
+		c.MustPropose(clustertest.NewAllocate("precious", 1))
 		c.Stop(lost)
-		c.Wipe(lost)
+		c.WipeDisk(lost)
 		c.Isolate(leader)
 		c.Heal()
 		c.Isolate(leader)
-		c.Run(lost)
+		c.StartNode(lost)
 		time.Sleep(5 * time.Minute)
 		for _, n := range c.Nodes() {
-			if id := n.Standing().ID; id != leader && n.IsLeader() {
+			if id := n.Status().ID; id != leader && n.IsLeader() {
 				t.Fatalf("%s leads with the vote of a node that has forgotten what it promised", id)
 			}
 		}
 		c.Heal()
 		awaitVoters(c, 3)
-		c.Settle()
-		if used, _, err := clustertest.Used(c.Node(lost), cluster.ReadOptions{}); err != nil || used != 1 {
+		c.AwaitConverged()
+		if used, _, err := clustertest.ReadUsed(c.Node(lost), cluster.ReadOptions{}); err != nil || used != 1 {
 			t.Errorf("the node with the new disk reads %d, %v; want 1", used, err)
 		}
 	})
@@ -137,14 +137,14 @@ func TestAVoterThatLostItsDiskDoesNotVote(t *testing.T) {
 func TestAReplacedDiskBeginsAsANonVoter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		load := c.StartLoad(4)
 		time.Sleep(5 * time.Second)
-		lost := c.Leader().Standing().ID
+		lost := c.Leader().Status().ID
 		c.Crash(lost)
-		c.Wipe(lost)
-		c.Run(lost)
-		c.Eventually("a non-voter", func() bool { return c.Health()[lost].Seat == cluster.SeatNonVoter })
+		c.WipeDisk(lost)
+		c.StartNode(lost)
+		c.Eventually("a non-voter", func() bool { return c.Health()[lost].Role == cluster.RoleNonVoter })
 		awaitVoters(c, 3)
 		time.Sleep(time.Second)
 		load.Stop()
@@ -156,33 +156,33 @@ func TestAReplacedDiskBeginsAsANonVoter(t *testing.T) {
 func TestARemovedNodeIsToldAndComesBackOnlyEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		c.Add("n4")
+		c.CreateTree()
+		c.AddNode("n4")
 		awaitVoters(c, 4)
-		if _, err := remove(t, c, "n4", false); err != nil {
+		if _, err := removeMember(t, c, "n4", false); err != nil {
 			t.Fatal(err)
 		}
-		if changed, err := remove(t, c, "n4", false); changed || err != nil {
+		if changed, err := removeMember(t, c, "n4", false); changed || err != nil {
 			t.Errorf("the second removal: %v, %v; want unchanged", changed, err)
 		}
 		for range 2 {
 			time.Sleep(5 * time.Minute)
-			if h := c.Health()["n4"]; h.Seat != cluster.SeatNone {
-				t.Errorf("n4 still gossips, and came back to seat %d", h.Seat)
+			if h := c.Health()["n4"]; h.Role != cluster.RoleNone {
+				t.Errorf("n4 still gossips, and came back to seat %d", h.Role)
 			}
 			err := c.Node("n4").Ready()
 			if err == nil || !strings.Contains(err.Error(), "removed from the cluster") || !strings.Contains(err.Error(), "empty its data folder") {
 				t.Errorf("n4 says %v", err)
 			}
 			c.Stop("n4")
-			c.Run("n4") // on the same disk
+			c.StartNode("n4") // on the same disk
 		}
-		c.Eventually("n4 is heard again", func() bool { return c.Health()["n4"].Answers })
-		_, err := c.Leader().TakeIn(t.Context(), "n4")
+		c.Eventually("n4 is heard again", func() bool { return c.Health()["n4"].Answered })
+		_, err := c.Leader().AddNode(t.Context(), "n4")
 		wantRefused(t, err, "empty its data folder")
 		c.Stop("n4")
-		c.Wipe("n4")
-		c.Run("n4")
+		c.WipeDisk("n4")
+		c.StartNode("n4")
 		awaitVoters(c, 4)
 		c.CheckEqual()
 	})
@@ -191,12 +191,12 @@ func TestARemovedNodeIsToldAndComesBackOnlyEmpty(t *testing.T) {
 func TestMembersDoNotGoBelowWhatIsNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 5)
-		c.PlantTree()
-		dead := []string{c.Followers()[0].Standing().ID, c.Followers()[1].Standing().ID}
-		alive := []string{c.Followers()[2].Standing().ID, c.Followers()[3].Standing().ID}
+		c.CreateTree()
+		dead := []string{c.Followers()[0].Status().ID, c.Followers()[1].Status().ID}
+		alive := []string{c.Followers()[2].Status().ID, c.Followers()[3].Status().ID}
 		c.Isolate(dead...)
 		time.Sleep(time.Minute)
-		_, err := remove(t, c, alive[0], false)
+		_, err := removeMember(t, c, alive[0], false)
 		wantRefused(t, err, "only 2 of 4 voters would be well")
 		_, err = c.Leader().Promote(t.Context(), "n9", false)
 		if cluster.ReasonOf(err) != cluster.UnknownMember {
@@ -205,22 +205,22 @@ func TestMembersDoNotGoBelowWhatIsNeeded(t *testing.T) {
 		_, err = c.Leader().TransferLeader(t.Context(), dead[0])
 		wantRefused(t, err, "cannot lead now")
 		for _, id := range dead {
-			if _, err := remove(t, c, id, false); err != nil {
+			if _, err := removeMember(t, c, id, false); err != nil {
 				t.Fatalf("remove the dead %s: %v", id, err)
 			}
 			c.Stop(id)
 		}
-		_, err = remove(t, c, alive[0], false)
+		_, err = removeMember(t, c, alive[0], false)
 		wantRefused(t, err, "min-quorum is 3")
-		if _, err = remove(t, c, alive[0], true); err != nil {
+		if _, err = removeMember(t, c, alive[0], true); err != nil {
 			t.Errorf("by force: %v", err)
 		}
-		if _, err = remove(t, c, alive[1], true); err != nil {
+		if _, err = removeMember(t, c, alive[1], true); err != nil {
 			t.Errorf("by force: %v", err)
 		}
-		_, err = remove(t, c, c.Leader().Standing().ID, true)
+		_, err = removeMember(t, c, c.Leader().Status().ID, true)
 		wantRefused(t, err, "last voter")
-		c.Must(clustertest.Take("alone", 1))
+		c.MustPropose(clustertest.NewAllocate("alone", 1))
 		c.Heal()
 	})
 }
@@ -228,25 +228,25 @@ func TestMembersDoNotGoBelowWhatIsNeeded(t *testing.T) {
 func TestWhoIsDemotedStaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		c.Add("n4")
+		c.CreateTree()
+		c.AddNode("n4")
 		awaitVoters(c, 4)
 		time.Sleep(5 * time.Second)
 		demote := func(ctx context.Context, n *cluster.Node) (bool, error) { return n.Demote(ctx, "n4", false) }
-		if changed, err := insist(t, c, demote); !changed || err != nil {
+		if changed, err := retryChange(t, c, demote); !changed || err != nil {
 			t.Fatalf("demote: %v, %v", changed, err)
 		}
-		if changed, err := insist(t, c, demote); changed || err != nil {
+		if changed, err := retryChange(t, c, demote); changed || err != nil {
 			t.Errorf("demote again: %v, %v", changed, err)
 		}
 		time.Sleep(5 * time.Minute)
-		if seat := c.Health()["n4"].Seat; seat != cluster.SeatNonVoter {
+		if seat := c.Health()["n4"].Role; seat != cluster.RoleNonVoter {
 			t.Errorf("n4 has seat %d", seat)
 		}
 		_, err := c.Leader().TransferLeader(t.Context(), "n4")
 		wantRefused(t, err, "is no voter")
 		promote := func(ctx context.Context, n *cluster.Node) (bool, error) { return n.Promote(ctx, "n4", false) }
-		if changed, err := insist(t, c, promote); !changed || err != nil {
+		if changed, err := retryChange(t, c, promote); !changed || err != nil {
 			t.Fatalf("promote: %v, %v", changed, err)
 		}
 		awaitVoters(c, 4)
@@ -260,24 +260,24 @@ func TestWhoIsDemotedStaysSo(t *testing.T) {
 func TestByHandNobodyIsTakenInByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 1, clustertest.WithConfig(func(c *cluster.Config) { c.ManualJoin = true }))
-		c.PlantTree()
-		c.Add("n2")
+		c.CreateTree()
+		c.AddNode("n2")
 		time.Sleep(5 * time.Minute)
-		if seat := c.Health()["n2"].Seat; seat != cluster.SeatWaiting {
+		if seat := c.Health()["n2"].Role; seat != cluster.RoleWaiting {
 			t.Fatalf("n2 has seat %d, want it to wait", seat)
 		}
 		_, err := c.Leader().Promote(t.Context(), "n2", false)
 		if cluster.ReasonOf(err) != cluster.UnknownMember {
 			t.Errorf("promoted before it was taken in: %v", err)
 		}
-		if changed, err := c.Leader().TakeIn(t.Context(), "n2"); !changed || err != nil {
+		if changed, err := c.Leader().AddNode(t.Context(), "n2"); !changed || err != nil {
 			t.Fatalf("take in: %v, %v", changed, err)
 		}
-		if changed, err := c.Leader().TakeIn(t.Context(), "n2"); changed || err != nil {
+		if changed, err := c.Leader().AddNode(t.Context(), "n2"); changed || err != nil {
 			t.Errorf("take in again: %v, %v", changed, err)
 		}
 		time.Sleep(5 * time.Minute)
-		if h := c.Health()["n2"]; h.Seat != cluster.SeatNonVoter || !h.Healthy {
+		if h := c.Health()["n2"]; h.Role != cluster.RoleNonVoter || !h.Healthy {
 			t.Fatalf("n2: %+v, want a healthy non-voter", h)
 		}
 		if changed, err := c.Leader().Promote(t.Context(), "n2", false); !changed || err != nil {
@@ -292,21 +292,21 @@ func TestTheDeadAreRemovedOnlyIfAsked(t *testing.T) {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clustertest.Start(t, 5, clustertest.WithConfig(func(c *cluster.Config) { c.RemoveDeadAfter = after }))
-				c.PlantTree()
+				c.CreateTree()
 				dead := c.Followers()
-				c.Isolate(dead[0].Standing().ID)
+				c.Isolate(dead[0].Status().ID)
 				time.Sleep(30 * time.Second)
 				c.Heal()
 				time.Sleep(50 * time.Second)
 				if voters, _ := c.Voters(); voters != 5 {
 					t.Fatalf("there are %d voters although nobody was silent for a minute", voters)
 				}
-				c.Isolate(dead[0].Standing().ID, dead[1].Standing().ID)
+				c.Isolate(dead[0].Status().ID, dead[1].Status().ID)
 				time.Sleep(10 * time.Minute)
 				if voters, _ := c.Voters(); voters != want {
 					t.Errorf("two were silent for ten minutes, and there are %d voters, want %d", voters, want)
 				}
-				c.Isolate(dead[2].Standing().ID)
+				c.Isolate(dead[2].Status().ID)
 				time.Sleep(10 * time.Minute)
 				if want == 3 {
 					if voters, _ := c.Voters(); voters != 3 {

@@ -14,13 +14,13 @@ func TestAMajorityGoesOnWithoutTheCutOffLeader(t *testing.T) {
 	for _, size := range []int{3, 5} {
 		synctest.Test(t, func(t *testing.T) {
 			c := clustertest.Start(t, size)
-			c.PlantTree()
+			c.CreateTree()
 			load := c.StartLoad(4)
 			time.Sleep(2 * time.Second)
 			old := c.Leader()
-			cut := []string{old.Standing().ID}
+			cut := []string{old.Status().ID}
 			if size == 5 {
-				cut = append(cut, c.Followers()[0].Standing().ID)
+				cut = append(cut, c.Followers()[0].Status().ID)
 			}
 			c.Isolate(cut...)
 			c.Leader()
@@ -28,13 +28,13 @@ func TestAMajorityGoesOnWithoutTheCutOffLeader(t *testing.T) {
 			if old.IsLeader() {
 				t.Error("the minority still has a leader")
 			}
-			if _, err := clustertest.Propose(old, clustertest.Take("minority", 1)); cluster.ReasonOf(err) != cluster.NoLeader {
+			if _, err := clustertest.Propose(old, clustertest.NewAllocate("minority", 1)); cluster.ReasonOf(err) != cluster.NoLeader {
 				t.Errorf("a write to the minority: %v, want NO_LEADER", err)
 			}
-			if _, _, err := clustertest.Used(old, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.NoLeader {
+			if _, _, err := clustertest.ReadUsed(old, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.NoLeader {
 				t.Errorf("a linearizable read from the minority: %v, want NO_LEADER", err)
 			}
-			_, info, err := clustertest.Used(old, cluster.ReadOptions{Stale: true})
+			_, info, err := clustertest.ReadUsed(old, cluster.ReadOptions{Stale: true})
 			if err != nil || !info.Stale || info.Age < 10*time.Second {
 				t.Errorf("a stale read from the minority: %+v, %v; want an age of 10 s at least", info, err)
 			}
@@ -55,12 +55,12 @@ func TestAMajorityGoesOnWithoutTheCutOffLeader(t *testing.T) {
 func TestNoWriteIsAcknowledgedWithoutAMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		leader := c.Leader()
 		for _, n := range c.Followers() {
-			c.Isolate(n.Standing().ID)
+			c.Isolate(n.Status().ID)
 		}
-		_, err := clustertest.Propose(leader, clustertest.Take("a", 1))
+		_, err := clustertest.Propose(leader, clustertest.NewAllocate("a", 1))
 		var e *cluster.Error
 		if err == nil || cluster.ReasonOf(err) != cluster.LeadershipLost {
 			t.Fatalf("got %v, want LEADERSHIP_LOST", err)
@@ -70,8 +70,8 @@ func TestNoWriteIsAcknowledgedWithoutAMajority(t *testing.T) {
 		}
 		c.Heal()
 		// The same id afterwards: granted now or found granted, charged once either way.
-		c.Must(clustertest.Take("a", 1))
-		if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used != 1 {
+		c.MustPropose(clustertest.NewAllocate("a", 1))
+		if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used != 1 {
 			t.Errorf("used %d, %v; want 1", used, err)
 		}
 		c.CheckEqual()
@@ -81,7 +81,7 @@ func TestNoWriteIsAcknowledgedWithoutAMajority(t *testing.T) {
 func TestFaultyLinksLoseNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 5)
-		c.PlantTree()
+		c.CreateTree()
 		load := c.StartLoad(4)
 		for round := range 8 {
 			ids := []string{"n1", "n2", "n3", "n4", "n5"}

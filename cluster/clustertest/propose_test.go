@@ -19,16 +19,16 @@ import (
 func TestConcurrentProposalsShareEntriesAndGetTheirOwnOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		leader := c.Leader()
-		before := leader.Standing().LastIndex
+		before := leader.Status().LastIndex
 		const callers, calls = 500, 4
 		var busy sync.WaitGroup
 		for caller := range callers {
 			busy.Go(func() {
 				for i := range calls {
 					id := fmt.Sprintf("%d-%d", caller, i)
-					outcome, err := clustertest.Propose(leader, clustertest.Take(id, 1))
+					outcome, err := clustertest.Propose(leader, clustertest.NewAllocate(id, 1))
 					if err != nil || outcome.Allocation == nil || outcome.Allocation.Info().ID != id {
 						t.Errorf("%s got %+v, %v", id, outcome, err)
 					}
@@ -36,11 +36,11 @@ func TestConcurrentProposalsShareEntriesAndGetTheirOwnOutcomes(t *testing.T) {
 			})
 		}
 		busy.Wait()
-		entries := leader.Standing().LastIndex - before
+		entries := leader.Status().LastIndex - before
 		if entries > callers*calls/20 {
 			t.Errorf("%d proposals took %d entries", callers*calls, entries)
 		}
-		if used, _, err := clustertest.Used(leader, cluster.ReadOptions{}); err != nil || used != callers*calls {
+		if used, _, err := clustertest.ReadUsed(leader, cluster.ReadOptions{}); err != nil || used != callers*calls {
 			t.Errorf("used %d, %v; want %d", used, err, callers*calls)
 		}
 		c.CheckEqual()
@@ -50,18 +50,18 @@ func TestConcurrentProposalsShareEntriesAndGetTheirOwnOutcomes(t *testing.T) {
 func TestCommandsOfOneCallAreAppliedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		for _, count := range []int{10, 3000} {
 			var commands []quota.Command
 			for i := range count {
 				id := fmt.Sprintf("%d-%d", count, i/2)
 				if i%2 == 0 {
-					commands = append(commands, clustertest.Take(id, clustertest.Room))
+					commands = append(commands, clustertest.NewAllocate(id, clustertest.TreeLimit))
 				} else {
 					commands = append(commands, quota.Release{ID: id})
 				}
 			}
-			before := c.Leader().Standing().LastIndex
+			before := c.Leader().Status().LastIndex
 			outcomes, index, err := c.Leader().Propose(t.Context(), commands...)
 			if err != nil || len(outcomes) != count {
 				t.Fatalf("%d outcomes for %d commands, %v", len(outcomes), count, err)
@@ -81,13 +81,13 @@ func TestCommandsOfOneCallAreAppliedInOrder(t *testing.T) {
 func TestACallerWhoseTimeEndsLearnsWhatMayHaveHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		leader := c.Leader()
 		c.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return 200 * time.Millisecond })
 		var written, waiting int
 		for i := range 6 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			_, _, err := leader.Propose(ctx, clustertest.Take(fmt.Sprint(i), 1))
+			_, _, err := leader.Propose(ctx, clustertest.NewAllocate(fmt.Sprint(i), 1))
 			cancel()
 			var e *cluster.Error
 			if !errors.As(err, &e) || e.Reason != cluster.Deadline || !errors.Is(err, context.DeadlineExceeded) {
@@ -103,7 +103,7 @@ func TestACallerWhoseTimeEndsLearnsWhatMayHaveHappened(t *testing.T) {
 			t.Errorf("%d were written and %d waited; want 4 (as many as may be under way) and 2", written, waiting)
 		}
 		time.Sleep(5 * time.Second)
-		if used, _, err := clustertest.Used(leader, cluster.ReadOptions{}); err != nil || used != 4 {
+		if used, _, err := clustertest.ReadUsed(leader, cluster.ReadOptions{}); err != nil || used != 4 {
 			t.Errorf("used %d, %v; want what was written and nothing that was not", used, err)
 		}
 	})

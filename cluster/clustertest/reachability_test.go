@@ -16,19 +16,19 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 )
 
-// transcript can be read while nodes write to it.
-type transcript struct {
+// logRecorder can be read while nodes write to it.
+type logRecorder struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *transcript) Write(b []byte) (int, error) {
+func (l *logRecorder) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(b)
 }
 
-func (l *transcript) count(says string) int {
+func (l *logRecorder) countLines(says string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), says)
@@ -38,14 +38,14 @@ func (l *transcript) count(says string) int {
 // its log once, and in its sizes; and it is ready again when it can ask.
 func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said transcript
+		var said logRecorder
 		c := clustertest.Start(t, 3, clustertest.WithConfig(func(config *cluster.Config) {
 			config.Logger = hclog.New(&hclog.LoggerOptions{Output: &said, Level: hclog.Info})
 		}))
-		c.PlantTree()
+		c.CreateTree()
 		leader, follower := c.Leader(), c.Followers()[0]
-		id := leader.Standing().ID
-		if d, found := follower.Measures().Unreachable[id]; d != 0 || !found {
+		id := leader.Status().ID
+		if d, found := follower.Gauges().Unreachable[id]; d != 0 || !found {
 			t.Errorf("unreachable for %v, %v, before anything happened", d, found)
 		}
 		follower.SetRemoteReadIndex(func(context.Context, cluster.Member) (uint64, error) {
@@ -57,34 +57,34 @@ func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
 		}
 		wantUnready(t, "cannot confirm reads with leader "+id+" for 5s: your certificate has ended", follower)
 		time.Sleep(25 * time.Minute)
-		if d := follower.Measures().Unreachable[id]; d < 25*time.Minute {
+		if d := follower.Gauges().Unreachable[id]; d < 25*time.Minute {
 			t.Errorf("unreachable for %v, want more than 25 minutes", d)
 		}
-		if got := said.count("a member leads and does not confirm reads: member=" + id); got != 3 {
+		if got := said.countLines("a member leads and does not confirm reads: member=" + id); got != 3 {
 			t.Errorf("in 25 minutes the log says %d times that the leader cannot be asked, want 3", got)
 		}
-		if h := c.Health()[follower.Standing().ID]; h.Healthy || !strings.Contains(h.Problem, "cannot confirm reads") {
+		if h := c.Health()[follower.Status().ID]; h.Healthy || !strings.Contains(h.Problem, "cannot confirm reads") {
 			t.Errorf("the leader takes it for %+v", h)
 		}
 		follower.SetRemoteReadIndex(func(ctx context.Context, m cluster.Member) (uint64, error) { return leader.ReadIndex(ctx) })
 		time.Sleep(4 * time.Second)
-		if err, d := follower.Ready(), follower.Measures().Unreachable[id]; err != nil || d != 0 {
+		if err, d := follower.Ready(), follower.Gauges().Unreachable[id]; err != nil || d != 0 {
 			t.Errorf("once it can ask again: %v, unreachable for %v", err, d)
 		}
-		if got := said.count("a member answers again: member=" + id); got != 1 {
+		if got := said.countLines("a member answers again: member=" + id); got != 1 {
 			t.Errorf("the log says %d times that the leader can be asked again", got)
 		}
 	})
 }
 
-// silent are colleagues that do not answer.
-type silent struct{}
+// unreachableClient are colleagues that do not answer.
+type unreachableClient struct{}
 
-func (silent) Standing(context.Context, cluster.Member) (cluster.Standing, error) {
-	return cluster.Standing{}, errors.New("no answer")
+func (unreachableClient) Status(context.Context, cluster.Member) (cluster.NodeStatus, error) {
+	return cluster.NodeStatus{}, errors.New("no answer")
 }
 
-func (silent) Notify(context.Context, cluster.Member, cluster.Notice) error {
+func (unreachableClient) Notify(context.Context, cluster.Member, cluster.Notice) error {
 	return errors.New("no answer")
 }
 
@@ -93,21 +93,21 @@ func TestALeaderTellsWhomItCannotAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
 		leader := c.Leader()
-		leader.SetColleagues(silent{})
+		leader.SetPeerClient(unreachableClient{})
 		time.Sleep(time.Minute)
-		own, all := leader.Standing().ID, leader.Measures().Unreachable
+		own, all := leader.Status().ID, leader.Gauges().Unreachable
 		for _, id := range []string{"n1", "n2", "n3"} {
 			if d := all[id]; id == own && d != 0 || id != own && d < 50*time.Second {
 				t.Errorf("the leader %s cannot ask %s for %v", own, id, d)
 			}
 		}
-		lost := c.Followers()[0].Standing().ID
+		lost := c.Followers()[0].Status().ID
 		c.Stop(lost)
 		if _, err := leader.Remove(t.Context(), lost, true); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
-		if all := leader.Measures().Unreachable; len(all) != 2 {
+		if all := leader.Gauges().Unreachable; len(all) != 2 {
 			t.Errorf("of two members it tells %v", all)
 		}
 		if err := leader.Ready(); err != nil {

@@ -19,7 +19,7 @@ import (
 func TestLinearizableReadsFromEveryNodeSeeAcknowledgedWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		c.Network().SetDelay(func(_, to raft.ServerID) time.Duration {
 			if to == "n3:1" {
 				return 80 * time.Millisecond
@@ -27,11 +27,11 @@ func TestLinearizableReadsFromEveryNodeSeeAcknowledgedWrites(t *testing.T) {
 			return time.Millisecond
 		})
 		for i := range 50 {
-			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
 			for _, n := range c.Nodes() {
-				used, info, err := clustertest.Used(n, cluster.ReadOptions{})
+				used, info, err := clustertest.ReadUsed(n, cluster.ReadOptions{})
 				if err != nil || used != quota.Amount(i+1) {
-					t.Fatalf("%s reads %d after write %d: %+v, %v", n.Standing().ID, used, i+1, info, err)
+					t.Fatalf("%s reads %d after write %d: %+v, %v", n.Status().ID, used, i+1, info, err)
 				}
 			}
 		}
@@ -43,7 +43,7 @@ func TestLinearizableReadsFromEveryNodeSeeAcknowledgedWrites(t *testing.T) {
 func TestReadsNeverMissAnAcknowledgedWriteUnderFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		load := c.StartLoad(4)
 		stop := make(chan struct{})
 		var readers sync.WaitGroup
@@ -59,20 +59,20 @@ func TestReadsNeverMissAnAcknowledgedWriteUnderFaults(t *testing.T) {
 					floor := load.Acknowledged()
 					nodes := c.Nodes()
 					n := nodes[i%len(nodes)]
-					used, _, err := clustertest.Used(n, cluster.ReadOptions{})
+					used, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{})
 					if err != nil {
 						continue
 					}
 					served[i]++
 					if int(used) < floor {
-						t.Errorf("%s reads %d after %d were acknowledged", n.Standing().ID, used, floor)
+						t.Errorf("%s reads %d after %d were acknowledged", n.Status().ID, used, floor)
 					}
 				}
 			})
 		}
 		for round := range 10 {
 			time.Sleep(700 * time.Millisecond)
-			c.Isolate(c.Nodes()[round%3].Standing().ID)
+			c.Isolate(c.Nodes()[round%3].Status().ID)
 			time.Sleep(time.Duration(round%4) * time.Second)
 			c.Heal()
 		}
@@ -92,9 +92,9 @@ func TestReadsNeverMissAnAcknowledgedWriteUnderFaults(t *testing.T) {
 func TestADeposedLeaderServesNoLinearizableRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		old := c.Leader()
-		c.Isolate(old.Standing().ID)
+		c.Isolate(old.Status().ID)
 		if !old.IsLeader() {
 			t.Fatal("the leader noticed the partition at once: the test proves nothing")
 		}
@@ -104,8 +104,8 @@ func TestADeposedLeaderServesNoLinearizableRead(t *testing.T) {
 			t.Error("a leader that reaches nobody confirms its leadership")
 		}
 		c.Leader()
-		c.Must(clustertest.Take("a", 1))
-		if used, _, err := clustertest.Used(old, cluster.ReadOptions{}); err == nil {
+		c.MustPropose(clustertest.NewAllocate("a", 1))
+		if used, _, err := clustertest.ReadUsed(old, cluster.ReadOptions{}); err == nil {
 			t.Errorf("the deposed leader reads %d", used)
 		}
 	})
@@ -114,7 +114,7 @@ func TestADeposedLeaderServesNoLinearizableRead(t *testing.T) {
 func TestManyReadsShareARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		const rtt = 20 * time.Millisecond
 		c.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return rtt / 2 })
 		begin := time.Now()
@@ -122,7 +122,7 @@ func TestManyReadsShareARound(t *testing.T) {
 		for _, n := range c.Nodes() {
 			for range 200 {
 				readers.Go(func() {
-					if _, _, err := clustertest.Used(n, cluster.ReadOptions{}); err != nil {
+					if _, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{}); err != nil {
 						t.Error(err)
 					}
 				})
@@ -138,14 +138,14 @@ func TestManyReadsShareARound(t *testing.T) {
 func TestOnesOwnWriteOnAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		c.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return 50 * time.Millisecond })
-		_, index, err := c.Leader().Propose(t.Context(), clustertest.Take("a", 3))
+		_, index, err := c.Leader().Propose(t.Context(), clustertest.NewAllocate("a", 3))
 		if err != nil {
 			t.Fatal(err)
 		}
 		follower := c.Followers()[0]
-		used, info, err := clustertest.Used(follower, cluster.ReadOptions{Stale: true, MinIndex: index})
+		used, info, err := clustertest.ReadUsed(follower, cluster.ReadOptions{Stale: true, MinIndex: index})
 		if err != nil || used != 3 || info.Index < index {
 			t.Errorf("a stale read at index %d on a follower: %d, %+v, %v", index, used, info, err)
 		}
@@ -164,20 +164,20 @@ func TestOnesOwnWriteOnAnotherNode(t *testing.T) {
 func TestAnIndexThatIsNoCommandIsReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		for range 3 {
-			id := c.Leader().Standing().ID
+			id := c.Leader().Status().ID
 			c.Stop(id)
-			c.Run(id)
-			c.Settle()
+			c.StartNode(id)
+			c.AwaitConverged()
 		}
 		for _, n := range c.Nodes() {
-			s := n.Standing()
+			s := n.Status()
 			if s.AppliedIndex >= s.LastIndex {
 				t.Fatalf("%s: the log ends with a command (%+v): the test proves nothing", s.ID, s)
 			}
 			begin := time.Now()
-			_, info, err := clustertest.Used(n, cluster.ReadOptions{MinIndex: s.LastIndex})
+			_, info, err := clustertest.ReadUsed(n, cluster.ReadOptions{MinIndex: s.LastIndex})
 			if err != nil || time.Since(begin) > 100*time.Millisecond {
 				t.Errorf("%s at index %d: %+v, %v after %v", s.ID, s.LastIndex, info, err, time.Since(begin))
 			}
@@ -191,7 +191,7 @@ func TestLateAnswersProveNoLeadership(t *testing.T) {
 	tempted := 0
 	for run := 0; run < 200 && tempted < 3; run++ {
 		synctest.Test(t, func(t *testing.T) {
-			if temptWithLateAnswers(t, clustertest.Start(t, 3), time.Duration(run)*70*time.Millisecond) {
+			if provokeStaleRead(t, clustertest.Start(t, 3), time.Duration(run)*70*time.Millisecond) {
 				tempted++
 			}
 		})
@@ -201,14 +201,14 @@ func TestLateAnswersProveNoLeadership(t *testing.T) {
 	}
 }
 
-// temptWithLateAnswers makes a deposed leader that believes to lead while another acknowledges a write, and asks it for
+// provokeStaleRead makes a deposed leader that believes to lead while another acknowledges a write, and asks it for
 // a read index; false if that did not come about.
-func temptWithLateAnswers(t *testing.T, c *clustertest.Cluster, jitter time.Duration) bool {
+func provokeStaleRead(t *testing.T, c *clustertest.Cluster, jitter time.Duration) bool {
 	t.Helper()
 	const late = 3500 * time.Millisecond
-	c.PlantTree()
+	c.CreateTree()
 	old, others, begin := c.Leader(), c.Followers(), time.Now()
-	slow := raft.ServerID(old.Standing().ID + ":1")
+	slow := raft.ServerID(old.Status().ID + ":1")
 	c.Network().SetDelay(func(_, to raft.ServerID) time.Duration {
 		if to != slow {
 			return time.Millisecond
@@ -218,14 +218,14 @@ func temptWithLateAnswers(t *testing.T, c *clustertest.Cluster, jitter time.Dura
 	})
 	time.Sleep(10*time.Second + jitter)
 	for _, n := range others {
-		c.Network().CutOneWay(slow, raft.ServerID(n.Standing().ID+":1"))
+		c.Network().CutOneWay(slow, raft.ServerID(n.Status().ID+":1"))
 	}
 	for cut := time.Now(); time.Since(cut) < late; time.Sleep(5 * time.Millisecond) {
 		for _, n := range others {
 			if !n.IsLeader() || !old.IsLeader() {
 				continue
 			}
-			_, acknowledged, err := n.Propose(t.Context(), clustertest.Take("a", 1))
+			_, acknowledged, err := n.Propose(t.Context(), clustertest.NewAllocate("a", 1))
 			if err != nil || !old.IsLeader() {
 				return false
 			}

@@ -39,22 +39,22 @@ func awaitUnready(says string, nodes []*cluster.Node) error {
 func TestANodeSaysWhyItIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 5)
-		wantUnready(t, "n1 belongs to no cluster yet: 1 of 5 expected nodes are here", c.Run("n1"))
-		c.RunMissing()
-		c.Settle()
-		c.PlantTree()
+		wantUnready(t, "n1 belongs to no cluster yet: 1 of 5 expected nodes are here", c.StartNode("n1"))
+		c.StartMissing()
+		c.AwaitConverged()
+		c.CreateTree()
 
 		// Raft looks at random moments whether its leader is lost: mostly before a follower has heard nothing for 2 s.
 		silent := errors.New("nobody was isolated")
 		for range 20 {
-			leader, followers := c.Leader().Standing().ID, c.Followers()
+			leader, followers := c.Leader().Status().ID, c.Followers()
 			for _, n := range followers {
-				c.Isolate(n.Standing().ID)
+				c.Isolate(n.Status().ID)
 			}
 			silent = awaitUnready("has not heard from leader "+leader+" for 2", followers)
 			wantUnready(t, "knows no leader; a majority of the voters must be up and reach each other", followers...)
 			c.Heal()
-			c.Settle()
+			c.AwaitConverged()
 			if silent == nil {
 				break
 			}
@@ -63,11 +63,11 @@ func TestANodeSaysWhyItIsNotReady(t *testing.T) {
 			t.Errorf("no follower has said that it does not hear its leader: %v", silent)
 		}
 
-		late := c.Followers()[0].Standing().ID
+		late := c.Followers()[0].Status().ID
 		c.Stop(late)
-		c.Must(clustertest.Take("more", 1))
-		wantUnready(t, late+" is catching up with leader ", c.Run(late))
-		c.Settle()
+		c.MustPropose(clustertest.NewAllocate("more", 1))
+		wantUnready(t, late+" is catching up with leader ", c.StartNode(late))
+		c.AwaitConverged()
 		stopped := c.Node(late)
 		c.Stop(late)
 		wantUnready(t, late+" is shutting down; ask another one", stopped)

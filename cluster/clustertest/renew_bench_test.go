@@ -21,10 +21,10 @@ func BenchmarkRenewals(b *testing.B) {
 		b.Run("store="+store, func(b *testing.B) {
 			c := clustertest.Start(b, 3, clustertest.WithParts(partsFor(b, store)))
 			c.Network().SetDelay(nil)
-			c.PlantTree()
-			plantLeases(b, c, leases, time.Hour)
+			c.CreateTree()
+			createLeases(b, c, leases, time.Hour)
 			leader := c.Leader()
-			before, cpu := leader.Standing().LastIndex, processorTime(b)
+			before, cpu := leader.Status().LastIndex, processorTime(b)
 			b.ResetTimer()
 			var busy sync.WaitGroup
 			var longest atomic.Int64
@@ -34,7 +34,7 @@ func BenchmarkRenewals(b *testing.B) {
 				}
 				busy.Go(func() {
 					began := time.Now()
-					outcomes, _, err := leader.ProposeSoon(b.Context(), quota.Renew{ID: fmt.Sprint("l", i%leases)})
+					outcomes, _, err := leader.ProposeBatched(b.Context(), quota.Renew{ID: fmt.Sprint("l", i%leases)})
 					if err != nil || outcomes[0].Refused != nil {
 						b.Errorf("renewal %d: %+v, %v", i, outcomes, err)
 					}
@@ -47,7 +47,7 @@ func BenchmarkRenewals(b *testing.B) {
 			b.StopTimer()
 			seconds := b.Elapsed().Seconds()
 			b.ReportMetric(float64(b.N)/seconds, "renewals/s")
-			b.ReportMetric(float64(leader.Standing().LastIndex-before)/seconds, "entries/s")
+			b.ReportMetric(float64(leader.Status().LastIndex-before)/seconds, "entries/s")
 			b.ReportMetric((processorTime(b)-cpu).Seconds()/seconds*100, "%core")
 			b.ReportMetric(float64(longest.Load())/1e6, "ms-longest")
 		})

@@ -19,8 +19,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// save takes a backup on one node.
-func save(t *testing.T, n *cluster.Node, o cluster.ReadOptions) []byte {
+// saveBackup takes a backup on one node.
+func saveBackup(t *testing.T, n *cluster.Node, o cluster.ReadOptions) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	if _, err := n.Save(t.Context(), o, &file); err != nil {
@@ -29,10 +29,10 @@ func save(t *testing.T, n *cluster.Node, o cluster.ReadOptions) []byte {
 	return file.Bytes()
 }
 
-// restore gives a backup to whoever leads, and tries again while leaders change.
-func restore(t *testing.T, c *clustertest.Cluster, file []byte) cluster.Restored {
+// mustRestore gives a backup to whoever leads, and tries again while leaders change.
+func mustRestore(t *testing.T, c *clustertest.Cluster, file []byte) cluster.RestoreResult {
 	t.Helper()
-	var done cluster.Restored
+	var done cluster.RestoreResult
 	c.Eventually("a restore", func() bool {
 		var err error
 		done, err = c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file))
@@ -46,23 +46,23 @@ func restore(t *testing.T, c *clustertest.Cluster, file []byte) cluster.Restored
 func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
+		c.CreateTree()
 		for i := range 20 {
-			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
-			contents, err := backup.Read(bytes.NewReader(save(t, c.Followers()[0], cluster.ReadOptions{})), quota.Bounds{}, nil)
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
+			contents, err := backup.Read(bytes.NewReader(saveBackup(t, c.Followers()[0], cluster.ReadOptions{})), quota.Bounds{}, nil)
 			if err != nil || contents.Counts.Held != uint64(i+1) || contents.Stale {
 				t.Fatalf("after %d grants the backup holds %+v, %v", i+1, contents, err)
 			}
 		}
 		alone := c.Followers()[0]
-		c.Isolate(alone.Standing().ID)
+		c.Isolate(alone.Status().ID)
 		c.Eventually("no leader is known", func() bool { _, known := alone.Leader(); return !known })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := alone.Save(ctx, cluster.ReadOptions{}, new(bytes.Buffer)); cluster.ReasonOf(err) != cluster.NoLeader {
 			t.Errorf("a node without a leader saves as if it had one: %v", err)
 		}
-		contents, err := backup.Read(bytes.NewReader(save(t, alone, cluster.ReadOptions{Stale: true})), quota.Bounds{}, nil)
+		contents, err := backup.Read(bytes.NewReader(saveBackup(t, alone, cluster.ReadOptions{Stale: true})), quota.Bounds{}, nil)
 		if err != nil || !contents.Stale || contents.Counts.Held != 20 {
 			t.Errorf("its stale backup is %+v, %v", contents, err)
 		}
@@ -73,22 +73,22 @@ func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 func TestARestoreUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
-		c.PlantTree()
+		c.CreateTree()
 		for i := range 10 {
-			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
 		}
-		file := save(t, c.Leader(), cluster.ReadOptions{})
-		lost := c.Must(clustertest.Take("after-the-backup", 1)).Allocation.Info()
-		now := c.Leader().Standing().AppliedIndex
+		file := saveBackup(t, c.Leader(), cluster.ReadOptions{})
+		lost := c.MustPropose(clustertest.NewAllocate("after-the-backup", 1)).Allocation.Info()
+		now := c.Leader().Status().AppliedIndex
 		load := c.StartLoad(4)
 		time.Sleep(time.Second)
-		done := restore(t, c, file)
+		done := mustRestore(t, c, file)
 		time.Sleep(time.Second)
 		load.Stop()
 		if done.Index <= now || done.Backup.Counts.Held != 10 || done.Header.Fence < lost.Fence+fsm.FenceGap {
 			t.Errorf("restored %+v; the last fence before was %d", done, lost.Fence)
 		}
-		again := c.Must(clustertest.Take("after-the-backup", 1))
+		again := c.MustPropose(clustertest.NewAllocate("after-the-backup", 1))
 		if again.Repeated || again.Allocation.Info().Fence <= done.Header.Fence {
 			t.Errorf("what the backup did not hold is granted as %+v", again.Allocation.Info())
 		}
@@ -96,9 +96,9 @@ func TestARestoreUnderLoad(t *testing.T) {
 		for _, id := range []string{"n1", "n2", "n3"} {
 			c.Stop(id)
 		}
-		c.RunMissing()
+		c.StartMissing()
 		c.CheckEqual()
-		if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used < 11 {
+		if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used < 11 {
 			t.Errorf("used %d, %v", used, err)
 		}
 	})
@@ -112,33 +112,33 @@ func TestANewClusterGoesOnFromABackup(t *testing.T) {
 	var lease quota.AllocationInfo
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 1)
-		c.PlantTree()
+		c.CreateTree()
 		time.Sleep(time.Hour)
-		request := clustertest.Take("lease", 5)
+		request := clustertest.NewAllocate("lease", 5)
 		request.TTL = 60_000
-		lease = c.Must(request).Allocation.Info()
+		lease = c.MustPropose(request).Allocation.Info()
 		time.Sleep(50 * time.Second)
-		c.Must(clustertest.Take("held", 7))
-		file = save(t, c.Leader(), cluster.ReadOptions{})
-		_, info, _ := clustertest.Used(c.Leader(), cluster.ReadOptions{})
+		c.MustPropose(clustertest.NewAllocate("held", 7))
+		file = saveBackup(t, c.Leader(), cluster.ReadOptions{})
+		_, info, _ := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{})
 		before = info.Now
 	})
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		away := c.Followers()[0].Standing().ID
+		away := c.Followers()[0].Status().ID
 		c.Isolate(away)
-		restore(t, c, file)
-		a, now := look(t, c.Leader(), "lease")
+		mustRestore(t, c, file)
+		a, now := lookUp(t, c.Leader(), "lease")
 		if now < before || a.State != quota.Held || a.Fence != lease.Fence || a.ExpiresAt < now+59_000 || a.ExpiresAt > now+60_000 {
 			t.Errorf("at %d, after %d, the lease is %+v", now, before, a)
 		}
 		c.Heal()
 		c.CheckEqual()
 		time.Sleep(70 * time.Second)
-		if a, now := look(t, c.Node(away), "lease"); a.State != quota.Expired || now < before+60_000 {
+		if a, now := lookUp(t, c.Node(away), "lease"); a.State != quota.Expired || now < before+60_000 {
 			t.Errorf("ledger time stands still: at %d the lease is %+v", now, a)
 		}
-		next := c.Must(clustertest.Take("next", 1)).Allocation.Info()
+		next := c.MustPropose(clustertest.NewAllocate("next", 1)).Allocation.Info()
 		if next.Fence < lease.Fence+fsm.FenceGap {
 			t.Errorf("a token of the lost cluster may be given again: %d after %d", next.Fence, lease.Fence)
 		}
@@ -150,11 +150,11 @@ func TestANewClusterGoesOnFromABackup(t *testing.T) {
 func TestABadBackupChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		file := save(t, c.Leader(), cluster.ReadOptions{})
+		c.CreateTree()
+		file := saveBackup(t, c.Leader(), cluster.ReadOptions{})
 		before := c.CheckEqual()
 		for name, bad := range map[string][]byte{
-			"cut": file[:len(file)-10], "empty": nil, "flipped": flipped(file, len(file)/2), "longer": append(bytes.Clone(file), 'x'),
+			"cut": file[:len(file)-10], "empty": nil, "flipped": flipByte(file, len(file)/2), "longer": append(bytes.Clone(file), 'x'),
 		} {
 			_, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(bad))
 			var failed *cluster.Error
@@ -168,8 +168,8 @@ func TestABadBackupChangesNothing(t *testing.T) {
 		if !bytes.Equal(before, c.CheckEqual()) {
 			t.Error("something was changed")
 		}
-		old := c.Followers()[0].Standing().ID
-		c.PretendLevel(old, fsm.ReplacementFormat-1)
+		old := c.Followers()[0].Status().ID
+		c.OverrideLevel(old, fsm.ReplacementFormat-1)
 		c.Eventually("the old member is heard", func() bool {
 			return slices.ContainsFunc(c.Leader().Members(), func(m cluster.Member) bool {
 				return m.ID == old && m.FeatureLevel < fsm.ReplacementFormat
@@ -184,7 +184,7 @@ func TestABadBackupChangesNothing(t *testing.T) {
 	})
 }
 
-func flipped(file []byte, at int) []byte {
+func flipByte(file []byte, at int) []byte {
 	bad := bytes.Clone(file)
 	bad[at] ^= 1
 	return bad
@@ -194,8 +194,8 @@ func flipped(file []byte, at int) []byte {
 func TestOneRestoreAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		file := save(t, c.Leader(), cluster.ReadOptions{})
+		c.CreateTree()
+		file := saveBackup(t, c.Leader(), cluster.ReadOptions{})
 		slow := &slowReader{Reader: bytes.NewReader(file)}
 		first := make(chan error, 1)
 		go func() {
@@ -227,10 +227,10 @@ func TestALeaderLostDuringARestore(t *testing.T) {
 	for step := range 16 {
 		synctest.Test(t, func(t *testing.T) {
 			c := clustertest.Start(t, 3)
-			c.PlantTree()
-			c.Must(bulky("kept", 40))
-			file := save(t, c.Leader(), cluster.ReadOptions{})
-			c.Must(clustertest.Take("after-the-backup", 1))
+			c.CreateTree()
+			c.MustPropose(largeAllocate("kept", 40))
+			file := saveBackup(t, c.Leader(), cluster.ReadOptions{})
+			c.MustPropose(clustertest.NewAllocate("after-the-backup", 1))
 			leader := c.Leader()
 			answer := make(chan error, 1)
 			go func() {
@@ -238,12 +238,12 @@ func TestALeaderLostDuringARestore(t *testing.T) {
 				answer <- err
 			}()
 			time.Sleep(time.Duration(step) * 2 * time.Millisecond)
-			c.Isolate(leader.Standing().ID)
-			c.Must(clustertest.Take("meanwhile", 1))
+			c.Isolate(leader.Status().ID)
+			c.MustPropose(clustertest.NewAllocate("meanwhile", 1))
 			c.Heal()
 			err := <-answer
 			state := c.CheckEqual() // a snapshot can be taken: nothing is left unfinished
-			used, _, failed := clustertest.Used(c.Leader(), cluster.ReadOptions{})
+			used, _, failed := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{})
 			restored := used == 41
 			if failed != nil || !restored && used != 42 || restored == bytes.Contains(state, []byte("after-the-backup")) {
 				t.Errorf("step %d: %d are used, %v: neither all nor nothing was restored", step, used, failed)
@@ -253,7 +253,7 @@ func TestALeaderLostDuringARestore(t *testing.T) {
 				t.Errorf("step %d: the answer was %v, but restored is %v", step, err, restored)
 			}
 			outcomes[restored]++
-			c.RunMissing()
+			c.StartMissing()
 		})
 	}
 	if outcomes[true] == 0 || outcomes[false] == 0 {
@@ -261,17 +261,17 @@ func TestALeaderLostDuringARestore(t *testing.T) {
 	}
 }
 
-// bulky is an allocation with much data.
-func bulky(id string, amount quota.Amount) quota.Allocate {
-	request := clustertest.Take(id, amount)
+// largeAllocate is an allocation with much data.
+func largeAllocate(id string, amount quota.Amount) quota.Allocate {
+	request := clustertest.NewAllocate(id, amount)
 	request.Labels = []quota.Label{{Key: "text", Value: strings.Repeat("x", 60)}}
 	return request
 }
 
-// unread fails the test when it is read.
-type unread struct{ t *testing.T }
+// untouchedReader fails the test when it is read.
+type untouchedReader struct{ t *testing.T }
 
-func (u unread) Read([]byte) (int, error) {
+func (u untouchedReader) Read([]byte) (int, error) {
 	u.t.Error("a restore that must be refused read from the file")
 	return 0, io.ErrUnexpectedEOF
 }
@@ -279,32 +279,32 @@ func (u unread) Read([]byte) (int, error) {
 // TestARestoreIsRefusedBeforeItsFileIsRead: for want of room on the disk, and because it would raise the feature level.
 func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, disks := startTight(t, 3)
-		file := save(t, c.Leader(), cluster.ReadOptions{})
+		c, disks := startWithSmallDisks(t, 3)
+		file := saveBackup(t, c.Leader(), cluster.ReadOptions{})
 		leader := c.Leader()
-		before := leader.Level().Now
+		before := leader.Level().Current
 		options := cluster.RestoreOptions{Size: 100 << 20}
-		if _, err := leader.Restore(t.Context(), options, unread{t}); cluster.ReasonOf(err) != cluster.Unsafe || !strings.Contains(err.Error(), "--raise-level") {
+		if _, err := leader.Restore(t.Context(), options, untouchedReader{t}); cluster.ReasonOf(err) != cluster.Unsafe || !strings.Contains(err.Error(), "--raise-level") {
 			t.Errorf("a restore that would raise the level: %v", err)
 		}
 		options.RaiseLevel = true
-		disks[leader.Standing().ID].free.Store(diskReserve + 300<<20 - 1)
-		if _, err := leader.Restore(t.Context(), options, unread{t}); cluster.ReasonOf(err) != cluster.DiskFull {
+		disks[leader.Status().ID].free.Store(diskReserve + 300<<20 - 1)
+		if _, err := leader.Restore(t.Context(), options, untouchedReader{t}); cluster.ReasonOf(err) != cluster.DiskFull {
 			t.Errorf("a restore without room: %v", err)
 		}
-		if now := leader.Level().Now; now != before {
+		if now := leader.Level().Current; now != before {
 			t.Errorf("the level is %d after refused restores, want %d", now, before)
 		}
-		disks[leader.Standing().ID].free.Store(1 << 40)
-		filling := &fillingReader{Reader: bytes.NewReader(file), full: func() { disks[leader.Standing().ID].free.Store(diskReserve) }}
+		disks[leader.Status().ID].free.Store(1 << 40)
+		filling := &fillingReader{Reader: bytes.NewReader(file), full: func() { disks[leader.Status().ID].free.Store(diskReserve) }}
 		if _, err := leader.Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true, Size: int64(len(file))}, filling); cluster.ReasonOf(err) != cluster.DiskFull {
 			t.Errorf("a restore on a disk that fills up meanwhile: %v", err)
 		}
 		if leader.Err() != nil {
 			t.Errorf("the leader stopped: %v", leader.Err())
 		}
-		disks[leader.Standing().ID].free.Store(1 << 40)
-		restore(t, c, file)
+		disks[leader.Status().ID].free.Store(1 << 40)
+		mustRestore(t, c, file)
 		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{Size: int64(len(file))}, bytes.NewReader(file)); err != nil {
 			t.Errorf("a restore at the level that the cluster has: %v", err)
 		}

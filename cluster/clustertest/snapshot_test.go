@@ -25,23 +25,23 @@ func shortLogs(c *cluster.Config) {
 func TestALaggingFollowerReceivesASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
-		c.PlantTree()
-		late := c.Followers()[0].Standing().ID
+		c.CreateTree()
+		late := c.Followers()[0].Status().ID
 		c.Isolate(late)
 		for i := range 300 {
-			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
 		}
 		time.Sleep(time.Minute) // snapshots are taken, the log is shortened
-		leader := c.Disk(c.Leader().Standing().ID)
+		leader := c.Disk(c.Leader().Status().ID)
 		if first, _ := leader.FirstIndex(); first < 100 {
 			t.Fatalf("the leader's log still starts at %d", first)
 		}
 		c.Heal()
-		c.Settle()
+		c.AwaitConverged()
 		if list, _ := c.Disk(late).Snapshots.List(); len(list) == 0 || list[0].Index < 100 {
 			t.Error("the late node caught up without a snapshot")
 		}
-		if used, _, err := clustertest.Used(c.Node(late), cluster.ReadOptions{}); err != nil || used != 300 {
+		if used, _, err := clustertest.ReadUsed(c.Node(late), cluster.ReadOptions{}); err != nil || used != 300 {
 			t.Errorf("the late node reads %d, %v; want 300", used, err)
 		}
 		c.CheckEqual()
@@ -55,32 +55,32 @@ func TestAllNodesComeBackFromTheirDisks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clustertest.Start(t, 3, clustertest.WithConfig(change))
-				c.PlantTree()
+				c.CreateTree()
 				for i := range 100 {
-					c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+					c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
 				}
-				c.Must(quota.Release{ID: "a7"})
+				c.MustPropose(quota.Release{ID: "a7"})
 				time.Sleep(time.Minute)
 				before := c.CheckEqual()
-				at := c.Must(clustertest.Take("last", 1)).Allocation.Info()
+				at := c.MustPropose(clustertest.NewAllocate("last", 1)).Allocation.Info()
 				for _, id := range []string{"n1", "n2", "n3"} {
 					c.Stop(id)
 				}
 				time.Sleep(time.Hour)
 				for _, id := range []string{"n1", "n2", "n3"} {
-					c.Run(id)
+					c.StartNode(id)
 				}
-				again := c.Must(clustertest.Take("last", 1))
+				again := c.MustPropose(clustertest.NewAllocate("last", 1))
 				if !again.Repeated || again.Allocation.Info().Fence != at.Fence {
 					t.Errorf("after the restart the retry got %+v, want the first answer again", again)
 				}
-				next := c.Must(clustertest.Take("next", 1)).Allocation.Info()
+				next := c.MustPropose(clustertest.NewAllocate("next", 1)).Allocation.Info()
 				if next.Fence <= at.Fence || next.GrantedAt < at.GrantedAt ||
 					next.GrantedAt > at.GrantedAt+quota.Instant(time.Minute.Milliseconds()) {
 					t.Errorf("after the restart a grant has fence %d at %d, before it %d at %d",
 						next.Fence, next.GrantedAt, at.Fence, at.GrantedAt)
 				}
-				if used, _, err := clustertest.Used(c.Leader(), cluster.ReadOptions{}); err != nil || used != 101 {
+				if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used != 101 {
 					t.Errorf("used %d, %v; want 101", used, err)
 				}
 				if bytes.Equal(before, c.CheckEqual()) {
@@ -96,33 +96,33 @@ func TestAllNodesComeBackFromTheirDisks(t *testing.T) {
 func TestATailThatContradictsTheSnapshotIsHealedByARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
-		c.PlantTree()
-		late := c.Followers()[0].Standing().ID
+		c.CreateTree()
+		late := c.Followers()[0].Status().ID
 		c.Stop(late)
 		leaveTail(t, c.Disk(late), 1000)
 		for _, n := range c.Nodes() { // so that the term of the tail is over
-			c.Stop(n.Standing().ID)
+			c.Stop(n.Status().ID)
 		}
 		for _, id := range []string{"n1", "n2", "n3"} {
 			if id != late {
-				c.Run(id)
+				c.StartNode(id)
 			}
 		}
 		for i := range 300 {
-			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
 		}
 		time.Sleep(time.Minute)
-		stuck := c.Run(late)
+		stuck := c.StartNode(late)
 		select {
 		case <-stuck.Done():
 		case <-time.After(time.Hour):
-			t.Fatalf("the node neither heals nor stops: %+v", stuck.Standing())
+			t.Fatalf("the node neither heals nor stops: %+v", stuck.Status())
 		}
 		if stuck.Err() == nil || !strings.Contains(stuck.Err().Error(), "start it again") {
 			t.Errorf("the node stopped with %v, without the way out", stuck.Err())
 		}
 		c.Stop(late)
-		c.Run(late)
+		c.StartNode(late)
 		c.CheckEqual()
 	})
 }
@@ -156,9 +156,9 @@ func leaveTail(t *testing.T, disk *simnet.Disk, length uint64) {
 func TestAFollowerThatIsFurtherThanTheLeaderKnowsNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(func(config *cluster.Config) { config.TrailingLogs = 5 }))
-		c.PlantTree()
+		c.CreateTree()
 		for i := range 50 {
-			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
 		}
 		leader, follower := c.Leader(), c.Followers()[0]
 		take := func(n *cluster.Node) {
@@ -167,14 +167,14 @@ func TestAFollowerThatIsFurtherThanTheLeaderKnowsNeverGoesBack(t *testing.T) {
 			}
 		}
 		take(leader)
-		c.Network().CutOneWay(raft.ServerID(follower.Standing().ID+":1"), raft.ServerID(leader.Standing().ID+":1"))
+		c.Network().CutOneWay(raft.ServerID(follower.Status().ID+":1"), raft.ServerID(leader.Status().ID+":1"))
 		for i := range 50 {
-			c.Must(clustertest.Take(fmt.Sprint("b", i), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("b", i), 1))
 		}
 		time.Sleep(3 * time.Second) // what the follower does not confirm is sent again
 		take(follower)
 		reached, _ := follower.Digest()
-		if all := leader.Standing().LastIndex; reached < all {
+		if all := leader.Status().LastIndex; reached < all {
 			t.Fatalf("the follower heard %d of %d: the test proves nothing", reached, all)
 		}
 		c.Network().Heal()
@@ -185,7 +185,7 @@ func TestAFollowerThatIsFurtherThanTheLeaderKnowsNeverGoesBack(t *testing.T) {
 			}
 			reached = index
 		}
-		c.Must(clustertest.Take("after", 1))
+		c.MustPropose(clustertest.NewAllocate("after", 1))
 		c.CheckEqual()
 	})
 }

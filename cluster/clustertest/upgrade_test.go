@@ -14,7 +14,7 @@ import (
 // tryReserve proposes a command that the first feature level does not have.
 func tryReserve(t *testing.T, c *clustertest.Cluster, id string) error {
 	t.Helper()
-	_, _, err := c.Leader().Propose(t.Context(), reserve(id, time.Hour))
+	_, _, err := c.Leader().Propose(t.Context(), reserveRequest(id, time.Hour))
 	return err
 }
 
@@ -28,24 +28,24 @@ func wantNotUpgraded(t *testing.T, err error, member string) {
 func TestNewCommandsWaitForAllMembersToUnderstandThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		old := c.Followers()[0].Standing().ID
-		c.PretendLevel(old, 1)
+		c.CreateTree()
+		old := c.Followers()[0].Status().ID
+		c.OverrideLevel(old, 1)
 		time.Sleep(time.Second)
 		wantNotUpgraded(t, tryReserve(t, c, "a"), old)
-		c.Must(clustertest.Take("plain", 1)) // what all understand goes on
+		c.MustPropose(clustertest.NewAllocate("plain", 1)) // what all understand goes on
 
 		c.Isolate(old) // gossip forgets nobody
 		time.Sleep(time.Second)
 		wantNotUpgraded(t, tryReserve(t, c, "a"), old)
 		c.Heal()
 
-		c.PretendLevel(old, 2)
+		c.OverrideLevel(old, 2)
 		time.Sleep(time.Second)
 		if err := tryReserve(t, c, "a"); err != nil {
 			t.Errorf("with all members upgraded: %v", err)
 		}
-		c.PretendLevel(old, 1)
+		c.OverrideLevel(old, 1)
 		time.Sleep(time.Second)
 		if err := tryReserve(t, c, "b"); err != nil {
 			t.Errorf("after an entry of the new format was written: %v", err)
@@ -56,16 +56,16 @@ func TestNewCommandsWaitForAllMembersToUnderstandThem(t *testing.T) {
 func TestAMemberThatWasNeverHeardCountsAsNotUpgraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		silent := c.Followers()[0].Standing().ID
+		c.CreateTree()
+		silent := c.Followers()[0].Status().ID
 		c.Isolate(silent)
 		for _, n := range c.Nodes() {
-			if id := n.Standing().ID; id != silent {
+			if id := n.Status().ID; id != silent {
 				c.Stop(id)
-				c.Run(id)
+				c.StartNode(id)
 			}
 		}
-		c.Must(clustertest.Take("plain", 1))
+		c.MustPropose(clustertest.NewAllocate("plain", 1))
 		wantNotUpgraded(t, tryReserve(t, c, "a"), silent+" (has not answered yet)")
 		c.Heal()
 		c.Eventually("a reservation once all members were heard", func() bool { return tryReserve(t, c, "a") == nil })
@@ -76,19 +76,19 @@ func TestAMemberThatWasNeverHeardCountsAsNotUpgraded(t *testing.T) {
 func TestEachFormatHasAGateOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		old := c.Followers()[0].Standing().ID
-		c.PretendLevel(old, 2)
+		c.CreateTree()
+		old := c.Followers()[0].Status().ID
+		c.OverrideLevel(old, 2)
 		time.Sleep(time.Second)
 		if err := tryReserve(t, c, "a"); err != nil {
 			t.Errorf("a reservation: %v", err)
 		}
-		_, _, err := c.Leader().Propose(t.Context(), lease("b", time.Hour))
+		_, _, err := c.Leader().Propose(t.Context(), leaseRequest("b", time.Hour))
 		wantNotUpgraded(t, err, old)
-		_, _, err = c.Leader().ProposeSoon(t.Context(), quota.Renew{ID: "b"})
+		_, _, err = c.Leader().ProposeBatched(t.Context(), quota.Renew{ID: "b"})
 		wantNotUpgraded(t, err, old)
-		c.PretendLevel(old, 3)
+		c.OverrideLevel(old, 3)
 		time.Sleep(time.Second)
-		c.Must(lease("b", time.Hour))
+		c.MustPropose(leaseRequest("b", time.Hour))
 	})
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// patiently asks to wait for all the room there is.
-func patiently(id string, priority int64) quota.Allocate {
-	c := clustertest.Take(id, clustertest.Room)
+// waitingAllocate asks to wait for all the room there is.
+func waitingAllocate(id string, priority int64) quota.Allocate {
+	c := clustertest.NewAllocate(id, clustertest.TreeLimit)
 	c.Mode, c.Priority = quota.Wait, priority
 	return c
 }
 
-// queue is what waits, in order, as one node has it.
-func queue(t *testing.T, n *cluster.Node) string {
+// queuedIDs is what waits, in order, as one node has it.
+func queuedIDs(t *testing.T, n *cluster.Node) string {
 	t.Helper()
 	var ids []string
 	_, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true, Exclusive: true}, func(v ledger.View) {
@@ -44,51 +44,51 @@ func queue(t *testing.T, n *cluster.Node) string {
 func TestTheQueueOutlivesLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		c.Must(patiently("first", 0))
+		c.CreateTree()
+		c.MustPropose(waitingAllocate("first", 0))
 		for i, priority := range []int64{0, 5, 0, 5, -1} {
-			if out := c.Must(patiently(fmt.Sprint("w", i), priority)); !out.Decision.Waiting {
+			if out := c.MustPropose(waitingAllocate(fmt.Sprint("w", i), priority)); !out.Decision.Waiting {
 				t.Fatalf("w%d: %+v", i, out.Decision)
 			}
 			if i%2 == 1 {
-				dead := c.Leader().Standing().ID
+				dead := c.Leader().Status().ID
 				c.Crash(dead)
 				c.Leader()
-				c.Run(dead)
+				c.StartNode(dead)
 			}
 		}
 		const order = "w1 w3 w0 w2 w4"
-		c.Settle()
+		c.AwaitConverged()
 		for _, n := range c.Nodes() {
-			if got := queue(t, n); got != order {
-				t.Errorf("%s has the queue %s, want %s", n.Standing().ID, got, order)
+			if got := queuedIDs(t, n); got != order {
+				t.Errorf("%s has the queue %s, want %s", n.Status().ID, got, order)
 			}
 		}
-		_, before, err := clustertest.Used(c.Leader(), cluster.ReadOptions{})
+		_, before, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ended := "first"
 		for next := range strings.FieldsSeq(order) {
-			c.Must(quota.Release{ID: ended})
+			c.MustPropose(quota.Release{ID: ended})
 			wantState(t, c.Leader(), next, quota.Held)
 			if next == "w0" { // in the middle, all of them
 				for _, n := range c.Nodes() {
-					c.Crash(n.Standing().ID)
+					c.Crash(n.Status().ID)
 				}
-				c.RunMissing()
-				c.Settle()
+				c.StartMissing()
+				c.AwaitConverged()
 			}
 			ended = next
 		}
 		var want []string
 		for _, n := range c.Nodes() {
-			news, _ := follow(t, n, cluster.After(before.Index), 10)
+			news, _ := readEvents(t, n, cluster.PositionAfter(before.Index), 10)
 			if want == nil {
 				want = news
 			}
 			if !slices.Equal(news, want) {
-				t.Errorf("%s tells %q, another %q", n.Standing().ID, news, want)
+				t.Errorf("%s tells %q, another %q", n.Status().ID, news, want)
 			}
 		}
 		c.CheckEqual()
@@ -99,24 +99,24 @@ func TestTheQueueOutlivesLeaders(t *testing.T) {
 func TestARepeatedRequestKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		c.Must(patiently("first", 0))
+		c.CreateTree()
+		c.MustPropose(waitingAllocate("first", 0))
 		for i := range 3 {
-			c.Must(patiently(fmt.Sprint("w", i), 0))
-			c.Crash(c.Leader().Standing().ID)
-			out := c.Must(patiently("w0", 0))
+			c.MustPropose(waitingAllocate(fmt.Sprint("w", i), 0))
+			c.Crash(c.Leader().Status().ID)
+			out := c.MustPropose(waitingAllocate("w0", 0))
 			if !out.Decision.Waiting || !out.Repeated || len(out.Decision.Violations) == 0 {
 				t.Errorf("repeated: %+v", out)
 			}
-			c.RunMissing()
-			c.Settle()
+			c.StartMissing()
+			c.AwaitConverged()
 		}
-		if got := queue(t, c.Leader()); got != "w0 w1 w2" {
+		if got := queuedIDs(t, c.Leader()); got != "w0 w1 w2" {
 			t.Errorf("the queue is %s", got)
 		}
-		c.Must(quota.Release{ID: "first"})
-		c.Crash(c.Leader().Standing().ID)
-		if out := c.Must(patiently("w0", 0)); !out.Decision.Granted || !out.Repeated {
+		c.MustPropose(quota.Release{ID: "first"})
+		c.Crash(c.Leader().Status().ID)
+		if out := c.MustPropose(waitingAllocate("w0", 0)); !out.Decision.Granted || !out.Repeated {
 			t.Errorf("after the grant: %+v", out)
 		}
 	})
@@ -126,27 +126,27 @@ func TestARepeatedRequestKeepsItsPlace(t *testing.T) {
 func TestTheQueueForgetsWhoIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		c.Must(patiently("first", 0))
-		gone, late, kept := patiently("gone", 0), patiently("late", 0), patiently("kept", 0)
+		c.CreateTree()
+		c.MustPropose(waitingAllocate("first", 0))
+		gone, late, kept := waitingAllocate("gone", 0), waitingAllocate("late", 0), waitingAllocate("kept", 0)
 		gone.Keep, late.WaitFor, kept.Keep = 20_000, 20_000, 20_000
 		for _, r := range []quota.Allocate{gone, late, kept} {
-			c.Must(r)
+			c.MustPropose(r)
 		}
 		for _, n := range c.Nodes() {
-			c.Crash(n.Standing().ID)
+			c.Crash(n.Status().ID)
 		}
 		time.Sleep(time.Hour)
-		c.RunMissing()
+		c.StartMissing()
 		c.Leader()
 		time.Sleep(10 * time.Second)
-		c.Settle()
-		if got := queue(t, c.Leader()); got != "gone late kept" {
+		c.AwaitConverged()
+		if got := queuedIDs(t, c.Leader()); got != "gone late kept" {
 			t.Errorf("after the outage the queue is %q", got)
 		}
-		renew(t, c, "kept")
+		mustRenew(t, c, "kept")
 		time.Sleep(11 * time.Second)
-		if got := queue(t, c.Leader()); got != "kept" {
+		if got := queuedIDs(t, c.Leader()); got != "kept" {
 			t.Errorf("in the end the queue is %q", got)
 		}
 		wantState(t, c.Leader(), "gone", quota.Abandoned)
@@ -159,27 +159,27 @@ func TestTheQueueForgetsWhoIsGone(t *testing.T) {
 func TestALeaseFromTheQueueWaitsForItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		c.Must(patiently("first", 0))
+		c.CreateTree()
+		c.MustPropose(waitingAllocate("first", 0))
 		for _, id := range []string{"gone", "here"} {
-			r := patiently(id, 0)
+			r := waitingAllocate(id, 0)
 			r.TTL, r.Keep = 600_000, 30_000
-			c.Must(r)
+			c.MustPropose(r)
 		}
-		c.Must(quota.Release{ID: "first"})
+		c.MustPropose(quota.Release{ID: "first"})
 		if a := wantState(t, c.Leader(), "gone", quota.Held); !a.Unclaimed {
 			t.Errorf("nobody has come, but it is %+v", a)
 		}
 		time.Sleep(20 * time.Second)
-		renew(t, c, "here") // still waiting, and a sign of its caller
+		mustRenew(t, c, "here") // still waiting, and a sign of its caller
 		time.Sleep(11 * time.Second)
 		wantState(t, c.Leader(), "gone", quota.Expired)
 		wantState(t, c.Leader(), "here", quota.Held)
-		c.Crash(c.Leader().Standing().ID)
+		c.Crash(c.Leader().Status().ID)
 		time.Sleep(10 * time.Second)
-		renew(t, c, "here")
+		mustRenew(t, c, "here")
 		a := wantState(t, c.Leader(), "here", quota.Held)
-		if _, now := look(t, c.Leader(), "here"); a.Unclaimed || a.ExpiresAt < now+599_000 {
+		if _, now := lookUp(t, c.Leader(), "here"); a.Unclaimed || a.ExpiresAt < now+599_000 {
 			t.Errorf("its caller has come, but at %d it is %+v", now, a)
 		}
 	})

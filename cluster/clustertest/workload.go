@@ -13,36 +13,36 @@ import (
 
 // Tree, Resource and Room describe the one limit that the workload runs against.
 const (
-	Tree     = "test"
-	Resource = "cores"
-	Room     = 1_000_000
+	Tree      = "test"
+	Resource  = "cores"
+	TreeLimit = 1_000_000
 )
 
 // askTime is how long a write or a read of a test may take.
 const askTime = 20 * time.Second
 
-// PlantTree makes the tree of the workload.
-func (c *Cluster) PlantTree() {
+// CreateTree makes the tree of the workload.
+func (c *Cluster) CreateTree() {
 	c.t.Helper()
-	c.Must(quota.ApplyTrees{
+	c.MustPropose(quota.ApplyTrees{
 		Meta: quota.ChangeMeta{Actor: "test", Reason: "workload"},
 		Trees: []quota.TreeSpec{{
 			Name: Tree, Resources: []quota.Resource{{Name: Resource, Unit: quota.Count}},
-			Nodes: []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: Resource, Limit: quota.AtMost(Room)}}}},
+			Nodes: []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: Resource, Limit: quota.AtMost(TreeLimit)}}}},
 		}},
 	})
 }
 
-// Take asks to hold an amount under an id.
-func Take(id string, amount quota.Amount) quota.Allocate {
+// NewAllocate asks to hold an amount under an id.
+func NewAllocate(id string, amount quota.Amount) quota.Allocate {
 	return quota.Allocate{ID: id, Claims: []quota.Claim{
 		{Tree: Tree, Amounts: quota.Vector{{Resource: Resource, Amount: amount}}},
 	}}
 }
 
-// Must carries one command out on whoever leads, tries again while leaders change, and fails the test if that takes
+// MustPropose carries one command out on whoever leads, tries again while leaders change, and fails the test if that takes
 // longer than an election. The command must be idempotent.
-func (c *Cluster) Must(command quota.Command) ledger.Outcome {
+func (c *Cluster) MustPropose(command quota.Command) ledger.Outcome {
 	c.t.Helper()
 	var outcome ledger.Outcome
 	c.Eventually("an acknowledged write", func() bool {
@@ -67,8 +67,8 @@ func Propose(n *cluster.Node, command quota.Command) (ledger.Outcome, error) {
 	return outcomes[0], nil
 }
 
-// Used reads from one node how much of the tree is held.
-func Used(n *cluster.Node, o cluster.ReadOptions) (quota.Amount, cluster.ReadInfo, error) {
+// ReadUsed reads from one node how much of the tree is held.
+func ReadUsed(n *cluster.Node, o cluster.ReadOptions) (quota.Amount, cluster.ReadInfo, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	var used quota.Amount
@@ -85,23 +85,23 @@ func Used(n *cluster.Node, o cluster.ReadOptions) (quota.Amount, cluster.ReadInf
 // byte. It returns that snapshot.
 func (c *Cluster) CheckEqual() []byte {
 	c.t.Helper()
-	c.Settle()
+	c.AwaitConverged()
 	var first []byte
 	for i, n := range c.Nodes() {
-		id := n.Standing().ID
-		state := c.state(n, id)
+		id := n.Status().ID
+		state := c.takeSnapshot(n, id)
 		if i == 0 {
 			first = state
 		}
 		if !bytes.Equal(state, first) {
-			c.t.Fatalf("%s holds other bytes than %s", id, c.Nodes()[0].Standing().ID)
+			c.t.Fatalf("%s holds other bytes than %s", id, c.Nodes()[0].Status().ID)
 		}
 	}
 	return first
 }
 
-// state is the newest snapshot of a node after it was asked for one.
-func (c *Cluster) state(n *cluster.Node, id string) []byte {
+// takeSnapshot is the newest snapshot of a node after it was asked for one.
+func (c *Cluster) takeSnapshot(n *cluster.Node, id string) []byte {
 	c.t.Helper()
 	if err := n.Snapshot(c.t.Context()); err != nil {
 		c.t.Fatal(err)

@@ -16,7 +16,7 @@ type delegate struct{ g *Gossip }
 func (d delegate) NodeMeta(int) []byte {
 	d.g.mu.Lock()
 	defer d.g.mu.Unlock()
-	return d.g.own
+	return d.g.ownMeta
 }
 
 // NotifyMsg ignores messages: there are none.
@@ -33,10 +33,10 @@ func (d delegate) MergeRemoteState([]byte, bool) {}
 
 // NotifyAlive refuses nodes of other clusters, and names that nobody expects beyond maxNames.
 func (d delegate) NotifyAlive(n *memberlist.Node) error {
-	if _, err := decode(d.g.config.Cluster, n.Name, n.Meta); err != nil {
+	if _, err := decodeMeta(d.g.config.Cluster, n.Name, n.Meta); err != nil {
 		return err
 	}
-	return d.g.admit(n.Name)
+	return d.g.admitName(n.Name)
 }
 
 // NotifyMerge refuses to join a network in which another cluster gossips.
@@ -45,7 +45,7 @@ func (d delegate) NotifyMerge(nodes []*memberlist.Node) error {
 		if n.State != memberlist.StateAlive {
 			continue
 		}
-		if _, err := decode(d.g.config.Cluster, n.Name, n.Meta); err != nil {
+		if _, err := decodeMeta(d.g.config.Cluster, n.Name, n.Meta); err != nil {
 			return fmt.Errorf("refused to join: %w", err)
 		}
 	}
@@ -59,29 +59,29 @@ func (d delegate) NotifyConflict(existing, other *memberlist.Node) {
 }
 
 // NotifyJoin notes a peer that has come.
-func (d delegate) NotifyJoin(n *memberlist.Node) { d.note(n, true) }
+func (d delegate) NotifyJoin(n *memberlist.Node) { d.recordPeer(n, true) }
 
 // NotifyUpdate notes a peer that says something new.
-func (d delegate) NotifyUpdate(n *memberlist.Node) { d.note(n, true) }
+func (d delegate) NotifyUpdate(n *memberlist.Node) { d.recordPeer(n, true) }
 
 // NotifyLeave notes a peer that has gone, on purpose or not.
-func (d delegate) NotifyLeave(n *memberlist.Node) { d.note(n, false) }
+func (d delegate) NotifyLeave(n *memberlist.Node) { d.recordPeer(n, false) }
 
 const (
 	// maxNames is how many nodes are known at once, those that have gone a moment ago too: many times as many as a cluster has.
 	maxNames = 64
-	// nameSpan is how long a name is remembered after it was last said to be alive: longer than memberlist does.
-	nameSpan = 2 * time.Minute
+	// nameMemory is how long a name is remembered after it was last said to be alive: longer than memberlist does.
+	nameMemory = 2 * time.Minute
 )
 
-// admit is an error if there are too many names to take in one more. Without that bound anyone could make up nodes until the
+// admitName is an error if there are too many names to take in one more. Without that bound anyone could make up nodes until the
 // memory is full, and until those that exist are not looked after any more.
-func (g *Gossip) admit(name string) error {
+func (g *Gossip) admitName(name string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, known := g.names[name]; !known && len(g.names) >= maxNames && !slices.Contains(g.kept, name) && name != g.config.ID {
+	if _, known := g.names[name]; !known && len(g.names) >= maxNames && !slices.Contains(g.keptNames, name) && name != g.config.ID {
 		maps.DeleteFunc(g.names, func(name string, last time.Time) bool {
-			return !g.peers[name].Alive && time.Since(last) > nameSpan
+			return !g.peers[name].Alive && time.Since(last) > nameMemory
 		})
 		if len(g.names) >= maxNames {
 			return fmt.Errorf("%d nodes are known already, as many as may be", maxNames)
@@ -91,36 +91,36 @@ func (g *Gossip) admit(name string) error {
 	return nil
 }
 
-// makeRoom forgets a node that has gone, if there are too many to take in one more. It must be called with mu held.
-func (g *Gossip) makeRoom(name string) {
+// evictDeadPeer forgets a node that has gone, if there are too many to take in one more. It must be called with mu held.
+func (g *Gossip) evictDeadPeer(name string) {
 	if _, known := g.peers[name]; known || len(g.peers) < maxNames {
 		return
 	}
 	for id, p := range g.peers {
-		if !p.Alive && !slices.Contains(g.kept, id) {
+		if !p.Alive && !slices.Contains(g.keptNames, id) {
 			delete(g.peers, id)
 			return
 		}
 	}
 }
 
-func (d delegate) note(n *memberlist.Node, alive bool) {
+func (d delegate) recordPeer(n *memberlist.Node, alive bool) {
 	if n.Name == d.g.config.ID {
 		// Only here: memberlist changes its own record of this node while others read it.
 		d.g.mu.Lock()
-		d.g.here = n.Address()
+		d.g.ownAddress = n.Address()
 		d.g.mu.Unlock()
 		return
 	}
-	p, err := decode(d.g.config.Cluster, n.Name, n.Meta)
+	p, err := decodeMeta(d.g.config.Cluster, n.Name, n.Meta)
 	if err != nil {
 		d.g.log.Warn("ignored a peer", "error", err)
 		return
 	}
 	p.Alive = alive
 	d.g.mu.Lock()
-	d.g.makeRoom(n.Name)
-	d.g.peers[n.Name] = neighbour{Peer: p, address: n.Address()}
+	d.g.evictDeadPeer(n.Name)
+	d.g.peers[n.Name] = gossipPeer{Peer: p, address: n.Address()}
 	d.g.mu.Unlock()
 	select {
 	case d.g.changed <- struct{}{}:

@@ -45,17 +45,17 @@ type Gossip struct {
 	cancel  context.CancelFunc
 	loop    sync.WaitGroup
 
-	mu    sync.Mutex
-	list  *memberlist.Memberlist // nil before Start
-	own   []byte                 // meta of this node
-	here  string                 // address of this node, as its peers see it
-	peers map[string]neighbour
-	names map[string]time.Time // of all nodes that memberlist was given, and when it was last
-	kept  []string             // names that always have a place
+	mu         sync.Mutex
+	list       *memberlist.Memberlist // nil before Start
+	ownMeta    []byte                 // meta of this node
+	ownAddress string                 // address of this node, as its peers see it
+	peers      map[string]gossipPeer
+	names      map[string]time.Time // of all nodes that memberlist was given, and when it was last
+	keptNames  []string             // names that always have a place
 }
 
-// neighbour is a peer with its place in the gossip network.
-type neighbour struct {
+// gossipPeer is a peer with its place in the gossip network.
+type gossipPeer struct {
 	cluster.Peer
 	address string
 }
@@ -68,7 +68,7 @@ func New(c Config) *Gossip {
 		c.Logger = hclog.NewNullLogger()
 	}
 	g := &Gossip{
-		config: c, log: c.Logger.Named("gossip"), changed: make(chan struct{}, 1), peers: map[string]neighbour{}, names: map[string]time.Time{},
+		config: c, log: c.Logger.Named("gossip"), changed: make(chan struct{}, 1), peers: map[string]gossipPeer{}, names: map[string]time.Time{},
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
@@ -76,12 +76,12 @@ func New(c Config) *Gossip {
 
 // Start listens, makes self known and begins to join the list, without waiting to find anybody.
 func (g *Gossip) Start(self cluster.Peer) error {
-	own, err := encode(g.config.Cluster, self)
+	own, err := encodeMeta(g.config.Cluster, self)
 	if err != nil {
 		return err
 	}
-	g.own = own
-	settings, err := g.settings()
+	g.ownMeta = own
+	settings, err := g.memberlistConfig()
 	if err != nil {
 		return err
 	}
@@ -97,9 +97,9 @@ func (g *Gossip) Start(self cluster.Peer) error {
 	return nil
 }
 
-// settings tunes memberlist for small clusters, on one machine as well as on a network: a dead node is noticed within
+// memberlistConfig tunes memberlist for small clusters, on one machine as well as on a network: a dead node is noticed within
 // about five seconds and a change is everywhere in well under one.
-func (g *Gossip) settings() (*memberlist.Config, error) {
+func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	c := memberlist.DefaultLANConfig()
 	c.Name = g.config.ID
 	c.Logger = g.log.StandardLogger(&hclog.StandardLoggerOptions{InferLevels: true})
@@ -108,7 +108,7 @@ func (g *Gossip) settings() (*memberlist.Config, error) {
 	if g.config.Keys != nil {
 		// What is not encrypted is neither sent nor heard, unless the operator allows it for a while.
 		keys := g.config.Keys
-		c.Keyring, c.GossipVerifyIncoming, c.GossipVerifyOutgoing = keys.ring, !keys.hearsPlain, !keys.sendsPlain
+		c.Keyring, c.GossipVerifyIncoming, c.GossipVerifyOutgoing = keys.ring, !keys.acceptsPlain, !keys.sendsPlain
 	}
 	c.GossipInterval = 100 * time.Millisecond
 	c.PushPullInterval = 10 * time.Second
@@ -120,7 +120,7 @@ func (g *Gossip) settings() (*memberlist.Config, error) {
 	below := g.config.Transport
 	if below == nil {
 		var err error
-		if below, err = g.listen(c); err != nil {
+		if below, err = g.openSockets(c); err != nil {
 			return nil, err
 		}
 	}
@@ -128,13 +128,13 @@ func (g *Gossip) settings() (*memberlist.Config, error) {
 	return c, nil
 }
 
-// listen opens the sockets and sets the addresses.
-func (g *Gossip) listen(c *memberlist.Config) (memberlist.Transport, error) {
+// openSockets opens the sockets and sets the addresses.
+func (g *Gossip) openSockets(c *memberlist.Config) (memberlist.Transport, error) {
 	var err error
-	if c.BindAddr, c.BindPort, err = resolve(g.config.Bind); err != nil {
+	if c.BindAddr, c.BindPort, err = resolveAddress(g.config.Bind); err != nil {
 		return nil, err
 	}
-	if c.AdvertiseAddr, c.AdvertisePort, err = resolve(cmp.Or(g.config.Advertise, g.config.Bind)); err != nil {
+	if c.AdvertiseAddr, c.AdvertisePort, err = resolveAddress(cmp.Or(g.config.Advertise, g.config.Bind)); err != nil {
 		return nil, err
 	}
 	if ip := net.ParseIP(c.AdvertiseAddr); ip != nil && ip.IsUnspecified() {
@@ -152,8 +152,8 @@ func (g *Gossip) listen(c *memberlist.Config) (memberlist.Transport, error) {
 	return sockets, nil
 }
 
-// resolve turns host:port into what memberlist wants: an address and a number.
-func resolve(address string) (string, int, error) {
+// resolveAddress turns host:port into what memberlist wants: an address and a number.
+func resolveAddress(address string) (string, int, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", 0, fmt.Errorf("gossip address %q: allowed is host:port: %w", address, err)
@@ -174,12 +174,12 @@ const updateTimeout = time.Second
 
 // Update changes what peers learn about this node. Only one call at a time.
 func (g *Gossip) Update(self cluster.Peer) error {
-	own, err := encode(g.config.Cluster, self)
+	own, err := encodeMeta(g.config.Cluster, self)
 	if err != nil {
 		return err
 	}
 	g.mu.Lock()
-	g.own = own
+	g.ownMeta = own
 	list := g.list
 	g.mu.Unlock()
 	if list == nil || g.ctx.Err() != nil {
@@ -203,11 +203,11 @@ func (g *Gossip) Peers() []cluster.Peer {
 	return peers
 }
 
-// Keep says whose names always have a place, however many others there are.
-func (g *Gossip) Keep(ids []string) {
+// KeepMembers says whose names always have a place, however many others there are.
+func (g *Gossip) KeepMembers(ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.kept = ids
+	g.keptNames = ids
 }
 
 // Changed has a value after anything about the peers has changed.
@@ -215,7 +215,7 @@ func (g *Gossip) Changed() <-chan struct{} { return g.changed }
 
 // Leave tells the peers that this node goes on purpose. It fails if nobody could be told before ctx ends.
 func (g *Gossip) Leave(ctx context.Context) error {
-	list := g.running()
+	list := g.activeList()
 	if list == nil {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (g *Gossip) Leave(ctx context.Context) error {
 
 // Close ends gossip and frees the port.
 func (g *Gossip) Close() error {
-	list := g.running()
+	list := g.activeList()
 	g.cancel()
 	g.loop.Wait()
 	if list == nil {
@@ -240,7 +240,7 @@ func (g *Gossip) Close() error {
 	return list.Shutdown()
 }
 
-func (g *Gossip) running() *memberlist.Memberlist {
+func (g *Gossip) activeList() *memberlist.Memberlist {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.ctx.Err() != nil {

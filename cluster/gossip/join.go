@@ -20,13 +20,13 @@ const (
 // keepJoined dials the join list, and everybody whom it ever met, until each of them is there.
 func (g *Gossip) keepJoined() {
 	for {
-		missing := g.missing()
-		found := g.join(missing)
+		missing := g.missingAddresses()
+		found := g.joinAddresses(missing)
 		if found > 0 {
 			g.log.Debug("joined", "addresses", found)
 		}
 		pause := missingRetry
-		if len(missing) > 0 && g.alone() {
+		if len(missing) > 0 && g.isAlone() {
 			pause = aloneRetry
 		}
 		// A little disorder keeps nodes that started together from dialling in step.
@@ -40,7 +40,7 @@ func (g *Gossip) keepJoined() {
 	}
 }
 
-func (g *Gossip) join(addresses []string) (found int) {
+func (g *Gossip) joinAddresses(addresses []string) (found int) {
 	for _, address := range addresses {
 		if g.ctx.Err() != nil {
 			return found
@@ -57,26 +57,26 @@ func (g *Gossip) join(addresses []string) (found int) {
 // Join dials an address and answers whether that is news: false if somebody alive is known there. Whoever is found is dialled
 // again whenever it is missing.
 func (g *Gossip) Join(_ context.Context, address string) (bool, error) {
-	list := g.running()
+	list := g.activeList()
 	if list == nil {
 		return false, errors.New("gossip does not run")
 	}
-	bind, port, err := resolve(address)
+	bind, port, err := resolveAddress(address)
 	if err != nil {
 		return false, err
 	}
-	before := g.at(net.JoinHostPort(bind, strconv.Itoa(port)))
+	before := g.isAliveAt(net.JoinHostPort(bind, strconv.Itoa(port)))
 	if _, err := list.Join([]string{address}); err != nil {
 		return false, err
 	}
 	return !before, nil
 }
 
-// at tells whether somebody alive, perhaps this node, has an address.
-func (g *Gossip) at(address string) bool {
+// isAliveAt tells whether somebody alive, perhaps this node, has an address.
+func (g *Gossip) isAliveAt(address string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if address == g.here {
+	if address == g.ownAddress {
 		return true
 	}
 	for _, p := range g.peers {
@@ -87,7 +87,7 @@ func (g *Gossip) at(address string) bool {
 	return false
 }
 
-func (g *Gossip) alone() bool {
+func (g *Gossip) isAlone() bool {
 	for _, p := range g.Peers() {
 		if p.Alive {
 			return false
@@ -96,11 +96,11 @@ func (g *Gossip) alone() bool {
 	return true
 }
 
-// missing returns the addresses at which nobody is alive that this node knows of.
-func (g *Gossip) missing() []string {
+// missingAddresses returns the addresses at which nobody is alive that this node knows of.
+func (g *Gossip) missingAddresses() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	here := map[string]bool{g.here: true, g.config.Advertise: true, g.config.Bind: true}
+	here := map[string]bool{g.ownAddress: true, g.config.Advertise: true, g.config.Bind: true}
 	var wanted []string
 	for _, p := range g.peers {
 		if p.Alive {

@@ -15,13 +15,13 @@ type Keyring struct {
 	ring *memberlist.Keyring
 	mu   sync.Mutex // of Set
 
-	// hearsPlain and sendsPlain are for the time in which the nodes of a cluster get their first key one after the other.
-	hearsPlain, sendsPlain bool
+	// acceptsPlain and sendsPlain are for the time in which the nodes of a cluster get their first key one after the other.
+	acceptsPlain, sendsPlain bool
 }
 
 // AllowPlain lets nodes that have no key yet take part: what is not encrypted is heard too, or is sent too. It must be called
 // before the keys are used.
-func (k *Keyring) AllowPlain(hear, send bool) { k.hearsPlain, k.sendsPlain = hear, send }
+func (k *Keyring) AllowPlain(hear, send bool) { k.acceptsPlain, k.sendsPlain = hear, send }
 
 // NewKeyring takes keys of 16, 24 or 32 bytes, at least one. The first one encrypts, all of them decrypt.
 func NewKeyring(keys [][]byte) (*Keyring, error) {

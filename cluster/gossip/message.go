@@ -40,9 +40,9 @@ const (
 	versionSize       = 6 // of the six versions that a node says it speaks
 )
 
-// accepted are the keys of which one must have encrypted what is heard; plain is true if plain text is heard too. Without a key
+// acceptedKeys are the keys of which one must have encrypted what is heard; plain is true if plain text is heard too. Without a key
 // only plain text is heard.
-type accepted struct {
+type acceptedKeys struct {
 	keys  [][]byte
 	plain bool
 }
@@ -55,12 +55,12 @@ var (
 
 // checkPacket is nil for a datagram that members could have sent. memberlist gets no other: it inflates what is compressed without
 // a bound, and stops the process at some messages that are cut short (docs/adr/0053).
-func checkPacket(data []byte, keys accepted) error {
+func checkPacket(data []byte, keys acceptedKeys) error {
 	if len(data) > maxPacket {
 		return fmt.Errorf("it has %d bytes, members send less than %d", len(data), maxPacket)
 	}
 	if len(keys.keys) > 0 {
-		switch plain, err := decrypt(data, nil, keys.keys); {
+		switch plain, err := decryptMessage(data, nil, keys.keys); {
 		case err == nil:
 			data = plain
 		case !keys.plain:
@@ -111,7 +111,7 @@ func checkMessage(data []byte) error {
 	default:
 		return fmt.Errorf("it has type %d, which members do not send so", data[0])
 	}
-	body := &inMemory{data[1:]}
+	body := &memorySource{data[1:]}
 	fields, err := readFields(body)
 	switch {
 	case err != nil:
@@ -159,7 +159,7 @@ func checkAddress(fields map[string]field, name string) error {
 }
 
 // checkState reads one message of a stream to its end, and is nil if members could have sent it.
-func checkState(kind byte, from source) error {
+func checkState(kind byte, from byteSource) error {
 	switch kind {
 	case compressedMessage:
 		return errCompressed
@@ -174,7 +174,7 @@ func checkState(kind byte, from source) error {
 }
 
 // checkNodes checks the state of all nodes: how many they are, then each.
-func checkNodes(from source) error {
+func checkNodes(from byteSource) error {
 	header, err := readFields(from)
 	if err != nil {
 		return err
@@ -195,8 +195,8 @@ func checkNodes(from source) error {
 	return nil
 }
 
-// decrypt is what memberlist does with every datagram and every state: AES-GCM with the first key that fits.
-func decrypt(data, also []byte, keys [][]byte) ([]byte, error) {
+// decryptMessage is what memberlist does with every datagram and every state: AES-GCM with the first key that fits.
+func decryptMessage(data, also []byte, keys [][]byte) ([]byte, error) {
 	if len(data) < 1+nonceBytes || data[0] != encryptionVersion {
 		return nil, errEncryption
 	}

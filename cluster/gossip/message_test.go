@@ -26,8 +26,8 @@ func testNode(name string) forge.Node {
 	}
 }
 
-// versions is a node that says it speaks so many versions; memberlist looks at six without counting.
-func versions(count int) forge.Node {
+// nodeWithVersions is a node that says it speaks so many versions; memberlist looks at six without counting.
+func nodeWithVersions(count int) forge.Node {
 	n := testNode("n1")
 	n.Versions = make([]byte, count)
 	return n
@@ -52,8 +52,8 @@ func TestOnlyWhatMembersSendIsHeard(t *testing.T) {
 		{"a bomb in a compound in a compound", forge.Compound(forge.Compound(bomb)), "type 7"},
 		{"a bomb behind two checksums", forge.Checksummed(bomb), ""}, // see below
 		{"a bomb behind a label", forge.Labelled("x", bomb), "type 244"},
-		{"five versions", forge.Alive(versions(5)), "5 versions"},
-		{"no versions", forge.Alive(versions(0)), "0 versions"},
+		{"five versions", forge.Alive(nodeWithVersions(5)), "5 versions"},
+		{"no versions", forge.Alive(nodeWithVersions(0)), "0 versions"},
 		{"no name", forge.Alive(testNode("")), "Node is"},
 		{"a name with a line break", forge.Alive(testNode("n1\nn2")), "Node is"},
 		{"a long name", forge.Alive(testNode(strings.Repeat("n", 65))), "Node is"},
@@ -73,28 +73,28 @@ func TestOnlyWhatMembersSendIsHeard(t *testing.T) {
 			if c.name == "a bomb behind two checksums" {
 				c.refuse, c.packet = "type 12", forge.Checksummed(c.packet)
 			}
-			checkSo(t, c.packet, c.refuse)
+			wantPacketCheck(t, c.packet, c.refuse)
 			if c.name == "long" || c.packet == nil {
 				return
 			}
 			if c.packet[0] != checksumMessage {
-				checkSo(t, forge.Checksummed(c.packet), c.refuse)
-				checkSo(t, forge.Encrypted(testKey, forge.Checksummed(c.packet)), c.refuse, otherKey, testKey)
+				wantPacketCheck(t, forge.Checksummed(c.packet), c.refuse)
+				wantPacketCheck(t, forge.Encrypted(testKey, forge.Checksummed(c.packet)), c.refuse, otherKey, testKey)
 			}
-			checkSo(t, forge.Encrypted(testKey, c.packet), c.refuse, testKey)
-			checkSo(t, forge.Encrypted(testKey, c.packet), "not encrypted with a key", otherKey)
-			checkSo(t, c.packet, "not encrypted with a key", testKey)
+			wantPacketCheck(t, forge.Encrypted(testKey, c.packet), c.refuse, testKey)
+			wantPacketCheck(t, forge.Encrypted(testKey, c.packet), "not encrypted with a key", otherKey)
+			wantPacketCheck(t, c.packet, "not encrypted with a key", testKey)
 		})
 	}
-	checkSo(t, forge.Encrypted(testKey, nil), "empty", testKey)
+	wantPacketCheck(t, forge.Encrypted(testKey, nil), "empty", testKey)
 	padded := forge.Encrypted(testKey, alive)
 	padded[0] = 0
-	checkSo(t, padded, "not encrypted with a key", testKey)
+	wantPacketCheck(t, padded, "not encrypted with a key", testKey)
 }
 
-func checkSo(t *testing.T, packet []byte, refuse string, keys ...[]byte) {
+func wantPacketCheck(t *testing.T, packet []byte, refuse string, keys ...[]byte) {
 	t.Helper()
-	err := checkPacket(packet, accepted{keys: keys})
+	err := checkPacket(packet, acceptedKeys{keys: keys})
 	if refuse == "" && err != nil || refuse != "" && (err == nil || !strings.Contains(err.Error(), refuse)) {
 		t.Errorf("%d bytes, %d keys: got %v, want %q", len(packet), len(keys), err, refuse)
 	}
@@ -119,32 +119,32 @@ func TestOnlyStatesOfMembersAreHeard(t *testing.T) {
 		{"a million that do not come", "allowed are 64 nodes", forge.PushPull(nil, 1_000_000, 0)},
 		{"less than none", "allowed are 64 nodes", forge.PushPull(nil, -1, 0)},
 		{"something besides", "bytes besides", forge.PushPull(nodes, 2, 20<<20)},
-		{"one version", "1 versions", forge.PushPull([]forge.Node{versions(1)}, 1, 0)},
-		{"no versions", "0 versions", forge.PushPull([]forge.Node{versions(0)}, 1, 0)},
+		{"one version", "1 versions", forge.PushPull([]forge.Node{nodeWithVersions(1)}, 1, 0)},
+		{"no versions", "0 versions", forge.PushPull([]forge.Node{nodeWithVersions(0)}, 1, 0)},
 		{"a bomb", "compressed", forge.Bomb(1 << 20)},
 		{"a message of users", "type 8", []byte{8, 0x81, 0xa1, 'a', 1}},
 		{"cut off", "EOF", forge.PushPull(nodes, 3, 0)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			receiveSo(t, nil, append(bytes.Clone(c.message), "what follows"...), c.message, c.refuse)
+			wantStreamCheck(t, nil, append(bytes.Clone(c.message), "what follows"...), c.message, c.refuse)
 			whole := forge.EncryptedStream(testKey, c.message)
-			receiveSo(t, [][]byte{otherKey, testKey}, append(bytes.Clone(whole), "what follows"...), whole, c.refuse)
-			receiveSo(t, [][]byte{testKey}, c.message, nil, "not encrypted with a key")
-			receiveSo(t, [][]byte{otherKey}, whole, nil, "not encrypted with a key")
+			wantStreamCheck(t, [][]byte{otherKey, testKey}, append(bytes.Clone(whole), "what follows"...), whole, c.refuse)
+			wantStreamCheck(t, [][]byte{testKey}, c.message, nil, "not encrypted with a key")
+			wantStreamCheck(t, [][]byte{otherKey}, whole, nil, "not encrypted with a key")
 		})
 	}
-	receiveSo(t, [][]byte{testKey}, forge.EncryptedStream(testKey, nil), nil, "empty")
-	receiveSo(t, [][]byte{testKey}, []byte{encryptedMessage, 0xff, 0xff, 0xff, 0xff}, nil, "not encrypted with a key")
+	wantStreamCheck(t, [][]byte{testKey}, forge.EncryptedStream(testKey, nil), nil, "empty")
+	wantStreamCheck(t, [][]byte{testKey}, []byte{encryptedMessage, 0xff, 0xff, 0xff, 0xff}, nil, "not encrypted with a key")
 }
 
-func receiveSo(t *testing.T, keys [][]byte, sent, want []byte, refuse string) {
+func wantStreamCheck(t *testing.T, keys [][]byte, sent, want []byte, refuse string) {
 	t.Helper()
 	here, there := net.Pipe()
 	go func() {
 		_, _ = there.Write(sent) // what is refused is not read to its end
 		_ = there.Close()
 	}()
-	transport := &checkedTransport{refusals: &refusals{log: hclog.NewNullLogger()}}
+	transport := &checkedTransport{refusals: &refusalLog{log: hclog.NewNullLogger()}}
 	if keys != nil {
 		ring, err := NewKeyring(keys)
 		if err != nil {
@@ -176,7 +176,7 @@ func FuzzPacket(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if checkPacket(data, accepted{}) == nil && data[0] == aliveMessage {
+		if checkPacket(data, acceptedKeys{}) == nil && data[0] == aliveMessage {
 			var read struct {
 				Node      string
 				Addr, Vsn []byte
@@ -189,11 +189,11 @@ func FuzzPacket(f *testing.F) {
 				t.Fatalf("%q passed and is read as %+v", data, read)
 			}
 		}
-		from := &arriving{from: bytes.NewReader(data), left: maxState}
+		from := &streamSource{from: bytes.NewReader(data), left: maxState}
 		if len(data) > 0 && checkState(data[0], from) == nil && !bytes.HasPrefix(data, from.kept) {
 			t.Fatalf("%q was received as %q", data, from.kept)
 		}
-		if err := checkPacket(forge.Encrypted(testKey, data), accepted{keys: [][]byte{testKey}}); len(data) < maxPacket-100 && (err == nil) != (checkPacket(data, accepted{}) == nil) {
+		if err := checkPacket(forge.Encrypted(testKey, data), acceptedKeys{keys: [][]byte{testKey}}); len(data) < maxPacket-100 && (err == nil) != (checkPacket(data, acceptedKeys{}) == nil) {
 			t.Fatalf("%q encrypted: %v", data, err)
 		}
 	})

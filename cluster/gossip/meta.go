@@ -25,7 +25,7 @@ type meta struct {
 	Intent   string `json:"i,omitempty"`
 }
 
-func encode(clusterName string, p cluster.Peer) ([]byte, error) {
+func encodeMeta(clusterName string, p cluster.Peer) ([]byte, error) {
 	data, err := json.Marshal(meta{
 		Cluster: clusterName, RaftAddr: p.RaftAddr, HTTPAddr: p.HTTPAddr, Version: p.Version, Level: p.FeatureLevel,
 		Expect: p.Expect, HasState: p.HasState, Intent: p.Intent,
@@ -40,8 +40,8 @@ func encode(clusterName string, p cluster.Peer) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads what a node says of itself; an error if it is not of this cluster, or no node of Quorate.
-func decode(clusterName, id string, data []byte) (cluster.Peer, error) {
+// decodeMeta reads what a node says of itself; an error if it is not of this cluster, or no node of Quorate.
+func decodeMeta(clusterName, id string, data []byte) (cluster.Peer, error) {
 	var m meta
 	if err := json.Unmarshal(data, &m); err != nil {
 		return cluster.Peer{}, fmt.Errorf("%s is not a node of Quorate: %w", id, err)
@@ -50,7 +50,7 @@ func decode(clusterName, id string, data []byte) (cluster.Peer, error) {
 		return cluster.Peer{}, fmt.Errorf("%s is of cluster %q, not of %q; check its join list and its cluster name",
 			id, m.Cluster, clusterName)
 	}
-	if err := m.check(); err != nil {
+	if err := m.validateMeta(); err != nil {
 		return cluster.Peer{}, fmt.Errorf("%s is not a node of Quorate: %w", id, err)
 	}
 	return cluster.Peer{
@@ -59,9 +59,9 @@ func decode(clusterName, id string, data []byte) (cluster.Peer, error) {
 	}, nil
 }
 
-// check refuses what no node says of itself. It is shown to operators, whoever said it.
-func (m meta) check() error {
-	err := errors.Join(cluster.CheckAdvertised("its raft address", m.RaftAddr), cluster.CheckAdvertised("its API address", m.HTTPAddr))
+// validateMeta refuses what no node says of itself. It is shown to operators, whoever said it.
+func (m meta) validateMeta() error {
+	err := errors.Join(cluster.CheckAdvertisedAddr("its raft address", m.RaftAddr), cluster.CheckAdvertisedAddr("its API address", m.HTTPAddr))
 	for _, text := range []string{m.RaftAddr, m.HTTPAddr, m.Version, m.Intent} {
 		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			err = errors.Join(err, fmt.Errorf("%q has characters that cannot be printed", text))

@@ -10,7 +10,7 @@ import (
 
 // FuzzDecode: whatever a stranger gossips, nothing panics, and what is understood means the same again.
 func FuzzDecode(f *testing.F) {
-	seed, err := encode("c", cluster.Peer{
+	seed, err := encodeMeta("c", cluster.Peer{
 		RaftAddr: "127.0.0.1:1", HTTPAddr: "127.0.0.1:2", Version: "v", FeatureLevel: 2, Expect: 3, HasState: true, Intent: "join",
 	})
 	if err != nil {
@@ -21,15 +21,15 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"c":"another"}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		peer, err := decode("c", "n1", data)
+		peer, err := decodeMeta("c", "n1", data)
 		if err != nil || len(data) > memberlist.MetaMaxSize {
 			return
 		}
-		again, err := encode("c", peer)
+		again, err := encodeMeta("c", peer)
 		if err != nil {
 			return // escapes may need more room than they had
 		}
-		if decoded, err := decode("c", "n1", again); err != nil || decoded != peer {
+		if decoded, err := decodeMeta("c", "n1", again); err != nil || decoded != peer {
 			t.Fatalf("%q was read as %+v, and then as %+v, %v", data, peer, decoded, err)
 		}
 	})

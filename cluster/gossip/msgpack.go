@@ -24,14 +24,14 @@ type field struct {
 // errTooLong: a value is longer than any that memberlist sends.
 var errTooLong = errors.New("a value is longer than any that members send")
 
-// source gives the bytes of a message one after the other. Nothing is allocated for more than has come.
-type source interface {
-	take(n int) ([]byte, error)
+// byteSource gives the bytes of a message one after the other. Nothing is allocated for more than has come.
+type byteSource interface {
+	readBytes(n int) ([]byte, error)
 }
 
 // readFields reads one message of memberlist as it writes them: a msgpack map of texts, numbers, booleans and empty values. What
 // memberlist's own decoder would take besides (arrays, nested values, extensions, a field twice) is refused.
-func readFields(from source) (map[string]field, error) {
+func readFields(from byteSource) (map[string]field, error) {
 	count, err := readMapSize(from)
 	if err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func readFields(from source) (map[string]field, error) {
 	return fields, nil
 }
 
-func readMapSize(from source) (int, error) {
-	head, err := from.take(1)
+func readMapSize(from byteSource) (int, error) {
+	head, err := from.readBytes(1)
 	if err != nil {
 		return 0, err
 	}
@@ -66,8 +66,8 @@ func readMapSize(from source) (int, error) {
 }
 
 // readField reads one value that has no others in it.
-func readField(from source) (field, error) {
-	head, err := from.take(1)
+func readField(from byteSource) (field, error) {
+	head, err := from.readBytes(1)
 	if err != nil {
 		return field{}, err
 	}
@@ -99,25 +99,25 @@ func readField(from source) (field, error) {
 	}
 }
 
-func readText(from source, size int) (field, error) {
+func readText(from byteSource, size int) (field, error) {
 	if size > maxText {
 		return field{}, errTooLong
 	}
-	text, err := from.take(size)
+	text, err := from.readBytes(size)
 	return field{text: text, isText: true}, err
 }
 
-func readNumber(from source, size int) (uint64, error) {
+func readNumber(from byteSource, size int) (uint64, error) {
 	var number [8]byte
-	text, err := from.take(size)
+	text, err := from.readBytes(size)
 	copy(number[8-len(text):], text)
 	return binary.BigEndian.Uint64(number[:]), err
 }
 
-// inMemory is a message that is there already.
-type inMemory struct{ rest []byte }
+// memorySource is a message that is there already.
+type memorySource struct{ rest []byte }
 
-func (m *inMemory) take(n int) ([]byte, error) {
+func (m *memorySource) readBytes(n int) ([]byte, error) {
 	if n > len(m.rest) {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -126,14 +126,14 @@ func (m *inMemory) take(n int) ([]byte, error) {
 	return taken, nil
 }
 
-// arriving is a message that is being received. It keeps all that it took, at most as much as is left.
-type arriving struct {
+// streamSource is a message that is being received. It keeps all that it took, at most as much as is left.
+type streamSource struct {
 	from io.Reader
 	kept []byte
 	left int
 }
 
-func (a *arriving) take(n int) ([]byte, error) {
+func (a *streamSource) readBytes(n int) ([]byte, error) {
 	if n > a.left {
 		return nil, errTooLong
 	}

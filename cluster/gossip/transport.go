@@ -27,7 +27,7 @@ type checkedTransport struct {
 	memberlist.Transport
 
 	keys     *Keyring // nil if gossip is plain text
-	refusals *refusals
+	refusals *refusalLog
 	packets  chan *memberlist.Packet
 	streams  chan net.Conn
 	open     chan struct{} // has one element for each open stream of others
@@ -39,19 +39,19 @@ type checkedTransport struct {
 
 func newCheckedTransport(below memberlist.Transport, keys *Keyring, log hclog.Logger) *checkedTransport {
 	t := &checkedTransport{
-		Transport: below, keys: keys, refusals: &refusals{log: log},
+		Transport: below, keys: keys, refusals: &refusalLog{log: log},
 		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), open: make(chan struct{}, maxStreams),
 		closing: make(chan struct{}), done: make(chan struct{}),
 	}
-	t.running.Go(t.receive)
+	t.running.Go(t.receiveLoop)
 	return t
 }
 
-func (t *checkedTransport) accepts() accepted {
+func (t *checkedTransport) currentKeys() acceptedKeys {
 	if t.keys == nil {
-		return accepted{}
+		return acceptedKeys{}
 	}
-	return accepted{t.keys.Keys(), t.keys.hearsPlain}
+	return acceptedKeys{t.keys.Keys(), t.keys.acceptsPlain}
 }
 
 // PacketCh gives out the datagrams that passed.
@@ -81,8 +81,8 @@ func (t *checkedTransport) Shutdown() error {
 	return err
 }
 
-// receive takes everything from below until the end.
-func (t *checkedTransport) receive() {
+// receiveLoop takes everything from below until the end.
+func (t *checkedTransport) receiveLoop() {
 	for {
 		select {
 		case p := <-t.Transport.PacketCh():
@@ -96,8 +96,8 @@ func (t *checkedTransport) receive() {
 }
 
 func (t *checkedTransport) receivePacket(p *memberlist.Packet) {
-	if err := checkPacket(p.Buf, t.accepts()); err != nil {
-		t.refusals.report("a datagram", p.From, err)
+	if err := checkPacket(p.Buf, t.currentKeys()); err != nil {
+		t.refusals.logRefusal("a datagram", p.From, err)
 		return
 	}
 	p.Buf = bytes.Clone(p.Buf) // memberlist reads each into 64 KiB, and may keep it for long
@@ -111,7 +111,7 @@ func (t *checkedTransport) receiveStream(c net.Conn) {
 	select {
 	case t.open <- struct{}{}:
 	default:
-		t.refusals.report("a stream", c.RemoteAddr(), fmt.Errorf("%d others are open already", maxStreams))
+		t.refusals.logRefusal("a stream", c.RemoteAddr(), fmt.Errorf("%d others are open already", maxStreams))
 		_ = c.Close() // it was refused
 		return
 	}
@@ -139,9 +139,9 @@ type checkedStream struct {
 func (s *checkedStream) Read(p []byte) (int, error) {
 	if !s.received {
 		s.received = true
-		s.rest, s.failure = s.receive()
+		s.rest, s.failure = s.receiveMessage()
 		if s.failure != nil {
-			s.transport.refusals.reportStream(s.RemoteAddr(), s.failure)
+			s.transport.refusals.logStreamRefusal(s.RemoteAddr(), s.failure)
 		}
 	}
 	switch {
@@ -161,10 +161,10 @@ func (s *checkedStream) Close() error {
 	return s.Conn.Close()
 }
 
-func (s *checkedStream) receive() ([]byte, error) {
-	from := &arriving{from: s.Conn, left: maxState}
-	accepts := s.transport.accepts()
-	kind, err := from.take(1)
+func (s *checkedStream) receiveMessage() ([]byte, error) {
+	from := &streamSource{from: s.Conn, left: maxState}
+	accepts := s.transport.currentKeys()
+	kind, err := from.readBytes(1)
 	switch {
 	case err != nil:
 		return nil, err
@@ -174,7 +174,7 @@ func (s *checkedStream) receive() ([]byte, error) {
 	case kind[0] != encryptedMessage:
 		return nil, errEncryption
 	}
-	sizes, err := from.take(4)
+	sizes, err := from.readBytes(4)
 	if err != nil {
 		return nil, err
 	}
@@ -183,18 +183,18 @@ func (s *checkedStream) receive() ([]byte, error) {
 		return nil, errEncryption
 	}
 	head := bytes.Clone(from.kept)
-	secret, err := from.take(int(size))
+	secret, err := from.readBytes(int(size))
 	if err != nil {
 		return nil, err
 	}
-	plain, err := decrypt(secret, head, accepts.keys)
+	plain, err := decryptMessage(secret, head, accepts.keys)
 	if err != nil {
 		return nil, err
 	}
 	if len(plain) == 0 {
 		return nil, errEmpty
 	}
-	return from.kept, checkState(plain[0], &inMemory{plain[1:]})
+	return from.kept, checkState(plain[0], &memorySource{plain[1:]})
 }
 
 // limitedLog passes on what memberlist logs, at most maxLines warnings and errors in each refusalInterval: anyone can cause them.
@@ -225,32 +225,32 @@ func (l *limitedLog) Write(line []byte) (int, error) {
 	return l.to.Write(line)
 }
 
-// refusals keeps those who send nonsense from filling the log.
-type refusals struct {
+// refusalLog keeps those who send nonsense from filling the log.
+type refusalLog struct {
 	log hclog.Logger
 
-	mu       sync.Mutex
-	reported time.Time
-	silent   int
+	mu         sync.Mutex
+	reported   time.Time
+	suppressed int
 }
 
-// report says what was refused, unless that was said a moment ago.
-func (r *refusals) report(what string, from net.Addr, reason error) {
+// logRefusal says what was refused, unless that was said a moment ago.
+func (r *refusalLog) logRefusal(what string, from net.Addr, reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.reported) < refusalInterval {
-		r.silent++
+		r.suppressed++
 		return
 	}
-	r.log.Warn("refused what no member sends", "what", what, "from", from, "reason", reason, "others-before", r.silent)
-	r.reported, r.silent = time.Now(), 0
+	r.log.Warn("refused what no member sends", "what", what, "from", from, "reason", reason, "others-before", r.suppressed)
+	r.reported, r.suppressed = time.Now(), 0
 }
 
-// reportStream does so for a stream, unless it only broke off or was not answered in time.
-func (r *refusals) reportStream(from net.Addr, reason error) {
+// logStreamRefusal does so for a stream, unless it only broke off or was not answered in time.
+func (r *refusalLog) logStreamRefusal(from net.Addr, reason error) {
 	var broken net.Error
 	if errors.As(reason, &broken) || errors.Is(reason, io.EOF) || errors.Is(reason, io.ErrUnexpectedEOF) {
 		return
 	}
-	r.report("a stream", from, reason)
+	r.logRefusal("a stream", from, reason)
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// wire is a network in memory. Packets get lost as over UDP: when nobody is there, when the link is cut, or when the
+// memoryWire is a network in memory. Packets get lost as over UDP: when nobody is there, when the link is cut, or when the
 // receiver's queue is full.
-type wire struct {
+type memoryWire struct {
 	mu    sync.Mutex
-	ends  map[string]*end
+	ends  map[string]*wireEnd
 	split func(from, to string) bool
 }
 
-// end is one node's memberlist.Transport.
-type end struct {
-	wire    *wire
+// wireEnd is one node's memberlist.Transport.
+type wireEnd struct {
+	wire    *memoryWire
 	address *net.TCPAddr
 	packets chan *memberlist.Packet
 	streams chan net.Conn
@@ -33,11 +33,11 @@ const queueLength = 64
 
 var errNoRoute = errors.New("no route")
 
-func newWire() *wire { return &wire{ends: map[string]*end{}} }
+func newMemoryWire() *memoryWire { return &memoryWire{ends: map[string]*wireEnd{}} }
 
-// plug connects a node at 10.0.0.n.
-func (w *wire) plug(n int) *end {
-	e := &end{
+// newEnd connects a node at 10.0.0.n.
+func (w *memoryWire) newEnd(n int) *wireEnd {
+	e := &wireEnd{
 		wire: w, address: &net.TCPAddr{IP: net.IPv4(10, 0, 0, byte(n)), Port: 7000},
 		packets: make(chan *memberlist.Packet, queueLength), streams: make(chan net.Conn), down: make(chan struct{}),
 	}
@@ -49,14 +49,14 @@ func (w *wire) plug(n int) *end {
 
 func gossipAddress(n int) string { return "10.0.0." + strconv.Itoa(n) + ":7000" }
 
-// cut separates two sides from now on; nil heals.
-func (w *wire) cut(split func(from, to string) bool) {
+// setCut separates two sides from now on; nil heals.
+func (w *memoryWire) setCut(split func(from, to string) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.split = split
 }
 
-func (e *end) reach(to string) *end {
+func (e *wireEnd) reachableEnd(to string) *wireEnd {
 	e.wire.mu.Lock()
 	defer e.wire.mu.Unlock()
 	from := e.address.String()
@@ -66,13 +66,13 @@ func (e *end) reach(to string) *end {
 	return e.wire.ends[to]
 }
 
-func (e *end) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+func (e *wireEnd) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return e.address.IP, e.address.Port, nil
 }
 
-func (e *end) WriteTo(b []byte, to string) (time.Time, error) {
+func (e *wireEnd) WriteTo(b []byte, to string) (time.Time, error) {
 	now := time.Now()
-	if peer := e.reach(to); peer != nil {
+	if peer := e.reachableEnd(to); peer != nil {
 		select {
 		case peer.packets <- &memberlist.Packet{Buf: bytes.Clone(b), From: e.address, Timestamp: now}:
 		default:
@@ -81,12 +81,12 @@ func (e *end) WriteTo(b []byte, to string) (time.Time, error) {
 	return now, nil
 }
 
-func (e *end) PacketCh() <-chan *memberlist.Packet { return e.packets }
+func (e *wireEnd) PacketCh() <-chan *memberlist.Packet { return e.packets }
 
-func (e *end) StreamCh() <-chan net.Conn { return e.streams }
+func (e *wireEnd) StreamCh() <-chan net.Conn { return e.streams }
 
-func (e *end) DialTimeout(to string, timeout time.Duration) (net.Conn, error) {
-	peer := e.reach(to)
+func (e *wireEnd) DialTimeout(to string, timeout time.Duration) (net.Conn, error) {
+	peer := e.reachableEnd(to)
 	if peer == nil {
 		return nil, errNoRoute
 	}
@@ -102,7 +102,7 @@ func (e *end) DialTimeout(to string, timeout time.Duration) (net.Conn, error) {
 	return nil, errNoRoute
 }
 
-func (e *end) Shutdown() error {
+func (e *wireEnd) Shutdown() error {
 	e.once.Do(func() {
 		e.wire.mu.Lock()
 		defer e.wire.mu.Unlock()

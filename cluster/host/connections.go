@@ -14,26 +14,26 @@ import (
 // verifyEvery is how often open connections between nodes are verified again.
 const verifyEvery = time.Second
 
-// connections are the open connections between nodes: those of raft, dialled and accepted, and accepted ones that carry calls.
+// connectionPool are the open connections between nodes: those of raft, dialled and accepted, and accepted ones that carry calls.
 // A handshake verifies once, and connections live for as long as both sides do. So every one is verified again while it is
 // open, and is closed when its other side would not be let in now, because its certificate has ended or it is no member any
 // more. Raft's are also closed when this node's own certificates have changed since: raft dials again at once, and both
 // sides show what they have now. Callers renew the connections of their calls themselves, between two calls.
-type connections struct {
+type connectionPool struct {
 	version  func() uint64
 	identify func(tls.ConnectionState) (string, error)
 	log      hclog.Logger
 	closed   chan struct{}
 	close    func()
 
-	// following is closed when admits is set.
-	following chan struct{}
-	follow    sync.Once
+	// authorizerSet is closed when admits is set.
+	authorizerSet  chan struct{}
+	authorizerOnce sync.Once
 
-	mu     sync.Mutex
-	admits func(id string) error
-	open   map[*connection]struct{}
-	counts map[string]int // accepted ones, by origin
+	mu        sync.Mutex
+	authorize func(id string) error
+	open      map[*connection]struct{}
+	counts    map[string]int // accepted ones, by origin
 }
 
 // connection is one of them.
@@ -41,54 +41,54 @@ type connection struct {
 	net.Conn // first byte aside, what the other side sends
 
 	tls      *tls.Conn // nil in plain text
-	of       *connections
+	pool     *connectionPool
 	version  uint64 // that it was made at, or an earlier one
 	node     string // whose certificate the other side has; empty in plain text
 	accepted bool
 	calls    bool // it carries calls and not raft
 
-	first  []byte // what was read of it already
-	ending sync.Once
+	peeked    []byte // what was read of it already
+	closeOnce sync.Once
 }
 
-func newConnections(s Security, log hclog.Logger) *connections {
-	c := &connections{
-		version: s.Version, identify: s.Identify, log: log, closed: make(chan struct{}), following: make(chan struct{}),
+func newConnectionPool(s Security, log hclog.Logger) *connectionPool {
+	c := &connectionPool{
+		version: s.Version, identify: s.Identify, log: log, closed: make(chan struct{}), authorizerSet: make(chan struct{}),
 		open: map[*connection]struct{}{}, counts: map[string]int{},
 	}
 	if c.version == nil {
 		c.version = func() uint64 { return 0 }
 	}
 	c.close = sync.OnceFunc(func() { close(c.closed) })
-	go c.watch()
+	go c.reverifyLoop()
 	return c
 }
 
-// decide sets who is admitted to raft. Until then callers wait, within the time for their handshake.
-func (c *connections) decide(admits func(id string) error) {
+// setAuthorizer sets who is admitted to raft. Until then callers wait, within the time for their handshake.
+func (c *connectionPool) setAuthorizer(admits func(id string) error) {
 	c.mu.Lock()
-	c.admits = admits
+	c.authorize = admits
 	c.mu.Unlock()
-	c.follow.Do(func() { close(c.following) })
+	c.authorizerOnce.Do(func() { close(c.authorizerSet) })
 }
 
-// admit is an error if the other side of an accepted connection may not send messages of raft. Whom calls are answered is
+// awaitAuthorized is an error if the other side of an accepted connection may not send messages of raft. Whom calls are answered is
 // decided for each call.
-func (c *connections) admit(ctx context.Context, conn *connection) error {
+func (c *connectionPool) awaitAuthorized(ctx context.Context, conn *connection) error {
 	if conn.calls {
 		return nil
 	}
 	select {
-	case <-c.following:
+	case <-c.authorizerSet:
 	case <-ctx.Done():
 		return fmt.Errorf("raft does not run here yet: %w", ctx.Err())
 	}
-	return c.admitted(conn)
+	return c.checkAuthorized(conn)
 }
 
-func (c *connections) admitted(conn *connection) error {
+func (c *connectionPool) checkAuthorized(conn *connection) error {
 	c.mu.Lock()
-	admits := c.admits
+	admits := c.authorize
 	c.mu.Unlock()
 	if conn.calls || !conn.accepted || conn.tls == nil || admits == nil {
 		return nil
@@ -96,13 +96,13 @@ func (c *connections) admitted(conn *connection) error {
 	return admits(conn.node)
 }
 
-// add keeps an eye on a connection.
-func (c *connections) add(conn *connection) error {
-	conn.of = c
+// trackConn keeps an eye on a connection.
+func (c *connectionPool) trackConn(conn *connection) error {
+	conn.pool = c
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if conn.accepted {
-		origin := conn.origin()
+		origin := conn.originKey()
 		if c.counts[origin] >= maxPerNode {
 			return fmt.Errorf("%s has %d connections already, as many as one may have", origin, maxPerNode)
 		}
@@ -112,8 +112,8 @@ func (c *connections) add(conn *connection) error {
 	return nil
 }
 
-// remove forgets a connection that is being closed.
-func (c *connections) remove(conn *connection) {
+// untrackConn forgets a connection that is being closed.
+func (c *connectionPool) untrackConn(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, open := c.open[conn]; !open {
@@ -123,14 +123,14 @@ func (c *connections) remove(conn *connection) {
 	if !conn.accepted {
 		return
 	}
-	origin := conn.origin()
+	origin := conn.originKey()
 	if c.counts[origin]--; c.counts[origin] == 0 {
 		delete(c.counts, origin)
 	}
 }
 
-// origin is the node of a connection, or in plain text the IP address that it came from.
-func (c *connection) origin() string {
+// originKey is the node of a connection, or in plain text the IP address that it came from.
+func (c *connection) originKey() string {
 	if c.tls != nil {
 		return c.node
 	}
@@ -146,9 +146,9 @@ func (c *connection) NodeID() string { return c.node }
 
 // Read returns what the other side sends.
 func (c *connection) Read(p []byte) (int, error) {
-	if len(c.first) > 0 && len(p) > 0 {
-		n := copy(p, c.first)
-		c.first = c.first[n:]
+	if len(c.peeked) > 0 && len(p) > 0 {
+		n := copy(p, c.peeked)
+		c.peeked = c.peeked[n:]
 		return n, nil
 	}
 	return c.Conn.Read(p)
@@ -156,11 +156,11 @@ func (c *connection) Read(p []byte) (int, error) {
 
 // Close closes the connection.
 func (c *connection) Close() error {
-	c.ending.Do(func() { c.of.remove(c) })
+	c.closeOnce.Do(func() { c.pool.untrackConn(c) })
 	return c.Conn.Close()
 }
 
-func (c *connections) watch() {
+func (c *connectionPool) reverifyLoop() {
 	ticker := time.NewTicker(verifyEvery)
 	defer ticker.Stop()
 	for {
@@ -174,15 +174,15 @@ func (c *connections) watch() {
 }
 
 // closeOutdated closes what would not be made now as it was made.
-func (c *connections) closeOutdated() {
+func (c *connectionPool) closeOutdated() {
 	version, renewed := c.version(), 0
-	for _, conn := range c.list() {
+	for _, conn := range c.openConns() {
 		if conn.tls == nil {
 			continue
 		}
 		_, err := c.identify(conn.tls.ConnectionState())
 		if err == nil {
-			err = c.admitted(conn)
+			err = c.checkAuthorized(conn)
 		}
 		switch {
 		case err != nil:
@@ -199,7 +199,7 @@ func (c *connections) closeOutdated() {
 	}
 }
 
-func (c *connections) list() []*connection {
+func (c *connectionPool) openConns() []*connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := make([]*connection, 0, len(c.open))

@@ -16,14 +16,14 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// meeting is two streams, of n1 and n2, and what decides about connections of n1.
-type meeting struct {
-	n1, n2  *stream
+// connectionTest is two streams, of n1 and n2, and what decides about connections of n1.
+type connectionTest struct {
+	n1, n2  *streamLayer
 	version atomic.Uint64
 	refuses atomic.Bool
 }
 
-func meet(t *testing.T) *meeting {
+func newConnectionTest(t *testing.T) *connectionTest {
 	t.Helper()
 	authority, own, err := pki.NewAuthority("blue", time.Hour)
 	if err != nil {
@@ -33,14 +33,14 @@ func meet(t *testing.T) *meeting {
 	if err := folder.Init(own); err != nil {
 		t.Fatal(err)
 	}
-	m := &meeting{}
-	m.n1 = secured(t, authority, folder, "n1", m)
-	m.n2 = secured(t, authority, folder, "n2", nil)
+	m := &connectionTest{}
+	m.n1 = listenSecured(t, authority, folder, "n1", m)
+	m.n2 = listenSecured(t, authority, folder, "n2", nil)
 	return m
 }
 
-// secured listens as a node with a certificate; its connections are those of m, or stay for ever.
-func secured(t *testing.T, authority *pki.Authority, folder pki.Folder, id string, m *meeting) *stream {
+// listenSecured listens as a node with a certificate; its connections are those of m, or stay for ever.
+func listenSecured(t *testing.T, authority *pki.Authority, folder pki.Folder, id string, m *connectionTest) *streamLayer {
 	t.Helper()
 	pair, err := authority.Node(id, nil, time.Hour)
 	if err != nil {
@@ -62,17 +62,17 @@ func secured(t *testing.T, authority *pki.Authority, folder pki.Folder, id strin
 			return store.Identify(c)
 		}
 	}
-	s, err := listen("127.0.0.1:0", "ignored:1", security, hclog.NewNullLogger())
+	s, err := listenRaft("127.0.0.1:0", "ignored:1", security, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.open.decide(func(string) error { return nil })
+	s.open.setAuthorizer(func(string) error { return nil })
 	t.Cleanup(func() { _ = s.closePort() })
 	return s
 }
 
-// connect makes a connection from one stream to another, both of whose ends are told when it closes.
-func connect(t *testing.T, from, to *stream) (closed chan error) {
+// connectTo makes a connection from one stream to another, both of whose ends are told when it closes.
+func connectTo(t *testing.T, from, to *streamLayer) (closed chan error) {
 	t.Helper()
 	accepted := make(chan net.Conn, 1)
 	go func() {
@@ -100,7 +100,7 @@ func connect(t *testing.T, from, to *stream) (closed chan error) {
 	return closed
 }
 
-func (m *meeting) awaitClosed(t *testing.T, why string, closed chan error) {
+func (m *connectionTest) awaitClosed(t *testing.T, why string, closed chan error) {
 	t.Helper()
 	for range 2 {
 		select {
@@ -115,8 +115,8 @@ func (m *meeting) awaitClosed(t *testing.T, why string, closed chan error) {
 // change, and when the other side would not be believed any more; others stay, and new ones are made at once.
 func TestConnectionsOfRaftAreRenewed(t *testing.T) {
 	t.Parallel()
-	m := meet(t)
-	out, in := connect(t, m.n1, m.n2), connect(t, m.n2, m.n1)
+	m := newConnectionTest(t)
+	out, in := connectTo(t, m.n1, m.n2), connectTo(t, m.n2, m.n1)
 	select {
 	case err := <-out:
 		t.Fatalf("a good connection was closed: %v", err)
@@ -127,11 +127,11 @@ func TestConnectionsOfRaftAreRenewed(t *testing.T) {
 	m.version.Add(1)
 	m.awaitClosed(t, "after a renewal of n1, which dialled it", out)
 	m.awaitClosed(t, "after a renewal of n1, which accepted it", in)
-	out, in = connect(t, m.n1, m.n2), connect(t, m.n2, m.n1)
+	out, in = connectTo(t, m.n1, m.n2), connectTo(t, m.n2, m.n1)
 	m.refuses.Store(true)
 	m.awaitClosed(t, "although n1, which dialled it, does not believe n2 any more", out)
 	m.awaitClosed(t, "although n1, which accepted it, does not believe n2 any more", in)
-	if left := len(m.n1.open.list()); left != 0 {
+	if left := len(m.n1.open.openConns()); left != 0 {
 		t.Errorf("%d closed connections are still kept", left)
 	}
 }

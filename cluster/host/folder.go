@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/cluster/atomicfile"
 	"github.com/quorate/quorate/cluster/boltstore"
 	"github.com/quorate/quorate/cluster/raftguard"
-	"github.com/quorate/quorate/cluster/whole"
 	"github.com/quorate/quorate/fsm"
 )
 
@@ -38,7 +38,7 @@ var storeKey = []byte("quorate-store")
 type dataFolder struct {
 	path      string
 	log       hclog.Logger
-	me        identity
+	owner     identity
 	lock      *folderLock
 	store     *boltstore.Store
 	snapshots raft.SnapshotStore
@@ -55,76 +55,76 @@ func openFolder(path string, me identity, log hclog.Logger) (*dataFolder, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := me.check(path, owner); err != nil {
+	if err := me.checkOwner(path, owner); err != nil {
 		return nil, err
 	}
 	lock, err := lockFolder(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &dataFolder{path: path, log: log, me: me, lock: lock}
-	if err := f.open(); err != nil {
+	f := &dataFolder{path: path, log: log, owner: me, lock: lock}
+	if err := f.openLocked(); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
 }
 
-func (f *dataFolder) open() error {
+func (f *dataFolder) openLocked() error {
 	owner, err := readIdentity(f.path) // again now that the folder is locked
 	if err != nil {
 		return err
 	}
-	if err := f.me.check(f.path, owner); err != nil {
+	if err := f.owner.checkOwner(f.path, owner); err != nil {
 		return err
 	}
-	f.me.Store, f.me.Lost = owner.Store, owner.Lost
+	f.owner.Store, f.owner.Lost = owner.Store, owner.Lost
 	if lost, err := f.missingStore(owner); err != nil || lost != "" {
 		return errors.Join(err, f.startOver(lost))
 	}
 	if err := f.openStores(); err != nil {
 		return err
 	}
-	history, lost, err := f.examine(owner)
+	history, lost, err := f.checkHistory(owner)
 	switch {
 	case err != nil:
 		return err
 	case lost != "" && (history.Empty || history.TermOnly):
-		return f.adopt(lost) // there is nothing to set aside
+		return f.recordStore(lost) // there is nothing to set aside
 	case lost != "":
 		return f.startOver(lost)
 	}
-	return f.adopt("")
+	return f.recordStore("")
 }
 
 // missingStore says what is lost if there is no raft.db although there are traces of one; empty if there is one, or if the
 // folder is new. raft.db is the first thing that a new folder gets.
 func (f *dataFolder) missingStore(owner identity) (string, error) {
-	if there, err := exists(filepath.Join(f.path, storeFile)); err != nil || there {
+	if there, err := pathExists(filepath.Join(f.path, storeFile)); err != nil || there {
 		return "", err
 	}
 	if owner.ID != "" {
 		return fmt.Sprintf("%s with its log, term and vote is gone, and %s is left", storeFile, identityFile), nil
 	}
-	trace, err := f.trace(snapshotsFolder, corruptFolder, setAsideFolder+"1")
+	trace, err := f.firstExisting(snapshotsFolder, corruptFolder, setAsideFolder+"1")
 	if err != nil || trace == "" {
 		return "", err
 	}
 	return fmt.Sprintf("%s with its log, term and vote is gone, and %s is left", storeFile, trace), nil
 }
 
-// trace is the first of the names that is there; empty if there is none.
-func (f *dataFolder) trace(names ...string) (string, error) {
+// firstExisting is the first of the names that is there; empty if there is none.
+func (f *dataFolder) firstExisting(names ...string) (string, error) {
 	for _, name := range names {
-		if there, err := exists(filepath.Join(f.path, name)); err != nil || there {
+		if there, err := pathExists(filepath.Join(f.path, name)); err != nil || there {
 			return name, err
 		}
 	}
 	return "", nil
 }
 
-// examine finds out whether the stores hold all that the folder must hold.
-func (f *dataFolder) examine(owner identity) (raftguard.History, string, error) {
-	history, err := raftguard.ExamineHistory(raftguard.NewChecksum(f.store), f.store, f.snapshots)
+// checkHistory finds out whether the stores hold all that the folder must hold.
+func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, error) {
+	history, err := raftguard.CheckHistory(raftguard.NewChecksum(f.store), f.store, f.snapshots)
 	if err != nil {
 		return history, "", err
 	}
@@ -133,7 +133,7 @@ func (f *dataFolder) examine(owner identity) (raftguard.History, string, error) 
 	case err != nil:
 		return history, "", err
 	case owner.ID == "" && history.Empty:
-		trace, err := f.trace(corruptFolder, setAsideFolder+"1")
+		trace, err := f.firstExisting(corruptFolder, setAsideFolder+"1")
 		if err == nil && trace != "" {
 			return history, fmt.Sprintf("%s is gone and %s is empty, although %s is there", identityFile, storeFile, trace), nil
 		}
@@ -151,8 +151,8 @@ func (f *dataFolder) examine(owner identity) (raftguard.History, string, error) 
 	return history, "", nil
 }
 
-// adopt notes that the stores belong to the folder, and what the folder has lost.
-func (f *dataFolder) adopt(lost string) error {
+// recordStore notes that the stores belong to the folder, and what the folder has lost.
+func (f *dataFolder) recordStore(lost string) error {
 	named, err := f.storeName()
 	if err != nil {
 		return err
@@ -163,16 +163,16 @@ func (f *dataFolder) adopt(lost string) error {
 			return fmt.Errorf("name %s: %w", filepath.Join(f.path, storeFile), err)
 		}
 	}
-	before := f.me
-	f.me.Store, f.me.Lost = named, lost
+	before := f.owner
+	f.owner.Store, f.owner.Lost = named, lost
 	if lost != "" {
 		f.log.Warn("the data folder has lost data: this node takes part in nothing until the leader of its cluster has taken it in "+
 			"again", "folder", f.path, "lost", lost)
 	}
-	if there, err := exists(filepath.Join(f.path, identityFile)); err != nil || there && before == f.me {
+	if there, err := pathExists(filepath.Join(f.path, identityFile)); err != nil || there && before == f.owner {
 		return err
 	}
-	return f.me.write(f.path)
+	return f.owner.writeFile(f.path)
 }
 
 // storeName is what raft.db says of whose folder it is part; empty if it says nothing yet.
@@ -186,8 +186,8 @@ func (f *dataFolder) storeName() (string, error) {
 
 // startOver sets aside what is left of a state that has lost a part, and opens empty stores.
 func (f *dataFolder) startOver(lost string) error {
-	f.me.Store, f.me.Lost = "", lost
-	if err := f.me.write(f.path); err != nil {
+	f.owner.Store, f.owner.Lost = "", lost
+	if err := f.owner.writeFile(f.path); err != nil {
 		return err
 	}
 	if err := f.closeStore(); err != nil {
@@ -199,14 +199,14 @@ func (f *dataFolder) startOver(lost string) error {
 	if err := f.openStores(); err != nil {
 		return err
 	}
-	return f.adopt(lost)
+	return f.recordStore(lost)
 }
 
 // setAside moves what is left where raft does not find it. Nothing is removed: an operator may need it.
 func (f *dataFolder) setAside() error {
 	var left []string
 	for _, name := range []string{storeFile, snapshotsFolder} {
-		there, err := exists(filepath.Join(f.path, name))
+		there, err := pathExists(filepath.Join(f.path, name))
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (f *dataFolder) setAside() error {
 	}
 	f.aside = folder
 	f.log.Warn("set aside what is left of the data folder; remove it once the node serves again", "moved-to", folder, "names", left)
-	if err := errors.Join(whole.SyncFolder(folder), whole.SyncFolder(f.path)); err != nil {
+	if err := errors.Join(atomicfile.SyncFolder(folder), atomicfile.SyncFolder(f.path)); err != nil {
 		return fmt.Errorf("sync the data folder: %w", err)
 	}
 	return nil
@@ -284,7 +284,7 @@ func (f *dataFolder) closeStore() error {
 // close releases the stores and the folder.
 func (f *dataFolder) close() error { return errors.Join(f.closeStore(), f.lock.release()) }
 
-func exists(path string) (bool, error) {
+func pathExists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil

@@ -18,13 +18,13 @@ import (
 
 var tester = identity{ID: "n1", Cluster: "blue"}
 
-// wear gives a folder a history: log entries first to last, all of term 3, and snapshots.
-func wear(t *testing.T, path string, first, last uint64, snapshots ...uint64) {
+// fillFolder gives a folder a history: log entries first to last, all of term 3, and snapshots.
+func fillFolder(t *testing.T, path string, first, last uint64, snapshots ...uint64) {
 	t.Helper()
 	f := mustOpen(t, path)
 	defer mustClose(t, f)
-	if f.me.Lost != "" {
-		t.Fatalf("a new folder has lost %s", f.me.Lost)
+	if f.owner.Lost != "" {
+		t.Fatalf("a new folder has lost %s", f.owner.Lost)
 	}
 	if err := f.store.SetUint64([]byte("CurrentTerm"), 3); err != nil {
 		t.Fatal(err)
@@ -39,11 +39,11 @@ func wear(t *testing.T, path string, first, last uint64, snapshots ...uint64) {
 		}
 	}
 	for _, index := range snapshots {
-		snapshot(t, recorded, index)
+		writeSnapshot(t, recorded, index)
 	}
 }
 
-func snapshot(t *testing.T, store raft.SnapshotStore, index uint64) {
+func writeSnapshot(t *testing.T, store raft.SnapshotStore, index uint64) {
 	t.Helper()
 	_, transport := raft.NewInmemTransport("")
 	sink, err := store.Create(1, index, 3, raft.Configuration{}, 1, transport)
@@ -75,23 +75,23 @@ func mustClose(t *testing.T, f *dataFolder) {
 	}
 }
 
-// opening says what came of it: "whole", "new", "lost", or an error.
-func opening(t *testing.T, path string) string {
+// openOutcome says what came of it: "whole", "new", "lost", or an error.
+func openOutcome(t *testing.T, path string) string {
 	t.Helper()
 	f, err := openFolder(path, tester, hclog.NewNullLogger())
 	if err != nil {
 		return "refused: " + err.Error()
 	}
 	defer mustClose(t, f)
-	history, err := raftguard.ExamineHistory(raftguard.NewChecksum(f.store), f.store, f.snapshots)
+	history, err := raftguard.CheckHistory(raftguard.NewChecksum(f.store), f.store, f.snapshots)
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case f.me.Lost != "":
+	case f.owner.Lost != "":
 		if !history.Empty && !history.TermOnly {
 			t.Errorf("raft would start on the rest of a lost state: %+v", history)
 		}
-		return "lost: " + f.me.Lost
+		return "lost: " + f.owner.Lost
 	case history.Empty:
 		return "new"
 	case history.Lost != "":
@@ -128,7 +128,7 @@ func TestEverySubsetOfADataFolder(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, earlier version %v, without %v", kind.name, earlier, names), func(t *testing.T) {
 					t.Parallel()
 					path := t.TempDir()
-					wear(t, path, kind.first, kind.last, kind.snapshots...)
+					fillFolder(t, path, kind.first, kind.last, kind.snapshots...)
 					if err := os.Mkdir(filepath.Join(path, corruptFolder), 0o700); err != nil {
 						t.Fatal(err)
 					}
@@ -142,7 +142,7 @@ func TestEverySubsetOfADataFolder(t *testing.T) {
 					}
 					want := wantedOutcome(gone, kind.withoutSnapshots)
 					for start := range 3 {
-						if got := opening(t, path); !strings.HasPrefix(got, want) {
+						if got := openOutcome(t, path); !strings.HasPrefix(got, want) {
 							t.Errorf("start %d: got %q, want %q", start+1, got, want)
 						}
 					}
@@ -176,18 +176,18 @@ func forgetMarks(t *testing.T, path string) {
 	if err := errors.Join(f.store.Set(storeKey, nil), f.store.SetUint64([]byte("quorate-snapshot-index"), 0)); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue"}`)
+	writeIdentity(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue"}`)
 }
 
 func TestAStoreOfAnotherFolderIsNotUsed(t *testing.T) {
 	path, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	wear(t, path, 1, 9)
-	wear(t, other, 1, 9)
+	fillFolder(t, path, 1, 9)
+	fillFolder(t, other, 1, 9)
 	if err := os.Rename(filepath.Join(other, storeFile), filepath.Join(path, storeFile)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got := opening(t, path); !strings.HasPrefix(got, "lost: raft.db is not the one") {
+		if got := openOutcome(t, path); !strings.HasPrefix(got, "lost: raft.db is not the one") {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -229,11 +229,11 @@ func TestWhatANodeHoldsMustFitTogether(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			path := t.TempDir()
-			wear(t, path, 1, 9, 5, 7)
+			fillFolder(t, path, 1, 9, 5, 7)
 			f := mustOpen(t, path)
 			c.change(t, f)
 			mustClose(t, f)
-			if got := opening(t, path); !strings.HasPrefix(got, c.want) {
+			if got := openOutcome(t, path); !strings.HasPrefix(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -243,12 +243,12 @@ func TestWhatANodeHoldsMustFitTogether(t *testing.T) {
 // TestALossIsRememberedUntilTheNodeWasTakenInAgain: an empty store is no new folder, until there is state in it.
 func TestALossIsRememberedUntilTheNodeWasTakenInAgain(t *testing.T) {
 	path := t.TempDir()
-	wear(t, path, 1, 9)
+	fillFolder(t, path, 1, 9)
 	if err := os.Remove(filepath.Join(path, storeFile)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got := opening(t, path); !strings.HasPrefix(got, "lost") {
+		if got := openOutcome(t, path); !strings.HasPrefix(got, "lost") {
 			t.Fatalf("got %q", got)
 		}
 	}
@@ -260,14 +260,14 @@ func TestALossIsRememberedUntilTheNodeWasTakenInAgain(t *testing.T) {
 	}
 	mustClose(t, f)
 	for range 2 {
-		if got := opening(t, path); got != "whole" {
+		if got := openOutcome(t, path); got != "whole" {
 			t.Fatalf("got %q", got)
 		}
 	}
 	if err := os.Remove(filepath.Join(path, storeFile)); err != nil {
 		t.Fatal(err)
 	}
-	if got := opening(t, path); !strings.HasPrefix(got, "lost") {
+	if got := openOutcome(t, path); !strings.HasPrefix(got, "lost") {
 		t.Fatalf("got %q", got)
 	}
 }
@@ -275,14 +275,14 @@ func TestALossIsRememberedUntilTheNodeWasTakenInAgain(t *testing.T) {
 // TestACrashWhileALossIsNoted stops between the steps of noting a loss: identity.json is written, nothing was moved yet.
 func TestACrashWhileALossIsNoted(t *testing.T) {
 	path := t.TempDir()
-	wear(t, path, 1, 9, 5)
+	fillFolder(t, path, 1, 9, 5)
 	noted := tester
 	noted.Lost = "another disk"
-	if err := noted.write(path); err != nil {
+	if err := noted.writeFile(path); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got := opening(t, path); got != "lost: another disk" {
+		if got := openOutcome(t, path); got != "lost: another disk" {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -298,7 +298,7 @@ func TestWhatIsSetAsideIsBounded(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(path, snapshotsFolder), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got := opening(t, path); !strings.Contains(got, "has lost data 9 times") {
+	if got := openOutcome(t, path); !strings.Contains(got, "has lost data 9 times") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -310,20 +310,20 @@ func TestAFolderHasOneServer(t *testing.T) {
 	if err := os.Remove(filepath.Join(path, storeFile)); err != nil { // its lock goes with it
 		t.Fatal(err)
 	}
-	if got := opening(t, path); !strings.Contains(got, "is in use by another server") {
+	if got := openOutcome(t, path); !strings.Contains(got, "is in use by another server") {
 		t.Errorf("got %q", got)
 	}
 }
 
-// failing is a snapshot store whose sinks cannot be completed, and answer nil when they are closed again, as raft's do.
-type failing struct{ raft.SnapshotStore }
+// failingSnapshots is a snapshot store whose sinks cannot be completed, and answer nil when they are closed again, as raft's do.
+type failingSnapshots struct{ raft.SnapshotStore }
 
 type failingSink struct {
 	raft.SnapshotSink
 	closed bool
 }
 
-func (f failing) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64, t raft.Transport) (raft.SnapshotSink, error) {
+func (f failingSnapshots) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64, t raft.Transport) (raft.SnapshotSink, error) {
 	sink, err := f.SnapshotStore.Create(v, index, term, c, ci, t)
 	return &failingSink{SnapshotSink: sink}, err
 }
@@ -338,9 +338,9 @@ func (s *failingSink) Close() error {
 
 func TestASnapshotThatFailedIsNotRecorded(t *testing.T) {
 	path := t.TempDir()
-	wear(t, path, 1, 9, 5)
+	fillFolder(t, path, 1, 9, 5)
 	f := mustOpen(t, path)
-	recorded, err := raftguard.NewRecordedSnapshots(failing{f.snapshots}, f.store)
+	recorded, err := raftguard.NewRecordedSnapshots(failingSnapshots{f.snapshots}, f.store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestASnapshotThatFailedIsNotRecorded(t *testing.T) {
 		t.Error(err)
 	}
 	mustClose(t, f)
-	if got := opening(t, path); got != "whole" {
+	if got := openOutcome(t, path); got != "whole" {
 		t.Errorf("got %q", got)
 	}
 }

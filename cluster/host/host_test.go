@@ -63,36 +63,36 @@ func isFree(address string) bool {
 	return errors.Join(tcp.Close(), udp.Close()) == nil
 }
 
-// site is a cluster of nodes on this machine.
-type site struct {
+// testCluster is a cluster of nodes on this machine.
+type testCluster struct {
 	t       *testing.T
 	configs []cluster.Config
 	mu      sync.Mutex // while nodes change
 	nodes   []*cluster.Node
-	log     lines
+	log     logLines
 }
 
-// lines collects what nodes log.
-type lines struct {
+// logLines collects what nodes log.
+type logLines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *logLines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(b)
 }
 
-func (l *lines) String() string {
+func (l *logLines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-func newSite(t *testing.T, size int) *site {
+func newTestCluster(t *testing.T, size int) *testCluster {
 	t.Helper()
-	s := &site{t: t}
+	s := &testCluster{t: t}
 	var join []string
 	for i := range size {
 		c := cluster.Config{
@@ -106,11 +106,11 @@ func newSite(t *testing.T, size int) *site {
 	for i := range s.configs {
 		s.configs[i].Join = join
 	}
-	t.Cleanup(s.stop)
+	t.Cleanup(s.stopAll)
 	return s
 }
 
-func (s *site) start() {
+func (s *testCluster) startAll() {
 	s.t.Helper()
 	for _, c := range s.configs {
 		n, err := host.Open(s.t.Context(), c)
@@ -128,26 +128,26 @@ func (s *site) start() {
 		s.mu.Lock()
 		s.nodes = append(s.nodes, n)
 		s.mu.Unlock()
-		n.SetColleagues(s)
+		n.SetPeerClient(s)
 	}
 }
 
-// Standing asks a node of the site.
-func (s *site) Standing(_ context.Context, m cluster.Member) (cluster.Standing, error) {
+// Status asks a node of the site.
+func (s *testCluster) Status(_ context.Context, m cluster.Member) (cluster.NodeStatus, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range s.nodes {
-		if standing := n.Standing(); standing.ID == m.ID {
+		if standing := n.Status(); standing.ID == m.ID {
 			return standing, nil
 		}
 	}
-	return cluster.Standing{}, errors.New(m.ID + " does not run")
+	return cluster.NodeStatus{}, errors.New(m.ID + " does not run")
 }
 
 // Notify tells nobody anything: the members of the site do not change.
-func (s *site) Notify(context.Context, cluster.Member, cluster.Notice) error { return nil }
+func (s *testCluster) Notify(context.Context, cluster.Member, cluster.Notice) error { return nil }
 
-func (s *site) stop() {
+func (s *testCluster) stopAll() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, n := range s.nodes {
@@ -163,7 +163,7 @@ func (s *site) stop() {
 	}
 }
 
-func (s *site) ready() {
+func (s *testCluster) awaitReady() {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		var missing error
@@ -179,7 +179,7 @@ func (s *site) ready() {
 	}
 }
 
-func (s *site) write(command quota.Command) ledger.Outcome {
+func (s *testCluster) mustWrite(command quota.Command) ledger.Outcome {
 	s.t.Helper()
 	for _, n := range s.nodes {
 		if !n.IsLeader() {
@@ -195,19 +195,19 @@ func (s *site) write(command quota.Command) ledger.Outcome {
 	return ledger.Outcome{}
 }
 
-func (s *site) read() {
+func (s *testCluster) mustRead() {
 	s.t.Helper()
 	for _, n := range s.nodes {
-		if used, _, err := clustertest.Used(n, cluster.ReadOptions{}); err != nil || used != 3 {
-			s.t.Errorf("%s reads %d, %v; want 3", n.Standing().ID, used, err)
+		if used, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{}); err != nil || used != 3 {
+			s.t.Errorf("%s reads %d, %v; want 3", n.Status().ID, used, err)
 		}
 		for _, m := range n.Members() {
 			if !m.Voter || !m.Alive || m.HTTPAddr == "" || m.Version != "test" || m.FeatureLevel == 0 {
-				s.t.Errorf("%s knows %+v", n.Standing().ID, m)
+				s.t.Errorf("%s knows %+v", n.Status().ID, m)
 			}
 		}
 		if got := len(n.Members()); got != len(s.configs) {
-			s.t.Errorf("%s knows %d members, want %d", n.Standing().ID, got, len(s.configs))
+			s.t.Errorf("%s knows %d members, want %d", n.Status().ID, got, len(s.configs))
 		}
 	}
 }
@@ -216,36 +216,36 @@ func TestNodesFormAClusterByGossipAndComeBackFromDisk(t *testing.T) {
 	for _, size := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, size)
-			s.start()
-			s.ready()
-			s.write(quota.ApplyTrees{Trees: []quota.TreeSpec{{
+			s := newTestCluster(t, size)
+			s.startAll()
+			s.awaitReady()
+			s.mustWrite(quota.ApplyTrees{Trees: []quota.TreeSpec{{
 				Name: clustertest.Tree, Resources: []quota.Resource{{Name: clustertest.Resource, Unit: quota.Count}},
 				Nodes: []quota.NodeSpec{{}},
 			}}})
-			first := s.write(clustertest.Take("a", 3))
-			s.read()
-			s.stop()
-			s.start()
-			s.ready()
-			if again := s.write(clustertest.Take("a", 3)); !again.Repeated ||
+			first := s.mustWrite(clustertest.NewAllocate("a", 3))
+			s.mustRead()
+			s.stopAll()
+			s.startAll()
+			s.awaitReady()
+			if again := s.mustWrite(clustertest.NewAllocate("a", 3)); !again.Repeated ||
 				again.Allocation.Info().Fence != first.Allocation.Info().Fence {
 				t.Errorf("after the restart the retry got %+v, want the first answer again", again)
 			}
-			s.read()
+			s.mustRead()
 		})
 	}
 }
 
 func TestANodeThatReturnsUnderAnotherAddressIsFoundAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, 3)
-	s.start()
-	s.ready()
-	s.stop()
+	s := newTestCluster(t, 3)
+	s.startAll()
+	s.awaitReady()
+	s.stopAll()
 	s.configs[1].RaftAddr = freeAddress(t)
-	s.start()
-	s.ready()
+	s.startAll()
+	s.awaitReady()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if m := s.nodes[0].Members()[1]; m.RaftAddr == s.configs[1].RaftAddr {
 			return
@@ -257,9 +257,9 @@ func TestANodeThatReturnsUnderAnotherAddressIsFoundAgain(t *testing.T) {
 
 func TestARefusedStartSaysTheWayOutAndChangesNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, 1)
-	s.start()
-	s.ready()
+	s := newTestCluster(t, 1)
+	s.startAll()
+	s.awaitReady()
 	mine := s.configs[0]
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -295,7 +295,7 @@ func TestARefusedStartSaysTheWayOutAndChangesNothing(t *testing.T) {
 			t.Errorf("%s: a node was opened", tc.name)
 		}
 	}
-	s.ready()
+	s.awaitReady()
 }
 
 func TestDamageIsFoundAtTheStart(t *testing.T) {
@@ -333,11 +333,11 @@ func TestDamageIsFoundAtTheStart(t *testing.T) {
 		}, "corrupt"},
 	}
 	for _, tc := range cases {
-		s := newSite(t, 1)
-		s.start()
-		s.ready()
-		s.write(quota.Release{ID: "needle"})
-		s.stop()
+		s := newTestCluster(t, 1)
+		s.startAll()
+		s.awaitReady()
+		s.mustWrite(quota.Release{ID: "needle"})
+		s.stopAll()
 		tc.damage(t, s.configs[0].DataDir)
 		n, err := host.Open(t.Context(), s.configs[0])
 		if err == nil || !strings.Contains(err.Error(), tc.refuse) {

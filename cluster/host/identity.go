@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/quorate/quorate/cluster/whole"
+	"github.com/quorate/quorate/cluster/atomicfile"
 )
 
 const identityFile = "identity.json"
@@ -42,8 +42,8 @@ func readIdentity(folder string) (identity, error) {
 	return owner, nil
 }
 
-// check refuses the folder of another node or cluster.
-func (me identity) check(folder string, owner identity) error {
+// checkOwner refuses the folder of another node or cluster.
+func (me identity) checkOwner(folder string, owner identity) error {
 	switch {
 	case owner.ID == "":
 		return nil
@@ -57,11 +57,11 @@ func (me identity) check(folder string, owner identity) error {
 	return nil
 }
 
-// write makes it durable whose folder it is.
-func (me identity) write(folder string) error {
+// writeFile makes it durable whose folder it is.
+func (me identity) writeFile(folder string) error {
 	data, err := json.Marshal(me)
 	if err == nil {
-		err = whole.Write(filepath.Join(folder, identityFile), func(w io.Writer) error {
+		err = atomicfile.Write(filepath.Join(folder, identityFile), func(w io.Writer) error {
 			_, err := w.Write(append(data, '\n'))
 			return err
 		})

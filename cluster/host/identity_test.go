@@ -37,10 +37,10 @@ func TestADataFolderKeepsItsOwner(t *testing.T) {
 			folder := t.TempDir()
 			path := filepath.Join(folder, identityFile)
 			if c.file != "" {
-				write(t, path, c.file)
+				writeIdentity(t, path, c.file)
 			}
 			if c.store != "" {
-				write(t, filepath.Join(folder, storeFile), c.store)
+				writeIdentity(t, filepath.Join(folder, storeFile), c.store)
 			}
 			for range 2 {
 				f, err := openFolder(folder, c.me, hclog.NewNullLogger())
@@ -64,7 +64,7 @@ func TestADataFolderKeepsItsOwner(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, path, content string) {
+func writeIdentity(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)

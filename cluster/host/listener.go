@@ -34,7 +34,7 @@ const (
 type nodeListener struct {
 	listener net.Listener
 	accept   *tls.Config // nil in plain text
-	open     *connections
+	open     *connectionPool
 	log      hclog.Logger
 
 	raft, calls chan net.Conn
@@ -47,12 +47,12 @@ type nodeListener struct {
 	ctx   context.Context //nolint:containedctx // it ends with the listener
 	close context.CancelFunc
 
-	mu       sync.Mutex
-	reported time.Time
-	silent   int // refusals since reported that were not logged
+	mu         sync.Mutex
+	reported   time.Time
+	suppressed int // refusals since reported that were not logged
 }
 
-func newNodeListener(l net.Listener, accept *tls.Config, open *connections, log hclog.Logger) *nodeListener {
+func newNodeListener(l net.Listener, accept *tls.Config, open *connectionPool, log hclog.Logger) *nodeListener {
 	n := &nodeListener{
 		listener: l, accept: accept, open: open, log: log,
 		raft: make(chan net.Conn), calls: make(chan net.Conn), handshakes: make(chan struct{}, maxHandshakes),
@@ -60,7 +60,7 @@ func newNodeListener(l net.Listener, accept *tls.Config, open *connections, log 
 	}
 	n.endRaft = sync.OnceFunc(func() { close(n.raftEnded) })
 	n.ctx, n.close = context.WithCancel(context.Background())
-	go n.run()
+	go n.acceptLoop()
 	return n
 }
 
@@ -70,7 +70,7 @@ func (n *nodeListener) Close() error {
 	return n.listener.Close()
 }
 
-func (n *nodeListener) run() {
+func (n *nodeListener) acceptLoop() {
 	for {
 		c, err := n.listener.Accept()
 		switch {
@@ -87,7 +87,7 @@ func (n *nodeListener) run() {
 		}
 		select {
 		case n.handshakes <- struct{}{}:
-			go n.receive(c)
+			go n.handleConn(c)
 		default:
 			n.reportRefusal(c, fmt.Errorf("%d others are being verified already", maxHandshakes))
 			_ = c.Close() // it was refused
@@ -95,12 +95,12 @@ func (n *nodeListener) run() {
 	}
 }
 
-// receive finds out who calls, and gives the connection to those who speak its protocol.
-func (n *nodeListener) receive(plain net.Conn) {
+// handleConn finds out who calls, and gives the connection to those who speak its protocol.
+func (n *nodeListener) handleConn(plain net.Conn) {
 	defer func() { <-n.handshakes }()
 	ctx, cancel := context.WithTimeout(n.ctx, handshakeTimeout)
 	defer cancel()
-	c, err := n.identify(ctx, plain)
+	c, err := n.identifyPeer(ctx, plain)
 	if err != nil {
 		n.reportRefusal(plain, err)
 		_ = plain.Close() // it was refused
@@ -119,14 +119,14 @@ func (n *nodeListener) receive(plain net.Conn) {
 	}
 }
 
-func (n *nodeListener) identify(ctx context.Context, plain net.Conn) (*connection, error) {
+func (n *nodeListener) identifyPeer(ctx context.Context, plain net.Conn) (*connection, error) {
 	version := n.open.version()
 	c := &connection{Conn: plain, accepted: true, version: version}
 	if n.accept == nil {
-		if err := c.sniff(ctx); err != nil {
+		if err := c.detectProtocol(ctx); err != nil {
 			return nil, err
 		}
-		return c, n.open.add(c)
+		return c, n.open.trackConn(c)
 	}
 	secured := tls.Server(plain, n.accept)
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -138,21 +138,21 @@ func (n *nodeListener) identify(ctx context.Context, plain net.Conn) (*connectio
 		return nil, err
 	}
 	c.Conn, c.tls, c.node, c.calls = secured, secured, id, state.NegotiatedProtocol == nodeProtocol
-	if err := n.open.admit(ctx, c); err != nil {
+	if err := n.open.awaitAuthorized(ctx, c); err != nil {
 		return nil, err
 	}
-	return c, n.open.add(c)
+	return c, n.open.trackConn(c)
 }
 
 const (
-	// firstOfHTTP is the first byte of what every HTTP/2 connection begins with ("PRI * HTTP/2.0").
-	firstOfHTTP = 'P'
-	// endOfRaft is above the numbers of all kinds of raft's messages, which are the first byte of each.
-	endOfRaft = 0x10
+	// firstHTTP2Byte is the first byte of what every HTTP/2 connection begins with ("PRI * HTTP/2.0").
+	firstHTTP2Byte = 'P'
+	// raftKindLimit is above the numbers of all kinds of raft's messages, which are the first byte of each.
+	raftKindLimit = 0x10
 )
 
-// sniff reads the first byte of a connection in plain text, which tells what it carries.
-func (c *connection) sniff(ctx context.Context) error {
+// detectProtocol reads the first byte of a connection in plain text, which tells what it carries.
+func (c *connection) detectProtocol(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	var first [1]byte
 	_, err := c.Conn.Read(first[:])
@@ -162,12 +162,12 @@ func (c *connection) sniff(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("it did not say what it speaks: %w", err)
-	case first[0] == firstOfHTTP:
+	case first[0] == firstHTTP2Byte:
 		c.calls = true
-	case first[0] >= endOfRaft:
+	case first[0] >= raftKindLimit:
 		return fmt.Errorf("it speaks neither raft nor HTTP/2: its first byte is 0x%02x", first[0])
 	}
-	c.first = first[:]
+	c.peeked = first[:]
 	return nil
 }
 
@@ -180,22 +180,22 @@ func (n *nodeListener) reportRefusal(c net.Conn, err error) {
 		if c != nil {
 			from = c.RemoteAddr().String()
 		}
-		n.log.Warn("refused a connection to the port of raft", "from", from, "reason", err, "others-before", n.silent)
-		n.reported, n.silent = now, 0
+		n.log.Warn("refused a connection to the port of raft", "from", from, "reason", err, "others-before", n.suppressed)
+		n.reported, n.suppressed = now, 0
 		return
 	}
-	n.silent++
+	n.suppressed++
 }
 
-// accepted is a net.Listener for the connections of one protocol.
-type accepted struct {
+// protocolListener is a net.Listener for the connections of one protocol.
+type protocolListener struct {
 	*nodeListener
 	queue chan net.Conn
 	ended chan struct{} // nil if it ends with the port
 }
 
 // Accept returns the next connection of a node that speaks this protocol.
-func (a accepted) Accept() (net.Conn, error) {
+func (a protocolListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-a.queue:
 		return c, nil
@@ -207,10 +207,10 @@ func (a accepted) Accept() (net.Conn, error) {
 }
 
 // Addr is the address of the port.
-func (a accepted) Addr() net.Addr { return a.listener.Addr() }
+func (a protocolListener) Addr() net.Addr { return a.listener.Addr() }
 
-// callsOnly is the listener for calls. Closing it leaves raft's connections alone: the port closes with the node's parts.
-type callsOnly struct{ accepted }
+// callListener is the listener for calls. Closing it leaves raft's connections alone: the port closes with the node's parts.
+type callListener struct{ protocolListener }
 
 // Close does nothing.
-func (callsOnly) Close() error { return nil }
+func (callListener) Close() error { return nil }

@@ -19,18 +19,18 @@ import (
 )
 
 // openPort listens in plain text.
-func openPort(t testing.TB) *stream {
+func openPort(t testing.TB) *streamLayer {
 	t.Helper()
-	s, err := listen("127.0.0.1:0", "ignored:1", Security{}, hclog.NewNullLogger())
+	s, err := listenRaft("127.0.0.1:0", "ignored:1", Security{}, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.open.decide(func(string) error { return nil })
+	s.open.setAuthorizer(func(string) error { return nil })
 	t.Cleanup(func() { _ = s.closePort() })
 	return s
 }
 
-func (s *stream) at() string { return s.port.listener.Addr().String() }
+func (s *streamLayer) addressAs() string { return s.port.listener.Addr().String() }
 
 // acceptOne returns the next connection that a listener accepts.
 func acceptOne(l net.Listener) <-chan net.Conn {
@@ -61,7 +61,7 @@ func TestTheFirstByteTellsRaftFromCalls(t *testing.T) {
 		"\x00": s, "\x0f": s, "PRI * HTTP/2.0\r": (&Network{s}).Calls(),
 	} {
 		next := acceptOne(l)
-		c, err := net.Dial("tcp", s.at())
+		c, err := net.Dial("tcp", s.addressAs())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestTheFirstByteTellsRaftFromCalls(t *testing.T) {
 		}
 	}
 	for _, first := range []string{"\x10", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01", "\xff"} {
-		c, err := net.Dial("tcp", s.at())
+		c, err := net.Dial("tcp", s.addressAs())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,10 +91,10 @@ func TestTheFirstByteTellsRaftFromCalls(t *testing.T) {
 // which node it is.
 func TestTheHandshakeTellsRaftFromCalls(t *testing.T) {
 	t.Parallel()
-	m := meet(t)
+	m := newConnectionTest(t)
 	network := &Network{m.n1}
 	calls := acceptOne((&Network{m.n2}).Calls())
-	c, err := network.DialNode(t.Context(), "n2", m.n2.at())
+	c, err := network.DialNode(t.Context(), "n2", m.n2.addressAs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestTheHandshakeTellsRaftFromCalls(t *testing.T) {
 		t.Errorf("the caller is %q, want n1", node)
 	}
 	next := acceptOne(m.n2)
-	spoken, err := m.n1.Dial(withID("n2", raft.ServerAddress(m.n2.at())), time.Minute)
+	spoken, err := m.n1.Dial(withID("n2", raft.ServerAddress(m.n2.addressAs())), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +116,14 @@ func TestTheHandshakeTellsRaftFromCalls(t *testing.T) {
 // TestOnlyTheNodeThatWasCalledAnswers: n2 has a good certificate, and is still told nothing when n3 is called at its address.
 func TestOnlyTheNodeThatWasCalledAnswers(t *testing.T) {
 	t.Parallel()
-	m := meet(t)
+	m := newConnectionTest(t)
 	network := &Network{m.n1}
 	for what, dial := range map[string]func() (net.Conn, error){
-		"raft":  func() (net.Conn, error) { return m.n1.Dial(withID("n3", raft.ServerAddress(m.n2.at())), time.Minute) },
-		"calls": func() (net.Conn, error) { return network.DialNode(t.Context(), "n3", m.n2.at()) },
-		"api":   func() (net.Conn, error) { return network.DialAPI(t.Context(), "n3", m.n2.at()) },
+		"raft": func() (net.Conn, error) {
+			return m.n1.Dial(withID("n3", raft.ServerAddress(m.n2.addressAs())), time.Minute)
+		},
+		"calls": func() (net.Conn, error) { return network.DialNode(t.Context(), "n3", m.n2.addressAs()) },
+		"api":   func() (net.Conn, error) { return network.DialAPI(t.Context(), "n3", m.n2.addressAs()) },
 	} {
 		c, err := dial()
 		if err == nil {
@@ -142,18 +144,18 @@ func TestOnlyTheNodeThatWasCalledAnswers(t *testing.T) {
 // is removed. It may still ask.
 func TestRaftIsSpokenWithMembersOnly(t *testing.T) {
 	t.Parallel()
-	m := meet(t)
+	m := newConnectionTest(t)
 	var removed atomic.Bool
-	m.n2.open.decide(func(id string) error {
+	m.n2.open.setAuthorizer(func(id string) error {
 		if id == "n1" && removed.Load() {
 			return errors.New("node n1 was removed")
 		}
 		return nil
 	})
-	closed := connect(t, m.n1, m.n2)
+	closed := connectTo(t, m.n1, m.n2)
 	removed.Store(true)
 	m.awaitClosed(t, "of a node that was removed", closed)
-	c, err := m.n1.Dial(withID("n2", raft.ServerAddress(m.n2.at())), time.Minute)
+	c, err := m.n1.Dial(withID("n2", raft.ServerAddress(m.n2.addressAs())), time.Minute)
 	if err == nil {
 		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err = c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -162,7 +164,7 @@ func TestRaftIsSpokenWithMembersOnly(t *testing.T) {
 		_ = c.Close()
 	}
 	calls := acceptOne((&Network{m.n2}).Calls())
-	asked, err := (&Network{m.n1}).DialNode(t.Context(), "n2", m.n2.at())
+	asked, err := (&Network{m.n1}).DialNode(t.Context(), "n2", m.n2.addressAs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,27 +175,27 @@ func TestRaftIsSpokenWithMembersOnly(t *testing.T) {
 // TestConnectionsOfOneNodeAreBounded: beyond the bound the newest is refused, and a closed one makes room.
 func TestConnectionsOfOneNodeAreBounded(t *testing.T) {
 	t.Parallel()
-	open := newConnections(Security{Identify: func(tls.ConnectionState) (string, error) { return "n2", nil }}, hclog.NewNullLogger())
+	open := newConnectionPool(Security{Identify: func(tls.ConnectionState) (string, error) { return "n2", nil }}, hclog.NewNullLogger())
 	defer open.close()
 	var first *connection
 	for range maxPerNode {
 		plain, other := net.Pipe()
 		defer func() { _ = other.Close() }()
 		first = &connection{Conn: plain, accepted: true}
-		if err := open.add(first); err != nil {
+		if err := open.trackConn(first); err != nil {
 			t.Fatal(err)
 		}
 	}
 	plain, other := net.Pipe()
 	defer func() { _ = other.Close() }()
-	if err := open.add(&connection{Conn: plain, accepted: true}); err == nil {
+	if err := open.trackConn(&connection{Conn: plain, accepted: true}); err == nil {
 		t.Error("there is no bound")
 	}
 	_, _ = first.Close(), first.Close()
-	if err := open.add(&connection{Conn: plain, accepted: true}); err != nil {
+	if err := open.trackConn(&connection{Conn: plain, accepted: true}); err != nil {
 		t.Error(err)
 	}
-	if err := open.add(&connection{Conn: plain, accepted: true}); err == nil {
+	if err := open.trackConn(&connection{Conn: plain, accepted: true}); err == nil {
 		t.Error("one connection that was closed twice made room for two")
 	}
 }
@@ -205,10 +207,10 @@ func FuzzPortOfRaft(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add([]byte{})
 	s := openPort(f)
-	go drain(s)
-	go drain((&Network{s}).Calls())
+	go drainConn(s)
+	go drainConn((&Network{s}).Calls())
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		c, err := net.Dial("tcp", s.at())
+		c, err := net.Dial("tcp", s.addressAs())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,8 +224,8 @@ func FuzzPortOfRaft(f *testing.F) {
 	})
 }
 
-// drain reads connections to their end.
-func drain(l net.Listener) {
+// drainConn reads connections to their end.
+func drainConn(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -238,7 +240,7 @@ func drain(l net.Listener) {
 
 // TestCallsOutliveRaft: a node whose raft has ended, as in quarantine, is still asked how it stands.
 func TestCallsOutliveRaft(t *testing.T) {
-	s, err := listen("127.0.0.1:0", "n1:1", Security{}, hclog.NewNullLogger())
+	s, err := listenRaft("127.0.0.1:0", "n1:1", Security{}, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +253,7 @@ func TestCallsOutliveRaft(t *testing.T) {
 	if _, err := s.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("raft's listener answers %v after its end", err)
 	}
-	for first, served := range map[byte]bool{firstOfHTTP: true, 0: false} {
+	for first, served := range map[byte]bool{firstHTTP2Byte: true, 0: false} {
 		c, err := net.Dial("tcp", s.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)

@@ -11,17 +11,17 @@ import (
 // dialTimeout is how long the machine of another node may take to accept a connection: one that is gone does not even do that.
 const dialTimeout = time.Second
 
-// handshakePatience is how long a node may take to prove which one it is: one that is busy takes its time.
-const handshakePatience = 5 * time.Second
+// handshakeWait is how long a node may take to prove which one it is: one that is busy takes its time.
+const handshakeWait = 5 * time.Second
 
 // Network is how nodes call each other beside raft: HTTP/2, without another handshake, on connections of either kind.
-type Network struct{ stream *stream }
+type Network struct{ stream *streamLayer }
 
 // Calls is the listener for calls of other nodes, on the port of raft. Its connections have a method NodeID, which is the node that
 // the other side proved to be, or empty in plain text. They are closed when that would not be believed any more. It closes with
 // the node.
 func (n *Network) Calls() net.Listener {
-	return callsOnly{accepted{n.stream.port, n.stream.port.calls, nil}}
+	return callListener{protocolListener{n.stream.port, n.stream.port.calls, nil}}
 }
 
 // DialNode connects to the port of raft of another node for calls. With certificates it must be that node that answers.
@@ -48,9 +48,9 @@ func (n *Network) dialTLS(ctx context.Context, id, address, protocol string) (ne
 	}
 	config := n.stream.dial(id)
 	config.NextProtos = []string{protocol}
-	ctx, cancel := context.WithTimeout(ctx, handshakePatience)
+	ctx, cancel := context.WithTimeout(ctx, handshakeWait)
 	defer cancel()
-	c, err := handshake(ctx, plain, config)
+	c, err := tlsHandshake(ctx, plain, config)
 	if err != nil { // nothing was said, so it is no worse than a connection that is not made
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: plain.RemoteAddr(), Err: fmt.Errorf("node %s: %w", id, err)}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	gometrics "github.com/armon/go-metrics"
+	gometricsprometheus "github.com/armon/go-metrics/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/cluster"
@@ -22,50 +24,50 @@ var _ cluster.Observer = (*observer)(nil)
 
 // Words of labels.
 const (
-	wentWell = "ok"
-	failed   = "failed"
+	outcomeOK     = "ok"
+	outcomeFailed = "failed"
 )
 
-func outcome(err error) string {
+func outcomeLabel(err error) string {
 	if err != nil {
-		return failed
+		return outcomeFailed
 	}
-	return wentWell
+	return outcomeOK
 }
 
 var (
-	// moments are the upper ends of buckets in seconds for what takes a disk or a network: 0.1 ms to 13 s.
-	moments = prometheus.ExponentialBuckets(0.0001, 2, 18)
-	// minutes are those for what grows with the ledger: 1 ms to 4.4 minutes.
-	minutes = prometheus.ExponentialBuckets(0.001, 4, 10)
-	// crowds are those for commands in an entry, volumes those for its bytes.
-	crowds  = prometheus.ExponentialBuckets(1, 2, 14)
-	volumes = prometheus.ExponentialBuckets(64, 4, 9)
+	// latencyBuckets are the upper ends of buckets in seconds for what takes a disk or a network: 0.1 ms to 13 s.
+	latencyBuckets = prometheus.ExponentialBuckets(0.0001, 2, 18)
+	// durationBuckets are those for what grows with the ledger: 1 ms to 4.4 minutes.
+	durationBuckets = prometheus.ExponentialBuckets(0.001, 4, 10)
+	// commandBuckets are those for commands in an entry, volumes those for its bytes.
+	commandBuckets = prometheus.ExponentialBuckets(1, 2, 14)
+	byteBuckets    = prometheus.ExponentialBuckets(64, 4, 9)
 )
 
 // NewObserver makes metrics of what a node does, for cluster.Config. One for each node and registerer.
 func NewObserver(to prometheus.Registerer) (cluster.Observer, error) {
 	o := &observer{
-		entries:     counters("quorate_entries_total", "Log entries that this node proposed as the leader, by outcome.", "outcome"),
-		queued:      histogram("quorate_entry_queue_seconds", "Time that the first commands of an entry waited for it.", moments),
-		commit:      histogram("quorate_entry_commit_seconds", "Time from handing an entry to raft until a majority had it.", moments),
-		commands:    histogram("quorate_entry_commands", "Commands that share an entry.", crowds),
-		size:        histogram("quorate_entry_bytes", "Bytes of an entry.", volumes),
-		applied:     counter("quorate_applied_commands_total", "Commands of the log that went into this node's ledger."),
-		apply:       histogram("quorate_apply_seconds", "Time to apply committed entries that came together.", moments),
-		snapshots:   counters("quorate_snapshots_total", "Snapshots that this node took, by outcome.", "outcome"),
-		freeze:      histogram("quorate_snapshot_freeze_seconds", "Time that writers waited for a snapshot.", moments),
-		write:       histogram("quorate_snapshot_write_seconds", "Time to write a snapshot, beside the writers.", minutes),
-		restores:    counters("quorate_restores_total", "Times that a snapshot replaced this node's ledger, by outcome.", "outcome"),
-		restore:     histogram("quorate_restore_seconds", "Time to read a snapshot into the ledger.", minutes),
-		reads:       counter("quorate_linearizable_reads_total", "Linearizable reads that were confirmed, or failed to be."),
-		rounds:      counters("quorate_read_rounds_total", "Questions on behalf of linearizable reads, by who asked and outcome.", "by", "outcome"),
-		leaderships: counter("quorate_leaderships_total", "Leaderships that this node established."),
+		entries:     newCounterVec("quorate_entries_total", "Log entries that this node proposed as the leader, by outcome.", "outcome"),
+		queued:      newHistogram("quorate_entry_queue_seconds", "Time that the first commands of an entry waited for it.", latencyBuckets),
+		commit:      newHistogram("quorate_entry_commit_seconds", "Time from handing an entry to raft until a majority had it.", latencyBuckets),
+		commands:    newHistogram("quorate_entry_commands", "Commands that share an entry.", commandBuckets),
+		size:        newHistogram("quorate_entry_bytes", "Bytes of an entry.", byteBuckets),
+		applied:     newCounter("quorate_applied_commands_total", "Commands of the log that went into this node's ledger."),
+		apply:       newHistogram("quorate_apply_seconds", "Time to apply committed entries that came together.", latencyBuckets),
+		snapshots:   newCounterVec("quorate_snapshots_total", "Snapshots that this node took, by outcome.", "outcome"),
+		freeze:      newHistogram("quorate_snapshot_freeze_seconds", "Time that writers waited for a snapshot.", latencyBuckets),
+		write:       newHistogram("quorate_snapshot_write_seconds", "Time to write a snapshot, beside the writers.", durationBuckets),
+		restores:    newCounterVec("quorate_restores_total", "Times that a snapshot replaced this node's ledger, by outcome.", "outcome"),
+		restore:     newHistogram("quorate_restore_seconds", "Time to read a snapshot into the ledger.", durationBuckets),
+		reads:       newCounter("quorate_linearizable_reads_total", "Linearizable reads that were confirmed, or failed to be."),
+		rounds:      newCounterVec("quorate_read_rounds_total", "Questions on behalf of linearizable reads, by who asked and outcome.", "by", "outcome"),
+		leaderships: newCounter("quorate_leaderships_total", "Leaderships that this node established."),
 		round: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "quorate_read_round_seconds", Help: "Time of a question on behalf of linearizable reads, by who asked.", Buckets: moments,
+			Name: "quorate_read_round_seconds", Help: "Time of a question on behalf of linearizable reads, by who asked.", Buckets: latencyBuckets,
 		}, []string{"by"}),
 	}
-	o.begin()
+	o.initLabels()
 	for _, c := range []prometheus.Collector{
 		o.entries, o.queued, o.commit, o.commands, o.size, o.applied, o.apply, o.snapshots, o.freeze, o.write, o.restores, o.restore,
 		o.reads, o.rounds, o.leaderships, o.round,
@@ -77,21 +79,21 @@ func NewObserver(to prometheus.Registerer) (cluster.Observer, error) {
 	return o, nil
 }
 
-func counter(name, help string) prometheus.Counter {
+func newCounter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
-func counters(name, help string, labels ...string) *prometheus.CounterVec {
+func newCounterVec(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-func histogram(name, help string, buckets []float64) prometheus.Histogram {
+func newHistogram(name, help string, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 }
 
-// begin shows every line from the start, at zero: a rate over a line that appears with its first failure misses it.
-func (o *observer) begin() {
-	for _, what := range []string{wentWell, failed} {
+// initLabels shows every line from the start, at zero: a rate over a line that appears with its first failure misses it.
+func (o *observer) initLabels() {
+	for _, what := range []string{outcomeOK, outcomeFailed} {
 		for _, vector := range []*prometheus.CounterVec{o.entries, o.snapshots, o.restores} {
 			vector.WithLabelValues(what)
 		}
@@ -109,7 +111,7 @@ const (
 
 // EntryEnded counts an entry of a leader.
 func (o *observer) EntryEnded(r cluster.EntryReport) {
-	o.entries.WithLabelValues(outcome(r.Err)).Inc()
+	o.entries.WithLabelValues(outcomeLabel(r.Err)).Inc()
 	o.queued.Observe(r.Sent.Sub(r.Queued).Seconds())
 	o.commands.Observe(float64(r.Commands))
 	o.size.Observe(float64(r.Bytes))
@@ -126,29 +128,47 @@ func (o *observer) Applied(_, commands int, took time.Duration) {
 
 // SnapshotEnded counts a snapshot.
 func (o *observer) SnapshotEnded(r cluster.SnapshotReport) {
-	o.snapshots.WithLabelValues(outcome(r.Err)).Inc()
-	o.freeze.Observe(r.Froze.Seconds())
+	o.snapshots.WithLabelValues(outcomeLabel(r.Err)).Inc()
+	o.freeze.Observe(r.FreezeTime.Seconds())
 	if r.Err == nil {
-		o.write.Observe(r.Wrote.Seconds())
+		o.write.Observe(r.WriteTime.Seconds())
 	}
 }
 
 // Restored counts a ledger that was replaced.
 func (o *observer) Restored(took time.Duration, err error) {
-	o.restores.WithLabelValues(outcome(err)).Inc()
+	o.restores.WithLabelValues(outcomeLabel(err)).Inc()
 	o.restore.Observe(took.Seconds())
 }
 
-// RoundEnded counts a question on behalf of reads.
-func (o *observer) RoundEnded(r cluster.RoundReport) {
+// ReadBatchEnded counts a question on behalf of reads.
+func (o *observer) ReadBatchEnded(r cluster.ReadBatchReport) {
 	by := asFollower
 	if r.Leader {
 		by = asLeader
 	}
 	o.reads.Add(float64(r.Reads))
-	o.rounds.WithLabelValues(by, outcome(r.Err)).Inc()
+	o.rounds.WithLabelValues(by, outcomeLabel(r.Err)).Inc()
 	o.round.WithLabelValues(by).Observe(r.Took.Seconds())
 }
 
-// Led counts a leadership.
-func (o *observer) Led() { o.leaderships.Inc() }
+// LeadershipEstablished counts a leadership.
+func (o *observer) LeadershipEstablished() { o.leaderships.Inc() }
+
+// InstallMetrics makes raft and memberlist report to a Prometheus registry, under names such as raft_apply and
+// memberlist_gossip. Those libraries report to one place per process, so this is for the whole process and all nodes
+// in it: call it once, before the first node is opened.
+func InstallMetrics(registry prometheus.Registerer) error {
+	sink, err := gometricsprometheus.NewPrometheusSinkFrom(gometricsprometheus.PrometheusOpts{Registerer: registry})
+	if err != nil {
+		return fmt.Errorf("report the metrics of raft and gossip: %w", err)
+	}
+	config := gometrics.DefaultConfig("")
+	config.EnableHostname = false
+	// The Go runtime's metrics come from Prometheus's own collector.
+	config.EnableRuntimeMetrics = false
+	if _, err := gometrics.NewGlobal(config, sink); err != nil {
+		return fmt.Errorf("report the metrics of raft and gossip: %w", err)
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -19,20 +20,20 @@ func TestWhatANodeDoesIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, 1)
+	s := newTestCluster(t, 1)
 	s.configs[0].Observer = observer
-	s.start()
-	s.ready()
-	if err := host.WatchNode(registry, s.nodes[0]); err != nil {
+	s.startAll()
+	s.awaitReady()
+	if err := host.RegisterGauges(registry, s.nodes[0]); err != nil {
 		t.Fatal(err)
 	}
-	s.write(quota.Release{ID: "unknown"})
-	if _, _, err := clustertest.Used(s.nodes[0], cluster.ReadOptions{}); err != nil {
+	s.mustWrite(quota.Release{ID: "unknown"})
+	if _, _, err := clustertest.ReadUsed(s.nodes[0], cluster.ReadOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var way cluster.EntryReport
 	for deadline := time.Now().Add(2 * patience); way.Index == 0; {
-		_, index, err := s.nodes[0].Propose(cluster.WithPassage(t.Context(), &way), quota.Release{ID: "a"}, quota.Release{ID: "b"})
+		_, index, err := s.nodes[0].Propose(cluster.WithEntryReport(t.Context(), &way), quota.Release{ID: "a"}, quota.Release{ID: "b"})
 		if err == nil && index != way.Index {
 			t.Fatalf("the way is that of entry %d, the commands are in %d", way.Index, index)
 		}
@@ -51,7 +52,7 @@ func TestWhatANodeDoesIsCounted(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Index < way.Index || list[0].Bytes == 0 {
 		t.Errorf("snapshots %v, %v", list, err)
 	}
-	values := gathered(t, registry)
+	values := gatherMetrics(t, registry)
 	for name, least := range map[string]float64{
 		"quorate_entries_total ok": 2, "quorate_entry_commands": 2, "quorate_entry_commit_seconds": 2, "quorate_entry_queue_seconds": 2,
 		"quorate_applied_commands_total": 3, "quorate_apply_seconds": 2, "quorate_linearizable_reads_total": 1,
@@ -69,8 +70,8 @@ func TestWhatANodeDoesIsCounted(t *testing.T) {
 	}
 }
 
-// gathered are the values of a registry, under name and labels; of histograms the count.
-func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+// gatherMetrics are the values of a registry, under name and labels; of histograms the count.
+func gatherMetrics(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -87,4 +88,29 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 		}
 	}
 	return values
+}
+
+func TestRaftAndGossipReportTheirMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	if err := host.InstallMetrics(registry); err != nil {
+		t.Fatal(err)
+	}
+	s := newTestCluster(t, 1)
+	s.startAll()
+	s.awaitReady()
+	s.mustWrite(quota.Release{ID: "unknown"})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range families {
+		names = append(names, f.GetName())
+	}
+	page := strings.Join(names, "\n") + "\n"
+	for _, want := range []string{"raft_apply\n", "raft_fsm_apply", "raft_boltdb_", "memberlist_"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s on the page:\n%s", want, page)
+		}
+	}
 }

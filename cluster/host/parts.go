@@ -59,7 +59,7 @@ func OpenSecured(ctx context.Context, c cluster.Config, s Security) (*cluster.No
 	if err != nil {
 		return nil, nil, err
 	}
-	network.stream.open.decide(node.AdmitsNode)
+	network.stream.open.setAuthorizer(node.AuthorizePeer)
 	return node, network, nil
 }
 
@@ -104,7 +104,7 @@ func OpenStores(c cluster.Config) (cluster.Parts, error) {
 		return cluster.Parts{}, err
 	}
 	return cluster.Parts{
-		Logs: folder.store, Stable: folder.store, Snapshots: folder.snapshots, Lost: folder.me.Lost,
-		Close: folder.close, Space: space(c.DataDir),
+		Logs: folder.store, Stable: folder.store, Snapshots: folder.snapshots, Lost: folder.owner.Lost,
+		Close: folder.close, FreeSpace: freeSpace(c.DataDir),
 	}, nil
 }

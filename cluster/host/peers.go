@@ -18,8 +18,8 @@ type Peer struct {
 	Voter *bool `json:"voter,omitempty" yaml:"voter,omitempty"`
 }
 
-// Votes tells whether it is a voter.
-func (p Peer) Votes() bool { return p.Voter == nil || *p.Voter }
+// IsVoter tells whether it is a voter.
+func (p Peer) IsVoter() bool { return p.Voter == nil || *p.Voter }
 
 // CheckPeers returns every fault of a list of peers, each naming the field and what is allowed.
 func CheckPeers(peers []Peer) error {
@@ -28,7 +28,7 @@ func CheckPeers(peers []Peer) error {
 	voters := 0
 	for i, p := range peers {
 		faults = append(faults, cluster.CheckName(fmt.Sprintf("peers[%d].id", i), p.ID))
-		faults = append(faults, cluster.CheckAdvertised(fmt.Sprintf("peers[%d].address", i), p.Address))
+		faults = append(faults, cluster.CheckAdvertisedAddr(fmt.Sprintf("peers[%d].address", i), p.Address))
 		if first, again := ids[p.ID]; again {
 			faults = append(faults, fmt.Errorf("peers[%d].id is %q, as is peers[%d].id: allowed is each node once", i, p.ID, first))
 		}
@@ -36,7 +36,7 @@ func CheckPeers(peers []Peer) error {
 			faults = append(faults, fmt.Errorf("peers[%d].address is %q, as is peers[%d].address: allowed is an address of its own for each", i, p.Address, first))
 		}
 		ids[p.ID], addresses[p.Address] = i, i
-		if p.Votes() {
+		if p.IsVoter() {
 			voters++
 		}
 	}
@@ -49,8 +49,8 @@ func CheckPeers(peers []Peer) error {
 	return errors.Join(faults...)
 }
 
-// checkOwn wants the node of the folder among the voters: nobody else has the state.
-func checkOwn(peers []Peer, id string) error {
+// checkOwnPeer wants the node of the folder among the voters: nobody else has the state.
+func checkOwnPeer(peers []Peer, id string) error {
 	if err := CheckPeers(peers); err != nil {
 		return err
 	}
@@ -58,17 +58,17 @@ func checkOwn(peers []Peer, id string) error {
 	switch {
 	case i < 0:
 		return fmt.Errorf("peers has no id %q: the data folder is that node's, and it must be one of them", id)
-	case !peers[i].Votes():
+	case !peers[i].IsVoter():
 		return fmt.Errorf("peers[%d].voter is false: node %q, whose data folder this is, must be a voter, because it has the state", i, id)
 	}
 	return nil
 }
 
-func configurationOf(peers []Peer) raft.Configuration {
+func toConfiguration(peers []Peer) raft.Configuration {
 	var c raft.Configuration
 	for _, p := range peers {
 		server := raft.Server{ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.Address), Suffrage: raft.Nonvoter}
-		if p.Votes() {
+		if p.IsVoter() {
 			server.Suffrage = raft.Voter
 		}
 		c.Servers = append(c.Servers, server)
@@ -76,7 +76,7 @@ func configurationOf(peers []Peer) raft.Configuration {
 	return c
 }
 
-func peersOf(c raft.Configuration) []Peer {
+func fromConfiguration(c raft.Configuration) []Peer {
 	var peers []Peer
 	for _, s := range c.Servers {
 		voter := s.Suffrage == raft.Voter

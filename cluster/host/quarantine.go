@@ -51,8 +51,8 @@ type IndexDigest struct {
 	Digest string `json:"digest"`
 }
 
-// at is the digest at an index; empty if there is none.
-func (d FolderDigests) at(index uint64) string {
+// digestAt is the digest at an index; empty if there is none.
+func (d FolderDigests) digestAt(index uint64) string {
 	for _, known := range d.Digests {
 		if known.Index == index {
 			return known.Digest
@@ -61,18 +61,18 @@ func (d FolderDigests) at(index uint64) string {
 	return ""
 }
 
-// Digests sums up the state of a node that does not run. The folder is not changed, but for what a start cleans up.
-func Digests(dataDir string, logger hclog.Logger) (found FolderDigests, err error) {
+// ComputeDigests sums up the state of a node that does not run. The folder is not changed, but for what a start cleans up.
+func ComputeDigests(dataDir string, logger hclog.Logger) (found FolderDigests, err error) {
 	r, err := openStopped(dataDir, logger)
 	if err != nil {
 		return FolderDigests{}, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	return r.digests()
+	return r.stateDigests()
 }
 
-func (r *recovering) digests() (FolderDigests, error) {
-	snapshots, err := r.prepare()
+func (r *stoppedNode) stateDigests() (FolderDigests, error) {
+	snapshots, err := r.prepareStores()
 	if err != nil {
 		return FolderDigests{}, err
 	}
@@ -80,13 +80,13 @@ func (r *recovering) digests() (FolderDigests, error) {
 	keep := func(point *fsm.Checkpointed) {
 		points = append(points[max(0, len(points)-digestsKept+1):], point)
 	}
-	replayed, machine, err := r.look(snapshots, fsm.Options{OnCheckpoint: keep})
+	replayed, machine, err := r.replayState(snapshots, fsm.Options{OnCheckpoint: keep})
 	if err != nil {
 		return FolderDigests{}, err
 	}
-	found := FolderDigests{ID: r.me.ID, Cluster: r.me.Cluster}
+	found := FolderDigests{ID: r.owner.ID, Cluster: r.owner.Cluster}
 	for _, peer := range replayed.Before {
-		if peer.Votes() {
+		if peer.IsVoter() {
 			found.Voters = append(found.Voters, peer.ID)
 		}
 	}
@@ -97,19 +97,19 @@ func (r *recovering) digests() (FolderDigests, error) {
 		}
 		found.Digests = append(found.Digests, IndexDigest{point.Index(), hex.EncodeToString(sum[:])})
 	}
-	end, err := endOf(machine)
+	end, err := endDigest(machine)
 	if err != nil {
 		return FolderDigests{}, err
 	}
-	if found.at(end.Index) == "" {
+	if found.digestAt(end.Index) == "" {
 		found.Digests = append(found.Digests, end)
 	}
-	found.Quarantine, err = cluster.Quarantine(r.store)
+	found.Quarantine, err = cluster.QuarantineReason(r.store)
 	return found, err
 }
 
-// endOf is the digest behind the last entry.
-func endOf(machine *fsm.FSM) (IndexDigest, error) {
+// endDigest is the digest behind the last entry.
+func endDigest(machine *fsm.FSM) (IndexDigest, error) {
 	state, err := machine.Freeze()
 	if err != nil {
 		return IndexDigest{}, fmt.Errorf("sum up the state at the end of the log: %w", err)
@@ -138,22 +138,22 @@ func LiftQuarantine(dataDir string, others []FolderDigests, logger hclog.Logger)
 		return Agreement{}, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	own, err := r.digests()
+	own, err := r.stateDigests()
 	if err != nil {
 		return Agreement{}, err
 	}
 	if own.Quarantine == "" {
 		return Agreement{}, fmt.Errorf("node %s is not in quarantine: there is nothing to lift", own.ID)
 	}
-	proof, err = agree(own, others)
+	proof, err = findAgreement(own, others)
 	if err != nil {
 		return Agreement{}, err
 	}
 	return proof, cluster.LiftQuarantine(r.store)
 }
 
-// agree finds the newest index at which a majority holds the same state as the folder.
-func agree(own FolderDigests, others []FolderDigests) (Agreement, error) {
+// findAgreement finds the newest index at which a majority holds the same state as the folder.
+func findAgreement(own FolderDigests, others []FolderDigests) (Agreement, error) {
 	least := quarantinedAt(own.Quarantine)
 	var found []string
 	for _, point := range slices.Backward(own.Digests) {
@@ -162,7 +162,7 @@ func agree(own FolderDigests, others []FolderDigests) (Agreement, error) {
 		}
 		same := []string{own.ID}
 		for _, other := range others {
-			digest := other.at(point.Index)
+			digest := other.digestAt(point.Index)
 			switch {
 			case other.Cluster != own.Cluster || !slices.Contains(own.Voters, other.ID) || slices.Contains(same, other.ID) || digest == "":
 			case digest == point.Digest:
@@ -205,14 +205,14 @@ func StartOver(dataDir string, logger hclog.Logger) (folder string, err error) {
 	if err != nil {
 		return "", err
 	}
-	reason, err := cluster.Quarantine(r.store)
+	reason, err := cluster.QuarantineReason(r.store)
 	if err == nil && reason == "" {
-		err = fmt.Errorf("node %s is not in quarantine: it has no need to start over", r.me.ID)
+		err = fmt.Errorf("node %s is not in quarantine: it has no need to start over", r.owner.ID)
 	}
 	if err := errors.Join(err, r.store.Close()); err != nil {
 		return "", errors.Join(err, r.lock.release())
 	}
-	f := &dataFolder{path: dataDir, log: logger, me: r.me, lock: r.lock}
+	f := &dataFolder{path: dataDir, log: logger, owner: r.owner, lock: r.lock}
 	err = errors.Join(f.startOver("its state was in quarantine"), f.close())
 	return f.aside, err
 }

@@ -30,7 +30,7 @@ func TestAQuarantineIsLiftedOnlyWhenAMajorityHoldsTheSame(t *testing.T) {
 		own := digests("n2", "blue", a20, a30, a40)
 		own.Voters = []string{"n1", "n2", "n3"}
 		own.Quarantine = "node n2 holds another state than the majority: at checkpoint 25 its digest is 1 and theirs is 2"
-		proof, err := agree(own, c.others)
+		proof, err := findAgreement(own, c.others)
 		if c.at == 0 && (err == nil || !strings.Contains(err.Error(), c.says)) || c.at > 0 && (err != nil || proof.Index != c.at) {
 			t.Errorf("%s: %+v, %v; want index %d, %q", name, proof, err, c.at, c.says)
 		}

@@ -46,22 +46,22 @@ func Recover(dataDir string, peers []Peer, dry bool, logger hclog.Logger) (done 
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	r.peers = peers
-	if err := checkOwn(peers, r.me.ID); err != nil {
+	if err := checkOwnPeer(peers, r.owner.ID); err != nil {
 		return Recovery{}, err
 	}
-	reason, err := cluster.Quarantine(r.store)
+	reason, err := cluster.QuarantineReason(r.store)
 	if err == nil && reason != "" {
-		err = &QuarantinedError{ID: r.me.ID, Folder: dataDir, Reason: reason}
+		err = &QuarantinedError{ID: r.owner.ID, Folder: dataDir, Reason: reason}
 	}
 	if err != nil {
 		return Recovery{}, err
 	}
-	return r.run(dry)
+	return r.recoverFolder(dry)
 }
 
 // openStopped opens the data folder of a node that does not run.
-func openStopped(dataDir string, logger hclog.Logger) (*recovering, error) {
-	me, err := ownerOf(dataDir)
+func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
+	me, err := readOwner(dataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +73,13 @@ func openStopped(dataDir string, logger hclog.Logger) (*recovering, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
-	return &recovering{folder: dataDir, me: me, lock: lock, store: store, logs: raftguard.NewChecksum(store), logger: logger}, nil
+	return &stoppedNode{folder: dataDir, owner: me, lock: lock, store: store, logs: raftguard.NewChecksum(store), logger: logger}, nil
 }
 
-func (r *recovering) close() error { return errors.Join(r.store.Close(), r.lock.release()) }
+func (r *stoppedNode) close() error { return errors.Join(r.store.Close(), r.lock.release()) }
 
-// ownerOf reads whose folder it is. A folder that nobody has used is refused before anything is made in it.
-func ownerOf(folder string) (identity, error) {
+// readOwner reads whose folder it is. A folder that nobody has used is refused before anything is made in it.
+func readOwner(folder string) (identity, error) {
 	for _, name := range []string{identityFile, storeFile} {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			return identity{}, fmt.Errorf("%s is no data folder of a server: %w", folder, err)
@@ -96,10 +96,10 @@ func ownerOf(folder string) (identity, error) {
 	return me, nil
 }
 
-// recovering is one call of Recover.
-type recovering struct {
+// stoppedNode is one call of Recover.
+type stoppedNode struct {
 	folder string
-	me     identity
+	owner  identity
 	peers  []Peer
 	lock   *folderLock
 	store  *boltstore.Store
@@ -107,12 +107,12 @@ type recovering struct {
 	logger hclog.Logger
 }
 
-func (r *recovering) run(dry bool) (Recovery, error) {
-	snapshots, err := r.prepare()
+func (r *stoppedNode) recoverFolder(dry bool) (Recovery, error) {
+	snapshots, err := r.prepareStores()
 	if err != nil {
 		return Recovery{}, err
 	}
-	found, machine, err := r.look(snapshots, fsm.Options{})
+	found, machine, err := r.replayState(snapshots, fsm.Options{})
 	if err != nil {
 		return Recovery{}, err
 	}
@@ -124,11 +124,11 @@ func (r *recovering) run(dry bool) (Recovery, error) {
 	if dry {
 		return found, nil
 	}
-	return r.write(found, snapshots)
+	return r.writeRecovered(found, snapshots)
 }
 
-// prepare makes the folder fit to be read, as a start does.
-func (r *recovering) prepare() (raft.SnapshotStore, error) {
+// prepareStores makes the folder fit to be read, as a start does.
+func (r *stoppedNode) prepareStores() (raft.SnapshotStore, error) {
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(r.folder, snapshotsKept, r.logger)
 	if err != nil {
 		return nil, fmt.Errorf("open the snapshots in %s: %w", r.folder, err)
@@ -136,8 +136,8 @@ func (r *recovering) prepare() (raft.SnapshotStore, error) {
 	if err := raftguard.Prepare(r.folder, snapshots, r.logs, fsm.CheckSnapshot, r.logger); err != nil {
 		return nil, err
 	}
-	history, err := raftguard.ExamineHistory(r.logs, r.store, snapshots)
-	switch lost := cmp.Or(history.Lost, r.me.Lost); {
+	history, err := raftguard.CheckHistory(r.logs, r.store, snapshots)
+	switch lost := cmp.Or(history.Lost, r.owner.Lost); {
 	case err != nil:
 		return nil, err
 	case history.Lost != "" || history.Empty && lost != "":
@@ -149,9 +149,9 @@ func (r *recovering) prepare() (raft.SnapshotStore, error) {
 	return snapshots, nil
 }
 
-// look reads all there is into a state machine, as raft will.
-func (r *recovering) look(snapshots raft.SnapshotStore, o fsm.Options) (Recovery, *fsm.FSM, error) {
-	found := Recovery{ID: r.me.ID, Cluster: r.me.Cluster, After: r.peers}
+// replayState reads all there is into a state machine, as raft will.
+func (r *stoppedNode) replayState(snapshots raft.SnapshotStore, o fsm.Options) (Recovery, *fsm.FSM, error) {
+	found := Recovery{ID: r.owner.ID, Cluster: r.owner.Cluster, After: r.peers}
 	machine := fsm.New(o)
 	if err := found.replaySnapshot(snapshots, machine); err != nil {
 		return Recovery{}, nil, err
@@ -168,7 +168,7 @@ func (f *Recovery) replaySnapshot(snapshots raft.SnapshotStore, machine *fsm.FSM
 	if err != nil {
 		return fmt.Errorf("open the newest snapshot: %w", err)
 	}
-	f.Index, f.Term, f.Before = meta.Index, meta.Term, peersOf(meta.Configuration)
+	f.Index, f.Term, f.Before = meta.Index, meta.Term, fromConfiguration(meta.Configuration)
 	return machine.Restore(source)
 }
 
@@ -187,20 +187,20 @@ func (f *Recovery) replayLog(logs raft.LogStore, machine *fsm.FSM) error {
 		case raft.LogCommand:
 			machine.Apply(&entry)
 		case raft.LogConfiguration:
-			f.Before = peersOf(raft.DecodeConfiguration(entry.Data))
+			f.Before = fromConfiguration(raft.DecodeConfiguration(entry.Data))
 		}
 	}
 	return machine.Halted()
 }
 
-// write lets raft make a snapshot of everything, with the new configuration, in the place of the log.
-func (r *recovering) write(found Recovery, snapshots raft.SnapshotStore) (Recovery, error) {
+// writeRecovered lets raft make a snapshot of everything, with the new configuration, in the place of the log.
+func (r *stoppedNode) writeRecovered(found Recovery, snapshots raft.SnapshotStore) (Recovery, error) {
 	config := raft.DefaultConfig()
-	config.LocalID = raft.ServerID(r.me.ID)
+	config.LocalID = raft.ServerID(r.owner.ID)
 	config.Logger = r.logger
 	_, addresses := raft.NewInmemTransport("") // only to write addresses as raft does
 	machine := fsm.Recovery{FSM: fsm.New(fsm.Options{Bounds: quota.DefaultBounds()})}
-	if err := raft.RecoverCluster(config, machine, r.logs, r.store, snapshots, addresses, configurationOf(r.peers)); err != nil {
+	if err := raft.RecoverCluster(config, machine, r.logs, r.store, snapshots, addresses, toConfiguration(r.peers)); err != nil {
 		return Recovery{}, fmt.Errorf("recover %s: %w", r.folder, err)
 	}
 	found.Done = true

@@ -12,15 +12,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// stream carries raft's messages over TCP. Unlike raft's own it is known by the address that was advertised, which may
+// streamLayer carries raft's messages over TCP. Unlike raft's own it is known by the address that was advertised, which may
 // be a name: the address that a name stands for may change while the node keeps its place in the configuration.
-type stream struct {
+type streamLayer struct {
 	net.Listener // of raft
 
 	port       *nodeListener
 	advertised advertised
 	dial       func(id string) *tls.Config // nil in plain text
-	open       *connections
+	open       *connectionPool
 }
 
 // advertised is an address as it was written.
@@ -32,34 +32,34 @@ func (advertised) Network() string { return "tcp" }
 // String is the address.
 func (a advertised) String() string { return string(a) }
 
-var _ raft.StreamLayer = (*stream)(nil)
+var _ raft.StreamLayer = (*streamLayer)(nil)
 
-// listen opens the port of raft, which only nodes of the cluster may connect to if there is security.
-func listen(bind, advertise string, with Security, log hclog.Logger) (*stream, error) {
+// listenRaft opens the port of raft, which only nodes of the cluster may connect to if there is security.
+func listenRaft(bind, advertise string, with Security, log hclog.Logger) (*streamLayer, error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", bind)
 	if err != nil {
 		return nil, fmt.Errorf("listen for raft on %s: %w; another process may be using the port", bind, err)
 	}
-	s := &stream{advertised: advertised(advertise), dial: with.Dial, open: newConnections(with, log)}
+	s := &streamLayer{advertised: advertised(advertise), dial: with.Dial, open: newConnectionPool(with, log)}
 	s.port = newNodeListener(listener, with.Accept, s.open, log)
-	s.Listener = accepted{s.port, s.port.raft, s.port.raftEnded}
+	s.Listener = protocolListener{s.port, s.port.raft, s.port.raftEnded}
 	return s, nil
 }
 
 // Close ends listening for raft, which closes its connections itself. Calls are still taken until closePort.
-func (s *stream) Close() error {
+func (s *streamLayer) Close() error {
 	s.port.endRaft()
 	return nil
 }
 
 // closePort ends listening for all.
-func (s *stream) closePort() error {
+func (s *streamLayer) closePort() error {
 	s.open.close()
 	return s.port.Close()
 }
 
 // Addr is the advertised address.
-func (s *stream) Addr() net.Addr { return s.advertised }
+func (s *streamLayer) Addr() net.Addr { return s.advertised }
 
 // withID is a raft address that names the node that must answer there. No id holds '@'.
 func withID(id raft.ServerID, address raft.ServerAddress) raft.ServerAddress {
@@ -67,7 +67,7 @@ func withID(id raft.ServerID, address raft.ServerAddress) raft.ServerAddress {
 }
 
 // Dial connects to a peer at an address of withID. With certificates it must be that peer that answers.
-func (s *stream) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+func (s *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	id, address, _ := strings.Cut(string(target), "@")
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -78,16 +78,16 @@ func (s *stream) Dial(target raft.ServerAddress, timeout time.Duration) (net.Con
 	}
 	c := &connection{Conn: plain, version: version, node: id}
 	if s.dial != nil {
-		if c.tls, err = handshake(ctx, plain, s.dial(id)); err != nil {
+		if c.tls, err = tlsHandshake(ctx, plain, s.dial(id)); err != nil {
 			return nil, fmt.Errorf("%s at %s: %w", id, address, err)
 		}
 		c.Conn = c.tls
 	}
-	return c, s.open.add(c)
+	return c, s.open.trackConn(c)
 }
 
-// handshake begins TLS on a connection, which it closes if that fails.
-func handshake(ctx context.Context, plain net.Conn, config *tls.Config) (*tls.Conn, error) {
+// tlsHandshake begins TLS on a connection, which it closes if that fails.
+func tlsHandshake(ctx context.Context, plain net.Conn, config *tls.Config) (*tls.Conn, error) {
 	c := tls.Client(plain, config)
 	if err := c.HandshakeContext(ctx); err != nil {
 		_ = plain.Close() // the handshake has failed

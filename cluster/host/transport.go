@@ -26,9 +26,9 @@ var (
 )
 
 // openTransport listens for raft and for calls between nodes.
-func openTransport(c cluster.Config, s Security) (transport, *stream, error) {
+func openTransport(c cluster.Config, s Security) (transport, *streamLayer, error) {
 	log := c.Logger.Named("raft-net")
-	layer, err := listen(c.RaftAddr, c.RaftAdvertise, s, log)
+	layer, err := listenRaft(c.RaftAddr, c.RaftAdvertise, s, log)
 	if err != nil {
 		return transport{}, nil, err
 	}

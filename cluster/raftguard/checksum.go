@@ -47,7 +47,7 @@ func (c *Checksum) GetLog(index uint64, entry *raft.Log) error {
 	if err := c.LogStore.GetLog(index, entry); err != nil {
 		return err
 	}
-	return unseal(index, entry)
+	return stripChecksum(index, entry)
 }
 
 // StoreLog stores one entry with its sum. The entry itself is not changed.
@@ -61,7 +61,7 @@ func (c *Checksum) StoreLogs(entries []*raft.Log) error {
 	sealed := make([]raft.Log, len(entries))
 	pointers := make([]*raft.Log, len(entries))
 	for i, entry := range entries {
-		sealed[i] = seal(entry)
+		sealed[i] = addChecksum(entry)
 		pointers[i] = &sealed[i]
 	}
 	return c.LogStore.StoreLogs(pointers)
@@ -70,7 +70,7 @@ func (c *Checksum) StoreLogs(entries []*raft.Log) error {
 // IsMonotonic reports whether the log store below tolerates no holes.
 func (c *Checksum) IsMonotonic() bool { return isMonotonic(c.LogStore) }
 
-func seal(entry *raft.Log) raft.Log {
+func addChecksum(entry *raft.Log) raft.Log {
 	sealed := *entry
 	sealed.Extensions = make([]byte, 0, checksumSize+len(entry.Extensions))
 	sealed.Extensions = append(sealed.Extensions, checksumMark...)
@@ -79,7 +79,7 @@ func seal(entry *raft.Log) raft.Log {
 	return sealed
 }
 
-func unseal(index uint64, entry *raft.Log) error {
+func stripChecksum(index uint64, entry *raft.Log) error {
 	if entry.Index != index {
 		return &CorruptEntryError{Index: index, Reason: fmt.Sprintf("it says that it is entry %d", entry.Index)}
 	}

@@ -63,9 +63,9 @@ func TestChecksumFindsEveryChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			disk := raft.NewInmemStore()
 			log := raftguard.NewChecksum(disk)
-			must(t, log.StoreLog(&raft.Log{Index: 7, Term: 3, Data: []byte("content"), Extensions: []byte("e")}))
+			mustStore(t, log.StoreLog(&raft.Log{Index: 7, Term: 3, Data: []byte("content"), Extensions: []byte("e")}))
 			var stored raft.Log
-			must(t, disk.GetLog(7, &stored))
+			mustStore(t, disk.GetLog(7, &stored))
 			stored.Data, stored.Extensions = bytes.Clone(stored.Data), bytes.Clone(stored.Extensions)
 			change(&stored)
 			replaced := replacedEntry{LogStore: disk, entry: stored}
@@ -89,7 +89,7 @@ func (r replacedEntry) GetLog(_ uint64, entry *raft.Log) error {
 	return nil
 }
 
-func must(t *testing.T, err error) {
+func mustStore(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -103,19 +103,19 @@ func TestChecksummedClusterReplicates(t *testing.T) {
 		c := newCluster(t, 1, func(c *cluster) {
 			c.wrap = func(n *node) (raft.LogStore, raft.SnapshotStore) {
 				cache, err := raft.NewLogCache(4, raftguard.NewChecksum(n.disk))
-				c.must(err)
+				c.mustSucceed(err)
 				return cache, n.disk.Snapshots
 			}
 		})
 		defer c.close()
 		c.net.Isolate("c")
 		for range 20 { // more than the cache holds
-			c.write(c.a, "x")
+			c.mustWrite(c.a, "x")
 		}
 		c.net.Heal()
-		c.write(c.a, "last")
-		c.eventually("c holds the last write, as all do", func() bool { return c.c.fsm.holds("last") && !c.diverged() })
-		for _, n := range c.nodes() {
+		c.mustWrite(c.a, "last")
+		c.eventually("c holds the last write, as all do", func() bool { return c.c.fsm.hasCommand("last") && !c.hasDiverged() })
+		for _, n := range c.allNodes() {
 			if err := raftguard.VerifyLog(raftguard.NewChecksum(n.disk), 0); err != nil {
 				t.Errorf("%s: %v", n.id, err)
 			}
@@ -131,18 +131,18 @@ func TestVerifyLog(t *testing.T) {
 	}{
 		"empty":                                    {},
 		"empty above a snapshot":                   {snapshot: 9},
-		"from the beginning":                       {present: span(1, 9)},
-		"joins its snapshot":                       {present: span(6, 9), snapshot: 5},
-		"overlaps its snapshot":                    {present: span(2, 9), snapshot: 5},
-		"ends before its snapshot":                 {present: span(2, 4), snapshot: 9},
-		"hole that a snapshot covers":              {present: append(span(1, 3), span(8, 9)...), snapshot: 7},
-		"burnt index of a restored backup":         {present: append(span(1, 3), span(5, 9)...), snapshot: 4},
-		"begins without a snapshot":                {present: span(3, 9), missing: 1},
-		"begins too late after its snapshot":       {present: span(8, 9), snapshot: 5, missing: 6},
-		"hole above its snapshot":                  {present: append(span(1, 6), span(8, 9)...), snapshot: 5, missing: 7},
-		"hole that begins below and ends above it": {present: append(span(1, 3), span(8, 9)...), snapshot: 5, missing: 6},
-		"last index that is far off":               {present: append(span(1, 3), 1<<60), missing: 4},
-		"hole without a snapshot":                  {present: append(span(1, 3), span(5, 9)...), missing: 4},
+		"from the beginning":                       {present: storedBytes(1, 9)},
+		"joins its snapshot":                       {present: storedBytes(6, 9), snapshot: 5},
+		"overlaps its snapshot":                    {present: storedBytes(2, 9), snapshot: 5},
+		"ends before its snapshot":                 {present: storedBytes(2, 4), snapshot: 9},
+		"hole that a snapshot covers":              {present: append(storedBytes(1, 3), storedBytes(8, 9)...), snapshot: 7},
+		"burnt index of a restored backup":         {present: append(storedBytes(1, 3), storedBytes(5, 9)...), snapshot: 4},
+		"begins without a snapshot":                {present: storedBytes(3, 9), missing: 1},
+		"begins too late after its snapshot":       {present: storedBytes(8, 9), snapshot: 5, missing: 6},
+		"hole above its snapshot":                  {present: append(storedBytes(1, 6), storedBytes(8, 9)...), snapshot: 5, missing: 7},
+		"hole that begins below and ends above it": {present: append(storedBytes(1, 3), storedBytes(8, 9)...), snapshot: 5, missing: 6},
+		"last index that is far off":               {present: append(storedBytes(1, 3), 1<<60), missing: 4},
+		"hole without a snapshot":                  {present: append(storedBytes(1, 3), storedBytes(5, 9)...), missing: 4},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,8 +161,8 @@ func TestVerifyLog(t *testing.T) {
 
 func TestVerifyLogNamesTheCorruptEntry(t *testing.T) {
 	disk := raft.NewInmemStore()
-	must(t, raftguard.NewChecksum(disk).StoreLogs([]*raft.Log{{Index: 1, Term: 1}, {Index: 2, Term: 1}}))
-	must(t, disk.StoreLog(&raft.Log{Index: 2, Term: 1})) // without a sum
+	mustStore(t, raftguard.NewChecksum(disk).StoreLogs([]*raft.Log{{Index: 1, Term: 1}, {Index: 2, Term: 1}}))
+	mustStore(t, disk.StoreLog(&raft.Log{Index: 2, Term: 1})) // without a sum
 	err := raftguard.VerifyLog(raftguard.NewChecksum(disk), 0)
 	var corrupt *raftguard.CorruptEntryError
 	if !errors.As(err, &corrupt) || corrupt.Index != 2 {
@@ -170,7 +170,7 @@ func TestVerifyLogNamesTheCorruptEntry(t *testing.T) {
 	}
 }
 
-func span(first, last uint64) []uint64 {
+func storedBytes(first, last uint64) []uint64 {
 	var indexes []uint64
 	for i := first; i <= last; i++ {
 		indexes = append(indexes, i)
@@ -183,7 +183,7 @@ func logOf(t *testing.T, indexes []uint64, term uint64) *raftguard.Checksum {
 	t.Helper()
 	log := raftguard.NewChecksum(raft.NewInmemStore())
 	for _, index := range indexes {
-		must(t, log.StoreLog(&raft.Log{Index: index, Term: term}))
+		mustStore(t, log.StoreLog(&raft.Log{Index: index, Term: term}))
 	}
 	return log
 }

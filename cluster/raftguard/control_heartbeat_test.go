@@ -71,12 +71,12 @@ func healWhileAWriteArrives(t *testing.T, seed uint64, options []raftguard.Trans
 	if write.Error() == nil {
 		t.Error("a deposed leader acknowledged a write")
 	}
-	c.write(c.leaderOf(c.nodes()...), "after")
+	c.mustWrite(c.leaderOf(c.allNodes()...), "after")
 	time.Sleep(time.Second)
-	for _, n := range c.nodes() {
-		if !n.fsm.holds("before") || !n.fsm.holds("after") {
+	for _, n := range c.allNodes() {
+		if !n.fsm.hasCommand("before") || !n.fsm.hasCommand("after") {
 			t.Fatalf("%s did not catch up, so this round shows nothing: %v", n.id, c)
 		}
 	}
-	return c.diverged()
+	return c.hasDiverged()
 }

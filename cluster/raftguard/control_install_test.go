@@ -36,8 +36,8 @@ func TestControl697PlainRestartDoesNotHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, installs := stuckCluster(t, func() {})
 		defer c.close()
-		c.crash(c.a)
-		c.start(c.a)
+		c.crashNode(c.a)
+		c.startNode(c.a)
 		wantStuck(t, c, installs)
 	})
 }
@@ -52,13 +52,13 @@ func TestControl697WatchdogAndRepairLetItCatchUp(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("the watchdog did not notice")
 		}
-		c.crash(c.a)
+		c.crashNode(c.a)
 		repaired, err := raftguard.RepairTail(c.a.disk, c.a.disk.Snapshots, hclog.NewNullLogger())
 		if err != nil || !repaired {
 			t.Fatalf("repaired: %v, error: %v", repaired, err)
 		}
-		c.start(c.a)
-		c.eventually("a holds the last write, as all do", func() bool { return c.a.fsm.holds("after") && !c.diverged() })
+		c.startNode(c.a)
+		c.eventually("a holds the last write, as all do", func() bool { return c.a.fsm.hasCommand("after") && !c.hasDiverged() })
 	})
 }
 
@@ -88,11 +88,11 @@ func stuckCluster(t *testing.T, onStuck func()) (*cluster, *atomic.Int64) {
 		return successor != nil
 	})
 	for i := range 20 {
-		c.write(successor, fmt.Sprint("kept ", i))
+		c.mustWrite(successor, fmt.Sprint("kept ", i))
 	}
-	c.must(successor.raft.Snapshot().Error())
+	c.mustSucceed(successor.raft.Snapshot().Error())
 	c.net.Heal()
-	c.write(successor, "after")
+	c.mustWrite(successor, "after")
 	return c, installs
 }
 
@@ -102,9 +102,9 @@ func wantStuck(t *testing.T, c *cluster, installs *atomic.Int64) {
 	time.Sleep(10 * time.Second)
 	before := installs.Load()
 	time.Sleep(10 * time.Second)
-	if n := installs.Load() - before; n < 100 || c.a.fsm.holds("after") {
+	if n := installs.Load() - before; n < 100 || c.a.fsm.hasCommand("after") {
 		t.Errorf("%d snapshots installed in 10 s, caught up: %v; either raft#697 is mended, then drop the guard, or this "+
-			"schedule no longer shows it, then mend the schedule", n, c.a.fsm.holds("after"))
+			"schedule no longer shows it, then mend the schedule", n, c.a.fsm.hasCommand("after"))
 	}
 	t.Logf("%d snapshots in 20 s brought a no further than index %d", installs.Load(), c.a.raft.AppliedIndex())
 }

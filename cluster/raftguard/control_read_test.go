@@ -55,20 +55,20 @@ func readAtDeposedLeader(t *testing.T, seed uint64) (passed, acked bool) {
 	c.net.CutOneWay("a", "b")
 	c.net.CutOneWay("a", "c")
 	c.eventually("b or c takes over", func() bool { return c.leaderOf(c.b, c.c) != nil })
-	c.write(c.leaderOf(c.b, c.c), "new")
+	c.mustWrite(c.leaderOf(c.b, c.c), "new")
 
 	arrived, term := time.Now(), c.a.raft.CurrentTerm()
 	passed = c.a.raft.VerifyLeader().Error() == nil
-	acked = c.acked(c.a, term, arrived)
-	if passed && c.a.fsm.holds("new") {
+	acked = c.ackedNow(c.a, term, arrived)
+	if passed && c.a.fsm.hasCommand("new") {
 		t.Error("the read is not stale, so this round shows nothing")
 	}
-	c.must(sent.Error()) // rightly so: a was the leader when it was asked
+	c.mustSucceed(sent.Error()) // rightly so: a was the leader when it was asked
 	return passed, acked
 }
 
-// acked asks the guard as the node does: for a majority of a, b and c.
-func (c *cluster) acked(n *node, term uint64, since time.Time) bool {
+// ackedNow asks the guard as the node does: for a majority of a, b and c.
+func (c *cluster) ackedNow(n *node, term uint64, since time.Time) bool {
 	return n.transport.AckedSince(term, since, []raft.ServerID{"a", "b", "c"}, n.id)
 }
 
@@ -79,12 +79,12 @@ func TestAckedSinceAcceptsAHealthyLeader(t *testing.T) {
 		c.net.SetDelay(func(_, _ raft.ServerID) time.Duration { return 10 * time.Millisecond })
 		time.Sleep(10 * time.Second)
 		arrived, term := time.Now(), c.a.raft.CurrentTerm()
-		if c.acked(c.a, term, arrived) {
+		if c.ackedNow(c.a, term, arrived) {
 			t.Error("accepted before anything was sent")
 		}
 		verifications := 0
-		for ; !c.acked(c.a, term, arrived) && verifications < 10; verifications++ {
-			c.must(c.a.raft.VerifyLeader().Error())
+		for ; !c.ackedNow(c.a, term, arrived) && verifications < 10; verifications++ {
+			c.mustSucceed(c.a.raft.VerifyLeader().Error())
 		}
 		if verifications == 10 {
 			t.Error("a healthy leader is refused after 10 verifications")

@@ -27,7 +27,7 @@ func TestControlStockRaftCarriesOnAfterAStoreError(t *testing.T) {
 	for _, failure := range storeFailures {
 		t.Run(failure.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				disk := bootstrapped(t)
+				disk := bootstrappedStores(t)
 				disk.failNext(failure.operation)
 				node, stop := startAlone(t, disk, disk)
 				defer stop()
@@ -46,10 +46,10 @@ func TestControlLatchStopsAfterAStoreError(t *testing.T) {
 	for _, failure := range storeFailures {
 		t.Run(failure.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				disk := bootstrapped(t)
+				disk := bootstrappedStores(t)
 				disk.failNext(failure.operation)
 				told := make(chan error, 2)
-				latch := raftguard.NewLatch(disk, disk, func(err error) { told <- err })
+				latch := raftguard.NewFailStopStore(disk, disk, func(err error) { told <- err })
 				_, stop := startAlone(t, latch, latch)
 				err := <-told
 				stop() // as the node does
@@ -68,7 +68,7 @@ func TestControlLatchStopsAfterAStoreError(t *testing.T) {
 	}
 }
 
-func bootstrapped(t *testing.T) *faultyDisk {
+func bootstrappedStores(t *testing.T) *faultyDisk {
 	t.Helper()
 	disk := &faultyDisk{InmemStore: raft.NewInmemStore()}
 	servers := raft.Configuration{Servers: []raft.Server{{ID: "a", Address: "a"}}}

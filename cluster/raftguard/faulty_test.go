@@ -27,7 +27,7 @@ func (d *faultyDisk) failNext(operation string) {
 	d.failing = operation
 }
 
-func (d *faultyDisk) touch(operation string) error {
+func (d *faultyDisk) countCall(operation string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failed {
@@ -50,14 +50,14 @@ func (d *faultyDisk) writesAfterFailure() (int, bool) {
 func (d *faultyDisk) StoreLog(entry *raft.Log) error { return d.StoreLogs([]*raft.Log{entry}) }
 
 func (d *faultyDisk) StoreLogs(entries []*raft.Log) error {
-	if err := d.touch("StoreLogs"); err != nil {
+	if err := d.countCall("StoreLogs"); err != nil {
 		return err
 	}
 	return d.InmemStore.StoreLogs(entries)
 }
 
 func (d *faultyDisk) DeleteRange(first, last uint64) error {
-	if err := d.touch("DeleteRange"); err != nil {
+	if err := d.countCall("DeleteRange"); err != nil {
 		return err
 	}
 	return d.InmemStore.DeleteRange(first, last)
@@ -68,20 +68,20 @@ func (d *faultyDisk) GetLog(index uint64, entry *raft.Log) error {
 	failing := d.failing == "GetLog"
 	d.mu.Unlock()
 	if failing {
-		return d.touch("GetLog")
+		return d.countCall("GetLog")
 	}
 	return d.InmemStore.GetLog(index, entry)
 }
 
 func (d *faultyDisk) Set(key, value []byte) error {
-	if err := d.touch("Set " + string(key)); err != nil {
+	if err := d.countCall("Set " + string(key)); err != nil {
 		return err
 	}
 	return d.InmemStore.Set(key, value)
 }
 
 func (d *faultyDisk) SetUint64(key []byte, value uint64) error {
-	if err := d.touch("SetUint64 " + string(key)); err != nil {
+	if err := d.countCall("SetUint64 " + string(key)); err != nil {
 		return err
 	}
 	return d.InmemStore.SetUint64(key, value)

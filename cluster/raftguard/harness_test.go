@@ -33,14 +33,14 @@ func (h *history) Apply(entry *raft.Log) any {
 	return nil
 }
 
-func (h *history) content() map[uint64]string {
+func (h *history) commands() map[uint64]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.applied)
 }
 
-func (h *history) holds(command string) bool {
-	for _, applied := range h.content() {
+func (h *history) hasCommand(command string) bool {
+	for _, applied := range h.commands() {
 		if applied == command {
 			return true
 		}
@@ -48,7 +48,7 @@ func (h *history) holds(command string) bool {
 	return false
 }
 
-func (h *history) Snapshot() (raft.FSMSnapshot, error) { return image(h.content()), nil }
+func (h *history) Snapshot() (raft.FSMSnapshot, error) { return historySnapshot(h.commands()), nil }
 
 func (h *history) Restore(state io.ReadCloser) error {
 	applied := map[uint64]string{}
@@ -61,16 +61,16 @@ func (h *history) Restore(state io.ReadCloser) error {
 	return nil
 }
 
-type image map[uint64]string
+type historySnapshot map[uint64]string
 
-func (i image) Persist(sink raft.SnapshotSink) error {
+func (i historySnapshot) Persist(sink raft.SnapshotSink) error {
 	if err := json.NewEncoder(sink).Encode(i); err != nil {
 		return err
 	}
 	return sink.Close()
 }
 
-func (image) Release() {}
+func (historySnapshot) Release() {}
 
 // node is one raft with all that a restart keeps.
 type node struct {
@@ -92,9 +92,9 @@ type cluster struct {
 	wrap      func(*node) (raft.LogStore, raft.SnapshotStore)
 }
 
-// patience is the lease of node a. Such a leader stands for one that was paused, or that hears its followers late: it
+// longLease is the lease of node a. Such a leader stands for one that was paused, or that hears its followers late: it
 // does not know for a while that it was deposed. raft's safety must not depend on how long that takes.
-const patience = time.Minute
+const longLease = time.Minute
 
 func newCluster(t *testing.T, seed uint64, change ...func(*cluster)) *cluster {
 	t.Helper()
@@ -104,19 +104,19 @@ func newCluster(t *testing.T, seed uint64, change ...func(*cluster)) *cluster {
 		apply(c)
 	}
 	c.a, c.b, c.c = c.newNode("a"), c.newNode("b"), c.newNode("c")
-	c.a.config.HeartbeatTimeout = patience
-	c.a.config.ElectionTimeout = patience
-	c.a.config.LeaderLeaseTimeout = patience
+	c.a.config.HeartbeatTimeout = longLease
+	c.a.config.ElectionTimeout = longLease
+	c.a.config.LeaderLeaseTimeout = longLease
 	var servers raft.Configuration
-	for _, n := range c.nodes() {
-		c.start(n)
+	for _, n := range c.allNodes() {
+		c.startNode(n)
 		servers.Servers = append(servers.Servers, raft.Server{ID: n.id, Address: raft.ServerAddress(n.id)})
 	}
-	c.must(c.b.raft.BootstrapCluster(servers).Error())
+	c.mustSucceed(c.b.raft.BootstrapCluster(servers).Error())
 	c.eventually("b or c leads", func() bool { return c.leaderOf(c.b, c.c) != nil })
-	c.must(c.leaderOf(c.b, c.c).raft.LeadershipTransferToServer("a", "a").Error())
+	c.mustSucceed(c.leaderOf(c.b, c.c).raft.LeadershipTransferToServer("a", "a").Error())
 	c.eventually("a leads", func() bool { return c.a.raft.State() == raft.Leader })
-	c.write(c.a, "before")
+	c.mustWrite(c.a, "before")
 	return c
 }
 
@@ -127,30 +127,30 @@ func (c *cluster) newNode(id raft.ServerID) *node {
 	return &node{id: id, config: config, disk: simnet.NewDisk(2)}
 }
 
-// start boots n on its disk, for the first time or again.
-func (c *cluster) start(n *node) {
+// startNode boots n on its disk, for the first time or again.
+func (c *cluster) startNode(n *node) {
 	c.t.Helper()
 	n.fsm = newHistory()
 	n.transport = raftguard.NewTransport(c.net.Transport(n.id), c.transport...)
 	logs, snapshots := c.wrap(n)
 	var err error
 	n.raft, err = raft.NewRaft(n.config, n.fsm, logs, n.disk, snapshots, n.transport)
-	c.must(err)
+	c.mustSucceed(err)
 }
 
-func (c *cluster) crash(n *node) {
+func (c *cluster) crashNode(n *node) {
 	c.t.Helper()
-	c.must(n.raft.Shutdown().Error())
+	c.mustSucceed(n.raft.Shutdown().Error())
 }
 
 func (c *cluster) close() {
-	for _, n := range c.nodes() {
-		c.crash(n)
+	for _, n := range c.allNodes() {
+		c.crashNode(n)
 	}
 	c.net.Close()
 }
 
-func (c *cluster) nodes() []*node { return []*node{c.a, c.b, c.c} }
+func (c *cluster) allNodes() []*node { return []*node{c.a, c.b, c.c} }
 
 // leaderOf returns the first of nodes that leads and has committed something in its term, or nil.
 func (c *cluster) leaderOf(nodes ...*node) *node {
@@ -162,8 +162,8 @@ func (c *cluster) leaderOf(nodes ...*node) *node {
 	return nil
 }
 
-// write wants the command acknowledged by n.
-func (c *cluster) write(n *node, command string) {
+// mustWrite wants the command acknowledged by n.
+func (c *cluster) mustWrite(n *node, command string) {
 	c.t.Helper()
 	if err := n.raft.Apply([]byte(command), time.Second).Error(); err != nil {
 		c.t.Fatalf("write %q at %s: %v", command, n.id, err)
@@ -181,13 +181,13 @@ func (c *cluster) eventually(what string, holds func() bool) {
 	c.t.Fatalf("not within a minute: %s", what)
 }
 
-// diverged reports whether two nodes applied different commands at one index, or one of them nothing at all, once all
+// hasDiverged reports whether two nodes applied different commands at one index, or one of them nothing at all, once all
 // have had time to catch up.
-func (c *cluster) diverged() bool {
-	return !maps.Equal(c.a.fsm.content(), c.b.fsm.content()) || !maps.Equal(c.b.fsm.content(), c.c.fsm.content())
+func (c *cluster) hasDiverged() bool {
+	return !maps.Equal(c.a.fsm.commands(), c.b.fsm.commands()) || !maps.Equal(c.b.fsm.commands(), c.c.fsm.commands())
 }
 
-func (c *cluster) must(err error) {
+func (c *cluster) mustSucceed(err error) {
 	c.t.Helper()
 	if err != nil {
 		c.t.Fatal(err)
@@ -195,5 +195,5 @@ func (c *cluster) must(err error) {
 }
 
 func (c *cluster) String() string {
-	return fmt.Sprintf("a %v, b %v, c %v", c.a.fsm.content(), c.b.fsm.content(), c.c.fsm.content())
+	return fmt.Sprintf("a %v, b %v, c %v", c.a.fsm.commands(), c.b.fsm.commands(), c.c.fsm.commands())
 }

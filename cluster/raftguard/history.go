@@ -23,13 +23,13 @@ type History struct {
 	TermOnly bool
 }
 
-// ExamineHistory compares what is stored with what must be stored: a term as high as that of the newest entry and snapshot, a
+// CheckHistory compares what is stored with what must be stored: a term as high as that of the newest entry and snapshot, a
 // log that begins no later than behind the newest snapshot, and state that reaches as far as the newest snapshot that was
 // ever complete here (see RecordedSnapshots). Call it after VerifySnapshots and RepairTail, before raft starts.
 //
 // It cannot notice stores that were all set back to one earlier moment together.
-func ExamineHistory(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) (History, error) {
-	p, err := readPromises(logs, stable, snapshots)
+func CheckHistory(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) (History, error) {
+	p, err := readStoredState(logs, stable, snapshots)
 	if err != nil {
 		return History{}, err
 	}
@@ -39,28 +39,28 @@ func ExamineHistory(logs raft.LogStore, stable raft.StableStore, snapshots raft.
 		}
 		return History{TermOnly: true, Lost: fmt.Sprintf("it has taken part in term %d and holds neither a log nor a snapshot", max(p.term, p.voted))}, nil
 	}
-	return History{Lost: p.missing()}, nil
+	return History{Lost: p.missingPart()}, nil
 }
 
-// promises are the numbers that must fit together.
-type promises struct {
-	term, voted         uint64
-	first, last         uint64
-	lastTerm            uint64
-	snapshot, snapshotT uint64
-	recorded            uint64
+// storedState are the numbers that must fit together.
+type storedState struct {
+	term, voted            uint64
+	first, last            uint64
+	lastTerm               uint64
+	snapshot, snapshotTerm uint64
+	recorded               uint64
 }
 
-func readPromises(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) (p promises, err error) {
+func readStoredState(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) (p storedState, err error) {
 	for _, number := range []struct {
 		key []byte
 		to  *uint64
 	}{{currentTermKey, &p.term}, {lastVoteTermKey, &p.voted}, {snapshotIndexKey, &p.recorded}} {
-		if *number.to, err = numberOf(stable, number.key); err != nil {
+		if *number.to, err = storedNumber(stable, number.key); err != nil {
 			return p, err
 		}
 	}
-	if p.first, p.last, err = bounds(logs); err != nil {
+	if p.first, p.last, err = logBounds(logs); err != nil {
 		return p, err
 	}
 	if p.last > 0 {
@@ -72,16 +72,16 @@ func readPromises(logs raft.LogStore, stable raft.StableStore, snapshots raft.Sn
 	}
 	newest, err := newestSnapshot(snapshots)
 	if err == nil && newest != nil {
-		p.snapshot, p.snapshotT = newest.Index, newest.Term
+		p.snapshot, p.snapshotTerm = newest.Index, newest.Term
 	}
 	return p, err
 }
 
-// missing is the first thing that does not fit; empty if all does.
-func (p promises) missing() string {
+// missingPart is the first thing that does not fit; empty if all does.
+func (p storedState) missingPart() string {
 	switch {
-	case p.term < max(p.lastTerm, p.snapshotT, p.voted):
-		return fmt.Sprintf("its term is gone: it says %d, and what it holds is of term %d", p.term, max(p.lastTerm, p.snapshotT, p.voted))
+	case p.term < max(p.lastTerm, p.snapshotTerm, p.voted):
+		return fmt.Sprintf("its term is gone: it says %d, and what it holds is of term %d", p.term, max(p.lastTerm, p.snapshotTerm, p.voted))
 	case p.first > p.snapshot+1:
 		return fmt.Sprintf("entry %d and what came before it is gone: the log begins at entry %d and the newest snapshot reaches to entry %d",
 			p.first-1, p.first, p.snapshot)
@@ -92,8 +92,8 @@ func (p promises) missing() string {
 	return ""
 }
 
-// numberOf is a number of a stable store, 0 if it has none. Stores tell that only by the text of their own error.
-func numberOf(stable raft.StableStore, key []byte) (uint64, error) {
+// storedNumber is a number of a stable store, 0 if it has none. Stores tell that only by the text of their own error.
+func storedNumber(stable raft.StableStore, key []byte) (uint64, error) {
 	number, err := stable.GetUint64(key)
 	if err != nil && err.Error() != "not found" {
 		return 0, fmt.Errorf("read %s from the stable store: %w", key, err)
@@ -118,11 +118,11 @@ func NewRecordedSnapshots(inner raft.SnapshotStore, stable raft.StableStore) (*R
 	if err != nil || newest == nil {
 		return r, err
 	}
-	return r, r.record(newest.Index)
+	return r, r.recordIndex(newest.Index)
 }
 
-func (r *RecordedSnapshots) record(index uint64) error {
-	recorded, err := numberOf(r.stable, snapshotIndexKey)
+func (r *RecordedSnapshots) recordIndex(index uint64) error {
+	recorded, err := storedNumber(r.stable, snapshotIndexKey)
 	if err != nil || recorded >= index {
 		return err
 	}
@@ -140,7 +140,7 @@ func (r *RecordedSnapshots) Create(version raft.SnapshotVersion, index, term uin
 	if err != nil {
 		return nil, err
 	}
-	return &recordedSink{SnapshotSink: sink, record: func() error { return r.record(index) }}, nil
+	return &recordedSink{SnapshotSink: sink, record: func() error { return r.recordIndex(index) }}, nil
 }
 
 // recordedSink records once: a file sink answers nil when it is closed again, also after its first Close failed.

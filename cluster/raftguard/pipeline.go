@@ -26,7 +26,7 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAd
 		return nil, err
 	}
 	p := &pipeline{AppendPipeline: inner, answers: make(chan raft.AppendFuture), closed: make(chan struct{})}
-	go p.carry()
+	go p.forwardAnswers()
 	return p, nil
 }
 
@@ -39,8 +39,8 @@ func (p *pipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// carry takes answers at once, and keeps them until somebody wants them. There are no more than requests in flight.
-func (p *pipeline) carry() {
+// forwardAnswers takes answers at once, and keeps them until somebody wants them. There are no more than requests in flight.
+func (p *pipeline) forwardAnswers() {
 	var kept []raft.AppendFuture
 	for {
 		var answers chan raft.AppendFuture

@@ -14,7 +14,7 @@ import (
 // one answer, and its sender is still sending.
 func TestSenderIsNotHeldUpByAnswersThatNobodyTakes(t *testing.T) {
 	t.Parallel()
-	follower := refusing(t)
+	follower := refusingServer(t)
 	inner, err := raft.NewTCPTransport("127.0.0.1:0", nil, 1, time.Minute, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -52,8 +52,8 @@ func sendMany(p raft.AppendPipeline, count int) error {
 	return nil
 }
 
-// refusing is a server that accepts no entry.
-func refusing(t *testing.T) raft.ServerAddress {
+// refusingServer is a server that accepts no entry.
+func refusingServer(t *testing.T) raft.ServerAddress {
 	t.Helper()
 	server, err := raft.NewTCPTransport("127.0.0.1:0", nil, 1, time.Minute, io.Discard)
 	if err != nil {

@@ -22,11 +22,11 @@ func RepairTail(logs raft.LogStore, snapshots raft.SnapshotStore, logger hclog.L
 	if err != nil || newest == nil {
 		return false, err
 	}
-	contradicts, err := contradicted(logs, newest.Index, newest.Term)
+	contradicts, err := logContradicts(logs, newest.Index, newest.Term)
 	if err != nil || !contradicts {
 		return false, err
 	}
-	first, last, err := bounds(logs)
+	first, last, err := logBounds(logs)
 	if err != nil {
 		return false, err
 	}
@@ -49,9 +49,9 @@ func newestSnapshot(snapshots raft.SnapshotStore) (*raft.SnapshotMeta, error) {
 	return list[0], nil
 }
 
-// contradicted reports whether the log certainly belongs to another history than a snapshot of index and term.
-func contradicted(logs raft.LogStore, index, term uint64) (bool, error) {
-	_, last, err := bounds(logs)
+// logContradicts reports whether the log certainly belongs to another history than a snapshot of index and term.
+func logContradicts(logs raft.LogStore, index, term uint64) (bool, error) {
+	_, last, err := logBounds(logs)
 	if err != nil || last < index {
 		return false, err
 	}
@@ -63,12 +63,12 @@ func contradicted(logs raft.LogStore, index, term uint64) (bool, error) {
 	if !errors.Is(err, raft.ErrLogNotFound) {
 		return false, fmt.Errorf("compare log entry %d with the snapshot: %w", index, err)
 	}
-	return precedes(logs, index+1, term)
+	return hasEarlierTerm(logs, index+1, term)
 }
 
-// precedes reports whether the entry at index is of an earlier term. Terms never fall along one history, so the entry
+// hasEarlierTerm reports whether the entry at index is of an earlier term. Terms never fall along one history, so the entry
 // after a snapshot, when it is of an earlier term than the snapshot, is of another history.
-func precedes(logs raft.LogStore, index, term uint64) (bool, error) {
+func hasEarlierTerm(logs raft.LogStore, index, term uint64) (bool, error) {
 	var entry raft.Log
 	err := logs.GetLog(index, &entry)
 	if errors.Is(err, raft.ErrLogNotFound) {

@@ -37,7 +37,7 @@ func TestRepairTailDropsOnlyWhatContradictsTheSnapshot(t *testing.T) {
 			log := raftguard.NewChecksum(disk)
 			for i := uint64(1); i <= 7; i++ {
 				if entryTerm, ok := test.log[i]; ok {
-					must(t, log.StoreLog(&raft.Log{Index: i, Term: entryTerm}))
+					mustStore(t, log.StoreLog(&raft.Log{Index: i, Term: entryTerm}))
 				}
 			}
 			addSnapshot(t, disk.Snapshots, 2, 1)
@@ -50,7 +50,7 @@ func TestRepairTailDropsOnlyWhatContradictsTheSnapshot(t *testing.T) {
 			if test.dropped {
 				want = 0
 			}
-			if got := count(log); got != want {
+			if got := countEntries(log); got != want {
 				t.Errorf("%d entries left, want %d", got, want)
 			}
 		})
@@ -58,16 +58,16 @@ func TestRepairTailDropsOnlyWhatContradictsTheSnapshot(t *testing.T) {
 }
 
 func TestRepairTailWithoutSnapshotKeepsTheLog(t *testing.T) {
-	log := logOf(t, span(1, 9), 1)
+	log := logOf(t, storedBytes(1, 9), 1)
 	dropped, err := raftguard.RepairTail(log, simnet.NewSnapshotStore(1), hclog.NewNullLogger())
-	if err != nil || dropped || count(log) != 9 {
-		t.Errorf("dropped: %v, error: %v, left: %d", dropped, err, count(log))
+	if err != nil || dropped || countEntries(log) != 9 {
+		t.Errorf("dropped: %v, error: %v, left: %d", dropped, err, countEntries(log))
 	}
 }
 
 func TestRepairTailReportsAnEntryThatItCannotCompare(t *testing.T) {
 	disk := simnet.NewDisk(1)
-	must(t, disk.StoreLog(&raft.Log{Index: 5, Term: 3})) // without a sum
+	mustStore(t, disk.StoreLog(&raft.Log{Index: 5, Term: 3})) // without a sum
 	addSnapshot(t, disk.Snapshots, 5, 3)
 	dropped, err := raftguard.RepairTail(raftguard.NewChecksum(disk), disk.Snapshots, hclog.NewNullLogger())
 	if err == nil || dropped {
@@ -75,7 +75,7 @@ func TestRepairTailReportsAnEntryThatItCannotCompare(t *testing.T) {
 	}
 }
 
-func count(log raft.LogStore) int {
+func countEntries(log raft.LogStore) int {
 	n := 0
 	for i := uint64(1); i < 20; i++ {
 		if log.GetLog(i, &raft.Log{}) == nil {
@@ -88,11 +88,11 @@ func count(log raft.LogStore) int {
 func addSnapshot(t *testing.T, snapshots raft.SnapshotStore, index, term uint64) {
 	t.Helper()
 	sink, err := snapshots.Create(1, index, term, raft.Configuration{}, 1, nil)
-	must(t, err)
+	mustStore(t, err)
 	_, err = sink.Write([]byte("state"))
-	must(t, err)
-	must(t, sink.Close())
-	must(t, sink.Close()) // as raft does
+	mustStore(t, err)
+	mustStore(t, sink.Close())
+	mustStore(t, sink.Close()) // as raft does
 }
 
 func TestWatchdogBarksOnlyAtRepeatedContradiction(t *testing.T) {
@@ -115,7 +115,7 @@ func TestWatchdogBarksOnlyAtRepeatedContradiction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var alarms atomic.Int64
-				log := logOf(t, span(1, 9), 2)
+				log := logOf(t, storedBytes(1, 9), 2)
 				onStuck := func() { alarms.Add(1) }
 				watchdog := raftguard.NewWatchdog(simnet.NewSnapshotStore(1), log, 3, onStuck, hclog.NewNullLogger())
 				for _, i := range test.installs {

@@ -67,12 +67,12 @@ func (t *Transport) AppendEntries(
 		return err
 	}
 	if resp.Success && resp.Term <= term {
-		t.note(id, term, sent)
+		t.recordAck(id, term, sent)
 	}
 	return nil
 }
 
-func (t *Transport) note(id raft.ServerID, term uint64, sent time.Time) {
+func (t *Transport) recordAck(id raft.ServerID, term uint64, sent time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last := t.acks[id]
@@ -100,8 +100,8 @@ func (t *Transport) AckedSince(term uint64, since time.Time, voters []raft.Serve
 	return acked > len(voters)/2
 }
 
-// Heard is when the last message left that a server confirmed, in any term; zero if it confirmed none.
-func (t *Transport) Heard(id raft.ServerID) time.Time {
+// LastAck is when the last message left that a server confirmed, in any term; zero if it confirmed none.
+func (t *Transport) LastAck(id raft.ServerID) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.acks[id].sent

@@ -31,7 +31,7 @@ func (s *scripted) AppendEntries(
 
 func (s *scripted) SetHeartbeatHandler(func(raft.RPC)) { s.handlers++ }
 
-func send(t *raftguard.Transport, id raft.ServerID, term uint64) error {
+func sendHeartbeat(t *raftguard.Transport, id raft.ServerID, term uint64) error {
 	return t.AppendEntries(id, raft.ServerAddress(id), &raft.AppendEntriesRequest{Term: term}, &raft.AppendEntriesResponse{})
 }
 
@@ -68,7 +68,7 @@ func TestAckedSinceCountsOnlyWhatProvesLeadership(t *testing.T) {
 				transport := raftguard.NewTransport(&scripted{response: test.response, err: test.err})
 				began := time.Now()
 				for _, id := range test.to {
-					if err := send(transport, id, 7); !errors.Is(err, test.err) {
+					if err := sendHeartbeat(transport, id, 7); !errors.Is(err, test.err) {
 						t.Fatal(err)
 					}
 				}
@@ -85,8 +85,8 @@ func TestAckOfAnEarlierTermDoesNotReplaceALaterOne(t *testing.T) {
 		inner := &scripted{response: raft.AppendEntriesResponse{Success: true}}
 		transport := raftguard.NewTransport(inner)
 		began := time.Now()
-		must(t, send(transport, "b", 8))
-		must(t, send(transport, "b", 7))
+		mustStore(t, sendHeartbeat(transport, "b", 8))
+		mustStore(t, sendHeartbeat(transport, "b", 7))
 		if !transport.AckedSince(8, began, []raft.ServerID{"a", "b", "c"}, "a") {
 			t.Error("the answer in term 8 is forgotten")
 		}
@@ -118,7 +118,7 @@ func TestTransportPassesOnWhatInnerOffers(t *testing.T) {
 		t.Error("Disconnect did not reach inner")
 	}
 	transport.Connect("b", b)
-	must(t, transport.Close())
+	mustStore(t, transport.Close())
 	if _, err := inner.AppendEntriesPipeline("b", "b"); err == nil {
 		t.Error("Close did not reach inner")
 	}
@@ -127,11 +127,11 @@ func TestTransportPassesOnWhatInnerOffers(t *testing.T) {
 func TestTransportWithoutPreVoteLeavesItToTheVote(t *testing.T) {
 	transport := raftguard.NewTransport(&scripted{})
 	var resp raft.RequestPreVoteResponse
-	must(t, transport.RequestPreVote("b", "b", &raft.RequestPreVoteRequest{Term: 3}, &resp))
+	mustStore(t, transport.RequestPreVote("b", "b", &raft.RequestPreVoteRequest{Term: 3}, &resp))
 	if !resp.Granted || resp.Term != 3 {
 		t.Errorf("got %+v", resp)
 	}
-	must(t, transport.Close())
+	mustStore(t, transport.Close())
 	transport.Connect("b", nil)
 	transport.Disconnect("b")
 	transport.DisconnectAll()
@@ -157,7 +157,7 @@ func TestRealTransportHandsHeartbeatsToTheMainLoop(t *testing.T) {
 			sender := raftguard.NewTransport(realTransport(t))
 			began := time.Now()
 			heartbeat := &raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{Addr: []byte("a")}, Term: 1, Leader: []byte("a")}
-			must(t, sender.AppendEntries("b", receiver.LocalAddr(), heartbeat, &raft.AppendEntriesResponse{}))
+			mustStore(t, sender.AppendEntries("b", receiver.LocalAddr(), heartbeat, &raft.AppendEntriesResponse{}))
 			close(stop)
 			if n := <-queued; (n == 1) == (name == "stock") || n+int(async.Load()) != 1 {
 				t.Errorf("%d heartbeats were queued, %d handled beside", n, async.Load())
@@ -172,8 +172,8 @@ func TestRealTransportHandsHeartbeatsToTheMainLoop(t *testing.T) {
 func realTransport(t *testing.T) *raft.NetworkTransport {
 	t.Helper()
 	transport, err := raft.NewTCPTransport("127.0.0.1:0", nil, 1, 5*time.Second, io.Discard)
-	must(t, err)
-	t.Cleanup(func() { must(t, transport.Close()) })
+	mustStore(t, err)
+	t.Cleanup(func() { mustStore(t, transport.Close()) })
 	return transport
 }
 

@@ -30,7 +30,7 @@ func (e *HoleError) Error() string {
 // Holes up to snapshot are in order: a follower that installs a snapshot keeps what it had before, and a restore of a
 // backup burns one index on purpose. A hole above snapshot is lost history; stock raft panics on it.
 func VerifyLog(logs raft.LogStore, snapshot uint64) error {
-	first, last, err := bounds(logs)
+	first, last, err := logBounds(logs)
 	if err != nil || last == 0 {
 		return err
 	}
@@ -53,8 +53,8 @@ func VerifyLog(logs raft.LogStore, snapshot uint64) error {
 	return nil
 }
 
-// bounds returns the first and the last index of the log, 0 and 0 when it is empty.
-func bounds(logs raft.LogStore) (first, last uint64, err error) {
+// logBounds returns the first and the last index of the log, 0 and 0 when it is empty.
+func logBounds(logs raft.LogStore) (first, last uint64, err error) {
 	if first, err = logs.FirstIndex(); err != nil {
 		return 0, 0, fmt.Errorf("read the first index of the log: %w", err)
 	}

@@ -37,16 +37,16 @@ func (w *Watchdog) Create(version raft.SnapshotVersion, index, term uint64,
 	if err != nil {
 		return nil, err
 	}
-	return &watchedSink{SnapshotSink: sink, complete: sync.OnceFunc(func() { w.compare(index, term) })}, nil
+	return &watchdogSink{SnapshotSink: sink, complete: sync.OnceFunc(func() { w.compareWithLog(index, term) })}, nil
 }
 
-type watchedSink struct {
+type watchdogSink struct {
 	raft.SnapshotSink
 	complete func()
 }
 
 // Close completes the snapshot. raft and its FSMs both call it, so only the first call counts.
-func (s *watchedSink) Close() error {
+func (s *watchdogSink) Close() error {
 	if err := s.SnapshotSink.Close(); err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (s *watchedSink) Close() error {
 	return nil
 }
 
-func (w *Watchdog) compare(index, term uint64) {
-	stuck, err := contradicted(w.logs, index, term)
+func (w *Watchdog) compareWithLog(index, term uint64) {
+	stuck, err := logContradicts(w.logs, index, term)
 	if err != nil {
 		w.logger.Error("cannot compare a snapshot with the log", "index", index, "error", err)
 		return

@@ -83,7 +83,7 @@ func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 	return nil, nil, fmt.Errorf("simnet: no snapshot %s", id)
 }
 
-func (s *SnapshotStore) add(stored storedSnapshot) {
+func (s *SnapshotStore) addSnapshot(stored storedSnapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = append([]storedSnapshot{stored}, s.kept...)
@@ -118,7 +118,7 @@ func (k *sink) Close() error {
 	}
 	k.ended = true
 	k.meta.Size = int64(k.state.Len())
-	k.store.add(storedSnapshot{meta: k.meta, state: k.state.Bytes()})
+	k.store.addSnapshot(storedSnapshot{meta: k.meta, state: k.state.Bytes()})
 	return nil
 }
 

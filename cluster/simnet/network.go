@@ -143,8 +143,8 @@ func (n *Network) Close() {
 	n.busy.Wait()
 }
 
-// spawn runs carry in a goroutine that Close waits for. It returns false when the network is closed.
-func (n *Network) spawn(carry func()) bool {
+// startCarrier runs carry in a goroutine that Close waits for. It returns false when the network is closed.
+func (n *Network) startCarrier(carry func()) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -154,7 +154,7 @@ func (n *Network) spawn(carry func()) bool {
 	return true
 }
 
-func (n *Network) node(address raft.ServerAddress) (*Transport, error) {
+func (n *Network) transportAt(address raft.ServerAddress) (*Transport, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.nodes[address]
@@ -164,8 +164,8 @@ func (n *Network) node(address raft.ServerAddress) (*Transport, error) {
 	return t, nil
 }
 
-// depart decides the fate of one message when it is sent: how long it travels, or that it is lost.
-func (n *Network) depart(way link) (time.Duration, error) {
+// sendDelay decides the fate of one message when it is sent: how long it travels, or that it is lost.
+func (n *Network) sendDelay(way link) (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.cuts[way] {
@@ -181,8 +181,8 @@ func (n *Network) depart(way link) (time.Duration, error) {
 	return n.delay(from, to), nil
 }
 
-// arrive tells whether the link is still open when a message reaches its end.
-func (n *Network) arrive(way link) error {
+// checkArrival tells whether the link is still open when a message reaches its end.
+func (n *Network) checkArrival(way link) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.cuts[way] {
@@ -191,20 +191,20 @@ func (n *Network) arrive(way link) error {
 	return nil
 }
 
-// travel carries one message over a link and returns when it arrives or is lost.
-func (n *Network) travel(way link) error {
-	delay, err := n.depart(way)
+// carryMessage carries one message over a link and returns when it arrives or is lost.
+func (n *Network) carryMessage(way link) error {
+	delay, err := n.sendDelay(way)
 	if err != nil {
 		return err
 	}
-	if err := n.sleep(delay); err != nil {
+	if err := n.sleepOrClose(delay); err != nil {
 		return err
 	}
-	return n.arrive(way)
+	return n.checkArrival(way)
 }
 
-// sleep waits for d, or until the network closes.
-func (n *Network) sleep(d time.Duration) error {
+// sleepOrClose waits for d, or until the network closes.
+func (n *Network) sleepOrClose(d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}

@@ -16,28 +16,30 @@ import (
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
-// register is the smallest FSM with a history: the applied commands, one after the other.
-type register struct {
+// valueRegister is the smallest FSM with a history: the applied commands, one after the other.
+type valueRegister struct {
 	mu      sync.Mutex
 	applied []byte
 }
 
-func (r *register) Apply(entry *raft.Log) any {
+func (r *valueRegister) Apply(entry *raft.Log) any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.applied = append(append(r.applied, entry.Data...), ' ')
 	return nil
 }
 
-func (r *register) content() string {
+func (r *valueRegister) allValues() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return string(r.applied)
 }
 
-func (r *register) Snapshot() (raft.FSMSnapshot, error) { return image(r.content()), nil }
+func (r *valueRegister) Snapshot() (raft.FSMSnapshot, error) {
+	return registerSnapshot(r.allValues()), nil
+}
 
-func (r *register) Restore(state io.ReadCloser) error {
+func (r *valueRegister) Restore(state io.ReadCloser) error {
 	content, err := io.ReadAll(state)
 	err = errors.Join(err, state.Close())
 	r.mu.Lock()
@@ -46,16 +48,16 @@ func (r *register) Restore(state io.ReadCloser) error {
 	return err
 }
 
-type image string
+type registerSnapshot string
 
-func (i image) Persist(sink raft.SnapshotSink) error {
+func (i registerSnapshot) Persist(sink raft.SnapshotSink) error {
 	if _, err := io.WriteString(sink, string(i)); err != nil {
 		return err
 	}
 	return sink.Close()
 }
 
-func (image) Release() {}
+func (registerSnapshot) Release() {}
 
 // cluster is a few raft nodes on one simulated network.
 type cluster struct {
@@ -63,15 +65,15 @@ type cluster struct {
 	net   *simnet.Network
 	ids   []raft.ServerID
 	rafts map[raft.ServerID]*raft.Raft
-	fsms  map[raft.ServerID]*register
+	fsms  map[raft.ServerID]*valueRegister
 	disks map[raft.ServerID]*simnet.Disk
 }
 
-func start(t *testing.T, size int) *cluster {
+func startCluster(t *testing.T, size int) *cluster {
 	t.Helper()
 	c := &cluster{
 		t: t, net: simnet.New(1), rafts: map[raft.ServerID]*raft.Raft{},
-		fsms: map[raft.ServerID]*register{}, disks: map[raft.ServerID]*simnet.Disk{},
+		fsms: map[raft.ServerID]*valueRegister{}, disks: map[raft.ServerID]*simnet.Disk{},
 	}
 	var servers raft.Configuration
 	for i := range size {
@@ -81,7 +83,7 @@ func start(t *testing.T, size int) *cluster {
 		servers.Servers = append(servers.Servers, raft.Server{ID: id, Address: raft.ServerAddress(id)})
 	}
 	for _, id := range c.ids {
-		c.boot(id)
+		c.startNode(id)
 	}
 	if err := c.rafts[c.ids[0]].BootstrapCluster(servers).Error(); err != nil {
 		t.Fatal(err)
@@ -89,10 +91,10 @@ func start(t *testing.T, size int) *cluster {
 	return c
 }
 
-func (c *cluster) boot(id raft.ServerID) {
+func (c *cluster) startNode(id raft.ServerID) {
 	config := raft.DefaultConfig()
 	config.LocalID, config.Logger, config.TrailingLogs = id, hclog.NewNullLogger(), 4
-	c.fsms[id] = &register{}
+	c.fsms[id] = &valueRegister{}
 	disk := c.disks[id]
 	node, err := raft.NewRaft(config, c.fsms[id], disk, disk, disk.Snapshots, c.net.Transport(id))
 	if err != nil {
@@ -101,21 +103,21 @@ func (c *cluster) boot(id raft.ServerID) {
 	c.rafts[id] = node
 }
 
-func (c *cluster) crash(id raft.ServerID) {
+func (c *cluster) crashNode(id raft.ServerID) {
 	if err := c.rafts[id].Shutdown().Error(); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *cluster) stop() {
+func (c *cluster) stopAll() {
 	for _, id := range c.ids {
-		c.crash(id)
+		c.crashNode(id)
 	}
 	c.net.Close()
 }
 
-// leader waits for a leader among the nodes that are not in except.
-func (c *cluster) leader(except ...raft.ServerID) raft.ServerID {
+// awaitLeader waits for a leader among the nodes that are not in except.
+func (c *cluster) awaitLeader(except ...raft.ServerID) raft.ServerID {
 	for range 3000 {
 		for _, id := range c.ids {
 			if len(except) > 0 && id == except[0] {
@@ -131,24 +133,24 @@ func (c *cluster) leader(except ...raft.ServerID) raft.ServerID {
 	return ""
 }
 
-func (c *cluster) write(id raft.ServerID, value string) error {
+func (c *cluster) proposeValue(id raft.ServerID, value string) error {
 	return c.rafts[id].Apply([]byte(value), time.Second).Error()
 }
 
 func (c *cluster) mustWrite(id raft.ServerID, value string) {
 	c.t.Helper()
-	if err := c.write(id, value); err != nil {
+	if err := c.proposeValue(id, value); err != nil {
 		c.t.Fatalf("write %s at %s: %v", value, id, err)
 	}
 }
 
-// settle gives every node time to catch up, then wants the same content everywhere.
-func (c *cluster) settle() string {
+// awaitConverged gives every node time to catch up, then wants the same content everywhere.
+func (c *cluster) awaitConverged() string {
 	c.t.Helper()
 	time.Sleep(20 * time.Second)
-	want := c.fsms[c.leader()].content()
+	want := c.fsms[c.awaitLeader()].allValues()
 	for _, id := range c.ids {
-		if got := c.fsms[id].content(); got != want {
+		if got := c.fsms[id].allValues(); got != want {
 			c.t.Errorf("%s holds %q, the leader %q", id, got, want)
 		}
 	}
@@ -157,16 +159,16 @@ func (c *cluster) settle() string {
 
 func TestClusterElectsCommitsAndReplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := start(t, 5)
-		defer c.stop()
-		leader := c.leader()
+		c := startCluster(t, 5)
+		defer c.stopAll()
+		leader := c.awaitLeader()
 		for i := range 100 {
 			c.mustWrite(leader, fmt.Sprint(i))
 		}
-		if got := c.settle(); len(got) != 290 {
+		if got := c.awaitConverged(); len(got) != 290 {
 			t.Errorf("%d bytes applied, want 290", len(got))
 		}
-		if now := c.leader(); now != leader {
+		if now := c.awaitLeader(); now != leader {
 			t.Errorf("leader changed from %s to %s on a quiet network", leader, now)
 		}
 	})
@@ -174,18 +176,18 @@ func TestClusterElectsCommitsAndReplicates(t *testing.T) {
 
 func TestIsolatedLeaderIsReplacedAndReturnsAsFollower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := start(t, 3)
-		defer c.stop()
-		old := c.leader()
+		c := startCluster(t, 3)
+		defer c.stopAll()
+		old := c.awaitLeader()
 		c.mustWrite(old, "before")
 		c.net.Isolate(old)
-		fresh := c.leader(old)
+		fresh := c.awaitLeader(old)
 		c.mustWrite(fresh, "after")
-		if got := c.fsms[old].content(); got != "before " {
+		if got := c.fsms[old].allValues(); got != "before " {
 			t.Errorf("the isolated node applied %q", got)
 		}
 		c.net.Heal()
-		if got := c.settle(); got != "before after " {
+		if got := c.awaitConverged(); got != "before after " {
 			t.Errorf("applied %q", got)
 		}
 	})
@@ -198,7 +200,7 @@ func TestOneWayCutStopsOneDirectionOnly(t *testing.T) {
 		a, b := net.Transport("a"), net.Transport("b")
 		got := answerVotes(b)
 		net.CutOneWay("a", "b")
-		if err := vote(a); err == nil {
+		if err := requestVote(a); err == nil {
 			t.Error("a request crossed a cut link")
 		}
 		if n := got(); n != 0 {
@@ -206,20 +208,20 @@ func TestOneWayCutStopsOneDirectionOnly(t *testing.T) {
 		}
 		net.Heal()
 		net.CutOneWay("b", "a")
-		if err := vote(a); err == nil {
+		if err := requestVote(a); err == nil {
 			t.Error("an answer crossed a cut link")
 		}
 		if n := got(); n != 1 {
 			t.Errorf("b saw %d requests, want the one whose answer was lost", n)
 		}
 		net.Heal()
-		if err := vote(a); err != nil {
+		if err := requestVote(a); err != nil {
 			t.Errorf("healed: %v", err)
 		}
 	})
 }
 
-func vote(t *simnet.Transport) error {
+func requestVote(t *simnet.Transport) error {
 	return t.RequestVote("b", "b", &raft.RequestVoteRequest{Term: 1}, &raft.RequestVoteResponse{})
 }
 
@@ -261,7 +263,7 @@ func TestDelayCountsInBothDirections(t *testing.T) {
 			return 2 * time.Second
 		})
 		began := time.Now()
-		if err := vote(a); err != nil {
+		if err := requestVote(a); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took != 2030*time.Millisecond {
@@ -284,7 +286,7 @@ func TestLossDropsItsShare(t *testing.T) {
 		})
 		lost := 0
 		for range 1000 {
-			if vote(a) != nil {
+			if requestVote(a) != nil {
 				lost++
 			}
 		}
@@ -296,16 +298,16 @@ func TestLossDropsItsShare(t *testing.T) {
 
 func TestCrashedNodeRefusesAndReturnsOnItsDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := start(t, 3)
-		defer c.stop()
-		leader := c.leader()
+		c := startCluster(t, 3)
+		defer c.stopAll()
+		leader := c.awaitLeader()
 		c.mustWrite(leader, "one")
-		c.settle()
-		c.crash(leader)
-		fresh := c.leader(leader)
+		c.awaitConverged()
+		c.crashNode(leader)
+		fresh := c.awaitLeader(leader)
 		c.mustWrite(fresh, "two")
-		c.boot(leader)
-		if got := c.settle(); got != "one two " {
+		c.startNode(leader)
+		if got := c.awaitConverged(); got != "one two " {
 			t.Errorf("applied %q", got)
 		}
 	})
@@ -313,9 +315,9 @@ func TestCrashedNodeRefusesAndReturnsOnItsDisk(t *testing.T) {
 
 func TestFollowerThatIsFarBehindGetsASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := start(t, 3)
-		defer c.stop()
-		leader := c.leader()
+		c := startCluster(t, 3)
+		defer c.stopAll()
+		leader := c.awaitLeader()
 		late := c.ids[0]
 		if late == leader {
 			late = c.ids[1]
@@ -328,7 +330,7 @@ func TestFollowerThatIsFarBehindGetsASnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.net.Heal()
-		c.settle()
+		c.awaitConverged()
 		if list, _ := c.disks[late].Snapshots.List(); len(list) == 0 {
 			t.Error("the late node caught up without a snapshot")
 		}
@@ -337,19 +339,19 @@ func TestFollowerThatIsFarBehindGetsASnapshot(t *testing.T) {
 
 func TestFollowersKeepUpOverSlowAndLossyLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := start(t, 3)
-		defer c.stop()
-		c.leader()
+		c := startCluster(t, 3)
+		defer c.stopAll()
+		c.awaitLeader()
 		c.net.SetDelay(func(_, _ raft.ServerID) time.Duration { return 20 * time.Millisecond })
 		c.net.SetLoss(func(_, _ raft.ServerID) float64 { return 0.02 })
 		acknowledged := 0
 		for i := range 200 {
-			if c.write(c.leader(), fmt.Sprint(i)) == nil {
+			if c.proposeValue(c.awaitLeader(), fmt.Sprint(i)) == nil {
 				acknowledged++
 			}
 		}
 		c.net.SetLoss(nil)
-		c.settle()
+		c.awaitConverged()
 		if acknowledged < 100 {
 			t.Errorf("only %d of 200 writes acknowledged", acknowledged)
 		}
@@ -361,14 +363,14 @@ func TestCloseFailsCallsAndIsIdempotent(t *testing.T) {
 		net := simnet.New(1)
 		a, _ := net.Transport("a"), net.Transport("b")
 		failed := make(chan error, 1)
-		go func() { failed <- vote(a) }() // nobody reads b's inbox
+		go func() { failed <- requestVote(a) }() // nobody reads b's inbox
 		synctest.Wait()
 		net.Close()
 		net.Close()
 		if err := <-failed; err == nil {
 			t.Error("a call succeeded on a closed network")
 		}
-		if err := vote(a); err == nil {
+		if err := requestVote(a); err == nil {
 			t.Error("a new call succeeded on a closed network")
 		}
 	})

@@ -12,7 +12,7 @@ const pipelineDepth = 64
 
 // AppendEntriesPipeline opens a pipeline to target: one connection, whose requests and answers keep their order.
 func (t *Transport) AppendEntriesPipeline(_ raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
-	peer, err := t.net.node(target)
+	peer, err := t.net.transportAt(target)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (t *Transport) AppendEntriesPipeline(_ raft.ServerID, target raft.ServerAdd
 		requests: make(chan *inFlight, pipelineDepth), answers: make(chan *inFlight, pipelineDepth),
 		done: make(chan raft.AppendFuture), broken: make(chan struct{}), closed: make(chan struct{}), owner: t.closed,
 	}
-	if !t.net.spawn(p.carryThere) || !t.net.spawn(p.carryBack) {
+	if !t.net.startCarrier(p.carryThere) || !t.net.startCarrier(p.carryBack) {
 		p.once.Do(func() { close(p.closed) })
 		return nil, errClosed
 	}
@@ -44,20 +44,20 @@ type pipeline struct {
 
 // inFlight is one pipelined request and raft's handle to it.
 type inFlight struct {
-	started  time.Time
-	request  *raft.AppendEntriesRequest
-	response *raft.AppendEntriesResponse
-	arrives  time.Time // of the request, then of the answer
-	answer   answer
-	settled  chan struct{}
+	started   time.Time
+	request   *raft.AppendEntriesRequest
+	response  *raft.AppendEntriesResponse
+	arrives   time.Time // of the request, then of the answer
+	answer    answer
+	completed chan struct{}
 }
 
 // AppendEntries sends a request without waiting for its answer. It blocks when too many are under way.
 func (p *pipeline) AppendEntries(
 	args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) (raft.AppendFuture, error) {
-	f := &inFlight{started: time.Now(), request: args, response: resp, settled: make(chan struct{})}
-	delay, err := p.net.depart(p.there)
+	f := &inFlight{started: time.Now(), request: args, response: resp, completed: make(chan struct{})}
+	delay, err := p.net.sendDelay(p.there)
 	f.answer.err = err
 	f.arrives = f.started.Add(delay)
 	select {
@@ -91,23 +91,23 @@ func (p *pipeline) Close() error {
 // carryThere delivers the requests, one after the other, to the peer, until one is lost.
 func (p *pipeline) carryThere() {
 	for {
-		f := next(p, p.requests)
+		f := nextInFlight(p, p.requests)
 		if f == nil {
 			return
 		}
 		if f.answer.err == nil {
-			f.answer.err = p.deliver(f, p.there)
+			f.answer.err = p.awaitArrival(f, p.there)
 		}
 		if f.answer.err == nil {
-			f.answer = p.peer.serve(copyAppend(f.request), nil)
+			f.answer = p.peer.handleRequest(copyAppend(f.request), nil)
 		}
 		if f.answer.err == nil {
 			var delay time.Duration
-			delay, f.answer.err = p.net.depart(p.back)
+			delay, f.answer.err = p.net.sendDelay(p.back)
 			f.arrives = time.Now().Add(delay)
 		}
 		broken := f.answer.err != nil
-		if !pass(p, p.answers, f) || broken {
+		if !passOn(p, p.answers, f) || broken {
 			return
 		}
 	}
@@ -116,34 +116,34 @@ func (p *pipeline) carryThere() {
 // carryBack delivers the answers, one after the other, to raft. The first loss ends the pipeline.
 func (p *pipeline) carryBack() {
 	for {
-		f := next(p, p.answers)
+		f := nextInFlight(p, p.answers)
 		if f == nil {
 			return
 		}
 		if f.answer.err == nil {
-			f.answer.err = p.deliver(f, p.back)
+			f.answer.err = p.awaitArrival(f, p.back)
 		}
 		broken := f.answer.err != nil
-		f.answer.err = p.net.noticed(f.answer.err)
-		f.settle()
+		f.answer.err = p.net.senderError(f.answer.err)
+		f.completeRequest()
 		if broken {
 			close(p.broken)
 		}
-		if !pass(p, p.done, raft.AppendFuture(f)) || broken {
+		if !passOn(p, p.done, raft.AppendFuture(f)) || broken {
 			return
 		}
 	}
 }
 
-func (p *pipeline) deliver(f *inFlight, way link) error {
-	if err := p.net.sleep(time.Until(f.arrives)); err != nil {
+func (p *pipeline) awaitArrival(f *inFlight, way link) error {
+	if err := p.net.sleepOrClose(time.Until(f.arrives)); err != nil {
 		return err
 	}
-	return p.net.arrive(way)
+	return p.net.checkArrival(way)
 }
 
-// next returns what comes out of a stage, or nil when the pipeline ends.
-func next(p *pipeline, stage <-chan *inFlight) *inFlight {
+// nextInFlight returns what comes out of a stage, or nil when the pipeline ends.
+func nextInFlight(p *pipeline, stage <-chan *inFlight) *inFlight {
 	select {
 	case f := <-stage:
 		return f
@@ -154,8 +154,8 @@ func next(p *pipeline, stage <-chan *inFlight) *inFlight {
 	return nil
 }
 
-// pass hands f to the next stage, unless the pipeline ends.
-func pass[T any](p *pipeline, stage chan<- T, f T) bool {
+// passOn hands f to the next stage, unless the pipeline ends.
+func passOn[T any](p *pipeline, stage chan<- T, f T) bool {
 	select {
 	case stage <- f:
 		return true
@@ -166,16 +166,16 @@ func pass[T any](p *pipeline, stage chan<- T, f T) bool {
 	return false
 }
 
-func (f *inFlight) settle() {
+func (f *inFlight) completeRequest() {
 	if response, ok := f.answer.response.(*raft.AppendEntriesResponse); ok {
 		*f.response = *response
 	}
-	close(f.settled)
+	close(f.completed)
 }
 
 // Error waits for the answer and returns why there is none.
 func (f *inFlight) Error() error {
-	<-f.settled
+	<-f.completed
 	return f.answer.err
 }
 

@@ -8,8 +8,8 @@ import (
 // chunk is how much of a snapshot travels at once.
 const chunk = 64 << 10
 
-// stream carries the body of a snapshot over one link, chunk by chunk, each of which can be lost.
-type stream struct {
+// snapshotStream carries the body of a snapshot over one link, chunk by chunk, each of which can be lost.
+type snapshotStream struct {
 	net    *Network
 	way    link
 	source io.Reader
@@ -21,13 +21,13 @@ type stream struct {
 	copied  chan struct{} // closed when source is not read any more; nil before start
 }
 
-func newStream(n *Network, way link, source io.Reader) *stream {
+func newStream(n *Network, way link, source io.Reader) *snapshotStream {
 	reader, writer := io.Pipe()
-	return &stream{net: n, way: way, source: source, reader: reader, writer: writer}
+	return &snapshotStream{net: n, way: way, source: source, reader: reader, writer: writer}
 }
 
 // start begins to copy and returns the receiver's end.
-func (s *stream) start() io.Reader {
+func (s *snapshotStream) start() io.Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
@@ -35,17 +35,17 @@ func (s *stream) start() io.Reader {
 		return s.reader
 	}
 	s.copied = make(chan struct{})
-	if !s.net.spawn(s.copy) {
+	if !s.net.startCarrier(s.copyChunks) {
 		close(s.copied)
 		s.writer.CloseWithError(errClosed)
 	}
 	return s.reader
 }
 
-func (s *stream) copy() {
+func (s *snapshotStream) copyChunks() {
 	defer close(s.copied)
 	for {
-		if err := s.net.arrive(s.way); err != nil {
+		if err := s.net.checkArrival(s.way); err != nil {
 			s.writer.CloseWithError(err)
 			return
 		}
@@ -57,7 +57,7 @@ func (s *stream) copy() {
 }
 
 // stop ends the stream and returns when source is not read any more: the caller is about to close it.
-func (s *stream) stop() {
+func (s *snapshotStream) stop() {
 	s.mu.Lock()
 	s.stopped = true
 	copied := s.copied

@@ -78,7 +78,7 @@ func (t *Transport) SetHeartbeatHandler(handler func(raft.RPC)) {
 func (t *Transport) AppendEntries(
 	_ raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
-	return call(t, target, copyAppend(args), nil, resp)
+	return sendRequest(t, target, copyAppend(args), nil, resp)
 }
 
 // RequestVote sends one request and waits for the answer.
@@ -86,7 +86,7 @@ func (t *Transport) RequestVote(
 	_ raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
 ) error {
 	request := *args
-	return call(t, target, &request, nil, resp)
+	return sendRequest(t, target, &request, nil, resp)
 }
 
 // RequestPreVote sends one request and waits for the answer.
@@ -94,7 +94,7 @@ func (t *Transport) RequestPreVote(
 	_ raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
 ) error {
 	request := *args
-	return call(t, target, &request, nil, resp)
+	return sendRequest(t, target, &request, nil, resp)
 }
 
 // TimeoutNow sends one request and waits for the answer.
@@ -102,7 +102,7 @@ func (t *Transport) TimeoutNow(
 	_ raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse,
 ) error {
 	request := *args
-	return call(t, target, &request, nil, resp)
+	return sendRequest(t, target, &request, nil, resp)
 }
 
 // InstallSnapshot sends one request and streams data after it; a cut breaks the stream in the middle.
@@ -113,7 +113,7 @@ func (t *Transport) InstallSnapshot(
 	request := *args
 	s := newStream(t.net, link{t.address, target}, io.LimitReader(data, args.Size))
 	defer s.stop()
-	return call(t, target, &request, s, resp)
+	return sendRequest(t, target, &request, s, resp)
 }
 
 // copyAppend keeps nodes from sharing memory, and frees raft to use one heartbeat request again and again.
@@ -133,10 +133,10 @@ type answer struct {
 	err      error
 }
 
-// call sends request to target and waits until resp is filled, the message is lost, or nobody answers in time.
-func call[Response any](t *Transport, target raft.ServerAddress, request any, body *stream, resp *Response) error {
+// sendRequest sends request to target and waits until resp is filled, the message is lost, or nobody answers in time.
+func sendRequest[Response any](t *Transport, target raft.ServerAddress, request any, body *snapshotStream, resp *Response) error {
 	answers := make(chan answer, 1)
-	started := t.net.spawn(func() { answers <- t.roundTrip(target, request, body) })
+	started := t.net.startCarrier(func() { answers <- t.roundTrip(target, request, body) })
 	if !started || t.isClosed() {
 		return errClosed
 	}
@@ -156,33 +156,33 @@ func call[Response any](t *Transport, target raft.ServerAddress, request any, bo
 }
 
 // roundTrip carries request there and the answer back. It goes on when the caller has given up, as a real one does.
-func (t *Transport) roundTrip(target raft.ServerAddress, request any, body *stream) answer {
-	peer, err := t.net.node(target)
+func (t *Transport) roundTrip(target raft.ServerAddress, request any, body *snapshotStream) answer {
+	peer, err := t.net.transportAt(target)
 	if err != nil {
 		return answer{err: err}
 	}
-	if err := t.net.travel(link{t.address, target}); err != nil {
-		return answer{err: t.net.noticed(err)}
+	if err := t.net.carryMessage(link{t.address, target}); err != nil {
+		return answer{err: t.net.senderError(err)}
 	}
-	a := peer.serve(request, body)
-	if err := t.net.travel(link{target, t.address}); err != nil {
-		return answer{err: t.net.noticed(err)}
+	a := peer.handleRequest(request, body)
+	if err := t.net.carryMessage(link{target, t.address}); err != nil {
+		return answer{err: t.net.senderError(err)}
 	}
 	return a
 }
 
-// noticed returns err when the sender can know of it: a loss shows only by silence.
-func (n *Network) noticed(err error) error {
+// senderError returns err when the sender can know of it: a loss shows only by silence.
+func (n *Network) senderError(err error) error {
 	if errors.Is(err, errLost) {
-		if closed := n.sleep(lossNotice); closed != nil {
+		if closed := n.sleepOrClose(lossNotice); closed != nil {
 			return closed
 		}
 	}
 	return err
 }
 
-// serve hands request to this node's raft and waits for its answer.
-func (t *Transport) serve(request any, body *stream) answer {
+// handleRequest hands request to this node's raft and waits for its answer.
+func (t *Transport) handleRequest(request any, body *snapshotStream) answer {
 	responses := make(chan raft.RPCResponse, 1)
 	rpc := raft.RPC{Command: request, RespChan: responses}
 	if body != nil {
@@ -190,7 +190,7 @@ func (t *Transport) serve(request any, body *stream) answer {
 	}
 	if fast := t.fastPath(request); fast != nil {
 		fast(rpc)
-	} else if err := t.enqueue(rpc); err != nil {
+	} else if err := t.enqueueRequest(rpc); err != nil {
 		return answer{err: err}
 	}
 	select {
@@ -203,7 +203,7 @@ func (t *Transport) serve(request any, body *stream) answer {
 	}
 }
 
-func (t *Transport) enqueue(rpc raft.RPC) error {
+func (t *Transport) enqueueRequest(rpc raft.RPC) error {
 	select {
 	case t.inbox <- rpc:
 		return nil

@@ -52,7 +52,7 @@ func TestAServerWithAnotherStateIsFound(t *testing.T) {
 	servers[bad.id].stop(t)
 	store, err := raft.NewFileSnapshotStore(bad.dir, 3, io.Discard)
 	if err == nil {
-		err = clustertest.PlantInSnapshot(diskOf{store}, quota.Release{ID: "two"})
+		err = clustertest.InjectIntoSnapshot(diskOf{store}, quota.Release{ID: "two"})
 	}
 	if err != nil {
 		t.Fatal(err)

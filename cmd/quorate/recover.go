@@ -92,7 +92,7 @@ func peersText(peers []host.Peer) string {
 	var texts []string
 	for _, peer := range peers {
 		text := peer.ID + " " + peer.Address
-		if !peer.Votes() {
+		if !peer.IsVoter() {
 			text += " (no voter)"
 		}
 		texts = append(texts, text)

@@ -87,7 +87,7 @@ func (o *quarantineOptions) sumUp() error {
 	if err := o.needDataDir(); err != nil {
 		return err
 	}
-	found, err := host.Digests(o.dataDir, o.logger())
+	found, err := host.ComputeDigests(o.dataDir, o.logger())
 	if err != nil {
 		return err
 	}

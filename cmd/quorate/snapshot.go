@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	"github.com/quorate/quorate/cluster/whole"
+	"github.com/quorate/quorate/cluster/atomicfile"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -44,7 +44,7 @@ func (c *cli) saveSnapshot(ctx context.Context, path string) error {
 		return c.saveToOutput(ctx, quorate)
 	}
 	var summary *quoratev1.SaveSummary
-	err = whole.Write(path, func(file io.Writer) error {
+	err = atomicfile.Write(path, func(file io.Writer) error {
 		var err error
 		summary, err = c.fetchBackup(ctx, quorate, file)
 		return err

@@ -1,5 +1,5 @@
-// Package whole writes files that after a crash are there with all of their content, or not at all.
-package whole
+// Package atomicfile writes files that after a crash are there with all of their content, or not at all.
+package atomicfile
 
 import (
 	"errors"

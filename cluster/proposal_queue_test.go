@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-func releases(n, idBytes int) []quota.Command {
+func releaseCommands(n, idBytes int) []quota.Command {
 	commands := make([]quota.Command, n)
 	for i := range commands {
 		id := fmt.Sprint(i)
@@ -23,10 +23,10 @@ func releases(n, idBytes int) []quota.Command {
 	return commands
 }
 
-func proposed(commands, bytes int) *proposal {
+func newTestProposal(commands, bytes int) *proposal {
 	return &proposal{
-		commands: commands, part: fsm.Part{Data: make([]byte, bytes)}, done: make(chan result, 1),
-		late: func() error { return nil },
+		commands: commands, part: fsm.Part{Data: make([]byte, bytes)}, done: make(chan proposalResult, 1),
+		callerErr: func() error { return nil },
 	}
 }
 
@@ -45,8 +45,8 @@ func TestACallIsDividedIfItIsLarge(t *testing.T) {
 		{3, fsm.MaxEntryBytes * 9 / 10, 3},
 	}
 	for _, c := range cases {
-		commands := releases(c.commands, c.idBytes)
-		proposals, err := divide(commands)
+		commands := releaseCommands(c.commands, c.idBytes)
+		proposals, err := splitCommands(commands)
 		if err != nil || len(proposals) != c.entries {
 			t.Errorf("%d commands of %d bytes make %d entries, %v; want %d", c.commands, c.idBytes, len(proposals), err, c.entries)
 		}
@@ -71,8 +71,8 @@ func TestACallIsDividedIfItIsLarge(t *testing.T) {
 }
 
 func TestWhatNeverFitsIsRefused(t *testing.T) {
-	for _, commands := range [][]quota.Command{nil, releases(1, fsm.MaxEntryBytes)} {
-		_, err := divide(commands)
+	for _, commands := range [][]quota.Command{nil, releaseCommands(1, fsm.MaxEntryBytes)} {
+		_, err := splitCommands(commands)
 		if e := (*Error)(nil); !errors.As(err, &e) || e.Reason != TooLarge || !e.NotApplied {
 			t.Errorf("%d commands: %v, want TOO_LARGE, not applied", len(commands), err)
 		}
@@ -80,56 +80,56 @@ func TestWhatNeverFitsIsRefused(t *testing.T) {
 }
 
 func TestTheQueueFillsEntriesInOrder(t *testing.T) {
-	q := newQueue()
+	q := newProposalQueue()
 	var all []*proposal
 	for _, size := range []int{600, 400, 24, 1, 1024, 1} {
-		all = append(all, proposed(size, 10))
+		all = append(all, newTestProposal(size, 10))
 	}
-	if err := q.put(all, false); err != nil {
+	if err := q.enqueue(all, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range [][]*proposal{all[:3], all[3:4], all[4:5], all[5:]} {
-		if got := q.take(); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := q.takeBatch(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("an entry took %d proposals, want %d", len(got), len(want))
 		}
 	}
-	if got := q.take(); got != nil {
+	if got := q.takeBatch(); got != nil {
 		t.Errorf("an empty queue gave %d proposals", len(got))
 	}
 }
 
 func TestTheQueueBoundsBytes(t *testing.T) {
-	q := newQueue()
+	q := newProposalQueue()
 	for range 3 {
-		if err := q.put([]*proposal{proposed(1, fsm.MaxEntryBytes/2)}, false); err != nil {
+		if err := q.enqueue([]*proposal{newTestProposal(1, fsm.MaxEntryBytes/2)}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := len(q.take()); got != 1 {
+	if got := len(q.takeBatch()); got != 1 {
 		t.Errorf("an entry took %d halves with the overhead of an entry, want 1", got)
 	}
 }
 
 func TestAFullQueueSaysOverloaded(t *testing.T) {
-	q := newQueue()
+	q := newProposalQueue()
 	var err *Error
 	taken := 0
 	for ; err == nil && taken < 100; taken++ {
-		err = q.put([]*proposal{proposed(fsm.MaxEntryCommands, 10)}, false)
+		err = q.enqueue([]*proposal{newTestProposal(fsm.MaxEntryCommands, 10)}, false)
 	}
 	if err == nil || err.Reason != Overloaded || !err.NotApplied {
 		t.Fatalf("after %d full entries: %v, want OVERLOADED, not applied", taken, err)
 	}
-	q.take()
-	if err := q.put([]*proposal{proposed(1, 10)}, false); err != nil {
+	q.takeBatch()
+	if err := q.enqueue([]*proposal{newTestProposal(1, 10)}, false); err != nil {
 		t.Errorf("after room was made: %v", err)
 	}
 }
 
 func TestWithdrawAndClose(t *testing.T) {
-	q := newQueue()
-	first, second := proposed(1, 10), proposed(1, 10)
-	if err := q.put([]*proposal{first, second}, false); err != nil {
+	q := newProposalQueue()
+	first, second := newTestProposal(1, 10), newTestProposal(1, 10)
+	if err := q.enqueue([]*proposal{first, second}, false); err != nil {
 		t.Fatal(err)
 	}
 	if !q.withdraw(first) || q.withdraw(first) {
@@ -140,39 +140,39 @@ func TestWithdrawAndClose(t *testing.T) {
 	if !errors.As(r.err, &e) || e.Reason != NotLeader || !e.NotApplied {
 		t.Errorf("a waiting proposal got %v at the close", r.err)
 	}
-	if err := q.put([]*proposal{first}, false); err == nil || err.Reason != NotLeader || !err.NotApplied {
+	if err := q.enqueue([]*proposal{first}, false); err == nil || err.Reason != NotLeader || !err.NotApplied {
 		t.Errorf("a closed queue answers %v", err)
 	}
-	if commands, bytes := q.size(); commands != 0 || bytes != 0 {
+	if commands, bytes := q.queuedSize(); commands != 0 || bytes != 0 {
 		t.Errorf("a closed queue counts %d commands, %d bytes", commands, bytes)
 	}
 }
 
 func TestPatientProposalsWaitForCompany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newProposalQueue()
 		put := func(patient bool, commands int) {
 			t.Helper()
-			if err := q.put([]*proposal{proposed(commands, 10)}, patient); err != nil {
+			if err := q.enqueue([]*proposal{newTestProposal(commands, 10)}, patient); err != nil {
 				t.Fatal(err)
 			}
 		}
 		goes := func(when string, want int) {
 			t.Helper()
 			synctest.Wait()
-			if got := q.take(); len(got) != want {
+			if got := q.takeBatch(); len(got) != want {
 				t.Errorf("%s %d proposals went, want %d", when, len(got), want)
 			}
 		}
 		put(true, 1)
-		time.Sleep(patience - time.Millisecond)
+		time.Sleep(batchWindow - time.Millisecond)
 		put(true, 1)
 		goes("before their time", 0)
 		time.Sleep(2 * time.Millisecond)
 		goes("when the first had waited", 2)
 
 		put(true, 1)
-		time.Sleep(patience - time.Millisecond)
+		time.Sleep(batchWindow - time.Millisecond)
 		goes("after the others, with a window of its own,", 0)
 		put(false, 1)
 		put(true, 1)
@@ -184,15 +184,15 @@ func TestPatientProposalsWaitForCompany(t *testing.T) {
 		goes("when there was enough for an entry", 2)
 		put(true, 1)
 		goes("alone again", 0)
-		time.Sleep(patience + time.Millisecond)
+		time.Sleep(batchWindow + time.Millisecond)
 		goes("at last", 1)
 	})
 }
 
 func TestPatientProposalsAreWithdrawnAndRefusedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, first, second := newQueue(), proposed(1, 10), proposed(1, 10)
-		if err := q.put([]*proposal{first, second}, true); err != nil {
+		q, first, second := newProposalQueue(), newTestProposal(1, 10), newTestProposal(1, 10)
+		if err := q.enqueue([]*proposal{first, second}, true); err != nil {
 			t.Fatal(err)
 		}
 		if !q.withdraw(first) || q.small.commands != 1 {
@@ -202,28 +202,28 @@ func TestPatientProposalsAreWithdrawnAndRefusedToo(t *testing.T) {
 		if r := <-second.done; r.err == nil {
 			t.Error("a closed queue keeps what waits for company")
 		}
-		time.Sleep(2 * patience) // no timer is left behind that could find a closed queue
-		if err := q.put([]*proposal{first}, true); err == nil {
+		time.Sleep(2 * batchWindow) // no timer is left behind that could find a closed queue
+		if err := q.enqueue([]*proposal{first}, true); err == nil {
 			t.Error("a closed queue takes more")
 		}
 	})
 }
 
 func TestWhatItsCallerGaveUpIsNotWritten(t *testing.T) {
-	q, gone := newQueue(), proposed(3, 10)
-	gone.late = func() error { return context.DeadlineExceeded }
-	before, behind := proposed(1, 10), proposed(1, 10)
-	if err := q.put([]*proposal{before, gone, behind}, false); err != nil {
+	q, gone := newProposalQueue(), newTestProposal(3, 10)
+	gone.callerErr = func() error { return context.DeadlineExceeded }
+	before, behind := newTestProposal(1, 10), newTestProposal(1, 10)
+	if err := q.enqueue([]*proposal{before, gone, behind}, false); err != nil {
 		t.Fatal(err)
 	}
-	if got := q.take(); fmt.Sprint(got) != fmt.Sprint([]*proposal{before, behind}) {
+	if got := q.takeBatch(); fmt.Sprint(got) != fmt.Sprint([]*proposal{before, behind}) {
 		t.Errorf("an entry took %d proposals, want the two whose callers still wait", len(got))
 	}
 	r, e := <-gone.done, (*Error)(nil)
 	if !errors.As(r.err, &e) || e.Reason != Deadline || !e.NotApplied {
 		t.Errorf("the one that was given up got %v, want DEADLINE, not applied", r.err)
 	}
-	if commands, bytes := q.size(); commands != 0 || bytes != 0 || q.withdraw(gone) {
+	if commands, bytes := q.queuedSize(); commands != 0 || bytes != 0 || q.withdraw(gone) {
 		t.Errorf("an empty queue counts %d commands, %d bytes", commands, bytes)
 	}
 }
@@ -231,30 +231,30 @@ func TestWhatItsCallerGaveUpIsNotWritten(t *testing.T) {
 // TestSmallCallsPassLargeOnes: between two parts of large calls an entry goes that has none, one part is on its way at a time,
 // and the parts of a call keep their order.
 func TestSmallCallsPassLargeOnes(t *testing.T) {
-	q := newQueue()
+	q := newProposalQueue()
 	put := func(proposals ...*proposal) []*proposal {
 		t.Helper()
-		if err := q.put(proposals, false); err != nil {
+		if err := q.enqueue(proposals, false); err != nil {
 			t.Fatal(err)
 		}
 		return proposals
 	}
 	takes := func(when string, want ...*proposal) []*proposal {
 		t.Helper()
-		got := q.take()
+		got := q.takeBatch()
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("%s: an entry took %d proposals, want %d", when, len(got), len(want))
 		}
 		return got
 	}
-	large := put(proposed(100, largestPart-100), proposed(100, largestPart-100), proposed(1, 10))
-	other := put(proposed(1, largeCall+1))
-	small := put(proposed(1, 10), proposed(1, 10))
+	large := put(newTestProposal(100, largestPart-100), newTestProposal(100, largestPart-100), newTestProposal(1, 10))
+	other := put(newTestProposal(1, largeCall+1))
+	small := put(newTestProposal(1, 10), newTestProposal(1, 10))
 	takes("small calls first", small...)
-	later := put(proposed(1, 10))
+	later := put(newTestProposal(1, 10))
 	first := takes("then a part of a large one, with small ones behind it", large[0], later[0])
 	takes("no second while one is on its way")
-	again := put(proposed(1, 10))
+	again := put(newTestProposal(1, 10))
 	takes("but small ones", again...)
 	q.entryEnded(again)
 	takes("an entry of small ones ends nothing")
@@ -264,24 +264,24 @@ func TestSmallCallsPassLargeOnes(t *testing.T) {
 	third := takes("a small part of a large call waits for its turn", large[2])
 	q.entryEnded(third)
 	takes("then the next call", other[0])
-	if commands, bytes := q.size(); commands != 0 || bytes != 0 {
+	if commands, bytes := q.queuedSize(); commands != 0 || bytes != 0 {
 		t.Errorf("an empty queue counts %d commands, %d bytes", commands, bytes)
 	}
 }
 
 // TestAnExpiryPassesNoLargeCall, because a renewal that came in time may be in it; other small calls go on meanwhile.
 func TestAnExpiryPassesNoLargeCall(t *testing.T) {
-	q := newQueue()
-	expiry, before, small := proposed(1, 10), proposed(1, largeCall+1), proposed(1, 10)
-	expiry.passesNone = true
+	q := newProposalQueue()
+	expiry, before, small := newTestProposal(1, 10), newTestProposal(1, largeCall+1), newTestProposal(1, 10)
+	expiry.keepsOrder = true
 	for _, p := range []*proposal{before, expiry, small} {
-		if err := q.put([]*proposal{p}, false); err != nil {
+		if err := q.enqueue([]*proposal{p}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var order []*proposal
 	for range 3 { // each time something goes, or the last would wait for a signal that nobody gives
-		if got := q.take(); len(got) > 0 {
+		if got := q.takeBatch(); len(got) > 0 {
 			order = append(order, got...)
 			q.entryEnded(got)
 		}
@@ -289,23 +289,23 @@ func TestAnExpiryPassesNoLargeCall(t *testing.T) {
 	if fmt.Sprint(order) != fmt.Sprint([]*proposal{small, before, expiry}) {
 		t.Errorf("they went in another order: %v, want %v", order, []*proposal{small, before, expiry})
 	}
-	if commands, bytes := q.size(); commands != 0 || bytes != 0 {
+	if commands, bytes := q.queuedSize(); commands != 0 || bytes != 0 {
 		t.Errorf("an empty queue counts %d commands, %d bytes", commands, bytes)
 	}
 }
 
 // TestLargeCallsLeaveRoomForSmallOnes: they are told that there is too much to do before others are.
 func TestLargeCallsLeaveRoomForSmallOnes(t *testing.T) {
-	q := newQueue()
+	q := newProposalQueue()
 	var err *Error
 	taken := 0
 	for ; err == nil && taken < 1000; taken++ {
-		err = q.put([]*proposal{proposed(10, largestPart)}, false)
+		err = q.enqueue([]*proposal{newTestProposal(10, largestPart)}, false)
 	}
-	if _, bytes := q.size(); err == nil || err.Reason != Overloaded || !err.NotApplied || bytes > maxQueuedBytes/2 {
+	if _, bytes := q.queuedSize(); err == nil || err.Reason != Overloaded || !err.NotApplied || bytes > maxQueuedBytes/2 {
 		t.Fatalf("after %d large calls %d bytes wait: %v", taken, bytes, err)
 	}
-	if err := q.put([]*proposal{proposed(1000, 1000)}, false); err != nil {
+	if err := q.enqueue([]*proposal{newTestProposal(1000, 1000)}, false); err != nil {
 		t.Errorf("a small call: %v", err)
 	}
 }

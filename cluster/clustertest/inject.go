@@ -10,18 +10,18 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// PlantDivergence makes a node that does not run, and has a snapshot, hold another state than the others: in its newest
+// InjectDivergence makes a node that does not run, and has a snapshot, hold another state than the others: in its newest
 // snapshot a command has been carried out that is not in the log.
-func (c *Cluster) PlantDivergence(id string, command quota.Command) {
+func (c *Cluster) InjectDivergence(id string, command quota.Command) {
 	c.t.Helper()
-	if err := PlantInSnapshot(c.disks[id].Snapshots, command); err != nil {
+	if err := InjectIntoSnapshot(c.disks[id].Snapshots, command); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// PlantInSnapshot writes the newest snapshot of a store again, as it would be if a command had been carried out that is not
+// InjectIntoSnapshot writes the newest snapshot of a store again, as it would be if a command had been carried out that is not
 // in the log. Everything in it fits together, as after a fault in memory: no digest gives it away.
-func PlantInSnapshot(snapshots raft.SnapshotStore, command quota.Command) error {
+func InjectIntoSnapshot(snapshots raft.SnapshotStore, command quota.Command) error {
 	list, err := snapshots.List()
 	if err != nil || len(list) == 0 {
 		return fmt.Errorf("there is no snapshot to plant something in (%w)", err)

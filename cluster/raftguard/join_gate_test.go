@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// knock sends a message with a body through a threshold, as a transport does.
-func knock(t *testing.T, inner *raft.InmemTransport, body *strings.Reader) <-chan raft.RPCResponse {
+// sendThrough sends a message with a body through a threshold, as a transport does.
+func sendThrough(t *testing.T, inner *raft.InmemTransport, body *strings.Reader) <-chan raft.RPCResponse {
 	t.Helper()
 	answers := make(chan raft.RPCResponse, 1)
 	_, peer := raft.NewInmemTransportWithTimeout("peer", time.Minute)
@@ -26,10 +26,10 @@ func knock(t *testing.T, inner *raft.InmemTransport, body *strings.Reader) <-cha
 	return answers
 }
 
-func TestNothingPassesAClosedThreshold(t *testing.T) {
+func TestNothingPassesAClosedJoinGate(t *testing.T) {
 	t.Parallel()
 	_, inner := raft.NewInmemTransportWithTimeout("node", time.Minute)
-	threshold := raftguard.NewThreshold(inner)
+	threshold := raftguard.NewJoinGate(inner)
 	guarded := raftguard.NewTransport(threshold)
 	t.Cleanup(func() {
 		if err := guarded.Close(); err != nil {
@@ -38,18 +38,18 @@ func TestNothingPassesAClosedThreshold(t *testing.T) {
 	})
 	messages := guarded.Consumer()
 	body := strings.NewReader("a snapshot")
-	if answer := <-knock(t, inner, body); !errors.Is(answer.Error, raftguard.ErrNotAdmitted) {
+	if answer := <-sendThrough(t, inner, body); !errors.Is(answer.Error, raftguard.ErrNotAdmitted) {
 		t.Errorf("got %v, want ErrNotAdmitted", answer.Error)
 	}
 	if body.Len() != 0 {
 		t.Errorf("%d bytes of the snapshot are left for the next message", body.Len())
 	}
-	if threshold.Opened() {
+	if threshold.IsOpen() {
 		t.Error("a message opened the threshold")
 	}
 	threshold.Open()
 	threshold.Open()
-	answers := knock(t, inner, strings.NewReader("another"))
+	answers := sendThrough(t, inner, strings.NewReader("another"))
 	rpc := <-messages
 	if _, is := rpc.Command.(*raft.InstallSnapshotRequest); !is {
 		t.Errorf("got a %T", rpc.Command)

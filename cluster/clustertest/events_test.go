@@ -12,12 +12,12 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// follow reads the news of a node behind a position until it has as many as wanted.
-func follow(t *testing.T, n *cluster.Node, after cluster.Position, want int) (news []string, next cluster.Position) {
+// readEvents reads the news of a node behind a position until it has as many as wanted.
+func readEvents(t *testing.T, n *cluster.Node, after cluster.Position, want int) (news []string, next cluster.Position) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for {
-		b, err := n.News(after, 3)
+		b, err := n.Events(after, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func follow(t *testing.T, n *cluster.Node, after cluster.Position, want int) (ne
 		select {
 		case <-b.Changed:
 		case <-deadline:
-			t.Fatalf("%s has only %d news of %d: %q", n.Standing().ID, len(news), want, news)
+			t.Fatalf("%s has only %d news of %d: %q", n.Status().ID, len(news), want, news)
 		}
 	}
 }
@@ -43,28 +43,28 @@ func follow(t *testing.T, n *cluster.Node, after cluster.Position, want int) (ne
 func TestNewsGoOnOnAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
-		c.PlantTree()
-		_, before, err := clustertest.Used(c.Leader(), cluster.ReadOptions{})
+		c.CreateTree()
+		_, before, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 4 {
 			id := fmt.Sprint("a", i)
-			c.Must(clustertest.Take(id, 1))
-			c.Must(quota.Release{ID: id})
+			c.MustPropose(clustertest.NewAllocate(id, 1))
+			c.MustPropose(quota.Release{ID: id})
 		}
-		first, position := follow(t, c.Leader(), cluster.After(before.Index), 3)
-		c.Crash(c.Leader().Standing().ID)
-		c.Must(clustertest.Take("b", 1))
-		c.Must(quota.Release{ID: "b"})
+		first, position := readEvents(t, c.Leader(), cluster.PositionAfter(before.Index), 3)
+		c.Crash(c.Leader().Status().ID)
+		c.MustPropose(clustertest.NewAllocate("b", 1))
+		c.MustPropose(quota.Release{ID: "b"})
 		const rest = 7 // ten in all: each was granted and has ended
-		second, _ := follow(t, c.Followers()[0], position, rest)
-		c.RunMissing()
-		c.Settle()
+		second, _ := readEvents(t, c.Followers()[0], position, rest)
+		c.StartMissing()
+		c.AwaitConverged()
 		for _, n := range c.Nodes() {
-			all, _ := follow(t, n, cluster.After(before.Index), 3+rest)
+			all, _ := readEvents(t, n, cluster.PositionAfter(before.Index), 3+rest)
 			if !slices.Equal(all, slices.Concat(first, second)) {
-				t.Errorf("%s says %q, but those who changed nodes saw %q and %q", n.Standing().ID, all, first, second)
+				t.Errorf("%s says %q, but those who changed nodes saw %q and %q", n.Status().ID, all, first, second)
 			}
 		}
 	})
@@ -74,30 +74,30 @@ func TestNewsGoOnOnAnotherNode(t *testing.T) {
 func TestNewsBehindASnapshotAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(func(config *cluster.Config) { config.TrailingLogs = 1 }))
-		c.PlantTree()
-		late := c.Followers()[0].Standing().ID
+		c.CreateTree()
+		late := c.Followers()[0].Status().ID
 		c.Crash(late)
 		for i := range 20 {
-			c.Must(clustertest.Take(fmt.Sprint("a", i), 1))
+			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
 		}
 		for _, n := range c.Nodes() {
 			if err := n.Snapshot(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c.Must(quota.Release{ID: "a0"})
-		c.Run(late)
-		c.Settle()
-		_, err := c.Node(late).News(cluster.After(5), 1)
+		c.MustPropose(quota.Release{ID: "a0"})
+		c.StartNode(late)
+		c.AwaitConverged()
+		_, err := c.Node(late).Events(cluster.PositionAfter(5), 1)
 		if cluster.ReasonOf(err) != cluster.Forgotten {
 			t.Errorf("it was answered %v", err)
 		}
-		_, now, err := clustertest.Used(c.Node(late), cluster.ReadOptions{})
+		_, now, err := clustertest.ReadUsed(c.Node(late), cluster.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Must(quota.Release{ID: "a1"})
-		if news, _ := follow(t, c.Node(late), cluster.After(now.Index), 1); len(news) != 1 {
+		c.MustPropose(quota.Release{ID: "a1"})
+		if news, _ := readEvents(t, c.Node(late), cluster.PositionAfter(now.Index), 1); len(news) != 1 {
 			t.Errorf("it goes on with %q", news)
 		}
 	})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Measures are sizes of a node as they are now, for a page of metrics.
-type Measures struct {
+// NodeGauges are sizes of a node as they are now, for a page of metrics.
+type NodeGauges struct {
 	// QueuedCommands wait for an entry of the log, and take QueuedBytes; 0 while the node does not lead.
 	QueuedCommands, QueuedBytes int
 	// FirstIndex and LastIndex frame the log on this node's disk.
@@ -25,11 +25,11 @@ type Measures struct {
 	Unreachable map[string]time.Duration
 }
 
-// Measures reads the sizes. It works in every state; what cannot be read any more is 0.
-func (n *Node) Measures() Measures {
-	m := Measures{LastIndex: n.raft.LastIndex()}
-	if l := n.life.Load(); l != nil {
-		m.QueuedCommands, m.QueuedBytes = l.queue.size()
+// Gauges reads the sizes. It works in every state; what cannot be read any more is 0.
+func (n *Node) Gauges() NodeGauges {
+	m := NodeGauges{LastIndex: n.raft.LastIndex()}
+	if l := n.leadership.Load(); l != nil {
+		m.QueuedCommands, m.QueuedBytes = l.queue.queuedSize()
 	}
 	if first, err := n.logs.FirstIndex(); err == nil {
 		m.FirstIndex = first
@@ -38,17 +38,17 @@ func (n *Node) Measures() Measures {
 		m.Snapshots, m.SnapshotIndex, m.SnapshotBytes = len(list), list[0].Index, list[0].Size
 	}
 	m.countMembers(n.Members())
-	m.PeersAlive, m.PeersLost = n.directory.count()
+	m.PeersAlive, m.PeersLost = n.directory.countPeers()
 	m.Unreachable = map[string]time.Duration{}
 	for id := range n.serverIDs() {
-		asked, _ := n.reach.unreachable(id)
-		confirmed, _ := n.confirms.unreachable(id)
+		asked, _ := n.statusReachability.unreachableFor(id)
+		confirmed, _ := n.readReachability.unreachableFor(id)
 		m.Unreachable[id] = max(asked, confirmed)
 	}
 	return m
 }
 
-func (m *Measures) countMembers(members []Member) {
+func (m *NodeGauges) countMembers(members []Member) {
 	for _, member := range members {
 		switch {
 		case !member.Voter:
@@ -62,15 +62,15 @@ func (m *Measures) countMembers(members []Member) {
 	}
 }
 
-// size is how many commands wait, and their bytes.
-func (q *queue) size() (commands, bytes int) {
+// queuedSize is how many commands wait, and their bytes.
+func (q *proposalQueue) queuedSize() (commands, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.small.commands + q.large.commands, q.small.bytes + q.large.bytes
 }
 
-// count is how many peers answer gossip and how many do not.
-func (d *directory) count() (alive, lost int) {
+// countPeers is how many peers answer gossip and how many do not.
+func (d *peerDirectory) countPeers() (alive, lost int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range d.peers {

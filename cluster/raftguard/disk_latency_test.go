@@ -23,7 +23,7 @@ func (l *slowLog) StoreLogs(entries []*raft.Log) error {
 func TestThePaceIsThatOfTheLastHalfMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowLog{LogStore: raft.NewInmemStore(), takes: time.Second}
-		p := NewPace(slow)
+		p := NewDiskLatency(slow)
 		index := uint64(0)
 		write := func() {
 			index++

@@ -19,7 +19,7 @@ func (e *OlderSnapshotError) Error() string {
 	return fmt.Sprintf("a snapshot at index %d would lead back from the one at index %d that is here", e.Index, e.Newest)
 }
 
-// Ratchet is a raft.SnapshotStore that never goes back to an older snapshot.
+// MonotonicSnapshots is a raft.SnapshotStore that never goes back to an older snapshot.
 //
 // Whatever a snapshot holds is committed, so nobody needs an older one. raft installs one all the same: when a follower
 // has shortened its log further than the leader knows that it came (answers were lost), it answers the leader's probes
@@ -30,7 +30,7 @@ func (e *OlderSnapshotError) Error() string {
 //
 // A refused snapshot leaves the follower as far as it is, but the leader still goes on probing. A new election makes
 // every leader begin its probes at the follower's last entry, which heals it.
-type Ratchet struct {
+type MonotonicSnapshots struct {
 	raft.SnapshotStore
 	limit   int
 	onStuck func()
@@ -40,18 +40,18 @@ type Ratchet struct {
 	refused int // in a row
 }
 
-// NewRatchet wraps inner. onStuck runs in a goroutine of its own after limit refusals in a row, and again after as many
+// NewMonotonicSnapshots wraps inner. onStuck runs in a goroutine of its own after limit refusals in a row, and again after as many
 // more; it should start an election.
-func NewRatchet(inner raft.SnapshotStore, limit int, onStuck func(), logger hclog.Logger) *Ratchet {
-	return &Ratchet{SnapshotStore: inner, limit: limit, onStuck: onStuck, logger: logger}
+func NewMonotonicSnapshots(inner raft.SnapshotStore, limit int, onStuck func(), logger hclog.Logger) *MonotonicSnapshots {
+	return &MonotonicSnapshots{SnapshotStore: inner, limit: limit, onStuck: onStuck, logger: logger}
 }
 
 // Create opens a snapshot, or returns an *OlderSnapshotError.
-func (r *Ratchet) Create(version raft.SnapshotVersion, index, term uint64,
+func (r *MonotonicSnapshots) Create(version raft.SnapshotVersion, index, term uint64,
 	configuration raft.Configuration, configurationIndex uint64, transport raft.Transport,
 ) (raft.SnapshotSink, error) {
-	if err := r.check(index); err != nil {
-		r.refuse(err)
+	if err := r.checkIndex(index); err != nil {
+		r.countRefusal(err)
 		return nil, err
 	}
 	sink, err := r.SnapshotStore.Create(version, index, term, configuration, configurationIndex, transport)
@@ -61,10 +61,10 @@ func (r *Ratchet) Create(version raft.SnapshotVersion, index, term uint64,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused = 0
-	return &ratchetSink{SnapshotSink: sink, check: func() error { return r.check(index) }}, nil
+	return &monotonicSink{SnapshotSink: sink, check: func() error { return r.checkIndex(index) }}, nil
 }
 
-func (r *Ratchet) check(index uint64) error {
+func (r *MonotonicSnapshots) checkIndex(index uint64) error {
 	newest, err := newestSnapshot(r.SnapshotStore)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (r *Ratchet) check(index uint64) error {
 	return nil
 }
 
-func (r *Ratchet) refuse(err error) {
+func (r *MonotonicSnapshots) countRefusal(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused++
@@ -87,15 +87,15 @@ func (r *Ratchet) refuse(err error) {
 	go r.onStuck()
 }
 
-// ratchetSink is checked once more when it is complete, for another one may have been quicker.
-type ratchetSink struct {
+// monotonicSink is checked once more when it is complete, for another one may have been quicker.
+type monotonicSink struct {
 	raft.SnapshotSink
 	check func() error
 	ended bool
 }
 
 // Close completes the snapshot unless a newer one is here by now. raft and its FSMs both call it.
-func (s *ratchetSink) Close() error {
+func (s *monotonicSink) Close() error {
 	if s.ended {
 		return s.SnapshotSink.Close()
 	}

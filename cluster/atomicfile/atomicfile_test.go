@@ -1,4 +1,4 @@
-package whole_test
+package atomicfile_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/quorate/quorate/cluster/whole"
+	"github.com/quorate/quorate/cluster/atomicfile"
 )
 
 func text(s string) func(io.Writer) error {
@@ -32,7 +32,7 @@ func only(t *testing.T, path, want string) {
 func TestWriteReplacesAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.json")
 	for _, content := range []string{"first", "second, which is longer", ""} {
-		if err := whole.Write(path, text(content)); err != nil {
+		if err := atomicfile.Write(path, text(content)); err != nil {
 			t.Fatal(err)
 		}
 		only(t, path, content)
@@ -41,11 +41,11 @@ func TestWriteReplacesAFile(t *testing.T) {
 
 func TestAWriteThatFailsChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.json")
-	if err := whole.Write(path, text("before")); err != nil {
+	if err := atomicfile.Write(path, text("before")); err != nil {
 		t.Fatal(err)
 	}
 	broken := errors.New("the source ran dry")
-	err := whole.Write(path, func(w io.Writer) error { return errors.Join(text("half")(w), broken) })
+	err := atomicfile.Write(path, func(w io.Writer) error { return errors.Join(text("half")(w), broken) })
 	if !errors.Is(err, broken) {
 		t.Errorf("%v does not say why", err)
 	}
@@ -54,10 +54,10 @@ func TestAWriteThatFailsChangesNothing(t *testing.T) {
 
 func TestWriteNeedsAFolder(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none", "identity.json")
-	if err := whole.Write(missing, text("x")); !errors.Is(err, os.ErrNotExist) {
+	if err := atomicfile.Write(missing, text("x")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, want that the folder does not exist", err)
 	}
-	if err := whole.SyncFolder(filepath.Dir(missing)); !errors.Is(err, os.ErrNotExist) {
+	if err := atomicfile.SyncFolder(filepath.Dir(missing)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, want that the folder does not exist", err)
 	}
 }

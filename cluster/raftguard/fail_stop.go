@@ -25,12 +25,12 @@ func (e *StoreFailedError) Error() string {
 // Unwrap returns the store's own error.
 func (e *StoreFailedError) Unwrap() error { return e.Cause }
 
-// Latch is raft's log and stable store that fails for good on the first error.
+// FailStopStore is raft's log and stable store that fails for good on the first error.
 //
 // raft logs most store errors and carries on, with its memory ahead of the disk. After a failed write or sync nobody
 // knows what the disk holds, so a server must not answer, vote or lead from it: it stops, and starts again from what
 // can be read back.
-type Latch struct {
+type FailStopStore struct {
 	logs    raft.LogStore
 	stable  raft.StableStore
 	onError func(error)
@@ -40,20 +40,20 @@ type Latch struct {
 }
 
 var (
-	_ raft.LogStore          = (*Latch)(nil)
-	_ raft.StableStore       = (*Latch)(nil)
-	_ raft.MonotonicLogStore = (*Latch)(nil)
+	_ raft.LogStore          = (*FailStopStore)(nil)
+	_ raft.StableStore       = (*FailStopStore)(nil)
+	_ raft.MonotonicLogStore = (*FailStopStore)(nil)
 )
 
-// NewLatch wraps both stores, which may be one and the same. onError runs exactly once, with a *StoreFailedError, in a
+// NewFailStopStore wraps both stores, which may be one and the same. onError runs exactly once, with a *StoreFailedError, in a
 // goroutine of its own (the failing call is usually raft's main loop, which a shutdown waits for). It should stop the
 // process with a non-zero exit code; raft may panic before that, when it cannot store a term.
-func NewLatch(logs raft.LogStore, stable raft.StableStore, onError func(error)) *Latch {
-	return &Latch{logs: logs, stable: stable, onError: onError}
+func NewFailStopStore(logs raft.LogStore, stable raft.StableStore, onError func(error)) *FailStopStore {
+	return &FailStopStore{logs: logs, stable: stable, onError: onError}
 }
 
 // Err returns the *StoreFailedError that closed the latch, or nil while all is well.
-func (l *Latch) Err() error {
+func (l *FailStopStore) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed == nil {
@@ -62,22 +62,22 @@ func (l *Latch) Err() error {
 	return l.failed
 }
 
-// write runs one write unless an earlier one failed, and closes the latch when it fails.
-func (l *Latch) write(operation string, do func() error) error {
+// tryWrite runs one write unless an earlier one failed, and closes the latch when it fails.
+func (l *FailStopStore) tryWrite(operation string, do func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed != nil {
 		return l.failed
 	}
 	if err := do(); err != nil {
-		l.fail(operation, err)
+		l.failLocked(operation, err)
 		return l.failed
 	}
 	return nil
 }
 
-// fail must be called with mu held.
-func (l *Latch) fail(operation string, cause error) {
+// failLocked must be called with mu held.
+func (l *FailStopStore) failLocked(operation string, cause error) {
 	if l.failed != nil {
 		return
 	}
@@ -86,57 +86,57 @@ func (l *Latch) fail(operation string, cause error) {
 }
 
 // StoreLog appends one entry.
-func (l *Latch) StoreLog(entry *raft.Log) error {
-	return l.write("StoreLog", func() error { return l.logs.StoreLog(entry) })
+func (l *FailStopStore) StoreLog(entry *raft.Log) error {
+	return l.tryWrite("StoreLog", func() error { return l.logs.StoreLog(entry) })
 }
 
 // StoreLogs appends entries.
-func (l *Latch) StoreLogs(entries []*raft.Log) error {
-	return l.write("StoreLogs", func() error { return l.logs.StoreLogs(entries) })
+func (l *FailStopStore) StoreLogs(entries []*raft.Log) error {
+	return l.tryWrite("StoreLogs", func() error { return l.logs.StoreLogs(entries) })
 }
 
 // DeleteRange removes the entries first..last, both included.
-func (l *Latch) DeleteRange(first, last uint64) error {
-	return l.write("DeleteRange", func() error { return l.logs.DeleteRange(first, last) })
+func (l *FailStopStore) DeleteRange(first, last uint64) error {
+	return l.tryWrite("DeleteRange", func() error { return l.logs.DeleteRange(first, last) })
 }
 
 // Set stores a value of the stable store.
-func (l *Latch) Set(key, value []byte) error {
-	return l.write("Set", func() error { return l.stable.Set(key, value) })
+func (l *FailStopStore) Set(key, value []byte) error {
+	return l.tryWrite("Set", func() error { return l.stable.Set(key, value) })
 }
 
 // SetUint64 stores a number of the stable store.
-func (l *Latch) SetUint64(key []byte, value uint64) error {
-	return l.write("SetUint64", func() error { return l.stable.SetUint64(key, value) })
+func (l *FailStopStore) SetUint64(key []byte, value uint64) error {
+	return l.tryWrite("SetUint64", func() error { return l.stable.SetUint64(key, value) })
 }
 
 // GetLog reads one entry. An entry that is there but cannot be read closes the latch as well, for raft would retry or
 // panic; a missing entry is an ordinary answer.
-func (l *Latch) GetLog(index uint64, entry *raft.Log) error {
+func (l *FailStopStore) GetLog(index uint64, entry *raft.Log) error {
 	err := l.logs.GetLog(index, entry)
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.fail("GetLog", err)
+	l.failLocked("GetLog", err)
 	return err
 }
 
 // FirstIndex returns the first index of the log, 0 when it is empty.
-func (l *Latch) FirstIndex() (uint64, error) { return l.logs.FirstIndex() }
+func (l *FailStopStore) FirstIndex() (uint64, error) { return l.logs.FirstIndex() }
 
 // LastIndex returns the last index of the log, 0 when it is empty.
-func (l *Latch) LastIndex() (uint64, error) { return l.logs.LastIndex() }
+func (l *FailStopStore) LastIndex() (uint64, error) { return l.logs.LastIndex() }
 
 // Get reads a value of the stable store. Its errors pass through: raft tells a missing key only by the store's own error.
-func (l *Latch) Get(key []byte) ([]byte, error) { return l.stable.Get(key) }
+func (l *FailStopStore) Get(key []byte) ([]byte, error) { return l.stable.Get(key) }
 
 // GetUint64 reads a number of the stable store. Its errors pass through, as with Get.
-func (l *Latch) GetUint64(key []byte) (uint64, error) { return l.stable.GetUint64(key) }
+func (l *FailStopStore) GetUint64(key []byte) (uint64, error) { return l.stable.GetUint64(key) }
 
 // IsMonotonic reports whether the log store below tolerates no holes.
-func (l *Latch) IsMonotonic() bool { return isMonotonic(l.logs) }
+func (l *FailStopStore) IsMonotonic() bool { return isMonotonic(l.logs) }
 
 func isMonotonic(logs raft.LogStore) bool {
 	monotonic, ok := logs.(raft.MonotonicLogStore)

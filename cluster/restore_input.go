@@ -11,50 +11,50 @@ import (
 
 // readBackup takes in the whole file. It looks at the disk while it does.
 func (n *Node) readBackup(file io.Reader, size int64, state io.Writer) (backup.Contents, error) {
-	from := &countedReader{Reader: io.LimitReader(file, MaxBackupBytes+1)}
-	to := &spaceWriter{Writer: state, room: func(written int64) *Error {
+	from := &countingReader{Reader: io.LimitReader(file, MaxBackupBytes+1)}
+	to := &spaceCheckingWriter{Writer: state, checkSpace: func(written int64) *Error {
 		whole := max(size, written) // what is still to come, and all of it in the log and in a snapshot
-		return n.roomToRestore(whole - written + (restoreCopies-1)*whole)
+		return n.checkRestoreSpace(whole - written + (restoreCopies-1)*whole)
 	}}
 	contents, err := backup.Read(from, n.config.Bounds, to)
 	if err == nil {
-		err = from.end(size)
+		err = from.checkEnd(size)
 	}
 	switch {
 	case to.full != nil:
 		return backup.Contents{}, to.full
 	case err != nil:
-		return backup.Contents{}, failure(Damaged, true, err, "the backup cannot be restored, and nothing was changed")
+		return backup.Contents{}, newError(Damaged, true, err, "the backup cannot be restored, and nothing was changed")
 	}
 	return contents, nil
 }
 
-// restoreLevel refuses to raise the feature level in passing: that would close the way back from an upgrade.
-func (n *Node) restoreLevel(needed uint32, mayRaise bool) *Error {
+// checkRestoreLevel refuses to raise the feature level in passing: that would close the way back from an upgrade.
+func (n *Node) checkRestoreLevel(needed uint32, mayRaise bool) *Error {
 	now := n.ledger.Format()
 	if mayRaise || needed <= now {
 		return nil
 	}
-	return failure(Unsafe, true, nil, "the cluster is at feature level %d and this restore needs level %d, from which on no older version can "+
+	return newError(Unsafe, true, nil, "the cluster is at feature level %d and this restore needs level %d, from which on no older version can "+
 		"take part; raise it first (`quorate cluster level --raise`), or confirm that with --raise-level; nothing was changed", now, needed)
 }
 
 // restoreCopies is how often what a backup holds is on the leader's disk for a while: as it came, in the log, and in a snapshot.
 const restoreCopies = 3
 
-// roomToRestore is nil if so many bytes fit beside the reserve, or if nobody can tell.
-func (n *Node) roomToRestore(needed int64) *Error {
-	d := n.lookAtDisk()
+// checkRestoreSpace is nil if so many bytes fit beside the reserve, or if nobody can tell.
+func (n *Node) checkRestoreSpace(needed int64) *Error {
+	d := n.checkDisk()
 	if d.Free < 0 || d.Free-needed >= n.config.DiskReserve {
 		return nil
 	}
-	return failure(DiskFull, true, nil, "the data folder of leader %s has %d MiB left, and this restore needs up to %d MiB more for a while, beside "+
+	return newError(DiskFull, true, nil, "the data folder of leader %s has %d MiB left, and this restore needs up to %d MiB more for a while, beside "+
 		"the reserve of %d MiB (disk-reserve): a backup is kept as it came, in the log and in a snapshot; make room; nothing was changed",
 		n.config.ID, d.Free/mebibyte, (needed+mebibyte-1)/mebibyte, n.config.DiskReserve/mebibyte)
 }
 
-// scratch is a file in the data folder that is gone when it is closed, or when the process ends.
-func (n *Node) scratch() (*os.File, error) {
+// createScratchFile is a file in the data folder that is gone when it is closed, or when the process ends.
+func (n *Node) createScratchFile() (*os.File, error) {
 	file, err := os.CreateTemp(n.config.DataDir, "restore-*.tmp")
 	if err != nil {
 		return nil, err
@@ -65,21 +65,21 @@ func (n *Node) scratch() (*os.File, error) {
 	return file, nil
 }
 
-// countedReader counts what is read.
-type countedReader struct {
+// countingReader counts what is read.
+type countingReader struct {
 	io.Reader
 	count int64
 }
 
 // Read counts.
-func (r *countedReader) Read(data []byte) (int, error) {
+func (r *countingReader) Read(data []byte) (int, error) {
 	count, err := r.Reader.Read(data)
 	r.count += int64(count)
 	return count, err
 }
 
-// end is nil if the file ends here and has the size that was said.
-func (r *countedReader) end(size int64) error {
+// checkEnd is nil if the file ends here and has the size that was said.
+func (r *countingReader) checkEnd(size int64) error {
 	if count, err := io.CopyN(io.Discard, r, 1); count > 0 || !errors.Is(err, io.EOF) {
 		return errors.Join(fmt.Errorf("there is more behind its end, at byte %d", r.count), err)
 	}
@@ -89,24 +89,24 @@ func (r *countedReader) end(size int64) error {
 	return nil
 }
 
-// spaceLook is after how many bytes a spaceWriter asks for room again.
-const spaceLook = 8 * mebibyte
+// spaceCheckBytes is after how many bytes a spaceCheckingWriter asks for room again.
+const spaceCheckBytes = 8 * mebibyte
 
-// spaceWriter asks from time to time whether there is room for more.
-type spaceWriter struct {
+// spaceCheckingWriter asks from time to time whether there is room for more.
+type spaceCheckingWriter struct {
 	io.Writer
-	room          func(written int64) *Error
+	checkSpace    func(written int64) *Error
 	written, next int64
 	full          *Error
 }
 
 // Write asks when it is due, and writes.
-func (w *spaceWriter) Write(data []byte) (int, error) {
+func (w *spaceCheckingWriter) Write(data []byte) (int, error) {
 	if w.written >= w.next {
-		if w.full = w.room(w.written); w.full != nil {
+		if w.full = w.checkSpace(w.written); w.full != nil {
 			return 0, w.full
 		}
-		w.next = w.written + spaceLook
+		w.next = w.written + spaceCheckBytes
 	}
 	count, err := w.Writer.Write(data)
 	w.written += int64(count)

@@ -11,39 +11,39 @@ import (
 // ErrNotAdmitted is what a node answers to every message of raft as long as its threshold is closed.
 var ErrNotAdmitted = errors.New("this node has no state and was not admitted to the cluster yet")
 
-// Threshold is a raft.Transport that lets no message in until it is opened. A node that came back with an empty disk stands
+// JoinGate is a raft.Transport that lets no message in until it is opened. A node that came back with an empty disk stands
 // behind one: until its old place in the configuration has been given up, it must neither vote nor confirm entries, because
 // it has forgotten what it promised. Messages that it sends itself pass. It is safe for concurrent use.
-type Threshold struct {
+type JoinGate struct {
 	raft.Transport
 
-	open     chan struct{} // closed when messages may pass
-	opening  sync.Once
-	in       chan raft.RPC
-	pumping  sync.Once
-	stop     chan struct{}
-	stopping sync.Once
+	opened      chan struct{} // closed when messages may pass
+	openOnce    sync.Once
+	requests    chan raft.RPC
+	forwardOnce sync.Once
+	stop        chan struct{}
+	stopOnce    sync.Once
 }
 
 var (
-	_ raft.WithPreVote = (*Threshold)(nil)
-	_ raft.WithClose   = (*Threshold)(nil)
-	_ raft.WithPeers   = (*Threshold)(nil)
+	_ raft.WithPreVote = (*JoinGate)(nil)
+	_ raft.WithClose   = (*JoinGate)(nil)
+	_ raft.WithPeers   = (*JoinGate)(nil)
 )
 
-// NewThreshold puts a closed threshold before inner. Whatever inner offers beside a raft.Transport is reached through the
+// NewJoinGate puts a closed threshold before inner. Whatever inner offers beside a raft.Transport is reached through the
 // Transport that wraps the result.
-func NewThreshold(inner raft.Transport) *Threshold {
-	return &Threshold{Transport: inner, open: make(chan struct{}), in: make(chan raft.RPC), stop: make(chan struct{})}
+func NewJoinGate(inner raft.Transport) *JoinGate {
+	return &JoinGate{Transport: inner, opened: make(chan struct{}), requests: make(chan raft.RPC), stop: make(chan struct{})}
 }
 
 // Open lets messages in from now on. It is idempotent.
-func (t *Threshold) Open() { t.opening.Do(func() { close(t.open) }) }
+func (t *JoinGate) Open() { t.openOnce.Do(func() { close(t.opened) }) }
 
-// Opened tells whether messages pass.
-func (t *Threshold) Opened() bool { return closed(t.open) }
+// IsOpen tells whether messages pass.
+func (t *JoinGate) IsOpen() bool { return isClosed(t.opened) }
 
-func closed(ch <-chan struct{}) bool {
+func isClosed(ch <-chan struct{}) bool {
 	select {
 	case <-ch:
 		return true
@@ -53,24 +53,24 @@ func closed(ch <-chan struct{}) bool {
 }
 
 // Consumer is where raft takes messages from.
-func (t *Threshold) Consumer() <-chan raft.RPC {
-	t.pumping.Do(func() { go t.pump() })
-	return t.in
+func (t *JoinGate) Consumer() <-chan raft.RPC {
+	t.forwardOnce.Do(func() { go t.forwardRequests() })
+	return t.requests
 }
 
-func (t *Threshold) pump() {
+func (t *JoinGate) forwardRequests() {
 	for {
 		select {
 		case rpc := <-t.Transport.Consumer():
-			t.pass(rpc)
+			t.forwardOrRefuse(rpc)
 		case <-t.stop:
 			return
 		}
 	}
 }
 
-func (t *Threshold) pass(rpc raft.RPC) {
-	if !t.Opened() {
+func (t *JoinGate) forwardOrRefuse(rpc raft.RPC) {
+	if !t.IsOpen() {
 		if rpc.Reader != nil {
 			_, _ = io.Copy(io.Discard, rpc.Reader) // or the rest of the snapshot would be taken for the next message
 		}
@@ -78,31 +78,31 @@ func (t *Threshold) pass(rpc raft.RPC) {
 		return
 	}
 	select {
-	case t.in <- rpc:
+	case t.requests <- rpc:
 	case <-t.stop:
 	}
 }
 
 // RequestPreVote passes the request on, with the rule of Transport for an inner one that knows none.
-func (t *Threshold) RequestPreVote(
+func (t *JoinGate) RequestPreVote(
 	id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
 ) error {
 	return NewTransport(t.Transport).RequestPreVote(id, target, args, resp)
 }
 
 // Close ends the passage and closes inner. It is as idempotent as inner is.
-func (t *Threshold) Close() error {
-	t.stopping.Do(func() { close(t.stop) })
+func (t *JoinGate) Close() error {
+	t.stopOnce.Do(func() { close(t.stop) })
 	return NewTransport(t.Transport).Close()
 }
 
 // Connect passes the peer on when inner keeps peers, and does nothing otherwise.
-func (t *Threshold) Connect(peer raft.ServerAddress, transport raft.Transport) {
+func (t *JoinGate) Connect(peer raft.ServerAddress, transport raft.Transport) {
 	NewTransport(t.Transport).Connect(peer, transport)
 }
 
 // Disconnect removes the peer when inner keeps peers, and does nothing otherwise.
-func (t *Threshold) Disconnect(peer raft.ServerAddress) { NewTransport(t.Transport).Disconnect(peer) }
+func (t *JoinGate) Disconnect(peer raft.ServerAddress) { NewTransport(t.Transport).Disconnect(peer) }
 
 // DisconnectAll removes all peers when inner keeps peers, and does nothing otherwise.
-func (t *Threshold) DisconnectAll() { NewTransport(t.Transport).DisconnectAll() }
+func (t *JoinGate) DisconnectAll() { NewTransport(t.Transport).DisconnectAll() }

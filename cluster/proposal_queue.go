@@ -21,9 +21,9 @@ const (
 	largestPart = 1 << 20
 	// entryOverhead is room for the stamp and the format of an entry.
 	entryOverhead = 64
-	// patience is how long a proposal waits for company that does not need to be carried out at once. A twentieth of a second
+	// batchWindow is how long a proposal waits for company that does not need to be carried out at once. A twentieth of a second
 	// is little for a lease, and bounds what renewals cost to 20 entries a second.
-	patience = 50 * time.Millisecond
+	batchWindow = 50 * time.Millisecond
 )
 
 // proposal is one caller's commands on their way into one log entry.
@@ -32,85 +32,85 @@ type proposal struct {
 	part     fsm.Part
 	// large is true if its call is.
 	large bool
-	// passesNone is true for what must not pass a large call that came before it.
-	passesNone bool
+	// keepsOrder is true for what must not pass a large call that came before it.
+	keepsOrder bool
 	// arrival counts what came.
 	arrival uint64
 	// queued is when it came.
 	queued time.Time
-	// late answers why its caller does not wait any more; nil while it does.
-	late func() error
+	// callerErr answers why its caller does not wait any more; nil while it does.
+	callerErr func() error
 	// done receives exactly one result, unless the proposal was withdrawn.
-	done chan result
+	done chan proposalResult
 }
 
-type result struct {
+type proposalResult struct {
 	outcomes []ledger.Outcome
-	// way is that of the entry, if there is no error.
-	way EntryReport
-	err error
+	// report is that of the entry, if there is no error.
+	report EntryReport
+	err    error
 }
 
-// queue holds proposals until there is room in the log: those of small calls and those of large ones, each in the order of
+// proposalQueue holds proposals until there is room in the log: those of small calls and those of large ones, each in the order of
 // their arrival. While all of them are patient it gives none away, until there are enough for an entry or the first has
 // waited long enough; with one that is not, they go.
-type queue struct {
+type proposalQueue struct {
 	mu           sync.Mutex
-	small, large waitingList
+	small, large proposalList
 	closed       bool
 	arrivals     uint64 // last given
-	// largeUnderway is true while an entry with a part of a large call is on its way; largeNext is true if the next entry begins
+	// largeInFlight is true while an entry with a part of a large call is on its way; largeNext is true if the next entry begins
 	// with one, because one waited while the last entry was made.
-	largeUnderway, largeNext bool
-	// hurried is true once what waits may go; until then ripe will say so.
-	hurried bool
-	ripe    *time.Timer
-	// filled has a value whenever there may be something to take.
-	filled chan struct{}
+	largeInFlight, largeNext bool
+	// urgent is true once what waits may go; until then ripe will say so.
+	urgent      bool
+	windowTimer *time.Timer
+	// ready has a value whenever there may be something to take.
+	ready chan struct{}
 }
 
-func newQueue() *queue { return &queue{filled: make(chan struct{}, 1)} }
+func newProposalQueue() *proposalQueue { return &proposalQueue{ready: make(chan struct{}, 1)} }
 
-// waitingList is what waits of one kind, the oldest first.
-type waitingList struct {
+// proposalList is what waits of one kind, the oldest first.
+type proposalList struct {
 	proposals       []*proposal
 	commands, bytes int
 }
 
-func (w *waitingList) add(p *proposal) {
+func (w *proposalList) addProposal(p *proposal) {
 	w.proposals = append(w.proposals, p)
-	w.count(p, 1)
+	w.adjustCounts(p, 1)
 }
 
-func (w *waitingList) count(p *proposal, sign int) {
+func (w *proposalList) adjustCounts(p *proposal, sign int) {
 	w.commands += sign * p.commands
 	w.bytes += sign * len(p.part.Data)
 }
 
-// remove takes out what matches.
-func (w *waitingList) remove(matches func(*proposal) bool) (found bool) {
+// removeMatching takes out what matches.
+func (w *proposalList) removeMatching(matches func(*proposal) bool) (found bool) {
 	w.proposals = slices.DeleteFunc(w.proposals, func(p *proposal) bool {
 		if !matches(p) {
 			return false
 		}
-		w.count(p, -1)
+		w.adjustCounts(p, -1)
 		found = true
 		return true
 	})
 	return found
 }
 
-// holds is true if there is room for more, of a number of shares of the whole.
-func (w *waitingList) holds(commands, bytes, shares int) bool {
+// hasRoomFor is true if there is room for more, of a number of shares of the whole.
+func (w *proposalList) hasRoomFor(commands, bytes, shares int) bool {
 	return w.commands == 0 || w.commands+commands <= maxQueuedCommands/shares && w.bytes+bytes <= maxQueuedBytes/shares
 }
 
-// put appends proposals together, or none of them: an error says why.
-func (q *queue) put(proposals []*proposal, patient bool) *Error {
+// enqueue appends proposals together, or none of them: an error says why.
+func (q *proposalQueue) enqueue(proposals []*proposal, patient bool) *Error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return failure(NotLeader, true, nil, "this node has just lost the leadership; ask the new leader")
+		return newError(NotLeader, true, nil, "this node has just lost the leadership; ask the new leader")
 	}
 	commands, bytes := 0, 0
 	for _, p := range proposals {
@@ -121,55 +121,55 @@ func (q *queue) put(proposals []*proposal, patient bool) *Error {
 	if bytes > largeCall {
 		list, shares = &q.large, 2
 	}
-	if !list.holds(commands, bytes, shares) {
-		return failure(Overloaded, true, nil, "%d commands with %d bytes wait already; try again later, with fewer at once", list.commands, list.bytes)
+	if !list.hasRoomFor(commands, bytes, shares) {
+		return newError(Overloaded, true, nil, "%d commands with %d bytes wait already; try again later, with fewer at once", list.commands, list.bytes)
 	}
 	now := time.Now()
 	for _, p := range proposals {
 		q.arrivals++
 		p.queued, p.large, p.arrival = now, bytes > largeCall, q.arrivals
-		list.add(p)
+		list.addProposal(p)
 	}
 	switch {
-	case q.hurried || !patient || list.commands >= fsm.MaxEntryCommands:
-		q.hurry()
-	case q.ripe == nil:
-		q.ripe = time.AfterFunc(patience, func() {
+	case q.urgent || !patient || list.commands >= fsm.MaxEntryCommands:
+		q.markUrgent()
+	case q.windowTimer == nil:
+		q.windowTimer = time.AfterFunc(batchWindow, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			q.hurry()
+			q.markUrgent()
 		})
 	}
 	return nil
 }
 
-// hurry must be called with mu held.
-func (q *queue) hurry() {
-	q.hurried = true
-	q.signal()
+// markUrgent must be called with mu held.
+func (q *proposalQueue) markUrgent() {
+	q.urgent = true
+	q.signalReady()
 }
 
-// rest must be called with mu held, when nothing waits.
-func (q *queue) rest() {
-	q.small, q.large, q.hurried = waitingList{}, waitingList{}, false
-	if q.ripe != nil {
-		q.ripe.Stop()
-		q.ripe = nil
+// resetLists must be called with mu held, when nothing waits.
+func (q *proposalQueue) resetLists() {
+	q.small, q.large, q.urgent = proposalList{}, proposalList{}, false
+	if q.windowTimer != nil {
+		q.windowTimer.Stop()
+		q.windowTimer = nil
 	}
 }
 
-// take removes what goes into the next entry; nil if none may go. Small calls go first, oldest first, for as many as fit. If a
+// takeBatch removes what goes into the next entry; nil if none may go. Small calls go first, oldest first, for as many as fit. If a
 // large one waits meanwhile, the next entry begins with one part of it, unless another is on its way still. What callers do not
 // wait for any more is refused on the way, so that nothing is carried out that was given up before.
-func (q *queue) take() []*proposal {
+func (q *proposalQueue) takeBatch() []*proposal {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.hurried {
+	if !q.urgent {
 		return nil
 	}
-	q.small.remove(refuseLate)
-	q.large.remove(refuseLate)
-	var e entryFill
+	q.small.removeMatching(refuseAbandoned)
+	q.large.removeMatching(refuseAbandoned)
+	var e batchBuilder
 	if q.largeNext {
 		e.fillFromLarge(q)
 	}
@@ -180,21 +180,21 @@ func (q *queue) take() []*proposal {
 	q.largeNext = q.largeNext || len(q.large.proposals) > 0
 	switch {
 	case len(q.small.proposals)+len(q.large.proposals) == 0:
-		q.rest()
-	case len(e.batch) > 0 && (len(q.small.proposals) > 0 || !q.largeUnderway):
-		q.signal()
+		q.resetLists()
+	case len(e.batch) > 0 && (len(q.small.proposals) > 0 || !q.largeInFlight):
+		q.signalReady()
 	}
 	return e.batch
 }
 
-// entryFill is what goes into one entry.
-type entryFill struct {
+// batchBuilder is what goes into one entry.
+type batchBuilder struct {
 	batch           []*proposal
 	commands, bytes int
 }
 
 // fillFrom moves up to so many proposals from a list, as long as they fit.
-func (e *entryFill) fillFrom(w *waitingList, most int) {
+func (e *batchBuilder) fillFrom(w *proposalList, most int) {
 	count := 0
 	for _, p := range w.proposals[:most] {
 		full := e.commands+p.commands > fsm.MaxEntryCommands || e.bytes+len(p.part.Data)+entryOverhead > fsm.MaxEntryBytes
@@ -204,85 +204,85 @@ func (e *entryFill) fillFrom(w *waitingList, most int) {
 		e.commands += p.commands
 		e.bytes += len(p.part.Data)
 		e.batch = append(e.batch, p)
-		w.count(p, -1)
+		w.adjustCounts(p, -1)
 		count++
 	}
 	w.proposals = w.proposals[count:]
 }
 
 // fillFromLarge takes a part of a large call, unless another is on its way.
-func (e *entryFill) fillFromLarge(q *queue) {
-	if len(q.large.proposals) > 0 && !q.largeUnderway {
+func (e *batchBuilder) fillFromLarge(q *proposalQueue) {
+	if len(q.large.proposals) > 0 && !q.largeInFlight {
 		e.fillFrom(&q.large, 1)
-		q.largeUnderway, q.largeNext = true, false
+		q.largeInFlight, q.largeNext = true, false
 	}
 }
 
 // fillFromSmall takes small calls, but leaves what must not pass a large one that waits still.
-func (e *entryFill) fillFromSmall(q *queue) {
+func (e *batchBuilder) fillFromSmall(q *proposalQueue) {
 	var held []*proposal
 	if len(q.large.proposals) > 0 {
 		oldest := q.large.proposals[0].arrival
-		held = slices.DeleteFunc(slices.Clone(q.small.proposals), func(p *proposal) bool { return !p.passesNone || p.arrival < oldest })
+		held = slices.DeleteFunc(slices.Clone(q.small.proposals), func(p *proposal) bool { return !p.keepsOrder || p.arrival < oldest })
 	}
-	q.small.remove(func(p *proposal) bool { return slices.Contains(held, p) })
+	q.small.removeMatching(func(p *proposal) bool { return slices.Contains(held, p) })
 	e.fillFrom(&q.small, len(q.small.proposals))
 	for _, p := range held {
-		q.small.add(p)
+		q.small.addProposal(p)
 	}
 }
 
 // entryEnded says that an entry is not on its way any more.
-func (q *queue) entryEnded(batch []*proposal) {
+func (q *proposalQueue) entryEnded(batch []*proposal) {
 	if !batch[0].large { // the part of a large call is the first
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.largeUnderway = false
+	q.largeInFlight = false
 	if len(q.small.proposals)+len(q.large.proposals) > 0 {
-		q.signal()
+		q.signalReady()
 	}
 }
 
-// refuseLate answers a proposal whose caller does not wait any more.
-func refuseLate(p *proposal) bool {
-	cause := p.late()
+// refuseAbandoned answers a proposal whose caller does not wait any more.
+func refuseAbandoned(p *proposal) bool {
+	cause := p.callerErr()
 	if cause == nil {
 		return false
 	}
-	p.done <- result{err: tooLate(cause)}
+	p.done <- proposalResult{err: notWrittenError(cause)}
 	return true
 }
 
-func tooLate(cause error) *Error {
-	return failure(Deadline, true, cause, "the commands were not written in time, so they never take effect")
+func notWrittenError(cause error) *Error {
+	return newError(Deadline, true, cause, "the commands were not written in time, so they never take effect")
 }
 
 // withdraw removes a proposal; false if it was taken already.
-func (q *queue) withdraw(p *proposal) bool {
+func (q *proposalQueue) withdraw(p *proposal) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	is := func(other *proposal) bool { return other == p }
-	return q.small.remove(is) || q.large.remove(is)
+	return q.small.removeMatching(is) || q.large.removeMatching(is)
 }
 
 // close refuses everything that waits and everything that comes.
-func (q *queue) close() {
+func (q *proposalQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
 	for _, p := range slices.Concat(q.small.proposals, q.large.proposals) {
-		p.done <- result{err: failure(NotLeader, true, nil,
+		p.done <- proposalResult{err: newError(NotLeader, true, nil,
 			"this node lost the leadership before the entry was written; ask the new leader")}
 	}
-	q.rest()
+	q.resetLists()
 }
 
-// signal must be called with mu held.
-func (q *queue) signal() {
+// signalReady must be called with mu held.
+func (q *proposalQueue) signalReady() {
 	select {
-	case q.filled <- struct{}{}:
+	case q.ready <- struct{}{}:
 	default:
 	}
 }

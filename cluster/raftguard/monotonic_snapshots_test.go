@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
-func newest(t *testing.T, store raft.SnapshotStore) uint64 {
+func newestIndex(t *testing.T, store raft.SnapshotStore) uint64 {
 	t.Helper()
 	list, err := store.List()
 	if err != nil || len(list) == 0 {
@@ -21,9 +21,9 @@ func newest(t *testing.T, store raft.SnapshotStore) uint64 {
 	return list[0].Index
 }
 
-func TestRatchetNeverGoesBack(t *testing.T) {
+func TestSnapshotsNeverGoBack(t *testing.T) {
 	stuck := make(chan struct{}, 10)
-	ratchet := raftguard.NewRatchet(simnet.NewSnapshotStore(3), 2, func() { stuck <- struct{}{} }, hclog.NewNullLogger())
+	ratchet := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() { stuck <- struct{}{} }, hclog.NewNullLogger())
 	create := func(index uint64) (raft.SnapshotSink, error) {
 		return ratchet.Create(1, index, 1, raft.Configuration{}, 1, nil)
 	}
@@ -49,13 +49,13 @@ func TestRatchetNeverGoesBack(t *testing.T) {
 			t.Fatal("four refusals with a limit of two did not call twice")
 		}
 	}
-	if got := newest(t, ratchet); got != 20 {
+	if got := newestIndex(t, ratchet); got != 20 {
 		t.Errorf("the newest snapshot is at %d", got)
 	}
 }
 
-func TestRatchetDropsASnapshotThatWasOvertaken(t *testing.T) {
-	ratchet := raftguard.NewRatchet(simnet.NewSnapshotStore(3), 2, func() {}, hclog.NewNullLogger())
+func TestSnapshotOvertakenByANewerOneIsDropped(t *testing.T) {
+	ratchet := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() {}, hclog.NewNullLogger())
 	slow, err := ratchet.Create(1, 10, 1, raft.Configuration{}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestRatchetDropsASnapshotThatWasOvertaken(t *testing.T) {
 	if err := slow.Close(); !errors.As(err, &older) {
 		t.Errorf("an overtaken snapshot was completed: %v", err)
 	}
-	if list, _ := ratchet.List(); len(list) != 1 || newest(t, ratchet) != 30 {
-		t.Errorf("there are %d snapshots, the newest at %d", len(list), newest(t, ratchet))
+	if list, _ := ratchet.List(); len(list) != 1 || newestIndex(t, ratchet) != 30 {
+		t.Errorf("there are %d snapshots, the newest at %d", len(list), newestIndex(t, ratchet))
 	}
 }

@@ -12,19 +12,19 @@ import (
 
 func TestLatchClosesOnTheFirstErrorOfAnyOperation(t *testing.T) {
 	entry := &raft.Log{Index: 1, Term: 1}
-	operations := map[string]func(*raftguard.Latch) error{
-		"StoreLogs":   func(l *raftguard.Latch) error { return l.StoreLog(entry) },
-		"DeleteRange": func(l *raftguard.Latch) error { return l.DeleteRange(1, 1) },
-		"Set k":       func(l *raftguard.Latch) error { return l.Set([]byte("k"), []byte("v")) },
-		"SetUint64 k": func(l *raftguard.Latch) error { return l.SetUint64([]byte("k"), 1) },
-		"GetLog":      func(l *raftguard.Latch) error { return l.GetLog(1, &raft.Log{}) },
+	operations := map[string]func(*raftguard.FailStopStore) error{
+		"StoreLogs":   func(l *raftguard.FailStopStore) error { return l.StoreLog(entry) },
+		"DeleteRange": func(l *raftguard.FailStopStore) error { return l.DeleteRange(1, 1) },
+		"Set k":       func(l *raftguard.FailStopStore) error { return l.Set([]byte("k"), []byte("v")) },
+		"SetUint64 k": func(l *raftguard.FailStopStore) error { return l.SetUint64([]byte("k"), 1) },
+		"GetLog":      func(l *raftguard.FailStopStore) error { return l.GetLog(1, &raft.Log{}) },
 	}
 	for operation, run := range operations {
 		t.Run(operation, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &faultyDisk{InmemStore: raft.NewInmemStore()}
 				var told []error
-				latch := raftguard.NewLatch(disk, disk, func(err error) { told = append(told, err) })
+				latch := raftguard.NewFailStopStore(disk, disk, func(err error) { told = append(told, err) })
 				if err := latch.StoreLogs([]*raft.Log{entry}); err != nil || latch.Err() != nil {
 					t.Fatalf("a good write: %v, latch: %v", err, latch.Err())
 				}
@@ -52,7 +52,7 @@ func TestLatchClosesOnTheFirstErrorOfAnyOperation(t *testing.T) {
 
 func TestLatchTakesAMissingEntryForAnAnswer(t *testing.T) {
 	disk := raft.NewInmemStore()
-	latch := raftguard.NewLatch(disk, disk, func(err error) { t.Errorf("told %v", err) })
+	latch := raftguard.NewFailStopStore(disk, disk, func(err error) { t.Errorf("told %v", err) })
 	if err := latch.GetLog(7, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Errorf("got %v", err)
 	}

@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// noticeTimeout bounds how long a leader takes to confirm its leadership and to tell one node about its place.
+const noticeTimeout = 5 * time.Second
+
+// runAutopilot looks after the members for as long as the leadership lasts: it takes new nodes in, gives a vote to those that
+// are stable, takes it from those that lost their data, and removes the dead if it was told to (docs/adr/0037).
+func (l *leadership) runAutopilot() {
+	said := logLimiter{}
+	for {
+		l.probeAll()
+		err := l.configLock.withLock(l, func() error {
+			l.reconcile(said)
+			return nil
+		})
+		if err != nil || !sleepContext(l.ctx, probeInterval) {
+			return
+		}
+	}
+}
+
+// reconcile makes at most one change of each kind, one after the other; each is confirmed before the next begins.
+func (l *leadership) reconcile(said logLimiter) {
+	for _, step := range []func([]NodeHealth) (about string, err error){
+		l.demoteEmptyVoter, l.addWaitingNode, l.notifyAdmitted, l.promoteStableNode, l.removeDeadMember, l.notifyRemoved,
+	} {
+		about, err := step(l.listHealth())
+		if l.ctx.Err() != nil {
+			return
+		}
+		if err != nil && said.shouldLog(about) {
+			l.node.log.Warn("cannot look after a member", "member", about, "error", err)
+		}
+	}
+}
+
+func (l *leadership) isAutomatic() bool { return !l.node.config.ManualJoin }
+
+// demoteEmptyVoter takes the vote from a voter that came back without its data: it has forgotten what it promised, and takes part
+// in nothing until this is done. It counts for nobody in the meantime, so the cluster loses nothing by it.
+func (l *leadership) demoteEmptyVoter(list []NodeHealth) (string, error) {
+	for _, h := range votersOf(list) {
+		if l.isAutomatic() && h.Status.Instance != "" {
+			l.node.log.Warn("a voter came back without its data, it begins again as a non-voter", "member", h.ID)
+			return h.ID, l.demoteVoter(h.ID)
+		}
+	}
+	return "", nil
+}
+
+// addWaitingNode gives a seat without a vote to one node that waits for it.
+func (l *leadership) addWaitingNode(list []NodeHealth) (string, error) {
+	var about string
+	var failed error
+	for _, h := range list {
+		if !l.isAutomatic() || h.Role != RoleWaiting || !h.Alive {
+			continue
+		}
+		err := l.addNonvoter(h)
+		if err == nil {
+			return "", nil
+		}
+		about, failed = h.ID, err // the next one may fit better
+	}
+	return about, failed
+}
+
+func (l *leadership) addNonvoter(h NodeHealth) error {
+	n := l.node
+	if written := n.ledger.Format(); h.Status.FeatureLevel < written {
+		return newError(Unsafe, true, nil, "%s (version %s) understands feature level %d, and the log has entries of level %d; "+
+			"upgrade it first", h.ID, h.Status.Version, h.Status.FeatureLevel, written)
+	}
+	address := cmp.Or(h.Status.RaftAddr, h.RaftAddr) // versions below feature level 5 say it through gossip only
+	n.log.Info("taking in a new node", "member", h.ID, "raft", address)
+	timeout := n.config.scaleTimeout(stepTimeout)
+	return l.configurationError(n.raft.AddNonvoter(raft.ServerID(h.ID), raft.ServerAddress(address), 0, timeout).Error())
+}
+
+// notifyAdmitted tells a node without state that it has a seat without a vote. What it is told must be true of the whole
+// cluster and not only of a leader that has been replaced, so the leadership is confirmed after looking.
+func (l *leadership) notifyAdmitted(list []NodeHealth) (about string, failed error) {
+	for _, h := range list {
+		if h.Role != RoleNonVoter || h.Status.Instance == "" {
+			continue
+		}
+		notice := Notice{Leader: l.node.config.ID, Instance: h.Status.Instance, PromoteWhenStable: l.isAutomatic()}
+		if err := l.sendNotice(h.Member, notice); err != nil {
+			about, failed = h.ID, err
+		}
+	}
+	return about, failed
+}
+
+// sendNotice confirms the leadership and then gives a notice.
+func (l *leadership) sendNotice(m Member, notice Notice) error {
+	ctx, cancel := context.WithTimeout(l.ctx, noticeTimeout)
+	defer cancel()
+	if _, err := l.reads.waitConfirmed(ctx); err != nil {
+		return err
+	}
+	others := l.node.peerClient.Load()
+	if others == nil {
+		return fmt.Errorf("%s cannot be told: no way to other nodes is set", m.ID)
+	}
+	return (*others).Notify(ctx, m, notice)
+}
+
+// promoteStableNode gives a vote to one node that wants it and has been healthy for long enough.
+func (l *leadership) promoteStableNode(list []NodeHealth) (string, error) {
+	for _, h := range list {
+		if !l.isAutomatic() || h.Role != RoleNonVoter || !h.Status.PromoteWhenStable || !h.Healthy {
+			continue
+		}
+		if stable := time.Since(h.HealthySince); stable >= l.node.config.StabilizationTime {
+			return h.ID, l.promoteToVoter(h.Member)
+		}
+	}
+	return "", nil
+}
+
+func (l *leadership) promoteToVoter(m Member) error {
+	l.node.log.Info("a node becomes a voter", "member", m.ID)
+	timeout := l.node.config.scaleTimeout(stepTimeout)
+	return l.configurationError(l.node.raft.AddVoter(raft.ServerID(m.ID), raft.ServerAddress(m.RaftAddr), 0, timeout).Error())
+}
+
+func (l *leadership) demoteVoter(id string) error {
+	return l.configurationError(l.node.raft.DemoteVoter(raft.ServerID(id), 0, l.node.config.scaleTimeout(stepTimeout)).Error())
+}
+
+func (l *leadership) removeServer(id string) error {
+	return l.configurationError(l.node.raft.RemoveServer(raft.ServerID(id), 0, l.node.config.scaleTimeout(stepTimeout)).Error())
+}
+
+// removeDeadMember removes one member that gave no sign of life for long, neither by its API nor by gossip nor by raft, if the
+// others are enough and well.
+func (l *leadership) removeDeadMember(list []NodeHealth) (string, error) {
+	patience := l.node.config.RemoveDeadAfter
+	if patience == 0 {
+		return "", nil
+	}
+	for _, h := range list {
+		member := h.Role == RoleVoter || h.Role == RoleNonVoter
+		silent := min(time.Since(h.LastHeard), time.Since(l.node.transport.LastAck(raft.ServerID(h.ID))), time.Since(l.startedAt))
+		if !member || h.LastHeard.IsZero() || silent < patience {
+			continue
+		}
+		if h.Role == RoleVoter {
+			if err := l.checkQuorumWithout(list, h.ID); err != nil {
+				return h.ID, err
+			}
+		}
+		l.node.log.Warn("removing a member that was silent for long", "member", h.ID, "silent", silent.Round(time.Second))
+		return h.ID, l.removeServer(h.ID)
+	}
+	return "", nil
+}
+
+// notifyRemoved tells nodes that are no members, and have state from when they were, that they are none any more.
+func (l *leadership) notifyRemoved(list []NodeHealth) (about string, failed error) {
+	for _, h := range list {
+		if h.Role != RoleNone || !h.Answered || h.Status.Leader != "" || h.Status.LastIndex == 0 {
+			continue
+		}
+		if err := l.sendNotice(h.Member, Notice{Leader: l.node.config.ID}); err != nil {
+			about, failed = h.ID, err
+		}
+	}
+	return about, failed
+}

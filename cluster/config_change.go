@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/raft"
+)
+
+// configLock lets one change of the configuration happen at a time, together with the look that it is based on.
+type configLock chan struct{}
+
+func newConfigLock() configLock { return make(configLock, 1) }
+
+// withLock runs f while nobody else of this leadership looks at the configuration to change it.
+func (s configLock) withLock(l *leadership, f func() error) error {
+	select {
+	case s <- struct{}{}:
+	case <-l.ctx.Done():
+		return l.leadershipLostError(nil)
+	}
+	defer func() { <-s }()
+	return f()
+}
+
+// changeConfiguration runs f alone, to its end even if the caller's ctx ends before: raft knows no way back.
+func (l *leadership) changeConfiguration(ctx context.Context, f func() (bool, error)) (changed bool, err error) {
+	done := make(chan struct{})
+	var result struct {
+		changed bool
+		err     error
+	}
+	started := l.tasks.start(func() {
+		defer close(done)
+		result.err = l.configLock.withLock(l, func() (err error) {
+			if ctx.Err() != nil {
+				return newError(Deadline, true, ctx.Err(), "another change of the membership took all the time")
+			}
+			result.changed, err = f()
+			return err
+		})
+	})
+	if !started {
+		return false, l.leadershipLostError(nil)
+	}
+	select {
+	case <-done:
+		return result.changed, result.err
+	case <-ctx.Done():
+		return false, newError(Deadline, false, ctx.Err(), "the change of the membership was not confirmed in time; look with "+
+			"`quorate cluster members`, and repeat it if it did not happen")
+	}
+}
+
+// configurationError maps an error of raft's configuration path.
+func (l *leadership) configurationError(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, accident := range []error{
+		raft.ErrNotLeader, raft.ErrLeadershipLost, raft.ErrLeadershipTransferInProgress, raft.ErrEnqueueTimeout, raft.ErrRaftShutdown,
+	} {
+		if errors.Is(err, accident) {
+			return l.node.applyError(err)
+		}
+	}
+	return newError(Unsafe, true, err, "this change of the membership makes no sense")
+}

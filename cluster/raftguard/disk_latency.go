@@ -1,0 +1,92 @@
+package raftguard
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// The window over which a Pace takes the mean: the newest of its parts is not full yet.
+const (
+	latencyBuckets = 6
+	bucketLength   = 5 * time.Second
+)
+
+// DiskLatency is a log store that knows how long its writes have taken lately. Every write ends with a sync, so that is how fast
+// the disk is.
+type DiskLatency struct {
+	raft.LogStore
+
+	mu      sync.Mutex
+	buckets [latencyBuckets]latencyBucket // a ring, by time
+	// since is when the write that is under way began; zero if there is none. raft writes one at a time.
+	since time.Time
+}
+
+// latencyBucket sums up the writes of one part of the window.
+type latencyBucket struct {
+	number int64 // which one: the time divided by bucketLength
+	writes int
+	took   time.Duration
+}
+
+// NewDiskLatency measures the writes of a store.
+func NewDiskLatency(logs raft.LogStore) *DiskLatency { return &DiskLatency{LogStore: logs} }
+
+// StoreLog appends one entry.
+func (p *DiskLatency) StoreLog(entry *raft.Log) error {
+	return p.measureWrite(func() error { return p.LogStore.StoreLog(entry) })
+}
+
+// StoreLogs appends entries.
+func (p *DiskLatency) StoreLogs(entries []*raft.Log) error {
+	return p.measureWrite(func() error { return p.LogStore.StoreLogs(entries) })
+}
+
+// IsMonotonic reports whether the log store below tolerates no holes.
+func (p *DiskLatency) IsMonotonic() bool { return isMonotonic(p.LogStore) }
+
+func (p *DiskLatency) measureWrite(write func() error) error {
+	began := time.Now()
+	p.mu.Lock()
+	p.since = began
+	p.mu.Unlock()
+	err := write()
+	ended := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since = time.Time{}
+	part := bucketNumber(ended)
+	slot := &p.buckets[part%latencyBuckets]
+	if slot.number != part {
+		*slot = latencyBucket{number: part}
+	}
+	slot.writes++
+	slot.took += ended.Sub(began)
+	return err
+}
+
+func bucketNumber(t time.Time) int64 { return t.UnixNano() / int64(bucketLength) }
+
+// Mean is how long a write took on average in the last half minute, and how many there were. One that is still under way
+// counts if it takes longer than that already, so that a disk that hangs shows before it answers.
+func (p *DiskLatency) Mean() (mean time.Duration, writes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	var took time.Duration
+	for _, slot := range p.buckets {
+		if slot.writes > 0 && slot.number > bucketNumber(now)-latencyBuckets {
+			took, writes = took+slot.took, writes+slot.writes
+		}
+	}
+	if writes > 0 {
+		mean = took / time.Duration(writes)
+	}
+	if pending := now.Sub(p.since); !p.since.IsZero() && pending > mean {
+		writes++
+		mean = (took + pending) / time.Duration(writes)
+	}
+	return mean, writes
+}

@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// readBatcher answers many callers with few questions. A caller never shares a question that was asked before it came: it
+// joins the next one, together with all who came meanwhile.
+type readBatcher struct {
+	// confirmIndex runs on a goroutine of spawn, one at a time.
+	confirmIndex func() (uint64, error)
+	// startTask runs a function on a goroutine, or answers false if it is too late for that.
+	startTask func(func()) bool
+	// observeBatch is told of every question; nil if nobody wants to know.
+	observeBatch func(reads int, took time.Duration, err error)
+
+	mu      sync.Mutex
+	next    *readBatch
+	running bool
+}
+
+type readBatch struct {
+	done  chan struct{}
+	reads int
+	index uint64
+	err   error
+}
+
+// waitConfirmed waits for the answer to the next question, at most until ctx ends.
+func (r *readBatcher) waitConfirmed(ctx context.Context) (uint64, error) {
+	mine, err := r.joinNextBatch()
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-mine.done:
+		return mine.index, mine.err
+	case <-ctx.Done():
+		return 0, newError(Deadline, true, ctx.Err(), "the read was not confirmed in time")
+	}
+}
+
+func (r *readBatcher) joinNextBatch() (*readBatch, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		r.next = &readBatch{done: make(chan struct{})}
+	}
+	mine := r.next
+	mine.reads++
+	if r.running {
+		return mine, nil
+	}
+	if !r.startTask(r.runBatches) {
+		r.next = nil
+		return nil, newError(ShuttingDown, true, nil, "this node is shutting down; ask another one")
+	}
+	r.running = true
+	return mine, nil
+}
+
+func (r *readBatcher) runBatches() {
+	for current := r.takeBatch(); current != nil; current = r.takeBatch() {
+		r.answerBatch(current)
+	}
+}
+
+// answerBatch asks once, for all who joined a round before it was taken.
+func (r *readBatcher) answerBatch(current *readBatch) {
+	began := time.Now()
+	current.index, current.err = r.confirmIndex()
+	if r.observeBatch != nil {
+		r.observeBatch(current.reads, time.Since(began), current.err)
+	}
+	close(current.done)
+}
+
+func (r *readBatcher) takeBatch() *readBatch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	current := r.next
+	r.next = nil
+	r.running = current != nil
+	return current
+}
