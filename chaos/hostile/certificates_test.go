@@ -21,6 +21,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/pki"
 )
 
@@ -31,6 +32,7 @@ const shortSpan = 45 * time.Second
 // reads and writes at every server: certificates that end soon are renewed, and then the authority is replaced. After
 // either, no connection of before is left, and when the first certificates have ended, everything still goes on.
 func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
+	verify.Only(t) // waits until certificates end
 	c := startCluster(t, options{encrypted: true})
 	c.applyTree(t, 100)
 	ends := time.Now().Add(shortSpan)
@@ -70,6 +72,7 @@ func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
 // TestAnEndedCertificateShows: a follower whose certificate has ended says so in /readyz and in its log, and serves again
 // by itself once there is another one.
 func TestAnEndedCertificateShows(t *testing.T) {
+	verify.Only(t) // waits until a certificate ends
 	c := startCluster(t, options{encrypted: true})
 	_, follower := c.leader(t)
 	ends := time.Now().Add(shortSpan / 2)

@@ -3,12 +3,17 @@ package hostile
 import (
 	"testing"
 	"time"
+
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // TestAClusterWithoutAttackers shows that what the other tests look at works while nobody attacks.
 func TestAClusterWithoutAttackers(t *testing.T) {
 	for name, o := range map[string]options{"plain": {}, "encrypted": {encrypted: true}} {
 		t.Run(name, func(t *testing.T) {
+			if !o.encrypted {
+				verify.Only(t)
+			}
 			c := startCluster(t, o)
 			c.applyTree(t, 100)
 			_, follower := c.leader(t)

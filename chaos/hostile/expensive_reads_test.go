@@ -13,6 +13,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // reader repeats one kind of read.
@@ -127,6 +128,7 @@ func (c *cluster) queueUp(t *testing.T, n *node, count int) {
 // TestExpensiveReads: 16 callers that repeat a read leave writers at least a third of what they have beside as many callers that
 // repeat the cheapest read. On the code of before, plans left a fiftieth, the configuration a tenth.
 func TestExpensiveReads(t *testing.T) {
+	verify.Only(t) // compares rates
 	c := startCluster(t, options{})
 	c.applyTree(t, 100)
 	leader, _ := c.leader(t)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // killsSetting is how many leaders TestFailOver kills; docs/performance.md has the figures of 12.
@@ -19,6 +20,7 @@ const killsSetting = "QUORATE_FAIL_OVER_KILLS"
 // TestFailOver kills one leader after the other under load and prints how long nothing was acknowledged. Calls wait 5 s for a leader:
 // in at least one fail-over no call may run out of that patience, or fail-over takes as long as callers wait.
 func TestFailOver(t *testing.T) {
+	verify.Only(t) // measures
 	kills := 3
 	if text := os.Getenv(killsSetting); text != "" {
 		number, err := strconv.Atoi(text)

@@ -17,6 +17,7 @@ import (
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/pki"
 )
 
@@ -127,11 +128,14 @@ func (c *cluster) wantServing(t *testing.T, when string) {
 	}
 }
 
-// onBoth runs an attack on plain gossip, and with the key on encrypted gossip.
+// onBoth runs an attack with the key on encrypted gossip, and in make verify on plain gossip too.
 func onBoth(t *testing.T, attack func(t *testing.T, c *cluster, g gossiper)) {
 	t.Helper()
 	for name, o := range map[string]options{"plain": {}, "with the key": {encrypted: true}} {
 		t.Run(name, func(t *testing.T) {
+			if !o.encrypted {
+				verify.Only(t)
+			}
 			c := startCluster(t, o)
 			c.applyTree(t, 1000)
 			attack(t, c, c.gossiper(t))
@@ -142,6 +146,7 @@ func onBoth(t *testing.T, attack func(t *testing.T, c *cluster, g gossiper)) {
 // TestForgedDigests: two datagrams to each server, in the names of the other two, say that these have another state than it. All
 // servers quarantined themselves, also after a restart.
 func TestForgedDigests(t *testing.T) {
+	verify.Only(t) // TestGossipThatEndsProcesses is the quick one of its kind
 	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
 		index := c.checkpoint(t, c.nodes[0])
@@ -167,6 +172,7 @@ func TestForgedDigests(t *testing.T) {
 // TestForgedLevel: one datagram to each server says that a node which does not exist is in a cluster of a feature level that
 // nobody understands. All processes ended.
 func TestForgedLevel(t *testing.T) {
+	verify.Only(t) // TestGossipThatEndsProcesses is the quick one of its kind
 	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
 		ghost := forge.Node{
@@ -187,6 +193,7 @@ func TestForgedLevel(t *testing.T) {
 // TestInflatingGossip: datagrams and streams that are short and inflate to tens of megabytes, alone, in others, compressed twice,
 // with the key and without. Each took hundreds of megabytes.
 func TestInflatingGossip(t *testing.T) {
+	verify.Only(t) // TestGossipThatEndsProcesses is the quick one of its kind
 	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
 		c.wantServing(t, "before")
@@ -287,6 +294,7 @@ func (th *thief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestForgedAddresses: gossip says again and again that the leader's API, and then its raft too, is where a thief listens. A follower
 // relayed every call there and returned forged grants. The follower is started again in between, when it knows nobody yet.
 func TestForgedAddresses(t *testing.T) {
+	verify.Only(t) // TestGossipThatEndsProcesses is the quick one of its kind
 	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
 		leader, follower := c.leader(t)

@@ -14,25 +14,26 @@ import (
 	"time"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // attackSpan is how long victims are measured before and during an attack.
-const attackSpan = 3 * time.Second
+func attackSpan() time.Duration { return verify.Scale(time.Second, 3*time.Second) }
 
 // attackers is the address that attackers call from. Victims call from 127.0.0.1.
 const attackers = "127.0.0.2"
 
-// keepsHalf measures what others get before and while an attack goes on. On a busy machine one measurement says little, so a bad one
-// is repeated, both halves of it, at most twice more.
+// keepsHalf measures what others get before and during an attack. make test only wants that others get something: how much
+// they get says little on a busy machine. For the same reason make verify repeats a bad measurement, at most twice.
 func (c *cluster) keepsHalf(t *testing.T, n *node, attack func() (stop func())) {
 	t.Helper()
 	for try := 1; ; try++ {
-		before := c.pairs(t, n, 4, attackSpan)
+		before := c.pairs(t, n, 4, attackSpan())
 		stop := attack()
-		during := c.pairs(t, n, 4, attackSpan)
+		during := c.pairs(t, n, 4, attackSpan())
 		stop()
 		t.Logf("others had %.0f pairs a second before the attack and %.0f during it", before, during)
-		if during >= before/2 && during > 0 {
+		if during > 0 && (during >= before/2 || !verify.Enabled()) {
 			return
 		}
 		if try == 3 {
@@ -101,6 +102,7 @@ func TestAnnouncedBodies(t *testing.T) {
 
 // TestManySilentCalls: one address has more calls whose bodies never come than there are places.
 func TestManySilentCalls(t *testing.T) {
+	verify.Only(t) // TestAnnouncedBodies is the quick one of its kind
 	c := startCluster(t, options{size: 1, args: []string{"--max-calls", "64"}})
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
@@ -152,6 +154,7 @@ func slowPost(ctx context.Context, dialer *net.Dialer, address, path string) {
 
 // TestSlowPostsToFrontEnds: more slow bodies than there are places, at each of the front ends.
 func TestSlowPostsToFrontEnds(t *testing.T) {
+	verify.Only(t) // TestAnnouncedBodies is the quick one of its kind
 	c := startCluster(t, options{size: 1, args: []string{"--max-calls", "64"}})
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
@@ -170,6 +173,7 @@ func TestSlowPostsToFrontEnds(t *testing.T) {
 
 // TestSilentReflection: many more streams of gRPC's reflection than there are places, which never ask anything.
 func TestSilentReflection(t *testing.T) {
+	verify.Only(t) // TestAnnouncedBodies is the quick one of its kind
 	c := startCluster(t, options{size: 1, args: []string{"--max-calls", "64"}})
 	c.applyTree(t, 1000)
 	n := c.nodes[0]

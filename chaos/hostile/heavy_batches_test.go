@@ -15,11 +15,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // TestHeavyBatches: four callers send batches that keep to all bounds, megabytes each, one after the other. Others go on beside
 // them: on two busy cores they kept one of seven pairs, and one of a hundred when they waited behind all batches.
 func TestHeavyBatches(t *testing.T) {
+	verify.Only(t) // compares rates
 	c := startCluster(t, options{})
 	c.applyTree(t, 100)
 	leader, _ := c.leader(t)

@@ -8,12 +8,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // TestALostLogLosesNoAcknowledgedWrite: one follower is paused, the two others acknowledge 20 writes, all die, and of the two the
 // follower loses its raft.db but keeps its snapshots. The server that was paused and the one without a log must not lead: together
 // they do not know the writes.
 func TestALostLogLosesNoAcknowledgedWrite(t *testing.T) {
+	verify.Only(t) // waits for several elections
 	c := startCluster(t, options{args: []string{"--snapshot-every", "50", "--snapshot-check", "50ms", "--snapshot-trail", "5"}})
 	c.applyTree(t, 1000)
 	leader, damaged := c.leader(t)

@@ -19,6 +19,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/pki"
 )
 
@@ -146,6 +147,7 @@ func TestTheKeyOfANodeThatNeverJoined(t *testing.T) {
 
 // TestTheKeyOfARemovedNode: the certificate of a removed node is good for as long as it says, and was taken from raft.
 func TestTheKeyOfARemovedNode(t *testing.T) {
+	verify.Only(t) // TestTheKeyOfANodeThatNeverJoined is the quick one of its kind
 	c := startCluster(t, options{encrypted: true})
 	c.applyTree(t, 1000)
 	key := c.steal(t, "n3")
@@ -168,6 +170,7 @@ func TestTheKeyOfARemovedNode(t *testing.T) {
 // TestTheKeyOfOneMemberIsNoOther: with the key of n3, which is a member, nobody is n2 or the leader: not for notices, not at the
 // addresses of n2, and its calls as a client are those of a client.
 func TestTheKeyOfOneMemberIsNoOther(t *testing.T) {
+	verify.Only(t) // TestTheKeyOfANodeThatNeverJoined is the quick one of its kind
 	c := startCluster(t, options{encrypted: true})
 	c.applyTree(t, 1000)
 	leader, victim := c.leader(t)

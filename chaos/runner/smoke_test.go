@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/chaos/runner"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 // server builds the server, or takes the one that QUORATE_BINARY names.
@@ -33,23 +34,29 @@ func TestSmoke(t *testing.T) {
 	}
 	t.Parallel()
 	binary := server(t)
-	for name, scenario := range map[string][]string{
-		"leaders": {"isolate-leader", "kill-leader", "pause-leader"},
-		"members": {"remove-member", "demote-member", "hand-over"},
+	for name, config := range map[string]runner.Config{
+		"quick": {
+			Scenario: []string{"kill-leader"}, Workloads: []string{"deep", "items", "read", "retry", "wait", "watch"},
+			Length: 4 * time.Second,
+		},
+		"leaders": {Scenario: []string{"isolate-leader", "kill-leader", "pause-leader"}, Length: 8 * time.Second},
+		"members": {Scenario: []string{"remove-member", "demote-member", "hand-over"}, Length: 8 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "quick" {
+				verify.Only(t)
+			}
 			t.Parallel()
-			smoke(t, binary, scenario)
+			smoke(t, binary, config)
 		})
 	}
 }
 
-func smoke(t *testing.T, binary string, scenario []string) {
+func smoke(t *testing.T, binary string, config runner.Config) {
 	t.Helper()
-	result, err := runner.Run(t.Context(), runner.Config{
-		Binary: binary, Dir: t.TempDir(), Size: 3, Seed: 1, Clients: 1, Pause: 30 * time.Millisecond, PlainDisks: true,
-		Scenario: scenario, Length: 8 * time.Second, Patience: 5 * time.Minute,
-	})
+	config.Binary, config.Dir, config.Size, config.Seed = binary, t.TempDir(), 3, 1
+	config.Clients, config.Pause, config.PlainDisks, config.Patience = 1, 30*time.Millisecond, true, 5*time.Minute
+	result, err := runner.Run(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

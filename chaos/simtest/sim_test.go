@@ -19,34 +19,27 @@ import (
 	"github.com/quorate/quorate/chaos/check"
 	"github.com/quorate/quorate/chaos/history"
 	"github.com/quorate/quorate/chaos/workload"
+	"github.com/quorate/quorate/internal/verify"
 )
 
 var (
-	seeds    = flag.Int("seeds", 6, "how many seeds to try")
+	seeds    = flag.Int("seeds", verify.Scale(10, 200), "how many seeds to try")
 	first    = flag.Uint64("first", 1, "the first seed")
 	workName = flag.String("workload", "", "workloads to play, with commas between them; a few by the seed if empty")
 	evidence = flag.String("evidence", "", "a folder for histories of seeds that fail")
 )
-
-// enough is how long, in real time, new runs are begun when nobody says how many: machines differ.
-const enough = 30 * time.Second
 
 // length is how long callers work and the nemesis strikes, in virtual time.
 const length = 12 * time.Second
 
 // TestSeeds plays one run after the other.
 func TestSeeds(t *testing.T) {
-	asked := false
-	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "seeds" })
-	total, begun := &tally{examined: map[string]int{}}, time.Now()
+	total := &tally{examined: map[string]int{}}
 	t.Cleanup(func() { t.Logf("examined in all: %v", total.examined) })
 	for i := range *seeds {
 		seed := *first + uint64(i)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			if !asked && time.Since(begun) > enough {
-				t.Skipf("%v are over, and nobody asked for more with -args -seeds", enough)
-			}
 			play(t, seed, chosen(seed), total)
 		})
 	}
