@@ -1,0 +1,97 @@
+package arch
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+var (
+	codeBlock = regexp.MustCompile("(?s)```.*?```")
+	link      = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
+	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	anchorCut = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// TestLinks checks that every relative link of a Markdown page leads to a file, and its anchor to a heading.
+func TestLinks(t *testing.T) {
+	links := 0
+	for path, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
+			target, anchor := m[1], m[2]
+			if strings.Contains(target, "://") {
+				continue
+			}
+			links++
+			file := path
+			if target != "" {
+				file = filepath.Join(filepath.Dir(path), target)
+			}
+			if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+				t.Errorf("%s links to %s, which does not exist", path, target)
+				continue
+			}
+			if anchor != "" && !anchors(t, file)[anchor] {
+				t.Errorf("%s links to the heading #%s of %s, which does not exist", path, anchor, file)
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
+// TestDecisionRecordsAreListed checks that the index of decision records has a line for each of them.
+func TestDecisionRecordsAreListed(t *testing.T) {
+	all := pages(t)
+	index := all["docs/adr/README.md"]
+	for path := range all {
+		folder, name := filepath.Split(path)
+		if folder == "docs/adr/" && name != "README.md" && !strings.Contains(index, "("+name+")") {
+			t.Errorf("%s is not listed in docs/adr/README.md", path)
+		}
+	}
+}
+
+// pages are the Markdown files of the repository by their paths.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".md") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		found[filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// anchors are those of the headings of a page, as GitHub names them.
+func anchors(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(codeBlock.ReplaceAllString(string(text), ""), -1) {
+		found[strings.ReplaceAll(anchorCut.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return found
+}

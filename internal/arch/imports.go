@@ -1,0 +1,154 @@
+// Package arch checks the import rules of this module, and that its documentation is consistent with its files.
+//
+// The import rules stand here and nowhere else: which package may import which, which package owns which dependency,
+// and what some packages must not import. Change them in the same commit as the decision record that explains why.
+package arch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// module is the prefix of every package of ours.
+const module = "github.com/quorate/quorate/"
+
+// mayImport says which packages of ours a package may import. A package is named by the first folder of its import
+// path, below internal by the first two, and stands for all packages below it. A package that is not listed is a
+// violation, so a new one is a decision.
+var mayImport = map[string]string{
+	"quota":    "",
+	"gen":      "",
+	"fsm":      "quota gen",
+	"cluster":  "fsm quota",
+	"activity": "cluster quota",
+	"pki":      "",
+	"rpc":      "activity cluster quota gen pki",
+	"client":   "gen",
+	"manifest": "gen",
+	"compat":   "gen",
+	"server":   "rpc activity cluster fsm quota gen pki client manifest compat examples",
+	"chaos":    "client gen quota server",
+	"examples": "",
+	"cmd":      "server rpc activity cluster fsm quota gen pki client manifest compat examples",
+}
+
+// onlyInTests are packages that test the code itself or help tests. They may import everything, and nothing that ships
+// may import them.
+var onlyInTests = strings.Fields("internal/arch internal/verify")
+
+// owners confines a dependency to the packages that own it.
+var owners = map[string]string{
+	"connectrpc.com/connect":              "rpc client compat gen cmd chaos",
+	"connectrpc.com/otelconnect":          "rpc",
+	"github.com/anishathalye/porcupine":   "chaos",
+	"github.com/hanwen/go-fuse/v2":        "chaos",
+	"github.com/hashicorp/memberlist":     "cluster",
+	"github.com/hashicorp/raft":           "fsm cluster cmd",
+	"github.com/hashicorp/raft-boltdb/v2": "cluster",
+	"github.com/spf13/cobra":              "cmd",
+	"go.etcd.io/bbolt":                    "cluster",
+	"go.opentelemetry.io/otel":            "rpc server",
+	"go.opentelemetry.io/otel/exporters":  "server",
+	"go.opentelemetry.io/otel/sdk":        "server",
+	"go.yaml.in/yaml/v3":                  "compat",
+	"golang.org/x/sys":                    "cluster cmd chaos",
+	"golang.org/x/time":                   "rpc",
+	"google.golang.org/genproto":          "rpc client",
+	"google.golang.org/protobuf":          "fsm rpc client manifest compat gen cmd chaos",
+	"net/http":                            "rpc client compat gen server cmd chaos",
+}
+
+// forbidden are imports that are wrong in a package although no other package owns them. A name stands for the packages
+// below it too.
+var forbidden = map[string]struct{ imports, reason string }{
+	"fsm":      {"net math/rand math/rand/v2 crypto/rand", "applying an entry is deterministic and does no I/O"},
+	"client":   {"github.com/hashicorp", "clients stay free of the server's dependencies"},
+	"manifest": {"github.com/hashicorp", "clients stay free of the server's dependencies"},
+	"compat":   {"github.com/hashicorp", "clients stay free of the server's dependencies"},
+}
+
+// pure is everything that the domain may import: values and algorithms, nothing that waits, does I/O or reads a clock.
+// A name stands for the packages below it too.
+var pure = strings.Fields("bytes cmp container/heap encoding/binary errors fmt hash iter maps math math/bits slices " +
+	"sort strconv strings unicode")
+
+// impure lists exceptions from pure.
+var impure = strings.Fields("hash/maphash math/rand math/rand/v2")
+
+// Package is a package and what it imports outside its tests, as go list reports it.
+type Package struct {
+	ImportPath string
+	Imports    []string
+}
+
+// Violations names every import that the rules forbid, and every package that they do not list, one sentence each.
+func Violations(packages []Package) []string {
+	var found []string
+	for _, p := range packages {
+		from, ours := ruleName(p.ImportPath)
+		if !ours || slices.Contains(onlyInTests, from) {
+			continue
+		}
+		if _, listed := mayImport[from]; !listed {
+			found = append(found, fmt.Sprintf("%s: package %q has no import rule", p.ImportPath, from))
+			continue
+		}
+		for _, imported := range p.Imports {
+			if reason := whyForbidden(from, imported, ships(p.ImportPath)); reason != "" {
+				found = append(found, fmt.Sprintf("%s must not import %s: %s", p.ImportPath, imported, reason))
+			}
+		}
+	}
+	return found
+}
+
+// ships is false for packages that only help tests; their names end in "test".
+func ships(path string) bool { return !strings.HasSuffix(path, "test") }
+
+// whyForbidden returns why a package must not import another one, or nothing if it may.
+func whyForbidden(from, imported string, ships bool) string {
+	if to, ours := ruleName(imported); ours {
+		if to == from || listed(mayImport[from], to) {
+			return ""
+		}
+		return fmt.Sprintf("%s may only import [%s]", from, mayImport[from])
+	}
+	for dependency, packages := range owners {
+		if within(imported, dependency) && !listed(packages, from) {
+			return fmt.Sprintf("%s belongs to [%s]", dependency, packages)
+		}
+	}
+	rule := forbidden[from]
+	if slices.ContainsFunc(strings.Fields(rule.imports), func(name string) bool { return within(imported, name) }) {
+		return rule.reason
+	}
+	if from == "quota" && ships && !isPure(imported) {
+		return "the domain is pure"
+	}
+	return ""
+}
+
+// ruleName is the name by which the rules know a package, and whether it is one of ours.
+func ruleName(path string) (string, bool) {
+	rest, ours := strings.CutPrefix(path, module)
+	parts := strings.SplitN(rest, "/", 3)
+	if parts[0] == "internal" && len(parts) > 1 {
+		return parts[0] + "/" + parts[1], ours
+	}
+	return parts[0], ours
+}
+
+func isPure(path string) bool {
+	return slices.ContainsFunc(pure, func(name string) bool { return within(path, name) }) &&
+		!slices.ContainsFunc(impure, func(name string) bool { return within(path, name) })
+}
+
+// within reports whether path is the package or one below it.
+func within(path, name string) bool {
+	return path == name || strings.HasPrefix(path, name+"/")
+}
+
+func listed(packages, name string) bool {
+	return slices.Contains(strings.Fields(packages), name)
+}

@@ -1,0 +1,131 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImportRules checks every package of this module.
+func TestImportRules(t *testing.T) {
+	for _, violation := range Violations(list(t, ".")) {
+		t.Error(violation)
+	}
+}
+
+// TestPlantedViolations shows that the rules are enforced: each of these imports must be found, or must be allowed.
+func TestPlantedViolations(t *testing.T) {
+	tests := map[string]struct {
+		from, imports string
+		want          string // part of the only violation; empty if the import is allowed
+	}{
+		"the domain imports nothing of ours":        {"quota", module + "fsm", "quota may only import []"},
+		"the domain has no clock":                   {"quota", "time", "the domain is pure"},
+		"the domain has no context":                 {"quota/policy", "context", "the domain is pure"},
+		"the domain has no randomness":              {"quota", "math/rand/v2", "the domain is pure"},
+		"the domain takes no library":               {"quota", "google.golang.org/protobuf/proto", "belongs to"},
+		"the domain may calculate":                  {"quota", "math/bits", ""},
+		"the domain has packages inside":            {"quota", module + "quota/policy", ""},
+		"fsm is below cluster":                      {"fsm", module + "cluster", "fsm may only import [quota gen]"},
+		"fsm does not gossip":                       {"fsm", "github.com/hashicorp/memberlist", "belongs to [cluster]"},
+		"fsm is deterministic":                      {"fsm/backup", "math/rand/v2", "applying an entry is deterministic"},
+		"fsm does no I/O":                           {"fsm", "net", "applying an entry is deterministic"},
+		"fsm knows the ledger":                      {"fsm", module + "quota", ""},
+		"fsm knows raft's types":                    {"fsm", "github.com/hashicorp/raft", ""},
+		"cluster is below rpc":                      {"cluster", module + "rpc", "cluster may only import"},
+		"cluster does not use connect":              {"cluster", "connectrpc.com/connect", "belongs to"},
+		"activity is below rpc":                     {"activity", module + "rpc", "activity may only import"},
+		"activity follows a node":                   {"activity", module + "cluster", ""},
+		"activity does not bypass cluster":          {"activity", module + "fsm", "activity may only import"},
+		"cluster has packages inside":               {"cluster/clustertest", module + "cluster", ""},
+		"rpc does not bypass cluster":               {"rpc", module + "fsm", "rpc may only import"},
+		"rpc does not open the log store":           {"rpc", "github.com/hashicorp/raft-boltdb/v2", "belongs to [cluster]"},
+		"rpc calls cluster":                         {"rpc", module + "cluster", ""},
+		"the SDK uses the public API only":          {"client", module + "quota", "client may only import [gen]"},
+		"the SDK has no server dependencies":        {"client", "github.com/hashicorp/go-hclog", "clients stay free"},
+		"manifests are text and messages":           {"manifest", module + "client", "manifest may only import"},
+		"manifests make messages":                   {"manifest", module + "gen/quorate/v1", ""},
+		"a front end uses the public API":           {"compat/boskos", module + "cluster", "compat may only import"},
+		"chaos does not link rpc":                   {"chaos", module + "rpc", "chaos may only import"},
+		"chaos uses the ledger as its model":        {"chaos/check", module + "quota", ""},
+		"chaos starts whole nodes":                  {"chaos/simtest", module + "server", ""},
+		"server assembles everything":               {"server", module + "cluster/host", ""},
+		"server does not parse commands":            {"server", "github.com/spf13/cobra", "belongs to [cmd]"},
+		"server is above rpc":                       {"rpc", module + "server", "rpc may only import"},
+		"cmd starts servers":                        {"cmd/quorate", module + "server", ""},
+		"cmd uses everything":                       {"cmd/quorate", module + "cluster", ""},
+		"cmd does not break things":                 {"cmd/quorate", module + "chaos", "cmd may only import"},
+		"test helpers do not ship":                  {"cmd/quorate", module + "internal/arch", "cmd may only import"},
+		"generated code imports nothing of ours":    {"gen/quorate/v1", module + "quota", "gen may only import []"},
+		"a new package needs a rule":                {"util", "strings", `package "util" has no import rule`},
+		"a new package below pkg needs a rule":      {"pkg/quota", module + "quota", `package "pkg" has no import rule`},
+		"a new package below internal needs a rule": {"internal/util", "strings", `"internal/util" has no import rule`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			found := Violations([]Package{{ImportPath: module + test.from, Imports: []string{test.imports}}})
+			switch {
+			case test.want == "" && len(found) > 0:
+				t.Errorf("found %q, want nothing", found)
+			case test.want != "" && (len(found) != 1 || !strings.Contains(found[0], test.want)):
+				t.Errorf("found %q, want one that says %q", found, test.want)
+			}
+		})
+	}
+}
+
+// TestPlantedModule shows that the checker understands the output of go list: a real module with one bad import.
+func TestPlantedModule(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, "go.mod", "module "+strings.TrimSuffix(module, "/")+"\n\ngo 1.26\n")
+	plant(t, dir, "quota/quota.go", "package quota\n\nimport \"time\"\n\nvar Now = time.Now\n")
+	plant(t, dir, "rpc/rpc.go", "package rpc\n\nimport \"net/http\"\n\nvar Mux http.ServeMux\n")
+
+	found := Violations(list(t, dir))
+	want := []string{module + "quota must not import time: the domain is pure"}
+	if !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+}
+
+func plant(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// list asks go list for all packages of the module that dir belongs to.
+func list(t *testing.T, dir string) []Package {
+	t.Helper()
+	command := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
+	command.Dir = dir
+	out, err := command.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		t.Fatalf("go list: %v\n%s", err, failed.Stderr)
+	}
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []Package
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); decoder.More(); {
+		var p Package
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+	if len(packages) == 0 {
+		t.Fatal("go list found no package")
+	}
+	return packages
+}
