@@ -7,14 +7,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// AuthorizePeer is an error if a node, which has proved its id, may not take part in decisions with this one: send messages of
-// raft, and ask what only members may ask. Admitted are
-//   - the members of raft's latest configuration as this node knows it, committed or not,
-//   - the leader that raft knows, and one that a member of that configuration named lately: while this node was away the cluster
-//     may have changed, and only the leader can tell it how. Neither counts for a node that this one has admitted as a member
-//     before: it was removed, and raft takes a removed leader for the leader for as long as it goes on to say so,
-//   - every node of the cluster while this node is not in that configuration itself: without state it cannot know better, and
-//     while it receives the log it passes through configurations that are long gone. It has no vote then.
+// AuthorizePeer returns an error if the node with this id, which it has proved, may not send raft messages to this node
+// or use the RPCs reserved for members. Accepted are
+//   - the members of raft's latest configuration on this node, committed or not,
+//   - the leader that raft knows, or that a member of that configuration named recently: the cluster may have changed
+//     while this node was down, and only the leader can tell it how. This does not apply to a node that was accepted as
+//     a member before: it was removed, and raft considers a removed leader the leader for as long as it keeps sending
+//     messages,
+//   - every node of the cluster while this node is not in that configuration itself: without state it cannot know
+//     better, and while it receives the log it applies outdated configurations. It has no vote then.
 func (n *Node) AuthorizePeer(id string) error {
 	servers := n.servers()
 	if !containsServer(servers, n.config.ID) {
@@ -31,7 +32,7 @@ func (n *Node) AuthorizePeer(id string) error {
 	return fmt.Errorf("node %s is not a member of the cluster's configuration as node %s knows it", id, n.config.ID)
 }
 
-// isNamedLeader tells whether a member of the configuration said lately that a node leads.
+// isNamedLeader reports whether a member of the configuration recently named the node as leader.
 func (n *Node) isNamedLeader(servers []raft.Server, id string) bool {
 	return slices.ContainsFunc(servers, func(s raft.Server) bool {
 		said := n.answers.findAnswer(string(s.ID))
@@ -41,9 +42,10 @@ func (n *Node) isNamedLeader(servers []raft.Server, id string) bool {
 
 func (n *Node) isMember(id string) bool { return containsServer(n.servers(), id) }
 
-// checkNotice is nil if a notice comes from a node that may give it. The certificate of the caller must be that of the leader that
-// it names, and that leader must be the one that raft knows. A node without state knows none, and believes any node of the
-// cluster; one that has state and knows no leader is told by members of its configuration that it was removed.
+// checkNotice returns an error if the sender of a notice is not entitled to it. The certificate of the caller must be
+// that of the leader named in the notice, and raft must know the same leader. A node without state knows no leader and
+// accepts any node of the cluster; a node that has state and knows no leader accepts a notice of its removal from
+// members of its configuration.
 func (n *Node) checkNotice(notice Notice) error {
 	if notice.From == "" {
 		return nil // plain text: nobody proves anything

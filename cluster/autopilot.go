@@ -9,11 +9,11 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// noticeTimeout bounds how long a leader takes to confirm its leadership and to tell one node about its place.
+// noticeTimeout bounds how long a leader takes to confirm its leadership and deliver one notice.
 const noticeTimeout = 5 * time.Second
 
-// runAutopilot looks after the members for as long as the leadership lasts: it takes new nodes in, gives a vote to those that
-// are stable, takes it from those that lost their data, and removes the dead if it was told to (docs/adr/0037).
+// runAutopilot manages the members for as long as the leadership lasts: it adds waiting nodes, promotes stable ones,
+// demotes voters that lost their data and, if configured, removes dead members (docs/adr/0037).
 func (l *leadership) runAutopilot() {
 	said := logLimiter{}
 	for {
@@ -28,7 +28,7 @@ func (l *leadership) runAutopilot() {
 	}
 }
 
-// reconcile makes at most one change of each kind, one after the other; each is confirmed before the next begins.
+// reconcile makes at most one change of each kind. Each change is confirmed before the next one begins.
 func (l *leadership) reconcile(said logLimiter) {
 	for _, step := range []func([]NodeHealth) (about string, err error){
 		l.demoteEmptyVoter, l.addWaitingNode, l.notifyAdmitted, l.promoteStableNode, l.removeDeadMember, l.notifyRemoved,
@@ -45,8 +45,8 @@ func (l *leadership) reconcile(said logLimiter) {
 
 func (l *leadership) isAutomatic() bool { return !l.node.config.ManualJoin }
 
-// demoteEmptyVoter takes the vote from a voter that came back without its data: it has forgotten what it promised, and takes part
-// in nothing until this is done. It counts for nobody in the meantime, so the cluster loses nothing by it.
+// demoteEmptyVoter demotes a voter that came back without its data. Such a node has forgotten its votes and takes part
+// in nothing until it is demoted, so the demotion does not reduce the number of working voters.
 func (l *leadership) demoteEmptyVoter(list []NodeHealth) (string, error) {
 	for _, h := range votersOf(list) {
 		if l.isAutomatic() && h.Status.Instance != "" {
@@ -57,7 +57,7 @@ func (l *leadership) demoteEmptyVoter(list []NodeHealth) (string, error) {
 	return "", nil
 }
 
-// addWaitingNode gives a seat without a vote to one node that waits for it.
+// addWaitingNode adds one node that waits to join as a non-voter.
 func (l *leadership) addWaitingNode(list []NodeHealth) (string, error) {
 	var about string
 	var failed error
@@ -86,8 +86,9 @@ func (l *leadership) addNonvoter(h NodeHealth) error {
 	return l.configurationError(n.raft.AddNonvoter(raft.ServerID(h.ID), raft.ServerAddress(address), 0, timeout).Error())
 }
 
-// notifyAdmitted tells a node without state that it has a seat without a vote. What it is told must be true of the whole
-// cluster and not only of a leader that has been replaced, so the leadership is confirmed after looking.
+// notifyAdmitted tells nodes without state that the configuration contains them as non-voters. This must be true for
+// the whole cluster and not only for a leader that has been replaced, so sendNotice confirms the leadership after the
+// configuration was read.
 func (l *leadership) notifyAdmitted(list []NodeHealth) (about string, failed error) {
 	for _, h := range list {
 		if h.Role != RoleNonVoter || h.Status.Instance == "" {
@@ -101,7 +102,7 @@ func (l *leadership) notifyAdmitted(list []NodeHealth) (about string, failed err
 	return about, failed
 }
 
-// sendNotice confirms the leadership and then gives a notice.
+// sendNotice confirms the leadership and then delivers a notice.
 func (l *leadership) sendNotice(m Member, notice Notice) error {
 	ctx, cancel := context.WithTimeout(l.ctx, noticeTimeout)
 	defer cancel()
@@ -115,7 +116,7 @@ func (l *leadership) sendNotice(m Member, notice Notice) error {
 	return (*others).Notify(ctx, m, notice)
 }
 
-// promoteStableNode gives a vote to one node that wants it and has been healthy for long enough.
+// promoteStableNode promotes one node that asked for it and has been healthy for long enough.
 func (l *leadership) promoteStableNode(list []NodeHealth) (string, error) {
 	for _, h := range list {
 		if !l.isAutomatic() || h.Role != RoleNonVoter || !h.Status.PromoteWhenStable || !h.Healthy {
@@ -142,8 +143,8 @@ func (l *leadership) removeServer(id string) error {
 	return l.configurationError(l.node.raft.RemoveServer(raft.ServerID(id), 0, l.node.config.scaleTimeout(stepTimeout)).Error())
 }
 
-// removeDeadMember removes one member that gave no sign of life for long, neither by its API nor by gossip nor by raft, if the
-// others are enough and well.
+// removeDeadMember removes one member from which neither its API, gossip nor raft has heard for RemoveDeadAfter, if
+// enough of the others are healthy.
 func (l *leadership) removeDeadMember(list []NodeHealth) (string, error) {
 	patience := l.node.config.RemoveDeadAfter
 	if patience == 0 {
@@ -166,7 +167,7 @@ func (l *leadership) removeDeadMember(list []NodeHealth) (string, error) {
 	return "", nil
 }
 
-// notifyRemoved tells nodes that are no members, and have state from when they were, that they are none any more.
+// notifyRemoved tells former members that still run with their old state that they were removed.
 func (l *leadership) notifyRemoved(list []NodeHealth) (about string, failed error) {
 	for _, h := range list {
 		if h.Role != RoleNone || !h.Answered || h.Status.Leader != "" || h.Status.LastIndex == 0 {

@@ -13,15 +13,15 @@ import (
 	"github.com/quorate/quorate/fsm/backup"
 )
 
-// BackupInfo says what a backup holds.
+// BackupInfo describes a backup that was written.
 type BackupInfo struct {
 	backup.Manifest
 	backup.Sum
 }
 
-// Save writes a backup of the state to out, without holding up writers. By default it holds everything that was
-// acknowledged before the call; a stale one is what this node has. What was written is no backup if there is an error;
-// it is an *Error unless out or ctx failed.
+// Save writes a backup of the state to out without blocking writers. By default the backup contains everything that was
+// acknowledged before the call; with Stale it contains what this node has applied. If Save fails, the data written so
+// far is not a valid backup. The error is an *Error unless out or ctx failed.
 func (n *Node) Save(ctx context.Context, o ReadOptions, out io.Writer) (BackupInfo, error) {
 	state, err := n.freezeLedger(ctx, o)
 	if err != nil {
@@ -57,7 +57,7 @@ func (n *Node) freezeLedger(ctx context.Context, o ReadOptions) (fsm.Frozen, err
 	return state, nil
 }
 
-// contextWriter writes for as long as a context lasts.
+// contextWriter is an io.Writer that fails once its context has ended.
 type contextWriter struct {
 	ctx context.Context //nolint:containedctx // it is the life of the writer
 	out io.Writer
@@ -71,8 +71,8 @@ func (a contextWriter) Write(data []byte) (int, error) {
 	return a.out.Write(data)
 }
 
-// Snapshot writes the ledger as it is now into the snapshot store and shortens the log, as happens by itself from time
-// to time. It does nothing if there is nothing new since the last one.
+// Snapshot writes the current ledger into the snapshot store and truncates the log; raft also does so periodically. It
+// does nothing if no entry was applied since the last snapshot.
 func (n *Node) Snapshot(ctx context.Context) error {
 	if err := n.checkServing(); err != nil {
 		return err
@@ -84,5 +84,5 @@ func (n *Node) Snapshot(ctx context.Context) error {
 	return fmt.Errorf("take a snapshot on node %s: %w", n.config.ID, err)
 }
 
-// Digest is over everything that was applied up to index. Nodes at the same index must have the same (P9).
+// Digest covers everything that was applied up to index. Nodes at the same index must have the same digest (P9).
 func (n *Node) Digest() (index uint64, digest [32]byte) { return n.ledger.Chain() }

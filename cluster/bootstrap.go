@@ -16,28 +16,29 @@ import (
 const (
 	bootstrapInterval = time.Second
 	reminderInterval  = 30 * time.Second
-	// bootstrapProbeWait is how long a new node waits until every node that gossip knows was asked once.
+	// bootstrapProbeWait is how long a new node waits until each node known from gossip was queried once.
 	bootstrapProbeWait = 10 * time.Second
 	intentBytes        = 8
 )
 
-// bootstrapDecision is what a node without state concludes from what it hears.
+// bootstrapDecision is what a node without state concludes from the answers of its peers.
 type bootstrapDecision struct {
-	// servers is the configuration to start a cluster with now; empty means wait.
+	// servers is the configuration to start a new cluster with now; empty if the node must wait.
 	servers []raft.Server
-	// intent is what to announce from now on; empty means nothing yet.
+	// intent is the digest to announce from now on; empty if there is none yet.
 	intent string
-	// clusterExists is true if a cluster exists already: this node is to be added to it.
+	// clusterExists is true if a cluster exists already, so that this node must be added to it.
 	clusterExists bool
-	// waitReason says what for, for the log.
+	// waitReason says what the node waits for.
 	waitReason string
 }
 
-// decideBootstrap decides whether self may form a new cluster with the peers, as they described themselves.
+// decideBootstrap decides whether self may form a new cluster with peers, given how the peers described themselves.
 //
-// Nodes hear of each other at different times, so each first announces the one set of nodes that it would start with,
-// and forms it only when all of that set have announced the same. A node announces one set only, so two sets that
-// share a node can never both start: there is one cluster, or none and a message that says why.
+// Nodes discover each other at different times. Each node therefore first announces the one set of nodes that it would
+// start with, and forms the cluster only when all members of that set have announced the same set. A process announces
+// only one set, so two sets that share a node can never both start: either one cluster forms, or none and the log says
+// why.
 func decideBootstrap(self Peer, peers []Peer) bootstrapDecision {
 	candidates := []Peer{self}
 	for _, p := range peers {
@@ -92,13 +93,15 @@ func voterServers(candidates []Peer) []raft.Server {
 	return servers
 }
 
-// runBootstrap runs on a node that started without state, until it has some: formed here, or received from a leader.
+// runBootstrap runs on a node that started without state until the node has state, because it formed a cluster or
+// because a leader sent it entries.
 func (n *Node) runBootstrap() {
 	var reminded time.Time
 	var v bootstrapDecision
 	for n.raft.LastIndex() == 0 {
 		changed := n.changes.nextChange()
-		// Once a cluster is known to exist this process never forms another, even if nobody of it is heard any more.
+		// Once a cluster is known to exist, this process never forms another one, even if no member of it is reachable any
+		// more.
 		if !v.clusterExists {
 			v = n.bootstrapStep()
 		}
@@ -160,9 +163,9 @@ func (n *Node) bootstrapStep() bootstrapDecision {
 	return v
 }
 
-// bootstrapCandidates are the nodes that gossip knows, as they described themselves when they were asked a moment ago: gossip can say
-// anything of anybody. A node that does not answer counts for nothing; unasked is one that was not asked yet, and silent is why one
-// of the others did not answer.
+// bootstrapCandidates returns the nodes known from gossip as they described themselves when they were last queried,
+// because gossip messages can be forged. Nodes that do not answer are left out; unasked names one that was not queried
+// yet, and silent is the error of one that did not answer.
 func (n *Node) bootstrapCandidates() (list []Peer, unasked, silent string) {
 	for _, p := range n.directory.alivePeers() {
 		switch a := n.answers.findAnswer(p.ID); {
@@ -177,7 +180,8 @@ func (n *Node) bootstrapCandidates() (list []Peer, unasked, silent string) {
 	return list, unasked, silent
 }
 
-// toPeer is what a node that answered says of itself. Versions below feature level 5 leave to gossip what they do not answer.
+// toPeer returns what the node said about itself. Versions below feature level 5 omit fields that they announce by
+// gossip; these are taken from gossiped.
 func (a peerAnswer) toPeer(gossiped Peer) Peer {
 	p := gossiped
 	p.HasState = a.LastIndex > 0

@@ -12,29 +12,30 @@ import (
 )
 
 const (
-	// checkpointsKept is how many checkpoints of each member are remembered: a slow member answers for an older one.
+	// checkpointsKept is how many checkpoints of each member are kept. A slow member reports older ones.
 	checkpointsKept = 8
-	// maxDigestText is the longest text of a digest that is taken from a member.
+	// maxDigestText is the maximum length of a digest that is accepted from a member.
 	maxDigestText = 64
-	// digestBytes is how much of a digest the members tell each other: it finds accidents, not forgers.
+	// digestBytes is how much of a digest members exchange: enough to detect accidental divergence, not forgery.
 	digestBytes = 8
 )
 
-// Checkpoint is the digest, in hexadecimal, of the state that a node had behind an entry of the log.
+// Checkpoint is the digest, in hexadecimal, of the state of a node after the log entry at Index.
 type Checkpoint struct {
 	Index  uint64
 	Digest string
 }
 
-// checkpoints is what a node knows of its own and of its peers' states.
+// checkpoints holds the known checkpoints of this node and of its peers.
 type checkpoints struct {
-	// last is the index of the newest checkpoint that was applied here.
+	// last is the index of the newest checkpoint that was applied on this node.
 	last atomic.Uint64
-	// frozen is the newest state that is still to be summed up.
+	// frozen holds the newest state whose digest is still to be computed.
 	frozen chan *fsm.Checkpointed
 
 	mu sync.Mutex
-	// points are the checkpoints of each member, this node among them, the oldest first, and noted is when the newest came.
+	// points are the checkpoints of each member, this node included, oldest first; recordedAt is when the newest was
+	// received.
 	points     map[string][]Checkpoint
 	recordedAt map[string]time.Time
 	// logged are the findings that were logged already.
@@ -47,7 +48,8 @@ func newCheckpoints() *checkpoints {
 	}
 }
 
-// offerFrozen is called on raft's goroutine and never blocks: a state that nobody has begun to sum up gives way to a newer one.
+// offerFrozen is called on raft's goroutine and never blocks: it replaces a state whose digest computation has not
+// started.
 func (c *checkpoints) offerFrozen(frozen *fsm.Checkpointed) {
 	c.last.Store(frozen.Index())
 	select {
@@ -57,7 +59,7 @@ func (c *checkpoints) offerFrozen(frozen *fsm.Checkpointed) {
 	c.frozen <- frozen
 }
 
-// recordPoint remembers a checkpoint of a member, false if that is known already.
+// recordPoint stores a checkpoint of a member. It returns false if the checkpoint is known already.
 func (c *checkpoints) recordPoint(id string, point Checkpoint) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +72,7 @@ func (c *checkpoints) recordPoint(id string, point Checkpoint) bool {
 	return true
 }
 
-// newestPoint is the last checkpoint of a member and when it was noted; zero if there is none.
+// newestPoint returns the last checkpoint of a member and when it was received, or zero values.
 func (c *checkpoints) newestPoint(id string) (Checkpoint, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,14 +82,14 @@ func (c *checkpoints) newestPoint(id string) (Checkpoint, time.Time) {
 	return Checkpoint{}, time.Time{}
 }
 
-// hasIndex tells whether a member has said what its state was at an index.
+// hasIndex reports whether a member has reported a checkpoint at index.
 func (c *checkpoints) hasIndex(id string, index uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(c.points[id], func(p Checkpoint) bool { return p.Index == index })
 }
 
-// newestFirst returns the checkpoints of a member, the newest first.
+// newestFirst returns the checkpoints of a member, newest first.
 func (c *checkpoints) newestFirst(id string) []Checkpoint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +98,7 @@ func (c *checkpoints) newestFirst(id string) []Checkpoint {
 	return newestFirst
 }
 
-// digestCheckpoints computes the digests of checkpoints, beside everything else, and has them compared.
+// digestCheckpoints computes the digests of checkpoints in the background and compares them with those of the peers.
 func (n *Node) digestCheckpoints() {
 	for {
 		select {
@@ -113,7 +115,7 @@ func (n *Node) digestCheckpoints() {
 	}
 }
 
-// processStatus takes in what a member says of its states. Only members of raft's configuration are heard.
+// processStatus records the checkpoints in the status of a member. Nodes outside of raft's configuration are ignored.
 func (n *Node) processStatus(said NodeStatus) {
 	if !containsServer(n.servers(), said.ID) {
 		return
@@ -128,8 +130,9 @@ func (n *Node) processStatus(said NodeStatus) {
 	}
 }
 
-// Checkpoint has every member sum up its state as it is now, and returns the index that all of them do so at; Comparison
-// tells what came of it. Only the established leader can, and only from feature level 4 on. Errors are *Error.
+// Checkpoint makes every member compute a digest of its current state and returns the log index at which all of them do
+// so; Comparison returns the result. It works only on the established leader and from feature level 4 on. Errors are
+// *Error.
 func (n *Node) Checkpoint(ctx context.Context) (uint64, error) {
 	if err := n.checkServing(); err != nil {
 		return 0, err
@@ -144,7 +147,7 @@ func (n *Node) Checkpoint(ctx context.Context) (uint64, error) {
 	return l.proposePart(ctx, fsm.Checkpoint())
 }
 
-// runCheckpoints proposes a checkpoint every so often, unless nothing was applied since the last one.
+// runCheckpoints proposes a checkpoint every CheckpointEvery, unless nothing was applied since the last one.
 func (l *leadership) runCheckpoints() {
 	n := l.node
 	for sleepContext(l.ctx, n.config.CheckpointEvery) {
@@ -160,29 +163,29 @@ func (l *leadership) runCheckpoints() {
 	}
 }
 
-// MemberComparison is what one member's state was at a checkpoint, as far as this node has heard.
+// MemberComparison is the result of comparing the state of one member at a checkpoint, as far as this node knows.
 type MemberComparison struct {
-	// ID is the member's.
+	// ID is the id of the member.
 	ID string
-	// Checkpoint is the member's last one; zero if none was heard of.
+	// Checkpoint is the member's last checkpoint; zero if none is known.
 	Checkpoint
 	Finding
 }
 
-// Finding is what came of comparing one member's state; empty as long as too few were heard of.
+// Finding is the result of comparing one member's state; empty while too few checkpoints are known.
 type Finding string
 
-// The closed list of findings.
+// All findings.
 const (
 	// Agrees: a majority of the voters has the same state.
 	Agrees Finding = "agrees"
 	// Differs: a majority of the voters has another state; the member stops.
 	Differs Finding = "differs"
-	// Disputed: there are different states and none has a majority; nobody stops.
+	// Disputed: the states differ and none has a majority; no member stops.
 	Disputed Finding = "disputed"
 )
 
-// Comparison is what this node knows of the members' last checkpoints, by id.
+// Comparison returns what this node knows about the last checkpoint of each member, sorted by id.
 func (n *Node) Comparison() []MemberComparison {
 	var list []MemberComparison
 	for _, m := range n.Members() {
@@ -196,8 +199,8 @@ func (n *Node) Comparison() []MemberComparison {
 	return list
 }
 
-// CountDiffering is how many members were found, at the last checkpoint that each of them answered for, to hold another state than a
-// majority, this node among them, or to disagree without one. A member that stopped counts until its data was replaced.
+// CountDiffering counts the members whose last checkpoint differs from the majority, or is disputed, this node
+// included. A member that stopped counts until its data was replaced.
 func (n *Node) CountDiffering() int {
 	count := 0
 	for _, m := range n.Comparison() {

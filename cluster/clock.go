@@ -7,8 +7,9 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// ledgerClock gives ledger time during one leadership: it goes on from where the ledger stood when the leadership began, by
-// this machine's monotonic clock. What the wall clock does moves nothing, and the time without a leader does not count.
+// ledgerClock provides ledger time during one leadership: it starts at the ledger time at which the leadership began
+// and advances with the monotonic clock of this machine. Changes of the wall clock do not affect it, and time without a
+// leader does not count.
 type ledgerClock struct {
 	mu    sync.Mutex // protects the fields below
 	base  quota.Instant
@@ -17,7 +18,7 @@ type ledgerClock struct {
 
 func startClock(base quota.Instant) *ledgerClock { return &ledgerClock{base: base, start: time.Now()} }
 
-// advanceTo moves the clock on to an instant that the ledger has come to without it.
+// advanceTo moves the clock forward to an instant that the ledger has reached by other means, such as a restore.
 func (c *ledgerClock) advanceTo(at quota.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,14 +27,14 @@ func (c *ledgerClock) advanceTo(at quota.Instant) {
 	}
 }
 
-// timeUntil is how long it takes until an entry would be stamped with an instant or a later one.
+// timeUntil returns how long it takes until an entry would be stamped with at or a later instant.
 func (c *ledgerClock) timeUntil(at quota.Instant) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Until(c.start.Add(time.Duration(at-c.base) * time.Millisecond))
 }
 
-// nextStamp is the time of an entry made now. Wall is for people only.
+// nextStamp returns the stamp of an entry created now. Wall is only informational.
 func (c *ledgerClock) nextStamp() quota.Stamp {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,77 +14,80 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// Config says what one node is and how it behaves. Fill it, then call WithDefaults and Validate; Open does both.
+// Config is the configuration of one node. Fill it in, then call WithDefaults and Validate; Open calls both.
 type Config struct {
-	// ID names the node for as long as its data folder lives: 1 to 64 letters, digits, '.', '_' or '-'.
+	// ID identifies the node for as long as its data folder exists: 1 to 64 letters, digits, '.', '_' or '-'.
 	ID string
-	// ClusterName keeps clusters apart that can reach each other, same form as ID. Default "quorate".
+	// ClusterName separates clusters that can reach each other; same format as ID. Default "quorate".
 	ClusterName string
-	// DataDir is where a node on a machine keeps its log, its snapshots and its identity.
+	// DataDir is the folder for the log, the snapshots and the identity of a node on a machine.
 	DataDir string
-	// RaftAddr is what raft listens on, as host:port; RaftAdvertise is what peers dial, by default the same.
+	// RaftAddr is the host:port that raft listens on. RaftAdvertise is the address that peers dial; default RaftAddr.
 	RaftAddr, RaftAdvertise string
-	// GossipAddr is what gossip listens on, TCP and UDP; GossipAdvertise is what peers dial, by default the same.
+	// GossipAddr is the host:port, TCP and UDP, that gossip listens on. GossipAdvertise is the address that peers dial;
+	// default GossipAddr.
 	GossipAddr, GossipAdvertise string
-	// HTTPAdvertise is where peers and clients reach this node's API, as host:port.
+	// HTTPAdvertise is the host:port at which peers and clients reach the API of this node.
 	HTTPAdvertise string
-	// BootstrapExpect is how many nodes form a new cluster together: 1, 3, 5 or 7, the same on all of them. 0 never
-	// forms one and waits to be added.
+	// BootstrapExpect is the number of nodes that form a new cluster together: 1, 3, 5 or 7, the same on all of them. With
+	// 0 the node never forms a cluster and waits to be added.
 	BootstrapExpect int
-	// ManualJoin leaves it to operators to take new nodes in and to promote them; by default the leader does both by itself.
+	// ManualJoin leaves adding and promoting nodes to operators. By default the leader does both.
 	ManualJoin bool
-	// StabilizationTime is for how long a new member must be healthy until it becomes a voter by itself; default 10 s.
+	// StabilizationTime is how long a new member must be healthy before the leader promotes it to voter; default 10 s.
 	StabilizationTime time.Duration
-	// RemoveDeadAfter is after how much silence the leader removes a member by itself: at least a minute; 0 is never.
+	// RemoveDeadAfter is how long a member must be silent before the leader removes it: at least one minute, or 0 for
+	// never.
 	RemoveDeadAfter time.Duration
-	// MinQuorum is how many voters there must be after one is removed or demoted, unless that is forced; default 3.
+	// MinQuorum is the number of voters that must remain when one is removed or demoted without force; default 3.
 	MinQuorum int
-	// Join lists gossip addresses of peers, this node's own may be among them.
+	// Join lists gossip addresses of peers. It may contain this node's own address.
 	Join []string
-	// TimeoutScale multiplies raft's timeouts (1 s each: heartbeat, election, leader lease) and what follows from them: 1 to 10, default 1.
+	// TimeoutScale multiplies raft's timeouts (1 s each: heartbeat, election, leader lease) and the timeouts derived from
+	// them: 1 to 10, default 1.
 	TimeoutScale int
-	// CommitNotice is after what time, up to its double, followers learn that an entry is committed if no other follows it:
-	// 1 ms to 1 s, default 10 ms. A read on a follower that wants what was just written waits so long, and an idle leader
-	// sends each follower a message so often (docs/adr/0045).
+	// CommitNotice is how long it takes, up to its double, until followers learn that an entry is committed if no other
+	// entry follows: 1 ms to 1 s, default 10 ms. It delays reads on a follower that wait for a write just made, and it is
+	// the interval of the messages that an idle leader sends to each follower (docs/adr/0045).
 	CommitNotice time.Duration
-	// SnapshotThreshold is how many new entries make a snapshot worth while; default 16384.
+	// SnapshotThreshold is the number of new log entries that triggers a snapshot; default 16384.
 	SnapshotThreshold uint64
-	// SnapshotInterval is how often that is looked at; default 60 s.
+	// SnapshotInterval is how often SnapshotThreshold is checked; default 60 s.
 	SnapshotInterval time.Duration
-	// TrailingLogs is how many entries stay after a snapshot, so that a follower that is a little behind needs none;
-	// default 16384.
+	// TrailingLogs is the number of log entries kept after a snapshot, so that a slightly slow follower does not need the
+	// snapshot; default 16384.
 	TrailingLogs uint64
-	// RaiseLevelAfter is how long all members must be there and understand a newer feature level before the leader raises the
-	// cluster to it; until then the older version can be started again. 0 leaves it to RaiseLevel.
+	// RaiseLevelAfter is how long all members must answer and understand a newer feature level before the leader raises
+	// the cluster to it. Until then the older version can be started again. 0 leaves it to RaiseLevel.
 	RaiseLevelAfter time.Duration
-	// CheckpointEvery is how often the leader has the members compare their states, if anything was applied since; at least
-	// a second. 0 leaves it to Checkpoint.
+	// CheckpointEvery is how often the leader makes the members compare their states if entries were applied since; at
+	// least one second. 0 leaves it to Checkpoint.
 	CheckpointEvery time.Duration
-	// DiskSlow is how long a write to the log may take on average before the node warns of its disk; 0 for never.
+	// DiskSlow is the mean duration of log writes above which the node warns about its disk; 0 for never.
 	DiskSlow time.Duration
-	// DiskReserve is how many bytes must be left for the data folder. With less the node warns, and as leader refuses what
-	// makes the ledger grow. 0 for no reserve.
+	// DiskReserve is the number of bytes that must be free for the data folder. Below it the node warns and, as leader,
+	// refuses commands that make the ledger grow. 0 for no reserve.
 	DiskReserve int64
 	// Bounds are the declared bounds of the ledger, the same on all nodes. Default quota.DefaultBounds.
 	Bounds quota.Bounds
-	// Version is this software's version, as peers and operators see it; at most 40 bytes. Default "dev".
+	// Version is the software version shown to peers and operators; at most 40 bytes. Default "dev".
 	Version string
-	// Logger receives what happens. Default: nothing.
+	// Logger receives the log. By default nothing is logged.
 	Logger hclog.Logger
-	// Observer is told what the node does, for metrics. Default: nobody.
+	// Observer receives events for metrics. Default: none.
 	Observer Observer
 }
 
 const (
-	// A follower takes its leader for lost after one to three times the heartbeat timeout: raft looks at random moments. An
-	// election waits for the slower one of two followers, because the other refuses the pre-vote until then. That is nearly
-	// all of a fail-over, and must stay well below what callers wait for a leader (5 s). A follower that is only slow
-	// disturbs nobody: those who hear the leader refuse it the pre-vote.
+	// A follower suspects its leader after one to three heartbeat timeouts, because raft checks at random times. An
+	// election waits for the slower one of two followers, because the other one refuses the pre-vote until it suspects the
+	// leader too. This is nearly all of the failover time and must stay well below the time that callers wait for a leader
+	// (5 s). A follower that is merely slow does no harm: the nodes that hear the leader refuse its pre-vote.
 	heartbeatTimeout   = time.Second
 	electionTimeout    = time.Second
 	leaderLeaseTimeout = time.Second
-	// stepTimeout bounds one step of raft that this node waits for, such as an entry that is to be written, and how long a
-	// node that has not heard from its leader counts as ready.
+	// stepTimeout bounds one raft operation that this node waits for, such as writing an entry. It is also how long a node
+	// that has not heard from its leader counts as ready.
 	stepTimeout = 2 * time.Second
 
 	maxTimeoutScale  = 10
@@ -103,7 +106,7 @@ const (
 	minRemoveDead        = time.Minute
 )
 
-// WithDefaults returns the configuration with every unset field that has a default filled in.
+// WithDefaults returns the configuration with a value for every unset field that has a default.
 func (c Config) WithDefaults() Config {
 	setDefault(&c.ClusterName, defaultCluster)
 	setDefault(&c.RaftAdvertise, c.RaftAddr)
@@ -133,7 +136,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Validate returns every fault of a configuration with its defaults, each naming the field and the allowed values.
+// Validate returns all errors in a configuration with defaults. Each error names the field and the allowed values.
 func (c Config) Validate() error {
 	faults := []error{
 		CheckName("ID", c.ID),
@@ -168,7 +171,7 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// checkMembership judges what the leader does with members.
+// checkMembership validates the fields that control automatic membership changes.
 func (c Config) checkMembership() error {
 	var faults []error
 	if c.StabilizationTime < 0 {
@@ -185,7 +188,7 @@ func (c Config) checkMembership() error {
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// CheckName refuses what cannot be the name of a node or a cluster, naming the field.
+// CheckName returns an error that names the field if value is not a valid node or cluster name.
 func CheckName(field, value string) error {
 	if namePattern.MatchString(value) {
 		return nil
@@ -193,7 +196,7 @@ func CheckName(field, value string) error {
 	return fmt.Errorf("%s is %q: allowed are 1 to 64 letters, digits, '.', '_' or '-'", field, value)
 }
 
-// CheckAdvertisedAddr wants an address that another machine could dial: a port that is known and a host that is not "any".
+// CheckAdvertisedAddr requires an address that another machine can dial: an explicit port and a specified host.
 func CheckAdvertisedAddr(field, value string) error {
 	host, port, err := net.SplitHostPort(value)
 	if err != nil {
@@ -219,8 +222,8 @@ func (c Config) checkBootstrapExpect() error {
 		"than one less), or 0 to wait to be added", c.BootstrapExpect)
 }
 
-// checkJoin refuses a node that would form a cluster alone although it was told of others: most likely it belongs to
-// theirs, and two clusters with one name would each grant the same quota.
+// checkJoin refuses a node that would form a cluster alone although it was given peers. It most likely belongs to their
+// cluster, and two clusters with one name would each grant the same quota.
 func (c Config) checkJoin() error {
 	for _, address := range c.Join {
 		if _, _, err := net.SplitHostPort(address); err != nil {
@@ -236,6 +239,5 @@ func (c Config) checkJoin() error {
 
 func (c Config) scaleTimeout(d time.Duration) time.Duration { return d * time.Duration(c.TimeoutScale) }
 
-// leaderWait is how long an operation of this node waits for a leader to appear: elections are over by then, or will not
-// succeed.
+// leaderWait is how long an operation waits for a leader: by then an election has ended, or will not succeed.
 func (c Config) leaderWait() time.Duration { return 3 * c.scaleTimeout(stepTimeout) }

@@ -7,12 +7,13 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// configLock lets one change of the configuration happen at a time, together with the look that it is based on.
+// configLock serializes changes of raft's configuration, including the check of the configuration that each is based
+// on.
 type configLock chan struct{}
 
 func newConfigLock() configLock { return make(configLock, 1) }
 
-// withLock runs f while nobody else of this leadership looks at the configuration to change it.
+// withLock runs f while no other change of this leadership is checked or made.
 func (s configLock) withLock(l *leadership, f func() error) error {
 	select {
 	case s <- struct{}{}:
@@ -23,7 +24,8 @@ func (s configLock) withLock(l *leadership, f func() error) error {
 	return f()
 }
 
-// changeConfiguration runs f alone, to its end even if the caller's ctx ends before: raft knows no way back.
+// changeConfiguration runs f under the lock. f runs to its end even if ctx ends, because raft cannot cancel a
+// configuration change.
 func (l *leadership) changeConfiguration(ctx context.Context, f func() (bool, error)) (changed bool, err error) {
 	done := make(chan struct{})
 	var result struct {
@@ -52,7 +54,7 @@ func (l *leadership) changeConfiguration(ctx context.Context, f func() (bool, er
 	}
 }
 
-// configurationError maps an error of raft's configuration path.
+// configurationError converts an error of a raft configuration change.
 func (l *leadership) configurationError(err error) error {
 	if err == nil {
 		return nil

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// diskCheckInterval is how often the disk is looked at. What can be written meanwhile must fit into the reserve.
+	// diskCheckInterval is how often the disk is checked. The writes of one interval must fit into the reserve.
 	diskCheckInterval = 2 * time.Second
-	// minWrites tell nothing about a disk.
+	// minWrites is the number of writes below which their mean duration is not significant.
 	minWrites = 3
-	// mebibyte is the unit of what people read about space.
+	// mebibyte is the unit used in messages.
 	mebibyte = 1 << 20
 )
 
-// DiskStatus is how the disk of a node does, as it was seen last.
+// DiskStatus is the state of a node's disk when it was last checked.
 type DiskStatus struct {
-	// Free are the bytes that are left for the data folder; -1 if nobody can tell.
+	// Free is the number of bytes available for the data folder; -1 if unknown.
 	Free int64
-	// WriteMean is how long writing to the log, which ends with a sync, took on average in the last half minute.
+	// WriteMean is the mean duration of log writes, each of which ends with a sync, in the last half minute.
 	WriteMean time.Duration
-	// Low is true while less than the reserve is free, Slow while the mean is above what is allowed.
+	// Low is true while less than the reserve is free, Slow while the mean is above the limit.
 	Low, Slow bool
 }
 
-// DiskStatus tells how this node's disk does.
+// DiskStatus returns the last known state of this node's disk.
 func (n *Node) DiskStatus() DiskStatus {
 	if d := n.diskStatus.Load(); d != nil {
 		return *d
@@ -36,7 +36,7 @@ func (n *Node) DiskStatus() DiskStatus {
 	return DiskStatus{Free: -1}
 }
 
-// watchDisk looks at the disk from time to time, and says in the log when something has changed.
+// watchDisk checks the disk periodically and logs changes.
 func (n *Node) watchDisk() {
 	for {
 		before, now := n.DiskStatus(), n.checkDisk()
@@ -80,7 +80,7 @@ func (n *Node) logDiskChange(d DiskStatus) {
 	n.log.Info("the disk is well again", "free-mib", d.Free/mebibyte, "write-mean", d.WriteMean)
 }
 
-// diskWarning says what is wrong with the disk and what helps; empty if all is well.
+// diskWarning describes what is wrong with the disk and how to fix it; empty if it is fine.
 func (n *Node) diskWarning(d DiskStatus) string {
 	var warnings []string
 	if d.Low {
@@ -94,8 +94,8 @@ func (n *Node) diskWarning(d DiskStatus) string {
 	return strings.Join(warnings, "; ")
 }
 
-// checkDiskSpace is nil if the commands may be written although the disk is nearly full: what frees quota, keeps leases alive or
-// ends them may, as long as anything can be written (docs/adr/0044).
+// checkDiskSpace returns an error if the disk is nearly full and a command would make the ledger grow. Commands that
+// release quota, renew leases or end them are accepted as long as anything can be written (docs/adr/0044).
 func (n *Node) checkDiskSpace(commands []quota.Command) *Error {
 	d := n.DiskStatus()
 	if !d.Low || !slices.ContainsFunc(commands, growsLedger) {
@@ -106,7 +106,7 @@ func (n *Node) checkDiskSpace(commands []quota.Command) *Error {
 		n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte)
 }
 
-// growsLedger tells whether a command may add something to the ledger that stays.
+// growsLedger reports whether a command may add data to the ledger that stays.
 func growsLedger(c quota.Command) bool {
 	switch c.(type) {
 	case quota.Allocate, quota.ApplyTrees, quota.SetLimits, quota.MoveNode, quota.RollBack:

@@ -9,18 +9,18 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// digestTally is what the members say of their states at one index.
+// digestTally counts the digests that members reported at one index.
 type digestTally struct {
 	index uint64
-	// digests is the digest of each member that was heard at the index.
+	// digests is the digest of each member that reported one at the index.
 	digests map[string]string
-	// majority is the digest that more than half of all voters have; empty if none.
+	// majority is the digest that more than half of all voters have; empty if there is none.
 	majority string
-	// disputed is true if there is none although there are different ones.
+	// disputed is true if the digests differ and none has a majority.
 	disputed bool
 }
 
-// findingFor is the finding about one digest.
+// findingFor returns the finding for a member that reported digest.
 func (b digestTally) findingFor(digest string) Finding {
 	switch {
 	case b.majority == "" && b.disputed:
@@ -33,7 +33,7 @@ func (b digestTally) findingFor(digest string) Finding {
 	return Differs
 }
 
-// tallyDigests counts the digests at an index. Only voters count; everybody is judged.
+// tallyDigests counts the digests at an index. Only voters count; every member is compared.
 func (n *Node) tallyDigests(index uint64) digestTally {
 	servers := n.servers()
 	b := digestTally{index: index, digests: map[string]string{}}
@@ -62,8 +62,9 @@ func (n *Node) tallyDigests(index uint64) digestTally {
 	return b
 }
 
-// compareCheckpoints looks at every checkpoint that this node has summed up. If a majority of the voters holds another state than this
-// node, this node stops for good; what it finds about others it only says, because they find it themselves.
+// compareCheckpoints evaluates every checkpoint whose digest this node has computed. If a majority of the voters has
+// another state, this node quarantines itself. Findings about other members are only logged, because those members
+// detect them as well.
 func (n *Node) compareCheckpoints() {
 	for _, own := range n.checkpoints.newestFirst(n.config.ID) {
 		b := n.tallyDigests(own.Index)
@@ -79,7 +80,8 @@ func (n *Node) compareCheckpoints() {
 	}
 }
 
-// differingMembers are the members, by id, that differ from the majority; all that were heard if there is none.
+// differingMembers returns the ids of the members that differ from the majority, or of all reporting members if
+// disputed.
 func (b digestTally) differingMembers() []string {
 	var wrong []string
 	for _, id := range slices.Sorted(maps.Keys(b.digests)) {
@@ -90,7 +92,7 @@ func (b digestTally) differingMembers() []string {
 	return wrong
 }
 
-// logDivergence logs a finding about others, once.
+// logDivergence logs a finding about other members once.
 func (n *Node) logDivergence(b digestTally, wrong []string) {
 	key := fmt.Sprint(b.index, b.disputed, wrong)
 	n.checkpoints.mu.Lock()
@@ -114,11 +116,11 @@ func (n *Node) divergenceError(b digestTally) error {
 		b.digests[n.config.ID], b.majority)
 }
 
-// divergedKey is where the stable store says why this node must not serve any more.
+// divergedKey is the key in the stable store under which a node keeps the reason of its quarantine.
 var divergedKey = []byte("quorate.diverged")
 
-// quarantine stops the node from serving, voting and leading, now and after every restart, and leaves the process running,
-// so that it can say why. Only an empty data folder ends it.
+// quarantine stops the node from serving, voting and leading, now and after every restart. The process keeps running
+// and reports the reason. The quarantine ends when the data folder is emptied or LiftQuarantine is called.
 func (n *Node) quarantine(fault error) {
 	if err := n.parts.Stable.Set(divergedKey, []byte(fault.Error())); err != nil {
 		n.log.Error("cannot remember that this node must not serve", "error", err)
@@ -126,7 +128,7 @@ func (n *Node) quarantine(fault error) {
 	n.stopServing(fault, true)
 }
 
-// quarantineFault is why this node must not serve, as it was found before its last start; nil if it may.
+// quarantineFault returns why this node was quarantined before it started, or nil.
 func quarantineFault(stable raft.StableStore) error {
 	text, err := stable.Get(divergedKey)
 	switch {
@@ -140,7 +142,7 @@ func quarantineFault(stable raft.StableStore) error {
 	return errors.New(string(text))
 }
 
-// QuarantineReason is why the node of a stable store must not serve, as it was found before it stopped; empty if it may.
+// QuarantineReason returns why the stopped node that owns the stable store is in quarantine; empty if it is not.
 func QuarantineReason(stable raft.StableStore) (string, error) {
 	text, err := stable.Get(divergedKey)
 	switch {
@@ -152,7 +154,8 @@ func QuarantineReason(stable raft.StableStore) (string, error) {
 	return string(text), nil
 }
 
-// LiftQuarantine lets the node of a stable store serve again. The caller has proved that its state is that of a majority.
+// LiftQuarantine ends the quarantine of the stopped node that owns the stable store. The caller must have proved that
+// the node's state is that of a majority.
 func LiftQuarantine(stable raft.StableStore) error {
 	if err := stable.Set(divergedKey, nil); err != nil {
 		return fmt.Errorf("lift the quarantine: %w", err)

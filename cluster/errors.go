@@ -7,45 +7,45 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Reason says why a node could not do what it was asked. The list is closed; rpc maps each reason to one code.
+// Reason classifies an Error. The list is closed; package rpc maps each reason to one code.
 type Reason uint8
 
-// The closed list of reasons.
+// All reasons.
 const (
-	// NoLeader: nobody leads at the moment, or nobody known to this node.
+	// NoLeader: there is no leader, or none that this node knows.
 	NoLeader Reason = iota + 1
-	// NotLeader: this node does not lead; Error.Leader says who does, if known.
+	// NotLeader: this node does not lead; Error.Leader names the leader if it is known.
 	NotLeader
-	// LeadershipLost: this node led when it was asked and does not any more.
+	// LeadershipLost: this node led when the request arrived and does not lead any more.
 	LeadershipLost
-	// Halted: this node found a fault in itself and serves nothing until it is started again.
+	// Halted: this node detected a fault in itself and does not serve until it is restarted.
 	Halted
-	// ShuttingDown: this node is on its way out.
+	// ShuttingDown: this node is shutting down.
 	ShuttingDown
-	// Overloaded: too much is waiting here already.
+	// Overloaded: too many requests are waiting.
 	Overloaded
 	// Deadline: the caller's context ended first.
 	Deadline
-	// TooLarge: a command alone is larger than a log entry may be.
+	// TooLarge: a single command does not fit into a log entry.
 	TooLarge
 	// NotUpgraded: a member might not understand the command.
 	NotUpgraded
-	// Forgotten: the facts behind a position are not remembered here any more.
+	// Forgotten: the events after a position are no longer kept.
 	Forgotten
-	// DiskFull: the leader's disk has no room for what makes the ledger grow.
+	// DiskFull: the leader's disk has no space for commands that make the ledger grow.
 	DiskFull
-	// Unsafe: the change of the membership would endanger the cluster, or makes no sense for that member; or a restore would
-	// raise the feature level, and nobody has confirmed that.
+	// Unsafe: the membership change would endanger the cluster or does not apply to that member, or a restore would raise
+	// the feature level without confirmation.
 	Unsafe
-	// UnknownMember: no member has that id.
+	// UnknownMember: there is no member with that id.
 	UnknownMember
-	// Busy: something is under way that must end first.
+	// Busy: another operation must end first.
 	Busy
-	// Damaged: a backup is not what was written, or not of this software.
+	// Damaged: a backup is corrupt or was not written by this software.
 	Damaged
 )
 
-// String is the reason's stable code.
+// String returns the stable code of the reason.
 func (r Reason) String() string {
 	names := [...]string{
 		"", "NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST", "HALTED", "SHUTTING_DOWN", "OVERLOADED", "DEADLINE", "TOO_LARGE",
@@ -57,22 +57,22 @@ func (r Reason) String() string {
 	return "UNKNOWN"
 }
 
-// Error is the only error that Propose, Read, News, ReadIndex, WaitLeader, Ready, Save, Restore and the changes of the
-// membership return.
+// Error is the error type of Propose, Read, Events, ReadIndex, WaitLeader, Ready, Save, Restore and the membership
+// changes.
 type Error struct {
 	Reason Reason
-	// NotApplied is true if what was asked certainly did not happen and never will, so that a retry is safe even under
-	// a new id. If it is false the outcome is unknown: retry with the same id.
+	// NotApplied is true if the request certainly had no effect and never will, so that it may be retried even under a new
+	// id. If it is false, the outcome is unknown: retry with the same id.
 	NotApplied bool
 	// Leader is the id of the node to ask instead; empty if unknown.
 	Leader string
-	// Text names the thing, the rule and the way out.
+	// Text names the object, the rule and what to do about it.
 	Text string
-	// Cause is the accident below, if there is one.
+	// Cause is the underlying error, if there is one.
 	Cause error
 }
 
-// Error is the text, with the cause behind it.
+// Error returns the text, followed by the cause.
 func (e *Error) Error() string {
 	if e.Cause == nil {
 		return e.Text
@@ -80,10 +80,10 @@ func (e *Error) Error() string {
 	return e.Text + ": " + e.Cause.Error()
 }
 
-// Unwrap gives the accident below.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// ReasonOf finds the reason of an error of this package; 0 if it is none.
+// ReasonOf returns the reason of an error of this package, 0 for any other error.
 func ReasonOf(err error) Reason {
 	var e *Error
 	if errors.As(err, &e) {
@@ -96,15 +96,15 @@ func newError(reason Reason, notApplied bool, cause error, format string, args .
 	return &Error{Reason: reason, NotApplied: notApplied, Cause: cause, Text: fmt.Sprintf(format, args...)}
 }
 
-// notAppliedReasons are raft's errors for what it certainly did not take. Every other error leaves the outcome open, even one
-// from storing the entry: a part of it may be on disk and come back after a restart.
+// notAppliedReasons are the errors with which raft certainly did not accept an entry. Every other error leaves the
+// outcome unknown, even one from storing the entry: part of the entry may be on disk and reappear after a restart.
 var notAppliedReasons = map[error]Reason{
 	raft.ErrNotLeader:                    NotLeader,
 	raft.ErrLeadershipTransferInProgress: LeadershipLost,
 	raft.ErrEnqueueTimeout:               Overloaded,
 }
 
-// applyError maps an error of raft's apply path.
+// applyError converts an error of raft.Apply.
 func (n *Node) applyError(err error) *Error {
 	for sentinel, reason := range notAppliedReasons {
 		if errors.Is(err, sentinel) {

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// expiryBatch bounds what one entry ends or changes, so that nobody who is behind it waits for long.
+	// expiryBatch bounds what one entry ends or changes, so that requests behind it do not wait long.
 	expiryBatch = 512
-	// expiryRetry is the pause after an expiry that could not be written.
+	// expiryRetry is the pause after an expiry entry that could not be written.
 	expiryRetry = 100 * time.Millisecond
 )
 
-// runExpiry carries out what is due for as long as the leadership lasts (docs/adr/0003): reservations and leases end, waiting
-// requests leave the queue, items change their state or go. It sleeps until the next instant that the ledger names; one
-// entry is under way at a time.
+// runExpiry proposes an Expire entry whenever something is due in the ledger, for as long as the leadership lasts
+// (docs/adr/0003): reservations and leases end, waiting requests leave the queue, items change their state or are
+// deleted. It sleeps until the next instant that the ledger reports; one entry is in flight at a time.
 func (l *leadership) runExpiry() {
 	for l.ctx.Err() == nil {
 		at, waits, changed := l.node.ledger.NextDue()
@@ -27,7 +27,7 @@ func (l *leadership) runExpiry() {
 	}
 }
 
-// awaitDue waits until an instant, if there is one, or until there may be an earlier one.
+// awaitDue waits until the given instant, if there is one, or until an earlier one may exist.
 func (l *leadership) awaitDue(at quota.Instant, waits bool, changed <-chan struct{}) {
 	var due <-chan time.Time
 	if waits {

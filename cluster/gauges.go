@@ -5,27 +5,29 @@ import (
 	"time"
 )
 
-// NodeGauges are sizes of a node as they are now, for a page of metrics.
+// NodeGauges are the current sizes of a node, for metrics.
 type NodeGauges struct {
-	// QueuedCommands wait for an entry of the log, and take QueuedBytes; 0 while the node does not lead.
+	// QueuedCommands and QueuedBytes are the commands that wait for a log entry, and their size; 0 while the node does not
+	// lead.
 	QueuedCommands, QueuedBytes int
-	// FirstIndex and LastIndex frame the log on this node's disk.
+	// FirstIndex and LastIndex are the bounds of the log on this node's disk.
 	FirstIndex, LastIndex uint64
-	// Snapshots is how many there are; the newest holds everything up to SnapshotIndex.
+	// Snapshots is the number of snapshots; the newest contains everything up to SnapshotIndex.
 	Snapshots     int
 	SnapshotIndex uint64
-	// SnapshotBytes is the size of the newest.
+	// SnapshotBytes is the size of the newest snapshot.
 	SnapshotBytes int64
-	// Voters and Nonvoters are members by raft's configuration, VotersAlive those voters that answer gossip, this one too.
+	// Voters and Nonvoters count the members in raft's configuration. VotersAlive counts the voters that are alive
+	// according to gossip, including this node.
 	Voters, VotersAlive, Nonvoters int
-	// PeersAlive and PeersLost are the other nodes that gossip has heard of, by whether they answer.
+	// PeersAlive and PeersLost count the other nodes known from gossip by whether they are alive.
 	PeersAlive, PeersLost int
-	// Unreachable tells of each server of raft's configuration for how long all questions of this node to it have failed, how
-	// it stands or whether it still leads, whichever is longer; 0 for those that answer.
+	// Unreachable is, for each server of raft's configuration, how long all status queries or all read confirmations of
+	// this node to it have failed, whichever is longer; 0 for servers that answer.
 	Unreachable map[string]time.Duration
 }
 
-// Gauges reads the sizes. It works in every state; what cannot be read any more is 0.
+// Gauges returns the current sizes. It works in every state of the node; values that cannot be read any more are 0.
 func (n *Node) Gauges() NodeGauges {
 	m := NodeGauges{LastIndex: n.raft.LastIndex()}
 	if l := n.leadership.Load(); l != nil {
@@ -62,14 +64,14 @@ func (m *NodeGauges) countMembers(members []Member) {
 	}
 }
 
-// queuedSize is how many commands wait, and their bytes.
+// queuedSize returns the number of waiting commands and their size in bytes.
 func (q *proposalQueue) queuedSize() (commands, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.small.commands + q.large.commands, q.small.bytes + q.large.bytes
 }
 
-// countPeers is how many peers answer gossip and how many do not.
+// countPeers counts the peers that are alive according to gossip, and those that are not.
 func (d *peerDirectory) countPeers() (alive, lost int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,16 +85,16 @@ func (d *peerDirectory) countPeers() (alive, lost int) {
 	return alive, lost
 }
 
-// SnapshotInfo is one snapshot on this node's disk.
+// SnapshotInfo describes one snapshot on this node's disk.
 type SnapshotInfo struct {
-	// ID is the name of its folder.
+	// ID is the name of the snapshot's folder.
 	ID string
-	// Index and Term are those of the last entry in it.
+	// Index and Term are those of the last entry in the snapshot.
 	Index, Term uint64
 	Bytes       int64
 }
 
-// Snapshots lists what is on this node's disk, newest first.
+// Snapshots lists the snapshots on this node's disk, newest first.
 func (n *Node) Snapshots() ([]SnapshotInfo, error) {
 	list, err := n.parts.Snapshots.List()
 	if err != nil {

@@ -12,59 +12,59 @@ import (
 )
 
 const (
-	// probeInterval is how often a leader looks after the members, and probeTimeout how long one may take to answer.
+	// probeInterval is how often a leader probes the members, probeTimeout how long a member may take to answer.
 	probeInterval = time.Second
 	probeTimeout  = time.Second
-	// maxTrailing is how many entries a member in good health may be behind.
+	// maxTrailing is the number of entries by which a healthy member may trail the leader.
 	maxTrailing = 1000
 )
 
-// PeerClient is how a node asks the others over their API. A test or package rpc provides it.
+// PeerClient queries other nodes over their API. Package rpc implements it; tests have their own.
 type PeerClient interface {
-	// Status asks a node how it stands.
+	// Status queries the status of a node.
 	Status(ctx context.Context, m Member) (NodeStatus, error)
-	// Notify tells a node about its place.
+	// Notify tells a node about its place in the configuration.
 	Notify(ctx context.Context, m Member, notice Notice) error
 }
 
-// SetPeerClient sets how other nodes are asked. Without it a leader takes all others for unhealthy.
+// SetPeerClient sets the client for other nodes. Without one a leader considers all other nodes unhealthy.
 func (n *Node) SetPeerClient(c PeerClient) { n.peerClient.Store(&c) }
 
-// Role is what a node is in raft's configuration.
+// Role is the role of a node in raft's configuration.
 type Role uint8
 
-// The seats.
+// All roles.
 const (
 	// RoleVoter counts for majorities.
 	RoleVoter Role = iota + 1
 	// RoleNonVoter receives the log and has no vote.
 	RoleNonVoter
-	// RoleWaiting has no state yet and waits to be taken in.
+	// RoleWaiting is not a member, has no state and waits to be added.
 	RoleWaiting
-	// RoleNone is no member and has state of its own: it was removed, or comes from another cluster.
+	// RoleNone is not a member and has state of its own: it was removed, or belongs to another cluster.
 	RoleNone
 )
 
-// HealthCheck is what a leader found when it last looked after a node.
+// HealthCheck is the result of the leader's last probe of a node.
 type HealthCheck struct {
-	// Answered tells whether the node said how it stands; Standing is what it said.
+	// Answered is true if the node answered; Status is its answer.
 	Answered bool
 	Status   NodeStatus
-	// Healthy tells whether it could take part in decisions, and Since from when on it could without a break; zero if it
-	// cannot. A new leader begins to count anew.
+	// Healthy is true if the node could take part in decisions, and HealthySince is since when it has been so without
+	// interruption; zero if it is not healthy. A new leader starts counting anew.
 	Healthy      bool
 	HealthySince time.Time
-	// LastHeard is when there was the last sign of life: an answer, or gossip.
+	// LastHeard is the time of the last sign that the node runs: an answer, or gossip.
 	LastHeard time.Time
-	// Trailing is how many entries it is behind.
+	// Trailing is the number of entries by which the node trails the leader.
 	Trailing uint64
-	// ClockOffset is how far its wall clock is ahead of this node's.
+	// ClockOffset is how far the node's wall clock is ahead of this node's.
 	ClockOffset time.Duration
-	// Problem is why it is not healthy.
+	// Problem is why the node is not healthy.
 	Problem string
 }
 
-// NodeHealth is a node, its seat, and its latest checkup.
+// NodeHealth is a node with its role and its latest health check.
 type NodeHealth struct {
 	Member
 	HealthCheck
@@ -72,7 +72,7 @@ type NodeHealth struct {
 	Role Role
 }
 
-// healthTable keeps the checkups of one leadership.
+// healthTable holds the health checks of one leadership.
 type healthTable struct {
 	mu         *sync.Mutex
 	checks     map[string]HealthCheck
@@ -100,8 +100,8 @@ func (w *healthTable) latestCheck(id string) HealthCheck {
 	return w.checks[id]
 }
 
-// Health returns all nodes by id, as the leader found them within about the last two seconds. Only the leader can; the
-// error is an *Error.
+// Health returns all nodes sorted by id, as the leader found them within about the last two seconds. It works only on
+// the leader; the error is an *Error.
 func (n *Node) Health(ctx context.Context) ([]NodeHealth, error) {
 	l := n.leadership.Load()
 	if l == nil {
@@ -124,7 +124,7 @@ func (l *leadership) awaitFirstProbe(ctx context.Context) error {
 	}
 }
 
-// listHealth joins the configuration of this moment with the latest checkups.
+// listHealth combines the current configuration with the latest health checks.
 func (l *leadership) listHealth() []NodeHealth {
 	var list []NodeHealth
 	servers := l.node.servers()
@@ -145,7 +145,7 @@ func (l *leadership) listHealth() []NodeHealth {
 	return list
 }
 
-// probeAll asks all nodes at once. Nodes that were not asked this time keep what was found before.
+// probeAll probes all nodes in parallel. Nodes that are skipped in this round keep their previous result.
 func (l *leadership) probeAll() {
 	members := l.node.Members()
 	results := make([]HealthCheck, len(members))
@@ -166,7 +166,8 @@ func (l *leadership) probeAll() {
 	l.healthTable.replaceAll(found)
 }
 
-// evaluateProbe judges what a node answered to a question that was sent at a time, when the leader's log ended at last.
+// evaluateProbe turns the answer of a node into a health check. sent is when the probe was sent, last is the last index
+// of the leader's log at that time.
 func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standing NodeStatus, err error) HealthCheck {
 	before := l.healthTable.latestCheck(m.ID)
 	c := HealthCheck{LastHeard: before.LastHeard}
@@ -196,7 +197,7 @@ func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standi
 	return c
 }
 
-// findProblem says what is wrong with a node that answered; empty if nothing is.
+// findProblem returns why a node that answered is not healthy; empty if it is healthy.
 func (l *leadership) findProblem(c HealthCheck) string {
 	switch s := c.Status; {
 	case s.Instance != "":
@@ -211,12 +212,12 @@ func (l *leadership) findProblem(c HealthCheck) string {
 	return ""
 }
 
-// voters are those of a list that count for majorities.
+// votersOf returns the voters of list.
 func votersOf(list []NodeHealth) []NodeHealth {
 	return slices.DeleteFunc(slices.Clone(list), func(h NodeHealth) bool { return h.Role != RoleVoter })
 }
 
-// countHealthy counts the healthy ones of a list.
+// countHealthy returns the number of healthy nodes in list.
 func countHealthy(list []NodeHealth) (count int) {
 	for _, h := range list {
 		if h.Healthy {
@@ -226,7 +227,7 @@ func countHealthy(list []NodeHealth) (count int) {
 	return count
 }
 
-// findNode finds a node by its id.
+// findNode returns the node with the given id.
 func findNode(list []NodeHealth, id string) (NodeHealth, bool) {
 	for _, h := range list {
 		if h.ID == id {
@@ -236,7 +237,7 @@ func findNode(list []NodeHealth, id string) (NodeHealth, bool) {
 	return NodeHealth{}, false
 }
 
-// logLimiter keeps a trouble that lasts from filling the log.
+// logLimiter suppresses repeated log messages about the same subject.
 type logLimiter map[string]time.Time
 
 func (c logLimiter) shouldLog(about string) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// instrumentedFSM is the ledger under raft, with a look at the clock before and after.
+// instrumentedFSM is the FSM given to raft: the ledger, with every operation timed for the Observer.
 type instrumentedFSM struct {
 	*fsm.FSM
 
@@ -18,7 +18,7 @@ type instrumentedFSM struct {
 
 var _ raft.BatchingFSM = instrumentedFSM{}
 
-// applyResponse is raft's response for a command entry.
+// applyResponse is raft's response to a command entry.
 type applyResponse struct {
 	outcomes     fsm.Outcomes
 	began, ended time.Time
@@ -39,7 +39,7 @@ func (w instrumentedFSM) ApplyBatch(entries []*raft.Log) []any {
 	return responses
 }
 
-// Snapshot freezes the ledger.
+// Snapshot freezes the ledger for a snapshot.
 func (w instrumentedFSM) Snapshot() (raft.FSMSnapshot, error) {
 	began := time.Now()
 	frozen, err := w.FSM.Snapshot()
@@ -50,7 +50,7 @@ func (w instrumentedFSM) Snapshot() (raft.FSMSnapshot, error) {
 	return instrumentedSnapshot{FSMSnapshot: frozen, observer: w.observer, freezeTime: time.Since(began)}, nil
 }
 
-// Restore replaces the ledger.
+// Restore replaces the ledger by a snapshot.
 func (w instrumentedFSM) Restore(from io.ReadCloser) error {
 	began := time.Now()
 	err := w.FSM.Restore(from)
@@ -73,7 +73,7 @@ func (s instrumentedSnapshot) Persist(sink raft.SnapshotSink) error {
 	return err
 }
 
-// countingSink counts what is written.
+// countingSink counts the bytes written.
 type countingSink struct {
 	raft.SnapshotSink
 

@@ -12,11 +12,12 @@ import (
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// joiner is what a node that started without state must wait for, and what any node was told about its place.
+// joiner is the join state of a node: what a node without state waits for, and what the leader told any node about its
+// place in the configuration.
 type joiner struct {
 	// gate is nil on a node that started with state.
 	gate *raftguard.JoinGate
-	// lost says what the node had and has no more; empty if it never had state. Set before the node starts.
+	// lost describes the state that the node had and lost; empty if it never had state. Set before the node starts.
 	lost              string
 	instance          string
 	promoteWhenStable atomic.Bool
@@ -24,25 +25,26 @@ type joiner struct {
 	noticeLock        sync.Mutex
 }
 
-// promotionKey is where a node remembers, in its stable store, that it is to become a voter.
+// promotionKey is the key in the stable store under which a node remembers that it is to become a voter.
 var promotionKey = []byte("quorate-candidate")
 
-// Notice is what the leader tells a node about its place in the cluster.
+// Notice tells a node about its place in the configuration. Only the leader sends notices.
 type Notice struct {
-	// Leader is who says so, and From is the node whose certificate it came with; empty in plain text.
+	// Leader is the id of the leader. From is the id in the sender's certificate; empty in plain text.
 	Leader, From string
-	// Instance is who is meant, if it is a node without state: after this instance had started, the configuration had it
-	// as a non-voter, so whatever an earlier one promised counts no more. Empty if the node is no member.
+	// Instance is the instance of a node without state that this notice addresses: after that instance had started, the
+	// configuration contained the node as a non-voter, so votes of an earlier instance no longer count. Empty if the node
+	// is not a member.
 	Instance string
 	// PromoteWhenStable is true if the node is to become a voter once it is stable.
 	PromoteWhenStable bool
 }
 
-// guardTransport puts a node without state behind a threshold: until it is admitted, or agrees with others to form a new cluster, no
-// message of raft reaches it (docs/adr/0038).
+// guardTransport puts a node without state behind a JoinGate: until the node is admitted, or agrees with others to form
+// a new cluster, it receives no raft messages (docs/adr/0038).
 func (n *Node) guardTransport(hasState bool) raft.Transport {
 	if hasState {
-		// raft reads the same store at its start and fails if it is damaged.
+		// raft reads the same store when it starts and fails if the store is damaged.
 		wanted, err := n.stable.GetUint64(promotionKey)
 		n.joiner.promoteWhenStable.Store(err == nil && wanted == 1)
 		return n.parts.Transport
@@ -52,7 +54,7 @@ func (n *Node) guardTransport(hasState bool) raft.Transport {
 	return n.joiner.gate
 }
 
-// waitingInstance is the instance of a node that must still be admitted, empty for any other.
+// waitingInstance returns the instance of a node that must still be admitted; empty for any other node.
 func (c *joiner) waitingInstance() string {
 	if c.gate == nil || c.gate.IsOpen() {
 		return ""
@@ -77,15 +79,14 @@ func (c *joiner) close() error {
 	return c.gate.Close()
 }
 
-// openForBootstrap lets messages in because this node is about to announce the new cluster that it belongs to.
+// openForBootstrap admits raft messages: this node is about to announce the cluster it helps to form.
 func (n *Node) openForBootstrap() {
 	if n.joiner.gate != nil {
 		n.joiner.gate.Open()
 	}
 }
 
-// Notify takes in what the leader says about this node's place. It is idempotent; a notice for an earlier instance of this
-// node does nothing.
+// Notify applies a notice of the leader. It is idempotent; a notice for an earlier instance of this node has no effect.
 func (n *Node) Notify(notice Notice) error {
 	c := &n.joiner
 	c.noticeLock.Lock()
@@ -115,7 +116,8 @@ func (n *Node) Notify(notice Notice) error {
 	return nil
 }
 
-// markRemoved notes that this node is no member. A node that has a leader belongs to another cluster and knows better.
+// markRemoved records that this node was removed. A node that knows a leader belongs to another cluster and ignores the
+// notice.
 func (n *Node) markRemoved(notice Notice) {
 	if _, known := n.Leader(); known || n.joiner.waitingInstance() != "" || n.joiner.removed.Swap(true) {
 		return
@@ -128,7 +130,8 @@ func (n *Node) removedError() *Error {
 		"stop it, empty its data folder and start it again", n.config.ID)
 }
 
-// watchPromotion ends the wish to become a voter when it is fulfilled, so that a node that is demoted later stays so.
+// watchPromotion clears the mark of promotionKey once the node is a voter, so that a node that is demoted later is not
+// promoted again.
 func (n *Node) watchPromotion() {
 	for sleepContext(n.ctx, leaderRetry) {
 		if !n.joiner.promoteWhenStable.Load() || n.Ready() != nil || !n.isVoter(n.config.ID) {
@@ -142,7 +145,7 @@ func (n *Node) watchPromotion() {
 	}
 }
 
-// isVoter tells whether the configuration has a voter of that id.
+// isVoter reports whether the configuration contains a voter with that id.
 func (n *Node) isVoter(id string) bool {
 	for _, voter := range n.voterIDs() {
 		if string(voter) == id {

@@ -7,10 +7,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// leaderRetry is the pause before another try to establish a leadership, or to correct an address.
+// leaderRetry is the pause before another attempt to establish a leadership or to correct an address.
 const leaderRetry = time.Second
 
-// leadership is one leadership, from the election to its loss, under one context.
+// leadership is one period of leadership of this node, from the election to its loss, under one context.
 type leadership struct {
 	node   *Node
 	ctx    context.Context //nolint:containedctx // it is the leadership: one ends with the other
@@ -20,7 +20,7 @@ type leadership struct {
 	term  uint64
 	clock *ledgerClock
 	queue *proposalQueue
-	// clockMoved has a value when the clock was moved on.
+	// clockMoved receives a value when the clock was moved forward.
 	clockMoved chan struct{}
 	reads      *readBatcher
 
@@ -29,8 +29,8 @@ type leadership struct {
 	healthTable healthTable
 }
 
-// watchLeadership lives one life after the other. raft tells every gain and every loss, in order, so a leadership that
-// was lost and regained in one breath is two lives.
+// watchLeadership begins and ends leaderships. raft reports every gain and loss in order, so a leadership that is lost
+// and regained at once yields two values of leadership that share nothing.
 func (n *Node) watchLeadership() {
 	var current *leadership
 	defer func() { n.endLeadership(current) }()
@@ -59,8 +59,8 @@ func (n *Node) beginLeadership() *leadership {
 	return l
 }
 
-// endLeadership makes the node refuse what only a leader may do, then waits until everything of that life has ended. raft answers
-// all futures of a leader that stepped down, so that takes no longer than the leader lease.
+// endLeadership makes the node refuse leader operations, then waits until all tasks of the leadership have ended. raft
+// answers all futures of a leader that stepped down, so this takes no longer than the leader lease.
 func (n *Node) endLeadership(l *leadership) {
 	if l == nil {
 		return
@@ -100,8 +100,8 @@ func (l *leadership) lead() {
 	l.proposeQueued()
 }
 
-// establish waits until the ledger holds everything that earlier leaders committed, and takes its time from there. A
-// leader that cannot do that hands the leadership on.
+// establish waits until the ledger contains everything that earlier leaders committed, and starts the clock at the
+// ledger's time. If that fails, it transfers the leadership and tries again.
 func (l *leadership) establish() bool {
 	for {
 		err := l.node.raft.Barrier(0).Error()
@@ -125,8 +125,8 @@ func (l *leadership) establish() bool {
 	}
 }
 
-// correctAddresses follows servers of raft's configuration that came back under another raft address. The id is who
-// they are, so the configuration keeps them and only learns the address, from the answer of the server itself.
+// correctAddresses updates the address of servers in raft's configuration that came back under another raft address. A
+// server is identified by its id; its address is taken only from its own answer.
 func (l *leadership) correctAddresses() {
 	for {
 		changed := l.node.changes.nextChange()
@@ -146,8 +146,8 @@ func (l *leadership) correctAddresses() {
 	}
 }
 
-// correctNextAddress keeps every other change of the configuration out while it corrects: a server that is removed or demoted
-// meanwhile must not come back with its address.
+// correctNextAddress holds the configuration lock: a server that is removed or demoted meanwhile must not return to the
+// configuration with its new address.
 func (l *leadership) correctNextAddress() (done bool) {
 	err := l.configLock.withLock(l, func() error {
 		done = l.correctOneAddress()
@@ -156,7 +156,8 @@ func (l *leadership) correctNextAddress() (done bool) {
 	return err == nil && done
 }
 
-// correctOneAddress corrects at most one address, because raft changes one server at a time; false if that failed.
+// correctOneAddress corrects at most one address, because raft changes one server at a time. It returns false on
+// failure.
 func (l *leadership) correctOneAddress() bool {
 	n := l.node
 	for _, s := range n.servers() {
@@ -174,8 +175,8 @@ func (l *leadership) correctOneAddress() bool {
 	return true
 }
 
-// raftAddressOf is where a server says that its raft is, if it answered a moment ago; otherwise where it is known to be. Versions
-// below feature level 5 do not say it, so their addresses are corrected once they are upgraded.
+// raftAddressOf returns the raft address that a server reported, if it answered recently, otherwise the configured one.
+// Versions below feature level 5 do not report it, so their addresses are corrected once they are upgraded.
 func (n *Node) raftAddressOf(s raft.Server) raft.ServerAddress {
 	if string(s.ID) == n.config.ID {
 		return raft.ServerAddress(n.config.RaftAdvertise)

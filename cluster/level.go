@@ -10,23 +10,23 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// FeatureLevel is the feature level of the cluster: the newest format that its log may have entries of.
+// FeatureLevel is the feature level of the cluster: the newest entry format that its log may contain.
 type FeatureLevel struct {
-	// Current is the level that everybody has to understand who follows the log.
+	// Current is the level that every node that follows the log must understand.
 	Current uint32
-	// Possible is the level that all members said they understand, 0 as long as one has not answered yet.
+	// Possible is the level that all members understand; 0 until all have answered.
 	Possible uint32
-	// Supported is the newest that this node understands.
+	// Supported is the newest level that this node understands.
 	Supported uint32
 }
 
-// Level is the feature level as this node knows it.
+// Level returns the feature level as this node knows it.
 func (n *Node) Level() FeatureLevel {
 	return FeatureLevel{Current: n.ledger.Format(), Possible: n.commonFormat(false), Supported: fsm.EntryFormat}
 }
 
-// commonFormat is the newest format that all members of raft's configuration said they understand; 0 if one has not answered, or
-// does not answer now although it must.
+// commonFormat returns the newest format that all members of raft's configuration understand according to their last
+// answers. It returns 0 if a member has never answered or, with now set, does not answer at present.
 func (n *Node) commonFormat(now bool) uint32 {
 	level := uint32(math.MaxUint32)
 	for _, s := range n.servers() {
@@ -43,9 +43,9 @@ func (n *Node) commonFormat(now bool) uint32 {
 	return min(level, fsm.EntryFormat)
 }
 
-// RaiseLevel raises the cluster to the newest level that all members understand, and returns the level that it has then.
-// No version before the one that brought the level can take part from then on. Only the established leader can; errors
-// are *Error, NotUpgraded if members hold it back.
+// RaiseLevel raises the cluster to the newest level that all members understand and returns the resulting level. From
+// then on no older version than the one that introduced the level can take part. It works only on the established
+// leader. Errors are *Error, with reason NotUpgraded if a member does not understand the level.
 func (n *Node) RaiseLevel(ctx context.Context) (uint32, error) {
 	if err := n.checkServing(); err != nil {
 		return 0, err
@@ -68,7 +68,7 @@ func (n *Node) RaiseLevel(ctx context.Context) (uint32, error) {
 	return n.ledger.Format(), err
 }
 
-// proposePart carries out a part of an entry that is no command, and returns the index of the entry.
+// proposePart proposes a part of an entry that is not a command and returns the index of the entry.
 func (l *leadership) proposePart(ctx context.Context, part fsm.Part) (uint64, error) {
 	p := &proposal{part: part, done: make(chan proposalResult, 1), callerErr: ctx.Err}
 	if err := l.queue.enqueue([]*proposal{p}, false); err != nil {
@@ -78,9 +78,9 @@ func (l *leadership) proposePart(ctx context.Context, part fsm.Part) (uint64, er
 	return r.report.Index, r.err
 }
 
-// autoRaiseLevel raises the level once all members have been there and understood a newer one for long enough, one and the same
-// all the time. The wait keeps the way back to an older version open; a new cluster needs none, because no older version has
-// held its data, so it is raised as soon as all members have answered.
+// autoRaiseLevel raises the level once all members have answered and understood the same newer level for
+// RaiseLevelAfter. Until then operators can go back to the older version. A new cluster is raised as soon as all
+// members have answered, because no older version has held its data.
 func (l *leadership) autoRaiseLevel() {
 	n := l.node
 	isNew := n.ledger.Unused()
@@ -110,7 +110,7 @@ func (l *leadership) autoRaiseLevel() {
 	}
 }
 
-// awaitChange waits until something has changed, at most for so long.
+// awaitChange waits until changed is closed, but no longer than timeout.
 func (l *leadership) awaitChange(changed <-chan struct{}, most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -129,8 +129,9 @@ func (l *leadership) raiseLevel(level uint32) {
 	l.node.log.Info("raised the feature level of the cluster", "level", level)
 }
 
-// warnAboutLevel says that the cluster is at a level that this version does not understand, as a member says. It stops nothing: the
-// log or a snapshot does, when this node gets one of that level (docs/adr/0053).
+// warnAboutLevel logs once that, according to a member, the cluster is at a level that this version does not
+// understand. It does not stop the node: the log or a snapshot does, when this node receives one of that level
+// (docs/adr/0053).
 func (n *Node) warnAboutLevel(said NodeStatus) {
 	if said.ClusterLevel <= fsm.EntryFormat || n.warnedAboutLevel.Swap(true) {
 		return
@@ -140,9 +141,10 @@ func (n *Node) warnAboutLevel(said NodeStatus) {
 		"version", n.config.Version, "understands", fsm.EntryFormat)
 }
 
-// checkFormat is nil if entries of a format may be written. Once one is in the log, or the level was raised to it, the question
-// is settled: who does not understand it has stopped. The formats before fsm.RaisedFrom may come as soon as all members
-// understand them (docs/adr/0009), the others only after the level was raised (docs/adr/0046).
+// checkFormat returns an error if entries of a format must not be written yet. Once the log contains one, or the level
+// was raised to it, the format is always accepted: a member that does not understand it has stopped. Formats before
+// fsm.RaisedFrom are accepted as soon as all members understand them (docs/adr/0009), later ones only after the level
+// was raised (docs/adr/0046).
 func (n *Node) checkFormat(format uint32) *Error {
 	if format <= 1 || n.ledger.Format() >= format {
 		return nil
@@ -157,8 +159,9 @@ func (n *Node) checkFormat(format uint32) *Error {
 		"raises the cluster to it after a while, or now with `quorate cluster level --raise`", format, n.ledger.Format())
 }
 
-// checkAllUnderstand is nil if every member of raft's configuration said, when it last answered, that it understands a format. A
-// member that has not answered since this node started counts as one that does not, because nothing else is safe.
+// checkAllUnderstand returns an error unless every member of raft's configuration understands a format according to its
+// last answer. A member that has not answered since this node started counts as one that does not, because nothing else
+// is safe.
 func (n *Node) checkAllUnderstand(format uint32) *Error {
 	behind := n.membersBehind(format)
 	if len(behind) == 0 {
@@ -168,7 +171,7 @@ func (n *Node) checkAllUnderstand(format uint32) *Error {
 		"upgrade or start them, or remove them from the cluster", format, strings.Join(behind, ", "))
 }
 
-// membersBehind names the members that are not known to understand a format.
+// membersBehind describes the members that are not known to understand a format.
 func (n *Node) membersBehind(format uint32) []string {
 	var behind []string
 	for _, s := range n.servers() {

@@ -12,21 +12,21 @@ import (
 // Member is one node of the cluster as this node knows it.
 type Member struct {
 	ID string
-	// RaftAddr is from raft's configuration if the node is in it, and what HTTPAddr is otherwise.
+	// RaftAddr is taken from raft's configuration if it contains the node, otherwise from the same sources as HTTPAddr.
 	RaftAddr string
-	// HTTPAddr and Version are what the node itself said when it was asked. Until it has answered, and from versions below feature
-	// level 5, they are what gossip says, which is only good to be shown: anyone who can gossip can say it.
+	// HTTPAddr and Version are what the node itself reported. Until it has answered, and for versions below feature level
+	// 5, they come from gossip and are only good for display, because any gossip participant can forge them.
 	HTTPAddr, Version string
-	// FeatureLevel is what the node itself said when it was asked; 0 until it has answered.
+	// FeatureLevel is what the node itself reported; 0 until it has answered.
 	FeatureLevel uint32
 	// Voter is true for a voter of raft's configuration.
 	Voter bool
-	// Alive is what gossip believes; this node itself is alive.
+	// Alive is the state according to gossip; true for this node itself.
 	Alive bool
 }
 
-// peerDirectory remembers what gossip last said of peers, also after it has lost them. It says whom to ask and where, and is shown to
-// operators; nothing is decided from it (docs/adr/0053).
+// peerDirectory holds what gossip last reported about peers, including peers that are gone. It is used to find the
+// addresses to query and for display; no decision is based on it (docs/adr/0053).
 type peerDirectory struct {
 	discovery Discovery
 
@@ -41,7 +41,7 @@ func newPeerDirectory(discovery Discovery, self Peer) *peerDirectory {
 	return &peerDirectory{discovery: discovery, self: self, peers: map[string]Peer{}}
 }
 
-// refreshPeers takes in what gossip says now.
+// refreshPeers takes the current peers from gossip.
 func (d *peerDirectory) refreshPeers() {
 	heard := d.discovery.Peers()
 	d.mu.Lock()
@@ -57,7 +57,7 @@ func (d *peerDirectory) refreshPeers() {
 	}
 }
 
-// alivePeers returns the peers that answer gossip now, by id.
+// alivePeers returns the peers that are alive according to gossip, sorted by id.
 func (d *peerDirectory) alivePeers() []Peer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,7 +87,7 @@ func (d *peerDirectory) ownPeer() Peer {
 	return d.self
 }
 
-// announceSelf changes what this node says of itself.
+// announceSelf changes what this node announces about itself.
 func (d *peerDirectory) announceSelf(change func(*Peer)) error {
 	d.announceLock.Lock()
 	defer d.announceLock.Unlock()
@@ -98,8 +98,8 @@ func (d *peerDirectory) announceSelf(change func(*Peer)) error {
 	return d.discovery.Update(self)
 }
 
-// Members returns the nodes by id: those of raft's configuration, and living peers that gossip knows and raft does not
-// (no voters; they wait to be added).
+// Members returns the nodes sorted by id: the servers of raft's configuration, and live peers known only from gossip
+// (not voters; they wait to be added).
 func (n *Node) Members() []Member {
 	var members []Member
 	servers := n.servers()
@@ -116,7 +116,7 @@ func (n *Node) Members() []Member {
 	return members
 }
 
-// memberOf joins what raft knows of one server, what it said of itself, and what gossip knows.
+// memberOf combines what raft, the server itself and gossip report about one server.
 func (n *Node) memberOf(s raft.Server) Member {
 	p, _ := n.directory.findPeer(string(s.ID))
 	said := n.answers.findAnswer(string(s.ID)).NodeStatus
@@ -128,13 +128,13 @@ func (n *Node) memberOf(s raft.Server) Member {
 	}
 }
 
-// servers is raft's latest configuration, perhaps not yet committed.
+// servers returns raft's latest configuration, which may not be committed yet.
 func (n *Node) servers() []raft.Server {
 	return n.raft.GetConfiguration().Configuration().Servers
 }
 
-// Leader returns the leader as this node knows it, false if it knows none. A node that was elected is not its own
-// leader before it has established itself, so the leader that this returns may be asked.
+// Leader returns the leader as this node knows it, or false if it knows none. A node that was elected does not report
+// itself before it has established its leadership, so requests can be sent to the reported leader.
 func (n *Node) Leader() (Member, bool) {
 	address, id := n.raft.LeaderWithID()
 	if id == "" || n.fault() != nil {
@@ -151,16 +151,16 @@ func (n *Node) Leader() (Member, bool) {
 	return n.memberOf(raft.Server{ID: id, Address: address, Suffrage: raft.Nonvoter}), true
 }
 
-// leaderID is the leader's id for an error; empty if unknown.
+// leaderID returns the id of the known leader; empty if there is none.
 func (n *Node) leaderID() string {
 	leader, _ := n.Leader()
 	return leader.ID
 }
 
-// IsLeader is true while this node leads and has established itself: then Propose and ReadIndex work here.
+// IsLeader reports whether this node leads and has established its leadership, so that Propose and ReadIndex work here.
 func (n *Node) IsLeader() bool { return n.leadership.Load() != nil }
 
-// WaitLeader waits until this node knows a leader, at most until ctx ends (NoLeader) or the node stops (Halted or
+// WaitLeader waits until this node knows a leader, until ctx ends (NoLeader) or the node stops (Halted or
 // ShuttingDown). Errors are *Error.
 func (n *Node) WaitLeader(ctx context.Context) (Member, error) {
 	for {

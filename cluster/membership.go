@@ -12,10 +12,10 @@ import (
 // newLeadershipPeriod is how long a leadership counts as new.
 const newLeadershipPeriod = 10 * time.Second
 
-// The changes of the membership. Only the established leader makes them, one at a time; each answers whether it changed
-// anything, so that it can be repeated safely. Errors are *Error: Unsafe and UnknownMember are refusals with a way out.
+// Membership changes. They work only on the established leader, one at a time. Each reports whether it changed
+// anything, so that repeating it is safe. Errors are *Error; the text of Unsafe and UnknownMember says what to do.
 
-// Join makes this node dial a gossip address, and answers whether that is news. Any node can.
+// Join makes this node contact a gossip address and reports whether the peer there was unknown. It works on every node.
 func (n *Node) Join(ctx context.Context, address string) (bool, error) {
 	if err := n.checkServing(); err != nil {
 		return false, err
@@ -28,7 +28,7 @@ func (n *Node) Join(ctx context.Context, address string) (bool, error) {
 	return news, nil
 }
 
-// AddNode gives a node that waits for it a seat without a vote, whether or not that happens by itself.
+// AddNode adds a waiting node as a non-voter. It does not depend on ManualJoin.
 func (n *Node) AddNode(ctx context.Context, id string) (bool, error) {
 	return n.changeMembership(ctx, func(l *leadership) (bool, error) {
 		h, known := findNode(l.listHealth(), id)
@@ -48,7 +48,7 @@ func (n *Node) AddNode(ctx context.Context, id string) (bool, error) {
 	})
 }
 
-// Promote gives a member a vote. It is refused for one that is not well or not caught up, unless it is forced.
+// Promote makes a member a voter. Unless forced, it is refused for a member that is unhealthy or trails too far.
 func (n *Node) Promote(ctx context.Context, id string, force bool) (bool, error) {
 	return n.changeMembership(ctx, func(l *leadership) (bool, error) {
 		h, err := l.findMember(id)
@@ -64,8 +64,8 @@ func (n *Node) Promote(ctx context.Context, id string, force bool) (bool, error)
 	})
 }
 
-// Demote takes a member's vote. It is refused if those that remain are too few or not well, unless it is forced. A leader
-// hands its leadership over and answers NotLeader: whoever leads then is to be asked again.
+// Demote makes a voter a non-voter. Unless forced, it is refused if too few healthy voters would remain. A leader that
+// is asked to demote itself transfers its leadership and returns NotLeader: the caller must ask the next leader.
 func (n *Node) Demote(ctx context.Context, id string, force bool) (bool, error) {
 	return n.removeVote(ctx, id, force, func(l *leadership) (bool, error) {
 		h, err := l.findMember(id)
@@ -77,7 +77,7 @@ func (n *Node) Demote(ctx context.Context, id string, force bool) (bool, error) 
 	})
 }
 
-// Remove removes a member; one that is unknown has been removed. The rules are those of Demote.
+// Remove removes a member and reports no change for an unknown one. The rules are those of Demote.
 func (n *Node) Remove(ctx context.Context, id string, force bool) (bool, error) {
 	return n.removeVote(ctx, id, force, func(l *leadership) (bool, error) {
 		h, known := findNode(l.listHealth(), id)
@@ -89,7 +89,7 @@ func (n *Node) Remove(ctx context.Context, id string, force bool) (bool, error) 
 	})
 }
 
-// TransferLeader hands the leadership to a voter; an empty id is whoever is furthest.
+// TransferLeader transfers the leadership to a voter; with an empty id, to the most advanced one.
 func (n *Node) TransferLeader(ctx context.Context, id string) (bool, error) {
 	if id == n.config.ID && n.IsLeader() {
 		return false, nil
@@ -114,7 +114,7 @@ func (n *Node) TransferLeader(ctx context.Context, id string) (bool, error) {
 	})
 }
 
-// changeMembership runs one change as the leader.
+// changeMembership runs one change on the established leader.
 func (n *Node) changeMembership(ctx context.Context, f func(*leadership) (bool, error)) (bool, error) {
 	if err := n.checkServing(); err != nil {
 		return false, err
@@ -129,7 +129,7 @@ func (n *Node) changeMembership(ctx context.Context, f func(*leadership) (bool, 
 	return l.changeConfiguration(ctx, func() (bool, error) { return f(l) })
 }
 
-// removeVote runs a change that takes a vote away, if that leaves enough.
+// removeVote runs a change that removes a voter, if enough healthy voters remain.
 func (n *Node) removeVote(ctx context.Context, id string, force bool, f func(*leadership) (bool, error)) (bool, error) {
 	return n.changeMembership(ctx, func(l *leadership) (bool, error) {
 		list := l.listHealth()
@@ -145,8 +145,8 @@ func (n *Node) removeVote(ctx context.Context, id string, force bool, f func(*le
 	})
 }
 
-// unhealthyError refuses a change because of the health of members. While the leadership is young they may still be finding out about
-// it, so this is no verdict yet and the caller may ask again.
+// unhealthyError refuses a change because members are unhealthy. While the leadership is new the health table may still
+// be incomplete, so the caller is asked to retry.
 func (l *leadership) unhealthyError(format string, args ...any) *Error {
 	if time.Since(l.startedAt) < newLeadershipPeriod {
 		return newError(NoLeader, true, newError(Unsafe, true, nil, format, args...), "the leadership is new and not all members have "+
@@ -155,7 +155,7 @@ func (l *leadership) unhealthyError(format string, args ...any) *Error {
 	return newError(Unsafe, true, nil, format, args...)
 }
 
-// checkVoteRemoval is nil if a voter may lose its vote. The last one never may, whatever is forced.
+// checkVoteRemoval returns an error if a voter must not lose its vote. The last voter never may, even if forced.
 func (l *leadership) checkVoteRemoval(list []NodeHealth, id string, force bool) error {
 	if voters := votersOf(list); len(voters) == 1 {
 		return newError(Unsafe, true, nil, "%s is the last voter; without one there is no cluster", id)
@@ -166,7 +166,8 @@ func (l *leadership) checkVoteRemoval(list []NodeHealth, id string, force bool) 
 	return nil
 }
 
-// checkQuorumWithout is nil if a voter can be missed: enough others remain, and of those a majority is well.
+// checkQuorumWithout returns an error unless, without the given voter, enough voters remain and a majority of them is
+// healthy.
 func (l *leadership) checkQuorumWithout(list []NodeHealth, id string) error {
 	var rest []NodeHealth
 	for _, h := range votersOf(list) {
@@ -185,7 +186,7 @@ func (l *leadership) checkQuorumWithout(list []NodeHealth, id string) error {
 	return nil
 }
 
-// findMember finds a member of raft's configuration.
+// findMember returns a member of raft's configuration.
 func (l *leadership) findMember(id string) (NodeHealth, error) {
 	if h, _ := findNode(l.listHealth(), id); h.Role == RoleVoter || h.Role == RoleNonVoter {
 		return h, nil
@@ -193,7 +194,7 @@ func (l *leadership) findMember(id string) (NodeHealth, error) {
 	return NodeHealth{}, newError(UnknownMember, true, nil, "the cluster has no member %q; `quorate cluster members` shows all", id)
 }
 
-// stopAfterFault hands the leadership over, so that the next leader can do what this one was asked about itself.
+// transferBeforeRemoval transfers the leadership, so that the next leader can demote or remove this node.
 func (l *leadership) transferBeforeRemoval(ctx context.Context) error {
 	if err := l.transferLeadership(ctx); err != nil {
 		return err

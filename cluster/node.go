@@ -40,22 +40,22 @@ type Node struct {
 	peerClient      atomic.Pointer[PeerClient]
 	followerReads   *readBatcher
 	caughtUp        atomic.Bool
-	// statusReachability is which members say how they stand, confirms which of them confirm reads as leaders.
+	// statusReachability tracks which members answer status queries, readReachability which leaders confirm reads.
 	statusReachability, readReachability *reachability
 	// bootstrapWait is what a node without a cluster waits for; nil once it has one.
 	bootstrapWait atomic.Pointer[string]
-	// answers are what the other nodes say of themselves; gossiped wakes those who wait for news from gossip.
+	// answers hold what the other nodes report about themselves. gossipChanges is notified of news from gossip.
 	answers *peerAnswers
-	// knownMembers are the ids of nodes that this one has admitted as members (AuthorizePeer).
+	// knownMembers are the ids of nodes that this node has accepted as members (AuthorizePeer).
 	knownMembers     sync.Map
 	gossipChanges    changeNotifier
 	warnedAboutLevel atomic.Bool
-	// checkpoints compare this node's state with those of the others.
+	// checkpoints compare this node's state with that of the others.
 	checkpoints *checkpoints
 	// restoreLock is held while this node replaces the state.
 	restoreLock sync.Mutex
 
-	// ctx lives until the node stops serving; tasks are the goroutines under it.
+	// ctx ends when the node stops serving; tasks are the goroutines under it.
 	ctx    context.Context //nolint:containedctx // it is the life of the node
 	cancel context.CancelFunc
 	tasks  taskGroup
@@ -70,8 +70,8 @@ type Node struct {
 	done      chan struct{}
 }
 
-// Open starts a node from its parts, which it owns from then on, also if it fails. It returns before a leader is known;
-// ctx bounds only the start. A node with BootstrapExpect forms a cluster in the background.
+// Open starts a node from its parts. The node owns the parts from then on and closes them if Open fails. Open returns
+// before a leader is known; ctx bounds only the start. A node with BootstrapExpect forms a cluster in the background.
 func Open(ctx context.Context, config Config, parts Parts) (*Node, error) {
 	if err := parts.validate(); err != nil {
 		return nil, errors.Join(err, parts.close())
@@ -106,7 +106,7 @@ func newNode(config Config, parts Parts) *Node {
 		opened: make(chan struct{}), done: make(chan struct{}), answers: newPeerAnswers(),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	// raft blocks when this channel is full; watchLeadership always drains it, so the room only absorbs bursts.
+	// raft blocks while this channel is full. watchLeadership always drains it, so the buffer only absorbs bursts.
 	n.leadershipCh = make(chan bool, 16)
 	n.followerReads = &readBatcher{confirmIndex: n.requestReadIndex, startTask: n.tasks.start, observeBatch: n.observeReadBatch(false)}
 	n.statusReachability = newReachability(config, "cannot be asked how it stands")
@@ -157,7 +157,7 @@ func (n *Node) startTasks(hasState bool) {
 	}
 }
 
-// watchChanges wakes whoever waits for a leader or a peer, whenever raft or gossip has news.
+// watchChanges notifies waiters of changes of the leader and of peers, as reported by raft and gossip.
 func (n *Node) watchChanges() {
 	news := make(chan raft.Observation, 1)
 	observer := raft.NewObserver(news, false, func(o *raft.Observation) bool {
@@ -180,10 +180,10 @@ func (n *Node) watchChanges() {
 	}
 }
 
-// Done is closed when the node has stopped: after Shutdown, or by itself for the reason that Err tells.
+// Done is closed when the node has stopped, after Shutdown or because of the fault that Err returns.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
-// Err is the fault that stopped the node, with the way out; nil while all is well and after an ordinary Shutdown.
+// Err returns the fault that stopped the node and what to do about it; nil if there is none, also after Shutdown.
 func (n *Node) Err() error { return n.fault() }
 
 func (n *Node) fault() error {
@@ -193,7 +193,7 @@ func (n *Node) fault() error {
 	return nil
 }
 
-// checkServing is nil while the node may answer.
+// checkServing returns an error if the node must not serve requests.
 func (n *Node) checkServing() error {
 	if err := n.fault(); err != nil {
 		return newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
@@ -204,7 +204,7 @@ func (n *Node) checkServing() error {
 	return nil
 }
 
-// sleepContext waits for d, or answers false at once when ctx ends first.
+// sleepContext waits for d. It returns false at once when ctx ends first.
 func sleepContext(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -5,58 +5,61 @@ import (
 	"time"
 )
 
-// Observer is told what a node does, so that it can be measured. Its methods are called on the node's own goroutines,
-// several at once: they must return at once and must not call the node. It changes nothing of what the node does.
+// Observer receives events of a node for metrics. Its methods are called concurrently on the node's own goroutines:
+// they must return at once and must not call the node.
 type Observer interface {
-	// EntryEnded tells what became of one entry of the log that this node proposed.
+	// EntryEnded reports the outcome of one log entry that this node proposed.
 	EntryEnded(EntryReport)
-	// Applied tells that committed entries went into this node's ledger together, and how many commands they held.
+	// Applied reports that committed entries were applied to this node's ledger in one batch, and how many commands they
+	// contained.
 	Applied(entries, commands int, took time.Duration)
-	// SnapshotEnded tells of a snapshot that this node took.
+	// SnapshotEnded reports a snapshot that this node took.
 	SnapshotEnded(SnapshotReport)
-	// Restored tells that a snapshot has replaced this node's ledger, or failed to.
+	// Restored reports that a snapshot has replaced this node's ledger, or failed to.
 	Restored(took time.Duration, err error)
-	// ReadBatchEnded tells of one question on behalf of linearizable reads.
+	// ReadBatchEnded reports one confirmation of a batch of linearizable reads.
 	ReadBatchEnded(ReadBatchReport)
-	// LeadershipEstablished tells that this node has established a leadership.
+	// LeadershipEstablished reports that this node has established a leadership.
 	LeadershipEstablished()
 }
 
-// EntryReport is the way of one entry through the log.
+// EntryReport describes the path of one entry through the log.
 type EntryReport struct {
-	// Index is its place in the log; 0 if it failed.
+	// Index is the entry's index in the log; 0 if it failed.
 	Index uint64
-	// Commands are those in it, Calls the proposals that share it, Bytes its size.
+	// Commands is the number of commands in the entry, Calls the number of proposals that share it, Bytes its size.
 	Commands, Calls, Bytes int
-	// Queued is when its first commands came, Sent when it was handed to raft, Ended when raft answered.
+	// Queued is when the first of its commands was queued, Sent when the entry was given to raft, Ended when raft
+	// answered.
 	Queued, Sent, Ended time.Time
-	// ApplyBegan and ApplyEnded frame its application to this node's ledger, which begins when a majority has it; zero if it
-	// failed. Entries that are applied together share both.
+	// ApplyBegan and ApplyEnded are when this node's ledger applied the entry, which begins after a majority has stored
+	// it; zero if the entry failed. Entries that are applied together share both.
 	ApplyBegan, ApplyEnded time.Time
-	// Err is why it failed, or nil.
+	// Err is why the entry failed, or nil.
 	Err error
 }
 
-// SnapshotReport is one snapshot of this node.
+// SnapshotReport describes one snapshot of this node.
 type SnapshotReport struct {
-	// FreezeTime is how long writers waited for it, Wrote how long writing took beside them.
+	// FreezeTime is how long writers were blocked, WriteTime how long the snapshot was written concurrently with writers.
 	FreezeTime, WriteTime time.Duration
-	// Bytes is its size.
+	// Bytes is the size of the snapshot.
 	Bytes int64
 	Err   error
 }
 
-// ReadBatchReport is one question that answered several reads.
+// ReadBatchReport describes one confirmation of a batch of reads.
 type ReadBatchReport struct {
-	// Leader is true for a leader that asked a majority whether it still leads, false for a follower that asked the leader.
+	// Leader is true for a leader that confirmed its leadership with a majority, false for a follower that asked the
+	// leader.
 	Leader bool
-	// Reads waited for the answer.
+	// Reads is the number of reads in the batch.
 	Reads int
 	Took  time.Duration
 	Err   error
 }
 
-// noopObserver is the Observer of a node that nobody measures.
+// noopObserver is the Observer of a node without metrics.
 type noopObserver struct{}
 
 func (noopObserver) EntryEnded(EntryReport)          {}
@@ -66,7 +69,7 @@ func (noopObserver) Restored(time.Duration, error)   {}
 func (noopObserver) ReadBatchEnded(ReadBatchReport)  {}
 func (noopObserver) LeadershipEstablished()          {}
 
-// observeReadBatch tells the observer of questions for reads.
+// observeReadBatch returns a function that reports read batches to the observer.
 func (n *Node) observeReadBatch(leader bool) func(reads int, took time.Duration, err error) {
 	return func(reads int, took time.Duration, err error) {
 		n.config.Observer.ReadBatchEnded(ReadBatchReport{Leader: leader, Reads: reads, Took: took, Err: err})
@@ -75,13 +78,13 @@ func (n *Node) observeReadBatch(leader bool) func(reads int, took time.Duration,
 
 type entryReportKey struct{}
 
-// WithEntryReport asks [Node.Propose] under this context to tell the way of the entry that held the last of the commands. The
-// report is complete when Propose returns without an error, and may be read from then on.
+// WithEntryReport makes [Node.Propose] under this context fill in report for the entry that contains the last of the
+// commands. The report may be read once Propose has returned without an error.
 func WithEntryReport(ctx context.Context, report *EntryReport) context.Context {
 	return context.WithValue(ctx, entryReportKey{}, report)
 }
 
-// fillEntryReport fills in the report that the caller has asked for, if any.
+// fillEntryReport fills in the report that the caller requested with WithEntryReport, if any.
 func fillEntryReport(ctx context.Context, way EntryReport) {
 	if report, asked := ctx.Value(entryReportKey{}).(*EntryReport); asked {
 		*report = way

@@ -7,25 +7,25 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Parts is what a node is made of. The node wraps all of them in the guards of package raftguard itself, so that a test
-// node is guarded exactly as a real one.
+// Parts are the components that a node is built from. The node itself wraps them in the guards of package raftguard, so
+// that a test node is guarded exactly like a real one.
 type Parts struct {
-	// Logs and Stable may be the same store. Entries must only ever have been stored by a Node.
+	// Logs and Stable may be the same store. All entries must have been stored by a Node.
 	Logs   raft.LogStore
 	Stable raft.StableStore
-	// Snapshots were verified already: a node trusts the newest.
+	// Snapshots must have been verified: a node trusts the newest.
 	Snapshots raft.SnapshotStore
 	// Transport is closed with the node.
 	Transport raft.Transport
-	// Discovery finds the peers; it has not been started yet.
+	// Discovery finds the peers. It must not have been started.
 	Discovery Discovery
-	// FreeSpace tells the bytes that are left for the data folder. Nil if nobody can tell.
+	// FreeSpace returns the number of bytes available for the data folder. Nil if unknown.
 	FreeSpace func() (int64, error)
-	// Lost says what the node's stores have lost since they were used, empty if nothing is known to be lost. They must be
-	// empty then: what is left of the old ones is not to be used (docs/adr/0051). The node takes part in nothing, and forms no
-	// new cluster, until a leader has taken its vote.
+	// Lost describes what the node's stores have lost; empty if nothing is known to be lost. Otherwise the stores must be
+	// empty, because the remains of the old ones must not be used (docs/adr/0051). The node then takes part in nothing,
+	// and forms no new cluster, until a leader has demoted it.
 	Lost string
-	// Close releases the stores, after everything else has ended. Nil if there is nothing to release.
+	// Close releases the stores after everything else has ended. Nil if there is nothing to release.
 	Close func() error
 }
 
@@ -43,7 +43,7 @@ func (p Parts) close() error {
 	return p.Close()
 }
 
-// Peer is what a node says about itself to the others.
+// Peer is what a node announces about itself.
 type Peer struct {
 	ID, RaftAddr, HTTPAddr string
 	Version                string
@@ -51,30 +51,31 @@ type Peer struct {
 	FeatureLevel uint32
 	// Expect is the node's BootstrapExpect.
 	Expect int
-	// HasState is true once the node has raft state: then no new cluster may be formed around it.
+	// HasState is true once the node has raft state: then no new cluster may be formed with it.
 	HasState bool
-	// Intent is the digest of the first configuration that the node would form; empty until it sees all of its peers.
+	// Intent is the digest of the initial configuration that the node would form; empty until it knows all of its peers.
 	Intent string
-	// Alive is false for a peer that was heard of and does not answer.
+	// Alive is false for a known peer that does not answer.
 	Alive bool
 }
 
-// Discovery tells nodes of each other. What it says is a hint, perhaps late, perhaps wrong: raft decides membership.
+// Discovery makes nodes known to each other. Its information is a hint that may be late or wrong: raft decides
+// membership.
 type Discovery interface {
-	// Start makes self known and begins to look for peers, without waiting to find any. Called once.
+	// Start announces self and starts to look for peers, without waiting to find any. It is called once.
 	Start(self Peer) error
-	// Update changes what peers learn about this node.
+	// Update changes what this node announces.
 	Update(self Peer) error
-	// KeepMembers says who the members are: their names always have a place, however many others somebody makes up.
+	// KeepMembers sets the ids of the members. Members are never evicted to make place for other nodes.
 	KeepMembers(ids []string)
-	// Peers returns the others that are known now, each with Alive set or not.
+	// Peers returns the other known nodes, with Alive set accordingly.
 	Peers() []Peer
-	// Join dials a peer that this node may not know yet, and answers whether that is news: false if it is known and alive.
+	// Join contacts a peer that this node may not know yet, and reports whether the peer was not known to be alive.
 	Join(ctx context.Context, address string) (bool, error)
-	// Changed has a value whenever Peers may answer otherwise than before.
+	// Changed receives a value whenever the result of Peers may have changed.
 	Changed() <-chan struct{}
-	// Leave says goodbye, so that peers do not take the silence for a fault.
+	// Leave announces the shutdown, so that peers do not take the silence for a fault.
 	Leave(ctx context.Context) error
-	// Close ends everything that Start began. It may be called without Start, and more than once.
+	// Close stops everything that Start started. It may be called without Start, and more than once.
 	Close() error
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// peerAnswer is what another node last said of itself when this node asked it over the peer service.
+// peerAnswer is what another node last reported about itself over the peer service.
 type peerAnswer struct {
 	NodeStatus
 
-	// answeredAt is when it answered, zero if it never did; tried is when it was asked last, and failures is how many times in a
-	// row it has not answered since.
+	// answeredAt is when the node last answered, zero if never; askedAt is when it was last queried, and failures is the
+	// number of queries since then without an answer.
 	answeredAt, askedAt time.Time
 	failures            int
 	problem             string
 }
 
-// isCurrent tells whether the node answered when it was last asked, and not longer than maxAnswerAge ago.
+// isCurrent reports whether the node answered the last query, no longer than maxAnswerAge ago.
 func (a peerAnswer) isCurrent() bool {
 	return a.failures == 0 && !a.answeredAt.IsZero() && time.Since(a.answeredAt) <= maxAnswerAge
 }
 
-// peerAnswers keeps what the other nodes said of themselves. Unlike the directory, which repeats gossip, everything in it was
-// said by the node itself, so decisions are made from it (docs/adr/0053).
+// peerAnswers holds the last answers of the other nodes. Unlike peerDirectory, which holds hearsay from gossip, each
+// answer comes from the node itself, so decisions may be based on it (docs/adr/0053).
 type peerAnswers struct {
 	mu   sync.Mutex
 	byID map[string]peerAnswer
@@ -40,7 +40,7 @@ func (a *peerAnswers) findAnswer(id string) peerAnswer {
 	return a.byID[id]
 }
 
-// recordAnswer keeps how one node answered, and tells whether anything that decisions depend on has changed.
+// recordAnswer stores the result of a query and reports whether anything changed that decisions depend on.
 func (a *peerAnswers) recordAnswer(id string, said NodeStatus, err error) (changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,21 +58,23 @@ func (a *peerAnswers) recordAnswer(id string, said NodeStatus, err error) (chang
 	return before.answeredAt.IsZero() || before.failures > 0 || !sameAnnouncement(before.NodeStatus, said)
 }
 
-// sameAnnouncement compares what a node announces of itself; indices and clocks move all the time.
+// sameAnnouncement compares what nodes announce about themselves, without indices and clocks, which change all the
+// time.
 func sameAnnouncement(a, b NodeStatus) bool {
 	return a.Version == b.Version && a.FeatureLevel == b.FeatureLevel && a.ClusterLevel == b.ClusterLevel &&
 		a.RaftAddr == b.RaftAddr && a.HTTPAddr == b.HTTPAddr && a.ClusterName == b.ClusterName && a.Instance == b.Instance &&
 		a.Expect == b.Expect && a.Intent == b.Intent && (a.LastIndex == 0) == (b.LastIndex == 0)
 }
 
-// retainOnly forgets all nodes but these, so that nodes that somebody made up do not stay.
+// retainOnly forgets all other nodes, so that forged nodes do not accumulate.
 func (a *peerAnswers) retainOnly(ids []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(a.byID, func(id string, _ peerAnswer) bool { return !slices.Contains(ids, id) })
 }
 
-// knownFormat is the newest format that a member said it understands, since this node started; false if it said nothing.
+// knownFormat returns the newest format that a member understands according to its last answer; heard is false if it
+// has not answered since this node started.
 func (n *Node) knownFormat(s raft.Server) (level uint32, version string, heard bool) {
 	if string(s.ID) == n.config.ID {
 		own := n.directory.ownPeer()

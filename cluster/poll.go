@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// pollInterval is how often a node asks the members for what they say of themselves, and eagerPollInterval how often while it waits
-	// for something that they have not said yet, which it does for at most eagerPollPeriod.
+	// pollInterval is how often a node queries the members. eagerPollInterval applies while the node waits for an answer
+	// that it has not got yet, for at most eagerPollPeriod.
 	pollInterval      = 5 * time.Second
 	eagerPollInterval = time.Second
 	eagerPollPeriod   = 30 * time.Second
-	// minPollInterval is the least time between two rounds, however often gossip changes.
+	// minPollInterval is the minimum time between two rounds of queries, however often gossip changes.
 	minPollInterval = 100 * time.Millisecond
-	// maxAnswerAge is how old an answer may be when something is decided from it that is true only now.
+	// maxAnswerAge is the maximum age of an answer that a decision about the present may be based on.
 	maxAnswerAge = 2*pollInterval + probeTimeout
-	// maxNonMembersAsked is how many nodes that only gossip knows are asked in one round: anybody can make up names.
+	// maxNonMembersAsked is the number of nodes known only from gossip that are queried in one round. It is bounded
+	// because node names can be forged.
 	maxNonMembersAsked = 16
 )
 
-// pollPeers asks the other nodes what they say of themselves for as long as this node serves. A leader asks them anyway, each
-// second (examine).
+// pollPeers queries the other nodes for as long as this node serves. A leader queries them anyway, every probeInterval
+// (probeAll).
 func (n *Node) pollPeers() {
 	started := time.Now()
 	var last time.Time
@@ -44,7 +45,7 @@ func (n *Node) pollPeers() {
 	}
 }
 
-// awaitPoll waits for the next round: until it is time, or until gossip has changed while this node looks for a cluster.
+// awaitPoll waits for the next round: until it is due, or until gossip has changed while this node looks for a cluster.
 func (n *Node) awaitPoll(changed <-chan struct{}, pause time.Duration, last time.Time) {
 	if n.raft.LastIndex() > 0 {
 		sleepContext(n.ctx, pause)
@@ -60,8 +61,8 @@ func (n *Node) awaitPoll(changed <-chan struct{}, pause time.Duration, last time
 	}
 }
 
-// shouldPollSoon tells whether this node waits for a cluster, for a first answer of a member, or for what the members found at its
-// own newest checkpoint.
+// shouldPollSoon reports whether this node waits for a cluster, for the first answer of a member, or for the members'
+// digests at its own newest checkpoint.
 func (n *Node) shouldPollSoon(started time.Time) bool {
 	if n.raft.LastIndex() == 0 || n.peerClient.Load() == nil {
 		return true
@@ -80,8 +81,8 @@ func (n *Node) shouldPollSoon(started time.Time) bool {
 	return false
 }
 
-// queryMembers asks nodes at once and takes in what they say. It returns the answers in the order of the members; what was not asked
-// for has neither an answer nor an error. Of those that only gossip knows some are asked in each round.
+// queryMembers queries nodes in parallel and records their answers. For each node that was queried it calls each with
+// the index in members. Only some of the nodes known from gossip alone are queried in each round.
 func (n *Node) queryMembers(ctx context.Context, members []Member, each func(i int, sent time.Time, said NodeStatus, err error)) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -109,7 +110,8 @@ func (n *Node) queryMembers(ctx context.Context, members []Member, each func(i i
 	asked.Wait()
 }
 
-// chooseNonMembers names nodes that are no members of raft's configuration: those that were not asked for the longest time.
+// chooseNonMembers returns the ids of nodes outside of raft's configuration to query: those not queried for the longest
+// time.
 func (n *Node) chooseNonMembers(members []Member, servers []raft.Server) []string {
 	var strangers []string
 	for _, m := range members {
@@ -133,7 +135,7 @@ func containsServer(servers []raft.Server, id string) bool {
 	return slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == id })
 }
 
-// queryMember asks one node how it stands and takes in what it says of itself.
+// queryMember queries the status of one node and records it.
 func (n *Node) queryMember(ctx context.Context, m Member) (NodeStatus, error) {
 	if m.ID == n.config.ID {
 		return n.Status(), nil
@@ -165,8 +167,8 @@ func (n *Node) queryMember(ctx context.Context, m Member) (NodeStatus, error) {
 	return said, err
 }
 
-// queryAddress is a member with the addresses to ask it at: those that are known, and every other time while it does not
-// answer there those that gossip says, because it may have moved. The answer must be its own at either.
+// queryAddress returns m with the addresses to query it at: the known ones, and after a failure alternately those from
+// gossip, because the node may have moved. In both cases the answer must come from m itself.
 func (n *Node) queryAddress(m Member) Member {
 	p, known := n.directory.findPeer(m.ID)
 	if known && p.Alive && n.answers.findAnswer(m.ID).failures%2 == 1 {

@@ -10,35 +10,35 @@ import (
 )
 
 const (
-	// maxQueuedCommands and maxQueuedBytes bound what waits for a log entry: about a second of work. Beyond it a
-	// caller hears at once that the node is overloaded, instead of waiting for its deadline.
+	// maxQueuedCommands and maxQueuedBytes bound the waiting proposals to about a second of work. Beyond that a caller
+	// gets Overloaded at once instead of waiting for its deadline.
 	maxQueuedCommands = 16 * fsm.MaxEntryCommands
 	maxQueuedBytes    = 16 * fsm.MaxEntryBytes
-	// largeCall is the size from which the commands of a call are large: they wait apart from the others, with half of the
-	// room, and one part of them is on its way at a time, so that a small call waits for one of them at most.
+	// largeCall is the size above which a call is large. Large calls wait in a list of their own with half of the
+	// capacity, and one part of them is in flight at a time, so that a small call waits for at most one of these parts.
 	largeCall = 128 << 10
-	// largestPart is the size in bytes at which a call is divided, unless a command alone is larger.
+	// largestPart is the size in bytes above which a call is split, unless it is a single command.
 	largestPart = 1 << 20
-	// entryOverhead is room for the stamp and the format of an entry.
+	// entryOverhead is reserved for the stamp and the format of an entry.
 	entryOverhead = 64
-	// batchWindow is how long a proposal waits for company that does not need to be carried out at once. A twentieth of a second
-	// is little for a lease, and bounds what renewals cost to 20 entries a second.
+	// batchWindow is how long a batched proposal waits for others. 50 ms is little for a lease, and limits renewals to 20
+	// entries a second.
 	batchWindow = 50 * time.Millisecond
 )
 
-// proposal is one caller's commands on their way into one log entry.
+// proposal is one caller's commands for one log entry.
 type proposal struct {
 	commands int
 	part     fsm.Part
-	// large is true if its call is.
+	// large is true if the proposal is part of a large call.
 	large bool
-	// keepsOrder is true for what must not pass a large call that came before it.
+	// keepsOrder is true if the proposal must not overtake a large call that arrived before it.
 	keepsOrder bool
-	// arrival counts what came.
+	// arrival is the sequence number of the proposal.
 	arrival uint64
-	// queued is when it came.
+	// queued is when the proposal arrived.
 	queued time.Time
-	// callerErr answers why its caller does not wait any more; nil while it does.
+	// callerErr returns why the caller no longer waits; nil while it does.
 	callerErr func() error
 	// done receives exactly one result, unless the proposal was withdrawn.
 	done chan proposalResult
@@ -46,32 +46,32 @@ type proposal struct {
 
 type proposalResult struct {
 	outcomes []ledger.Outcome
-	// report is that of the entry, if there is no error.
+	// report describes the entry, if there is no error.
 	report EntryReport
 	err    error
 }
 
-// proposalQueue holds proposals until there is room in the log: those of small calls and those of large ones, each in the order of
-// their arrival. While all of them are patient it gives none away, until there are enough for an entry or the first has
-// waited long enough; with one that is not, they go.
+// proposalQueue holds proposals until the next entry is built: one list for small calls and one for large calls, each
+// in the order of arrival. While only batched proposals wait, takeBatch returns nothing until there are enough for an
+// entry or the first one has waited for batchWindow. Any other proposal releases all of them.
 type proposalQueue struct {
 	mu           sync.Mutex
 	small, large proposalList
 	closed       bool
 	arrivals     uint64 // last given
-	// largeInFlight is true while an entry with a part of a large call is on its way; largeNext is true if the next entry begins
-	// with one, because one waited while the last entry was made.
+	// largeInFlight is true while an entry with a part of a large call is in flight. largeNext is true if the next entry
+	// starts with such a part, because one was waiting when the last entry was built.
 	largeInFlight, largeNext bool
-	// urgent is true once what waits may go; until then ripe will say so.
+	// urgent is true once the waiting proposals may go; windowTimer sets it at the end of batchWindow.
 	urgent      bool
 	windowTimer *time.Timer
-	// ready has a value whenever there may be something to take.
+	// ready receives a value whenever there may be something to take.
 	ready chan struct{}
 }
 
 func newProposalQueue() *proposalQueue { return &proposalQueue{ready: make(chan struct{}, 1)} }
 
-// proposalList is what waits of one kind, the oldest first.
+// proposalList is one list of waiting proposals, oldest first.
 type proposalList struct {
 	proposals       []*proposal
 	commands, bytes int
@@ -87,7 +87,7 @@ func (w *proposalList) adjustCounts(p *proposal, sign int) {
 	w.bytes += sign * len(p.part.Data)
 }
 
-// removeMatching takes out what matches.
+// removeMatching removes the proposals for which matches returns true.
 func (w *proposalList) removeMatching(matches func(*proposal) bool) (found bool) {
 	w.proposals = slices.DeleteFunc(w.proposals, func(p *proposal) bool {
 		if !matches(p) {
@@ -100,12 +100,12 @@ func (w *proposalList) removeMatching(matches func(*proposal) bool) (found bool)
 	return found
 }
 
-// hasRoomFor is true if there is room for more, of a number of shares of the whole.
+// hasRoomFor reports whether the list, which gets a 1/shares part of the capacity, can take more proposals.
 func (w *proposalList) hasRoomFor(commands, bytes, shares int) bool {
 	return w.commands == 0 || w.commands+commands <= maxQueuedCommands/shares && w.bytes+bytes <= maxQueuedBytes/shares
 }
 
-// enqueue appends proposals together, or none of them: an error says why.
+// enqueue appends either all proposals or, with an error, none.
 func (q *proposalQueue) enqueue(proposals []*proposal, patient bool) *Error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -149,7 +149,7 @@ func (q *proposalQueue) markUrgent() {
 	q.signalReady()
 }
 
-// resetLists must be called with mu held, when nothing waits.
+// resetLists must be called with mu held, when no proposal waits.
 func (q *proposalQueue) resetLists() {
 	q.small, q.large, q.urgent = proposalList{}, proposalList{}, false
 	if q.windowTimer != nil {
@@ -158,9 +158,10 @@ func (q *proposalQueue) resetLists() {
 	}
 }
 
-// takeBatch removes what goes into the next entry; nil if none may go. Small calls go first, oldest first, for as many as fit. If a
-// large one waits meanwhile, the next entry begins with one part of it, unless another is on its way still. What callers do not
-// wait for any more is refused on the way, so that nothing is carried out that was given up before.
+// takeBatch removes and returns the proposals of the next entry; nil if there are none. Small calls go first, oldest
+// first, as many as fit. If a large call waits meanwhile, the next entry starts with one part of it, unless another
+// part is still in flight. Proposals whose callers no longer wait are refused, so that an abandoned command is not
+// carried out.
 func (q *proposalQueue) takeBatch() []*proposal {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -187,13 +188,13 @@ func (q *proposalQueue) takeBatch() []*proposal {
 	return e.batch
 }
 
-// batchBuilder is what goes into one entry.
+// batchBuilder collects the proposals of one entry.
 type batchBuilder struct {
 	batch           []*proposal
 	commands, bytes int
 }
 
-// fillFrom moves up to so many proposals from a list, as long as they fit.
+// fillFrom moves up to most proposals from a list into the entry, as long as they fit.
 func (e *batchBuilder) fillFrom(w *proposalList, most int) {
 	count := 0
 	for _, p := range w.proposals[:most] {
@@ -210,7 +211,7 @@ func (e *batchBuilder) fillFrom(w *proposalList, most int) {
 	w.proposals = w.proposals[count:]
 }
 
-// fillFromLarge takes a part of a large call, unless another is on its way.
+// fillFromLarge takes one part of a large call, unless another is in flight.
 func (e *batchBuilder) fillFromLarge(q *proposalQueue) {
 	if len(q.large.proposals) > 0 && !q.largeInFlight {
 		e.fillFrom(&q.large, 1)
@@ -218,7 +219,7 @@ func (e *batchBuilder) fillFromLarge(q *proposalQueue) {
 	}
 }
 
-// fillFromSmall takes small calls, but leaves what must not pass a large one that waits still.
+// fillFromSmall takes small calls, except those that must not overtake a waiting large call.
 func (e *batchBuilder) fillFromSmall(q *proposalQueue) {
 	var held []*proposal
 	if len(q.large.proposals) > 0 {
@@ -232,7 +233,7 @@ func (e *batchBuilder) fillFromSmall(q *proposalQueue) {
 	}
 }
 
-// entryEnded says that an entry is not on its way any more.
+// entryEnded notes that an entry is no longer in flight.
 func (q *proposalQueue) entryEnded(batch []*proposal) {
 	if !batch[0].large { // the part of a large call is the first
 		return
@@ -245,7 +246,7 @@ func (q *proposalQueue) entryEnded(batch []*proposal) {
 	}
 }
 
-// refuseAbandoned answers a proposal whose caller does not wait any more.
+// refuseAbandoned answers a proposal whose caller no longer waits.
 func refuseAbandoned(p *proposal) bool {
 	cause := p.callerErr()
 	if cause == nil {
@@ -259,7 +260,7 @@ func notWrittenError(cause error) *Error {
 	return newError(Deadline, true, cause, "the commands were not written in time, so they never take effect")
 }
 
-// withdraw removes a proposal; false if it was taken already.
+// withdraw removes a proposal. It returns false if the proposal was taken already.
 func (q *proposalQueue) withdraw(p *proposal) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -267,7 +268,7 @@ func (q *proposalQueue) withdraw(p *proposal) bool {
 	return q.small.removeMatching(is) || q.large.removeMatching(is)
 }
 
-// close refuses everything that waits and everything that comes.
+// close refuses all waiting and all future proposals.
 func (q *proposalQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -228,8 +228,8 @@ func TestWhatItsCallerGaveUpIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestSmallCallsPassLargeOnes: between two parts of large calls an entry goes that has none, one part is on its way at a time,
-// and the parts of a call keep their order.
+// TestSmallCallsPassLargeOnes: between two parts of large calls there is an entry without one, one part is in flight at
+// a time, and the parts of a call keep their order.
 func TestSmallCallsPassLargeOnes(t *testing.T) {
 	q := newProposalQueue()
 	put := func(proposals ...*proposal) []*proposal {
@@ -269,7 +269,8 @@ func TestSmallCallsPassLargeOnes(t *testing.T) {
 	}
 }
 
-// TestAnExpiryPassesNoLargeCall, because a renewal that came in time may be in it; other small calls go on meanwhile.
+// TestAnExpiryPassesNoLargeCall, because the call may contain a renewal that came in time; other small calls go on
+// meanwhile.
 func TestAnExpiryPassesNoLargeCall(t *testing.T) {
 	q := newProposalQueue()
 	expiry, before, small := newTestProposal(1, 10), newTestProposal(1, largeCall+1), newTestProposal(1, 10)
@@ -294,7 +295,7 @@ func TestAnExpiryPassesNoLargeCall(t *testing.T) {
 	}
 }
 
-// TestLargeCallsLeaveRoomForSmallOnes: they are told that there is too much to do before others are.
+// TestLargeCallsLeaveRoomForSmallOnes: large calls get Overloaded before small ones do.
 func TestLargeCallsLeaveRoomForSmallOnes(t *testing.T) {
 	q := newProposalQueue()
 	var err *Error

@@ -13,22 +13,23 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// entriesInFlight is how many entries may be on their way to a majority at once. While they are, callers gather into
-// the next one, which is what makes entries large exactly when there is much to do.
+// entriesInFlight is how many entries may be in flight at once. Meanwhile proposals accumulate for the next entry,
+// which makes entries large exactly when there is much to do.
 const entriesInFlight = 4
 
-// Propose carries commands out through the log, in order, and returns an outcome for each, with the index of the entry
-// that holds the last of them. Commands of one call share one entry if they are few and small; a large call is spread over
-// several, each applied as a whole, and small calls pass it. Only the established leader proposes; others answer NotLeader or NoLeader.
+// Propose applies commands in order through the log. It returns an outcome for each command, and the index of the entry
+// that contains the last one. The commands of one call share one entry if they are few and small; a large call is split
+// into several entries, each applied atomically, and small calls can overtake it. Only the established leader accepts
+// proposals; other nodes return NotLeader or NoLeader.
 //
-// A refusal of the ledger is an outcome. An error is an *Error: unless it says NotApplied, any part of the commands may
-// have taken effect or may still; the caller retries with the same ids.
+// A refusal by the ledger is an outcome. An error is an *Error: unless it says NotApplied, any of the commands may have
+// taken effect or may still do so, and the caller should retry with the same ids.
 func (n *Node) Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return n.propose(ctx, commands, false)
 }
 
-// ProposeBatched is Propose for what is small, comes often, and need not be carried out at once, such as renewals: it waits up
-// to 50 ms for company, so that many callers cost few entries.
+// ProposeBatched is Propose for small, frequent commands that need not be applied at once, such as renewals: it waits
+// up to 50 ms for other proposals, so that many callers share few entries.
 func (n *Node) ProposeBatched(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return n.propose(ctx, commands, true)
 }
@@ -64,7 +65,7 @@ func (l *leadership) propose(ctx context.Context, commands []quota.Command, pati
 	return l.collectOutcomes(ctx, proposals)
 }
 
-// isExpiry is true for what ends leases: no renewal that came before it may come after it in the log.
+// isExpiry reports whether a command ends leases: a renewal that arrived before it must precede it in the log.
 func isExpiry(c quota.Command) bool {
 	_, is := c.(quota.Expire)
 	return is
@@ -80,8 +81,8 @@ func (n *Node) notLeaderError() *Error {
 	return e
 }
 
-// splitCommands cuts commands into proposals that fit into an entry each, and encodes them, on the caller's goroutine. What is larger
-// than largestPart is divided too, so that nobody waits long behind it.
+// splitCommands encodes commands into proposals that each fit into one entry. It runs on the caller's goroutine. Calls
+// larger than largestPart are split too, so that proposals behind them do not wait long.
 func splitCommands(commands []quota.Command) ([]*proposal, error) {
 	if len(commands) == 0 {
 		return nil, newError(TooLarge, true, nil, "a proposal needs at least one command")
@@ -144,8 +145,8 @@ func (l *leadership) awaitResult(ctx context.Context, p *proposal) proposalResul
 		"the commands were written but not confirmed in time; they may still take effect: retry with the same id")}
 }
 
-// withdrawRest withdraws what waits behind a failed proposal. The whole call is certainly not applied only if that holds for
-// its first part: then the later parts were not taken either, or are withdrawn here.
+// withdrawRest withdraws the proposals that wait behind a failed one. The whole call is certainly not applied only if
+// its first part was not: then the later parts either were not taken or are withdrawn here.
 func (l *leadership) withdrawRest(proposals []*proposal, failed int, err error) error {
 	certain := failed == 0
 	for _, p := range proposals[failed+1:] {
@@ -162,7 +163,7 @@ func (l *leadership) withdrawRest(proposals []*proposal, failed int, err error) 
 	return err
 }
 
-// proposeQueued puts what waits into one entry after the other until the leadership ends.
+// proposeQueued builds one entry after the other from the queue until the leadership ends.
 func (l *leadership) proposeQueued() {
 	slots := make(chan struct{}, entriesInFlight)
 	for {
@@ -182,7 +183,7 @@ func (l *leadership) proposeQueued() {
 	}
 }
 
-// nextBatch waits for something to propose; nil when the leadership ended.
+// nextBatch waits for proposals. It returns nil when the leadership has ended.
 func (l *leadership) nextBatch() []*proposal {
 	for {
 		if batch := l.queue.takeBatch(); len(batch) > 0 {
@@ -196,7 +197,7 @@ func (l *leadership) nextBatch() []*proposal {
 	}
 }
 
-// sendEntry hands one entry to raft. Entries go in one by one, so their stamps are in the order of the log.
+// sendEntry gives one entry to raft. There is one sender, so stamps are in the order of the log.
 func (l *leadership) sendEntry(batch []*proposal, release func()) {
 	parts := make([]fsm.Part, len(batch))
 	for i, p := range batch {
@@ -219,7 +220,8 @@ func (l *leadership) sendEntry(batch []*proposal, release func()) {
 	}
 }
 
-// deliverResults waits for raft's answer to one entry, tells the observer, and gives every caller its part.
+// deliverResults waits for raft's answer to one entry, reports the entry to the observer, and gives each caller its
+// outcomes.
 func (l *leadership) deliverResults(batch []*proposal, way EntryReport, future raft.ApplyFuture) {
 	done, failed := l.awaitApply(future)
 	way.Ended = time.Now()

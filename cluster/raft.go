@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// logCacheEntries keeps the newest entries in memory, for followers that are a little behind and for reads. An entry
-	// holds many commands: hundreds of kilobytes under load.
+	// logCacheEntries is the number of entries kept in memory, for slightly slow followers and for reads. An entry holds
+	// many commands: hundreds of kilobytes under load.
 	logCacheEntries = 128
-	// maxAppendEntries bounds one message to a follower, for the same reason.
+	// maxAppendEntries bounds the entries of one message to a follower, for the same reason.
 	maxAppendEntries = 64
-	// futileInstalls is how many snapshots in a row may bring no progress before raft must be started again.
+	// futileInstalls is how many snapshots in a row may bring no progress before raft must be restarted.
 	futileInstalls = 3
 )
 
@@ -47,7 +47,8 @@ func (n *Node) startRaft() (hasState bool, err error) {
 	return hasState, err
 }
 
-// verifyLog repairs what a deposed leader left (raft#697) and reads the log once, so that raft starts from intact history.
+// verifyLog drops a log left behind by a deposed leader (raft#697) and reads all entries once, so that raft starts from
+// an intact log.
 func (n *Node) verifyLog(logs raft.LogStore) error {
 	if _, err := raftguard.RepairTail(logs, n.parts.Snapshots, n.log); err != nil {
 		return err
@@ -63,8 +64,8 @@ func (n *Node) verifyLog(logs raft.LogStore) error {
 	return raftguard.VerifyLog(logs, newest)
 }
 
-// checkRaftState tells whether the node has state of its own that it may take part with. Raft is not started on the rest of a state
-// that was lost: with an old configuration in it, the node could elect itself.
+// checkRaftState reports whether the node has state of its own to start from. Raft is not started on the remains of
+// lost state: with an old configuration among them the node could elect itself.
 func (n *Node) checkRaftState(logs raft.LogStore, stable raft.StableStore) (hasState bool, err error) {
 	history, err := raftguard.CheckHistory(logs, stable, n.parts.Snapshots)
 	switch {
@@ -111,14 +112,16 @@ func closeTransport(t raft.Transport) {
 	}
 }
 
-// electSoleVoter starts the election at once on the only voter: it need not wait for a leader that cannot exist.
+// electSoleVoter starts an election at once if this node is the only voter: it need not wait for a leader that cannot
+// exist.
 func (n *Node) electSoleVoter() {
 	if voters := n.voterIDs(); len(voters) == 1 && voters[0] == raft.ServerID(n.config.ID) {
 		n.startElection()
 	}
 }
 
-// forceElection starts an election because the leader misjudges what this node has, and only a new leadership will not.
+// forceElection starts an election because the leader misjudges the state of this node, which only a new leadership
+// corrects.
 func (n *Node) forceElection() {
 	select {
 	case <-n.opened:
@@ -130,8 +133,8 @@ func (n *Node) forceElection() {
 	}
 }
 
-// startElection tells raft to become a candidate now, as a leader does that hands the leadership over. raft has no call for
-// it, but takes it as a message, also from itself. An election is always safe.
+// startElection makes raft a candidate at once, like a leadership transfer does. raft has no call for this, but accepts
+// a TimeoutNow message from itself. An election is always safe.
 func (n *Node) startElection() {
 	self, address := raft.ServerID(n.config.ID), raft.ServerAddress(n.config.RaftAdvertise)
 	request := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// unreachableAfter is how long every question to a member must have failed until that counts: shorter failures belong to
-	// a change of leader, and are repeated.
+	// unreachableAfter is how long all queries to a member must have failed until it counts as unreachable. Shorter
+	// failures happen when the leader changes, and are retried.
 	unreachableAfter = 5 * time.Second
-	// unreachableMemory is how long a member that was not asked again is remembered as one that does not answer.
+	// unreachableMemory is how long a member that is not queried again counts as unreachable.
 	unreachableMemory = 15 * time.Second
-	// unreachableReminder is how often the log says again that a member cannot be asked.
+	// unreachableReminder is how often the log repeats that a member is unreachable.
 	unreachableReminder = 10 * time.Minute
-	// leaderProbeInterval is how often a follower asks its leader, if no read does.
+	// leaderProbeInterval is how often a follower without reads sends a query to its leader.
 	leaderProbeInterval = 2 * time.Second
 )
 
-// reachability remembers which members do not answer one kind of question. Raft may well reach such a member, because
-// questions go over other connections.
+// reachability tracks which members do not answer one kind of query. Raft may still reach such a member, because
+// queries use other connections.
 type reachability struct {
 	scale time.Duration
 	log   hclog.Logger
@@ -31,7 +31,7 @@ type reachability struct {
 	failing  map[string]*failingMember
 }
 
-// failingMember is a member all of whose answers since a moment were errors.
+// failingMember is a member whose queries have all failed since a certain time.
 type failingMember struct {
 	since, latest time.Time
 	err           error
@@ -45,7 +45,7 @@ func newReachability(c Config, fault string) *reachability {
 	}
 }
 
-// recordResult takes in how a question to a member ended.
+// recordResult records the result of a query to a member.
 func (r *reachability) recordResult(id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,8 +70,8 @@ func (r *reachability) recordResult(id string, err error) {
 	}
 }
 
-// unreachableFor tells for how long every question to a member has failed, and why the last one did; 0 if one was answered,
-// or none was asked of late.
+// unreachableFor returns how long all queries to a member have failed, and the last error; 0 if the last query was
+// answered, or if there was none recently.
 func (r *reachability) unreachableFor(id string) (since time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,14 +82,14 @@ func (r *reachability) unreachableFor(id string) (since time.Duration, err error
 	return now.Sub(f.since), f.err
 }
 
-// answeredSince tells whether a member has answered within a span.
+// answeredSince reports whether a member has answered within span.
 func (r *reachability) answeredSince(id string, span time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return time.Since(r.answered[id]) < span
 }
 
-// retainMembers forgets all but some members.
+// retainMembers forgets all other members.
 func (r *reachability) retainMembers(members map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +105,8 @@ func (r *reachability) retainMembers(members map[string]bool) {
 	}
 }
 
-// recordReachability remembers how a question to a server of raft's configuration ended. Others come and go by gossip.
+// recordReachability records the result of a query to a server of raft's configuration. Other nodes come and go with
+// gossip and are ignored.
 func (n *Node) recordReachability(to *reachability, id string, err error) {
 	if n.ctx.Err() == nil && n.serverIDs()[id] {
 		to.recordResult(id, err)
@@ -120,7 +121,8 @@ func (n *Node) serverIDs() map[string]bool {
 	return ids
 }
 
-// probeLeader asks the leader while no read does, so that a follower that cannot serve reads finds out before its callers.
+// probeLeader queries the leader while there are no reads, so that a follower that cannot serve reads detects it before
+// its callers do.
 func (n *Node) probeLeader() {
 	for sleepContext(n.ctx, n.config.scaleTimeout(leaderProbeInterval)) {
 		n.statusReachability.retainMembers(n.serverIDs())
@@ -133,7 +135,8 @@ func (n *Node) probeLeader() {
 	}
 }
 
-// checkLeaderReachable is nil unless this node follows a leader that has answered none of its questions for some time.
+// checkLeaderReachable returns an error if this node follows a leader that has answered none of its queries for some
+// time.
 func (n *Node) checkLeaderReachable(leader Member) error {
 	since, err := n.readReachability.unreachableFor(leader.ID)
 	if leader.ID == n.config.ID || since < n.config.scaleTimeout(unreachableAfter) {

@@ -10,45 +10,46 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// ReadOptions say how fresh a read must be. The zero value asks for a linearizable read.
+// ReadOptions say how fresh a read must be. The zero value requests a linearizable read.
 type ReadOptions struct {
-	// Stale reads at once from what this node has.
+	// Stale reads the state of this node at once.
 	Stale bool
-	// MinIndex waits until at least this index is applied here, for reading one's own write on another node.
+	// MinIndex waits until at least this index is applied on this node, for reading one's own write from another node.
 	MinIndex uint64
-	// Exclusive lends the state to nobody else meanwhile, as a dry run needs, which may change it and take that back. Raft
-	// waits meanwhile.
+	// Exclusive lends the state exclusively. A dry run needs this, because it changes the state and undoes the change.
+	// Raft is blocked meanwhile.
 	Exclusive bool
-	// Plan is Exclusive for dry runs of changes of the configuration. It lends a copy of the state if that keeps writers waiting
-	// for less time.
+	// Plan is Exclusive for dry runs of configuration changes. It lends a copy of the state if copying blocks writers for
+	// a shorter time.
 	Plan bool
-	// Admit, if not nil, is called when the state is as fresh as it must be, before it is lent. It may wait. Its error ends the read.
+	// Admit, if not nil, is called when the state is fresh enough, before it is lent. It may block. Its error ends the
+	// read.
 	Admit func() error
 }
 
 // ReadInfo says how fresh a read was.
 type ReadInfo struct {
-	// Index is the last entry in the state that was read. As MinIndex of a later read on any node it never leads back in
-	// time.
+	// Index is the last entry in the state that was read. Used as MinIndex of a later read on any node, it prevents that
+	// read from seeing an earlier state.
 	Index uint64
-	// Now is the ledger's time.
+	// Now is the ledger time.
 	Now   quota.Instant
 	Stale bool
-	// Age, of a stale read, is the time since this node last heard from a leader, or since it started if it has heard
-	// from none. It is 0 on the leader itself, which may have been deposed for at most the leader lease.
+	// Age, of a stale read, is the time since this node last heard from a leader, or since it started if it has not heard
+	// from one. It is 0 on the leader, which may have been deposed for at most the leader lease.
 	Age time.Duration
 }
 
 // RemoteReadIndex asks the leader for its ReadIndex.
 type RemoteReadIndex func(ctx context.Context, leader Member) (uint64, error)
 
-// SetRemoteReadIndex tells this node how to ask a leader elsewhere. Until then it serves no linearizable read while it
-// follows.
+// SetRemoteReadIndex sets the function that asks a remote leader. Without it a follower cannot serve linearizable
+// reads.
 func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.remoteReadIndex.Store(&ask) }
 
 // Read lends the state to fn, which must not keep the view. By default the read is linearizable: it sees everything
-// that was acknowledged before Read was called. It waits for a leader up to three election timeouts. Errors are *Error;
-// whatever fn saw then must be thrown away. An error of Admit is returned as it is.
+// that was acknowledged before Read was called. It waits for a leader for up to three election timeouts. Errors are
+// *Error; if there is one, the caller must discard what fn read. An error of Admit is returned unchanged.
 func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (ReadInfo, error) {
 	if err := n.checkServing(); err != nil {
 		return ReadInfo{}, err
@@ -89,7 +90,7 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (R
 		return ReadInfo{}, newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
 	}
 	if info.Index < index && n.raft.AppliedIndex() < index {
-		// raft has replaced the state by a snapshot since it was waited for.
+		// raft has meanwhile replaced the state by a snapshot.
 		return ReadInfo{}, newError(NoLeader, true, nil, "node %s is catching up; try again", n.config.ID)
 	}
 	return info, nil
@@ -106,8 +107,8 @@ func (n *Node) leaderContactAge() time.Duration {
 	return time.Since(contact)
 }
 
-// confirmedIndex gets an index for a linearizable read, here or from the leader. Reads change nothing, so it tries
-// again while leaders come and go.
+// confirmedIndex returns an index for a linearizable read, from this node or from the leader. Because reads change
+// nothing, it retries while the leadership changes.
 func (n *Node) confirmedIndex(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.config.leaderWait())
 	defer cancel()
@@ -125,7 +126,7 @@ func (n *Node) confirmedIndex(ctx context.Context) (uint64, error) {
 	}
 }
 
-// readRetry is the pause before a read asks again after a leader did not confirm.
+// readRetry is the pause before a read is retried after a leader did not confirm it.
 const readRetry = 50 * time.Millisecond
 
 func (n *Node) confirmOnce(ctx context.Context) (uint64, error) {
@@ -135,7 +136,7 @@ func (n *Node) confirmOnce(ctx context.Context) (uint64, error) {
 	return n.followerReads.waitConfirmed(ctx)
 }
 
-// requestReadIndex is one question to the leader on behalf of all reads that wait here.
+// requestReadIndex asks the leader once on behalf of all reads of a batch.
 func (n *Node) requestReadIndex() (uint64, error) {
 	ask := n.remoteReadIndex.Load()
 	leader, known := n.Leader()
@@ -154,9 +155,9 @@ func (n *Node) requestReadIndex() (uint64, error) {
 	return index, nil
 }
 
-// awaitApplied waits until everything up to index is in the ledger, at most until ctx ends. The ledger counts only
-// entries that reach it, so an index of another kind of entry, which only a caller can have named, is looked up in the
-// log as soon as raft is past it.
+// awaitApplied waits until the ledger contains everything up to index. The ledger counts only the entries that reach
+// it. An index of another kind of entry, which only a caller can have provided, is resolved from the log as soon as
+// raft has passed it.
 func (n *Node) awaitApplied(ctx context.Context, index uint64) error {
 	const look = 20 * time.Millisecond
 	for n.ledger.Applied() < index {
@@ -188,27 +189,29 @@ func (n *Node) awaitApplied(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// What the feed of facts says, and where: see the state machine.
+// Events of the state machine; see package fsm.
 type (
-	// Position is a place in the feed, the same on all nodes.
+	// Position is a position in the event feed, the same on all nodes.
 	Position = fsm.Position
-	// Event is a fact with its place.
+	// Event is one event with its position.
 	Event = fsm.News
-	// EventPage is what the feed has to say at one moment.
+	// EventPage is a range of the event feed.
 	EventPage = fsm.Bulletin
 )
 
-// EventFeedSize is how many facts a node remembers.
+// EventFeedSize is the number of events that a node keeps.
 const EventFeedSize = fsm.FeedSize
 
-// PositionAfter is the position behind everything that the entry of an index did: the one to read news from after a read.
+// PositionAfter returns the position after all events of the entry at index: where to continue after a read at that
+// index.
 func PositionAfter(index uint64) Position { return fsm.After(index) }
 
-// LatestPosition is the position behind everything that a node has applied when it is asked.
+// LatestPosition is the position after everything that a node has applied when it is asked.
 func LatestPosition() Position { return fsm.Latest() }
 
-// Events answers at most so many facts behind a position, at least one, from what this node has applied; the bulletin says
-// where to go on and when. Any node can. The error says Forgotten if the position is too far back.
+// Events returns at most most (at least one) events after a position, from what this node has applied. The page says
+// where and when to continue. It works on every node. The error is Forgotten if the events after the position are no
+// longer kept.
 func (n *Node) Events(after Position, most int) (EventPage, error) {
 	if err := n.checkServing(); err != nil {
 		return EventPage{}, err

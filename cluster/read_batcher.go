@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// readBatcher answers many callers with few questions. A caller never shares a question that was asked before it came: it
-// joins the next one, together with all who came meanwhile.
+// readBatcher confirms many reads with few queries. A read never shares a query that was sent before the read arrived:
+// it joins the next batch, together with all reads that arrive meanwhile.
 type readBatcher struct {
-	// confirmIndex runs on a goroutine of spawn, one at a time.
+	// confirmIndex sends one query. It runs on a goroutine of startTask, one at a time.
 	confirmIndex func() (uint64, error)
-	// startTask runs a function on a goroutine, or answers false if it is too late for that.
+	// startTask runs a function on a goroutine. It returns false if the node or the leadership has ended.
 	startTask func(func()) bool
-	// observeBatch is told of every question; nil if nobody wants to know.
+	// observeBatch is called after every query; it may be nil.
 	observeBatch func(reads int, took time.Duration, err error)
 
 	mu      sync.Mutex
@@ -28,7 +28,7 @@ type readBatch struct {
 	err   error
 }
 
-// waitConfirmed waits for the answer to the next question, at most until ctx ends.
+// waitConfirmed waits for the result of the next query, or until ctx ends.
 func (r *readBatcher) waitConfirmed(ctx context.Context) (uint64, error) {
 	mine, err := r.joinNextBatch()
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *readBatcher) runBatches() {
 	}
 }
 
-// answerBatch asks once, for all who joined a round before it was taken.
+// answerBatch sends one query for all reads that joined the batch before it was taken.
 func (r *readBatcher) answerBatch(current *readBatch) {
 	began := time.Now()
 	current.index, current.err = r.confirmIndex()

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// ReadIndex answers an index at or above everything that was acknowledged before the call, after it has made sure that
-// this node still leads. Calls that come together share one round of messages. Errors are *Error.
+// ReadIndex returns an index at or above everything that was acknowledged before the call, after it has confirmed that
+// this node still leads. Concurrent calls share one round of messages. Errors are *Error.
 func (n *Node) ReadIndex(ctx context.Context) (uint64, error) {
 	if err := n.checkServing(); err != nil {
 		return 0, err
@@ -22,9 +22,10 @@ func (n *Node) ReadIndex(ctx context.Context) (uint64, error) {
 	return l.reads.waitConfirmed(ctx)
 }
 
-// confirmLeadership is one question to the majority: do I still lead? The index is taken first, so that nothing acknowledged
-// before the question is above it. raft's own verification counts answers to older messages, so the guard's proof, by
-// the time at which messages were sent, must hold as well; until then the question is repeated.
+// confirmLeadership confirms with a majority that this node still leads, and returns the commit index from before. The
+// index is read first, so that everything acknowledged before the query is at or below it. raft's own verification
+// counts answers to older messages; the transport's proof, which is based on when messages were sent, must therefore
+// hold as well, and the verification is repeated until it does.
 func (l *leadership) confirmLeadership() (uint64, error) {
 	n := l.node
 	since, index := time.Now(), n.raft.CommitIndex()
@@ -58,8 +59,8 @@ func (n *Node) voterIDs() []raft.ServerID {
 	return voters
 }
 
-// lastCommandIndex finds the entry to wait for: the last one at or below an index that reaches the ledger. raft keeps elections
-// and barriers to itself. The answer for one index holds for ever, and helps with the next.
+// lastCommandIndex finds the index to wait for: that of the last entry at or below an index that reaches the ledger.
+// raft handles elections and barriers itself. The result for an index never changes, and shortens the next search.
 type lastCommandIndex struct {
 	mu            sync.Mutex
 	index, answer uint64
@@ -75,7 +76,7 @@ func (h *lastCommandIndex) atOrBelow(index uint64, logs raft.LogStore, applied f
 		var entry raft.Log
 		err := logs.GetLog(i, &entry)
 		if errors.Is(err, raft.ErrLogNotFound) {
-			// All below is in a snapshot, and so in this node's ledger already.
+			// Everything below is in a snapshot, and so in this node's ledger already.
 			return min(index, applied()), nil
 		}
 		if err != nil {

@@ -15,33 +15,33 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// MaxBackupBytes bounds the file of a backup that can be restored.
+// MaxBackupBytes is the maximum size of a backup file that can be restored.
 const MaxBackupBytes = fsm.MaxReplacementBytes
 
-// RestoreResult says what has taken the place of the state.
+// RestoreResult describes a state that was restored.
 type RestoreResult struct {
-	// Index is where in the log that happened.
+	// Index is the log index at which the state was replaced.
 	Index uint64
-	// Backup is what the file held.
+	// Backup describes the backup file.
 	Backup backup.Contents
-	// Header is that of the state from then on.
+	// Header is the header of the restored state.
 	Header ledger.Header
 }
 
-// RestoreOptions say what may be restored.
+// RestoreOptions control a restore.
 type RestoreOptions struct {
-	// Size is how many bytes the file has; 0 if that is not known. A file of another size is refused.
+	// Size is the size of the file in bytes; 0 if unknown. A file of another size is refused.
 	Size int64
-	// RaiseLevel lets the restore raise the feature level of the cluster to the one that the backup needs.
+	// RaiseLevel allows the restore to raise the feature level of the cluster to the one that the backup needs.
 	RaiseLevel bool
 }
 
-// Restore replaces the state of the whole cluster by that of a backup, at one place of the log, or changes nothing
-// (docs/adr/0039). Only the established leader can, and one restore at a time. What can be refused without the file is
-// refused before a byte of it is read. The file is read once, at most MaxBackupBytes, and verified before the first byte of it
-// is proposed; what is in it waits in a file of the data folder.
+// Restore replaces the state of the whole cluster by that of a backup, at one index of the log, or changes nothing
+// (docs/adr/0039). It works only on the established leader, one restore at a time. Whatever can be checked without the
+// file is checked before the file is read. The file is read once, up to MaxBackupBytes, into a temporary file of the
+// data folder, and verified before its first byte is proposed.
 //
-// An error is an *Error: unless it says NotApplied, the state may have been replaced, or may still be.
+// An error is an *Error: unless it says NotApplied, the state may have been replaced or may still be.
 func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (RestoreResult, error) {
 	if err := n.checkServing(); err != nil {
 		return RestoreResult{}, err
@@ -81,20 +81,20 @@ func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (R
 	return RestoreResult{Index: done.index, Backup: contents, Header: done.Header}, err
 }
 
-// stateReplacement carries one state through the log. Its entries go to raft one by one, beside those of the queue.
+// stateReplacement sends one state through the log. Its entries bypass the proposal queue and go to raft one by one.
 type stateReplacement struct {
 	leadership *leadership
 	id         string
 }
 
-// replacementStep is the answer to a step, and where in the log it is.
+// replacementStep is the response to one step, with its log index.
 type replacementStep struct {
 	fsm.Replaced
 
 	index uint64
 }
 
-// replaceState writes all steps. Whatever fails before the last one has changed nothing.
+// replaceState writes all steps. A failure before the last step leaves the state unchanged.
 func (r stateReplacement) replaceState(ctx context.Context, state *os.File, contents backup.Contents) (replacementStep, error) {
 	if err := r.sendState(ctx, state, contents); err != nil {
 		r.leadership.abandonInBackground(r.id)
@@ -145,7 +145,7 @@ func (r stateReplacement) sendState(ctx context.Context, state *os.File, content
 	return ctx.Err()
 }
 
-// applyStep writes one entry and waits until it is applied here.
+// applyStep writes one entry and waits until it is applied on this node.
 func (r stateReplacement) applyStep(data []byte, err error) (replacementStep, error) {
 	n := r.leadership.node
 	if err != nil {
@@ -173,7 +173,7 @@ func (n *Node) stepResult(future raft.ApplyFuture) (replacementStep, error) {
 	return replacementStep{answer, future.Index()}, nil
 }
 
-// abandonReplacement ends one that was left unfinished: until then no snapshot can be taken.
+// abandonReplacement ends an unfinished replacement, which prevents snapshots while it lasts.
 func (l *leadership) abandonReplacement(id string) error {
 	if id == "" {
 		return nil
@@ -185,7 +185,7 @@ func (l *leadership) abandonReplacement(id string) error {
 	return l.node.raft.Apply(data, l.node.config.scaleTimeout(stepTimeout)).Error()
 }
 
-// abandonInBackground tries until it succeeds or the leadership ends: then the next leader does it.
+// abandonInBackground retries until it succeeds or the leadership ends; the next leader then does it.
 func (l *leadership) abandonInBackground(id string) {
 	l.tasks.start(func() {
 		for l.ctx.Err() == nil && l.abandonReplacement(id) != nil {

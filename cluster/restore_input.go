@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/fsm/backup"
 )
 
-// readBackup takes in the whole file. It looks at the disk while it does.
+// readBackup reads the whole file into state and checks the free disk space meanwhile.
 func (n *Node) readBackup(file io.Reader, size int64, state io.Writer) (backup.Contents, error) {
 	from := &countingReader{Reader: io.LimitReader(file, MaxBackupBytes+1)}
 	to := &spaceCheckingWriter{Writer: state, checkSpace: func(written int64) *Error {
@@ -29,7 +29,8 @@ func (n *Node) readBackup(file io.Reader, size int64, state io.Writer) (backup.C
 	return contents, nil
 }
 
-// checkRestoreLevel refuses to raise the feature level in passing: that would close the way back from an upgrade.
+// checkRestoreLevel returns an error if a restore would raise the feature level without permission, because the cluster
+// could not go back to an older version afterwards.
 func (n *Node) checkRestoreLevel(needed uint32, mayRaise bool) *Error {
 	now := n.ledger.Format()
 	if mayRaise || needed <= now {
@@ -39,10 +40,12 @@ func (n *Node) checkRestoreLevel(needed uint32, mayRaise bool) *Error {
 		"take part; raise it first (`quorate cluster level --raise`), or confirm that with --raise-level; nothing was changed", now, needed)
 }
 
-// restoreCopies is how often what a backup holds is on the leader's disk for a while: as it came, in the log, and in a snapshot.
+// restoreCopies is how many copies of a backup's content are on the leader's disk for a while: the file, the log and a
+// snapshot.
 const restoreCopies = 3
 
-// checkRestoreSpace is nil if so many bytes fit beside the reserve, or if nobody can tell.
+// checkRestoreSpace returns an error if needed bytes do not fit on the disk in addition to the reserve. It returns nil
+// if the free space is unknown.
 func (n *Node) checkRestoreSpace(needed int64) *Error {
 	d := n.checkDisk()
 	if d.Free < 0 || d.Free-needed >= n.config.DiskReserve {
@@ -53,7 +56,7 @@ func (n *Node) checkRestoreSpace(needed int64) *Error {
 		n.config.ID, d.Free/mebibyte, (needed+mebibyte-1)/mebibyte, n.config.DiskReserve/mebibyte)
 }
 
-// createScratchFile is a file in the data folder that is gone when it is closed, or when the process ends.
+// createScratchFile creates a file in the data folder that is deleted when it is closed or when the process ends.
 func (n *Node) createScratchFile() (*os.File, error) {
 	file, err := os.CreateTemp(n.config.DataDir, "restore-*.tmp")
 	if err != nil {
@@ -65,20 +68,20 @@ func (n *Node) createScratchFile() (*os.File, error) {
 	return file, nil
 }
 
-// countingReader counts what is read.
+// countingReader counts the bytes read.
 type countingReader struct {
 	io.Reader
 	count int64
 }
 
-// Read counts.
+// Read reads and counts.
 func (r *countingReader) Read(data []byte) (int, error) {
 	count, err := r.Reader.Read(data)
 	r.count += int64(count)
 	return count, err
 }
 
-// checkEnd is nil if the file ends here and has the size that was said.
+// checkEnd returns an error unless the file ends here and has the announced size.
 func (r *countingReader) checkEnd(size int64) error {
 	if count, err := io.CopyN(io.Discard, r, 1); count > 0 || !errors.Is(err, io.EOF) {
 		return errors.Join(fmt.Errorf("there is more behind its end, at byte %d", r.count), err)
@@ -89,10 +92,10 @@ func (r *countingReader) checkEnd(size int64) error {
 	return nil
 }
 
-// spaceCheckBytes is after how many bytes a spaceCheckingWriter asks for room again.
+// spaceCheckBytes is the number of bytes after which a spaceCheckingWriter checks the free space again.
 const spaceCheckBytes = 8 * mebibyte
 
-// spaceCheckingWriter asks from time to time whether there is room for more.
+// spaceCheckingWriter checks the free space periodically while it writes.
 type spaceCheckingWriter struct {
 	io.Writer
 	checkSpace    func(written int64) *Error
@@ -100,7 +103,7 @@ type spaceCheckingWriter struct {
 	full          *Error
 }
 
-// Write asks when it is due, and writes.
+// Write checks the free space when it is due, then writes.
 func (w *spaceCheckingWriter) Write(data []byte) (int, error) {
 	if w.written >= w.next {
 		if w.full = w.checkSpace(w.written); w.full != nil {

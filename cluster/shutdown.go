@@ -9,12 +9,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// leaveTimeout bounds how long a node says goodbye to gossip.
+// leaveTimeout bounds how long a node takes to announce its shutdown by gossip.
 const leaveTimeout = 2 * time.Second
 
-// Shutdown stops the node: it hands the leadership over, ends its loops, leaves gossip, shuts raft down and closes the
-// stores, in that order. It tries all of it and returns what failed. ctx bounds the waiting, not the order. Every call
-// waits for the first one and returns the same.
+// Shutdown stops the node: it transfers the leadership, ends its tasks, leaves gossip, shuts down raft and closes the
+// stores, in that order. It attempts all steps and returns all errors. ctx bounds the waiting, not the steps. Every
+// call waits for the first one and returns the same result.
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.stopOnce.Do(func() {
 		n.stopErr = n.shutdown(ctx)
@@ -27,7 +27,7 @@ func (n *Node) shutdown(ctx context.Context) error {
 	n.stopping.Store(true)
 	n.changes.notifyAll()
 	if err := n.transferLeadership(ctx); err != nil {
-		// Not a failure of the shutdown: the others will elect a leader after a timeout.
+		// Not a failure of the shutdown: the others elect a leader after a timeout.
 		n.log.Warn("could not hand the leadership over", "error", err)
 	}
 	n.cancel()
@@ -43,8 +43,8 @@ func wrapError(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// transferLeadership gives the leadership away: to the most advanced voter, or if that one is down to any that lives. It takes at
-// most two election timeouts.
+// transferLeadership transfers the leadership to the most advanced voter or, if that fails, to any voter that is alive.
+// It takes at most two step timeouts.
 func (n *Node) transferLeadership(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*n.config.scaleTimeout(stepTimeout))
 	defer cancel()
@@ -77,7 +77,7 @@ func (n *Node) stopRaft(ctx context.Context) error {
 	return awaitFuture(ctx, n.raft.Shutdown())
 }
 
-// awaitFuture waits for one of raft's futures, which know no context.
+// awaitFuture waits for a raft future, which does not support contexts.
 func awaitFuture(ctx context.Context, future raft.Future) error {
 	var err error
 	if late := waitOrTimeout(ctx, func() { err = future.Error() }); late != nil {
@@ -86,11 +86,12 @@ func awaitFuture(ctx context.Context, future raft.Future) error {
 	return err
 }
 
-// fail stops the node for good because of a fault in itself: it serves nothing any more, gives the leadership away,
-// leaves raft, and closes Done. The stores stay open until Shutdown, since raft may hold them.
+// fail stops the node for good because of a fault in itself: it stops serving, transfers the leadership, shuts down
+// raft and closes Done. The stores stay open until Shutdown, because raft may use them.
 func (n *Node) fail(fault error) { n.stopServing(fault, false) }
 
-// stopServing does what fail says; a node that stays leaves Done open, so that the process goes on and can say why.
+// stopServing implements fail. With stays, Done remains open, so that the process keeps running and can report the
+// fault.
 func (n *Node) stopServing(fault error, stays bool) {
 	n.faultOnce.Do(func() {
 		n.fatal.Store(&fault)
@@ -112,7 +113,7 @@ func (n *Node) stopAfterFault(stays bool) {
 		n.log.Warn("could not hand the leadership over", "error", err)
 	}
 	n.cancel()
-	// First, because raft forgets to answer what is asked of it while it shuts down.
+	// First, because raft does not answer requests that arrive while it shuts down.
 	if err := n.tasks.wait(ctx); err != nil {
 		n.log.Error("the loops of this node do not end", "error", err)
 	}

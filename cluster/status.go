@@ -8,47 +8,49 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// NodeStatus is how one node stands, as it sees itself.
+// NodeStatus is the status of one node as reported by itself.
 type NodeStatus struct {
 	ID string
-	// State is raft's: "Follower", "Candidate", "Leader" or "Shutdown".
+	// State is the raft state: "Follower", "Candidate", "Leader" or "Shutdown".
 	State string
 	// Leader is the id of the leader that this node knows; empty if it knows none.
 	Leader string
 	Term   uint64
-	// AppliedIndex is in the ledger, CommitIndex is known to be on a majority, LastIndex is on this node's disk.
+	// AppliedIndex is applied to the ledger, CommitIndex is known to be stored on a majority, LastIndex is stored on this
+	// node.
 	AppliedIndex, CommitIndex, LastIndex uint64
-	// LastContact is the time since a leader was last heard, since the start if none was; 0 on a leader.
+	// LastContact is the time since a leader was last heard, or since the start if there was none; 0 on a leader.
 	LastContact time.Duration
 	Version     string
 	// FeatureLevel is the newest format of log entries that the node understands.
 	FeatureLevel uint32
-	// Wall is what the node's wall clock says, in milliseconds since 1970.
+	// Wall is the node's wall clock in milliseconds since 1970.
 	Wall int64
-	// Instance names a node that has no state and was not admitted yet; empty otherwise. It is another one after each start.
+	// Instance identifies a node that has no state and was not admitted yet; empty otherwise. It changes with each start.
 	Instance string
-	// PromoteWhenStable is true for a node that is to become a voter by itself once it is stable.
+	// PromoteWhenStable is true for a node that the leader should promote to voter once it is stable.
 	PromoteWhenStable bool
-	// Removed is true once the node has learnt that it is no member any more.
+	// Removed is true once the node was told that it is no longer a member.
 	Removed bool
-	// Problem is empty if the node is ready, or a sentence: why not.
+	// Problem says why the node is not ready; empty if it is.
 	Problem string
-	// Warning is empty, or a sentence: what is wrong with its disk while it still serves.
+	// Warning says what is wrong with the disk of a node that still serves; empty if nothing is.
 	Warning string
-	// Checkpoints are its newest ones, the newest first, at most checkpointsKept.
+	// Checkpoints are the node's newest checkpoints, newest first, at most checkpointsKept.
 	Checkpoints []Checkpoint
-	// ClusterLevel is the feature level of the cluster as its log or its snapshot says it.
+	// ClusterLevel is the feature level of the cluster according to the node's log and snapshot.
 	ClusterLevel uint32
-	// RaftAddr and HTTPAddr are where it says that it is; empty, like all below, from versions below feature level 5.
+	// RaftAddr and HTTPAddr are the node's advertised addresses. They and all fields below are empty from versions below
+	// feature level 5.
 	RaftAddr, HTTPAddr string
-	// ClusterName is the cluster that it belongs to, or is to belong to.
+	// ClusterName is the name of the cluster that the node belongs to, or is configured to join.
 	ClusterName string
-	// Expect is its BootstrapExpect, and Intent what Peer.Intent is.
+	// Expect is the node's BootstrapExpect; for Intent see Peer.Intent.
 	Expect int
 	Intent string
 }
 
-// Status describes this node. It works in every state, also after a fault.
+// Status returns the status of this node. It works in every state, also after a fault.
 func (n *Node) Status() NodeStatus {
 	s := NodeStatus{
 		ID: n.config.ID, State: n.raft.State().String(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
@@ -68,8 +70,8 @@ func (n *Node) Status() NodeStatus {
 	return s
 }
 
-// Ready is nil while the node serves, knows a leader that it heard of lately, has caught up with it since the leader last
-// changed, and can ask it to confirm reads. Otherwise it is an *Error that says what is missing.
+// Ready returns nil while the node serves, has heard from its leader recently, has caught up since the leader last
+// changed, and can ask the leader to confirm reads. Otherwise it returns an *Error that says what is missing.
 func (n *Node) Ready() error {
 	if err := n.checkServing(); err != nil {
 		return err
@@ -101,7 +103,7 @@ func (n *Node) Ready() error {
 	return n.checkLeaderReachable(leader)
 }
 
-// watchReadiness catches up once after every change of leader: it reads as a client would.
+// watchReadiness catches up once after every change of the leader, in the same way as a linearizable read.
 func (n *Node) watchReadiness() {
 	following := ""
 	for n.ctx.Err() == nil {

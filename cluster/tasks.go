@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// taskGroup are goroutines that somebody waits for. Once they are being waited for, no new one starts.
+// taskGroup is a set of goroutines to wait for. Once wait was called, no new one starts.
 type taskGroup struct {
 	mu     sync.Mutex
 	closed bool
 	group  sync.WaitGroup
 }
 
-// start runs f on a goroutine, or answers false when it is too late.
+// start runs f on a goroutine. It returns false if wait was called already.
 func (t *taskGroup) start(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -23,7 +23,7 @@ func (t *taskGroup) start(f func()) bool {
 	return true
 }
 
-// wait ends the intake and waits for all tasks, at most until ctx ends.
+// wait prevents new tasks from starting and waits for all tasks, or until ctx ends.
 func (t *taskGroup) wait(ctx context.Context) error {
 	t.mu.Lock()
 	t.closed = true
@@ -31,7 +31,7 @@ func (t *taskGroup) wait(ctx context.Context) error {
 	return waitOrTimeout(ctx, t.group.Wait)
 }
 
-// waitOrTimeout waits until f returns or ctx ends, whichever is first; then f goes on alone.
+// waitOrTimeout waits until f returns or ctx ends. In the latter case f continues in the background.
 func waitOrTimeout(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	go func() {
@@ -46,13 +46,14 @@ func waitOrTimeout(ctx context.Context, f func()) error {
 	}
 }
 
-// changeNotifier wakes everyone who waits for the next change of something.
+// changeNotifier notifies all waiters of the next change of something.
 type changeNotifier struct {
 	mu sync.Mutex
 	ch chan struct{}
 }
 
-// nextChange is closed at the next call of wake. Take it before looking at what may change, or the change may be missed.
+// nextChange returns a channel that the next call of notifyAll closes. Get it before checking the state, or a change
+// may be missed.
 func (b *changeNotifier) nextChange() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package atomicfile writes files that after a crash are there with all of their content, or not at all.
+// Package atomicfile writes files that exist after a crash either with all of their content or not at all.
 package atomicfile
 
 import (
@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Write makes the file at path out of what write gives, in place of one that is there. Until all of it is on disk the content
-// has another, hidden name in the same folder; if write or the disk fails, that goes and the file at path is as it was.
+// Write creates the file at path from what write produces, and replaces an existing one. Until the content is on disk
+// it has a hidden temporary name in the same folder; if write or the disk fails, the temporary file is removed and the
+// file at path is unchanged.
 func Write(path string, write func(io.Writer) error) error {
 	folder := filepath.Dir(path)
 	draft, err := os.CreateTemp(folder, "."+filepath.Base(path)+".*")
@@ -27,7 +28,7 @@ func Write(path string, write func(io.Writer) error) error {
 	return SyncFolder(folder)
 }
 
-// SyncFolder makes durable which names a folder holds: without it, a crash may undo a rename.
+// SyncFolder makes the directory entries of a folder durable: without it, a crash may undo a rename.
 func SyncFolder(folder string) error {
 	f, err := os.Open(folder)
 	if err != nil {

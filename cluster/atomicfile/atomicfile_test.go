@@ -17,7 +17,7 @@ func text(s string) func(io.Writer) error {
 	}
 }
 
-// only checks that a folder holds one file, and what that says.
+// only checks that a folder contains exactly one file, and its content.
 func only(t *testing.T, path, want string) {
 	t.Helper()
 	names, err := os.ReadDir(filepath.Dir(path))

@@ -9,8 +9,8 @@ import (
 	"math/bits"
 )
 
-// The layout of a bbolt file, version 2: https://pkg.go.dev/go.etcd.io/bbolt. Numbers are in the byte order of the
-// machine that wrote it.
+// The layout of a bbolt file, version 2: https://pkg.go.dev/go.etcd.io/bbolt. Numbers are in the native byte order of
+// the machine that wrote it.
 const (
 	pageHeaderSize = 16
 	metaSize       = 64
@@ -21,7 +21,7 @@ const (
 	largestPage    = 1 << 24
 )
 
-// meta is what a bbolt file says of itself after each transaction.
+// meta is the part of a bbolt meta page that is verified; bbolt writes one after each transaction.
 type meta struct {
 	pageSize  uint64
 	root      uint64 // page of the bucket of buckets
@@ -31,8 +31,9 @@ type meta struct {
 
 // readMeta reads both meta pages and returns the newer.
 //
-// bbolt goes on with one transaction less when the newer one is damaged. What was in that transaction may have been
-// acknowledged, or be a vote, so we do not: 64 bytes in one sector are written whole or not at all.
+// If the newer one is damaged, bbolt uses the older one and so loses a transaction, which may contain an acknowledged
+// entry or a vote. Therefore we refuse the file instead: 64 bytes in one sector are written either completely or not at
+// all.
 func readMeta(file io.ReaderAt) (meta, error) {
 	first, err := readMetaAt(file, 0)
 	if err != nil {

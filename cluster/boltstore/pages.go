@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// The kinds of pages in use, and what their elements look like.
+// Types and element sizes of the pages in use.
 const (
 	branchPage    = 0x01
 	leafPage      = 0x02
@@ -17,14 +17,15 @@ const (
 	bucketSize    = 16   // of its header: root page, sequence
 )
 
-// The buckets that raft-boltdb makes: were one missing, it would make a new one and raft would start from nothing.
+// The buckets that raft-boltdb creates. If one were missing, it would create a new one and raft would start from
+// nothing.
 const (
 	logsBucket   = "logs"
 	stableBucket = "conf"
 )
 
-// verifyFile checks that every page in use is whole and belongs where it is. It reads the file and never maps it: a
-// truncated mapping kills the process, and bbolt's own check panics in a goroutine of its own.
+// verifyFile checks that every page in use is intact and in its place. It reads the file instead of mapping it: a
+// truncated mapping kills the process, and bbolt's own check panics on a goroutine of its own.
 func verifyFile(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -42,7 +43,7 @@ func verifyFile(path string) error {
 	return nil
 }
 
-// damageError tells damage from a failure to read.
+// damageError distinguishes damage from a failure to read.
 type damageError struct{ reason string }
 
 func (e *damageError) Error() string { return e.reason }
@@ -86,8 +87,8 @@ type pageVerifier struct {
 	buckets map[string]bool
 }
 
-// verifyPage verifies the page id and all below it. Its keys must lie in low <= key < high, where nil means no bound. bucket
-// is the name of the bucket that it belongs to, "" for the bucket of buckets.
+// verifyPage verifies the page id and all pages below it. Its keys must satisfy low <= key < high, where nil means no
+// bound. bucket is the name of the bucket that it belongs to, "" for the bucket of buckets.
 func (w *pageVerifier) verifyPage(id uint64, low, high []byte, bucket string) error {
 	raw, err := w.readPage(id)
 	if err != nil {
@@ -96,7 +97,7 @@ func (w *pageVerifier) verifyPage(id uint64, low, high []byte, bucket string) er
 	return w.verifyElements(raw, id, low, high, bucket)
 }
 
-// readPage returns the page id with its overflow pages, and takes note that they are in use.
+// readPage returns the page id with its overflow pages, and marks them as used.
 func (w *pageVerifier) readPage(id uint64) ([]byte, error) {
 	if id < 2 || id >= w.meta.highWater {
 		return nil, newDamageError("page %d is referred to but does not exist", id)
@@ -159,7 +160,7 @@ func (w *pageVerifier) verifyElements(raw []byte, id uint64, low, high []byte, b
 	return nil
 }
 
-// element is one entry of a page: of a branch with a child, of a leaf with flags and a value.
+// element is one entry of a page: in a branch it has a child, in a leaf flags and a value.
 type element struct {
 	key, value []byte
 	flags      uint32
@@ -211,7 +212,7 @@ func checkOrder(elements []element, low, high []byte) error {
 	return nil
 }
 
-// verifyLeaf verifies one element of a leaf: a bucket at the top, a value within a bucket.
+// verifyLeaf verifies one element of a leaf: a bucket at the top level, a value within a bucket.
 func (w *pageVerifier) verifyLeaf(e element, bucket string) error {
 	if (e.flags == bucketElement) != (bucket == "") || e.flags > bucketElement {
 		return newDamageError("the element %q is of the unknown kind %#x", e.key, e.flags)
@@ -227,7 +228,7 @@ func (w *pageVerifier) verifyLeaf(e element, bucket string) error {
 	return nil
 }
 
-// verifyBucket verifies a bucket: a tree of its own, or, while it is small, a page within the value.
+// verifyBucket verifies a bucket: a tree of its own or, while it is small, a page within the value.
 func (w *pageVerifier) verifyBucket(name string, value []byte) error {
 	if name != logsBucket && name != stableBucket {
 		return newDamageError("there is an unknown bucket %q", name)

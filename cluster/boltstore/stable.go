@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// Set stores value under key, with a CRC-32C over both: a vote that changes by itself is a vote cast twice.
+// Set stores value under key, with a CRC-32C over both: a vote that changed on disk would allow the node to vote twice.
 func (s *Store) Set(key, value []byte) error {
 	return s.BoltStore.Set(key, addChecksum(key, value))
 }

@@ -1,5 +1,5 @@
-// Package boltstore keeps raft's log and votes in one bbolt file and refuses to open a file that is in use, truncated
-// or damaged, where bbolt itself would wait, crash or start in the past.
+// Package boltstore stores raft's log and votes in one bbolt file. It refuses to open a file that is in use, truncated
+// or damaged, where bbolt itself would wait, crash or lose a transaction.
 package boltstore
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/cluster/atomicfile"
 )
 
-// DefaultLockTimeout is how long Open waits for another process to let go of the file.
+// DefaultLockTimeout is how long Open waits for another process to release the file.
 const DefaultLockTimeout = 2 * time.Second
 
 // InUseError says that another process has the file open.
@@ -25,13 +25,13 @@ type InUseError struct {
 	Path string
 }
 
-// Error names the file and the way out.
+// Error names the file and what to do.
 func (e *InUseError) Error() string {
 	return fmt.Sprintf("the data folder %s is in use by another server (%s is locked); stop that one, or give this one a "+
 		"folder of its own", filepath.Dir(e.Path), filepath.Base(e.Path))
 }
 
-// CorruptError says that the file is not what bbolt wrote.
+// CorruptError says that the file is damaged.
 type CorruptError struct {
 	// Path is the file.
 	Path string
@@ -39,7 +39,7 @@ type CorruptError struct {
 	Reason string
 }
 
-// Error names the file and the way out.
+// Error names the file and what to do.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s is damaged: %s; remove the data folder %s and let this server join again as a new one, or "+
 		"restore the cluster from a backup when no other server is intact", e.Path, e.Reason, filepath.Dir(e.Path))
@@ -51,12 +51,12 @@ type Store struct {
 	path string
 }
 
-// Open opens the file at path, or creates it when there is none, and waits up to lockTimeout (0 means
-// DefaultLockTimeout) for another process to let go of it.
+// Open opens the file at path, or creates it if there is none, and waits up to lockTimeout (0 means DefaultLockTimeout)
+// for another process to release it.
 //
-// It returns an *InUseError when the file is in use, and a *CorruptError when the file was truncated or any page that
-// is in use is damaged: an empty file too, for what was lost with it may be a vote. Open reads the whole file once,
-// about as long as bbolt itself takes to find its free pages. Bytes within a log entry are not its concern, see
+// It returns an *InUseError if the file is in use, and a *CorruptError if the file was truncated or a page in use is
+// damaged. An empty file is corrupt too, because it may have contained a vote. Open reads the whole file once, which
+// takes about as long as bbolt itself needs to find its free pages. It does not verify the content of log entries, see
 // raftguard.VerifyLog.
 func Open(path string, lockTimeout time.Duration) (*Store, error) {
 	if lockTimeout <= 0 {
@@ -91,7 +91,7 @@ func openBolt(path string, lockTimeout time.Duration) (*raftboltdb.BoltStore, er
 	return store, translateError(path, err)
 }
 
-// createFile makes the file under another name first: when there is a file at path, it is whole.
+// createFile creates the file under a temporary name first: a file at path is always complete.
 func createFile(path string, lockTimeout time.Duration) error {
 	draft := path + ".new"
 	if err := os.Remove(draft); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -113,8 +113,8 @@ func createFile(path string, lockTimeout time.Duration) error {
 	return nil
 }
 
-// verifyLocked verifies the file while nobody can write to it. Opening for reading takes bbolt's lock and looks at
-// nothing but the meta pages.
+// verifyLocked verifies the file while no other process can write to it. Opening for reading takes bbolt's lock and
+// reads nothing but the meta pages.
 func verifyLocked(path string, lockTimeout time.Duration) error {
 	lock, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if err == nil {
@@ -131,8 +131,8 @@ func verifyLocked(path string, lockTimeout time.Duration) error {
 	return err
 }
 
-// translateError makes a lock that was not to be had into our own error. Other errors of bbolt (a full disk, no permission)
-// say nothing about what is in the file.
+// translateError converts a lock timeout into an InUseError. Other errors of bbolt (a full disk, no permission) say
+// nothing about the content of the file.
 func translateError(path string, err error) error {
 	if err == nil {
 		return nil

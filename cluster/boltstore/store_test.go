@@ -35,8 +35,8 @@ type entry struct {
 	Data        string
 }
 
-// sampleFile writes a file with small and large entries (so that there are branch and overflow pages), removed entries (so
-// that there are free pages) and a vote, and returns its bytes and its content.
+// sampleFile writes a file with small and large entries (so that there are branch and overflow pages), removed entries
+// (so that there are free pages) and a vote, and returns its bytes and its content.
 func sampleFile(t *testing.T) ([]byte, content) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "raft.db")
@@ -69,7 +69,7 @@ func sampleFile(t *testing.T) ([]byte, content) {
 	return raw, all
 }
 
-// readContent returns all that raft would find, or the error that would keep the server from starting.
+// readContent returns everything that raft would find, or the error that would keep the server from starting.
 func readContent(store *boltstore.Store) (c content, err error) {
 	log := raftguard.NewChecksum(store)
 	if c.First, err = log.FirstIndex(); err != nil {
@@ -110,7 +110,7 @@ func mustSucceed(t *testing.T, err error) {
 	}
 }
 
-// openBytes opens a file of those bytes, reads all of it, and makes sure that raft could go on writing to it.
+// openBytes opens a file with these bytes, reads all of it, and makes sure that raft could continue writing to it.
 func openBytes(t *testing.T, raw []byte) (content, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "raft.db")
@@ -128,7 +128,7 @@ func openBytes(t *testing.T, raw []byte) (content, error) {
 	return all, err
 }
 
-// wantCorrupt wants the typed error that tells the operator what to do.
+// wantCorrupt requires the typed error that tells the operator what to do.
 func wantCorrupt(t *testing.T, err error) {
 	t.Helper()
 	var corrupt *boltstore.CorruptError
@@ -244,8 +244,8 @@ func TestDamagedMetaPageIsRefusedRatherThanStartingInThePast(t *testing.T) {
 	}
 }
 
-// TestAnyFlippedBitIsFoundOrHarmless is the promise as a whole: whatever bit flips, the server either refuses to start
-// or finds exactly what was written. It must never crash, hang, or read something else.
+// TestAnyFlippedBitIsFoundOrHarmless checks the promise as a whole: whichever bit flips, the server either refuses to
+// start or finds exactly what was written. It must never crash, hang, or read something else.
 func TestAnyFlippedBitIsFoundOrHarmless(t *testing.T) {
 	raw, want := sampleFile(t)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -16,23 +16,23 @@ type CorruptEntryError struct {
 	Reason string
 }
 
-// Error names the entry and the way out.
+// Error names the entry and what to do.
 func (e *CorruptEntryError) Error() string {
 	return fmt.Sprintf("log entry %d in the data folder is corrupt: %s; do not trust this disk: remove the data folder "+
 		"and let this server join again as a new one; the other servers have the entry", e.Index, e.Reason)
 }
 
-// checksumMark opens the extensions of every entry that Checksum stored; its last byte is the version of the format.
+// checksumMark starts the extensions of every entry that Checksum stored; its last byte is the version of the format.
 const checksumMark = "qck\x01"
 
-// checksumSize is the mark plus the CRC-32C, which comes before any extensions that the entry had itself.
+// checksumSize is the size of the mark and the CRC-32C, which precede the entry's own extensions.
 const checksumSize = len(checksumMark) + crc32.Size
 
 // Checksum is a raft.LogStore that stores a CRC-32C with each entry and verifies it on every read.
 //
-// The sum covers index, term, type, data and extensions; AppendedAt, which nothing depends on, is left out. It lives in
-// raft.Log.Extensions, which raft itself only carries. Readers see the entry as it was before: the sum never leaves the
-// store, so it neither travels to followers nor has to match between servers.
+// The checksum covers index, term, type, data and extensions, but not AppendedAt, on which nothing depends. It is
+// stored in raft.Log.Extensions, which raft itself does not interpret. Readers get the entry without the checksum, so
+// it is neither sent to followers nor has to match between servers.
 type Checksum struct {
 	raft.LogStore
 }
@@ -50,13 +50,13 @@ func (c *Checksum) GetLog(index uint64, entry *raft.Log) error {
 	return stripChecksum(index, entry)
 }
 
-// StoreLog stores one entry with its sum. The entry itself is not changed.
+// StoreLog stores one entry with its checksum. The entry itself is not changed.
 func (c *Checksum) StoreLog(entry *raft.Log) error {
 	return c.StoreLogs([]*raft.Log{entry})
 }
 
-// StoreLogs stores the entries with their sums. The entries themselves are not changed, for they may be in use: a
-// leader's are in flight and a follower's belong to the transport.
+// StoreLogs stores the entries with their checksums. The entries themselves are not changed, because they may be in
+// use: a leader's are in flight, and a follower's belong to the transport.
 func (c *Checksum) StoreLogs(entries []*raft.Log) error {
 	sealed := make([]raft.Log, len(entries))
 	pointers := make([]*raft.Log, len(entries))
@@ -67,7 +67,7 @@ func (c *Checksum) StoreLogs(entries []*raft.Log) error {
 	return c.LogStore.StoreLogs(pointers)
 }
 
-// IsMonotonic reports whether the log store below tolerates no holes.
+// IsMonotonic reports whether the wrapped log store tolerates no gaps.
 func (c *Checksum) IsMonotonic() bool { return isMonotonic(c.LogStore) }
 
 func addChecksum(entry *raft.Log) raft.Log {
@@ -98,7 +98,7 @@ func stripChecksum(index uint64, entry *raft.Log) error {
 	return nil
 }
 
-// checksumOf takes the length of the data into the sum, so that no byte can move between data and extensions.
+// checksumOf includes the length of the data, so that no byte can move between data and extensions.
 func checksumOf(entry *raft.Log) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli) // made once by the standard library
 	var head [25]byte

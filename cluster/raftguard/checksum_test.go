@@ -178,7 +178,7 @@ func storedBytes(first, last uint64) []uint64 {
 	return indexes
 }
 
-// logOf makes a log with those entries, all of one term.
+// logOf makes a log with these entries, all of one term.
 func logOf(t *testing.T, indexes []uint64, term uint64) *raftguard.Checksum {
 	t.Helper()
 	log := raftguard.NewChecksum(raft.NewInmemStore())

@@ -11,18 +11,18 @@ import (
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// Negative control for raft#695: replicas diverge through heartbeats that are handled beside raft's main loop.
+// Negative control for raft#695: replicas diverge because heartbeats are handled outside of raft's main loop.
 //
 // The schedule: leader a is cut off; b or c becomes leader of the next term and commits its first, empty entry at index
-// k+1. The network heals. The new leader's heartbeat reaches a before anything else does, and right then a client's
-// write reaches a.
+// k+1. The network heals. The new leader's heartbeat reaches a before any other message, and immediately afterwards a
+// client's write reaches a.
 //
-// Stock raft handles the heartbeat on the connection's goroutine: a's term rises to the new one, while a's main loop
-// still sits in its leader loop. It takes the write and stores it at k+1 under the new term, which is not its own.
-// Index and term now match the new leader's empty entry, so a never learns that its entry is another one, and applies a
-// command that nobody else has.
+// Stock raft handles the heartbeat on the connection's goroutine: a's term rises to the new one while a's main loop is
+// still in its leader loop. The loop accepts the write and stores it at k+1 under the new term, which belongs to
+// another leader. Index and term now match the new leader's empty entry, so a never learns that its entry differs, and
+// applies a command that no other server has.
 //
-// With the guard the heartbeat waits for the main loop, which steps down before it looks at the write.
+// With the guard the heartbeat waits for the main loop, which steps down before it handles the write.
 const heartbeatRounds = 20
 
 func TestControl695StockHeartbeatsDiverge(t *testing.T) {
@@ -60,8 +60,8 @@ func healWhileAWriteArrives(t *testing.T, seed uint64, options []raftguard.Trans
 
 	c.net.Isolate("a")
 	c.eventually("b or c takes over", func() bool { return c.leaderOf(c.b, c.c) != nil })
-	// Let the successor's attempts to reach a back off by different amounts, so that now a heartbeat, now an append is
-	// the first to get through.
+	// Let the new leader's attempts to reach a back off by different amounts, so that either a heartbeat or an append gets
+	// through first.
 	time.Sleep(time.Duration(rand.New(rand.NewPCG(seed, 0)).IntN(3000)) * time.Millisecond)
 	c.net.Heal()
 	c.eventually("a hears that it is deposed", func() bool { return c.a.raft.State() != raft.Leader })

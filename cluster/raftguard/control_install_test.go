@@ -15,15 +15,15 @@ import (
 
 // Negative control for raft#697: a follower with a divergent tail installs the same snapshot for ever.
 //
-// The schedule: leader a is cut off and stores 40 entries that nobody else gets. b and c go on with 20 entries of their
-// own, take a snapshot at its end, index K, and keep only the last few entries before it. The network heals.
+// The schedule: leader a is cut off and stores 40 entries that no other server gets. b and c commit 20 entries of their
+// own, take a snapshot at the last one, index K, and keep only the last few entries before it. The network heals.
 //
-// a's log goes its own way long before what b still has, so b sends the snapshot. Stock raft installs it and keeps a's
-// log, whose entry K is of the old term. b's next append follows on entry K of the new term, a refuses it, b sends the
-// snapshot again. Nothing moves a beyond K until b's log grows past a's useless tail and b takes another snapshot.
+// The logs of a and b diverge before the first entry that b still has, so b sends the snapshot. Stock raft installs it
+// and keeps a's log, whose entry K has the old term. b's next append expects entry K of the new term, a refuses it, and
+// b sends the snapshot again. a stays at K until b's log grows past a's divergent tail and b takes another snapshot.
 //
-// A plain restart finds snapshot and tail as they were. With RepairTail, and the watchdog to ask for it, a drops the
-// tail at the start and goes on from the snapshot.
+// A plain restart finds the same snapshot and tail. With RepairTail, requested by the watchdog, a drops the tail at the
+// start and continues from the snapshot.
 func TestControl697StockFollowerNeverCatchesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, installs := stuckCluster(t, func() {})

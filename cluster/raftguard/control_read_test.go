@@ -9,15 +9,15 @@ import (
 )
 
 // Negative control for reads that trust raft.VerifyLeader: a deposed leader passes it after a newer write was
-// acknowledged elsewhere.
+// acknowledged by its successor.
 //
-// The schedule: leader a sends a heartbeat to b and to c, and their answers crawl. Nothing else that a sends gets
-// through from then on. b and c elect a leader, which acknowledges the write "new". Now a client reads at a: a asks
-// VerifyLeader, the old answers arrive, and raft counts them although they say nothing about the time after they were
-// given. The read would miss "new".
+// The schedule: leader a sends a heartbeat to b and to c, whose answers are delayed. From then on no other message of a
+// gets through. b and c elect a leader, which acknowledges the write "new". Now a client reads at a: a calls
+// VerifyLeader, the old answers arrive, and raft counts them although they prove nothing about the time after they were
+// sent. The read would miss "new".
 //
-// The guard remembers when a sent what was answered. AckedSince refuses, for nothing that a sent after the read came in
-// has been answered.
+// The guard remembers when a sent the messages that were answered. AckedSince returns false, because no message that a
+// sent after the read arrived has been answered.
 func TestControlVerifyLeaderIsStaleAndAckedSinceRefuses(t *testing.T) {
 	const rounds = 5
 	stale := 0
@@ -39,7 +39,8 @@ func TestControlVerifyLeaderIsStaleAndAckedSinceRefuses(t *testing.T) {
 	}
 }
 
-// readAtDeposedLeader plays one round. It reports whether VerifyLeader passed the stale read and whether AckedSince did.
+// readAtDeposedLeader plays one round. It reports whether VerifyLeader passed the stale read and whether AckedSince
+// did.
 func readAtDeposedLeader(t *testing.T, seed uint64) (passed, acked bool) {
 	t.Helper()
 	c := newCluster(t, seed)

@@ -13,11 +13,12 @@ import (
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
-// Negative control for store errors (raft#163): stock raft logs them and carries on.
+// Negative control for store errors (raft#163): stock raft logs them and continues.
 //
-// The schedule: a server, alone in its cluster, stands for election on a disk on which one write fails, either its own
-// vote or its first entry as the leader. Stock raft tries again, leads, and goes on writing to a disk that has just
-// shown that it may forget. With the latch the node is told once, and nothing reaches the disk any more.
+// The schedule: a server, alone in its cluster, starts an election on a disk on which one write fails, either its own
+// vote or its first entry as leader. Stock raft tries again, becomes leader, and continues writing to a disk that has
+// just shown that it may lose data. With FailStopStore the node is notified once, and no further write reaches the
+// disk.
 var storeFailures = []struct{ name, operation string }{
 	{name: "a vote cannot be stored", operation: "SetUint64 LastVoteTerm"},
 	{name: "an entry cannot be stored", operation: "StoreLogs"},

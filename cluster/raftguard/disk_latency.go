@@ -7,20 +7,20 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// The window over which a Pace takes the mean: the newest of its parts is not full yet.
+// The window over which DiskLatency computes the mean. The newest bucket is not complete yet.
 const (
 	latencyBuckets = 6
 	bucketLength   = 5 * time.Second
 )
 
-// DiskLatency is a log store that knows how long its writes have taken lately. Every write ends with a sync, so that is how fast
-// the disk is.
+// DiskLatency is a log store that measures the duration of its recent writes. Every write ends with a sync, so this is
+// the latency of the disk.
 type DiskLatency struct {
 	raft.LogStore
 
 	mu      sync.Mutex
 	buckets [latencyBuckets]latencyBucket // a ring, by time
-	// since is when the write that is under way began; zero if there is none. raft writes one at a time.
+	// since is when the write in progress began; zero if there is none. raft writes one batch at a time.
 	since time.Time
 }
 
@@ -31,7 +31,7 @@ type latencyBucket struct {
 	took   time.Duration
 }
 
-// NewDiskLatency measures the writes of a store.
+// NewDiskLatency wraps the log store to measure.
 func NewDiskLatency(logs raft.LogStore) *DiskLatency { return &DiskLatency{LogStore: logs} }
 
 // StoreLog appends one entry.
@@ -44,7 +44,7 @@ func (p *DiskLatency) StoreLogs(entries []*raft.Log) error {
 	return p.measureWrite(func() error { return p.LogStore.StoreLogs(entries) })
 }
 
-// IsMonotonic reports whether the log store below tolerates no holes.
+// IsMonotonic reports whether the wrapped log store tolerates no gaps.
 func (p *DiskLatency) IsMonotonic() bool { return isMonotonic(p.LogStore) }
 
 func (p *DiskLatency) measureWrite(write func() error) error {
@@ -69,8 +69,8 @@ func (p *DiskLatency) measureWrite(write func() error) error {
 
 func bucketNumber(t time.Time) int64 { return t.UnixNano() / int64(bucketLength) }
 
-// Mean is how long a write took on average in the last half minute, and how many there were. One that is still under way
-// counts if it takes longer than that already, so that a disk that hangs shows before it answers.
+// Mean returns the mean duration of the writes of the last half minute, and their number. A write in progress counts if
+// it already takes longer than the mean, so that a hanging disk is visible before the write returns.
 func (p *DiskLatency) Mean() (mean time.Duration, writes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

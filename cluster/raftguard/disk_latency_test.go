@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// slowLog takes its time for every write.
+// slowLog delays every write.
 type slowLog struct {
 	raft.LogStore
 

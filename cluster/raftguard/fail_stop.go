@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// StoreFailedError says that the data folder failed once, so that nothing may be written to it any more.
+// StoreFailedError says that a write to the data folder failed, so that nothing may be written to it any more.
 type StoreFailedError struct {
 	// Operation is the store call that failed first.
 	Operation string
@@ -16,7 +16,7 @@ type StoreFailedError struct {
 	Cause error
 }
 
-// Error names the failed operation and the way out.
+// Error names the failed operation and what to do.
 func (e *StoreFailedError) Error() string {
 	return fmt.Sprintf("the data folder failed in %s: %v; this server stops because what it wrote since may be lost; "+
 		"check the disk (space, cables, kernel log), then start the server again", e.Operation, e.Cause)
@@ -25,11 +25,11 @@ func (e *StoreFailedError) Error() string {
 // Unwrap returns the store's own error.
 func (e *StoreFailedError) Unwrap() error { return e.Cause }
 
-// FailStopStore is raft's log and stable store that fails for good on the first error.
+// FailStopStore is a log and stable store for raft that fails permanently on the first error.
 //
-// raft logs most store errors and carries on, with its memory ahead of the disk. After a failed write or sync nobody
-// knows what the disk holds, so a server must not answer, vote or lead from it: it stops, and starts again from what
-// can be read back.
+// raft logs most store errors and continues, with its memory ahead of the disk. After a failed write or sync the
+// content of the disk is unknown, so a server must not answer, vote or lead based on it: it stops, and restarts from
+// what can be read back.
 type FailStopStore struct {
 	logs    raft.LogStore
 	stable  raft.StableStore
@@ -45,14 +45,14 @@ var (
 	_ raft.MonotonicLogStore = (*FailStopStore)(nil)
 )
 
-// NewFailStopStore wraps both stores, which may be one and the same. onError runs exactly once, with a *StoreFailedError, in a
-// goroutine of its own (the failing call is usually raft's main loop, which a shutdown waits for). It should stop the
-// process with a non-zero exit code; raft may panic before that, when it cannot store a term.
+// NewFailStopStore wraps both stores, which may be the same. onError is called exactly once, with a *StoreFailedError,
+// on a goroutine of its own, because the failing call usually runs on raft's main loop, which a shutdown waits for. It
+// should stop the process with a non-zero exit code. raft may panic first if it cannot store a term.
 func NewFailStopStore(logs raft.LogStore, stable raft.StableStore, onError func(error)) *FailStopStore {
 	return &FailStopStore{logs: logs, stable: stable, onError: onError}
 }
 
-// Err returns the *StoreFailedError that closed the latch, or nil while all is well.
+// Err returns the *StoreFailedError of the first failed operation, or nil.
 func (l *FailStopStore) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *FailStopStore) Err() error {
 	return l.failed
 }
 
-// tryWrite runs one write unless an earlier one failed, and closes the latch when it fails.
+// tryWrite runs one write unless an earlier one failed. If it fails, no later write is run.
 func (l *FailStopStore) tryWrite(operation string, do func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,23 +95,23 @@ func (l *FailStopStore) StoreLogs(entries []*raft.Log) error {
 	return l.tryWrite("StoreLogs", func() error { return l.logs.StoreLogs(entries) })
 }
 
-// DeleteRange removes the entries first..last, both included.
+// DeleteRange removes the entries first to last, inclusive.
 func (l *FailStopStore) DeleteRange(first, last uint64) error {
 	return l.tryWrite("DeleteRange", func() error { return l.logs.DeleteRange(first, last) })
 }
 
-// Set stores a value of the stable store.
+// Set stores a value in the stable store.
 func (l *FailStopStore) Set(key, value []byte) error {
 	return l.tryWrite("Set", func() error { return l.stable.Set(key, value) })
 }
 
-// SetUint64 stores a number of the stable store.
+// SetUint64 stores a number in the stable store.
 func (l *FailStopStore) SetUint64(key []byte, value uint64) error {
 	return l.tryWrite("SetUint64", func() error { return l.stable.SetUint64(key, value) })
 }
 
-// GetLog reads one entry. An entry that is there but cannot be read closes the latch as well, for raft would retry or
-// panic; a missing entry is an ordinary answer.
+// GetLog reads one entry. An existing entry that cannot be read fails the store as well, because raft would retry or
+// panic; a missing entry is not a failure.
 func (l *FailStopStore) GetLog(index uint64, entry *raft.Log) error {
 	err := l.logs.GetLog(index, entry)
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
@@ -129,13 +129,14 @@ func (l *FailStopStore) FirstIndex() (uint64, error) { return l.logs.FirstIndex(
 // LastIndex returns the last index of the log, 0 when it is empty.
 func (l *FailStopStore) LastIndex() (uint64, error) { return l.logs.LastIndex() }
 
-// Get reads a value of the stable store. Its errors pass through: raft tells a missing key only by the store's own error.
+// Get reads a value from the stable store. Its errors are returned unchanged, because raft recognizes a missing key
+// only by the store's own error.
 func (l *FailStopStore) Get(key []byte) ([]byte, error) { return l.stable.Get(key) }
 
-// GetUint64 reads a number of the stable store. Its errors pass through, as with Get.
+// GetUint64 reads a number from the stable store. Its errors are returned unchanged, as with Get.
 func (l *FailStopStore) GetUint64(key []byte) (uint64, error) { return l.stable.GetUint64(key) }
 
-// IsMonotonic reports whether the log store below tolerates no holes.
+// IsMonotonic reports whether the wrapped log store tolerates no gaps.
 func (l *FailStopStore) IsMonotonic() bool { return isMonotonic(l.logs) }
 
 func isMonotonic(logs raft.LogStore) bool {

@@ -7,10 +7,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// errDisk is what a broken disk answers.
+// errDisk is the error of a faulty disk.
 var errDisk = errors.New("input/output error")
 
-// faultyDisk is a store on a disk that fails once and then, as disks do, works again.
+// faultyDisk is a store on a disk that fails once and then works again, as real disks do.
 type faultyDisk struct {
 	*raft.InmemStore
 

@@ -72,7 +72,7 @@ func (i historySnapshot) Persist(sink raft.SnapshotSink) error {
 
 func (historySnapshot) Release() {}
 
-// node is one raft with all that a restart keeps.
+// node is one raft server with everything that survives a restart.
 type node struct {
 	id        raft.ServerID
 	config    *raft.Config
@@ -87,13 +87,13 @@ type cluster struct {
 	t       *testing.T
 	net     *simnet.Network
 	a, b, c *node
-	// transport holds the options of every guard, and wrap what stands between raft and its stores.
+	// transport holds the options of every guard; wrap builds what is between raft and its stores.
 	transport []raftguard.TransportOption
 	wrap      func(*node) (raft.LogStore, raft.SnapshotStore)
 }
 
-// longLease is the lease of node a. Such a leader stands for one that was paused, or that hears its followers late: it
-// does not know for a while that it was deposed. raft's safety must not depend on how long that takes.
+// longLease is the leader lease of node a. It simulates a leader that was paused or that hears its followers late: for
+// a while it does not know that it was deposed. raft's safety must not depend on how long this takes.
 const longLease = time.Minute
 
 func newCluster(t *testing.T, seed uint64, change ...func(*cluster)) *cluster {
@@ -127,7 +127,7 @@ func (c *cluster) newNode(id raft.ServerID) *node {
 	return &node{id: id, config: config, disk: simnet.NewDisk(2)}
 }
 
-// startNode boots n on its disk, for the first time or again.
+// startNode starts n on its disk, for the first time or again.
 func (c *cluster) startNode(n *node) {
 	c.t.Helper()
 	n.fsm = newHistory()
@@ -162,7 +162,7 @@ func (c *cluster) leaderOf(nodes ...*node) *node {
 	return nil
 }
 
-// mustWrite wants the command acknowledged by n.
+// mustWrite requires n to acknowledge the command.
 func (c *cluster) mustWrite(n *node, command string) {
 	c.t.Helper()
 	if err := n.raft.Apply([]byte(command), time.Second).Error(); err != nil {
@@ -170,7 +170,7 @@ func (c *cluster) mustWrite(n *node, command string) {
 	}
 }
 
-// eventually waits up to a virtual minute.
+// eventually waits up to one virtual minute.
 func (c *cluster) eventually(what string, holds func() bool) {
 	c.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -181,8 +181,8 @@ func (c *cluster) eventually(what string, holds func() bool) {
 	c.t.Fatalf("not within a minute: %s", what)
 }
 
-// hasDiverged reports whether two nodes applied different commands at one index, or one of them nothing at all, once all
-// have had time to catch up.
+// hasDiverged reports, once all nodes have had time to catch up, whether two of them applied different commands at one
+// index, or one applied nothing there.
 func (c *cluster) hasDiverged() bool {
 	return !maps.Equal(c.a.fsm.commands(), c.b.fsm.commands()) || !maps.Equal(c.b.fsm.commands(), c.c.fsm.commands())
 }

@@ -6,28 +6,30 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// The keys under which raft keeps its term and its vote. They are part of its format on disk.
+// The keys under which raft stores its term and its vote. They are part of its format on disk.
 var (
 	currentTermKey  = []byte("CurrentTerm")
 	lastVoteTermKey = []byte("LastVoteTerm")
 )
 
-// History is what the stores of a node say about what the node has promised, and whether they still hold all of it.
+// History describes the votes and acknowledgements that the stores of a node record, and whether the stores are
+// complete.
 type History struct {
-	// Empty is true if the node has neither stored nor promised anything.
+	// Empty is true if the node has neither stored nor acknowledged anything.
 	Empty bool
-	// Lost says what is missing; empty if nothing is. A node that has lost something must not vote or confirm entries.
+	// Lost describes what is missing; empty if nothing is. A node that has lost state must not vote or confirm entries.
 	Lost string
-	// TermOnly is true if, although something is lost, the stores hold neither an entry nor a snapshot: raft may start on
-	// them and waits for a leader.
+	// TermOnly is true if something is lost and the stores hold neither an entry nor a snapshot: raft may start on them
+	// and waits for a leader.
 	TermOnly bool
 }
 
-// CheckHistory compares what is stored with what must be stored: a term as high as that of the newest entry and snapshot, a
-// log that begins no later than behind the newest snapshot, and state that reaches as far as the newest snapshot that was
-// ever complete here (see RecordedSnapshots). Call it after VerifySnapshots and RepairTail, before raft starts.
+// CheckHistory verifies that the stores are consistent: the term is at least that of the newest entry and snapshot, the
+// log begins no later than directly after the newest snapshot, and the state reaches at least as far as the newest
+// snapshot that was ever complete (see RecordedSnapshots). Call it after VerifySnapshots and RepairTail, before raft
+// starts.
 //
-// It cannot notice stores that were all set back to one earlier moment together.
+// It cannot detect stores that were all reset to the same earlier point in time.
 func CheckHistory(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) (History, error) {
 	p, err := readStoredState(logs, stable, snapshots)
 	if err != nil {
@@ -42,7 +44,7 @@ func CheckHistory(logs raft.LogStore, stable raft.StableStore, snapshots raft.Sn
 	return History{Lost: p.missingPart()}, nil
 }
 
-// storedState are the numbers that must fit together.
+// storedState holds the numbers that must be consistent with each other.
 type storedState struct {
 	term, voted            uint64
 	first, last            uint64
@@ -77,7 +79,7 @@ func readStoredState(logs raft.LogStore, stable raft.StableStore, snapshots raft
 	return p, err
 }
 
-// missingPart is the first thing that does not fit; empty if all does.
+// missingPart describes the first inconsistency; empty if there is none.
 func (p storedState) missingPart() string {
 	switch {
 	case p.term < max(p.lastTerm, p.snapshotTerm, p.voted):
@@ -92,7 +94,8 @@ func (p storedState) missingPart() string {
 	return ""
 }
 
-// storedNumber is a number of a stable store, 0 if it has none. Stores tell that only by the text of their own error.
+// storedNumber returns a number from a stable store, 0 if there is none. A store reports a missing key only by the text
+// of its error.
 func storedNumber(stable raft.StableStore, key []byte) (uint64, error) {
 	number, err := stable.GetUint64(key)
 	if err != nil && err.Error() != "not found" {
@@ -101,17 +104,18 @@ func storedNumber(stable raft.StableStore, key []byte) (uint64, error) {
 	return number, nil
 }
 
-// snapshotIndexKey is where RecordedSnapshots keeps how far the newest snapshot reaches.
+// snapshotIndexKey is the key under which RecordedSnapshots stores the index of the newest snapshot.
 var snapshotIndexKey = []byte("quorate-snapshot-index")
 
-// RecordedSnapshots is a raft.SnapshotStore that records in the stable store how far its newest snapshot reaches, before
-// raft relies on it and shortens the log. So a start notices that a snapshot is gone although an older one is left.
+// RecordedSnapshots is a raft.SnapshotStore that records the index of its newest snapshot in the stable store before
+// raft relies on the snapshot and truncates the log. The next start then detects a missing snapshot even if an older
+// one is left.
 type RecordedSnapshots struct {
 	raft.SnapshotStore
 	stable raft.StableStore
 }
 
-// NewRecordedSnapshots wraps inner, and records the newest snapshot that is there already.
+// NewRecordedSnapshots wraps inner and records the newest snapshot that exists already.
 func NewRecordedSnapshots(inner raft.SnapshotStore, stable raft.StableStore) (*RecordedSnapshots, error) {
 	r := &RecordedSnapshots{SnapshotStore: inner, stable: stable}
 	newest, err := newestSnapshot(inner)
@@ -132,7 +136,7 @@ func (r *RecordedSnapshots) recordIndex(index uint64) error {
 	return nil
 }
 
-// Create opens a snapshot that is recorded when it is complete.
+// Create opens a snapshot that is recorded once it is complete.
 func (r *RecordedSnapshots) Create(version raft.SnapshotVersion, index, term uint64,
 	configuration raft.Configuration, configurationIndex uint64, transport raft.Transport,
 ) (raft.SnapshotSink, error) {
@@ -143,7 +147,7 @@ func (r *RecordedSnapshots) Create(version raft.SnapshotVersion, index, term uin
 	return &recordedSink{SnapshotSink: sink, record: func() error { return r.recordIndex(index) }}, nil
 }
 
-// recordedSink records once: a file sink answers nil when it is closed again, also after its first Close failed.
+// recordedSink records only once: a file sink returns nil when it is closed again, even after its first Close failed.
 type recordedSink struct {
 	raft.SnapshotSink
 	record func() error
@@ -156,7 +160,7 @@ func (s *recordedSink) Cancel() error {
 	return s.SnapshotSink.Cancel()
 }
 
-// Close completes the snapshot and records it. raft and its FSMs both call it, also behind Cancel.
+// Close completes the snapshot and records it. raft and its FSMs both call it, even after Cancel.
 func (s *recordedSink) Close() error {
 	if s.ended {
 		return s.SnapshotSink.Close()
@@ -168,13 +172,13 @@ func (s *recordedSink) Close() error {
 	return s.record()
 }
 
-// LostHistoryError says that a node holds less than it has promised.
+// LostHistoryError says that a node has lost state that it voted for or acknowledged.
 type LostHistoryError struct {
-	// Reason says what is missing.
+	// Reason describes what is missing.
 	Reason string
 }
 
-// Error names what is missing and the way out.
+// Error names what is missing and what to do.
 func (e *LostHistoryError) Error() string {
 	return fmt.Sprintf("the stores of this node have lost state (%s), and it must not take part with what is left; start it with empty "+
 		"stores, so that it joins again as a new one, or restore the cluster from a backup when no other server is intact", e.Reason)

@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// ErrNotAdmitted is what a node answers to every message of raft as long as its threshold is closed.
+// ErrNotAdmitted is the answer to every raft message while the gate is closed.
 var ErrNotAdmitted = errors.New("this node has no state and was not admitted to the cluster yet")
 
-// JoinGate is a raft.Transport that lets no message in until it is opened. A node that came back with an empty disk stands
-// behind one: until its old place in the configuration has been given up, it must neither vote nor confirm entries, because
-// it has forgotten what it promised. Messages that it sends itself pass. It is safe for concurrent use.
+// JoinGate is a raft.Transport that refuses incoming messages until it is opened. It protects a node that came back
+// with an empty disk: until the node's former place in the configuration has been given up, it must neither vote nor
+// confirm entries, because it has forgotten its earlier votes. Outgoing messages pass. It is safe for concurrent use.
 type JoinGate struct {
 	raft.Transport
 
@@ -31,16 +31,16 @@ var (
 	_ raft.WithPeers   = (*JoinGate)(nil)
 )
 
-// NewJoinGate puts a closed threshold before inner. Whatever inner offers beside a raft.Transport is reached through the
-// Transport that wraps the result.
+// NewJoinGate puts a closed gate in front of inner. Optional interfaces of inner are reached through the Transport that
+// wraps the result.
 func NewJoinGate(inner raft.Transport) *JoinGate {
 	return &JoinGate{Transport: inner, opened: make(chan struct{}), requests: make(chan raft.RPC), stop: make(chan struct{})}
 }
 
-// Open lets messages in from now on. It is idempotent.
+// Open admits messages from now on. It is idempotent.
 func (t *JoinGate) Open() { t.openOnce.Do(func() { close(t.opened) }) }
 
-// IsOpen tells whether messages pass.
+// IsOpen reports whether messages are admitted.
 func (t *JoinGate) IsOpen() bool { return isClosed(t.opened) }
 
 func isClosed(ch <-chan struct{}) bool {
@@ -52,7 +52,7 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-// Consumer is where raft takes messages from.
+// Consumer returns the channel of admitted messages.
 func (t *JoinGate) Consumer() <-chan raft.RPC {
 	t.forwardOnce.Do(func() { go t.forwardRequests() })
 	return t.requests
@@ -83,26 +83,26 @@ func (t *JoinGate) forwardOrRefuse(rpc raft.RPC) {
 	}
 }
 
-// RequestPreVote passes the request on, with the rule of Transport for an inner one that knows none.
+// RequestPreVote forwards the request; see Transport.RequestPreVote.
 func (t *JoinGate) RequestPreVote(
 	id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
 ) error {
 	return NewTransport(t.Transport).RequestPreVote(id, target, args, resp)
 }
 
-// Close ends the passage and closes inner. It is as idempotent as inner is.
+// Close stops forwarding and closes inner. It is idempotent if inner's Close is.
 func (t *JoinGate) Close() error {
 	t.stopOnce.Do(func() { close(t.stop) })
 	return NewTransport(t.Transport).Close()
 }
 
-// Connect passes the peer on when inner keeps peers, and does nothing otherwise.
+// Connect forwards the call if inner supports peers, and does nothing otherwise.
 func (t *JoinGate) Connect(peer raft.ServerAddress, transport raft.Transport) {
 	NewTransport(t.Transport).Connect(peer, transport)
 }
 
-// Disconnect removes the peer when inner keeps peers, and does nothing otherwise.
+// Disconnect forwards the call if inner supports peers, and does nothing otherwise.
 func (t *JoinGate) Disconnect(peer raft.ServerAddress) { NewTransport(t.Transport).Disconnect(peer) }
 
-// DisconnectAll removes all peers when inner keeps peers, and does nothing otherwise.
+// DisconnectAll forwards the call if inner supports peers, and does nothing otherwise.
 func (t *JoinGate) DisconnectAll() { NewTransport(t.Transport).DisconnectAll() }

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// sendThrough sends a message with a body through a threshold, as a transport does.
+// sendThrough sends a message with a body through a JoinGate, as a transport does.
 func sendThrough(t *testing.T, inner *raft.InmemTransport, body *strings.Reader) <-chan raft.RPCResponse {
 	t.Helper()
 	answers := make(chan raft.RPCResponse, 1)

@@ -8,28 +8,28 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// OlderSnapshotError says that a snapshot was refused because a newer one is here.
+// OlderSnapshotError says that a snapshot was refused because a newer one exists.
 type OlderSnapshotError struct {
-	// Index is that of the refused snapshot, Newest that of the one which is here.
+	// Index is the index of the refused snapshot, Newest that of the existing one.
 	Index, Newest uint64
 }
 
-// Error names both.
+// Error names both indices.
 func (e *OlderSnapshotError) Error() string {
 	return fmt.Sprintf("a snapshot at index %d would lead back from the one at index %d that is here", e.Index, e.Newest)
 }
 
 // MonotonicSnapshots is a raft.SnapshotStore that never goes back to an older snapshot.
 //
-// Whatever a snapshot holds is committed, so nobody needs an older one. raft installs one all the same: when a follower
-// has shortened its log further than the leader knows that it came (answers were lost), it answers the leader's probes
-// below its first entry with no, until the leader sends a snapshot. If that is older than the follower's own, the
-// follower's state goes back in time, its log does not fit behind it, and the leader starts again: for ever, or until
-// the leader has taken a newer snapshot. Also a snapshot of its own that a follower finishes after it has installed a
-// newer one would lead raft's idea of its newest snapshot back (raft#248).
+// Everything in a snapshot is committed, so an older snapshot is never needed. raft installs one nevertheless: a
+// follower may have truncated its log beyond the last index that the leader knows it has (answers were lost). It then
+// rejects the leader's probes below its first entry, until the leader sends a snapshot. If that snapshot is older than
+// the follower's own, the follower's state goes back in time, its log does not connect to the snapshot, and the leader
+// starts over: for ever, or until the leader takes a newer snapshot. A follower that completes a snapshot of its own
+// after it has installed a newer one would also reset raft's newest snapshot (raft#248).
 //
-// A refused snapshot leaves the follower as far as it is, but the leader still goes on probing. A new election makes
-// every leader begin its probes at the follower's last entry, which heals it.
+// Refusing the snapshot keeps the follower's state, but the leader continues to probe. An election makes every new
+// leader start its probes at the follower's last entry, which resolves it.
 type MonotonicSnapshots struct {
 	raft.SnapshotStore
 	limit   int
@@ -40,8 +40,8 @@ type MonotonicSnapshots struct {
 	refused int // in a row
 }
 
-// NewMonotonicSnapshots wraps inner. onStuck runs in a goroutine of its own after limit refusals in a row, and again after as many
-// more; it should start an election.
+// NewMonotonicSnapshots wraps inner. onStuck is called on a goroutine of its own after every limit consecutive
+// refusals; it should start an election.
 func NewMonotonicSnapshots(inner raft.SnapshotStore, limit int, onStuck func(), logger hclog.Logger) *MonotonicSnapshots {
 	return &MonotonicSnapshots{SnapshotStore: inner, limit: limit, onStuck: onStuck, logger: logger}
 }
@@ -87,14 +87,14 @@ func (r *MonotonicSnapshots) countRefusal(err error) {
 	go r.onStuck()
 }
 
-// monotonicSink is checked once more when it is complete, for another one may have been quicker.
+// monotonicSink checks again when it is complete, because another snapshot may have completed first.
 type monotonicSink struct {
 	raft.SnapshotSink
 	check func() error
 	ended bool
 }
 
-// Close completes the snapshot unless a newer one is here by now. raft and its FSMs both call it.
+// Close completes the snapshot unless a newer one exists by now. raft and its FSMs both call it.
 func (s *monotonicSink) Close() error {
 	if s.ended {
 		return s.SnapshotSink.Close()

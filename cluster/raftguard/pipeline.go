@@ -6,12 +6,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipeline never holds up who sends because nobody takes the answers.
+// pipeline buffers answers, so that the sender is never blocked by answers that are not consumed.
 //
-// With two requests in flight, stock raft can hang: its decoder ends at the first answer that is no success, the transport
-// waits for somebody to take the second, and the sender waits for the transport. The leader then never sends that follower
-// an entry again for as long as it leads, while heartbeats go on. A follower whose disk failed under load, and that was
-// started again, stayed behind in this way.
+// With two requests in flight, stock raft can hang: its decoder ends at the first answer that is not a success, the
+// transport waits for a consumer of the second answer, and the sender waits for the transport. The leader then never
+// sends that follower an entry again for as long as it leads, while heartbeats continue. This was observed with a
+// follower whose disk failed under load and that was restarted.
 type pipeline struct {
 	raft.AppendPipeline
 	answers chan raft.AppendFuture
@@ -19,7 +19,7 @@ type pipeline struct {
 	once    sync.Once
 }
 
-// AppendEntriesPipeline opens a pipeline whose sender is never held up by answers that nobody takes.
+// AppendEntriesPipeline opens a pipeline whose sender is never blocked by answers that are not consumed.
 func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	inner, err := t.Transport.AppendEntriesPipeline(id, target)
 	if err != nil {
@@ -30,16 +30,17 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAd
 	return p, nil
 }
 
-// Consumer gives the answers in the order of the requests.
+// Consumer returns the answers in the order of the requests.
 func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.answers }
 
-// Close ends the pipeline; answers that nobody took are lost.
+// Close ends the pipeline; answers that were not consumed are lost.
 func (p *pipeline) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return p.AppendPipeline.Close()
 }
 
-// forwardAnswers takes answers at once, and keeps them until somebody wants them. There are no more than requests in flight.
+// forwardAnswers receives answers at once and buffers them for the consumer. There are at most as many as requests in
+// flight.
 func (p *pipeline) forwardAnswers() {
 	var kept []raft.AppendFuture
 	for {

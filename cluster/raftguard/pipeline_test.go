@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// TestSenderIsNotHeldUpByAnswersThatNobodyTakes plays what raft does when a follower refuses an entry under load: it takes
-// one answer, and its sender is still sending.
+// TestSenderIsNotHeldUpByAnswersThatNobodyTakes reproduces what raft does when a follower refuses an entry under load:
+// it consumes one answer while its sender is still sending.
 func TestSenderIsNotHeldUpByAnswersThatNobodyTakes(t *testing.T) {
 	t.Parallel()
 	follower := refusingServer(t)
@@ -52,7 +52,7 @@ func sendMany(p raft.AppendPipeline, count int) error {
 	return nil
 }
 
-// refusingServer is a server that accepts no entry.
+// refusingServer is a server that refuses every entry.
 func refusingServer(t *testing.T) raft.ServerAddress {
 	t.Helper()
 	server, err := raft.NewTCPTransport("127.0.0.1:0", nil, 1, time.Minute, io.Discard)

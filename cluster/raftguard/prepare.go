@@ -7,12 +7,13 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Prepare makes a data folder fit for raft to start on, in the only order that is right: it sweeps unfinished
-// snapshots, verifies the newest, drops a log that contradicts it, and verifies the rest of the log. It is idempotent,
-// and called again before every restart of raft within the process, such as the one that a Watchdog asks for.
+// Prepare verifies and repairs a data folder before raft starts on it, in the only correct order: it removes unfinished
+// snapshots, verifies the newest one, drops a log that contradicts it, and verifies the rest of the log. It is
+// idempotent and must be called again before every restart of raft within the process, such as the one that a Watchdog
+// requests.
 //
-// base is the folder given to raft.NewFileSnapshotStore and logs the Checksum that raft will use. check reads an FSM's
-// state to its end, see VerifySnapshots. Its errors are theirs and tell the operator the way out.
+// base is the folder given to raft.NewFileSnapshotStore, and logs the Checksum that raft will use. check reads an FSM's
+// state to its end, see VerifySnapshots. The errors of these steps are returned unchanged and say what to do.
 func Prepare(base string, snapshots raft.SnapshotStore, logs raft.LogStore, check func(io.Reader) error,
 	logger hclog.Logger,
 ) error {

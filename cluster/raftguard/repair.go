@@ -8,15 +8,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// RepairTail drops the log when it contradicts the newest snapshot (raft#697), and reports whether it did.
-// Call it before raft starts, after VerifySnapshots and before VerifyLog.
+// RepairTail drops the log when it contradicts the newest snapshot (raft#697), and reports whether it did. Call it
+// before raft starts, after VerifySnapshots and before VerifyLog.
 //
-// A snapshot holds only committed history. A log whose entry at the snapshot's index has another term is a tail that a
-// deposed leader left here; nothing in it from there on can be committed, and the snapshot replaces all before. Stock
-// raft keeps such a tail when it installs the snapshot, then refuses every entry after it, for ever.
+// A snapshot contains only committed entries. A log whose entry at the snapshot's index has another term is the tail of
+// a deposed leader: no entry from there on can be committed, and the snapshot replaces all entries before. Stock raft
+// keeps such a tail when it installs the snapshot, then refuses every entry after it, for ever.
 //
-// A log that agrees with the snapshot, or ends before it, or has a hole where the snapshot is, stays as it is: its
-// entries above the snapshot may be committed, and only here and on one other server.
+// A log that agrees with the snapshot, ends before it, or has a gap at the snapshot stays unchanged: its entries above
+// the snapshot may be committed and exist only on this and one other server.
 func RepairTail(logs raft.LogStore, snapshots raft.SnapshotStore, logger hclog.Logger) (bool, error) {
 	newest, err := newestSnapshot(snapshots)
 	if err != nil || newest == nil {
@@ -66,8 +66,8 @@ func logContradicts(logs raft.LogStore, index, term uint64) (bool, error) {
 	return hasEarlierTerm(logs, index+1, term)
 }
 
-// hasEarlierTerm reports whether the entry at index is of an earlier term. Terms never fall along one history, so the entry
-// after a snapshot, when it is of an earlier term than the snapshot, is of another history.
+// hasEarlierTerm reports whether the entry at index has an earlier term. Terms never decrease within one history, so an
+// entry after a snapshot with an earlier term than the snapshot belongs to another history.
 func hasEarlierTerm(logs raft.LogStore, index, term uint64) (bool, error) {
 	var entry raft.Log
 	err := logs.GetLog(index, &entry)

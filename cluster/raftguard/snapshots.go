@@ -20,24 +20,24 @@ const (
 	snapshotName    = "%d-%d-%d"          // term, index, milliseconds
 )
 
-// CorruptSnapshotError says that the newest snapshot cannot be used and nothing on this disk can replace it.
+// CorruptSnapshotError says that the newest snapshot is corrupt and cannot be replaced from this disk.
 type CorruptSnapshotError struct {
-	// Path is the snapshot's folder.
+	// Path is the folder of the snapshot.
 	Path string
-	// Cause says what is wrong with it.
+	// Cause is the error found in it.
 	Cause error
 	// Gap says why an older snapshot and the log do not replace it.
 	Gap string
 }
 
-// Error names the snapshot and the way out.
+// Error names the snapshot and what to do.
 func (e *CorruptSnapshotError) Error() string {
 	return fmt.Sprintf("the newest snapshot %s is corrupt (%v) and cannot be replaced from this disk (%s); remove the data "+
 		"folder and let this server join again as a new one, or restore the cluster from a backup when no other server "+
 		"is intact", e.Path, e.Cause, e.Gap)
 }
 
-// Unwrap returns what is wrong with the snapshot.
+// Unwrap returns the error found in the snapshot.
 func (e *CorruptSnapshotError) Unwrap() error { return e.Cause }
 
 // SweepSnapshots removes the unfinished snapshots that a crash left below base, the folder given to
@@ -65,12 +65,12 @@ func SweepSnapshots(base string) ([]string, error) {
 }
 
 // VerifySnapshots makes sure that raft will start from the newest snapshot below base, the folder of the file store
-// snapshots. Left alone, raft skips a corrupt one in silence and may start in the past.
+// snapshots. raft itself silently skips a corrupt snapshot and may start from an earlier state.
 //
-// The newest must be listed, pass the store's own sum and satisfy check, which reads the state to its end. A corrupt
-// one is an error, a *CorruptSnapshotError, unless an older intact snapshot (or none, with a log from its beginning)
-// and the log together reach as far: then the corrupt ones move to the folder snapshots-corrupt beside, with a warning,
-// and raft replays the log instead. Call it before raft starts and before RepairTail.
+// The newest snapshot must be listed, match the store's checksum and satisfy check, which reads the state to its end. A
+// corrupt one is an error, a *CorruptSnapshotError, unless the log and an older intact snapshot, or a complete log
+// alone, reach as far. Then the corrupt snapshots are moved to the folder snapshots-corrupt with a warning, and raft
+// replays the log instead. Call it before raft starts and before RepairTail.
 func VerifySnapshots(base string, snapshots raft.SnapshotStore, logs raft.LogStore, check func(io.Reader) error,
 	logger hclog.Logger,
 ) error {
@@ -101,13 +101,13 @@ func VerifySnapshots(base string, snapshots raft.SnapshotStore, logs raft.LogSto
 	return setAside(base, present[:intact], cause, logger)
 }
 
-// storedSnapshot is a snapshot as the name of its folder tells, which holds even when its content is corrupt.
+// storedSnapshot is a snapshot as described by the name of its folder, which is valid even if its content is corrupt.
 type storedSnapshot struct {
 	name, path  string
 	index, term uint64
 }
 
-// storedSnapshots returns what lies on disk, newest first. Folders that raft did not name are none of ours.
+// storedSnapshots returns the snapshots on disk, newest first. Folders with other names are ignored.
 func storedSnapshots(base string) ([]storedSnapshot, error) {
 	folder := filepath.Join(base, snapshotsFolder)
 	entries, err := os.ReadDir(folder)
@@ -163,7 +163,7 @@ func verifySnapshot(snapshots raft.SnapshotStore, stored storedSnapshot, check f
 	return check(state)
 }
 
-// gapBetween says what the log lacks to lead from older to newest, or "" when it lacks nothing.
+// gapBetween describes what the log lacks to get from older to newest; empty if it is complete.
 func gapBetween(logs raft.LogStore, older, newest storedSnapshot) string {
 	var entry raft.Log
 	for index := older.index + 1; index <= newest.index; index++ {

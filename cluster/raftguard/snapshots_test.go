@@ -48,7 +48,7 @@ func (f snapshotFolder) verifyAll(logs raft.LogStore) error {
 	return raftguard.VerifySnapshots(f.base, f.store, logs, checkState, hclog.NewNullLogger())
 }
 
-// checkState is the FSM's own check: the store's sum does not know what a good state is.
+// checkState is the FSM's own check: the store's checksum does not know what a valid state is.
 func checkState(state io.Reader) error {
 	content, err := io.ReadAll(state)
 	if err == nil && string(content) != "good state" {
@@ -57,7 +57,7 @@ func checkState(state io.Reader) error {
 	return err
 }
 
-// damages are the ways in which the newest snapshot may have suffered.
+// damages are ways to damage the newest snapshot.
 var damages = map[string]func(folder string) error{
 	"flipped bit in the state": func(folder string) error {
 		return editFile(filepath.Join(folder, "state.bin"), "good", "goof")

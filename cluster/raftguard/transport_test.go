@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// scripted is an inner transport that answers every AppendEntries, after a second, as the test says.
+// scripted is an inner transport that answers every AppendEntries after one second, as scripted by the test.
 type scripted struct {
 	raft.Transport
 	response raft.AppendEntriesResponse
@@ -137,8 +137,8 @@ func TestTransportWithoutPreVoteLeavesItToTheVote(t *testing.T) {
 	transport.DisconnectAll()
 }
 
-// TestRealTransportHandsHeartbeatsToTheMainLoop checks the guard against the transport that servers use: a heartbeat
-// comes out of Consumer, where stock raft would have handled it on the connection.
+// TestRealTransportHandsHeartbeatsToTheMainLoop checks the guard with the transport that servers use: a heartbeat is
+// delivered by Consumer, while stock raft would have handled it on the connection.
 func TestRealTransportHandsHeartbeatsToTheMainLoop(t *testing.T) {
 	for name, options := range map[string][]raftguard.TransportOption{
 		"guarded": nil,
@@ -177,7 +177,7 @@ func realTransport(t *testing.T) *raft.NetworkTransport {
 	return transport
 }
 
-// answerAppends answers what is queued until stop, and returns how much it was.
+// answerAppends answers queued requests until stop, and returns their number.
 func answerAppends(transport raft.Transport, stop <-chan struct{}) int {
 	for count := 0; ; {
 		select {

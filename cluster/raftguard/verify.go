@@ -17,18 +17,18 @@ type HoleError struct {
 	Snapshot uint64
 }
 
-// Error names the missing entry and the way out.
+// Error names the missing entry and what to do.
 func (e *HoleError) Error() string {
 	return fmt.Sprintf("the log in the data folder reaches from entry %d to entry %d but lacks entry %d, and the newest "+
 		"snapshot reaches only to entry %d; remove the data folder and let this server join again as a new one, or restore "+
 		"the cluster from a backup when no other server is intact", e.First, e.Last, e.Missing, e.Snapshot)
 }
 
-// VerifyLog reads every entry of the log and returns the first fault: a *CorruptEntryError (when logs is or wraps a
+// VerifyLog reads every entry of the log and returns the first fault: a *CorruptEntryError (if logs is or wraps a
 // Checksum), a *HoleError, or an error of the store. snapshot is the index of the newest intact snapshot, 0 for none.
 //
-// Holes up to snapshot are in order: a follower that installs a snapshot keeps what it had before, and a restore of a
-// backup burns one index on purpose. A hole above snapshot is lost history; stock raft panics on it.
+// Gaps up to snapshot are valid: a follower that installs a snapshot keeps its earlier entries, and a restored backup
+// skips one index on purpose. A gap above snapshot is lost history, on which stock raft panics.
 func VerifyLog(logs raft.LogStore, snapshot uint64) error {
 	first, last, err := logBounds(logs)
 	if err != nil || last == 0 {

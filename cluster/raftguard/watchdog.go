@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Watchdog is a raft.SnapshotStore that notices when installed snapshots bring no progress because the log contradicts
-// them (raft#697), and asks for a restart of raft with RepairTail, which no running raft can do.
+// Watchdog is a raft.SnapshotStore that detects installed snapshots that bring no progress because the log contradicts
+// them (raft#697), and requests a restart of raft with RepairTail, which is impossible while raft runs.
 type Watchdog struct {
 	raft.SnapshotStore
 	logs    raft.LogStore
@@ -20,16 +20,16 @@ type Watchdog struct {
 	installs int // in a row, each of which found the log in contradiction
 }
 
-// NewWatchdog watches the snapshots that reach inner and compares each with logs. onStuck runs in a goroutine of its
-// own when limit snapshots in a row contradict the log, at most once per such row. One alone is no fault: raft cleans
-// up by itself when the tail is shorter than the snapshot.
+// NewWatchdog compares each snapshot that is stored in inner with logs. onStuck is called on a goroutine of its own
+// when limit consecutive snapshots contradict the log, once per such series. A single contradiction is not a fault:
+// raft recovers by itself if the tail is shorter than the snapshot.
 func NewWatchdog(
 	inner raft.SnapshotStore, logs raft.LogStore, limit int, onStuck func(), logger hclog.Logger,
 ) *Watchdog {
 	return &Watchdog{SnapshotStore: inner, logs: logs, limit: limit, onStuck: onStuck, logger: logger}
 }
 
-// Create opens a snapshot that is compared with the log when it is complete.
+// Create opens a snapshot that is compared with the log once it is complete.
 func (w *Watchdog) Create(version raft.SnapshotVersion, index, term uint64,
 	configuration raft.Configuration, configurationIndex uint64, transport raft.Transport,
 ) (raft.SnapshotSink, error) {
