@@ -15,8 +15,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// between is the time between two attempts to find all nodes at one index.
-const between = 200 * time.Millisecond
+// collectInterval is the time between two attempts to find all nodes at one index.
+const collectInterval = 200 * time.Millisecond
 
 // Collect reads the state of every server, until all of them show theirs at one index, or until ctx ends. Then it says in
 // Finals.Missing what kept it from that, which Judge takes for a cluster that did not heal. It expects that nobody writes;
@@ -40,7 +40,7 @@ func Collect(ctx context.Context, servers []string, client connect.HTTPClient) (
 		case <-ctx.Done():
 			f.Missing = err.Error()
 			return f, nil
-		case <-time.After(between):
+		case <-time.After(collectInterval):
 		}
 	}
 }
@@ -62,10 +62,10 @@ func collectOnce(ctx context.Context, servers []string, client connect.HTTPClien
 	return f, nil
 }
 
-// collector reads one server.
-type collector struct {
+// stateCollector reads one server.
+type stateCollector struct {
 	state       State
-	least       uint64
+	minIndex    uint64
 	allocations quoratev1connect.AllocationServiceClient
 	trees       quoratev1connect.TreeServiceClient
 	items       quoratev1connect.ItemServiceClient
@@ -74,11 +74,11 @@ type collector struct {
 func collectFrom(ctx context.Context, url string, client connect.HTTPClient, least uint64) (State, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	c := &collector{
-		state: State{Server: url}, least: least, allocations: quoratev1connect.NewAllocationServiceClient(client, url),
+	c := &stateCollector{
+		state: State{Server: url}, minIndex: least, allocations: quoratev1connect.NewAllocationServiceClient(client, url),
 		trees: quoratev1connect.NewTreeServiceClient(client, url), items: quoratev1connect.NewItemServiceClient(client, url),
 	}
-	for _, part := range []func(context.Context) error{c.configuration, c.held, c.waiting} {
+	for _, part := range []func(context.Context) error{c.readConfiguration, c.readHeld, c.readWaiting} {
 		if err := part(ctx); err != nil {
 			return State{}, err
 		}
@@ -86,18 +86,18 @@ func collectFrom(ctx context.Context, url string, client connect.HTTPClient, lea
 	return c.state, nil
 }
 
-// read asks for the node's own state, once it has come so far; the very first read is linearizable and sets the index.
-func (c *collector) read() *quoratev1.ReadOptions {
-	if c.least == 0 && c.state.Index == 0 {
+// readOptions asks for the node's own state, once it has come so far; the very first read is linearizable and sets the index.
+func (c *stateCollector) readOptions() *quoratev1.ReadOptions {
+	if c.minIndex == 0 && c.state.Index == 0 {
 		return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
 	}
-	return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: max(c.least, c.state.Index)}
+	return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: max(c.minIndex, c.state.Index)}
 }
 
 var errMoved = errors.New("its state moved while it was read")
 
-// at notes where a part was taken; all parts must be of one index.
-func (c *collector) at(r *quoratev1.ReadInfo) error {
+// checkIndex notes where a part was taken; all parts must be of one index.
+func (c *stateCollector) checkIndex(r *quoratev1.ReadInfo) error {
 	if c.state.Index > 0 && r.GetIndex() != c.state.Index {
 		return errMoved
 	}
@@ -105,40 +105,40 @@ func (c *collector) at(r *quoratev1.ReadInfo) error {
 	return nil
 }
 
-func (c *collector) configuration(ctx context.Context) error {
-	answer, err := c.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: c.read()})
+func (c *stateCollector) readConfiguration(ctx context.Context) error {
+	answer, err := c.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: c.readOptions()})
 	if err != nil {
 		return err
 	}
-	if err := c.at(answer.GetRead()); err != nil {
+	if err := c.checkIndex(answer.GetRead()); err != nil {
 		return err
 	}
 	c.state.Revision = answer.GetRevision()
 	for _, t := range answer.GetTrees() {
 		c.state.Limits = append(c.state.Limits, workload.LimitsOf(t)...)
-		if err := errors.Join(c.usage(ctx, t.GetName()), c.stock(ctx, t.GetName())); err != nil {
+		if err := errors.Join(c.readUsage(ctx, t.GetName()), c.readItems(ctx, t.GetName())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *collector) usage(ctx context.Context, tree string) error {
+func (c *stateCollector) readUsage(ctx context.Context, tree string) error {
 	for token := ""; ; {
-		answer, err := c.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: tree, Subtree: true, PageToken: token, Read: c.read()})
+		answer, err := c.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: tree, Subtree: true, PageToken: token, Read: c.readOptions()})
 		if err != nil {
 			return err
 		}
 		c.state.Usage = append(c.state.Usage, workload.UsageOf(tree, answer.GetNodes())...)
 		if token = answer.GetNextPageToken(); token == "" {
-			return c.at(answer.GetRead())
+			return c.checkIndex(answer.GetRead())
 		}
 	}
 }
 
-func (c *collector) stock(ctx context.Context, tree string) error {
+func (c *stateCollector) readItems(ctx context.Context, tree string) error {
 	for token := ""; ; {
-		answer, err := c.items.ListItems(ctx, &quoratev1.ListItemsRequest{Tree: tree, PageSize: 1000, PageToken: token, Read: c.read()})
+		answer, err := c.items.ListItems(ctx, &quoratev1.ListItemsRequest{Tree: tree, PageSize: 1000, PageToken: token, Read: c.readOptions()})
 		if err != nil {
 			return err
 		}
@@ -148,19 +148,19 @@ func (c *collector) stock(ctx context.Context, tree string) error {
 			})
 		}
 		if token = answer.GetNextPageToken(); token == "" {
-			return c.at(answer.GetRead())
+			return c.checkIndex(answer.GetRead())
 		}
 	}
 }
 
-func (c *collector) held(ctx context.Context) error {
+func (c *stateCollector) readHeld(ctx context.Context) error {
 	for token := ""; ; {
-		answer, err := c.allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{PageSize: 1000, PageToken: token, Read: c.read()})
+		answer, err := c.allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{PageSize: 1000, PageToken: token, Read: c.readOptions()})
 		if err != nil {
 			return err
 		}
-		c.state.Held = append(c.state.Held, records(answer.GetAllocations())...)
-		if err := c.at(answer.GetRead()); err != nil {
+		c.state.Held = append(c.state.Held, recordsOf(answer.GetAllocations())...)
+		if err := c.checkIndex(answer.GetRead()); err != nil {
 			return err
 		}
 		if token = answer.GetNextPageToken(); token == "" {
@@ -169,16 +169,16 @@ func (c *collector) held(ctx context.Context) error {
 	}
 }
 
-func (c *collector) waiting(ctx context.Context) error {
+func (c *stateCollector) readWaiting(ctx context.Context) error {
 	for token := ""; ; {
-		answer, err := c.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{PageSize: 1000, PageToken: token, Read: c.read()})
+		answer, err := c.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{PageSize: 1000, PageToken: token, Read: c.readOptions()})
 		if err != nil {
 			return err
 		}
 		for _, w := range answer.GetRequests() {
 			c.state.Waiting = append(c.state.Waiting, workload.RecordOf(w.GetAllocation()))
 		}
-		if err := c.at(answer.GetRead()); err != nil {
+		if err := c.checkIndex(answer.GetRead()); err != nil {
 			return err
 		}
 		if token = answer.GetNextPageToken(); token == "" {
@@ -187,7 +187,7 @@ func (c *collector) waiting(ctx context.Context) error {
 	}
 }
 
-func records(all []*quoratev1.Allocation) []history.Record {
+func recordsOf(all []*quoratev1.Allocation) []history.Record {
 	var seen []history.Record
 	for _, a := range all {
 		seen = append(seen, workload.RecordOf(a))

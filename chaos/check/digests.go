@@ -28,7 +28,7 @@ func collectDigests(ctx context.Context, servers []string, client connect.HTTPCl
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(between):
+		case <-time.After(collectInterval):
 		}
 	}
 }
@@ -58,17 +58,17 @@ func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClie
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%d of %d nodes have said what they have at checkpoint %d", len(digests), nodes, made.GetIndex())
-		case <-time.After(between):
+		case <-time.After(collectInterval):
 		}
 	}
 }
 
-// sameDigests compares what nodes made of equal logs.
-func (f *Finals) sameDigests(v *Verdict) {
+// checkDigests compares what nodes made of equal logs.
+func (f *Finals) checkDigests(v *Verdict) {
 	for _, d := range f.Digests {
-		v.saw("digests", 1)
+		v.count("digests", 1)
 		if first := f.Digests[0]; d.Index == first.Index && d.Digest != first.Digest {
-			v.broken("%s has digest %s at index %d, and %s has %s", d.Node, d.Digest, d.Index, first.Node, first.Digest)
+			v.addViolation("%s has digest %s at index %d, and %s has %s", d.Node, d.Digest, d.Index, first.Node, first.Digest)
 		}
 	}
 }

@@ -7,54 +7,54 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// fenced (P5): fences grow with the log, and with time as callers see it.
-func (s *story) fenced() *Verdict {
-	v := &Verdict{Promise: "P5", Title: "fenced: tokens only grow", Saw: map[string]int{"fences": len(s.byFence)}}
-	var last *life
+// checkFenced (P5): fences grow with the log, and with time as callers see it.
+func (s *timeline) checkFenced() *Verdict {
+	v := &Verdict{Promise: "P5", Title: "fenced: tokens only grow", Counts: map[string]int{"fences": len(s.byFence)}}
+	var last *allocationHistory
 	for _, l := range s.byFence {
-		if l.grant == 0 {
+		if l.grantIndex == 0 {
 			continue
 		}
-		if last != nil && l.grant < last.grant {
-			v.broken("%s got fence %d at index %d, but %s had fence %d at index %d already", l.id, l.fence, l.grant, last.id, last.fence, last.grant)
+		if last != nil && l.grantIndex < last.grantIndex {
+			v.addViolation("%s got fence %d at index %d, but %s had fence %d at index %d already", l.id, l.fence, l.grantIndex, last.id, last.fence, last.grantIndex)
 		}
 		last = l
 	}
-	s.fencedByTime(v)
+	s.checkFencedByTime(v)
 	return v
 }
 
-// fencedByTime: what was asked for after another grant had been answered has the larger fence.
-func (s *story) fencedByTime(v *Verdict) {
+// checkFencedByTime: what was asked for after another grant had been answered has the larger fence.
+func (s *timeline) checkFencedByTime(v *Verdict) {
 	byAnswer, byAsk := slices.Clone(s.byFence), slices.Clone(s.byFence)
-	slices.SortFunc(byAnswer, func(a, b *life) int { return cmp.Compare(a.granted, b.granted) })
-	slices.SortFunc(byAsk, func(a, b *life) int { return cmp.Compare(a.asked, b.asked) })
-	var highest *life
+	slices.SortFunc(byAnswer, func(a, b *allocationHistory) int { return cmp.Compare(a.grantedAt, b.grantedAt) })
+	slices.SortFunc(byAsk, func(a, b *allocationHistory) int { return cmp.Compare(a.askedAt, b.askedAt) })
+	var highest *allocationHistory
 	done := 0
 	for _, l := range byAsk {
-		for ; done < len(byAnswer) && byAnswer[done].granted < l.asked; done++ {
+		for ; done < len(byAnswer) && byAnswer[done].grantedAt < l.askedAt; done++ {
 			if highest == nil || byAnswer[done].fence > highest.fence {
 				highest = byAnswer[done]
 			}
 		}
 		if highest != nil && l.fence <= highest.fence && l != highest {
-			v.broken("%s got fence %d although %s had been answered with fence %d before it was asked for", l.id, l.fence, highest.id, highest.fence)
+			v.addViolation("%s got fence %d although %s had been answered with fence %d before it was asked for", l.id, l.fence, highest.id, highest.fence)
 		}
 	}
 }
 
-// allOrNothing (P6): whatever is held is held with every claim that was asked for, and whoever reads limits that one change
+// checkAllOrNothing (P6): whatever is held is held with every claim that was asked for, and whoever reads limits that one change
 // sets together sees all of that change or nothing of it.
-func (s *story) allOrNothing() *Verdict {
-	v := &Verdict{Promise: "P6", Title: "all or nothing", Saw: map[string]int{}}
+func (s *timeline) checkAllOrNothing() *Verdict {
+	v := &Verdict{Promise: "P6", Title: "all or nothing", Counts: map[string]int{}}
 	for _, l := range s.byFence {
-		for _, seen := range l.sightings {
-			if !seen.holds() || seen.claims == nil {
+		for _, seen := range l.observations {
+			if !seen.isHeld() || seen.claims == nil {
 				continue
 			}
-			v.saw("claims", len(seen.claims))
-			if why := differs(l.ask().Claims, seen.claims); why != "" {
-				v.broken("%s at index %d: %s", l.id, seen.index, why)
+			v.count("claims", len(seen.claims))
+			if why := claimDifference(l.firstRequest().Claims, seen.claims); why != "" {
+				v.addViolation("%s at index %d: %s", l.id, seen.index, why)
 			}
 		}
 	}
@@ -66,17 +66,17 @@ func (s *story) allOrNothing() *Verdict {
 	}
 	for i := range s.ops {
 		if o := &s.ops[i]; o.Kind == history.ReadLimits && len(o.Limits) > 0 {
-			v.saw("configurations", 1)
-			if !slices.ContainsFunc(changes, func(c []history.Limit) bool { return covers(c, o.Limits) }) {
-				v.broken("%s at index %d shows limits that no change set together: %+v", o.ServedBy, o.Index, o.Limits)
+			v.count("configurations", 1)
+			if !slices.ContainsFunc(changes, func(c []history.Limit) bool { return setsAll(c, o.Limits) }) {
+				v.addViolation("%s at index %d shows limits that no change set together: %+v", o.ServedBy, o.Index, o.Limits)
 			}
 		}
 	}
 	return v
 }
 
-// differs says what is held otherwise than it was asked for.
-func differs(asked, held []history.Claim) string {
+// claimDifference says what is held otherwise than it was asked for.
+func claimDifference(asked, held []history.Claim) string {
 	if len(asked) != len(held) {
 		return "another number of claims is held than was asked for"
 	}
@@ -97,7 +97,7 @@ func differs(asked, held []history.Claim) string {
 	return ""
 }
 
-// covers tells whether a change sets all the limits, to these values.
-func covers(change, seen []history.Limit) bool {
+// setsAll tells whether a change sets all the limits, to these values.
+func setsAll(change, seen []history.Limit) bool {
 	return !slices.ContainsFunc(seen, func(l history.Limit) bool { return !slices.Contains(change, l) })
 }

@@ -9,83 +9,83 @@ import (
 
 // The sequential model of one item: a lock whose holder may lose it by itself if it is a lease.
 
-// turn is one operation on an item: its grant, or an end that somebody saw.
-type turn struct {
-	who      string
-	fence    uint64
-	takes    bool
-	leased   bool
-	from, by uint64
+// lockOp is one operation on an item: its grant, or an end that somebody saw.
+type lockOp struct {
+	allocation         string
+	fence              uint64
+	acquires           bool
+	leased             bool
+	minIndex, maxIndex uint64
 }
 
 // String is a turn for people who look at pictures.
-func (t *turn) String() string {
+func (t *lockOp) String() string {
 	what := "ends"
-	if t.takes {
+	if t.acquires {
 		what = "takes it"
 	}
-	return fmt.Sprintf("%s (fence %d) %s @%d-%d", t.who, t.fence, what, t.from, t.by)
+	return fmt.Sprintf("%s (fence %d) %s @%d-%d", t.allocation, t.fence, what, t.minIndex, t.maxIndex)
 }
 
-// lock is the state of an item.
-type lock struct {
+// lockState is the state of an item.
+type lockState struct {
 	index, fence uint64
 	held, leased bool
 }
 
 func itemModel() porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return lock{} },
+		Init: func() any { return lockState{} },
 		Step: func(state, input, _ any) (bool, any) {
-			from, _ := state.(lock)
-			t, _ := input.(*turn)
-			return from.turn(t)
+			from, _ := state.(lockState)
+			t, _ := input.(*lockOp)
+			return from.applyOp(t)
 		},
 		DescribeOperation: func(input, _ any) string { return fmt.Sprint(input) },
 	}
 }
 
-func (l lock) turn(t *turn) (bool, any) {
-	if l.index > t.by {
+func (l lockState) applyOp(t *lockOp) (bool, any) {
+	if l.index > t.maxIndex {
 		return false, l
 	}
-	next := lock{index: max(l.index, t.from), fence: max(l.fence, t.fence), held: t.takes, leased: t.leased}
-	if t.takes {
+	next := lockState{index: max(l.index, t.minIndex), fence: max(l.fence, t.fence), held: t.acquires, leased: t.leased}
+	if t.acquires {
 		return t.fence > l.fence && (!l.held || l.leased), next
 	}
 	return l.held && l.fence == t.fence, next
 }
 
-// itemsOrdered judges every item.
-func (s *story) itemsOrdered(v *Verdict, o Options) {
+// checkItems judges every item.
+func (s *timeline) checkItems(v *Verdict, o Options) {
 	turns := map[string][]porcupine.Operation{}
 	for _, l := range s.byFence {
-		for _, claim := range l.claims() {
+		for _, claim := range l.heldClaims() {
 			for _, item := range claim.Items {
 				name := claim.Tree + ":" + item
-				turns[name] = append(turns[name], l.turns()...)
+				turns[name] = append(turns[name], l.lockOps()...)
 			}
 		}
 	}
 	for name, steps := range turns {
-		v.saw("item turns", len(steps))
+		v.count("item turns", len(steps))
 		m := itemModel()
 		result, info := porcupine.CheckOperationsVerbose(m, steps, o.Timeout)
 		if result == porcupine.Illegal {
-			picture(v, o, name, m, info)
+			writePicture(v, o, name, m, info)
 		}
-		conclude(v, result, name, steps, info)
+		addSearchResult(v, result, name, steps, info)
 	}
 }
 
-// turns are the grant of an allocation, and its end if somebody saw when.
-func (l *life) turns() []porcupine.Operation {
-	client := l.ask().Client
-	take := &turn{who: l.id, fence: l.fence, takes: true, leased: l.leased(), from: l.from, by: l.by}
-	all := []porcupine.Operation{{ClientId: client, Input: take, Call: l.asked, Return: l.granted}}
-	if l.end > 0 {
-		end := &turn{who: l.id, fence: l.fence, from: l.end, by: l.end}
-		all = append(all, porcupine.Operation{ClientId: client, Input: end, Call: l.asked, Return: min(l.gone, math.MaxInt64)})
+// lockOps are the grant of an allocation, and its end if somebody saw when.
+func (l *allocationHistory) lockOps() []porcupine.Operation {
+	client := l.firstRequest().Client
+	take := &lockOp{allocation: l.id, fence: l.fence, acquires: true, leased: l.isLeased(), minIndex: l.minGrantIndex, maxIndex: l.maxGrantIndex}
+	all := []porcupine.Operation{{ClientId: client, Input: take, Call: l.askedAt, Return: l.grantedAt}}
+	if l.endIndex > 0 {
+		end := &lockOp{allocation: l.id, fence: l.fence, minIndex: l.endIndex, maxIndex: l.endIndex}
+		all = append(all, porcupine.Operation{ClientId: client, Input: end, Call: l.askedAt, Return: min(l.goneAt, math.MaxInt64)})
 	}
 	return all
 }

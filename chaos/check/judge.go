@@ -23,10 +23,10 @@ func JudgeWith(h history.History, f Finals, o Options) Verdicts {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
-	s := tell(h, f)
-	explained := s.explained()
+	s := newTimeline(h, f)
+	explained := s.checkExplained()
 	return Verdicts{
-		s.neverOver(), s.neverTwice(), s.neverLost(), s.neverEarly(), s.fenced(), s.allOrNothing(), s.inTime(), s.inOrder(),
-		s.sameEverywhere(), explained, s.linearizable(o, explained), s.live(),
+		s.checkNeverOver(), s.checkNeverTwice(), s.checkNeverLost(), s.checkNeverEarly(), s.checkFenced(), s.checkAllOrNothing(), s.checkRealTimeOrder(), s.checkQueueOrder(),
+		s.checkSameEverywhere(), explained, s.checkLinearizable(o, explained), s.checkLive(),
 	}
 }

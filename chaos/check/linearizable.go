@@ -10,30 +10,30 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// mostDoubts is how many allocations of one group may be open; each has a bit in the state of the model.
-const mostDoubts = 64
+// maxDoubts is how many allocations of one group may be open; each has a bit in the state of the model.
+const maxDoubts = 64
 
-// linearizable looks for an order of all operations on a group of trees, and on every item, that the sequential model takes:
+// checkLinearizable looks for an order of all operations on a group of trees, and on every item, that the sequential model takes:
 // one in which every grant fits, every denial does not, every read sees what is there, and nothing happens before it was
 // asked for or after it was answered. Trees in which allocations end by themselves are left to the promises.
-func (s *story) linearizable(o Options, explained *Verdict) *Verdict {
-	v := &Verdict{Promise: "linearizable", Title: "there is an order that explains all answers", Saw: map[string]int{}}
-	for _, trees := range s.groups() {
-		s.ordered(v, o, explained, trees)
+func (s *timeline) checkLinearizable(o Options, explained *Verdict) *Verdict {
+	v := &Verdict{Promise: "linearizable", Title: "there is an order that explains all answers", Counts: map[string]int{}}
+	for _, trees := range s.treeGroups() {
+		s.checkGroup(v, o, explained, trees)
 	}
-	s.itemsOrdered(v, o)
+	s.checkItems(v, o)
 	return v
 }
 
-// groups are the trees that one model has to take together, because requests claim in several of them.
-func (s *story) groups() [][]string {
+// treeGroups are the trees that one model has to take together, because requests claim in several of them.
+func (s *timeline) treeGroups() [][]string {
 	joined := map[string][]string{}
 	for p := range s.limits {
 		joined[p.tree] = []string{p.tree}
 	}
-	for _, l := range s.lives {
-		for _, claim := range l.ask().Claims {
-			join(joined, l.ask().Claims[0].Tree, claim.Tree)
+	for _, l := range s.allocations {
+		for _, claim := range l.firstRequest().Claims {
+			joinGroups(joined, l.firstRequest().Claims[0].Tree, claim.Tree)
 		}
 	}
 	var all [][]string
@@ -47,7 +47,7 @@ func (s *story) groups() [][]string {
 	return all
 }
 
-func join(groups map[string][]string, a, b string) {
+func joinGroups(groups map[string][]string, a, b string) {
 	if groups[a] == nil || groups[b] == nil || slices.Contains(groups[a], b) {
 		return
 	}
@@ -57,49 +57,49 @@ func join(groups map[string][]string, a, b string) {
 	}
 }
 
-// ordered judges one group.
-func (s *story) ordered(v *Verdict, o Options, explained *Verdict, group []string) {
+// checkGroup judges one group.
+func (s *timeline) checkGroup(v *Verdict, o Options, explained *Verdict, group []string) {
 	trees := map[string]bool{}
 	for _, tree := range group {
 		trees[tree] = true
 	}
-	ground := groundOf(s.limits, trees)
-	steps, why := s.steps(trees)
+	ground := newModelContext(s.limits, trees)
+	steps, why := s.modelSteps(trees)
 	if why != "" {
-		if why != untimed {
+		if why != unseenEnds {
 			v.Undecided = strings.Join(group, ", ") + ": " + why
 		}
 		return
 	}
-	chain(steps)
-	v.saw("operations", len(steps))
-	ground.explain = true
-	result, info := porcupine.CheckOperationsVerbose(ground.model(), steps, o.Timeout)
+	constrainByIndex(steps)
+	v.count("operations", len(steps))
+	ground.checkReasons = true
+	result, info := porcupine.CheckOperationsVerbose(ground.porcupineModel(), steps, o.Timeout)
 	name := strings.Join(group, "+")
 	if result == porcupine.Illegal {
-		picture(v, o, name, ground.model(), info)
-		ground.explain = false
-		if porcupine.CheckOperationsTimeout(ground.model(), steps, o.Timeout) == porcupine.Ok {
-			explained.broken("%s: there is an order for all answers, but not with the reasons of all denials; %s", name, furthest(steps, info))
+		writePicture(v, o, name, ground.porcupineModel(), info)
+		ground.checkReasons = false
+		if porcupine.CheckOperationsTimeout(ground.porcupineModel(), steps, o.Timeout) == porcupine.Ok {
+			explained.addViolation("%s: there is an order for all answers, but not with the reasons of all denials; %s", name, describeLongestOrder(steps, info))
 			return
 		}
 	}
-	conclude(v, result, name, steps, info)
+	addSearchResult(v, result, name, steps, info)
 }
 
-func conclude(v *Verdict, result porcupine.CheckResult, name string, steps []porcupine.Operation, info porcupine.LinearizationInfo) {
+func addSearchResult(v *Verdict, result porcupine.CheckResult, name string, steps []porcupine.Operation, info porcupine.LinearizationInfo) {
 	switch result {
 	case porcupine.Ok:
-		v.saw("orders found", 1)
+		v.count("orders found", 1)
 	case porcupine.Illegal:
-		v.broken("%s: no order of %d operations explains all answers; %s", name, len(steps), furthest(steps, info))
+		v.addViolation("%s: no order of %d operations explains all answers; %s", name, len(steps), describeLongestOrder(steps, info))
 	case porcupine.Unknown:
 		v.Undecided = fmt.Sprintf("%s: no order of %d operations was found in time, and none was excluded", name, len(steps))
 	}
 }
 
-// furthest says how far an order comes, and what cannot follow.
-func furthest(steps []porcupine.Operation, info porcupine.LinearizationInfo) string {
+// describeLongestOrder says how far an order comes, and what cannot follow.
+func describeLongestOrder(steps []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	longest := []int{}
 	for _, partition := range info.PartialLinearizations() {
 		for _, order := range partition {
@@ -124,14 +124,14 @@ func furthest(steps []porcupine.Operation, info porcupine.LinearizationInfo) str
 	return fmt.Sprintf("the longest one has %d, and the first to end that is not in it is: %v", len(longest), steps[next].Input)
 }
 
-func picture(v *Verdict, o Options, name string, m porcupine.Model, info porcupine.LinearizationInfo) {
+func writePicture(v *Verdict, o Options, name string, m porcupine.Model, info porcupine.LinearizationInfo) {
 	if o.Pictures == "" {
 		return
 	}
 	path := filepath.Join(o.Pictures, "linearizable-"+strings.NewReplacer(":", "-", "/", "-").Replace(name)+".html")
 	if err := os.MkdirAll(o.Pictures, 0o750); err != nil {
-		v.broken("%s: cannot make the folder for its picture: %v", name, err)
+		v.addViolation("%s: cannot make the folder for its picture: %v", name, err)
 	} else if err := porcupine.VisualizePath(m, info, path); err != nil {
-		v.broken("%s: cannot write its picture: %v", name, err)
+		v.addViolation("%s: cannot write its picture: %v", name, err)
 	}
 }

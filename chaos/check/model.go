@@ -14,41 +14,41 @@ import (
 // The sequential model of a group of trees: what is used at every node. Steps whose index is known are a chain, which leaves
 // the search only those to place of which no answer told the index: see chain.
 
-type deed int
+type opKind int
 
 const (
-	grants deed = iota
-	ends
-	denies
-	reads
-	sets
+	opGrant opKind = iota
+	opEnd
+	opDeny
+	opRead
+	opSetLimits
 )
 
-// step is one operation of the model.
-type step struct {
-	deed   deed
+// modelStep is one operation of the model.
+type modelStep struct {
+	kind   opKind
 	id     string
 	claims []history.Claim
-	// from and by bound its key in the order of the log, see key.
-	from, by uint64
-	// after and before bound how many steps of the chain are carried out before it.
-	after, before int
-	fence         uint64
-	limits        []history.Limit
-	usage         []history.Usage
-	because       []history.Violation
-	// bit is that of an allocation of which nobody knows whether it happened; 0 for all others. Its end does nothing unless
+	// minKey and by bound its key in the order of the log, see key.
+	minKey, maxKey uint64
+	// minPredecessors and before bound how many steps of the chain are carried out before it.
+	minPredecessors, maxPredecessors int
+	fence                            uint64
+	limits                           []history.Limit
+	usage                            []history.Usage
+	reasons                          []history.Violation
+	// doubtBit is that of an allocation of which nobody knows whether it happened; 0 for all others. Its end does nothing unless
 	// it did.
-	bit uint64
-	// maybe is true for a step that may as well do nothing.
-	maybe bool
+	doubtBit uint64
+	// optional is true for a step that may as well do nothing.
+	optional bool
 }
 
-// chained tells whether the step happened for certain, and at which index.
-func (s *step) chained() bool { return s.from == s.by && !s.maybe }
+// hasKnownIndex tells whether the step happened for certain, and at which index.
+func (s *modelStep) hasKnownIndex() bool { return s.minKey == s.maxKey && !s.optional }
 
-// key orders writes and reads by index: a read is of the state behind the entry of its index.
-func key(index uint64, read bool) uint64 {
+// logKey orders writes and reads by index: a read is of the state behind the entry of its index.
+func logKey(index uint64, read bool) uint64 {
 	k := 2 * index
 	if read {
 		k++
@@ -56,108 +56,108 @@ func key(index uint64, read bool) uint64 {
 	return k
 }
 
-// ledger is a state of the model. It is never changed.
-type ledger struct {
+// modelState is a state of the model. It is never changed.
+type modelState struct {
 	key, fence uint64
-	// done counts the steps of the chain so far.
-	done int
-	// happened are the bits of doubtful allocations that are held.
-	happened     uint64
+	// chainedSteps counts the steps of the chain so far.
+	chainedSteps int
+	// doubtBits are the bits of doubtful allocations that are held.
+	doubtBits    uint64
 	used, limits []int64
 }
 
-// ground is what all states of one group have in common.
-type ground struct {
-	places  []place
-	at      map[place]int
-	explain bool
+// modelContext is what all states of one group have in common.
+type modelContext struct {
+	limitKeys    []limitKey
+	indexOf      map[limitKey]int
+	checkReasons bool
 }
 
-func groundOf(limits settings, trees map[string]bool) *ground {
-	g := &ground{at: map[place]int{}}
+func newModelContext(limits limitHistory, trees map[string]bool) *modelContext {
+	g := &modelContext{indexOf: map[limitKey]int{}}
 	for p := range limits {
 		if trees[p.tree] {
-			g.places = append(g.places, p)
+			g.limitKeys = append(g.limitKeys, p)
 		}
 	}
-	slices.SortFunc(g.places, func(a, b place) int {
+	slices.SortFunc(g.limitKeys, func(a, b limitKey) int {
 		return strings.Compare(a.tree+":"+a.node+" "+a.resource, b.tree+":"+b.node+" "+b.resource)
 	})
-	for i, p := range g.places {
-		g.at[p] = i
+	for i, p := range g.limitKeys {
+		g.indexOf[p] = i
 	}
 	return g
 }
 
-// model is the one of porcupine.
-func (g *ground) model() porcupine.Model {
+// porcupineModel is the one of porcupine.
+func (g *modelContext) porcupineModel() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any {
-			unlimited := slices.Repeat([]int64{history.Unlimited}, len(g.places))
-			return []any{ledger{used: make([]int64, len(g.places)), limits: unlimited}}
+			unlimited := slices.Repeat([]int64{history.Unlimited}, len(g.limitKeys))
+			return []any{modelState{used: make([]int64, len(g.limitKeys)), limits: unlimited}}
 		},
 		Step: func(state, input, _ any) []any {
-			from, _ := state.(ledger)
-			s, _ := input.(*step)
-			return g.step(from, s)
+			from, _ := state.(modelState)
+			s, _ := input.(*modelStep)
+			return g.nextStates(from, s)
 		},
-		Equal:             equalLedgers,
+		Equal:             equalModelStates,
 		DescribeOperation: func(input, _ any) string { return fmt.Sprint(input) },
 	}
 	return m.ToModel()
 }
 
-func equalLedgers(a, b any) bool {
-	x, _ := a.(ledger)
-	y, _ := b.(ledger)
-	return x.key == y.key && x.done == y.done && x.fence == y.fence && x.happened == y.happened &&
+func equalModelStates(a, b any) bool {
+	x, _ := a.(modelState)
+	y, _ := b.(modelState)
+	return x.key == y.key && x.chainedSteps == y.chainedSteps && x.fence == y.fence && x.doubtBits == y.doubtBits &&
 		slices.Equal(x.used, y.used) && slices.Equal(x.limits, y.limits)
 }
 
-// step is the states that may follow.
-func (g *ground) step(from ledger, s *step) []any {
-	if from.key > s.by || from.done < s.after || from.done > s.before {
+// nextStates is the states that may follow.
+func (g *modelContext) nextStates(from modelState, s *modelStep) []any {
+	if from.key > s.maxKey || from.chainedSteps < s.minPredecessors || from.chainedSteps > s.maxPredecessors {
 		return nil
 	}
-	if s.chained() {
-		from.done++
+	if s.hasKnownIndex() {
+		from.chainedSteps++
 	}
 	next := from
-	next.key = max(from.key, s.from)
+	next.key = max(from.key, s.minKey)
 	var follow []any
-	if g.carryOut(&next, s) {
+	if g.applyStep(&next, s) {
 		follow = append(follow, next)
 	}
-	if s.maybe || s.deed == ends && s.bit&^from.happened != 0 {
+	if s.optional || s.kind == opEnd && s.doubtBit&^from.doubtBits != 0 {
 		follow = append(follow, from)
 	}
 	return follow
 }
 
-// carryOut changes a copy of a state, or says that the step is not possible there.
-func (g *ground) carryOut(to *ledger, s *step) bool {
-	switch s.deed {
-	case grants:
-		if s.fence > 0 && s.fence <= to.fence || len(g.tooSmall(*to, s)) > 0 {
+// applyStep changes a copy of a state, or says that the step is not possible there.
+func (g *modelContext) applyStep(to *modelState, s *modelStep) bool {
+	switch s.kind {
+	case opGrant:
+		if s.fence > 0 && s.fence <= to.fence || len(g.exceededLimits(*to, s)) > 0 {
 			return false
 		}
-		to.fence, to.happened = max(to.fence, s.fence), to.happened|s.bit
-		to.used = g.add(to.used, s.claims, 1)
-	case ends:
-		if s.bit&^to.happened != 0 {
+		to.fence, to.doubtBits = max(to.fence, s.fence), to.doubtBits|s.doubtBit
+		to.used = g.addClaims(to.used, s.claims, 1)
+	case opEnd:
+		if s.doubtBit&^to.doubtBits != 0 {
 			return false
 		}
-		to.happened &^= s.bit
-		to.used = g.add(to.used, s.claims, -1)
-	case denies:
-		why := g.tooSmall(*to, s)
-		return len(why) > 0 && (!g.explain || g.explains(*to, s, why))
-	case reads:
-		return g.shows(*to, s.usage)
-	case sets:
+		to.doubtBits &^= s.doubtBit
+		to.used = g.addClaims(to.used, s.claims, -1)
+	case opDeny:
+		why := g.exceededLimits(*to, s)
+		return len(why) > 0 && (!g.checkReasons || g.hasReasons(*to, s, why))
+	case opRead:
+		return g.matchesUsage(*to, s.usage)
+	case opSetLimits:
 		to.limits = slices.Clone(to.limits)
 		for _, l := range s.limits {
-			if i, known := g.at[place{l.Tree, l.Node, l.Resource}]; known {
+			if i, known := g.indexOf[limitKey{l.Tree, l.Node, l.Resource}]; known {
 				to.limits[i] = l.Amount
 			}
 		}
@@ -165,18 +165,18 @@ func (g *ground) carryOut(to *ledger, s *step) bool {
 	return true
 }
 
-func (g *ground) add(used []int64, claims []history.Claim, sign int64) []int64 {
+func (g *modelContext) addClaims(used []int64, claims []history.Claim, sign int64) []int64 {
 	used = slices.Clone(used)
-	for i, p := range g.places {
+	for i, p := range g.limitKeys {
 		used[i] += sign * amountAt(claims, p)
 	}
 	return used
 }
 
-// tooSmall are the places whose limits stand in the way of a request.
-func (g *ground) tooSmall(of ledger, s *step) []int {
+// exceededLimits are the places whose limits stand in the way of a request.
+func (g *modelContext) exceededLimits(of modelState, s *modelStep) []int {
 	var all []int
-	for i, p := range g.places {
+	for i, p := range g.limitKeys {
 		if of.limits[i] == history.Unlimited {
 			continue
 		}
@@ -187,13 +187,13 @@ func (g *ground) tooSmall(of ledger, s *step) []int {
 	return all
 }
 
-// explains tells whether a denial names just the limits that stand in the way, with what was used there.
-func (g *ground) explains(of ledger, s *step, why []int) bool {
-	if len(why) != len(s.because) {
+// hasReasons tells whether a denial names just the limits that stand in the way, with what was used there.
+func (g *modelContext) hasReasons(of modelState, s *modelStep, why []int) bool {
+	if len(why) != len(s.reasons) {
 		return false
 	}
-	for _, x := range s.because {
-		i, known := g.at[place{x.Tree, x.Node, x.Resource}]
+	for _, x := range s.reasons {
+		i, known := g.indexOf[limitKey{x.Tree, x.Node, x.Resource}]
 		if !known || !slices.Contains(why, i) || x.Limit != of.limits[i] || x.Used != of.used[i] {
 			return false
 		}
@@ -201,9 +201,9 @@ func (g *ground) explains(of ledger, s *step, why []int) bool {
 	return true
 }
 
-func (g *ground) shows(of ledger, usage []history.Usage) bool {
+func (g *modelContext) matchesUsage(of modelState, usage []history.Usage) bool {
 	for _, u := range usage {
-		i, known := g.at[place{u.Tree, u.Node, u.Resource}]
+		i, known := g.indexOf[limitKey{u.Tree, u.Node, u.Resource}]
 		if known && (u.Used != of.used[i] || u.Limit != of.limits[i]) {
 			return false
 		}
@@ -212,16 +212,16 @@ func (g *ground) shows(of ledger, usage []history.Usage) bool {
 }
 
 // String is a step for people who look at pictures.
-func (s *step) String() string {
+func (s *modelStep) String() string {
 	var b strings.Builder
-	switch s.deed {
-	case grants:
+	switch s.kind {
+	case opGrant:
 		fmt.Fprintf(&b, "grant %s fence %d", s.id, s.fence)
-	case ends:
+	case opEnd:
 		fmt.Fprintf(&b, "end %s", s.id)
-	case denies:
-		fmt.Fprintf(&b, "deny %s because %v", s.id, s.because)
-	case reads:
+	case opDeny:
+		fmt.Fprintf(&b, "deny %s because %v", s.id, s.reasons)
+	case opRead:
 		used := map[string]int64{}
 		for _, u := range s.usage {
 			used[u.Tree+":"+u.Node] = u.Used
@@ -230,12 +230,12 @@ func (s *step) String() string {
 		for _, at := range slices.Sorted(maps.Keys(used)) {
 			fmt.Fprintf(&b, " %s=%d", at, used[at])
 		}
-	case sets:
+	case opSetLimits:
 		fmt.Fprintf(&b, "set %v", s.limits)
 	}
 	for _, claim := range s.claims {
 		fmt.Fprintf(&b, " %s:%s%v", claim.Tree, claim.Node, claim.Amounts)
 	}
-	fmt.Fprintf(&b, " @%d-%d", s.from/2, s.by/2)
+	fmt.Fprintf(&b, " @%d-%d", s.minKey/2, s.maxKey/2)
 	return b.String()
 }

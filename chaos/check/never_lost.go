@@ -6,80 +6,80 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// neverLost (P3): whatever was acknowledged is in the final state of every node, in every linearizable read that was called
+// checkNeverLost (P3): whatever was acknowledged is in the final state of every node, in every linearizable read that was called
 // later, and in every watch that passed its index.
-func (s *story) neverLost() *Verdict {
-	v := &Verdict{Promise: "P3", Title: "never lost: acknowledged writes stay", Saw: map[string]int{}}
+func (s *timeline) checkNeverLost() *Verdict {
+	v := &Verdict{Promise: "P3", Title: "never lost: acknowledged writes stay", Counts: map[string]int{}}
 	for _, state := range s.finals.States {
-		if top := s.floors.before(never); state.Index < top {
-			v.broken("%s ends at index %d, but index %d had been answered", state.Node, state.Index, top)
+		if top := s.indexFloors.highestBefore(never); state.Index < top {
+			v.addViolation("%s ends at index %d, but index %d had been answered", state.Node, state.Index, top)
 		}
-		s.inFinal(v, &state)
+		s.checkFinalState(v, &state)
 	}
-	s.inReads(v)
-	s.inLists(v)
-	s.inWatches(v)
+	s.checkReads(v)
+	s.checkLists(v)
+	s.checkWatches(v)
 	return v
 }
 
-// inFinal compares one node's final state with what callers were told.
-func (s *story) inFinal(v *Verdict, state *State) {
+// checkFinalState compares one node's final state with what callers were told.
+func (s *timeline) checkFinalState(v *Verdict, state *State) {
 	held := map[string]bool{}
 	for _, r := range state.Held {
 		held[r.ID] = true
 	}
-	for _, l := range s.lives {
+	for _, l := range s.allocations {
 		switch {
 		case held[l.id]:
-			v.saw("final allocations", 1)
-			if l.over > 0 && l.over < state.Index && !l.restored {
-				v.broken("%s had ended at index %d and is held on %s at index %d", l.id, l.over, state.Node, state.Index)
+			v.count("final allocations", 1)
+			if l.endedIndex > 0 && l.endedIndex < state.Index && !l.restored {
+				v.addViolation("%s had ended at index %d and is held on %s at index %d", l.id, l.endedIndex, state.Node, state.Index)
 			}
-		case l.granted < never && l.mustBeHeld():
-			v.broken("%s was granted with fence %d and is not held on %s", l.id, l.fence, state.Node)
+		case l.grantedAt < never && l.mustBeHeld():
+			v.addViolation("%s was granted with fence %d and is not held on %s", l.id, l.fence, state.Node)
 		default:
-			v.saw("ended allocations", 1)
+			v.count("ended allocations", 1)
 		}
 	}
 }
 
 // mustBeHeld tells whether nothing could have ended it: no lease, no reservation that was not confirmed, and nobody tried.
-func (l *life) mustBeHeld() bool {
-	return l.given == never && l.gone == never && l.over == 0 && l.lasting()
+func (l *allocationHistory) mustBeHeld() bool {
+	return l.endAskedAt == never && l.goneAt == never && l.endedIndex == 0 && l.isPermanent()
 }
 
-// lasting tells whether it does not end by itself, as far as anybody was told. An attempt to confirm that was not answered
+// isPermanent tells whether it does not end by itself, as far as anybody was told. An attempt to confirm that was not answered
 // may have been carried out, but need not.
-func (l *life) lasting() bool {
-	if !l.leased() {
+func (l *allocationHistory) isPermanent() bool {
+	if !l.isLeased() {
 		return true
 	}
-	return l.ask().Mode == history.Reserve && slices.ContainsFunc(l.sightings, func(s sighting) bool { return s.state == history.Held })
+	return l.firstRequest().Mode == history.Reserve && slices.ContainsFunc(l.observations, func(s observation) bool { return s.state == history.Held })
 }
 
-// inReads: whoever asks for an acknowledged allocation later finds it.
-func (s *story) inReads(v *Verdict) {
+// checkReads: whoever asks for an acknowledged allocation later finds it.
+func (s *timeline) checkReads(v *Verdict) {
 	for i := range s.ops {
 		o := &s.ops[i]
 		if o.Kind != history.ReadAllocation || o.Stale || o.ID == "" || o.Outcome != history.Refused || o.Reason != "NOT_FOUND" {
 			continue
 		}
-		l := s.lives[o.ID]
+		l := s.allocations[o.ID]
 		if l == nil {
 			continue
 		}
-		v.saw("reads of acknowledged ids", 1)
-		if l.granted < o.Call {
-			v.broken("%s was granted with fence %d, and a read that was called later does not know it", o.ID, l.fence)
+		v.count("reads of acknowledged ids", 1)
+		if l.grantedAt < o.Call {
+			v.addViolation("%s was granted with fence %d, and a read that was called later does not know it", o.ID, l.fence)
 		}
 	}
 }
 
-// inLists: a list of what is held at an index has everything that was held there for certain, and nothing that had ended.
-func (s *story) inLists(v *Verdict) {
-	byTree := map[string][]*life{}
+// checkLists: a list of what is held at an index has everything that was held there for certain, and nothing that had ended.
+func (s *timeline) checkLists(v *Verdict) {
+	byTree := map[string][]*allocationHistory{}
 	for _, l := range s.byFence {
-		for _, claim := range l.ask().Claims {
+		for _, claim := range l.firstRequest().Claims {
 			if mine := byTree[claim.Tree]; len(mine) == 0 || mine[len(mine)-1] != l {
 				byTree[claim.Tree] = append(mine, l)
 			}
@@ -95,18 +95,18 @@ func (s *story) inLists(v *Verdict) {
 			listed[r.ID] = true
 		}
 		for _, l := range byTree[o.Claims[0].Tree] {
-			if l.by <= o.Index && o.Index < l.until && !l.restored {
-				v.saw("listed allocations", 1)
+			if l.maxGrantIndex <= o.Index && o.Index < l.heldIndex && !l.restored {
+				v.count("listed allocations", 1)
 				if !listed[l.id] {
-					v.broken("%s, held from index %d to %d, is not in the list of %s at index %d", l.id, l.by, l.until, o.ServedBy, o.Index)
+					v.addViolation("%s, held from index %d to %d, is not in the list of %s at index %d", l.id, l.maxGrantIndex, l.heldIndex, o.ServedBy, o.Index)
 				}
 			}
 		}
 	}
 }
 
-// inWatches: a watch that went from one index to another saw every grant between them.
-func (s *story) inWatches(v *Verdict) {
+// checkWatches: a watch that went from one index to another saw every grant between them.
+func (s *timeline) checkWatches(v *Verdict) {
 	type watch struct {
 		client  int
 		session int64
@@ -130,11 +130,11 @@ func (s *story) inWatches(v *Verdict) {
 	}
 	for w := range saw {
 		for _, l := range s.byFence {
-			if l.from > first[w] && l.by < last[w] {
-				v.saw("watched grants", 1)
+			if l.minGrantIndex > first[w] && l.maxGrantIndex < last[w] {
+				v.count("watched grants", 1)
 				if !saw[w][l.id] {
-					v.broken("%s was granted at index %d to %d, and watch %d of client %d from %d to %d did not see it",
-						l.id, l.from, l.by, w.session, w.client, first[w], last[w])
+					v.addViolation("%s was granted at index %d to %d, and watch %d of client %d from %d to %d did not see it",
+						l.id, l.minGrantIndex, l.maxGrantIndex, w.session, w.client, first[w], last[w])
 				}
 			}
 		}

@@ -7,89 +7,89 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// neverTwice (P2): an id is granted once and ends once, its retries are answered alike, and no item has two holders at any
+// checkNeverTwice (P2): an id is granted once and ends once, its retries are answered alike, and no item has two holders at any
 // time, by the log and by the clock of the callers.
-func (s *story) neverTwice() *Verdict {
-	v := &Verdict{Promise: "P2", Title: "never twice: one grant for an id, one holder for an item", Saw: map[string]int{}}
+func (s *timeline) checkNeverTwice() *Verdict {
+	v := &Verdict{Promise: "P2", Title: "never twice: one grant for an id, one holder for an item", Counts: map[string]int{}}
 	owner := map[uint64]string{}
-	for _, l := range s.lives {
-		v.saw("ids", 1)
-		l.once(v)
-		l.alike(v)
-		if l.happened() {
+	for _, l := range s.allocations {
+		v.count("ids", 1)
+		l.checkSingleGrant(v)
+		l.checkRetries(v)
+		if l.wasGranted() {
 			if other, taken := owner[l.fence]; taken {
-				v.broken("fence %d was given to %s and to %s", l.fence, other, l.id)
+				v.addViolation("fence %d was given to %s and to %s", l.fence, other, l.id)
 			}
 			owner[l.fence] = l.id
 		}
 	}
 	for _, holds := range s.itemHolds() {
-		alone(v, holds)
+		checkExclusive(v, holds)
 	}
-	for _, holds := range s.vanHolds() {
-		alone(v, holds)
+	for _, holds := range s.boskosHolds() {
+		checkExclusive(v, holds)
 	}
-	s.chargedOnce(v)
+	s.checkFinalUsage(v)
 	return v
 }
 
-// once: one fence, one grant, and nothing that has ended is held again.
-func (l *life) once(v *Verdict) {
+// checkSingleGrant: one fence, one grant, and nothing that has ended is held again.
+func (l *allocationHistory) checkSingleGrant(v *Verdict) {
 	fresh := 0
-	for _, s := range l.sightings {
+	for _, s := range l.observations {
 		if s.fence > 0 && s.fence != l.fence {
-			v.broken("%s was granted under fence %d and under %d", l.id, l.fence, s.fence)
+			v.addViolation("%s was granted under fence %d and under %d", l.id, l.fence, s.fence)
 		}
-		if s.op != nil && s.op.Kind == history.Allocate && s.first && s.holds() {
+		if s.op != nil && s.op.Kind == history.Allocate && s.decisive && s.isHeld() {
 			fresh++
 		}
 	}
 	if fresh > 1 {
-		v.broken("%s was granted %d times as if it was new", l.id, fresh)
+		v.addViolation("%s was granted %d times as if it was new", l.id, fresh)
 	}
-	if l.over > 0 && l.until > l.over && !l.restored {
-		v.broken("%s had ended at index %d and is held at index %d", l.id, l.over, l.until)
+	if l.endedIndex > 0 && l.heldIndex > l.endedIndex && !l.restored {
+		v.addViolation("%s had ended at index %d and is held at index %d", l.id, l.endedIndex, l.heldIndex)
 	}
 }
 
-// alike: a retry says the same as the first request, so it is never taken for another; and what was granted and has not
+// checkRetries: a retry says the same as the first request, so it is never taken for another; and what was granted and has not
 // ended is not denied.
-func (l *life) alike(v *Verdict) {
-	if len(l.asks) < 2 {
+func (l *allocationHistory) checkRetries(v *Verdict) {
+	if len(l.requests) < 2 {
 		return
 	}
-	v.saw("retried ids", 1)
-	for _, o := range l.asks {
+	v.count("retried ids", 1)
+	for _, o := range l.requests {
 		switch {
 		case o.Outcome != history.Refused:
 		case o.Reason == "ID_TAKEN":
-			v.broken("%s was asked for again with the same content and refused as taken", l.id)
-		case o.Reason == history.Denied && l.granted < o.Call && l.gone > o.Return && l.until > 0 && l.certainlyHeld(o):
-			v.broken("%s was granted with fence %d and denied when it was repeated", l.id, l.fence)
+			v.addViolation("%s was asked for again with the same content and refused as taken", l.id)
+		case o.Reason == history.Denied && l.grantedAt < o.Call && l.goneAt > o.Return && l.heldIndex > 0 && l.heldThroughout(o):
+			v.addViolation("%s was granted with fence %d and denied when it was repeated", l.id, l.fence)
 		}
 	}
 }
 
-// certainlyHeld tells whether it was held during a whole call: somebody asked later and saw it held.
-func (l *life) certainlyHeld(o *history.Op) bool {
-	return slices.ContainsFunc(l.sightings, func(s sighting) bool { return s.holds() && s.call > o.Return && s.call != never })
+// heldThroughout tells whether it was held during a whole call: somebody asked later and saw it held.
+func (l *allocationHistory) heldThroughout(o *history.Op) bool {
+	return slices.ContainsFunc(l.observations, func(s observation) bool { return s.isHeld() && s.called > o.Return && s.called != never })
 }
 
-// hold is a span in which an item had a holder for certain.
-type hold struct {
-	who      string
+// itemHold is a span in which an item had a holder for certain.
+type itemHold struct {
+	holder   string
 	from, to int64
 	item     string
 }
 
-// alone finds two holders at one time. What ends where another begins is not at one time.
-func alone(v *Verdict, holds []hold) {
-	slices.SortFunc(holds, func(a, b hold) int { return cmp.Compare(a.from, b.from) })
-	var last hold
+// checkExclusive finds two holders at one time. What ends where another begins is not at one time.
+func checkExclusive(v *Verdict, holds []itemHold) {
+	slices.SortFunc(holds, func(a, b itemHold) int { return cmp.Compare(a.from, b.from) })
+	var last itemHold
 	for i, h := range holds {
-		v.saw("item holds", 1)
-		if i > 0 && h.from < last.to && h.who != last.who {
-			v.broken("%s held %s from %d to %d, and %s from %d to %d", last.who, h.item, last.from, last.to, h.who, h.from, h.to)
+		v.count("item holds", 1)
+		if i > 0 && h.from < last.to && h.holder != last.holder {
+			v.addViolation("%s held %s from %d to %d, and %s from %d to %d", last.holder, h.item, last.from, last.to, h.holder, h.from, h.to)
 		}
 		if i == 0 || h.to > last.to {
 			last = h
@@ -99,17 +99,17 @@ func alone(v *Verdict, holds []hold) {
 
 // itemHolds are the spans of items by index, and by time: from the answer that gave it until its holder first tried to give
 // it back, or its lease was over as he counts.
-func (s *story) itemHolds() map[string][]hold {
-	all := map[string][]hold{}
+func (s *timeline) itemHolds() map[string][]itemHold {
+	all := map[string][]itemHold{}
 	for _, l := range s.byFence {
-		for _, claim := range l.claims() {
+		for _, claim := range l.heldClaims() {
 			for _, item := range claim.Items {
 				name := claim.Tree + ":" + item
-				if l.until > l.by && !l.restored {
-					all[name+" by index"] = append(all[name+" by index"], hold{l.id, int64(l.by), int64(l.until), name})
+				if l.heldIndex > l.maxGrantIndex && !l.restored {
+					all[name+" by index"] = append(all[name+" by index"], itemHold{l.id, int64(l.maxGrantIndex), int64(l.heldIndex), name})
 				}
-				if from, to := l.span(); from < to {
-					all[name+" by time"] = append(all[name+" by time"], hold{l.id, from, to, name})
+				if from, to := l.holdSpan(); from < to {
+					all[name+" by time"] = append(all[name+" by time"], itemHold{l.id, from, to, name})
 				}
 			}
 		}
@@ -117,34 +117,34 @@ func (s *story) itemHolds() map[string][]hold {
 	return all
 }
 
-// span is when its holder knew for certain that it was his.
-func (l *life) span() (from, to int64) {
-	from, to = l.granted, min(l.given, l.gone)
-	if l.leased() {
-		to = min(to, l.surelyUntil())
+// holdSpan is when its holder knew for certain that it was his.
+func (l *allocationHistory) holdSpan() (from, to int64) {
+	from, to = l.grantedAt, min(l.endAskedAt, l.goneAt)
+	if l.isLeased() {
+		to = min(to, l.guaranteedUntil())
 	}
 	return from, to
 }
 
-// vanHolds are the spans of what was acquired through Boskos front ends, by time.
-func (s *story) vanHolds() map[string][]hold {
-	all := map[string][]hold{}
+// boskosHolds are the spans of what was acquired through Boskos front ends, by time.
+func (s *timeline) boskosHolds() map[string][]itemHold {
+	all := map[string][]itemHold{}
 	open := map[string]int{} // by owner: the place of what he holds
 	for i := range s.ops {
 		o := &s.ops[i]
-		if o.Kind != history.Take && o.Kind != history.Keep && o.Kind != history.Give || len(o.Claims) == 0 {
+		if o.Kind != history.BoskosAcquire && o.Kind != history.BoskosUpdate && o.Kind != history.BoskosRelease || len(o.Claims) == 0 {
 			continue
 		}
 		item := o.Claims[0].Items[0]
 		key := o.Claims[0].Tree + ":" + item
 		at, held := open[o.ID+" "+item]
 		switch {
-		case o.Kind == history.Take && o.Outcome == history.OK:
-			all[key] = append(all[key], hold{o.ID, o.Return, o.Call + o.TTL*1e6, key})
+		case o.Kind == history.BoskosAcquire && o.Outcome == history.OK:
+			all[key] = append(all[key], itemHold{o.ID, o.Return, o.Call + o.TTL*1e6, key})
 			open[o.ID+" "+item] = len(all[key]) - 1
-		case held && o.Kind == history.Keep && o.Outcome == history.OK:
+		case held && o.Kind == history.BoskosUpdate && o.Outcome == history.OK:
 			all[key][at].to = o.Call + o.TTL*1e6
-		case held && o.Kind == history.Give:
+		case held && o.Kind == history.BoskosRelease:
 			all[key][at].to = min(all[key][at].to, o.Call)
 			delete(open, o.ID+" "+item)
 		}
@@ -152,16 +152,16 @@ func (s *story) vanHolds() map[string][]hold {
 	return all
 }
 
-// chargedOnce: in the final states the use of every node is what the allocations held there add up to, and no item has a
+// checkFinalUsage: in the final states the use of every node is what the allocations held there add up to, and no item has a
 // holder that does not hold it.
-func (s *story) chargedOnce(v *Verdict) {
+func (s *timeline) checkFinalUsage(v *Verdict) {
 	for _, state := range s.finals.States {
 		held := map[string]bool{}
 		for _, r := range state.Held {
 			for _, claim := range r.Claims {
 				for _, item := range claim.Items {
 					if key := claim.Tree + ":" + item; held[key] {
-						v.broken("on %s two allocations hold %s", state.Node, key)
+						v.addViolation("on %s two allocations hold %s", state.Node, key)
 					} else {
 						held[key] = true
 					}
@@ -169,13 +169,13 @@ func (s *story) chargedOnce(v *Verdict) {
 			}
 		}
 		for _, u := range state.Usage {
-			v.saw("final usages", 1)
+			v.count("final usages", 1)
 			var sum int64
 			for _, r := range state.Held {
-				sum += amountAt(r.Claims, place{u.Tree, u.Node, u.Resource})
+				sum += amountAt(r.Claims, limitKey{u.Tree, u.Node, u.Resource})
 			}
 			if sum != u.Used {
-				v.broken("on %s %s:%s counts %d %s, but what is held there adds up to %d", state.Node, u.Tree, u.Node, u.Used, u.Resource, sum)
+				v.addViolation("on %s %s:%s counts %d %s, but what is held there adds up to %d", state.Node, u.Tree, u.Node, u.Used, u.Resource, sum)
 			}
 		}
 	}

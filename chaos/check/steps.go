@@ -11,115 +11,115 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// untimed is why a group is left out: allocations end there without anybody being told.
-const untimed = "allocations end by themselves"
+// unseenEnds is why a group is left out: allocations end there without anybody being told.
+const unseenEnds = "allocations end by themselves"
 
-// builder gathers the steps of the model on a group of trees.
-type builder struct {
-	*story
+// modelBuilder gathers the steps of the model on a group of trees.
+type modelBuilder struct {
+	*timeline
 
 	trees  map[string]bool
 	steps  []porcupine.Operation
 	doubts int
 }
 
-// steps are the operations of the model on a group of trees, or why there are none.
-func (s *story) steps(trees map[string]bool) (steps []porcupine.Operation, why string) {
-	b := &builder{story: s, trees: trees}
-	for _, id := range slices.Sorted(maps.Keys(s.lives)) {
-		l := s.lives[id]
-		if !slices.ContainsFunc(l.ask().Claims, func(c history.Claim) bool { return trees[c.Tree] }) {
+// modelSteps are the operations of the model on a group of trees, or why there are none.
+func (s *timeline) modelSteps(trees map[string]bool) (steps []porcupine.Operation, why string) {
+	b := &modelBuilder{timeline: s, trees: trees}
+	for _, id := range slices.Sorted(maps.Keys(s.allocations)) {
+		l := s.allocations[id]
+		if !slices.ContainsFunc(l.firstRequest().Claims, func(c history.Claim) bool { return trees[c.Tree] }) {
 			continue
 		}
-		if l.leased() || l.ask().Mode == history.Wait || l.restored {
-			return nil, untimed
+		if l.isLeased() || l.firstRequest().Mode == history.Wait || l.restored {
+			return nil, unseenEnds
 		}
-		if b.life(l); b.doubts > mostDoubts {
-			return nil, fmt.Sprintf("of more than %d allocations nobody knows whether they happened", mostDoubts)
+		if b.addAllocation(l); b.doubts > maxDoubts {
+			return nil, fmt.Sprintf("of more than %d allocations nobody knows whether they happened", maxDoubts)
 		}
 	}
-	b.readings()
-	b.settings()
+	b.addReads()
+	b.addLimitChanges()
 	return b.steps, ""
 }
 
-func (b *builder) add(s *step, client int, call, back int64) {
+func (b *modelBuilder) addStep(s *modelStep, client int, call, back int64) {
 	b.steps = append(b.steps, porcupine.Operation{ClientId: client, Input: s, Call: call, Return: back})
 }
 
-// bit is a new one.
-func (b *builder) bit() uint64 {
+// newDoubtBit is a new one.
+func (b *modelBuilder) newDoubtBit() uint64 {
 	b.doubts++
-	return 1 << ((b.doubts - 1) % mostDoubts)
+	return 1 << ((b.doubts - 1) % maxDoubts)
 }
 
-// life adds what is known of one allocation.
-func (b *builder) life(l *life) {
-	for _, o := range l.asks {
+// addAllocation adds what is known of one allocation.
+func (b *modelBuilder) addAllocation(l *allocationHistory) {
+	for _, o := range l.requests {
 		if o.Outcome == history.Refused && o.Reason == history.Denied {
-			b.denial(o)
+			b.addDenial(o)
 		}
 	}
-	grant := &step{deed: grants, id: l.id, claims: l.ask().Claims, fence: l.fence, from: key(l.from, false), by: math.MaxUint64}
-	if l.happened() {
-		grant.by = key(l.by, false)
-		b.add(grant, l.ask().Client, l.asked, l.granted)
-		b.end(l, 0)
+	grant := &modelStep{kind: opGrant, id: l.id, claims: l.firstRequest().Claims, fence: l.fence, minKey: logKey(l.minGrantIndex, false), maxKey: math.MaxUint64}
+	if l.wasGranted() {
+		grant.maxKey = logKey(l.maxGrantIndex, false)
+		b.addStep(grant, l.firstRequest().Client, l.askedAt, l.grantedAt)
+		b.addEnd(l, 0)
 		return
 	}
-	asked := slices.ContainsFunc(l.asks, func(o *history.Op) bool { return o.Outcome == history.Unknown })
-	switch ended := l.given < never; {
-	case l.gone < never: // nobody saw it held, but somebody was told that it had ended
-		b.add(grant, l.ask().Client, l.asked, l.gone)
-		b.end(l, 0)
+	asked := slices.ContainsFunc(l.requests, func(o *history.Op) bool { return o.Outcome == history.Unknown })
+	switch ended := l.endAskedAt < never; {
+	case l.goneAt < never: // nobody saw it held, but somebody was told that it had ended
+		b.addStep(grant, l.firstRequest().Client, l.askedAt, l.goneAt)
+		b.addEnd(l, 0)
 	case !asked:
 	case len(b.finals.States) > 0 && !ended: // it would be in the final states
 	default:
-		grant.bit, grant.maybe = b.bit(), true
-		b.add(grant, l.ask().Client, l.asked, never)
-		b.end(l, grant.bit)
+		grant.doubtBit, grant.optional = b.newDoubtBit(), true
+		b.addStep(grant, l.firstRequest().Client, l.askedAt, never)
+		b.addEnd(l, grant.doubtBit)
 	}
 }
 
-// denial adds one that somebody was told; older servers do not say at which index.
-func (b *builder) denial(o *history.Op) {
-	s := &step{deed: denies, id: o.ID, claims: o.Claims, because: o.Violations, from: key(b.floors.before(o.Call), false), by: math.MaxUint64}
+// addDenial adds one that somebody was told; older servers do not say at which index.
+func (b *modelBuilder) addDenial(o *history.Op) {
+	s := &modelStep{kind: opDeny, id: o.ID, claims: o.Claims, reasons: o.Violations, minKey: logKey(b.indexFloors.highestBefore(o.Call), false), maxKey: math.MaxUint64}
 	if o.Index > 0 && o.Mode != history.Wait {
-		s.from, s.by = key(o.Index, false), key(o.Index, false)
+		s.minKey, s.maxKey = logKey(o.Index, false), logKey(o.Index, false)
 	}
-	b.add(s, o.Client, o.Call, o.Return)
+	b.addStep(s, o.Client, o.Call, o.Return)
 }
 
-// end adds the end of an allocation that somebody tried to end.
-func (b *builder) end(l *life, bit uint64) {
-	if l.given == never && l.gone == never {
+// addEnd adds the end of an allocation that somebody tried to end.
+func (b *modelBuilder) addEnd(l *allocationHistory, bit uint64) {
+	if l.endAskedAt == never && l.goneAt == never {
 		return
 	}
-	s := &step{deed: ends, id: l.id, claims: l.ask().Claims, from: key(l.until, false), by: math.MaxUint64, bit: bit}
-	client := l.ask().Client
-	switch called := min(l.given, l.gone); {
-	case l.end > 0:
-		s.from, s.by = key(l.end, false), key(l.end, false)
-		b.add(s, client, called, l.gone)
-	case l.gone < never:
-		if l.over > 0 {
-			s.by = key(l.over, false)
+	s := &modelStep{kind: opEnd, id: l.id, claims: l.firstRequest().Claims, minKey: logKey(l.heldIndex, false), maxKey: math.MaxUint64, doubtBit: bit}
+	client := l.firstRequest().Client
+	switch called := min(l.endAskedAt, l.goneAt); {
+	case l.endIndex > 0:
+		s.minKey, s.maxKey = logKey(l.endIndex, false), logKey(l.endIndex, false)
+		b.addStep(s, client, called, l.goneAt)
+	case l.goneAt < never:
+		if l.endedIndex > 0 {
+			s.maxKey = logKey(l.endedIndex, false)
 		}
-		b.add(s, client, called, l.gone)
+		b.addStep(s, client, called, l.goneAt)
 	case len(b.finals.States) > 0 && bit == 0:
-		if last := b.finals.States[0].Index; l.until < last { // it is not in the final states
-			s.by = key(last, false)
-			b.add(s, client, called, never)
+		if last := b.finals.States[0].Index; l.heldIndex < last { // it is not in the final states
+			s.maxKey = logKey(last, false)
+			b.addStep(s, client, called, never)
 		}
 	default:
-		s.maybe = true
+		s.optional = true
 		b.doubts++
-		b.add(s, client, called, never)
+		b.addStep(s, client, called, never)
 	}
 }
 
-// readings adds reads of the group. A stale one is of the past, but true at its index.
-func (b *builder) readings() {
+// addReads adds reads of the group. A stale one is of the past, but true at its index.
+func (b *modelBuilder) addReads() {
 	for i := range b.ops {
 		o := &b.ops[i]
 		if o.Kind != history.ReadUsage || o.Outcome != history.OK || !b.trees[o.Claims[0].Tree] {
@@ -129,20 +129,20 @@ func (b *builder) readings() {
 		if o.Stale {
 			called = 0
 		}
-		b.add(&step{deed: reads, usage: o.Usage, from: key(o.Index, true), by: key(o.Index, true)}, o.Client, called, o.Return)
+		b.addStep(&modelStep{kind: opRead, usage: o.Usage, minKey: logKey(o.Index, true), maxKey: logKey(o.Index, true)}, o.Client, called, o.Return)
 	}
 }
 
-// settings adds changes of limits.
-func (b *builder) settings() {
+// addLimitChanges adds changes of limits.
+func (b *modelBuilder) addLimitChanges() {
 	for _, c := range b.changes {
 		if !slices.ContainsFunc(c.limits, func(l history.Limit) bool { return b.trees[l.Tree] }) {
 			continue
 		}
-		s := &step{deed: sets, limits: c.limits, from: key(c.from, false), by: math.MaxUint64, maybe: !c.certain}
+		s := &modelStep{kind: opSetLimits, limits: c.limits, minKey: logKey(c.minIndex, false), maxKey: math.MaxUint64, optional: !c.certain}
 		if c.certain {
-			s.by = key(c.by, false)
+			s.maxKey = logKey(c.maxIndex, false)
 		}
-		b.add(s, c.client, c.called, c.back)
+		b.addStep(s, c.client, c.called, c.back)
 	}
 }

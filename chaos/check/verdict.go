@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// mostBroken is how many violations of a promise are kept in words.
-const mostBroken = 20
+// maxMessages is how many violations of a promise are kept in words.
+const maxMessages = 20
 
 // Live is the promise that depends on how quick a machine is.
 const Live = "live"
@@ -25,17 +25,17 @@ type Verdict struct {
 	// Promise is "P1" to "P10", "linearizable" or Live.
 	Promise string `json:"promise"`
 	Title   string `json:"title"`
-	// Saw counts what was examined, by what it is. A promise of which nothing was seen is not kept, it is untried.
-	Saw map[string]int `json:"saw"`
-	// Broken are violations, at most 20 in words; Violations is how many there were.
-	Broken     []string `json:"broken,omitempty"`
+	// Counts counts what was examined, by what it is. A promise of which nothing was seen is not kept, it is untried.
+	Counts map[string]int `json:"saw"`
+	// Messages are violations, at most 20 in words; Violations is how many there were.
+	Messages   []string `json:"broken,omitempty"`
 	Violations int      `json:"violations"`
 	// Undecided says why the check came to no end; then it is no pass.
 	Undecided string `json:"undecided,omitempty"`
 }
 
-// Word is the verdict in a word: kept, broken, undecided, or untried if nothing was seen.
-func (v *Verdict) Word() string {
+// Status is the verdict in a word: kept, broken, undecided, or untried if nothing was seen.
+func (v *Verdict) Status() string {
 	switch {
 	case v.Violations > 0:
 		return "broken"
@@ -50,18 +50,18 @@ func (v *Verdict) Word() string {
 // Examined is how much was seen in all.
 func (v *Verdict) Examined() int {
 	all := 0
-	for _, n := range v.Saw {
+	for _, n := range v.Counts {
 		all += n
 	}
 	return all
 }
 
-func (v *Verdict) saw(what string, n int) { v.Saw[what] += n }
+func (v *Verdict) count(what string, n int) { v.Counts[what] += n }
 
-func (v *Verdict) broken(format string, args ...any) {
+func (v *Verdict) addViolation(format string, args ...any) {
 	v.Violations++
-	if len(v.Broken) < mostBroken {
-		v.Broken = append(v.Broken, fmt.Sprintf(format, args...))
+	if len(v.Messages) < maxMessages {
+		v.Messages = append(v.Messages, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -73,10 +73,10 @@ type Verdicts []*Verdict
 func (all Verdicts) Err() error {
 	var broken []error
 	for _, v := range all {
-		for _, why := range v.Broken {
+		for _, why := range v.Messages {
 			broken = append(broken, fmt.Errorf("%s (%s): %s", v.Promise, v.Title, why))
 		}
-		if more := v.Violations - len(v.Broken); more > 0 {
+		if more := v.Violations - len(v.Messages); more > 0 {
 			broken = append(broken, fmt.Errorf("%s: and %d more", v.Promise, more))
 		}
 		if v.Undecided != "" {
@@ -90,7 +90,7 @@ func (all Verdicts) Err() error {
 func (all Verdicts) Untried() []string {
 	var names []string
 	for _, v := range all {
-		if v.Word() == "untried" {
+		if v.Status() == "untried" {
 			names = append(names, v.Promise)
 		}
 	}
@@ -111,10 +111,10 @@ func (all Verdicts) String() string {
 	var b strings.Builder
 	for _, v := range all {
 		var counts []string
-		for _, what := range slices.Sorted(maps.Keys(v.Saw)) {
-			counts = append(counts, fmt.Sprintf("%d %s", v.Saw[what], what))
+		for _, what := range slices.Sorted(maps.Keys(v.Counts)) {
+			counts = append(counts, fmt.Sprintf("%d %s", v.Counts[what], what))
 		}
-		fmt.Fprintf(&b, "%-12s %-10s %s: %s\n", v.Promise, v.Word(), v.Title, strings.Join(counts, ", "))
+		fmt.Fprintf(&b, "%-12s %-10s %s: %s\n", v.Promise, v.Status(), v.Title, strings.Join(counts, ", "))
 	}
 	return b.String()
 }

@@ -9,34 +9,34 @@ import (
 func clockKinds() []Kind {
 	return []Kind{
 		{
-			Name: "clock", Says: "the wall clock of one node jumps by a second to a year, forwards or backwards, and back again",
-			needs: needsClock, from: 2 * time.Second, to: 10 * time.Second, make: turn(anyone),
+			Name: "clock", Description: "the wall clock of one node jumps by a second to a year, forwards or backwards, and back again",
+			missingNeed: needsClock, minHold: 2 * time.Second, maxHold: 10 * time.Second, newFault: turnClock(roleAny),
 		},
 		{
-			Name: "clock-leader", Says: "the same of the leader", needs: needsClock, from: 2 * time.Second, to: 10 * time.Second,
-			make: turn(leader),
+			Name: "clock-leader", Description: "the same of the leader", missingNeed: needsClock, minHold: 2 * time.Second, maxHold: 10 * time.Second,
+			newFault: turnClock(roleLeader),
 		},
 	}
 }
 
-// turn turns a clock. It takes no node: whatever else happens to the node may happen at the same time.
-func turn(who role) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+// turnClock turns a clock. It takes no node: whatever else happens to the node may happen at the same time.
+func turnClock(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		spans := []time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour, 24 * time.Hour, 365 * 24 * time.Hour}
 		by := spans[r.IntN(len(spans))]
 		if r.IntN(2) == 0 {
 			by = -by
 		}
-		p, node := draw(r, who), 0
+		p, node := chooseNode(r, who), 0
 		return func(ctx context.Context, t *Target) error {
-				if node = t.Leader(ctx); node < 0 || who == anyone {
+				if node = t.Leader(ctx); node < 0 || who == roleAny {
 					node = p.dice % len(t.Nodes)
 				}
 				t.Note(node, "wall clock turned by %v", by)
-				return t.Nodes[node].Clock.Turn(by)
+				return t.Nodes[node].Clock.SetOffset(by)
 			}, func(_ context.Context, t *Target) error {
 				t.Note(node, "wall clock turned back")
-				return t.Nodes[node].Clock.Turn(0)
+				return t.Nodes[node].Clock.SetOffset(0)
 			}
 	}
 }

@@ -10,84 +10,84 @@ import (
 
 func diskKinds() []Kind {
 	hold := func(k Kind) Kind {
-		k.needs, k.late, k.from, k.to = needsFaultyDisk, true, 3*time.Second, 10*time.Second
+		k.missingNeed, k.skipInUpgrade, k.minHold, k.maxHold = needsFaultyDisk, true, 3*time.Second, 10*time.Second
 		return k
 	}
 	return []Kind{
-		hold(Kind{Name: "slow-disk", Says: "each fsync of one node takes 20 to 600 ms longer", make: slowDisk}),
-		hold(Kind{Name: "full-disk", Says: "the disk of one node is full", make: fullDisk}),
-		hold(Kind{Name: "failing-fsync", Says: "each fsync of one node fails", make: brokenDisk("fsync fails", failSyncs)}),
-		hold(Kind{Name: "torn-write", Says: "a write of one node ends in its middle, then the disk fails", make: brokenDisk("a write is torn", tear)}),
+		hold(Kind{Name: "slow-disk", Description: "each fsync of one node takes 20 to 600 ms longer", newFault: slowDisk}),
+		hold(Kind{Name: "full-disk", Description: "the disk of one node is full", newFault: fullDisk}),
+		hold(Kind{Name: "failing-fsync", Description: "each fsync of one node fails", newFault: brokenDisk("fsync fails", failSyncs)}),
+		hold(Kind{Name: "torn-write", Description: "a write of one node ends in its middle, then the disk fails", newFault: brokenDisk("a write is torn", tearWrite)}),
 	}
 }
 
-// anyRole hits the leader every other time.
-func anyRole(r *rand.Rand) pick {
+// chooseNodeOrLeader hits the leader every other time.
+func chooseNodeOrLeader(r *rand.Rand) nodeChoice {
 	if r.IntN(2) == 0 {
-		return draw(r, leader)
+		return chooseNode(r, roleLeader)
 	}
-	return draw(r, anyone)
+	return chooseNode(r, roleAny)
 }
 
 func slowDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	by := time.Duration(20+r.IntN(580)) * ms
-	return single(anyRole(r), fmt.Sprintf("each fsync takes %v longer", by), "the disk is quick again",
+	return singleNode(chooseNodeOrLeader(r), fmt.Sprintf("each fsync takes %v longer", by), "the disk is quick again",
 		func(_ context.Context, t *Target, node int) error {
 			t.Nodes[node].Disk.Slow(by)
 			return nil
 		}, func(_ context.Context, t *Target, node int) error {
-			t.Nodes[node].Disk.Mend()
+			t.Nodes[node].Disk.ClearFaults()
 			return nil
 		})
 }
 
-// roomPatience is how long a node whose disk was full may take to end because of it, once there is room again.
-const roomPatience = 5 * time.Second
+// exitTimeout is how long a node whose disk was full may take to end because of it, once there is room again.
+const exitTimeout = 5 * time.Second
 
 // fullDisk lets the node end, or go on if it can once there is room again.
 func fullDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	exits := 0
-	return single(anyRole(r), "the disk is full", "there is room again",
+	return singleNode(chooseNodeOrLeader(r), "the disk is full", "there is room again",
 		func(_ context.Context, t *Target, node int) error {
 			exits = len(t.Nodes[node].Exits())
 			return t.Nodes[node].Disk.Fill()
 		}, func(ctx context.Context, t *Target, node int) error {
-			defer func() { t.excuse(node, exits) }()
+			defer func() { t.excuseExits(node, exits) }()
 			n := t.Nodes[node]
-			if err := n.Disk.Empty(); err != nil {
+			if err := n.Disk.FreeSpace(); err != nil {
 				return err
 			}
-			if !n.Wait(roomPatience) {
-				if s, err := t.status(ctx, node); err == nil && s.GetProblem() == "" {
+			if !n.Wait(exitTimeout) {
+				if s, err := t.nodeStatus(ctx, node); err == nil && s.GetProblem() == "" {
 					return nil
 				}
 			}
-			return t.again(node)
+			return t.killAndStart(node)
 		})
 }
 
-// again kills a node if it runs, and starts it.
-func (t *Target) again(node int) error {
-	return errors.Join(t.Nodes[node].Kill(), t.start(node))
+// killAndStart kills a node if it runs, and starts it.
+func (t *Target) killAndStart(node int) error {
+	return errors.Join(t.Nodes[node].Kill(), t.startNode(node))
 }
 
 // brokenDisk is a disk that fails and is a good one after the node was started again, with what had been written.
 func brokenDisk(what string, fail func(*Target, int)) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		exits := 0
-		return single(anyRole(r), what, "started on a good disk",
+		return singleNode(chooseNodeOrLeader(r), what, "started on a good disk",
 			func(_ context.Context, t *Target, node int) error {
 				exits = len(t.Nodes[node].Exits())
 				fail(t, node)
 				return nil
 			}, func(_ context.Context, t *Target, node int) error {
 				err := t.Nodes[node].Kill()
-				t.excuse(node, exits)
-				t.Nodes[node].Disk.Mend()
-				return errors.Join(err, t.start(node))
+				t.excuseExits(node, exits)
+				t.Nodes[node].Disk.ClearFaults()
+				return errors.Join(err, t.startNode(node))
 			})
 	}
 }
 
 func failSyncs(t *Target, node int) { t.Nodes[node].Disk.FailSyncs(true) }
-func tear(t *Target, node int)      { t.Nodes[node].Disk.Tear() }
+func tearWrite(t *Target, node int) { t.Nodes[node].Disk.Tear() }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// errNobody is what Begin answers if other faults have all nodes that it could hit: then nothing happens.
-var errNobody = errors.New("other faults have all nodes")
+// errNoFreeNode is what Begin answers if other faults have all nodes that it could hit: then nothing happens.
+var errNoFreeNode = errors.New("other faults have all nodes")
 
 // Fault is one thing that goes wrong. Both functions note in the target's timeline what they do. End is called after every
 // Begin that succeeded, and leaves the nodes running as they were; it may wait until they are.
@@ -21,36 +21,36 @@ type Fault struct {
 	// Hold is how long it should last.
 	Hold       time.Duration
 	Begin, End func(ctx context.Context, t *Target) error
-	// late is that of its kind, early is true if its kind comes early.
-	late, early bool
+	// skipInUpgrade is that of its kind, early is true if its kind comes early.
+	skipInUpgrade, isUpgrade bool
 }
 
 // Kind is a way in which something goes wrong.
 type Kind struct {
 	Name string
-	// Says is one line for people.
-	Says string
+	// Description is one line for people.
+	Description string
 	// Alone is true for what must not be mixed with others, because together they could break more than is promised.
 	Alone bool
-	// late is true for what is left alone while nodes run an older version, which may not have survived it.
-	late bool
-	// early, if not 0, says that it comes so often at the beginning of a run, at every second step, and then no more.
-	early int
-	// needs says what of a target it needs; nil if nothing.
-	needs func(*Target) string
-	// from and to bound how long it lasts.
-	from, to time.Duration
-	make     func(r *rand.Rand) (begin, end func(ctx context.Context, t *Target) error)
+	// skipInUpgrade is true for what is left alone while nodes run an older version, which may not have survived it.
+	skipInUpgrade bool
+	// earlySteps, if not 0, says that it comes so often at the beginning of a run, at every second step, and then no more.
+	earlySteps int
+	// missingNeed says what of a target it needs; nil if nothing.
+	missingNeed func(*Target) string
+	// minHold and to bound how long it lasts.
+	minHold, maxHold time.Duration
+	newFault         func(r *rand.Rand) (begin, end func(ctx context.Context, t *Target) error)
 }
 
 // Draw makes a fault of the kind.
 func (k Kind) Draw(r *rand.Rand) Fault {
-	hold := k.from
-	if k.to > k.from {
-		hold += time.Duration(r.Int64N(int64(k.to - k.from)))
+	hold := k.minHold
+	if k.maxHold > k.minHold {
+		hold += time.Duration(r.Int64N(int64(k.maxHold - k.minHold)))
 	}
-	begin, end := k.make(r)
-	return Fault{Name: k.Name, Hold: hold, Begin: begin, End: end, late: k.late, early: k.early > 0}
+	begin, end := k.newFault(r)
+	return Fault{Name: k.Name, Hold: hold, Begin: begin, End: end, skipInUpgrade: k.skipInUpgrade, isUpgrade: k.earlySteps > 0}
 }
 
 // All are all kinds, by name.
@@ -66,15 +66,15 @@ func Find(t *Target, names []string) (kinds []Kind, without []string, err error)
 	all := All()
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(k Kind) bool { return k.Name == name }) {
-			return nil, nil, fmt.Errorf("there is no fault %q; allowed are %s", name, strings.Join(namesOf(all), ", "))
+			return nil, nil, fmt.Errorf("there is no fault %q; allowed are %s", name, strings.Join(kindNames(all), ", "))
 		}
 	}
 	for _, k := range all {
 		if len(names) > 0 && !slices.Contains(names, k.Name) {
 			continue
 		}
-		if k.needs != nil {
-			if missing := k.needs(t); missing != "" {
+		if k.missingNeed != nil {
+			if missing := k.missingNeed(t); missing != "" {
 				without = append(without, fmt.Sprintf("%s: needs %s", k.Name, missing))
 				continue
 			}
@@ -84,7 +84,7 @@ func Find(t *Target, names []string) (kinds []Kind, without []string, err error)
 	return kinds, without, nil
 }
 
-func namesOf(kinds []Kind) (list []string) {
+func kindNames(kinds []Kind) (list []string) {
 	for _, k := range kinds {
 		list = append(list, k.Name)
 	}

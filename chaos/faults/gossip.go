@@ -24,8 +24,8 @@ const (
 
 func gossipKinds() []Kind {
 	return []Kind{{
-		Name: "hostile-gossip", Says: "a peer with the gossip key says false things of all nodes, makes some up, and sends what inflates",
-		late: true, from: 4 * time.Second, to: 15 * time.Second, make: hostileGossip,
+		Name: "hostile-gossip", Description: "a peer with the gossip key says false things of all nodes, makes some up, and sends what inflates",
+		skipInUpgrade: true, minHold: 4 * time.Second, maxHold: 15 * time.Second, newFault: hostileGossip,
 	}}
 }
 
@@ -42,7 +42,7 @@ func hostileGossip(r *rand.Rand) (begin, end func(context.Context, *Target) erro
 			sending.Go(func() {
 				for Sleep(sent, forgePause) {
 					node := dice.IntN(len(t.Nodes))
-					t.gossipTo(sent, node, t.forged(dice, bomb), dice.IntN(4))
+					t.gossipTo(sent, node, t.forgeMessage(dice, bomb), dice.IntN(4))
 				}
 			})
 			return nil
@@ -78,8 +78,8 @@ func (t *Target) gossipTo(ctx context.Context, node int, message []byte, way int
 	}
 }
 
-// forged draws something that is not true.
-func (t *Target) forged(dice *rand.Rand, bomb []byte) []byte {
+// forgeMessage draws something that is not true.
+func (t *Target) forgeMessage(dice *rand.Rand, bomb []byte) []byte {
 	about := dice.IntN(len(t.Nodes))
 	incarnation := uint32(dice.IntN(maxIncarnation))
 	switch dice.IntN(6) {

@@ -23,14 +23,14 @@ const (
 
 func clientKinds() []Kind {
 	return []Kind{{
-		Name: "greedy-client", late: true, from: 4 * time.Second, to: 12 * time.Second, make: greedyClient,
-		Says: "a client wants all places of a node, or of all: announced bodies, silent reflection, slow front end bodies, explanations",
+		Name: "greedy-client", skipInUpgrade: true, minHold: 4 * time.Second, maxHold: 12 * time.Second, newFault: greedyClient,
+		Description: "a client wants all places of a node, or of all: announced bodies, silent reflection, slow front end bodies, explanations",
 	}}
 }
 
 // greedyClient takes no node: whatever else happens to the nodes may happen at the same time.
 func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-	p, everywhere := draw(r, anyone), r.IntN(2) == 0
+	p, everywhere := chooseNode(r, roleAny), r.IntN(2) == 0
 	var stop context.CancelFunc
 	var calls sync.WaitGroup
 	return func(ctx context.Context, t *Target) error {
@@ -39,7 +39,7 @@ func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error
 			for i, url := range t.URLs() {
 				if everywhere || i == p.dice%len(t.Nodes) {
 					t.Note(i, "a greedy client begins")
-					beGreedy(attack, &calls, url)
+					startGreedyCalls(attack, &calls, url)
 				}
 			}
 			return nil
@@ -51,8 +51,8 @@ func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error
 		}
 }
 
-// beGreedy keeps calls open at a node, and opens others when they end, until ctx ends.
-func beGreedy(ctx context.Context, calls *sync.WaitGroup, url string) {
+// startGreedyCalls keeps calls open at a node, and opens others when they end, until ctx ends.
+func startGreedyCalls(ctx context.Context, calls *sync.WaitGroup, url string) {
 	overHTTP2, overHTTP1 := greedyTransport(true), greedyTransport(false)
 	keep := func(count int, by *http.Transport, path, kind string, body func() io.ReadCloser, length int64) {
 		for range count {

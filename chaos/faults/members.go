@@ -18,22 +18,22 @@ import (
 func memberKinds() []Kind {
 	return []Kind{
 		{
-			Name: "remove-member", Says: "a member, alive or dead, is removed through the API and comes back later as a new one",
-			late: true, from: 6 * time.Second, to: 14 * time.Second, make: removeMember,
+			Name: "remove-member", Description: "a member, alive or dead, is removed through the API and comes back later as a new one",
+			skipInUpgrade: true, minHold: 6 * time.Second, maxHold: 14 * time.Second, newFault: removeMember,
 		},
 		{
-			Name: "demote-member", Says: "a voter loses its vote through the API and gets it back", late: true,
-			from: 3 * time.Second, to: 10 * time.Second, make: demoteMember,
+			Name: "demote-member", Description: "a voter loses its vote through the API and gets it back", skipInUpgrade: true,
+			minHold: 3 * time.Second, maxHold: 10 * time.Second, newFault: demoteMember,
 		},
 		{
-			Name: "hand-over", Says: "the leadership is handed to drawn nodes, again and again", late: true,
-			from: 4 * time.Second, to: 12 * time.Second, make: handOver,
+			Name: "hand-over", Description: "the leadership is handed to drawn nodes, again and again", skipInUpgrade: true,
+			minHold: 4 * time.Second, maxHold: 12 * time.Second, newFault: handOver,
 		},
 	}
 }
 
-// change is one change of the membership, asked for until it is answered or its fault ends.
-type change struct {
+// memberChange is one change of the membership, asked for until it is answered or its fault ends.
+type memberChange struct {
 	node, via int
 	// force asks with force from the beginning: also while too few of the others are well.
 	force bool
@@ -48,8 +48,8 @@ type change struct {
 	failed    error
 }
 
-func drawChange(r *rand.Rand, done string) *change {
-	return &change{via: r.IntN(1 << 16), force: r.IntN(2) == 0, done: done}
+func drawChange(r *rand.Rand, done string) *memberChange {
+	return &memberChange{via: r.IntN(1 << 16), force: r.IntN(2) == 0, done: done}
 }
 
 func removeMember(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
@@ -58,24 +58,24 @@ func removeMember(r *rand.Rand) (begin, end func(context.Context, *Target) error
 		_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: force})
 		return err
 	}
-	return single(anyRole(r), "to be removed", "the removal is over",
+	return singleNode(chooseNodeOrLeader(r), "to be removed", "the removal is over",
 		func(ctx context.Context, t *Target, node int) error {
-			t.mark(node, func(l *leave) { l.removed = true })
+			t.updateDeparture(node, func(l *departure) { l.removed = true })
 			if dead {
 				t.Note(node, "killed before that")
 				if err := t.Nodes[node].Kill(); err != nil {
 					return err
 				}
 			}
-			c.begin(ctx, t, node)
+			c.startAsking(ctx, t, node)
 			return nil
 		}, func(ctx context.Context, t *Target, node int) error {
-			c.end(t)
+			c.stopAsking(t)
 			// If it was dead, it comes back with its data first: that must not make it a member again.
-			if err := t.start(node); err != nil {
+			if err := t.startNode(node); err != nil {
 				return err
 			}
-			return t.bringBack(ctx, c)
+			return t.awaitVoter(ctx, c)
 		})
 }
 
@@ -85,30 +85,30 @@ func demoteMember(r *rand.Rand) (begin, end func(context.Context, *Target) error
 		_, err := c.Cluster.DemoteMember(ctx, &quoratev1.DemoteMemberRequest{Id: id, Force: force})
 		return err
 	}
-	return single(anyRole(r), "to be demoted", "the demotion is over",
+	return singleNode(chooseNodeOrLeader(r), "to be demoted", "the demotion is over",
 		func(ctx context.Context, t *Target, node int) error {
-			t.mark(node, func(l *leave) { l.demoted = true })
-			c.begin(ctx, t, node)
+			t.updateDeparture(node, func(l *departure) { l.demoted = true })
+			c.startAsking(ctx, t, node)
 			return nil
 		}, func(ctx context.Context, t *Target, node int) error {
-			c.end(t)
-			return t.bringBack(ctx, c)
+			c.stopAsking(t)
+			return t.awaitVoter(ctx, c)
 		})
 }
 
-func (c *change) begin(ctx context.Context, t *Target, node int) {
+func (c *memberChange) startAsking(ctx context.Context, t *Target, node int) {
 	c.node, c.ended = node, make(chan struct{})
 	lasts, stop := context.WithCancel(ctx)
 	c.stop = stop
 	go func() {
 		defer close(c.ended)
-		c.persist(ctx, lasts, t)
+		c.askUntilDone(ctx, lasts, t)
 	}()
 }
 
-// persist asks one node after the other while the fault lasts. What is refused is asked for with force from then on: of three
+// askUntilDone asks one node after the other while the fault lasts. What is refused is asked for with force from then on: of three
 // voters none can be missed by the rules. A call that was made is waited for, so that none is under way afterwards.
-func (c *change) persist(ctx, lasts context.Context, t *Target) {
+func (c *memberChange) askUntilDone(ctx, lasts context.Context, t *Target) {
 	force := c.force
 	for i := c.via; ; i++ {
 		via := i % len(t.Nodes)
@@ -121,13 +121,13 @@ func (c *change) persist(ctx, lasts context.Context, t *Target) {
 		case connect.CodeOf(c.failed) == connect.CodeFailedPrecondition && !force:
 			t.Note(c.node, "refused: %v", c.failed)
 			force = true
-		case !Sleep(lasts, look):
+		case !Sleep(lasts, pollInterval):
 			return
 		}
 	}
 }
 
-func (c *change) end(t *Target) {
+func (c *memberChange) stopAsking(t *Target) {
 	c.stop()
 	<-c.ended
 	if !c.confirmed {
@@ -135,21 +135,21 @@ func (c *change) end(t *Target) {
 	}
 }
 
-// bringBack waits until the node of a change is a voter again, whether or not the change has happened. If that takes too
+// awaitVoter waits until the node of a change is a voter again, whether or not the change has happened. If that takes too
 // long it is left to Heal: others may still be in the way.
-func (t *Target) bringBack(ctx context.Context, c *change) error {
-	if err := eventually(ctx, Patience, func() error { return t.reseat(ctx, c.node) }); err != nil {
+func (t *Target) awaitVoter(ctx context.Context, c *memberChange) error {
+	if err := retryUntil(ctx, Patience, func() error { return t.restoreVote(ctx, c.node) }); err != nil {
 		t.Note(c.node, "no voter yet: %v", err)
 		return nil // Heal sees to it, and fails if it cannot
 	}
 	if c.confirmed {
-		t.mark(c.node, func(l *leave) { *l = leave{} })
+		t.updateDeparture(c.node, func(l *departure) { *l = departure{} })
 	}
 	t.Note(c.node, "a voter")
 	return nil
 }
 
-// handOver takes no node: whatever else happens to whoever is to lead may happen at the same time.
+// transferLeadership takes no node: whatever else happens to whoever is to lead may happen at the same time.
 func handOver(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	seed, done := r.Uint64(), make(chan struct{})
 	var stop context.CancelFunc
@@ -159,7 +159,7 @@ func handOver(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 			t.Note(-1, "leaders are asked to hand over")
 			go func() {
 				defer close(done)
-				t.handOver(ctx, lasts, rand.New(rand.NewPCG(seed, 0)))
+				t.transferLeadership(ctx, lasts, rand.New(rand.NewPCG(seed, 0)))
 			}()
 			return nil
 		}, func(context.Context, *Target) error {
@@ -169,7 +169,7 @@ func handOver(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		}
 }
 
-func (t *Target) handOver(ctx, lasts context.Context, r *rand.Rand) {
+func (t *Target) transferLeadership(ctx, lasts context.Context, r *rand.Rand) {
 	handed, failed := 0, 0
 	var last error
 	for lasts.Err() == nil {

@@ -39,7 +39,7 @@ func (f *fakeService) RemoveMember(_ context.Context, r *quoratev1.RemoveMemberR
 
 // fakeTarget is three nodes that do not run; one service answers for all.
 func fakeTarget(service *fakeService) *Target {
-	t := &Target{Cluster: &nodes.Cluster{}, leaves: map[int]leave{}}
+	t := &Target{Cluster: &nodes.Cluster{}, departures: map[int]departure{}}
 	for i := range 3 {
 		t.Nodes = append(t.Nodes, &nodes.Node{ID: fmt.Sprintf("n%d", i+1)})
 		t.clients = append(t.clients, &client.Client{Cluster: service})
@@ -55,8 +55,8 @@ func said(t *Target) string {
 	return strings.Join(lines, "\n")
 }
 
-func removal() *change {
-	return &change{done: "is no member any more", ask: func(ctx context.Context, c *client.Client, id string, force bool) error {
+func removal() *memberChange {
+	return &memberChange{done: "is no member any more", ask: func(ctx context.Context, c *client.Client, id string, force bool) error {
 		_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: force})
 		return err
 	}}
@@ -66,9 +66,9 @@ func TestWhatIsRefusedIsForced(t *testing.T) {
 	refusal := connect.NewError(connect.CodeFailedPrecondition, errors.New("min-quorum is 3"))
 	service := &fakeService{answers: []error{connect.NewError(connect.CodeUnavailable, errors.New("no leader")), refusal, nil}}
 	target, c := fakeTarget(service), removal()
-	c.begin(t.Context(), target, 1)
+	c.startAsking(t.Context(), target, 1)
 	<-c.ended
-	c.end(target)
+	c.stopAsking(target)
 	if got, want := fmt.Sprint(service.forced), "[false false true]"; got != want || !c.confirmed {
 		t.Errorf("asked with force: %s, want %s; confirmed: %v", got, want, c.confirmed)
 	}
@@ -80,8 +80,8 @@ func TestWhatIsRefusedIsForced(t *testing.T) {
 func TestAChangeThatIsNeverAnsweredIsNoted(t *testing.T) {
 	service := &fakeService{answers: []error{connect.NewError(connect.CodeUnavailable, errors.New("no leader"))}}
 	target, c := fakeTarget(service), removal()
-	c.begin(t.Context(), target, 0)
-	c.end(target)
+	c.startAsking(t.Context(), target, 0)
+	c.stopAsking(target)
 	if text := said(target); c.confirmed || len(service.forced) == 0 || text != "n1 no answer says that it is no member any more: unavailable: no leader" {
 		t.Errorf("confirmed: %v, asked %d times: %s", c.confirmed, len(service.forced), text)
 	}
@@ -89,7 +89,7 @@ func TestAChangeThatIsNeverAnsweredIsNoted(t *testing.T) {
 
 // TestSettledIsWhatAllVotersKnow because a folder is emptied on the strength of it.
 func TestSettledIsWhatAllVotersKnow(t *testing.T) {
-	s := seating{leader: 0, term: 4, last: 90, seats: map[string]quoratev1.Seat{
+	s := membership{leader: 0, term: 4, lastIndex: 90, roles: map[string]quoratev1.Seat{
 		"n1": quoratev1.Seat_SEAT_VOTER, "n2": quoratev1.Seat_SEAT_VOTER, "n3": quoratev1.Seat_SEAT_NONE,
 	}}
 	at := func(term, commit uint64) *quoratev1.GetStatusResponse {
@@ -106,7 +106,7 @@ func TestSettledIsWhatAllVotersKnow(t *testing.T) {
 		"one is behind":           {at(4, 89), at(4, 90), "n2 does not know that entry 90 is committed"},
 	} {
 		got := ""
-		if err := s.shared(fakeTarget(nil), []*quoratev1.GetStatusResponse{at(4, 90), c.second, c.third}); err != nil {
+		if err := s.checkShared(fakeTarget(nil), []*quoratev1.GetStatusResponse{at(4, 90), c.second, c.third}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -118,7 +118,7 @@ func TestSettledIsWhatAllVotersKnow(t *testing.T) {
 // TestMembersChangeOnlyAmongNodesOfOneVersion: servers before v0.5 know none of the calls, and take nobody in while they lead.
 func TestMembersChangeOnlyAmongNodesOfOneVersion(t *testing.T) {
 	for _, k := range memberKinds() {
-		if !k.late {
+		if !k.skipInUpgrade {
 			t.Errorf("%s comes while old nodes are there", k.Name)
 		}
 	}

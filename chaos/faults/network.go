@@ -10,48 +10,48 @@ import (
 	"github.com/quorate/quorate/chaos/nodes"
 )
 
-// pair is a way from one node to another.
-type pair struct{ from, to int }
+// direction is a way from one node to another.
+type direction struct{ from, to int }
 
-// lay is what one fault does to the network. Faults lie on top of each other.
-type lay struct{ links map[pair]nodes.Link }
+// linkLayer is what one fault does to the network. Faults lie on top of each other.
+type linkLayer struct{ links map[direction]nodes.Link }
 
-// put lays links over what is there.
-func (t *Target) put(l *lay) {
+// addLayer lays links over what is there.
+func (t *Target) addLayer(l *linkLayer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.links[l] = true
-	t.renew()
+	t.layers[l] = true
+	t.applyLinks()
 }
 
-func (t *Target) lift(l *lay) {
+func (t *Target) removeLayer(l *linkLayer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.links, l)
-	t.renew()
+	delete(t.layers, l)
+	t.applyLinks()
 }
 
 func (t *Target) clearLinks() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	clear(t.links)
-	t.renew()
+	clear(t.layers)
+	t.applyLinks()
 }
 
-// renew sets all links to the worst of what lies over them. The lock is held.
-func (t *Target) renew() {
+// applyLinks sets all links to the worst of what lies over them. The lock is held.
+func (t *Target) applyLinks() {
 	for from := range t.Nodes {
 		for to := range t.Nodes {
 			var worst nodes.Link
-			for l := range t.links {
-				worst = worse(worst, l.links[pair{from, to}])
+			for l := range t.layers {
+				worst = worseLink(worst, l.links[direction{from, to}])
 			}
 			t.SetLink(from, to, worst)
 		}
 	}
 }
 
-func worse(a, b nodes.Link) nodes.Link {
+func worseLink(a, b nodes.Link) nodes.Link {
 	return nodes.Link{
 		Cut: a.Cut || b.Cut, Loss: max(a.Loss, b.Loss), Delay: max(a.Delay, b.Delay), Jitter: max(a.Jitter, b.Jitter),
 		Reorder: max(a.Reorder, b.Reorder),
@@ -61,14 +61,14 @@ func worse(a, b nodes.Link) nodes.Link {
 const ms = time.Millisecond
 
 func networkKinds() []Kind {
-	kind := func(name, says string, shape shape) Kind {
-		return Kind{Name: name, Says: says, needs: needsNetwork, from: 3 * time.Second, to: 12 * time.Second, make: static(shape)}
+	kind := func(name, says string, shape linkPattern) Kind {
+		return Kind{Name: name, Description: says, missingNeed: needsNetwork, minHold: 3 * time.Second, maxHold: 12 * time.Second, newFault: staticLinks(shape)}
 	}
 	return []Kind{
 		kind("isolate-leader", "the leader reaches nobody and nobody reaches it", isolateLeader),
-		kind("split", "a minority and a majority do not reach each other", split),
+		kind("split", "a minority and a majority do not reach each other", splitCluster),
 		kind("one-way", "one node is heard by nobody, or hears nobody", oneWay),
-		kind("bridge", "two halves reach each other only through one node that both reach", bridge),
+		kind("bridge", "two halves reach each other only through one node that both reach", bridgeHalves),
 		kind("delay", "packets take 20 to 200 ms longer", everyLink("packets are late", func(r *rand.Rand) nodes.Link {
 			return nodes.Link{Delay: time.Duration(20+r.IntN(180)) * ms, Jitter: time.Duration(1+r.IntN(100)) * ms}
 		})),
@@ -79,75 +79,75 @@ func networkKinds() []Kind {
 			return nodes.Link{Reorder: 0.1 + 0.4*r.Float64(), Delay: time.Duration(r.IntN(20)) * ms}
 		})),
 		{
-			Name: "flap", Says: "the leader is cut off and reached again, many times", needs: needsNetwork,
-			from: 6 * time.Second, to: 15 * time.Second, make: flap,
+			Name: "flap", Description: "the leader is cut off and reached again, many times", missingNeed: needsNetwork,
+			minHold: 6 * time.Second, maxHold: 15 * time.Second, newFault: flapping,
 		},
 	}
 }
 
-// shape draws links; who leads is told when the fault begins, -1 if nobody does.
-type shape func(r *rand.Rand, size, leads int) (links map[pair]nodes.Link, what string)
+// linkPattern draws links; who leads is told when the fault begins, -1 if nobody does.
+type linkPattern func(r *rand.Rand, size, leads int) (links map[direction]nodes.Link, what string)
 
-// static is a fault that lays links over the network and lifts them again.
-func static(s shape) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+// staticLinks is a fault that lays links over the network and lifts them again.
+func staticLinks(s linkPattern) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-		seed, l := r.Uint64(), &lay{}
+		seed, l := r.Uint64(), &linkLayer{}
 		return func(ctx context.Context, t *Target) error {
 				links, what := s(rand.New(rand.NewPCG(seed, 0)), len(t.Nodes), t.Leader(ctx))
 				l.links = links
-				t.put(l)
+				t.addLayer(l)
 				t.Note(-1, "%s", what)
 				return nil
 			}, func(_ context.Context, t *Target) error {
-				t.lift(l)
+				t.removeLayer(l)
 				t.Note(-1, "the network is whole again")
 				return nil
 			}
 	}
 }
 
-func isolateLeader(r *rand.Rand, size, leads int) (map[pair]nodes.Link, string) {
+func isolateLeader(r *rand.Rand, size, leads int) (map[direction]nodes.Link, string) {
 	if leads < 0 {
 		leads = r.IntN(size)
 	}
 	side := make([]bool, size)
 	side[leads] = true
-	return between(side), fmt.Sprintf("n%d, the leader, is cut off", leads+1)
+	return cutBetween(side), fmt.Sprintf("n%d, the leader, is cut off", leads+1)
 }
 
-func split(r *rand.Rand, size, _ int) (map[pair]nodes.Link, string) {
+func splitCluster(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) {
 	side := make([]bool, size)
 	apart := r.Perm(size)[:1+r.IntN(size/2)]
 	for _, node := range apart {
 		side[node] = true
 	}
-	return between(side), fmt.Sprintf("%s cut off from the others", names(apart))
+	return cutBetween(side), fmt.Sprintf("%s cut off from the others", nodeNames(apart))
 }
 
-// between cuts all ways between two sides.
-func between(side []bool) map[pair]nodes.Link {
-	links := map[pair]nodes.Link{}
+// cutBetween cuts all ways between two sides.
+func cutBetween(side []bool) map[direction]nodes.Link {
+	links := map[direction]nodes.Link{}
 	for from := range side {
 		for to := range side {
 			if side[from] != side[to] {
-				links[pair{from, to}] = nodes.Link{Cut: true}
+				links[direction{from, to}] = nodes.Link{Cut: true}
 			}
 		}
 	}
 	return links
 }
 
-func oneWay(r *rand.Rand, size, leads int) (map[pair]nodes.Link, string) {
+func oneWay(r *rand.Rand, size, leads int) (map[direction]nodes.Link, string) {
 	node, deaf := r.IntN(size), r.IntN(2) == 0
 	if leads >= 0 && r.IntN(2) == 0 {
 		node = leads
 	}
-	links := map[pair]nodes.Link{}
+	links := map[direction]nodes.Link{}
 	for other := range size {
 		if deaf {
-			links[pair{other, node}] = nodes.Link{Cut: true}
+			links[direction{other, node}] = nodes.Link{Cut: true}
 		} else {
-			links[pair{node, other}] = nodes.Link{Cut: true}
+			links[direction{node, other}] = nodes.Link{Cut: true}
 		}
 	}
 	if deaf {
@@ -156,17 +156,17 @@ func oneWay(r *rand.Rand, size, leads int) (map[pair]nodes.Link, string) {
 	return links, fmt.Sprintf("n%d is heard by nobody", node+1)
 }
 
-func bridge(r *rand.Rand, size, _ int) (map[pair]nodes.Link, string) {
+func bridgeHalves(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) {
 	order := r.Perm(size)
 	middle, left := order[0], map[int]bool{}
 	for _, node := range order[1 : 1+(size-1)/2] {
 		left[node] = true
 	}
-	links := map[pair]nodes.Link{}
+	links := map[direction]nodes.Link{}
 	for from := range size {
 		for to := range size {
 			if from != middle && to != middle && left[from] != left[to] {
-				links[pair{from, to}] = nodes.Link{Cut: true}
+				links[direction{from, to}] = nodes.Link{Cut: true}
 			}
 		}
 	}
@@ -174,14 +174,14 @@ func bridge(r *rand.Rand, size, _ int) (map[pair]nodes.Link, string) {
 }
 
 // everyLink draws one bad link for all ways, or for those of one node.
-func everyLink(what string, bad func(*rand.Rand) nodes.Link) shape {
-	return func(r *rand.Rand, size, _ int) (map[pair]nodes.Link, string) {
+func everyLink(what string, bad func(*rand.Rand) nodes.Link) linkPattern {
+	return func(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) {
 		link, all, node := bad(r), r.IntN(2) == 0, r.IntN(size)
-		links := map[pair]nodes.Link{}
+		links := map[direction]nodes.Link{}
 		for from := range size {
 			for to := range size {
 				if all || from == node || to == node {
-					links[pair{from, to}] = link
+					links[direction{from, to}] = link
 				}
 			}
 		}
@@ -192,40 +192,40 @@ func everyLink(what string, bad func(*rand.Rand) nodes.Link) shape {
 	}
 }
 
-// flap cuts whoever leads off, and again, until it ends.
-func flap(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-	seed, l, done := r.Uint64(), &lay{}, make(chan struct{})
+// flapping cuts whoever leads off, and again, until it ends.
+func flapping(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
+	seed, l, done := r.Uint64(), &linkLayer{}, make(chan struct{})
 	var cancel context.CancelFunc
 	return func(ctx context.Context, t *Target) error {
 			ctx, cancel = context.WithCancel(ctx)
 			t.Note(-1, "leaders are cut off and reached again")
 			go func() {
 				defer close(done)
-				t.flap(ctx, rand.New(rand.NewPCG(seed, 0)), l)
+				t.flapLeader(ctx, rand.New(rand.NewPCG(seed, 0)), l)
 			}()
 			return nil
 		}, func(_ context.Context, t *Target) error {
 			cancel()
 			<-done
-			t.lift(l)
+			t.removeLayer(l)
 			t.Note(-1, "the network is whole again")
 			return nil
 		}
 }
 
-func (t *Target) flap(ctx context.Context, r *rand.Rand, l *lay) {
+func (t *Target) flapLeader(ctx context.Context, r *rand.Rand, l *linkLayer) {
 	for ctx.Err() == nil {
 		links, _ := isolateLeader(r, len(t.Nodes), t.Leader(ctx))
-		t.lift(l)
+		t.removeLayer(l)
 		l.links = links
-		t.put(l)
+		t.addLayer(l)
 		Sleep(ctx, time.Duration(300+r.IntN(3000))*ms)
-		t.lift(l)
+		t.removeLayer(l)
 		Sleep(ctx, time.Duration(200+r.IntN(1500))*ms)
 	}
 }
 
-func names(list []int) string {
+func nodeNames(list []int) string {
 	words := make([]string, len(list))
 	for i, node := range list {
 		words[i] = fmt.Sprintf("n%d", node+1)

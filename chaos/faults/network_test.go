@@ -8,10 +8,10 @@ import (
 )
 
 // reach is whom a node reaches directly, itself too.
-func reach(links map[pair]nodes.Link, size, from int) int {
+func reach(links map[direction]nodes.Link, size, from int) int {
 	count := 0
 	for to := range size {
-		if !links[pair{from, to}].Cut {
+		if !links[direction{from, to}].Cut {
 			count++
 		}
 	}
@@ -21,7 +21,7 @@ func reach(links map[pair]nodes.Link, size, from int) int {
 func TestSplitLeavesAMajority(t *testing.T) {
 	for seed := range uint64(50) {
 		for _, size := range []int{3, 5} {
-			links, what := split(rand.New(rand.NewPCG(seed, 0)), size, 0)
+			links, what := splitCluster(rand.New(rand.NewPCG(seed, 0)), size, 0)
 			most := 0
 			for from := range size {
 				most = max(most, reach(links, size, from))
@@ -35,7 +35,7 @@ func TestSplitLeavesAMajority(t *testing.T) {
 
 func TestBridgeReachesEverybody(t *testing.T) {
 	for _, size := range []int{3, 5} {
-		links, what := bridge(rand.New(rand.NewPCG(1, 0)), size, 0)
+		links, what := bridgeHalves(rand.New(rand.NewPCG(1, 0)), size, 0)
 		whole := 0
 		for from := range size {
 			if reach(links, size, from) == size {
@@ -50,7 +50,7 @@ func TestBridgeReachesEverybody(t *testing.T) {
 
 func TestIsolateLeaderCutsBothWays(t *testing.T) {
 	links, _ := isolateLeader(rand.New(rand.NewPCG(1, 0)), 3, 1)
-	if reach(links, 3, 1) != 1 || links[pair{0, 1}].Cut != true || links[pair{0, 2}].Cut {
+	if reach(links, 3, 1) != 1 || links[direction{0, 1}].Cut != true || links[direction{0, 2}].Cut {
 		t.Errorf("%v", links)
 	}
 }
@@ -59,7 +59,7 @@ func TestOneWayCutsOneWay(t *testing.T) {
 	for seed := range uint64(20) {
 		links, what := oneWay(rand.New(rand.NewPCG(seed, 0)), 3, -1)
 		for p, link := range links {
-			if p.from != p.to && link.Cut && links[pair{p.to, p.from}].Cut {
+			if p.from != p.to && link.Cut && links[direction{p.to, p.from}].Cut {
 				t.Fatalf("seed %d: both ways between %v: %s", seed, p, what)
 			}
 		}

@@ -7,62 +7,62 @@ import (
 	"time"
 )
 
-// stopPatience is how long a node may take to stop when it is asked to.
-const stopPatience = time.Minute
+// stopTimeout is how long a node may take to stop when it is asked to.
+const stopTimeout = time.Minute
 
 func processKinds() []Kind {
 	return []Kind{
-		{Name: "kill-leader", Says: "SIGKILL to whoever leads, then a start", from: 0, to: 8 * time.Second, make: kill(leader)},
-		{Name: "kill-follower", Says: "SIGKILL to one that follows, then a start", from: 0, to: 8 * time.Second, make: kill(follower)},
-		{Name: "kill-all", Says: "SIGKILL to all, then a start in any order", from: 0, to: 2 * time.Second, make: killAll},
-		{Name: "pause-leader", Says: "SIGSTOP of the leader, mostly until another one leads", from: time.Second, to: 10 * time.Second, make: pause(leader)},
-		{Name: "pause-follower", Says: "SIGSTOP of one that follows", from: time.Second, to: 10 * time.Second, make: pause(follower)},
+		{Name: "kill-leader", Description: "SIGKILL to whoever leads, then a start", minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleLeader)},
+		{Name: "kill-follower", Description: "SIGKILL to one that follows, then a start", minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleFollower)},
+		{Name: "kill-all", Description: "SIGKILL to all, then a start in any order", minHold: 0, maxHold: 2 * time.Second, newFault: killAll},
+		{Name: "pause-leader", Description: "SIGSTOP of the leader, mostly until another one leads", minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleLeader)},
+		{Name: "pause-follower", Description: "SIGSTOP of one that follows", minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleFollower)},
 		{
-			Name: "lagging-follower", Says: "one that follows is down until it needs a snapshot, under load",
-			from: 12 * time.Second, to: 20 * time.Second, make: kill(follower),
+			Name: "lagging-follower", Description: "one that follows is down until it needs a snapshot, under load",
+			minHold: 12 * time.Second, maxHold: 20 * time.Second, newFault: killNode(roleFollower),
 		},
-		{Name: "rolling-restart", Says: "each node stops in order and starts again, one after the other", Alone: true, make: rolling},
+		{Name: "rolling-restart", Description: "each node stops in order and starts again, one after the other", Alone: true, newFault: rollingRestart},
 		upgradeKind(),
 	}
 }
 
-// single makes a fault of one node, from what is done to it and how it is undone.
-func single(
-	p pick, what, undone string, begin, end func(ctx context.Context, t *Target, node int) error,
+// singleNode makes a fault of one node, from what is done to it and how it is undone.
+func singleNode(
+	p nodeChoice, what, undone string, begin, end func(ctx context.Context, t *Target, node int) error,
 ) (func(context.Context, *Target) error, func(context.Context, *Target) error) {
 	node := -1
 	return func(ctx context.Context, t *Target) error {
-			if node = t.take(ctx, p); node < 0 {
-				return errNobody
+			if node = t.reserveNode(ctx, p); node < 0 {
+				return errNoFreeNode
 			}
 			t.Note(node, "%s", what)
 			return begin(ctx, t, node)
 		}, func(ctx context.Context, t *Target) error {
-			defer t.give(node)
+			defer t.releaseNode(node)
 			err := end(ctx, t, node)
 			t.Note(node, "%s", undone)
 			return err
 		}
 }
 
-func kill(who role) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+func killNode(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-		return single(draw(r, who), "killed", "started",
+		return singleNode(chooseNode(r, who), "killed", "started",
 			func(_ context.Context, t *Target, node int) error { return t.Nodes[node].Kill() },
-			func(_ context.Context, t *Target, node int) error { return t.start(node) })
+			func(_ context.Context, t *Target, node int) error { return t.startNode(node) })
 	}
 }
 
-func pause(who role) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+func pauseNode(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-		return single(draw(r, who), "paused", "resumed",
+		return singleNode(chooseNode(r, who), "paused", "resumed",
 			func(_ context.Context, t *Target, node int) error { return t.Nodes[node].Pause() },
 			func(_ context.Context, t *Target, node int) error { return t.Nodes[node].Resume() })
 	}
 }
 
-// start starts a node that should not run, unless somebody else has.
-func (t *Target) start(node int) error {
+// startNode starts a node that should not run, unless somebody else has.
+func (t *Target) startNode(node int) error {
 	if t.Nodes[node].Running() {
 		return nil
 	}
@@ -76,7 +76,7 @@ func killAll(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(ctx context.Context, t *Target) error {
 			var failed []error
 			for range t.Nodes {
-				if node := t.take(ctx, pick{role: anyone}); node >= 0 {
+				if node := t.reserveNode(ctx, nodeChoice{role: roleAny}); node >= 0 {
 					taken = append(taken, node)
 					failed = append(failed, t.Nodes[node].Kill())
 				}
@@ -88,22 +88,22 @@ func killAll(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 			order.Shuffle(len(taken), func(i, j int) { taken[i], taken[j] = taken[j], taken[i] })
 			var failed []error
 			for _, node := range taken {
-				failed = append(failed, t.start(node))
-				t.give(node)
+				failed = append(failed, t.startNode(node))
+				t.releaseNode(node)
 			}
 			t.Note(-1, "started %d nodes", len(taken))
 			return errors.Join(failed...)
 		}
 }
 
-// rolling stops all nodes in order and starts them again, each when the one before is back.
-func rolling(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+// rollingRestart stops all nodes in order and starts them again, each when the one before is back.
+func rollingRestart(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(ctx context.Context, t *Target) error {
 		for node := range t.Nodes {
 			if err := t.AwaitHealthy(ctx, Patience); err != nil {
 				return err
 			}
-			if err := t.restart(node); err != nil {
+			if err := t.restartNode(node); err != nil {
 				return err
 			}
 		}
@@ -111,10 +111,10 @@ func rolling(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	}, func(ctx context.Context, t *Target) error { return t.AwaitHealthy(ctx, Patience) }
 }
 
-// restart asks a node to stop and starts it again.
-func (t *Target) restart(node int) error {
+// restartNode asks a node to stop and starts it again.
+func (t *Target) restartNode(node int) error {
 	t.Note(node, "asked to stop")
-	if err := errors.Join(t.Nodes[node].Terminate(stopPatience), t.start(node)); err != nil {
+	if err := errors.Join(t.Nodes[node].Terminate(stopTimeout), t.startNode(node)); err != nil {
 		return err
 	}
 	t.Note(node, "started")

@@ -13,8 +13,8 @@ import (
 )
 
 func replaceKinds() []Kind {
-	kind := func(name, says string, d damage) Kind {
-		return Kind{Name: name, Says: says, Alone: true, late: true, from: 0, to: 3 * time.Second, make: replace(d)}
+	kind := func(name, says string, d damageFunc) Kind {
+		return Kind{Name: name, Description: says, Alone: true, skipInUpgrade: true, minHold: 0, maxHold: 3 * time.Second, newFault: replaceDisk(d)}
 	}
 	return []Kind{
 		kind("lost-disk", "a node comes back with an empty folder", func(*rand.Rand, string) (string, error) { return "", nil }),
@@ -23,27 +23,27 @@ func replaceKinds() []Kind {
 	}
 }
 
-// damage spoils the data of a stopped node and says what it did; nothing means that the folder is to be emptied.
-type damage func(r *rand.Rand, dir string) (what string, err error)
+// damageFunc spoils the data of a stopped node and says what it did; nothing means that the folder is to be emptied.
+type damageFunc func(r *rand.Rand, dir string) (what string, err error)
 
-// replace kills one node of a healthy cluster, waits until the others have all that it had, and spoils its data. A node that
+// replaceDisk kills one node of a healthy cluster, waits until the others have all that it had, and spoils its data. A node that
 // refuses spoiled data gets an empty folder, as its message says.
 //
 // A voter that has lost its log has also forgotten what it has acknowledged and whom it has voted for. That is safe only if
 // no other node is behind at that moment, and none is disturbed until it is back: so this kind is alone.
-func replace(spoil damage) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+func replaceDisk(spoil damageFunc) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-		p, seed, node := anyRole(r), r.Uint64(), -1
+		p, seed, node := chooseNodeOrLeader(r), r.Uint64(), -1
 		return func(ctx context.Context, t *Target) error {
 				if err := t.AwaitHealthy(ctx, Patience); err != nil {
 					return err
 				}
-				if node = t.take(ctx, p); node < 0 {
-					return errNobody
+				if node = t.reserveNode(ctx, p); node < 0 {
+					return errNoFreeNode
 				}
 				n := t.Nodes[node]
 				t.Note(node, "killed")
-				if err := errors.Join(n.Kill(), t.awaitCovered(ctx, node)); err != nil {
+				if err := errors.Join(n.Kill(), t.awaitReplicated(ctx, node)); err != nil {
 					return err
 				}
 				what, err := spoil(rand.New(rand.NewPCG(seed, 0)), n.Disk.Backing)
@@ -53,20 +53,20 @@ func replace(spoil damage) func(*rand.Rand) (begin, end func(context.Context, *T
 				t.Note(node, "%s", what)
 				return err
 			}, func(ctx context.Context, t *Target) error {
-				defer t.give(node)
-				return t.comeBack(ctx, node)
+				defer t.releaseNode(node)
+				return t.startOrEmpty(ctx, node)
 			}
 	}
 }
 
-// awaitCovered waits until all other nodes have everything that was acknowledged before and shortly after a node was killed.
-func (t *Target) awaitCovered(ctx context.Context, without int) error {
-	return eventually(ctx, Patience, func() error {
+// awaitReplicated waits until all other nodes have everything that was acknowledged before and shortly after a node was killed.
+func (t *Target) awaitReplicated(ctx context.Context, without int) error {
+	return retryUntil(ctx, Patience, func() error {
 		lead := t.Leader(ctx)
 		if lead < 0 {
 			return errors.New("the others have no leader")
 		}
-		all := t.statuses(ctx)
+		all := t.nodeStatuses(ctx)
 		if all[lead] == nil {
 			return errors.New("the leader does not answer")
 		}
@@ -79,21 +79,21 @@ func (t *Target) awaitCovered(ctx context.Context, without int) error {
 	})
 }
 
-// comeBack starts a node and waits until it is healthy; if it ends instead, it gets an empty folder and is started again.
-func (t *Target) comeBack(ctx context.Context, node int) error {
+// startOrEmpty starts a node and waits until it is healthy; if it ends instead, it gets an empty folder and is started again.
+func (t *Target) startOrEmpty(ctx context.Context, node int) error {
 	n := t.Nodes[node]
 	exits := len(n.Exits())
-	if err := t.start(node); err != nil {
+	if err := t.startNode(node); err != nil {
 		return err
 	}
 	t.Note(node, "started")
-	err := eventually(ctx, Patience, func() error {
+	err := retryUntil(ctx, Patience, func() error {
 		if n.Running() {
 			return t.Healthy(ctx)
 		}
 		return nil
 	})
-	t.excuse(node, exits)
+	t.excuseExits(node, exits)
 	if n.Running() || err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func lastLine(text string) string {
 }
 
 func damageLog(r *rand.Rand, dir string) (string, error) {
-	return spoilFile(r, filepath.Join(dir, "raft.db"))
+	return damageFile(r, filepath.Join(dir, "raft.db"))
 }
 
 func damageSnapshot(r *rand.Rand, dir string) (string, error) {
@@ -123,7 +123,7 @@ func damageSnapshot(r *rand.Rand, dir string) (string, error) {
 	if len(files) == 0 {
 		return "it has no snapshot yet, so nothing is changed", nil
 	}
-	return spoilFile(r, slices.MaxFunc(files, olderFile))
+	return damageFile(r, slices.MaxFunc(files, olderFile))
 }
 
 func olderFile(a, b string) int {
@@ -135,8 +135,8 @@ func olderFile(a, b string) int {
 	return one.ModTime().Compare(two.ModTime())
 }
 
-// spoilFile changes bytes, or cuts the end off.
-func spoilFile(r *rand.Rand, path string) (string, error) {
+// damageFile changes bytes, or cuts the end off.
+func damageFile(r *rand.Rand, path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil || len(data) == 0 {
 		return "", fmt.Errorf("spoil %s: %w", path, errors.Join(err, errors.New("it is empty")))

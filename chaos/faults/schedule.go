@@ -20,11 +20,11 @@ type Step struct {
 
 // Schedule draws steps from a seed: the same seed and kinds give the same steps.
 type Schedule struct {
-	random *rand.Rand
-	kinds  []Kind
-	bag    []Kind // what was not drawn yet of this round
-	early  []Kind // what must still happen at the beginning
-	drawn  int
+	random    *rand.Rand
+	kinds     []Kind
+	remaining []Kind // what was not drawn yet of this round
+	early     []Kind // what must still happen at the beginning
+	drawn     int
 	// pause is the longest between two steps.
 	pause time.Duration
 	// mixed is the share of steps with two faults.
@@ -38,8 +38,8 @@ func NewSchedule(seed uint64, kinds []Kind) (*Schedule, error) {
 	}
 	s := &Schedule{random: rand.New(rand.NewPCG(seed, 2)), pause: 3 * time.Second, mixed: 0.35}
 	for _, k := range kinds {
-		s.early = append(s.early, slices.Repeat([]Kind{k}, k.early)...)
-		if k.early == 0 {
+		s.early = append(s.early, slices.Repeat([]Kind{k}, k.earlySteps)...)
+		if k.earlySteps == 0 {
 			s.kinds = append(s.kinds, k)
 		}
 	}
@@ -53,7 +53,7 @@ func NewSchedule(seed uint64, kinds []Kind) (*Schedule, error) {
 // once before any comes again, so that a short run sees many.
 func (s *Schedule) Next() Step {
 	step := Step{Pause: s.pause/3 + time.Duration(s.random.Int64N(int64(s.pause)))}
-	first := s.draw()
+	first := s.drawKind()
 	step.Faults = append(step.Faults, first.Draw(s.random))
 	if second := s.kinds[s.random.IntN(len(s.kinds))]; s.random.Float64() < s.mixed && !first.Alone && !second.Alone {
 		step.Faults = append(step.Faults, second.Draw(s.random))
@@ -61,18 +61,18 @@ func (s *Schedule) Next() Step {
 	return step
 }
 
-func (s *Schedule) draw() Kind {
+func (s *Schedule) drawKind() Kind {
 	if s.drawn++; s.drawn%2 == 0 && len(s.early) > 0 {
 		next := s.early[0]
 		s.early = s.early[1:]
 		return next
 	}
-	if len(s.bag) == 0 {
-		s.bag = slices.Clone(s.kinds)
-		s.random.Shuffle(len(s.bag), func(i, j int) { s.bag[i], s.bag[j] = s.bag[j], s.bag[i] })
+	if len(s.remaining) == 0 {
+		s.remaining = slices.Clone(s.kinds)
+		s.random.Shuffle(len(s.remaining), func(i, j int) { s.remaining[i], s.remaining[j] = s.remaining[j], s.remaining[i] })
 	}
-	next := s.bag[0]
-	s.bag = s.bag[1:]
+	next := s.remaining[0]
+	s.remaining = s.remaining[1:]
 	return next
 }
 
@@ -122,8 +122,8 @@ func Drive(ctx context.Context, t *Target, s *Schedule) (Counts, error) {
 		if !Sleep(ctx, step.Pause) {
 			return counts, nil
 		}
-		step.Faults = slices.DeleteFunc(step.Faults, t.leavesAlone)
-		happened, err := carryOut(ctx, t, step)
+		step.Faults = slices.DeleteFunc(step.Faults, t.skipsFault)
+		happened, err := runStep(ctx, t, step)
 		counts.Add(happened)
 		if err != nil {
 			return counts, fmt.Errorf("%s: %w", step, err)
@@ -131,12 +131,12 @@ func Drive(ctx context.Context, t *Target, s *Schedule) (Counts, error) {
 	}
 }
 
-// carryOut lets the faults of a step overlap, and answers which of them happened.
-func carryOut(ctx context.Context, t *Target, step Step) (Counts, error) {
+// runStep lets the faults of a step overlap, and answers which of them happened.
+func runStep(ctx context.Context, t *Target, step Step) (Counts, error) {
 	happened, failed := make([]bool, len(step.Faults)), make([]error, len(step.Faults))
 	var group sync.WaitGroup
 	for i, f := range step.Faults {
-		group.Go(func() { happened[i], failed[i] = one(ctx, t, f, time.Duration(i)*step.Pause/4) })
+		group.Go(func() { happened[i], failed[i] = runFault(ctx, t, f, time.Duration(i)*step.Pause/4) })
 	}
 	group.Wait()
 	counts := Counts{}
@@ -148,31 +148,31 @@ func carryOut(ctx context.Context, t *Target, step Step) (Counts, error) {
 	return counts, errors.Join(failed...)
 }
 
-// one answers whether the fault happened.
-func one(ctx context.Context, t *Target, f Fault, after time.Duration) (bool, error) {
+// runFault answers whether the fault happened.
+func runFault(ctx context.Context, t *Target, f Fault, after time.Duration) (bool, error) {
 	if !Sleep(ctx, after) {
 		return false, nil
 	}
 	whole, from := context.WithoutCancel(ctx), time.Now()
 	switch err := f.Begin(whole, t); {
-	case errors.Is(err, errNobody):
+	case errors.Is(err, errNoFreeNode):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	defer t.lasted(f.Name, from)
+	defer t.addSpan(f.Name, from)
 	Sleep(ctx, f.Hold)
 	return true, f.End(whole, t)
 }
 
 // Heal ends whatever may still be wrong, and waits until the cluster is healthy.
 func Heal(ctx context.Context, t *Target, patience time.Duration) error {
-	defer t.lasted("(healing)", time.Now())
+	defer t.addSpan("(healing)", time.Now())
 	t.clearLinks()
 	var failed []error
 	for _, n := range t.Nodes {
-		n.Disk.Mend()
-		failed = append(failed, n.Disk.Empty(), n.Resume())
+		n.Disk.ClearFaults()
+		failed = append(failed, n.Disk.FreeSpace(), n.Resume())
 		if !n.Running() {
 			t.Note(t.Index(n.ID), "started, for it had ended by itself")
 			failed = append(failed, n.Start())

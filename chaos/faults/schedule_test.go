@@ -37,7 +37,7 @@ func TestAScheduleIsItsSeed(t *testing.T) {
 func TestEachKindComesOnceARound(t *testing.T) {
 	kinds := All()
 	first := map[string]bool{}
-	for _, step := range plan(t, 3, kinds, len(kinds)-1+mostNodes) {
+	for _, step := range plan(t, 3, kinds, len(kinds)-1+maxNodes) {
 		first[step.Faults[0].Name] = true
 	}
 	if len(first) != len(kinds) {
@@ -65,7 +65,7 @@ func TestWhatIsAloneIsAlone(t *testing.T) {
 func TestNamesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range All() {
-		if seen[k.Name] || k.Name == "" || k.Says == "" || strings.Contains(k.Name, ",") {
+		if seen[k.Name] || k.Name == "" || k.Description == "" || strings.Contains(k.Name, ",") {
 			t.Errorf("%+v: its name is there twice, or it says nothing", k)
 		}
 		seen[k.Name] = true
@@ -102,10 +102,10 @@ func TestOnlyUpgrades(t *testing.T) {
 
 // TestWhatIsLateWaitsForUpgrades because an older version may not have survived it.
 func TestWhatIsLateWaitsForUpgrades(t *testing.T) {
-	late, early, other := Fault{Name: "late", late: true}, Fault{Name: "early", early: true}, Fault{Name: "other"}
+	late, early, other := Fault{Name: "late", skipInUpgrade: true}, Fault{Name: "early", isUpgrade: true}, Fault{Name: "other"}
 	target := &Target{Cluster: &nodes.Cluster{Nodes: []*nodes.Node{{ID: "n1"}}}, Old: "old"}
 	for _, want := range [][3]bool{{true, false, false}, {false, true, false}} {
-		if got := [3]bool{target.leavesAlone(late), target.leavesAlone(early), target.leavesAlone(other)}; got != want {
+		if got := [3]bool{target.skipsFault(late), target.skipsFault(early), target.skipsFault(other)}; got != want {
 			t.Errorf("with %d of 1 nodes upgraded it leaves alone %v, want %v", target.upgraded, got, want)
 		}
 		target.upgraded++
@@ -117,9 +117,9 @@ func TestOnlyWhatHappenedIsCounted(t *testing.T) {
 	end := func(context.Context, *Target) error { ended++; return nil }
 	step := Step{Faults: []Fault{
 		{Name: "done", Begin: func(context.Context, *Target) error { return nil }, End: end},
-		{Name: "nobody left", Begin: func(context.Context, *Target) error { return errNobody }, End: end},
+		{Name: "nobody left", Begin: func(context.Context, *Target) error { return errNoFreeNode }, End: end},
 	}}
-	counts, err := carryOut(t.Context(), new(Target), step)
+	counts, err := runStep(t.Context(), new(Target), step)
 	if err != nil || counts.String() != "done 1" || ended != 1 {
 		t.Errorf("%v, %v, %d were ended", counts, err, ended)
 	}

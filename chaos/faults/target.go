@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// look is the pause between two looks at a cluster that should get somewhere.
-	look = 100 * time.Millisecond
+	// pollInterval is the pause between two looks at a cluster that should get somewhere.
+	pollInterval = 100 * time.Millisecond
 	// askTimeout bounds one question to one node.
 	askTimeout = 2 * time.Second
 	// Patience bounds how long a cluster without faults may take to be healthy. It is long because the machine of a test may
@@ -54,9 +54,9 @@ type Target struct {
 	spans   []Span
 	busy    map[int]bool
 	excused map[int]int
-	links   map[*lay]bool
-	// leaves are the seats that nodes were asked to give up.
-	leaves map[int]leave
+	layers  map[*linkLayer]bool
+	// departures are the seats that nodes were asked to give up.
+	departures map[int]departure
 	// upgraded is how many nodes, the first ones, run Binary instead of Old.
 	upgraded int
 }
@@ -64,8 +64,8 @@ type Target struct {
 // NewTarget looks after a cluster.
 func NewTarget(c *nodes.Cluster, binary string) (*Target, error) {
 	t := &Target{
-		Cluster: c, Binary: binary, busy: map[int]bool{}, excused: map[int]int{}, links: map[*lay]bool{},
-		leaves: map[int]leave{},
+		Cluster: c, Binary: binary, busy: map[int]bool{}, excused: map[int]int{}, layers: map[*linkLayer]bool{},
+		departures: map[int]departure{},
 	}
 	for _, url := range c.URLs() {
 		one, err := client.New([]string{url}, client.WithPatience(askTimeout), client.WithAttemptTimeout(askTimeout))
@@ -105,15 +105,15 @@ func (t *Target) Spans() []Span {
 	return slices.Clone(t.spans)
 }
 
-// lasted notes that something has lasted from a time until now.
-func (t *Target) lasted(name string, from time.Time) {
+// addSpan notes that something has lasted from a time until now.
+func (t *Target) addSpan(name string, from time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spans = append(t.spans, Span{name, from, time.Now()})
 }
 
-// status asks one node about itself.
-func (t *Target) status(ctx context.Context, node int) (*quoratev1.GetStatusResponse, error) {
+// nodeStatus asks one node about itself.
+func (t *Target) nodeStatus(ctx context.Context, node int) (*quoratev1.GetStatusResponse, error) {
 	if !t.Nodes[node].Running() {
 		return nil, fmt.Errorf("%s does not run", t.Nodes[node].ID)
 	}
@@ -122,13 +122,13 @@ func (t *Target) status(ctx context.Context, node int) (*quoratev1.GetStatusResp
 	return t.clients[node].Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: true})
 }
 
-// statuses asks all nodes at once; nil for those that do not answer.
-func (t *Target) statuses(ctx context.Context) []*quoratev1.GetStatusResponse {
+// nodeStatuses asks all nodes at once; nil for those that do not answer.
+func (t *Target) nodeStatuses(ctx context.Context) []*quoratev1.GetStatusResponse {
 	all := make([]*quoratev1.GetStatusResponse, len(t.Nodes))
 	var group sync.WaitGroup
 	for i := range all {
 		group.Go(func() {
-			if s, err := t.status(ctx, i); err == nil {
+			if s, err := t.nodeStatus(ctx, i); err == nil {
 				all[i] = s
 			}
 		})
@@ -140,7 +140,7 @@ func (t *Target) statuses(ctx context.Context) []*quoratev1.GetStatusResponse {
 // Leader is the node that says in the newest term that it leads, or -1.
 func (t *Target) Leader(ctx context.Context) int {
 	leader, term := -1, uint64(0)
-	for i, s := range t.statuses(ctx) {
+	for i, s := range t.nodeStatuses(ctx) {
 		if s != nil && s.GetLeaderId() == t.Nodes[i].ID && s.GetTerm() >= term {
 			leader, term = i, s.GetTerm()
 		}
@@ -148,16 +148,16 @@ func (t *Target) Leader(ctx context.Context) int {
 	return leader
 }
 
-// votes tells whether a node that was asked about itself alone is a voter. One that came back with an empty folder is none for
+// isVoter tells whether a node that was asked about itself alone is a voter. One that came back with an empty folder is none for
 // a while, and until then the cluster can miss nobody.
-func votes(s *quoratev1.GetStatusResponse) bool {
+func isVoter(s *quoratev1.GetStatusResponse) bool {
 	own := s.GetMembers()
 	return len(own) == 1 && own[0].GetVoter()
 }
 
 // Healthy is nil if all nodes run, vote, follow one leader, find nothing wrong, and have applied what the leader had.
 func (t *Target) Healthy(ctx context.Context) error {
-	all := t.statuses(ctx)
+	all := t.nodeStatuses(ctx)
 	leader := ""
 	var applied uint64
 	for i, s := range all {
@@ -168,7 +168,7 @@ func (t *Target) Healthy(ctx context.Context) error {
 			return fmt.Errorf("%s: %s", t.Nodes[i].ID, s.GetProblem())
 		case s.GetLeaderId() == "":
 			return fmt.Errorf("%s knows no leader", t.Nodes[i].ID)
-		case !votes(s):
+		case !isVoter(s):
 			return fmt.Errorf("%s has no vote yet", t.Nodes[i].ID)
 		case leader != "" && s.GetLeaderId() != leader:
 			return fmt.Errorf("%s follows %s, others follow %s", t.Nodes[i].ID, s.GetLeaderId(), leader)
@@ -176,13 +176,13 @@ func (t *Target) Healthy(ctx context.Context) error {
 		leader = s.GetLeaderId()
 		applied = max(applied, s.GetAppliedIndex())
 	}
-	return t.reach(ctx, applied)
+	return t.awaitApplied(ctx, applied)
 }
 
-// reach is nil once all nodes have applied an index.
-func (t *Target) reach(ctx context.Context, index uint64) error {
-	return eventually(ctx, Patience, func() error {
-		for i, s := range t.statuses(ctx) {
+// awaitApplied is nil once all nodes have applied an index.
+func (t *Target) awaitApplied(ctx context.Context, index uint64) error {
+	return retryUntil(ctx, Patience, func() error {
+		for i, s := range t.nodeStatuses(ctx) {
 			if s == nil || s.GetAppliedIndex() < index {
 				return fmt.Errorf("%s has not applied entry %d", t.Nodes[i].ID, index)
 			}
@@ -194,17 +194,17 @@ func (t *Target) reach(ctx context.Context, index uint64) error {
 // AwaitHealthy waits until the cluster is healthy; an error says what is missing after patience. Members that a fault could not
 // bring back, because another one was in the way, it brings back.
 func (t *Target) AwaitHealthy(ctx context.Context, patience time.Duration) error {
-	return eventually(ctx, patience, func() error {
+	return retryUntil(ctx, patience, func() error {
 		err := t.Healthy(ctx)
 		if err == nil {
 			return nil
 		}
-		return errors.Join(err, t.reseatAll(ctx))
+		return errors.Join(err, t.restoreVotes(ctx))
 	})
 }
 
-// eventually tries until it works; an error is the last one.
-func eventually(ctx context.Context, patience time.Duration, try func() error) error {
+// retryUntil tries until it works; an error is the last one.
+func retryUntil(ctx context.Context, patience time.Duration, try func() error) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := try()
 		if err == nil {
@@ -213,7 +213,7 @@ func eventually(ctx context.Context, patience time.Duration, try func() error) e
 		if time.Now().After(deadline) {
 			return fmt.Errorf("not within %v: %w", patience, err)
 		}
-		if !Sleep(ctx, look) {
+		if !Sleep(ctx, pollInterval) {
 			return errors.Join(err, ctx.Err())
 		}
 	}
@@ -229,35 +229,35 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// role is who a fault hits.
-type role uint8
+// nodeRole is who a fault hits.
+type nodeRole uint8
 
 // The closed list of roles.
 const (
-	anyone role = iota
-	leader
-	follower
+	roleAny nodeRole = iota
+	roleLeader
+	roleFollower
 )
 
-// pick is a node that is drawn before it is known who leads.
-type pick struct {
-	role role
+// nodeChoice is a node that is drawn before it is known who leads.
+type nodeChoice struct {
+	role nodeRole
 	dice int
 }
 
-func draw(r *rand.Rand, who role) pick { return pick{who, r.IntN(1 << 16)} }
+func chooseNode(r *rand.Rand, who nodeRole) nodeChoice { return nodeChoice{who, r.IntN(1 << 16)} }
 
-// take resolves a pick to a node that no other fault has, and reserves it until give; -1 if all are taken.
-func (t *Target) take(ctx context.Context, p pick) int {
+// reserveNode resolves a pick to a node that no other fault has, and reserves it until give; -1 if all are taken.
+func (t *Target) reserveNode(ctx context.Context, p nodeChoice) int {
 	leading := -1
-	if p.role != anyone {
+	if p.role != roleAny {
 		leading = t.Leader(ctx)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var fit []int
 	for i := range t.Nodes {
-		if !t.busy[i] && (p.role == anyone || leading < 0 || (i == leading) == (p.role == leader)) {
+		if !t.busy[i] && (p.role == roleAny || leading < 0 || (i == leading) == (p.role == roleLeader)) {
 			fit = append(fit, i)
 		}
 	}
@@ -269,22 +269,22 @@ func (t *Target) take(ctx context.Context, p pick) int {
 	return node
 }
 
-func (t *Target) give(node int) {
+func (t *Target) releaseNode(node int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.busy, node)
 }
 
-// excuse says that the exits of a node from a number on were what its fault should lead to.
-func (t *Target) excuse(node, from int) {
+// excuseExits says that the exits of a node from a number on were what its fault should lead to.
+func (t *Target) excuseExits(node, from int) {
 	exits := len(t.Nodes[node].Exits())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.excused[node] += exits - from
 }
 
-// Deserters are the ends of processes that no fault explains.
-func (t *Target) Deserters() []nodes.Exit {
+// UnexpectedExits are the ends of processes that no fault explains.
+func (t *Target) UnexpectedExits() []nodes.Exit {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var list []nodes.Exit

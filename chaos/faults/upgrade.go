@@ -7,14 +7,14 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// mostNodes is how many nodes a cluster may have, and so how often the fault "upgrade" must come.
-const mostNodes = 5
+// maxNodes is how many nodes a cluster may have, and so how often the fault "upgrade" must come.
+const maxNodes = 5
 
 func upgradeKind() Kind {
 	return Kind{
-		Name: "upgrade", Says: "the next node goes from the old binary to the new one, soon after the start of the run", Alone: true,
-		early: mostNodes, make: upgrade,
-		needs: func(t *Target) string {
+		Name: "upgrade", Description: "the next node goes from the old binary to the new one, soon after the start of the run", Alone: true,
+		earlySteps: maxNodes, newFault: upgradeNode,
+		missingNeed: func(t *Target) string {
 			if t.Old == "" {
 				return "a run that begins with an older server"
 			}
@@ -23,7 +23,7 @@ func upgradeKind() Kind {
 	}
 }
 
-func upgrade(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+func upgradeNode(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(ctx context.Context, t *Target) error {
 			return t.upgradeNext(ctx)
 		}, func(context.Context, *Target) error {
@@ -31,20 +31,20 @@ func upgrade(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 		}
 }
 
-// mixed is true while some nodes run the old binary, or all run the new one without what it brings.
-func (t *Target) mixed() bool {
+// isMixed is true while some nodes run the old binary, or all run the new one without what it brings.
+func (t *Target) isMixed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.Old != "" && t.upgraded < len(t.Nodes)
 }
 
-// leavesAlone tells whether a fault has no place now: upgrades once all nodes are upgraded, and what is late before.
-func (t *Target) leavesAlone(f Fault) bool {
-	mixed := t.mixed()
-	if f.late && mixed {
+// skipsFault tells whether a fault has no place now: upgrades once all nodes are upgraded, and what is late before.
+func (t *Target) skipsFault(f Fault) bool {
+	mixed := t.isMixed()
+	if f.skipInUpgrade && mixed {
 		t.Note(-1, "%s is left alone until all nodes are upgraded", f.Name)
 	}
-	return f.late && mixed || f.early && !mixed
+	return f.skipInUpgrade && mixed || f.isUpgrade && !mixed
 }
 
 // upgradeNext brings the next node to the new binary, and after the last one the cluster to its feature level.
@@ -57,14 +57,14 @@ func (t *Target) upgradeNext(ctx context.Context) error {
 	}
 	t.Nodes[node].SetBinary(t.Binary)
 	t.Note(node, "gets the new binary")
-	if err := t.restart(node); err != nil {
+	if err := t.restartNode(node); err != nil {
 		return err
 	}
 	if err := t.AwaitHealthy(ctx, Patience); err != nil {
 		return err
 	}
 	if node == len(t.Nodes)-1 {
-		if err := t.raise(ctx); err != nil {
+		if err := t.raiseLevel(ctx); err != nil {
 			return err
 		}
 	}
@@ -74,9 +74,9 @@ func (t *Target) upgradeNext(ctx context.Context) error {
 	return nil
 }
 
-// raise raises the feature level, as an administrator does who has upgraded all nodes.
-func (t *Target) raise(ctx context.Context) error {
-	return eventually(ctx, Patience, func() error {
+// raiseLevel raises the feature level, as an administrator does who has upgraded all nodes.
+func (t *Target) raiseLevel(ctx context.Context) error {
+	return retryUntil(ctx, Patience, func() error {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		answer, err := t.clients[0].Cluster.RaiseLevel(asking, &quoratev1.RaiseLevelRequest{})
@@ -89,7 +89,7 @@ func (t *Target) raise(ctx context.Context) error {
 
 // finishUpgrade brings the nodes to the new binary that do not run it yet.
 func (t *Target) finishUpgrade(ctx context.Context) error {
-	for t.mixed() {
+	for t.isMixed() {
 		if err := t.upgradeNext(ctx); err != nil {
 			return err
 		}

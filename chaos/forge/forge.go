@@ -19,15 +19,15 @@ import (
 
 // The types of messages of memberlist (its net.go).
 const (
-	ping         = 0
-	aliveType    = 4
-	deadType     = 5
-	pushPullType = 6
-	compound     = 7
-	compressed   = 9
-	encrypted    = 10
-	checksum     = 12
-	label        = 244
+	pingType       = 0
+	aliveType      = 4
+	deadType       = 5
+	pushPullType   = 6
+	compoundType   = 7
+	compressedType = 9
+	encryptedType  = 10
+	checksumType   = 12
+	labelType      = 244
 )
 
 // Versions are what a node says it speaks: of memberlist, and of what it carries.
@@ -58,7 +58,7 @@ type Node struct {
 	Versions    []byte // Versions if nil
 }
 
-type alive struct {
+type aliveMessage struct {
 	Incarnation uint32
 	Node        string
 	Addr        []byte
@@ -67,7 +67,7 @@ type alive struct {
 	Vsn         []byte
 }
 
-type state struct {
+type nodeState struct {
 	Name        string
 	Addr        []byte
 	Port        uint16
@@ -77,19 +77,19 @@ type state struct {
 	Vsn         []byte
 }
 
-type header struct {
+type pushPullHeader struct {
 	Nodes        int
 	UserStateLen int
 	Join         bool
 }
 
-type wrapped struct {
+type compressedMessage struct {
 	Algo uint8
 	Buf  []byte
 }
 
-// encode writes a type and a value as memberlist does. The types of this package can all be encoded.
-func encode(kind byte, value any) []byte {
+// encodeMessage writes a type and a value as memberlist does. The types of this package can all be encoded.
+func encodeMessage(kind byte, value any) []byte {
 	out := bytes.NewBuffer([]byte{kind})
 	if err := codec.NewEncoder(out, &codec.MsgpackHandle{}).Encode(value); err != nil {
 		panic(fmt.Sprintf("forge: encode %T: %v", value, err))
@@ -97,7 +97,7 @@ func encode(kind byte, value any) []byte {
 	return out.Bytes()
 }
 
-func (m Meta) encode() []byte {
+func (m Meta) encodeJSON() []byte {
 	data, err := json.Marshal(m)
 	if err != nil {
 		panic(fmt.Sprintf("forge: encode %+v: %v", m, err))
@@ -105,7 +105,7 @@ func (m Meta) encode() []byte {
 	return data
 }
 
-func (n Node) versions() []byte {
+func (n Node) versionsOrDefault() []byte {
 	if n.Versions == nil {
 		return Versions
 	}
@@ -114,12 +114,12 @@ func (n Node) versions() []byte {
 
 // Alive says that a node is alive, and everything else of it.
 func Alive(n Node) []byte {
-	return encode(aliveType, alive{n.Incarnation, n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encode(), n.versions()})
+	return encodeMessage(aliveType, aliveMessage{n.Incarnation, n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encodeJSON(), n.versionsOrDefault()})
 }
 
 // Dead says, in the name of a node, that another is dead.
 func Dead(name, from string, incarnation uint32) []byte {
-	return encode(deadType, struct {
+	return encodeMessage(deadType, struct {
 		Incarnation uint32
 		Node, From  string
 	}{incarnation, name, from})
@@ -127,7 +127,7 @@ func Dead(name, from string, incarnation uint32) []byte {
 
 // Ping asks a node for a sign of life.
 func Ping(name string) []byte {
-	return encode(ping, struct {
+	return encodeMessage(pingType, struct {
 		SeqNo uint32
 		Node  string
 	}{7, name})
@@ -135,10 +135,10 @@ func Ping(name string) []byte {
 
 // PushPull is the state of all nodes, as it goes over a stream; extra is how many bytes it says follow besides.
 func PushPull(nodes []Node, claimed, extra int) []byte {
-	out := encode(pushPullType, header{Nodes: claimed, UserStateLen: extra, Join: true})
+	out := encodeMessage(pushPullType, pushPullHeader{Nodes: claimed, UserStateLen: extra, Join: true})
 	for _, n := range nodes {
-		out = append(out, encode(0, state{
-			n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encode(), n.Incarnation, 0, n.versions(),
+		out = append(out, encodeMessage(0, nodeState{
+			n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encodeJSON(), n.Incarnation, 0, n.versionsOrDefault(),
 		})[1:]...)
 	}
 	return out
@@ -146,7 +146,7 @@ func PushPull(nodes []Node, claimed, extra int) []byte {
 
 // Compound puts several messages into one.
 func Compound(messages ...[]byte) []byte {
-	out := []byte{compound, byte(len(messages))}
+	out := []byte{compoundType, byte(len(messages))}
 	for _, m := range messages {
 		out = binary.BigEndian.AppendUint16(out, uint16(len(m)))
 	}
@@ -163,7 +163,7 @@ func Compressed(message []byte) []byte {
 	if err := to.Close(); err != nil {
 		panic(err)
 	}
-	return encode(compressed, wrapped{Buf: packed.Bytes()})
+	return encodeMessage(compressedType, compressedMessage{Buf: packed.Bytes()})
 }
 
 // Bomb is a short message that inflates to so many bytes of nothing.
@@ -171,25 +171,25 @@ func Bomb(inflated int) []byte { return Compressed(make([]byte, inflated)) }
 
 // Checksummed puts a checksum in front of a message.
 func Checksummed(message []byte) []byte {
-	out := binary.BigEndian.AppendUint32([]byte{checksum}, crc32.ChecksumIEEE(message))
+	out := binary.BigEndian.AppendUint32([]byte{checksumType}, crc32.ChecksumIEEE(message))
 	return append(out, message...)
 }
 
 // Labelled puts a label in front of a message.
 func Labelled(name string, message []byte) []byte {
-	return append(append([]byte{label, byte(len(name))}, name...), message...)
+	return append(append([]byte{labelType, byte(len(name))}, name...), message...)
 }
 
 // Encrypted is a datagram, encrypted with a key of gossip.
-func Encrypted(key, message []byte) []byte { return seal(key, message, nil) }
+func Encrypted(key, message []byte) []byte { return encryptMessage(key, message, nil) }
 
 // EncryptedStream is what goes over a stream, encrypted with a key of gossip.
 func EncryptedStream(key, message []byte) []byte {
-	head := binary.BigEndian.AppendUint32([]byte{encrypted}, uint32(1+12+len(message)+16))
-	return append(head, seal(key, message, head)...)
+	head := binary.BigEndian.AppendUint32([]byte{encryptedType}, uint32(1+12+len(message)+16))
+	return append(head, encryptMessage(key, message, head)...)
 }
 
-func seal(key, message, also []byte) []byte {
+func encryptMessage(key, message, also []byte) []byte {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic(err)

@@ -25,10 +25,10 @@ const (
 	// Change is one message of a watch. The first of a watch has the change WatchBegins and the position behind which it
 	// begins; a watch that goes on elsewhere under the same session says nothing of it.
 	Change Kind = "change"
-	// Take, Give and Keep are acquire, release and update of the Boskos front end; the item is in Claims, the owner in ID.
-	Take Kind = "boskos-acquire"
-	Give Kind = "boskos-release"
-	Keep Kind = "boskos-update"
+	// BoskosAcquire, Give and Keep are acquire, release and update of the Boskos front end; the item is in Claims, the owner in ID.
+	BoskosAcquire Kind = "boskos-acquire"
+	BoskosRelease Kind = "boskos-release"
+	BoskosUpdate  Kind = "boskos-update"
 )
 
 // WatchBegins is the change of the first operation of a watch.
@@ -54,14 +54,14 @@ const Denied = "DENIED"
 
 // States of allocations as the API names them, without the prefix.
 const (
-	Held     = "HELD"
-	Reserved = "RESERVED"
-	Waiting  = "WAITING"
-	Released = "RELEASED"
-	Expired  = "EXPIRED"
-	Ended    = "CANCELLED"
-	TimedOut = "TIMED_OUT"
-	Left     = "ABANDONED"
+	Held      = "HELD"
+	Reserved  = "RESERVED"
+	Waiting   = "WAITING"
+	Released  = "RELEASED"
+	Expired   = "EXPIRED"
+	Cancelled = "CANCELLED"
+	TimedOut  = "TIMED_OUT"
+	Abandoned = "ABANDONED"
 )
 
 // Modes of Allocate as the API names them, without the prefix.
@@ -158,12 +158,12 @@ type Op struct {
 	// Index is that of the answer: of the entry that decided it, or if Repeated of a later one. Denials by servers of v0.4.0
 	// carry none.
 	Index uint64 `json:"index,omitempty"`
-	// Within is the number of a change within its index.
-	Within uint32 `json:"within,omitempty"`
+	// Position is the number of a change within its index.
+	Position uint32 `json:"within,omitempty"`
 	// Fence, State and Got are those of the allocation in the answer; Got is what it holds.
-	Fence uint64  `json:"fence,omitempty"`
-	State string  `json:"state,omitempty"`
-	Got   []Claim `json:"got,omitempty"`
+	Fence   uint64  `json:"fence,omitempty"`
+	State   string  `json:"state,omitempty"`
+	Granted []Claim `json:"got,omitempty"`
 	// Repeated says that it had taken effect before the attempt that was answered.
 	Repeated bool `json:"repeated,omitempty"`
 	// Change is what a watch saw.
@@ -174,10 +174,10 @@ type Op struct {
 	Violations []Violation `json:"violations,omitempty"`
 
 	// Stale says that the read asked for a stale answer, Marked that the answer says that it is one.
-	Stale  bool `json:"stale,omitempty"`
-	Marked bool `json:"marked,omitempty"`
-	// Least is the index that the read insisted on.
-	Least    uint64   `json:"least,omitempty"`
+	Stale       bool `json:"stale,omitempty"`
+	MarkedStale bool `json:"marked,omitempty"`
+	// MinIndex is the index that the read insisted on.
+	MinIndex uint64   `json:"least,omitempty"`
 	ServedBy string   `json:"served_by,omitempty"`
 	Age      int64    `json:"age,omitempty"`
 	Records  []Record `json:"records,omitempty"`
@@ -186,7 +186,7 @@ type Op struct {
 	Revision uint64   `json:"revision,omitempty"`
 }
 
-// Reads tells whether the operation asks only.
-func (o *Op) Reads() bool {
+// IsRead tells whether the operation asks only.
+func (o *Op) IsRead() bool {
 	return slices.Contains([]Kind{ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits}, o.Kind)
 }

@@ -14,10 +14,10 @@ type History struct {
 }
 
 var (
-	kinds = []Kind{
-		Allocate, Renew, Release, Confirm, Cancel, Configure, ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits, Change, Take, Give, Keep,
+	allKinds = []Kind{
+		Allocate, Renew, Release, Confirm, Cancel, Configure, ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits, Change, BoskosAcquire, BoskosRelease, BoskosUpdate,
 	}
-	outcomes = []Outcome{OK, Refused, Failed, Unknown}
+	allOutcomes = []Outcome{OK, Refused, Failed, Unknown}
 )
 
 // Read reads a history as a Recorder wrote it. A last line that was cut off, as when the harness itself was killed, is
@@ -43,10 +43,10 @@ func Read(in io.Reader) (History, error) {
 // validate finds what no Recorder writes.
 func (o *Op) validate() error {
 	switch {
-	case !slices.Contains(kinds, o.Kind):
-		return fmt.Errorf("kind is %q, not one of %v", o.Kind, kinds)
-	case !slices.Contains(outcomes, o.Outcome):
-		return fmt.Errorf("outcome is %q, not one of %v", o.Outcome, outcomes)
+	case !slices.Contains(allKinds, o.Kind):
+		return fmt.Errorf("kind is %q, not one of %v", o.Kind, allKinds)
+	case !slices.Contains(allOutcomes, o.Outcome):
+		return fmt.Errorf("outcome is %q, not one of %v", o.Outcome, allOutcomes)
 	case o.Call < 0 || o.Return < o.Call:
 		return fmt.Errorf("it was called at %d and returned at %d", o.Call, o.Return)
 	}

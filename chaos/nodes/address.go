@@ -8,62 +8,64 @@ import (
 	"time"
 )
 
-// addresses of one node, as the others see them.
-type addresses struct{ api, raft, gossip, boskos string }
+// nodeAddresses of one node, as the others see them.
+type nodeAddresses struct{ api, raft, gossip, boskos string }
 
-// address of a node in the networks that exist only here.
-func address(node int) netip.Addr { return netip.AddrFrom4([4]byte{10, 99, 0, byte(node + 1)}) }
+// nodeAddress of a node in the networks that exist only here.
+func nodeAddress(node int) netip.Addr { return netip.AddrFrom4([4]byte{10, 99, 0, byte(node + 1)}) }
 
-func at(node int, port uint16) string { return netip.AddrPortFrom(address(node), port).String() }
+func nodeHostPort(node int, port uint16) string {
+	return netip.AddrPortFrom(nodeAddress(node), port).String()
+}
 
 // RaftAddress is where the other nodes reach the raft port of a node.
-func (c *Cluster) RaftAddress(node int) string { return c.at[node].raft }
+func (c *Cluster) RaftAddress(node int) string { return c.addresses[node].raft }
 
 // APIAddress is where the other nodes reach the API of a node.
-func (c *Cluster) APIAddress(node int) string { return c.at[node].api }
+func (c *Cluster) APIAddress(node int) string { return c.addresses[node].api }
 
 // GossipAddress is where the other nodes reach the gossip of a node.
-func (c *Cluster) GossipAddress(node int) string { return c.at[node].gossip }
+func (c *Cluster) GossipAddress(node int) string { return c.addresses[node].gossip }
 
 // DialGossip reaches the gossip of a node, by tcp or udp, whatever is wrong with the links.
 func (c *Cluster) DialGossip(ctx context.Context, node int, protocol string) (net.Conn, error) {
 	if c.network != nil {
-		return c.network.dial(ctx, node, protocol+"4", c.at[node].gossip)
+		return c.network.dialNode(ctx, node, protocol+"4", c.addresses[node].gossip)
 	}
-	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, protocol+"4", c.at[node].gossip)
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, protocol+"4", c.addresses[node].gossip)
 	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", c.at[node].gossip, err)
+		return nil, fmt.Errorf("dial %s: %w", c.addresses[node].gossip, err)
 	}
 	return conn, nil
 }
 
-// addresses gives every node its addresses: its own in a namespace, ports of loopback without.
-func (c *Cluster) addresses(size int) ([]addresses, error) {
-	list := make([]addresses, size)
+// assignAddresses gives every node its addresses: its own in a namespace, ports of loopback without.
+func (c *Cluster) assignAddresses(size int) ([]nodeAddresses, error) {
+	list := make([]nodeAddresses, size)
 	if c.network != nil {
 		for i := range list {
-			list[i] = addresses{at(i, apiPort), at(i, raftPort), at(i, gossipPort), at(i, boskosPort)}
+			list[i] = nodeAddresses{nodeHostPort(i, apiPort), nodeHostPort(i, raftPort), nodeHostPort(i, gossipPort), nodeHostPort(i, boskosPort)}
 		}
 		return list, nil
 	}
 	ports, err := freePorts(4 * size)
 	for i := range list {
 		if err == nil {
-			list[i] = addresses{ports[4*i], ports[4*i+1], ports[4*i+2], ports[4*i+3]}
+			list[i] = nodeAddresses{ports[4*i], ports[4*i+1], ports[4*i+2], ports[4*i+3]}
 		}
 	}
 	return list, err
 }
 
-// expose makes the API of a node reachable for this process.
-func (c *Cluster) expose(node int, a addresses) error {
+// exposeAPI makes the API of a node reachable for this process.
+func (c *Cluster) exposeAPI(node int, a nodeAddresses) error {
 	api, boskos := a.api, a.boskos
 	if c.network != nil {
 		var err error
-		if api, err = c.network.open(node, a.api); err != nil {
+		if api, err = c.network.openForwarder(node, a.api); err != nil {
 			return err
 		}
-		if boskos, err = c.network.open(node, a.boskos); err != nil {
+		if boskos, err = c.network.openForwarder(node, a.boskos); err != nil {
 			return err
 		}
 	}

@@ -24,12 +24,12 @@ type Clock struct{ path string }
 
 func newClock(path string) (*Clock, error) {
 	c := &Clock{path}
-	return c, c.Turn(0)
+	return c, c.SetOffset(0)
 }
 
-// Turn makes the wall clock deviate by so much, in whole seconds, until it is turned again. The monotonic clock goes on
+// SetOffset makes the wall clock deviate by so much, in whole seconds, until it is turned again. The monotonic clock goes on
 // as it does on a machine whose administrator sets the time.
-func (c *Clock) Turn(by time.Duration) error {
+func (c *Clock) SetOffset(by time.Duration) error {
 	file, err := os.OpenFile(c.path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("turn a clock: %w", err)

@@ -40,9 +40,9 @@ const (
 // gossipKeyBytes is how long the key of gossip is.
 const gossipKeyBytes = 32
 
-// settings are in the environment, because older servers do not know them as flags: the network of the nodes keeps
+// serverEnvironment are in the environment, because older servers do not know them as flags: the network of the nodes keeps
 // strangers out, their disks are small, and a run is short.
-var settings = []string{ //nolint:gochecknoglobals // constant
+var serverEnvironment = []string{ //nolint:gochecknoglobals // constant
 	"QUORATE_INSECURE=true", "QUORATE_DISK_RESERVE=16", "QUORATE_STABILIZATION_TIME=1s", "QUORATE_RAISE_LEVEL_AFTER=2s",
 }
 
@@ -56,21 +56,21 @@ type Cluster struct {
 	// GossipKey is the key that all nodes gossip with, unless some know none.
 	GossipKey []byte
 
-	network *network
-	keyFile string
-	at      []addresses
-	urls    []string
-	boskos  []string
+	network   *network
+	keyFile   string
+	addresses []nodeAddresses
+	urls      []string
+	boskos    []string
 }
 
 // Start makes a cluster and starts its nodes; it does not wait until they serve. Close must be called, also after an error
 // in what follows.
 func Start(config Config) (*Cluster, error) {
-	if err := sweep(); err != nil {
+	if err := unmountOrphans(); err != nil {
 		return nil, err
 	}
 	c := &Cluster{}
-	if err := c.make(config); err != nil {
+	if err := c.createNodes(config); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	for _, n := range c.Nodes {
@@ -81,24 +81,24 @@ func Start(config Config) (*Cluster, error) {
 	return c, nil
 }
 
-func (c *Cluster) make(config Config) error {
-	if err := c.join(config); err != nil {
+func (c *Cluster) createNodes(config Config) error {
+	if err := c.createNetwork(config); err != nil {
 		return err
 	}
 	if err := c.makeKey(config); err != nil {
 		return err
 	}
-	addresses, err := c.addresses(config.Size)
+	addresses, err := c.assignAddresses(config.Size)
 	if err != nil {
 		return err
 	}
-	c.at = addresses
+	c.addresses = addresses
 	var gossip []string
 	for _, a := range addresses {
 		gossip = append(gossip, a.gossip)
 	}
 	for i, a := range addresses {
-		n, err := c.node(config, i)
+		n, err := c.addNode(config, i)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (c *Cluster) make(config Config) error {
 			"--gossip-addr", a.gossip, "--boskos-addr", a.boskos, "--join", strings.Join(gossip, ","),
 			"--bootstrap-expect", fmt.Sprint(config.Size),
 		}, config.Args...)
-		if err := c.expose(i, a); err != nil {
+		if err := c.exposeAPI(i, a); err != nil {
 			return err
 		}
 	}
@@ -141,8 +141,8 @@ func (c *Cluster) gossipSettings(config Config) []string {
 	return list
 }
 
-// join makes the network, if it may.
-func (c *Cluster) join(config Config) error {
+// createNetwork makes the network, if it may.
+func (c *Cluster) createNetwork(config Config) error {
 	if config.Loopback {
 		c.leaveOut("faults of the network (not wanted)")
 		return nil
@@ -162,7 +162,7 @@ func (c *Cluster) leaveOut(what string) {
 	}
 }
 
-func (c *Cluster) node(config Config, i int) (*Node, error) {
+func (c *Cluster) addNode(config Config, i int) (*Node, error) {
 	id := fmt.Sprintf("n%d", i+1)
 	below := filepath.Join(config.Dir, id)
 	if err := os.MkdirAll(below, 0o700); err != nil {
@@ -174,10 +174,10 @@ func (c *Cluster) node(config Config, i int) (*Node, error) {
 	}
 	n := &Node{
 		ID: id, Clock: clock, log: below + ".log", binary: config.Binary,
-		env: slices.Concat([]string{clockVariable + "=" + clock.path}, settings, c.gossipSettings(config), config.Env),
+		env: slices.Concat([]string{clockVariable + "=" + clock.path}, serverEnvironment, c.gossipSettings(config), config.Env),
 	}
 	if c.network != nil {
-		n.place = func() error { return c.network.place(i) }
+		n.enterNamespace = func() error { return c.network.enterNamespace(i) }
 	}
 	c.Nodes = append(c.Nodes, n)
 	if config.PlainDisks {
@@ -200,12 +200,12 @@ func (c *Cluster) Close() error {
 		failed = append(failed, n.Kill())
 	}
 	if c.network != nil {
-		failed = append(failed, c.network.close())
+		failed = append(failed, c.network.shutDown())
 		c.network = nil
 	}
 	for _, n := range c.Nodes {
 		if n.Disk != nil {
-			failed = append(failed, n.Disk.release())
+			failed = append(failed, n.Disk.unmountAll())
 		}
 	}
 	return errors.Join(failed...)
@@ -233,7 +233,7 @@ func (c *Cluster) Networked() bool { return c.network != nil }
 // SetLink changes the way from one node to another, in that direction. Without a network it does nothing.
 func (c *Cluster) SetLink(from, to int, link Link) {
 	if c.network != nil && from != to {
-		c.network.fabric.set(from, to, link)
+		c.network.packets.setLink(from, to, link)
 	}
 }
 

@@ -54,16 +54,16 @@ func (d *Disk) Tear() { d.tear.Store(true) }
 // Torn is true once a write was torn.
 func (d *Disk) Torn() bool { return d.torn.Load() }
 
-// Mend ends all faults but a full disk.
-func (d *Disk) Mend() {
+// ClearFaults ends all faults but a full disk.
+func (d *Disk) ClearFaults() {
 	d.slow.Store(0)
 	d.fails.Store(false)
 	d.tear.Store(false)
 	d.torn.Store(false)
 }
 
-// filler is the file that takes the room of a full disk.
-const filler = ".chaos-filler"
+// fillerName is the file that takes the room of a full disk.
+const fillerName = ".chaos-filler"
 
 // Fill takes all room that is left.
 func (d *Disk) Fill() error {
@@ -71,7 +71,7 @@ func (d *Disk) Fill() error {
 		d.full.Store(true)
 		return nil
 	}
-	file, err := os.OpenFile(filepath.Join(filepath.Dir(d.Backing), filler), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(d.Backing), fillerName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("fill a disk: %w", err)
 	}
@@ -87,17 +87,17 @@ func (d *Disk) Fill() error {
 	return nil
 }
 
-// Empty gives the room back that Fill took.
-func (d *Disk) Empty() error {
+// FreeSpace gives the room back that Fill took.
+func (d *Disk) FreeSpace() error {
 	d.full.Store(false)
-	if err := os.Remove(filepath.Join(filepath.Dir(d.Backing), filler)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(filepath.Join(filepath.Dir(d.Backing), fillerName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("empty a disk: %w", err)
 	}
 	return nil
 }
 
-// wipe is a new, empty disk in the place of the old one. The node must not run.
-func (d *Disk) wipe() error {
+// removeContents is a new, empty disk in the place of the old one. The node must not run.
+func (d *Disk) removeContents() error {
 	entries, err := os.ReadDir(d.Backing)
 	if err != nil {
 		return fmt.Errorf("wipe a disk: %w", err)
@@ -110,8 +110,8 @@ func (d *Disk) wipe() error {
 	return nil
 }
 
-// release removes what was mounted, the last first. The node must not run.
-func (d *Disk) release() error {
+// unmountAll removes what was mounted, the last first. The node must not run.
+func (d *Disk) unmountAll() error {
 	var failed []error
 	for _, undo := range slices.Backward(d.unmounts) {
 		failed = append(failed, undo())

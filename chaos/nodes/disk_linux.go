@@ -31,31 +31,31 @@ func newDisk(below string) (d *Disk, without []string, err error) {
 	if err := os.MkdirAll(filepath.Dir(d.Backing), 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make a disk: %w", err)
 	}
-	if err := d.limit(filepath.Dir(d.Backing)); err != nil {
+	if err := d.mountLimited(filepath.Dir(d.Backing)); err != nil {
 		without = append(without, fmt.Sprintf("really full disks (%v)", err))
 	}
 	if err := errors.Join(os.MkdirAll(d.Backing, 0o700), os.MkdirAll(d.Dir, 0o700)); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make a disk: %w", err), d.release())
+		return nil, nil, errors.Join(fmt.Errorf("make a disk: %w", err), d.unmountAll())
 	}
-	if err := d.stand(); err != nil {
+	if err := d.mountFaulty(); err != nil {
 		d.Dir = d.Backing
 		without = append(without, fmt.Sprintf("slow, failing and torn disks (%v)", err))
 	}
 	return d, without, nil
 }
 
-// limit mounts a file system of a limited size.
-func (d *Disk) limit(at string) error {
+// mountLimited mounts a file system of a limited size.
+func (d *Disk) mountLimited(at string) error {
 	if err := unix.Mount(mountName(), at, "tmpfs", 0, "mode=0700,size="+diskSize); err != nil {
 		return fmt.Errorf("mount a small disk: %w", err)
 	}
 	d.limited = true
-	d.unmounts = append(d.unmounts, func() error { return unmount(at) })
+	d.unmounts = append(d.unmounts, func() error { return detachMount(at) })
 	return nil
 }
 
-// stand mounts a file system between the node and the backing folder that passes everything on, but for the faults.
-func (d *Disk) stand() error {
+// mountFaulty mounts a file system between the node and the backing folder that passes everything on, but for the faults.
+func (d *Disk) mountFaulty() error {
 	var at unix.Stat_t
 	if err := unix.Stat(d.Backing, &at); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (d *Disk) stand() error {
 	root := &fs.LoopbackRoot{Path: d.Backing, Dev: at.Dev}
 	top := &faultyNode{LoopbackNode: fs.LoopbackNode{RootData: root}, disk: d}
 	root.RootNode = top
-	server, err := mountAlone(d.Dir, top)
+	server, err := mountPrivate(d.Dir, top)
 	if err != nil {
 		return fmt.Errorf("mount a faulty disk: %w", err)
 	}
@@ -71,17 +71,17 @@ func (d *Disk) stand() error {
 	d.unmounts = append(d.unmounts, func() error {
 		err := server.Unmount()
 		if err != nil {
-			err = unmount(d.Dir)
+			err = detachMount(d.Dir)
 		}
 		return err
 	})
 	return nil
 }
 
-// mountAlone mounts a file system that dies with this process. The library opens the kernel's door to it so that children
+// mountPrivate mounts a file system that dies with this process. The library opens the kernel's door to it so that children
 // inherit it; a server that did could be killed, but not die, while it waits for an answer from a harness that is gone: the
 // door that would have to close for that would be its own.
-func mountAlone(at string, top fs.InodeEmbedder) (*fuse.Server, error) {
+func mountPrivate(at string, top fs.InodeEmbedder) (*fuse.Server, error) {
 	syscall.ForkLock.RLock() // nobody is started until the door is marked
 	defer syscall.ForkLock.RUnlock()
 	second := time.Second
@@ -92,14 +92,14 @@ func mountAlone(at string, top fs.InodeEmbedder) (*fuse.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := keepFromChildren("/dev/fuse"); err != nil {
+	if err := setCloseOnExec("/dev/fuse"); err != nil {
 		return nil, errors.Join(err, server.Unmount())
 	}
 	return server, nil
 }
 
-// keepFromChildren marks what is open of a file.
-func keepFromChildren(path string) error {
+// setCloseOnExec marks what is open of a file.
+func setCloseOnExec(path string) error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return err
@@ -118,16 +118,16 @@ func keepFromChildren(path string) error {
 	return nil
 }
 
-// unmount takes the mount out of sight at once, whoever still uses it.
-func unmount(at string) error {
+// detachMount takes the mount out of sight at once, whoever still uses it.
+func detachMount(at string) error {
 	if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
 		return fmt.Errorf("unmount %s: %w", at, err)
 	}
 	return nil
 }
 
-// sweep removes what processes that are gone have left mounted.
-func sweep() error {
+// unmountOrphans removes what processes that are gone have left mounted.
+func unmountOrphans() error {
 	file, err := os.Open("/proc/self/mounts")
 	if err != nil {
 		return fmt.Errorf("look for what was left mounted: %w", err)
@@ -136,22 +136,22 @@ func sweep() error {
 	var left []string
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 2 || !orphaned(fields[0]) {
+		if len(fields) < 2 || !isOrphaned(fields[0]) {
 			continue
 		}
 		left = append(left, fields[1])
 	}
 	var failed []error
 	for _, at := range slices.Backward(left) {
-		if err := unmount(at); !errors.Is(err, unix.EINVAL) { // that is what it says if another harness was quicker
+		if err := detachMount(at); !errors.Is(err, unix.EINVAL) { // that is what it says if another harness was quicker
 			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// orphaned is true if a mount is of a process that is gone.
-func orphaned(source string) bool {
+// isOrphaned is true if a mount is of a process that is gone.
+func isOrphaned(source string) bool {
 	number, ours := strings.CutPrefix(source, mountMark)
 	if _, err := strconv.Atoi(number); !ours || err != nil {
 		return false

@@ -30,7 +30,7 @@ func TestTwoHarnessesSweepAtOnce(t *testing.T) {
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(func() {
-				if err := sweep(); err != nil {
+				if err := unmountOrphans(); err != nil {
 					t.Error(err)
 				}
 			})

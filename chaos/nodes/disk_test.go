@@ -26,7 +26,7 @@ func faultyDisk(t *testing.T) *Disk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := d.release(); err != nil {
+		if err := d.unmountAll(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -45,7 +45,7 @@ func TestDisk(t *testing.T) {
 		begin, end func() error
 		want       error
 	}{
-		{"a full disk", d.Fill, d.Empty, syscall.ENOSPC},
+		{"a full disk", d.Fill, d.FreeSpace, syscall.ENOSPC},
 		{"a failing fsync", func() error { d.FailSyncs(true); return nil }, mend(d), syscall.EIO},
 		{"a torn write", func() error { d.Tear(); return nil }, mend(d), syscall.EIO},
 	} {
@@ -65,11 +65,11 @@ func TestDisk(t *testing.T) {
 	if err := write(path, 1<<16); err != nil {
 		t.Errorf("in the end: %v", err)
 	}
-	if err := d.wipe(); err != nil {
+	if err := d.removeContents(); err != nil {
 		t.Error(err)
 	}
 }
 
 func mend(d *Disk) func() error {
-	return func() error { d.Mend(); return nil }
+	return func() error { d.ClearFaults(); return nil }
 }

@@ -27,7 +27,7 @@ func (n *faultyNode) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.Ino
 // Open opens a file.
 func (n *faultyNode) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	handle, more, errno := n.LoopbackNode.Open(ctx, flags)
-	return n.wrap(handle), more, errno
+	return n.wrapFile(handle), more, errno
 }
 
 // Create makes a file and opens it.
@@ -38,7 +38,7 @@ func (n *faultyNode) Create(
 		return nil, nil, 0, syscall.ENOSPC
 	}
 	node, handle, more, errno := n.LoopbackNode.Create(ctx, name, flags, mode, out)
-	return node, n.wrap(handle), more, errno
+	return node, n.wrapFile(handle), more, errno
 }
 
 // Fsync makes names in a folder last, or what was written to a file.
@@ -46,10 +46,10 @@ func (n *faultyNode) Fsync(ctx context.Context, handle fs.FileHandle, flags uint
 	if file, ok := handle.(*faultyFile); ok {
 		return file.Fsync(ctx, flags)
 	}
-	return n.disk.sync()
+	return n.disk.faultySync()
 }
 
-func (n *faultyNode) wrap(handle fs.FileHandle) fs.FileHandle {
+func (n *faultyNode) wrapFile(handle fs.FileHandle) fs.FileHandle {
 	if plain, ok := handle.(*fs.LoopbackFile); ok {
 		return &faultyFile{plain, n.disk}
 	}
@@ -91,14 +91,14 @@ func (f *faultyFile) Allocate(ctx context.Context, at, size uint64, mode uint32)
 
 // Fsync makes what was written last.
 func (f *faultyFile) Fsync(ctx context.Context, flags uint32) syscall.Errno {
-	if errno := f.disk.sync(); errno != 0 {
+	if errno := f.disk.faultySync(); errno != 0 {
 		return errno
 	}
 	return f.LoopbackFile.Fsync(ctx, flags)
 }
 
-// sync is what every fsync goes through first.
-func (d *Disk) sync() syscall.Errno {
+// faultySync is what every fsync goes through first.
+func (d *Disk) faultySync() syscall.Errno {
 	if by := time.Duration(d.slow.Load()); by > 0 {
 		time.Sleep(by)
 	}

@@ -26,53 +26,53 @@ const minOvertaken = 2 * time.Millisecond
 
 // packet is one IP packet on its way.
 type packet struct {
-	at     time.Time
+	due    time.Time
 	number uint64 // breaks ties in the order of arrival
 	to     int
 	data   []byte
 }
 
-// packets is a heap of what is held up, the next to arrive first.
-type packets []packet
+// packetHeap is a heap of what is held up, the next to arrive first.
+type packetHeap []packet
 
-func (p packets) Len() int { return len(p) }
+func (p packetHeap) Len() int { return len(p) }
 
-func (p packets) Less(i, j int) bool {
-	if p[i].at.Equal(p[j].at) {
+func (p packetHeap) Less(i, j int) bool {
+	if p[i].due.Equal(p[j].due) {
 		return p[i].number < p[j].number
 	}
-	return p[i].at.Before(p[j].at)
+	return p[i].due.Before(p[j].due)
 }
 
-func (p packets) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+func (p packetHeap) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 
 // Push is for container/heap.
-func (p *packets) Push(x any) { *p = append(*p, x.(packet)) } //nolint:errcheck // only this file pushes
+func (p *packetHeap) Push(x any) { *p = append(*p, x.(packet)) } //nolint:errcheck // only this file pushes
 
 // Pop is for container/heap.
-func (p *packets) Pop() any {
+func (p *packetHeap) Pop() any {
 	last := (*p)[len(*p)-1]
 	*p = (*p)[:len(*p)-1]
 	return last
 }
 
-// fabric decides what happens to each packet between any two nodes.
-type fabric struct {
-	mu     sync.Mutex
-	links  [][]Link      // from, to
-	last   [][]time.Time // when the last packet of a link arrives that nobody overtakes
-	held   packets
-	number uint64
-	random *rand.Rand
-	wake   chan struct{}
-	closed chan struct{}
+// packetSwitch decides what happens to each packet between any two nodes.
+type packetSwitch struct {
+	mu      sync.Mutex
+	links   [][]Link      // from, to
+	last    [][]time.Time // when the last packet of a link arrives that nobody overtakes
+	held    packetHeap
+	number  uint64
+	random  *rand.Rand
+	changed chan struct{}
+	closed  chan struct{}
 	// deliver gives a packet to its node.
 	deliver func(to int, data []byte)
 }
 
-func newFabric(size int, seed uint64, deliver func(to int, data []byte)) *fabric {
-	f := &fabric{
-		random: rand.New(rand.NewPCG(seed, 1)), wake: make(chan struct{}, 1), closed: make(chan struct{}), deliver: deliver,
+func newPacketSwitch(size int, seed uint64, deliver func(to int, data []byte)) *packetSwitch {
+	f := &packetSwitch{
+		random: rand.New(rand.NewPCG(seed, 1)), changed: make(chan struct{}, 1), closed: make(chan struct{}), deliver: deliver,
 	}
 	for range size {
 		f.links = append(f.links, make([]Link, size))
@@ -81,22 +81,22 @@ func newFabric(size int, seed uint64, deliver func(to int, data []byte)) *fabric
 	return f
 }
 
-// set changes one link; what is on its way already arrives as it would have, unless it is cut.
-func (f *fabric) set(from, to int, link Link) {
+// setLink changes one link; what is on its way already arrives as it would have, unless it is cut.
+func (f *packetSwitch) setLink(from, to int, link Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.links[from][to] = link
 	if link.Cut {
-		f.held = slices.DeleteFunc(f.held, func(p packet) bool { return p.to == to && f.links[from][to].Cut && p.from() == from })
+		f.held = slices.DeleteFunc(f.held, func(p packet) bool { return p.to == to && f.links[from][to].Cut && p.sender() == from })
 		heap.Init(&f.held)
 	}
 }
 
-// from is the node that sent a packet, by its source address.
-func (p packet) from() int { return int(p.data[15]) - 1 }
+// sender is the node that sent a packet, by its source address.
+func (p packet) sender() int { return int(p.data[15]) - 1 }
 
-// send takes a packet from a node. It may keep data only as a copy.
-func (f *fabric) send(from, to int, data []byte) {
+// sendPacket takes a packet from a node. It may keep data only as a copy.
+func (f *packetSwitch) sendPacket(from, to int, data []byte) {
 	now := time.Now()
 	f.mu.Lock()
 	link := f.links[from][to]
@@ -109,40 +109,40 @@ func (f *fabric) send(from, to int, data []byte) {
 		f.deliver(to, data)
 		return
 	}
-	f.hold(link, from, packet{at: now.Add(link.Delay), to: to, data: slices.Clone(data)})
+	f.delayPacket(link, from, packet{due: now.Add(link.Delay), to: to, data: slices.Clone(data)})
 	f.mu.Unlock()
 	select {
-	case f.wake <- struct{}{}:
+	case f.changed <- struct{}{}:
 	default:
 	}
 }
 
-// hold puts a packet on the way. The lock is held.
-func (f *fabric) hold(link Link, from int, p packet) {
+// delayPacket puts a packet on the way. The lock is held.
+func (f *packetSwitch) delayPacket(link Link, from int, p packet) {
 	if link.Jitter > 0 {
-		p.at = p.at.Add(time.Duration(f.random.Int64N(int64(link.Jitter))))
+		p.due = p.due.Add(time.Duration(f.random.Int64N(int64(link.Jitter))))
 	}
 	last := &f.last[from][p.to]
 	if link.Reorder > 0 && f.random.Float64() < link.Reorder {
-		p.at = p.at.Add(max(link.Delay, minOvertaken))
+		p.due = p.due.Add(max(link.Delay, minOvertaken))
 	} else {
-		if p.at.Before(*last) {
-			p.at = *last
+		if p.due.Before(*last) {
+			p.due = *last
 		}
-		*last = p.at
+		*last = p.due
 	}
 	f.number++
 	p.number = f.number
 	heap.Push(&f.held, p)
 }
 
-// run delivers what was held up until the fabric is closed.
-func (f *fabric) run() {
+// deliverLoop delivers what was held up until the fabric is closed.
+func (f *packetSwitch) deliverLoop() {
 	for {
-		timer := time.NewTimer(f.arrive(time.Now()))
+		timer := time.NewTimer(f.deliverDue(time.Now()))
 		select {
 		case <-timer.C:
-		case <-f.wake:
+		case <-f.changed:
 		case <-f.closed:
 			timer.Stop()
 			return
@@ -151,15 +151,15 @@ func (f *fabric) run() {
 	}
 }
 
-// arrive delivers what is due, and says how long it is until the next.
-func (f *fabric) arrive(now time.Time) time.Duration {
+// deliverDue delivers what is due, and says how long it is until the next.
+func (f *packetSwitch) deliverDue(now time.Time) time.Duration {
 	for {
 		f.mu.Lock()
 		if len(f.held) == 0 {
 			f.mu.Unlock()
 			return time.Hour
 		}
-		if wait := f.held[0].at.Sub(now); wait > 0 {
+		if wait := f.held[0].due.Sub(now); wait > 0 {
 			f.mu.Unlock()
 			return wait
 		}

@@ -33,12 +33,12 @@ func (a *arrived) deliver(_ int, data []byte) {
 func sendAll(t *testing.T, link Link, count int) (*arrived, time.Time) {
 	t.Helper()
 	got := &arrived{}
-	f := newFabric(2, 7, got.deliver)
-	go f.run()
-	f.set(0, 1, link)
+	f := newPacketSwitch(2, 7, got.deliver)
+	go f.deliverLoop()
+	f.setLink(0, 1, link)
 	start := time.Now()
 	for i := range count {
-		f.send(0, 1, parcel(0, i))
+		f.sendPacket(0, 1, parcel(0, i))
 	}
 	time.Sleep(time.Minute)
 	close(f.closed)
@@ -107,13 +107,13 @@ func ascending(numbers []int) bool {
 func TestCutLosesWhatIsOnItsWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := &arrived{}
-		f := newFabric(2, 7, got.deliver)
-		go f.run()
-		f.set(0, 1, Link{Delay: time.Second})
-		f.send(0, 1, parcel(0, 1))
-		f.set(0, 1, Link{Cut: true})
-		f.set(0, 1, Link{})
-		f.send(0, 1, parcel(0, 2))
+		f := newPacketSwitch(2, 7, got.deliver)
+		go f.deliverLoop()
+		f.setLink(0, 1, Link{Delay: time.Second})
+		f.sendPacket(0, 1, parcel(0, 1))
+		f.setLink(0, 1, Link{Cut: true})
+		f.setLink(0, 1, Link{})
+		f.sendPacket(0, 1, parcel(0, 2))
 		time.Sleep(time.Minute)
 		close(f.closed)
 		synctest.Wait()

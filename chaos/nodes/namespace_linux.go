@@ -18,7 +18,7 @@ const threadsNamespace = "/proc/thread-self/ns/net"
 
 func newNamespace() (*namespace, error) {
 	var made *os.File
-	err := elsewhere(func() error {
+	err := onOwnThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("make a network namespace: %w", err)
 		}
@@ -32,29 +32,29 @@ func newNamespace() (*namespace, error) {
 	return &namespace{made}, nil
 }
 
-// inside runs do on a thread in the namespace. Sockets that do makes stay there for good, and so do processes.
-func (n *namespace) inside(do func() error) error {
-	return elsewhere(func() error {
-		if err := n.enter(); err != nil {
+// runInside runs do on a thread in the namespace. Sockets that do makes stay there for good, and so do processes.
+func (n *namespace) runInside(do func() error) error {
+	return onOwnThread(func() error {
+		if err := n.enterThread(); err != nil {
 			return err
 		}
 		return do()
 	})
 }
 
-// enter moves the present thread.
-func (n *namespace) enter() error {
+// enterThread moves the present thread.
+func (n *namespace) enterThread() error {
 	if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("enter a network namespace: %w", err)
 	}
 	return nil
 }
 
-func (n *namespace) close() error { return n.file.Close() }
+func (n *namespace) closeFile() error { return n.file.Close() }
 
-// elsewhere runs do, which may move its thread to another network, and moves the thread back. A thread that cannot be
+// onOwnThread runs do, which may move its thread to another network, and moves the thread back. A thread that cannot be
 // moved back ends with its goroutine.
-func elsewhere(do func() error) error {
+func onOwnThread(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -65,11 +65,11 @@ func elsewhere(do func() error) error {
 			return
 		}
 		err = do()
-		back := home.enter()
+		back := home.enterThread()
 		if back == nil {
 			runtime.UnlockOSThread()
 		}
-		done <- errors.Join(err, back, home.close())
+		done <- errors.Join(err, back, home.closeFile())
 	}()
 	return <-done
 }

@@ -11,37 +11,37 @@ import (
 
 // network is a namespace for each node and a switch between them.
 type network struct {
-	spaces []*namespace
-	ports  []*os.File
-	fabric *fabric
-	doors  []*door
+	namespaces []*namespace
+	ports      []*os.File
+	packets    *packetSwitch
+	forwarders []*forwarder
 }
 
 // newNetwork makes namespaces for nodes and joins them.
 func newNetwork(size int, seed uint64) (*network, error) {
 	n := &network{}
-	n.fabric = newFabric(size, seed, n.deliver)
+	n.packets = newPacketSwitch(size, seed, n.deliverPacket)
 	for i := range size {
 		space, err := newNamespace()
 		if err != nil {
-			return nil, errors.Join(err, n.close())
+			return nil, errors.Join(err, n.shutDown())
 		}
-		n.spaces = append(n.spaces, space)
-		port, err := newTUN(space, address(i))
+		n.namespaces = append(n.namespaces, space)
+		port, err := newTUN(space, nodeAddress(i))
 		if err != nil {
-			return nil, errors.Join(err, n.close())
+			return nil, errors.Join(err, n.shutDown())
 		}
 		n.ports = append(n.ports, port)
 	}
 	for i := range n.ports {
-		go n.read(i)
+		go n.readPackets(i)
 	}
-	go n.fabric.run()
+	go n.packets.deliverLoop()
 	return n, nil
 }
 
-// read takes what a node sends until its port is closed.
-func (n *network) read(from int) {
+// readPackets takes what a node sends until its port is closed.
+func (n *network) readPackets(from int) {
 	buffer := make([]byte, 2*mtu)
 	for {
 		length, err := n.ports[from].Read(buffer)
@@ -52,19 +52,19 @@ func (n *network) read(from int) {
 			continue // not an IPv4 packet: nodes speak nothing else
 		}
 		if to := int(buffer[19]) - 1; to >= 0 && to < len(n.ports) && buffer[15] == byte(from+1) {
-			n.fabric.send(from, to, buffer[:length])
+			n.packets.sendPacket(from, to, buffer[:length])
 		}
 	}
 }
 
-// deliver writes a packet to a node. One that cannot be written is lost, as on any network.
-func (n *network) deliver(to int, data []byte) { _, _ = n.ports[to].Write(data) }
+// deliverPacket writes a packet to a node. One that cannot be written is lost, as on any network.
+func (n *network) deliverPacket(to int, data []byte) { _, _ = n.ports[to].Write(data) }
 
-// dial connects to an address of a node from within its namespace, so that no broken link is in the way. The protocol is tcp4
+// dialNode connects to an address of a node from within its namespace, so that no broken link is in the way. The protocol is tcp4
 // or udp4.
-func (n *network) dial(ctx context.Context, node int, protocol, at string) (net.Conn, error) {
+func (n *network) dialNode(ctx context.Context, node int, protocol, at string) (net.Conn, error) {
 	var conn net.Conn
-	err := n.spaces[node].inside(func() (err error) {
+	err := n.namespaces[node].runInside(func() (err error) {
 		dialer := net.Dialer{Timeout: 5 * time.Second}
 		conn, err = dialer.DialContext(ctx, protocol, at)
 		return err
@@ -75,30 +75,30 @@ func (n *network) dial(ctx context.Context, node int, protocol, at string) (net.
 	return conn, nil
 }
 
-// open makes a door: an address on this machine's loopback that leads to one of a node.
-func (n *network) open(node int, at string) (string, error) {
-	d, err := newDoor(func(ctx context.Context) (net.Conn, error) { return n.dial(ctx, node, "tcp4", at) })
+// openForwarder makes a door: an address on this machine's loopback that leads to one of a node.
+func (n *network) openForwarder(node int, at string) (string, error) {
+	d, err := newForwarder(func(ctx context.Context) (net.Conn, error) { return n.dialNode(ctx, node, "tcp4", at) })
 	if err != nil {
 		return "", err
 	}
-	n.doors = append(n.doors, d)
-	return d.address(), nil
+	n.forwarders = append(n.forwarders, d)
+	return d.listenAddress(), nil
 }
 
-// place moves the present thread to a node's namespace.
-func (n *network) place(node int) error { return n.spaces[node].enter() }
+// enterNamespace moves the present thread to a node's namespace.
+func (n *network) enterNamespace(node int) error { return n.namespaces[node].enterThread() }
 
-func (n *network) close() error {
+func (n *network) shutDown() error {
 	var failed []error
-	for _, d := range n.doors {
-		failed = append(failed, d.close())
+	for _, d := range n.forwarders {
+		failed = append(failed, d.shutDown())
 	}
-	close(n.fabric.closed)
+	close(n.packets.closed)
 	for _, p := range n.ports {
 		failed = append(failed, p.Close())
 	}
-	for _, s := range n.spaces {
-		failed = append(failed, s.close())
+	for _, s := range n.namespaces {
+		failed = append(failed, s.closeFile())
 	}
 	return errors.Join(failed...)
 }

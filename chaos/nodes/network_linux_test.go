@@ -14,22 +14,22 @@ func TestNetwork(t *testing.T) {
 		t.Skip("left out here:", err)
 	}
 	defer func() {
-		if err := n.close(); err != nil {
+		if err := n.shutDown(); err != nil {
 			t.Error(err)
 		}
 	}()
-	if err := n.spaces[1].inside(func() error { return echo(t, at(1, apiPort)) }); err != nil {
+	if err := n.namespaces[1].runInside(func() error { return echo(t, nodeHostPort(1, apiPort)) }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := net.InterfaceByName(device); err == nil {
+	if _, err := net.InterfaceByName(deviceName); err == nil {
 		t.Error("an interface of the nodes is outside of their namespaces")
 	}
 	insist(t, n)
-	n.fabric.set(1, 0, Link{Cut: true})
+	n.packets.setLink(1, 0, Link{Cut: true})
 	if said, err := call(t, n, time.Second); err == nil {
 		t.Errorf("%q came over a way that is cut", said)
 	}
-	n.fabric.set(1, 0, Link{})
+	n.packets.setLink(1, 0, Link{})
 	insist(t, n)
 	insistAtTheDoor(t, n)
 }
@@ -60,7 +60,7 @@ func call(t *testing.T, n *network, within time.Duration) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	conn, err := n.dial(ctx, 0, "tcp4", at(1, apiPort))
+	conn, err := n.dialNode(ctx, 0, "tcp4", nodeHostPort(1, apiPort))
 	if err != nil {
 		return "", err
 	}
@@ -94,7 +94,7 @@ func insist(t *testing.T, n *network) {
 // insistAtTheDoor calls node 1 from outside, by its door.
 func insistAtTheDoor(t *testing.T, n *network) {
 	t.Helper()
-	address, err := n.open(1, at(1, apiPort))
+	address, err := n.openForwarder(1, nodeHostPort(1, apiPort))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,15 +19,15 @@ type Node struct {
 	Clock *Clock
 
 	// log is the file that all its processes write to.
-	log   string
-	args  []string
-	env   []string
-	place func() error
+	log            string
+	args           []string
+	env            []string
+	enterNamespace func() error
 
-	mu     sync.Mutex
-	binary string
-	run    *run
-	exits  []Exit
+	mu      sync.Mutex
+	binary  string
+	process *nodeProcess
+	exits   []Exit
 }
 
 // Exit is the end of a process that nobody had asked for.
@@ -38,8 +38,8 @@ type Exit struct {
 	Code int
 }
 
-// run is one process of a node.
-type run struct {
+// nodeProcess is one process of a node.
+type nodeProcess struct {
 	cmd *exec.Cmd
 	// asked is true once somebody wants it to end; the node's lock protects it.
 	asked bool
@@ -51,7 +51,7 @@ type run struct {
 func (n *Node) Start() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.run != nil {
+	if n.process != nil {
 		return fmt.Errorf("start %s: it runs", n.ID)
 	}
 	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -59,27 +59,27 @@ func (n *Node) Start() error {
 		return fmt.Errorf("open the log of %s: %w", n.ID, err)
 	}
 	defer log.Close() //nolint:errcheck // the process has its own handle
-	r := &run{ended: make(chan struct{})}
+	r := &nodeProcess{ended: make(chan struct{})}
 	r.cmd = exec.Command(n.binary, n.args...) //nolint:noctx // it lives until it is killed, or this process dies
 	r.cmd.Env = append(os.Environ(), n.env...)
 	r.cmd.Stdout, r.cmd.Stderr = log, log
-	if err := start(r.cmd, n.place); err != nil {
+	if err := startProcess(r.cmd, n.enterNamespace); err != nil {
 		return fmt.Errorf("start %s: %w", n.ID, err)
 	}
-	n.run = r
-	go n.reap(r)
+	n.process = r
+	go n.awaitExit(r)
 	return nil
 }
 
-// reap waits for the end of a process and remembers an end that nobody had asked for.
-func (n *Node) reap(r *run) {
+// awaitExit waits for the end of a process and remembers an end that nobody had asked for.
+func (n *Node) awaitExit(r *nodeProcess) {
 	_ = r.cmd.Wait() // ProcessState tells
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !r.asked {
 		n.exits = append(n.exits, Exit{n.ID, time.Now(), r.cmd.ProcessState.ExitCode()})
 	}
-	n.run = nil
+	n.process = nil
 	close(r.ended)
 }
 
@@ -87,7 +87,7 @@ func (n *Node) reap(r *run) {
 func (n *Node) Running() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.run != nil
+	return n.process != nil
 }
 
 // Exits are the ends that nobody had asked for, the oldest first.
@@ -106,7 +106,7 @@ func (n *Node) SetBinary(path string) {
 
 // Kill ends the node with SIGKILL, paused or not, and waits until it is gone. One that does not run is left alone.
 func (n *Node) Kill() error {
-	r, err := n.signal(syscall.SIGKILL, true)
+	r, err := n.sendSignal(syscall.SIGKILL, true)
 	if r != nil {
 		<-r.ended
 	}
@@ -115,19 +115,19 @@ func (n *Node) Kill() error {
 
 // Pause stops the node where it is, as a machine does that has no time for it.
 func (n *Node) Pause() error {
-	_, err := n.signal(syscall.SIGSTOP, false)
+	_, err := n.sendSignal(syscall.SIGSTOP, false)
 	return err
 }
 
 // Resume lets a paused node go on.
 func (n *Node) Resume() error {
-	_, err := n.signal(syscall.SIGCONT, false)
+	_, err := n.sendSignal(syscall.SIGCONT, false)
 	return err
 }
 
 // Terminate asks the node to stop and waits for that. One that takes longer than patience is killed, which is an error.
 func (n *Node) Terminate(patience time.Duration) error {
-	r, err := n.signal(syscall.SIGTERM, true)
+	r, err := n.sendSignal(syscall.SIGTERM, true)
 	if r == nil || err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (n *Node) Terminate(patience time.Duration) error {
 // Wait waits until the node has no process, and answers false after patience.
 func (n *Node) Wait(patience time.Duration) bool {
 	n.mu.Lock()
-	r := n.run
+	r := n.process
 	n.mu.Unlock()
 	if r == nil {
 		return true
@@ -158,19 +158,19 @@ func (n *Node) Wait(patience time.Duration) bool {
 	}
 }
 
-// signal sends a signal to all processes of the node; the run is nil if there is none.
-func (n *Node) signal(s syscall.Signal, asked bool) (*run, error) {
+// sendSignal sends a signal to all processes of the node; the run is nil if there is none.
+func (n *Node) sendSignal(s syscall.Signal, asked bool) (*nodeProcess, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.run == nil {
+	if n.process == nil {
 		return nil, nil
 	}
-	n.run.asked = n.run.asked || asked
-	err := syscall.Kill(-n.run.cmd.Process.Pid, s)
+	n.process.asked = n.process.asked || asked
+	err := syscall.Kill(-n.process.cmd.Process.Pid, s)
 	if err != nil && !errors.Is(err, syscall.ESRCH) {
-		return n.run, fmt.Errorf("signal %s: %w", n.ID, err)
+		return n.process, fmt.Errorf("signal %s: %w", n.ID, err)
 	}
-	return n.run, nil
+	return n.process, nil
 }
 
 // Wipe gives a node that does not run a new, empty disk.
@@ -178,7 +178,7 @@ func (n *Node) Wipe() error {
 	if n.Running() {
 		return fmt.Errorf("wipe the disk of %s: it runs", n.ID)
 	}
-	return n.Disk.wipe()
+	return n.Disk.removeContents()
 }
 
 // Log is what the node has said so far.

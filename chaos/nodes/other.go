@@ -14,25 +14,29 @@ import (
 var errNotHere = errors.New("they need Linux")
 
 // network exists only on Linux.
-type network struct{ fabric *fabric }
+type network struct{ packets *packetSwitch }
 
-func newNetwork(int, uint64) (*network, error)    { return nil, errNotHere }
-func (*network) open(int, string) (string, error) { return "", errNotHere }
-func (*network) place(int) error                  { return errNotHere }
-func (*network) dial(context.Context, int, string, string) (net.Conn, error) {
+func newNetwork(int, uint64) (*network, error) { return nil, errNotHere }
+
+func (*network) openForwarder(int, string) (string, error) { return "", errNotHere }
+
+func (*network) enterNamespace(int) error { return errNotHere }
+
+func (*network) dialNode(context.Context, int, string, string) (net.Conn, error) {
 	return nil, errNotHere
 }
-func (*network) close() error { return nil }
+
+func (*network) shutDown() error { return nil }
 
 func newDisk(below string) (*Disk, []string, error) {
 	d, err := plainDisk(below)
 	return d, []string{"faults of disks (they need Linux)"}, err
 }
 
-func sweep() error { return nil }
+func unmountOrphans() error { return nil }
 
-// start starts a process in a group of its own. Here it outlives a crash of this one.
-func start(cmd *exec.Cmd, _ func() error) error {
+// startProcess starts a process in a group of its own. On these systems it outlives a crash of the harness.
+func startProcess(cmd *exec.Cmd, _ func() error) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd.Start()
 }

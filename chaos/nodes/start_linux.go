@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// start starts a process that dies with this one. The kernel ties that to the thread that started it, so one thread,
+// startProcess starts a process that dies with this one. The kernel ties that to the thread that started it, so one thread,
 // which never ends, starts all of them. place, if not nil, moves that thread for as long as that takes.
-func start(cmd *exec.Cmd, place func() error) error {
+func startProcess(cmd *exec.Cmd, place func() error) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	done := make(chan error, 1)
-	starter() <- func() { done <- startAt(cmd, place) }
+	starterThread() <- func() { done <- startInNamespace(cmd, place) }
 	return <-done
 }
 
-func startAt(cmd *exec.Cmd, place func() error) error {
+func startInNamespace(cmd *exec.Cmd, place func() error) error {
 	if place == nil {
 		return cmd.Start()
 	}
@@ -26,12 +26,12 @@ func startAt(cmd *exec.Cmd, place func() error) error {
 		return err
 	}
 	if err := place(); err != nil {
-		return errors.Join(err, home.close())
+		return errors.Join(err, home.closeFile())
 	}
-	return errors.Join(cmd.Start(), home.enter(), home.close())
+	return errors.Join(cmd.Start(), home.enterThread(), home.closeFile())
 }
 
-var starter = sync.OnceValue(func() chan<- func() {
+var starterThread = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
 		runtime.LockOSThread() // and never unlock it

@@ -11,34 +11,34 @@ import (
 
 // device is the name of the interface in each namespace, and mtu the largest packet on it.
 const (
-	device = "chaos0"
-	mtu    = 1500
+	deviceName = "chaos0"
+	mtu        = 1500
 )
 
 // newTUN gives the namespace an interface with an address, in a network of 254. What is sent to others in that network can
 // be read from the file, and what is written to it arrives.
 func newTUN(n *namespace, address netip.Addr) (*os.File, error) {
 	var file *os.File
-	err := n.inside(func() error {
+	err := n.runInside(func() error {
 		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 		if err != nil {
 			return fmt.Errorf("open /dev/net/tun: %w", err)
 		}
-		if err := setUp(fd, address); err != nil {
-			return fmt.Errorf("set up the interface of %s: %w", address, closing(fd, err))
+		if err := configureTUN(fd, address); err != nil {
+			return fmt.Errorf("set up the interface of %s: %w", address, closeAfter(fd, err))
 		}
-		file = os.NewFile(uintptr(fd), device)
+		file = os.NewFile(uintptr(fd), deviceName)
 		return nil
 	})
 	return file, err
 }
 
-// closing gives a descriptor back for which there is no use after an error.
-func closing(fd int, err error) error { return errors.Join(err, unix.Close(fd)) }
+// closeAfter gives a descriptor back for which there is no use after an error.
+func closeAfter(fd int, err error) error { return errors.Join(err, unix.Close(fd)) }
 
-// setUp makes the interface and switches it and the loopback of the present namespace on.
-func setUp(tun int, address netip.Addr) error {
-	request, err := unix.NewIfreq(device)
+// configureTUN makes the interface and switches it and the loopback of the present namespace on.
+func configureTUN(tun int, address netip.Addr) error {
+	request, err := unix.NewIfreq(deviceName)
 	if err != nil {
 		return err
 	}
@@ -62,15 +62,15 @@ func setUp(tun int, address netip.Addr) error {
 			return fmt.Errorf("address it: %w", err)
 		}
 	}
-	for _, name := range []string{device, "lo"} {
-		if err := switchOn(socket, name); err != nil {
+	for _, name := range []string{deviceName, "lo"} {
+		if err := setInterfaceUp(socket, name); err != nil {
 			return fmt.Errorf("switch %s on: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func switchOn(socket int, name string) error {
+func setInterfaceUp(socket int, name string) error {
 	request, err := unix.NewIfreq(name)
 	if err != nil {
 		return err

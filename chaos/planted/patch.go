@@ -53,7 +53,7 @@ func parsePatch(text string) (patch, error) {
 	if !started {
 		return nil, errors.New("there is no diff in it")
 	}
-	return p, p.check()
+	return p, p.validate()
 }
 
 // addLine adds a line of the diff to the last hunk.
@@ -79,8 +79,8 @@ func (f *filePatch) addLine(line string) error {
 	return nil
 }
 
-// check finds what would make a patch apply without changing anything.
-func (p patch) check() error {
+// validate finds what would make a patch apply without changing anything.
+func (p patch) validate() error {
 	for _, f := range p {
 		if len(f.hunks) == 0 {
 			return fmt.Errorf("%s has no hunks", f.path)
@@ -94,8 +94,8 @@ func (p patch) check() error {
 	return nil
 }
 
-// apply adds the patched files to an overlay.
-func (p patch) apply(root string, o *overlay.Overlay) error {
+// addTo adds the patched files to an overlay.
+func (p patch) addTo(root string, o *overlay.Overlay) error {
 	for _, f := range p {
 		path := filepath.Join(root, filepath.FromSlash(f.path))
 		source, err := os.ReadFile(path)

@@ -60,7 +60,7 @@ func TestPatches(t *testing.T) {
 			}
 			p, err := parsePatch(tt.patch)
 			if err == nil {
-				err = p.apply(root, o)
+				err = p.addTo(root, o)
 			}
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {

@@ -25,7 +25,7 @@ type Bug struct {
 	VirtualTime bool
 }
 
-var bugs = []Bug{
+var allBugs = []Bug{
 	{Name: "early-acknowledge", Faults: []string{"isolate-leader", "split"}, Length: 40 * time.Second, VirtualTime: true},
 	{
 		Name: "stale-read", Faults: []string{"pause-leader"}, Workloads: []string{"deep", "pair", "read"},
@@ -48,15 +48,15 @@ var bugs = []Bug{
 }
 
 //go:embed *.patch
-var patches embed.FS
+var patchFiles embed.FS
 
 // Bugs returns all planted bugs.
-func Bugs() []Bug { return slices.Clone(bugs) }
+func Bugs() []Bug { return slices.Clone(allBugs) }
 
 // Apply adds a bug to an overlay of the module whose folder is root. It fails if any part of the patch does not fit the
 // sources there.
 func Apply(bug, root string, o *overlay.Overlay) error {
-	text, err := patches.ReadFile(bug + ".patch")
+	text, err := patchFiles.ReadFile(bug + ".patch")
 	if err != nil {
 		return fmt.Errorf("there is no planted bug %q: %w", bug, err)
 	}
@@ -64,7 +64,7 @@ func Apply(bug, root string, o *overlay.Overlay) error {
 	if err != nil {
 		return fmt.Errorf("chaos/planted/%s.patch: %w", bug, err)
 	}
-	if err := p.apply(root, o); err != nil {
+	if err := p.addTo(root, o); err != nil {
 		return fmt.Errorf("chaos/planted/%s.patch no longer applies: %w", bug, err)
 	}
 	return nil

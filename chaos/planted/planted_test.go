@@ -42,7 +42,7 @@ func TestPatchesFitTheSources(t *testing.T) {
 // changedPackages are the packages that a patch changes, relative to the root of the module.
 func changedPackages(t *testing.T, bug string) []string {
 	t.Helper()
-	text, err := patches.ReadFile(bug + ".patch")
+	text, err := patchFiles.ReadFile(bug + ".patch")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestEveryPatchIsABug(t *testing.T) {
 	}
 	for _, file := range files {
 		want = append(want, strings.TrimSuffix(file, ".patch"))
-		text, err := patches.ReadFile(file)
+		text, err := patchFiles.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,38 +11,38 @@ import (
 
 // Charts are so high, and lines have so many points.
 const (
-	height  = 140
-	buckets = 200
+	chartHeight = 140
+	bucketCount = 200
 )
 
-func (s scale) bucket(at int64) int {
-	return min(int(int64(buckets)*at/int64(s.length)), buckets-1)
+func (s timeScale) bucketAt(at int64) int {
+	return min(int(int64(bucketCount)*at/int64(s.length)), bucketCount-1)
 }
 
 // chart is a picture of lines over time. Most is the value at its top, Half that in the middle.
 type chart struct {
 	Title, Most, Half string
-	Lines             []line
+	Lines             []chartLine
 }
 
-// line is one series as an SVG path.
-type line struct {
+// chartLine is one series as an SVG path.
+type chartLine struct {
 	Name, Color, Path string
 }
 
-// throughput counts answers by outcome.
-func (s scale) throughput(ops []history.Op) chart {
+// throughputChart counts answers by outcome.
+func (s timeScale) throughputChart(ops []history.Op) chart {
 	series := map[history.Outcome][]float64{}
-	perSecond := buckets / s.length.Seconds()
+	perSecond := bucketCount / s.length.Seconds()
 	for i := range ops {
 		o := &ops[i]
 		if o.Kind == history.Change {
 			continue
 		}
 		if series[o.Outcome] == nil {
-			series[o.Outcome] = make([]float64, buckets)
+			series[o.Outcome] = make([]float64, bucketCount)
 		}
-		series[o.Outcome][s.bucket(o.Return)] += perSecond
+		series[o.Outcome][s.bucketAt(o.Return)] += perSecond
 	}
 	c := chart{Title: "answers a second"}
 	most := 1.0
@@ -55,45 +55,45 @@ func (s scale) throughput(ops []history.Op) chart {
 		color   string
 	}{{history.OK, "#27ae60"}, {history.Refused, "#2980b9"}, {history.Failed, "#7f8c8d"}, {history.Unknown, "#c0392b"}} {
 		if series[of.outcome] != nil {
-			c.Lines = append(c.Lines, line{string(of.outcome), of.color, path(series[of.outcome], most)})
+			c.Lines = append(c.Lines, chartLine{string(of.outcome), of.color, svgPath(series[of.outcome], most)})
 		}
 	}
 	return c
 }
 
-// latency is how long answers took: the median and the longest of those that came in a while.
-func (s scale) latency(ops []history.Op) chart {
-	took := make([][]time.Duration, buckets)
+// latencyChart is how long answers took: the median and the longest of those that came in a while.
+func (s timeScale) latencyChart(ops []history.Op) chart {
+	took := make([][]time.Duration, bucketCount)
 	for i := range ops {
 		if o := &ops[i]; o.Kind != history.Change {
-			at := s.bucket(o.Return)
+			at := s.bucketAt(o.Return)
 			took[at] = append(took[at], time.Duration(o.Return-o.Call))
 		}
 	}
-	median, longest := make([]float64, buckets), make([]float64, buckets)
+	median, longest := make([]float64, bucketCount), make([]float64, bucketCount)
 	most := time.Millisecond.Seconds()
 	for i, times := range took {
 		if len(times) > 0 {
 			slices.Sort(times)
-			median[i], longest[i] = part(times, 50).Seconds(), times[len(times)-1].Seconds()
+			median[i], longest[i] = percentile(times, 50).Seconds(), times[len(times)-1].Seconds()
 			most = max(most, longest[i])
 		}
 	}
 	return chart{
 		Title: "seconds to an answer", Most: fmt.Sprintf("%.2f", most), Half: fmt.Sprintf("%.2f", most/2),
-		Lines: []line{{"longest", "#d35400", path(longest, most)}, {"median", "#27ae60", path(median, most)}},
+		Lines: []chartLine{{"longest", "#d35400", svgPath(longest, most)}, {"median", "#27ae60", svgPath(median, most)}},
 	}
 }
 
-// path draws values from 0 to most.
-func path(values []float64, most float64) string {
+// svgPath draws values from 0 to most.
+func svgPath(values []float64, most float64) string {
 	var b strings.Builder
 	for i, value := range values {
 		verb := "L"
 		if i == 0 {
 			verb = "M"
 		}
-		fmt.Fprintf(&b, "%s%.1f %.1f", verb, gutter+(width-gutter)*(float64(i)+0.5)/buckets, height-height*value/most)
+		fmt.Fprintf(&b, "%s%.1f %.1f", verb, gutterWidth+(chartWidth-gutterWidth)*(float64(i)+0.5)/bucketCount, chartHeight-chartHeight*value/most)
 	}
 	return b.String()
 }

@@ -46,7 +46,7 @@ type Run struct {
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("page").Parse(pageText))
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 // Name is the file that Write makes.
 const Name = "report.html"
@@ -62,7 +62,7 @@ func Write(dir string, r Run) error {
 		return fmt.Errorf("look for pictures: %w", err)
 	}
 	var out bytes.Buffer
-	if err := page.Execute(&out, viewOf(r, pictures)); err != nil {
+	if err := pageTemplate.Execute(&out, newPageView(r, pictures)); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, Name), out.Bytes(), 0o600); err != nil {
@@ -71,50 +71,50 @@ func Write(dir string, r Run) error {
 	return nil
 }
 
-// view is what the page shows.
-type view struct {
+// pageView is what the page shows.
+type pageView struct {
 	Run
 
 	Length   string
 	Charts   []chart
-	Lanes    lanes
-	Shades   []bar
-	Ticks    []tick
-	Counts   []count
+	Lanes    laneChart
+	Shades   []timeBar
+	Ticks    []timeTick
+	Counts   []callCounts
 	Pictures []string
 }
 
-// count is how the calls of one kind ended.
-type count struct {
+// callCounts is how the calls of one kind ended.
+type callCounts struct {
 	Kind                             history.Kind
 	OK, Refused, Failed, Unknown     int
 	Median, NinetyNinth, LongestCall time.Duration
 }
 
-func viewOf(r Run, pictures []string) view {
-	v := view{Run: r, Counts: countsOf(r.History.Ops)}
+func newPageView(r Run, pictures []string) pageView {
+	v := pageView{Run: r, Counts: countsOf(r.History.Ops)}
 	for _, path := range pictures {
 		v.Pictures = append(v.Pictures, filepath.Base(path))
 	}
 	slices.SortStableFunc(v.Events, func(a, b Event) int { return int(a.At - b.At) })
 	slices.SortStableFunc(v.Spans, func(a, b Span) int { return int(a.From - b.From) })
-	scale := scaleOf(r)
+	scale := newTimeScale(r)
 	v.Length = scale.length.Round(time.Millisecond).String()
-	v.Ticks = scale.ticks()
-	v.Lanes = scale.lanes(v.Spans, v.Events)
+	v.Ticks = scale.timeTicks()
+	v.Lanes = scale.drawLanes(v.Spans, v.Events)
 	v.Shades = v.Lanes.Bars[:len(v.Spans)]
-	v.Charts = []chart{scale.throughput(r.History.Ops), scale.latency(r.History.Ops)}
+	v.Charts = []chart{scale.throughputChart(r.History.Ops), scale.latencyChart(r.History.Ops)}
 	return v
 }
 
-func countsOf(ops []history.Op) []count {
-	var all []count
+func countsOf(ops []history.Op) []callCounts {
+	var all []callCounts
 	took := map[history.Kind][]time.Duration{}
 	for i := range ops {
 		o := &ops[i]
-		at := slices.IndexFunc(all, func(c count) bool { return c.Kind == o.Kind })
+		at := slices.IndexFunc(all, func(c callCounts) bool { return c.Kind == o.Kind })
 		if at < 0 {
-			at, all = len(all), append(all, count{Kind: o.Kind})
+			at, all = len(all), append(all, callCounts{Kind: o.Kind})
 		}
 		switch o.Outcome {
 		case history.OK:
@@ -131,15 +131,15 @@ func countsOf(ops []history.Op) []count {
 	for i := range all {
 		times := took[all[i].Kind]
 		slices.Sort(times)
-		all[i].Median, all[i].NinetyNinth, all[i].LongestCall = part(times, 50), part(times, 99), times[len(times)-1].Round(time.Microsecond)
+		all[i].Median, all[i].NinetyNinth, all[i].LongestCall = percentile(times, 50), percentile(times, 99), times[len(times)-1].Round(time.Microsecond)
 	}
-	slices.SortFunc(all, func(a, b count) int { return b.total() - a.total() })
+	slices.SortFunc(all, func(a, b callCounts) int { return b.totalCalls() - a.totalCalls() })
 	return all
 }
 
-func (c count) total() int { return c.OK + c.Refused + c.Failed + c.Unknown }
+func (c callCounts) totalCalls() int { return c.OK + c.Refused + c.Failed + c.Unknown }
 
-// part is what so many in a hundred do not exceed; times are sorted and not empty.
-func part(times []time.Duration, hundredths int) time.Duration {
+// percentile is what so many in a hundred do not exceed; times are sorted and not empty.
+func percentile(times []time.Duration, hundredths int) time.Duration {
 	return times[(len(times)-1)*hundredths/100].Round(time.Microsecond)
 }

@@ -23,7 +23,7 @@ func TestTheReportShowsFaultsVerdictsAndCounts(t *testing.T) {
 		Nodes: 3, Faults: "kill-leader 1", Again: "make chaos SEED=17",
 		Events:   []report.Event{{At: 2 * time.Second, What: "paused", Node: "n2"}, {At: time.Second, What: "killed", Node: "n1"}, {At: 4 * time.Second, What: "healed"}},
 		Spans:    []report.Span{{"pause-follower", 2 * time.Second, 4 * time.Second}, {"kill-leader", time.Second, 3 * time.Second}},
-		Verdicts: check.Verdicts{{Promise: "P1", Title: "never over", Saw: map[string]int{"grants": 3}, Broken: []string{"7 of 5 are held"}, Violations: 1}},
+		Verdicts: check.Verdicts{{Promise: "P1", Title: "never over", Counts: map[string]int{"grants": 3}, Messages: []string{"7 of 5 are held"}, Violations: 1}},
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := report.Write(dir, run); err != nil {

@@ -19,8 +19,8 @@ import (
 
 // longest bounds one run of many, so that its history can still be judged; overhead is what comes on top of the faults.
 const (
-	longest  = 4 * time.Minute
-	overhead = 45 * time.Second
+	maxRunLength = 4 * time.Minute
+	runOverhead  = 45 * time.Second
 )
 
 // binaryFolder keeps the servers that are built.
@@ -28,25 +28,25 @@ var binaryFolder = filepath.Join(".bin", "chaos") //nolint:gochecknoglobals // a
 
 func main() {
 	var o options
-	o.declare(flag.CommandLine)
+	o.registerFlags(flag.CommandLine)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := o.check(flag.Args()); err != nil {
+	if err := o.validate(flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(2) //nolint:gocritic // nothing has begun
 	}
-	if err := o.run(ctx); err != nil {
+	if err := o.execute(ctx); err != nil {
 		stop()
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1) //nolint:gocritic // stop was called
 	}
 }
 
-func (o options) run(ctx context.Context) error {
+func (o options) execute(ctx context.Context) error {
 	if o.list {
 		for _, k := range faults.All() {
-			fmt.Printf("%-18s %s\n", k.Name, k.Says)
+			fmt.Printf("%-18s %s\n", k.Name, k.Description)
 		}
 		return nil
 	}
@@ -75,52 +75,52 @@ func (o options) run(ctx context.Context) error {
 		}
 		o.binary = binary
 	}
-	return o.all(ctx, turnable, &oldServers{options: &o, build: build})
+	return o.playAll(ctx, turnable, &oldServers{options: &o, build: build})
 }
 
-// all plays runs until the time is up, each with the next seed, and goes on after one that failed.
-func (o options) all(ctx context.Context, turnable bool, older *oldServers) error {
-	sizes, err := sizesOf(o.sizes)
+// playAll plays runs until the time is up, each with the next seed, and goes on after one that failed.
+func (o options) playAll(ctx context.Context, turnable bool, older *oldServers) error {
+	sizes, err := parseSizes(o.sizes)
 	if err != nil {
 		return err
 	}
-	if _, err := older.get(ctx, o.seed); err != nil { // what is built for the first run takes none of its time
+	if _, err := older.serverFor(ctx, o.seed); err != nil { // what is built for the first run takes none of its time
 		return err
 	}
 	began, all := time.Now(), newSummary()
 	for runs := 0; ctx.Err() == nil; runs++ {
-		length := min(longest, o.total-time.Since(began)-overhead)
+		length := min(maxRunLength, o.total-time.Since(began)-runOverhead)
 		if o.length > 0 {
 			length = o.length
 		}
-		if runs > 0 && (o.length > 0 || length < overhead) {
+		if runs > 0 && (o.length > 0 || length < runOverhead) {
 			break
 		}
 		seed := o.seed + uint64(runs)
-		old, err := older.get(ctx, seed)
+		old, err := older.serverFor(ctx, seed)
 		if err != nil {
 			return err
 		}
 		config := runner.Config{
 			Binary: o.binary, Old: old, OldGiven: o.old, Turnable: turnable, Planted: o.planted, Size: sizes[runs%len(sizes)],
-			Seed: seed, Scenario: list(o.scenario), Workloads: list(o.workloads), Length: max(length, 10*time.Second), Clients: o.clients,
+			Seed: seed, Scenario: splitList(o.scenario), Workloads: splitList(o.workloads), Length: max(length, 10*time.Second), Clients: o.clients,
 			Dir:   filepath.Join(o.out, fmt.Sprintf("run-%d", seed)),
 			Watch: func(line string) { fmt.Println(line) },
 		}
-		result, err := play(ctx, config)
-		if err != nil && all.unplayed {
-			return errors.Join(err, all.write(o.out)) // two in a row: something is wrong here
+		result, err := playRun(ctx, config)
+		if err != nil && all.lastNotPlayed {
+			return errors.Join(err, all.writePage(o.out)) // two in a row: something is wrong here
 		}
-		if err := errors.Join(all.add(&result, err), all.write(o.out)); err != nil {
+		if err := errors.Join(all.addRun(&result, err), all.writePage(o.out)); err != nil {
 			return err
 		}
 	}
 	fmt.Printf("%s in %v; reports in %s\n", all, runner.Elapsed(began), o.out)
-	return all.err()
+	return all.failureError()
 }
 
-// play plays one run and says what came of it.
-func play(ctx context.Context, config runner.Config) (runner.Result, error) {
+// playRun plays one run and says what came of it.
+func playRun(ctx context.Context, config runner.Config) (runner.Result, error) {
 	fmt.Printf("== %s\n", config.Command())
 	result, err := runner.Run(ctx, config)
 	if err != nil {

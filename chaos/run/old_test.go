@@ -21,7 +21,7 @@ func TestWhichRunsBeginWithAnOlderServer(t *testing.T) {
 	} {
 		older := &oldServers{options: &test.options}
 		for seed, want := range test.want {
-			if got := older.wants(uint64(seed)); got != want {
+			if got := older.neededFor(uint64(seed)); got != want {
 				t.Errorf("%s: with seed %d it is %v, want %v", name, seed, got, want)
 			}
 		}
@@ -45,7 +45,7 @@ func TestAnOlderServerMustBeThere(t *testing.T) {
 		{options{scenario: "upgrade"}, "", false},
 	} {
 		older := &oldServers{options: &test.options, build: empty}
-		if got, err := older.get(t.Context(), 1); got != test.want || (err != nil) != test.wrong {
+		if got, err := older.serverFor(t.Context(), 1); got != test.want || (err != nil) != test.wrong {
 			t.Errorf("%+v: it is %q, %v", test.options, got, err)
 		}
 	}

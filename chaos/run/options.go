@@ -16,10 +16,10 @@ import (
 
 // Bounds of what the command line says.
 const (
-	leastTime   = time.Minute
-	mostTime    = 7 * 24 * time.Hour
-	leastLength = 5 * time.Second
-	mostClients = 100
+	minTime    = time.Minute
+	maxTime    = 7 * 24 * time.Hour
+	minLength  = 5 * time.Second
+	maxClients = 100
 )
 
 // options are what the command line says.
@@ -32,8 +32,8 @@ type options struct {
 	clients                    int
 }
 
-// declare makes the flags.
-func (o *options) declare(f *flag.FlagSet) {
+// registerFlags makes the flags.
+func (o *options) registerFlags(f *flag.FlagSet) {
 	f.StringVar(&o.scenario, "scenario", "", "faults, with commas between; all if empty")
 	f.StringVar(&o.workloads, "workloads", "", "workloads, with commas between; all if empty")
 	f.StringVar(&o.sizes, "nodes", "3", "numbers of nodes, 3 or 5, with commas between; runs take turns")
@@ -51,8 +51,8 @@ func (o *options) declare(f *flag.FlagSet) {
 	f.IntVar(&o.clients, "clients", 0, "clients of each workload; 0 is the usual number")
 }
 
-// check refuses what cannot be played, before anything is built or started.
-func (o *options) check(rest []string) error {
+// validate refuses what cannot be played, before anything is built or started.
+func (o *options) validate(rest []string) error {
 	var bugs, kinds []string
 	for _, bug := range planted.Bugs() {
 		bugs = append(bugs, bug.Name)
@@ -63,11 +63,11 @@ func (o *options) check(rest []string) error {
 	if o.selftest {
 		kinds = bugs
 	}
-	_, sizes := sizesOf(o.sizes)
+	_, sizes := parseSizes(o.sizes)
 	return errors.Join(
-		known("scenario", list(o.scenario), kinds), known("workloads", list(o.workloads), workload.Names()), known("planted", o.plantedBugs(), bugs), o.buildsPlanted(),
-		sizes, within("time", o.total, leastTime, mostTime), withinOrNone("length", o.length, leastLength, mostTime),
-		countWithin("clients", o.clients, mostClients), nothingElse(rest))
+		checkAllowed("scenario", splitList(o.scenario), kinds), checkAllowed("workloads", splitList(o.workloads), workload.Names()), checkAllowed("planted", o.plantedBugs(), bugs), o.buildsPlanted(),
+		sizes, checkRange("time", o.total, minTime, maxTime), checkOptionalRange("length", o.length, minLength, maxTime),
+		checkCount("clients", o.clients, maxClients), rejectArguments(rest))
 }
 
 // plantedBugs is the one bug that is asked for, if any: a server has one bug at most.
@@ -86,7 +86,7 @@ func (o *options) buildsPlanted() error {
 	return nil
 }
 
-func known(field string, names, allowed []string) error {
+func checkAllowed(field string, names, allowed []string) error {
 	for _, name := range names {
 		if !slices.Contains(allowed, name) {
 			return fmt.Errorf("%s has %q; allowed are %s, with commas between", field, name, strings.Join(allowed, ", "))
@@ -95,43 +95,43 @@ func known(field string, names, allowed []string) error {
 	return nil
 }
 
-func within(field string, d, least, most time.Duration) error {
+func checkRange(field string, d, least, most time.Duration) error {
 	if d < least || d > most {
 		return fmt.Errorf("%s is %v; allowed are %v to %v", field, d, least, most)
 	}
 	return nil
 }
 
-func withinOrNone(field string, d, least, most time.Duration) error {
+func checkOptionalRange(field string, d, least, most time.Duration) error {
 	if d == 0 {
 		return nil
 	}
-	return within(field, d, least, most)
+	return checkRange(field, d, least, most)
 }
 
-func countWithin(field string, n, most int) error {
+func checkCount(field string, n, most int) error {
 	if n < 0 || n > most {
 		return fmt.Errorf("%s is %d; allowed are 1 to %d, and 0 for the usual number", field, n, most)
 	}
 	return nil
 }
 
-func nothingElse(rest []string) error {
+func rejectArguments(rest []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%q is no flag; -help lists all", rest[0])
 	}
 	return nil
 }
 
-func list(text string) []string {
+func splitList(text string) []string {
 	if text == "" {
 		return nil
 	}
 	return strings.Split(text, ",")
 }
 
-func sizesOf(text string) (sizes []int, err error) {
-	for _, one := range list(text) {
+func parseSizes(text string) (sizes []int, err error) {
+	for _, one := range splitList(text) {
 		size, err := strconv.Atoi(one)
 		if err != nil || size != 3 && size != 5 {
 			return nil, fmt.Errorf("nodes is %q; allowed are 3 and 5, with a comma between", text)

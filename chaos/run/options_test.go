@@ -32,11 +32,11 @@ func TestBadOptions(t *testing.T) {
 		var o options
 		f := flag.NewFlagSet("chaos", flag.ContinueOnError)
 		f.SetOutput(io.Discard)
-		o.declare(f)
+		o.registerFlags(f)
 		if err := f.Parse(strings.Fields(line)); err != nil {
 			t.Fatal(err)
 		}
-		err := o.check(f.Args())
+		err := o.validate(f.Args())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", line, err, want)
 		}

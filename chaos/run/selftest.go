@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// attempts is how many runs may be needed to find a planted bug.
-const attempts = 5
+// maxAttempts is how many runs may be needed to find a planted bug.
+const maxAttempts = 5
 
 // findPlanted plays runs with one planted bug after the other until each is found. Every bug is a server of its own.
 func (o options) findPlanted(ctx context.Context, build runner.Build) error {
@@ -29,7 +29,7 @@ func (o options) findPlanted(ctx context.Context, build runner.Build) error {
 		if err != nil {
 			return err
 		}
-		found, err := o.find(ctx, bug, binary)
+		found, err := o.findBug(ctx, bug, binary)
 		if err != nil {
 			return err
 		}
@@ -38,15 +38,15 @@ func (o options) findPlanted(ctx context.Context, build runner.Build) error {
 		}
 	}
 	if len(missed) > 0 {
-		return fmt.Errorf("not found within %d runs: %s", attempts, strings.Join(missed, ", "))
+		return fmt.Errorf("not found within %d runs: %s", maxAttempts, strings.Join(missed, ", "))
 	}
 	return nil
 }
 
-// find plays runs until one of them fails in a promise.
-func (o options) find(ctx context.Context, bug planted.Bug, binary string) (bool, error) {
+// findBug plays runs until one of them fails in a promise.
+func (o options) findBug(ctx context.Context, bug planted.Bug, binary string) (bool, error) {
 	began := time.Now()
-	for i := range attempts {
+	for i := range maxAttempts {
 		seed := o.seed + uint64(i)
 		config := runner.Config{
 			Binary: binary, Turnable: !o.plain, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults, Workloads: bug.Workloads,
@@ -57,7 +57,7 @@ func (o options) find(ctx context.Context, bug planted.Bug, binary string) (bool
 			return false, err
 		}
 		if v := firstBroken(result.Verdicts); v != nil {
-			fmt.Printf("%-20s found in run %d after %v: %s: %s\n", bug.Name, i+1, runner.Elapsed(began), v.Promise, clip(v.Broken[0]))
+			fmt.Printf("%-20s found in run %d after %v: %s: %s\n", bug.Name, i+1, runner.Elapsed(began), v.Promise, truncateText(v.Messages[0]))
 			return true, nil
 		}
 		fmt.Printf("%-20s not found in run %d of %d operations and %d faults\n", bug.Name, i+1, len(result.History.Ops), result.Faults.All())
@@ -75,7 +75,7 @@ func firstBroken(all check.Verdicts) *check.Verdict {
 	return all[i]
 }
 
-func clip(text string) string {
+func truncateText(text string) string {
 	const most = 160
 	if len(text) > most {
 		return text[:most] + "…"

@@ -13,29 +13,29 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// summary is what came of all runs together.
-type summary struct {
+// runSummary is what came of all runs together.
+type runSummary struct {
 	rows       []string
 	faults     faults.Counts
 	operations int
 	runs       int
 	failed     []string
-	// unplayed is true if the last run could not be played.
-	unplayed bool
+	// lastNotPlayed is true if the last run could not be played.
+	lastNotPlayed bool
 }
 
-func newSummary() *summary { return &summary{faults: faults.Counts{}} }
+func newSummary() *runSummary { return &runSummary{faults: faults.Counts{}} }
 
-// add counts a run, or what kept it from being played. The history of one that passed goes: it is large, and its report says
+// addRun counts a run, or what kept it from being played. The history of one that passed goes: it is large, and its report says
 // what there is to say.
-func (s *summary) add(r *runner.Result, failure error) error {
+func (s *runSummary) addRun(r *runner.Result, failure error) error {
 	s.runs++
 	s.operations += len(r.History.Ops)
 	s.faults.Add(r.Faults)
-	s.unplayed = failure != nil
+	s.lastNotPlayed = failure != nil
 	word := "passed"
-	if wrong := append(r.Failures, r.Undecided...); s.unplayed || len(wrong) > 0 {
-		if s.unplayed {
+	if wrong := append(r.Failures, r.Undecided...); s.lastNotPlayed || len(wrong) > 0 {
+		if s.lastNotPlayed {
 			wrong = append(wrong, "could not be played")
 		}
 		word = "**" + strings.NewReplacer("\n", " ", "|", "/").Replace(strings.Join(wrong, "; ")) + "**"
@@ -51,8 +51,8 @@ func (s *summary) add(r *runner.Result, failure error) error {
 	return errors.Join(os.Remove(history), os.Remove(check.FinalsBeside(history)))
 }
 
-// write leaves the page of all runs so far in their folder.
-func (s *summary) write(dir string) error {
+// writePage leaves the page of all runs so far in their folder.
+func (s *runSummary) writePage(dir string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s.\n\n| run | nodes | operations | faults | again | verdict |\n|---|---|---|---|---|---|\n", s, cmp.Or(s.faults.String(), "No faults"))
 	for _, row := range s.rows {
@@ -65,7 +65,7 @@ func (s *summary) write(dir string) error {
 }
 
 // String is one line for people.
-func (s *summary) String() string {
+func (s *runSummary) String() string {
 	verdict := "all promises kept"
 	if s.runs == 0 {
 		verdict = "nothing is known"
@@ -75,8 +75,8 @@ func (s *summary) String() string {
 	return fmt.Sprintf("runs: %d, operations: %d, faults: %d; %s", s.runs, s.operations, s.faults.All(), verdict)
 }
 
-// err names the runs that did not pass, each by the command that plays it again. Without any run nothing was shown.
-func (s *summary) err() error {
+// failureError names the runs that did not pass, each by the command that plays it again. Without any run nothing was shown.
+func (s *runSummary) failureError() error {
 	switch {
 	case s.runs == 0:
 		return errors.New("nothing was played")

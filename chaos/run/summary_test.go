@@ -35,11 +35,11 @@ func TestSummaryOfRuns(t *testing.T) {
 	good := outcome(t, filepath.Join(dir, "1"), 1)
 	bad := outcome(t, filepath.Join(dir, "2"), 2, "P1: 61 of 60\nare held")
 	lost := outcome(t, filepath.Join(dir, "3"), 3)
-	if err := errors.Join(all.add(good, nil), all.add(bad, nil)); err != nil || all.unplayed {
-		t.Fatal(err, all.unplayed)
+	if err := errors.Join(all.addRun(good, nil), all.addRun(bad, nil)); err != nil || all.lastNotPlayed {
+		t.Fatal(err, all.lastNotPlayed)
 	}
-	if err := errors.Join(all.add(lost, errors.New("no leader")), all.write(dir)); err != nil || !all.unplayed {
-		t.Fatal(err, all.unplayed)
+	if err := errors.Join(all.addRun(lost, errors.New("no leader")), all.writePage(dir)); err != nil || !all.lastNotPlayed {
+		t.Fatal(err, all.lastNotPlayed)
 	}
 	if want := "runs: 3, operations: 6, faults: 3; 2 of the runs did not pass"; all.String() != want {
 		t.Errorf("%s, want %s", all, want)
@@ -59,14 +59,14 @@ func TestSummaryOfRuns(t *testing.T) {
 	if _, err := os.Stat(bad.Config.History()); err != nil {
 		t.Errorf("the history of a run that failed: %v", err)
 	}
-	if err := all.err(); err == nil || !strings.Contains(err.Error(), "SEED=3") {
+	if err := all.failureError(); err == nil || !strings.Contains(err.Error(), "SEED=3") {
 		t.Errorf("%v does not name the run that was not played", err)
 	}
 }
 
 func TestNothingPlayedIsNoPass(t *testing.T) {
-	if all := newSummary(); all.err() == nil || strings.Contains(all.String(), "kept") {
-		t.Errorf("%s, %v", all, all.err())
+	if all := newSummary(); all.failureError() == nil || strings.Contains(all.String(), "kept") {
+		t.Errorf("%s, %v", all, all.failureError())
 	}
 }
 

@@ -35,10 +35,10 @@ func (b Build) Make(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build the server: %w", err)
 	}
-	name := b.name()
+	name := b.binaryName()
 	args := []string{"build", "-buildvcs=false", "-ldflags", "-X main.version=" + cmp.Or(b.Version, "chaos")}
 	if b.Planted != "" || b.Turnable {
-		file, err := b.overlay(filepath.Join(dir, "overlay-"+name))
+		file, err := b.writeOverlay(filepath.Join(dir, "overlay-"+name))
 		if err != nil {
 			return "", fmt.Errorf("build the server: %w", err)
 		}
@@ -53,8 +53,8 @@ func (b Build) Make(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// overlay writes what replaces sources in the build and returns the path of the overlay file.
-func (b Build) overlay(dir string) (string, error) {
+// writeOverlay writes what replaces sources in the build and returns the path of the overlay file.
+func (b Build) writeOverlay(dir string) (string, error) {
 	o, err := overlay.New(dir)
 	if err != nil {
 		return "", err
@@ -72,8 +72,8 @@ func (b Build) overlay(dir string) (string, error) {
 	return o.Write()
 }
 
-// name is that of the binary.
-func (b Build) name() string {
+// binaryName is that of the binary.
+func (b Build) binaryName() string {
 	name := "quorate"
 	if b.Version != "" {
 		name += "-" + b.Version

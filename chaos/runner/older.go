@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// releases lists the released versions with their commits, the newest last. It is a file, because the tests of the command
+// releasesFile lists the released versions with their commits, the newest last. It is a file, because the tests of the command
 // read it too.
-const releases = "cmd/quorate/testdata/released/commits.txt"
+const releasesFile = "cmd/quorate/testdata/released/commits.txt"
 
 // Older answers the path of an older server: a file, or one that is built into a folder from the history of the clone, from
 // the commit of a released version, or from whatever git knows by that name. What was built before is taken as it is.
@@ -24,17 +24,17 @@ func (b Build) Older(ctx context.Context, dir, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}
-	commit, err := b.commit(ctx, name)
+	commit, err := b.resolveCommit(ctx, name)
 	if err != nil {
 		return "", err
 	}
 	older := Build{Source: filepath.Join(dir, commit), Version: commit[:12], Turnable: b.Turnable}
-	binary := filepath.Join(dir, older.name())
+	binary := filepath.Join(dir, older.binaryName())
 	if _, err := os.Stat(binary); err == nil {
 		return binary, nil
 	}
 	defer os.RemoveAll(older.Source) //nolint:errcheck // what stays is removed before the next build
-	if err := errors.Join(os.RemoveAll(older.Source), b.unpack(ctx, commit, older.Source)); err != nil {
+	if err := errors.Join(os.RemoveAll(older.Source), b.checkOutTree(ctx, commit, older.Source)); err != nil {
 		return "", fmt.Errorf("get the source of %s: %w", name, err)
 	}
 	return older.Make(ctx, dir)
@@ -42,19 +42,19 @@ func (b Build) Older(ctx context.Context, dir, name string) (string, error) {
 
 // Previous is Older for the newest released version.
 func (b Build) Previous(ctx context.Context, dir string) (string, error) {
-	list, err := b.releases()
+	list, err := b.readReleases()
 	if err != nil {
 		return "", err
 	}
 	if len(list) == 0 {
-		return "", fmt.Errorf("%s names no version", releases)
+		return "", fmt.Errorf("%s names no version", releasesFile)
 	}
 	return b.Older(ctx, dir, list[len(list)-1][0])
 }
 
-// releases are pairs of a version and its commit.
-func (b Build) releases() (list [][]string, err error) {
-	text, err := os.ReadFile(filepath.Join(b.Source, releases))
+// readReleases are pairs of a version and its commit.
+func (b Build) readReleases() (list [][]string, err error) {
+	text, err := os.ReadFile(filepath.Join(b.Source, releasesFile))
 	if err != nil {
 		return nil, fmt.Errorf("read the released versions: %w", err)
 	}
@@ -66,9 +66,9 @@ func (b Build) releases() (list [][]string, err error) {
 	return list, nil
 }
 
-// commit finds the commit of a released version or of any revision.
-func (b Build) commit(ctx context.Context, name string) (string, error) {
-	list, err := b.releases()
+// resolveCommit finds the commit of a released version or of any revision.
+func (b Build) resolveCommit(ctx context.Context, name string) (string, error) {
+	list, err := b.readReleases()
 	if err != nil {
 		return "", err
 	}
@@ -78,27 +78,27 @@ func (b Build) commit(ctx context.Context, name string) (string, error) {
 			revision = words[1]
 		}
 	}
-	said, err := b.git(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
+	said, err := b.runGit(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
 	if err != nil {
 		return "", fmt.Errorf("there is no older server %q: it is no file, and the history of this clone has no such revision", name)
 	}
 	return strings.TrimSpace(said), nil
 }
 
-// unpack writes the files of a commit into a folder; the index of the clone stays as it is.
-func (b Build) unpack(ctx context.Context, commit, dir string) error {
+// checkOutTree writes the files of a commit into a folder; the index of the clone stays as it is.
+func (b Build) checkOutTree(ctx context.Context, commit, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	index := []string{"GIT_INDEX_FILE=" + filepath.Join(dir, ".index")}
-	if _, err := b.git(ctx, index, "read-tree", commit); err != nil {
+	if _, err := b.runGit(ctx, index, "read-tree", commit); err != nil {
 		return err
 	}
-	_, err := b.git(ctx, index, "checkout-index", "--all", "--prefix="+dir+"/")
+	_, err := b.runGit(ctx, index, "checkout-index", "--all", "--prefix="+dir+"/")
 	return err
 }
 
-func (b Build) git(ctx context.Context, environment []string, args ...string) (string, error) {
+func (b Build) runGit(ctx context.Context, environment []string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "git", args...)
 	command.Dir, command.Env = b.Source, append(os.Environ(), environment...)
 	said, err := command.Output()

@@ -10,7 +10,7 @@ import (
 func clone(t *testing.T) Build {
 	t.Helper()
 	b := Build{Source: filepath.Join("..", "..")}
-	if _, err := b.git(t.Context(), nil, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
+	if _, err := b.runGit(t.Context(), nil, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
 		t.Skipf("this is no clone, or git is not there: %v", err)
 	}
 	return b
@@ -41,12 +41,12 @@ func TestOlderIsBuiltOnce(t *testing.T) {
 
 func TestPreviousIsTheNewestRelease(t *testing.T) {
 	b, dir := clone(t), t.TempDir()
-	list, err := b.releases()
+	list, err := b.readReleases()
 	if err != nil || len(list) == 0 {
 		t.Fatalf("no version was released: %v", err)
 	}
 	newest := list[len(list)-1]
-	if _, err := b.git(t.Context(), nil, "cat-file", "-e", newest[1]); err != nil {
+	if _, err := b.runGit(t.Context(), nil, "cat-file", "-e", newest[1]); err != nil {
 		t.Skipf("this clone has no history back to %s", newest[0])
 	}
 	want := built(t, b, dir, newest[0])
@@ -58,11 +58,11 @@ func TestPreviousIsTheNewestRelease(t *testing.T) {
 // built is where the binary of a revision belongs, and makes one there.
 func built(t *testing.T, b Build, dir, name string) string {
 	t.Helper()
-	commit, err := b.commit(t.Context(), name)
+	commit, err := b.resolveCommit(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, Build{Version: commit[:12]}.name())
+	path := filepath.Join(dir, Build{Version: commit[:12]}.binaryName())
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +72,11 @@ func built(t *testing.T, b Build, dir, name string) string {
 func TestUnpack(t *testing.T) {
 	b, dir := clone(t), t.TempDir()
 	staged := []string{"diff", "--cached", "--stat"}
-	before, err := b.git(t.Context(), nil, staged...)
+	before, err := b.runGit(t.Context(), nil, staged...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.unpack(t.Context(), "HEAD", dir); err != nil {
+	if err := b.checkOutTree(t.Context(), "HEAD", dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"go.mod", "cmd/quorate/main.go"} {
@@ -84,7 +84,7 @@ func TestUnpack(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if after, err := b.git(t.Context(), nil, staged...); err != nil || after != before {
+	if after, err := b.runGit(t.Context(), nil, staged...); err != nil || after != before {
 		t.Errorf("the index was %q and is %q, %v", before, after, err)
 	}
 }

@@ -58,12 +58,12 @@ func (r *Result) String() string {
 func (r *Result) Timeline() string {
 	var b strings.Builder
 	for _, e := range r.Events {
-		fmt.Fprintln(&b, r.line(e))
+		fmt.Fprintln(&b, r.eventLine(e))
 	}
 	return b.String()
 }
 
-func (r *Result) line(e faults.Event) string {
+func (r *Result) eventLine(e faults.Event) string {
 	return fmt.Sprintf("%8.3f %-3s %s", e.At.Sub(r.Began).Seconds(), e.Node, e.What)
 }
 

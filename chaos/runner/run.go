@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// settle is how long the workload goes on after the cluster is healthy again.
-	settle = 3 * time.Second
-	// searching bounds the search for an order of each part of a history.
-	searching = 30 * time.Second
+	// settleTime is how long the workload goes on after the cluster is healthy again.
+	settleTime = 3 * time.Second
+	// searchTimeout bounds the search for an order of each part of a history.
+	searchTimeout = 30 * time.Second
 )
 
 // Config says what to play.
@@ -69,8 +69,8 @@ type Result struct {
 	Failures, Undecided []string
 }
 
-// run is one run under way.
-type run struct {
+// activeRun is one run under way.
+type activeRun struct {
 	Config
 	cluster  *nodes.Cluster
 	target   *faults.Target
@@ -81,7 +81,7 @@ type run struct {
 // Run plays a run. An error means that it could not be played; what the cluster did wrong is in the result. The cluster is
 // gone afterwards; what is needed to find out why something failed is kept below Dir.
 func Run(ctx context.Context, config Config) (result Result, err error) {
-	r := &run{Config: config, result: &result}
+	r := &activeRun{Config: config, result: &result}
 	result.Config, result.Began = config, time.Now()
 	if r.Patience == 0 {
 		r.Patience = faults.Patience
@@ -89,28 +89,28 @@ func Run(ctx context.Context, config Config) (result Result, err error) {
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
 		return result, fmt.Errorf("make the folder of the run: %w", err)
 	}
-	if err := r.start(); err != nil {
+	if err := r.startCluster(); err != nil {
 		return result, err
 	}
 	defer func() {
 		if err != nil || !result.Passed() {
-			err = errors.Join(err, r.keep())
+			err = errors.Join(err, r.keepDisks())
 		}
 		err = errors.Join(err, r.cluster.Close())
 	}()
-	if err := r.play(ctx); err != nil {
-		return result, fmt.Errorf("%w\n%s", err, tail(r.cluster.Logs()))
+	if err := r.playFaults(ctx); err != nil {
+		return result, fmt.Errorf("%w\n%s", err, lastBytes(r.cluster.Logs()))
 	}
 	return result, nil
 }
 
-// tail is the end of a long text.
-func tail(text string) string {
+// lastBytes is the end of a long text.
+func lastBytes(text string) string {
 	const most = 8 << 10
 	return text[max(0, len(text)-most):]
 }
 
-func (r *run) start() error {
+func (r *activeRun) startCluster() error {
 	first := r.Binary
 	if r.Old != "" {
 		first = r.Old
@@ -131,7 +131,7 @@ func (r *run) start() error {
 	}
 	r.target.Old, r.target.Turnable = r.Old, r.Turnable
 	if r.Watch != nil {
-		r.target.Watch = func(e faults.Event) { r.Watch(r.result.line(e)) }
+		r.target.Watch = func(e faults.Event) { r.Watch(r.result.eventLine(e)) }
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (r *run) start() error {
 // History is where the history of the run is written; its final states lie beside it.
 func (c Config) History() string { return filepath.Join(c.Dir, "history.jsonl") }
 
-func (r *run) play(ctx context.Context) error {
+func (r *activeRun) playFaults(ctx context.Context) error {
 	kinds, without, err := faults.Find(r.target, r.Scenario)
 	if err != nil {
 		return err
@@ -158,15 +158,15 @@ func (r *run) play(ctx context.Context) error {
 	}
 	defer file.Close() //nolint:errcheck // Flush has told
 	r.recorder = history.NewRecorder(file)
-	healed, err := r.work(ctx, schedule)
+	healed, err := r.runWorkload(ctx, schedule)
 	if err := errors.Join(err, r.recorder.Flush()); err != nil {
 		return err
 	}
-	return r.judge(ctx, healed)
+	return r.judgeHistory(ctx, healed)
 }
 
-// work lets the workload and the faults happen, and heals. It answers what kept the cluster from being healthy again.
-func (r *run) work(ctx context.Context, schedule *faults.Schedule) (healed, err error) {
+// runWorkload lets the workload and the faults happen, and heals. It answers what kept the cluster from being healthy again.
+func (r *activeRun) runWorkload(ctx context.Context, schedule *faults.Schedule) (healed, err error) {
 	config := workload.Config{
 		Servers: r.cluster.URLs(), Boskos: r.cluster.Boskos(), Seed: r.Seed, Names: r.Workloads, Clients: r.Clients, Pause: r.Pause,
 		Recorder: r.recorder,
@@ -184,12 +184,12 @@ func (r *run) work(ctx context.Context, schedule *faults.Schedule) (healed, err 
 	defer enough()
 	r.result.Faults, err = faults.Drive(breaking, r.target, schedule)
 	healed = faults.Heal(ctx, r.target, r.Patience)
-	faults.Sleep(ctx, settle)
+	faults.Sleep(ctx, settleTime)
 	stop()
 	return healed, errors.Join(err, <-worked)
 }
 
-func (r *run) judge(ctx context.Context, healed error) error {
+func (r *activeRun) judgeHistory(ctx context.Context, healed error) error {
 	bounded, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
 	finals, err := check.Collect(bounded, r.cluster.URLs(), nil)
@@ -200,27 +200,27 @@ func (r *run) judge(ctx context.Context, healed error) error {
 		return err
 	}
 	r.result.History, r.result.Events = r.recorder.History(), r.target.Events()
-	r.result.Verdicts = check.JudgeWith(r.result.History, finals, check.Options{Timeout: searching, Pictures: r.Dir})
-	if err := r.report(); err != nil {
+	r.result.Verdicts = check.JudgeWith(r.result.History, finals, check.Options{Timeout: searchTimeout, Pictures: r.Dir})
+	if err := r.writeReport(); err != nil {
 		return err
 	}
 	if healed != nil {
-		r.fail("live: not healthy again after the last fault: %v", healed)
+		r.addFailure("live: not healthy again after the last fault: %v", healed)
 	}
 	for _, v := range r.result.Verdicts {
 		if v.Violations > 0 {
-			r.fail("%s: %s", v.Promise, strings.Join(v.Broken, "; "))
+			r.addFailure("%s: %s", v.Promise, strings.Join(v.Messages, "; "))
 		}
 		if v.Undecided != "" {
 			r.result.Undecided = append(r.result.Undecided, fmt.Sprintf("%s: %s", v.Promise, v.Undecided))
 		}
 	}
-	for _, exit := range r.target.Deserters() {
-		r.fail("crash: %s ended by itself with code %d at %s", exit.Node, exit.Code, exit.At.Format(time.TimeOnly))
+	for _, exit := range r.target.UnexpectedExits() {
+		r.addFailure("crash: %s ended by itself with code %d at %s", exit.Node, exit.Code, exit.At.Format(time.TimeOnly))
 	}
 	for _, n := range r.cluster.Nodes {
 		if line := panicIn(n.Log()); line != "" {
-			r.fail("crash: %s: %s", n.ID, line)
+			r.addFailure("crash: %s: %s", n.ID, line)
 		}
 	}
 	return nil
@@ -238,8 +238,8 @@ func panicIn(log string) string {
 	return ""
 }
 
-// report writes the page of the run, and its timeline as text.
-func (r *run) report() error {
+// writeReport writes the page of the run, and its timeline as text.
+func (r *activeRun) writeReport() error {
 	page := report.Run{
 		Seed: r.Seed, Nodes: r.Size, Scenario: strings.Join(r.Scenario, ","), Faults: r.result.Faults.String(), Again: r.Command(),
 		History: r.result.History, Verdicts: r.result.Verdicts,
@@ -257,12 +257,12 @@ func (r *run) report() error {
 	return errors.Join(report.Write(r.Dir, page), timeline)
 }
 
-func (r *run) fail(format string, args ...any) {
+func (r *activeRun) addFailure(format string, args ...any) {
 	r.result.Failures = append(r.result.Failures, fmt.Sprintf(format, args...))
 }
 
-// keep copies what is on disks that vanish with the cluster. The nodes are stopped for it.
-func (r *run) keep() error {
+// keepDisks copies what is on disks that vanish with the cluster. The nodes are stopped for it.
+func (r *activeRun) keepDisks() error {
 	var failed []error
 	for _, n := range r.cluster.Nodes {
 		failed = append(failed, n.Kill(), os.CopyFS(filepath.Join(r.Dir, "kept", n.ID), os.DirFS(n.Disk.Backing)))

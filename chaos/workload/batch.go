@@ -10,91 +10,91 @@ import (
 )
 
 // Batches of requests that do not all fit, and of releases.
-func batchTrees() []tree { return []tree{limits("batch", "", 24, "x", 14, "y", 14)} }
+func batchTrees() []treeSpec { return []treeSpec{newTreeSpec("batch", "", 24, "x", 14, "y", 14)} }
 
 func startBatch(c *caller) func(context.Context) {
 	h := &holder{caller: c}
 	return func(ctx context.Context) {
 		switch {
-		case len(h.held) < 4 || c.one(2):
-			h.takeMany(ctx, 2+c.random.IntN(5))
-		case c.one(5):
-			c.readUsage(ctx, "batch", freshness{})
+		case len(h.held) < 4 || c.oneIn(2):
+			h.acquireMany(ctx, 2+c.random.IntN(5))
+		case c.oneIn(5):
+			c.readUsage(ctx, "batch", readMode{})
 		default:
-			h.giveMany(ctx, 1+c.random.IntN(len(h.held)))
+			h.releaseMany(ctx, 1+c.random.IntN(len(h.held)))
 		}
 	}
 }
 
-// takeMany asks for several things in one call, and repeats those that were not answered one by one.
-func (h *holder) takeMany(ctx context.Context, count int) {
-	var wants []want
+// acquireMany asks for several things in one call, and repeats those that were not answered one by one.
+func (h *holder) acquireMany(ctx context.Context, count int) {
+	var wants []requestSpec
 	for range count {
 		node := []string{"x", "y"}[h.random.IntN(2)]
-		wants = append(wants, want{id: h.newID(), claims: []history.Claim{at("batch", node, 1+h.random.Int64N(4))}})
+		wants = append(wants, requestSpec{id: h.newID(), claims: []history.Claim{claimAt("batch", node, 1+h.random.Int64N(4))}})
 	}
 	for i, o := range h.batchAllocate(ctx, wants) {
 		switch o.Outcome {
 		case history.OK:
 			h.held = append(h.held, holding{wants[i].id, wants[i].claims})
 		case history.Unknown:
-			h.take(ctx, wants[i])
+			h.acquireOne(ctx, wants[i])
 		case history.Refused, history.Failed:
 		}
 	}
 }
 
-func (h *holder) giveMany(ctx context.Context, count int) {
+func (h *holder) releaseMany(ctx context.Context, count int) {
 	var ids []string
 	for _, one := range h.held[:count] {
 		ids = append(ids, one.id)
 	}
 	h.held = slices.Delete(h.held, 0, count)
 	for i, o := range h.batchRelease(ctx, ids) {
-		if !decided(o) {
-			h.insist(ctx, func() history.Op { return h.release(ctx, ids[i]) })
+		if !isDecided(o) {
+			h.retryUntilDecided(ctx, func() history.Op { return h.callRelease(ctx, ids[i]) })
 		}
 	}
 }
 
 // batchAllocate makes one attempt; each request is an operation of its own, and they share a session.
-func (c *caller) batchAllocate(ctx context.Context, wants []want) []history.Op {
-	s := c.server()
+func (c *caller) batchAllocate(ctx context.Context, wants []requestSpec) []history.Op {
+	s := c.randomServer()
 	c.serial++
-	begun := c.begin(history.Allocate, s)
+	begun := c.beginOp(history.Allocate, s)
 	begun.Session = int64(c.serial)
 	request := &quoratev1.BatchAllocateRequest{}
 	for _, w := range wants {
-		request.Requests = append(request.Requests, w.request())
+		request.Requests = append(request.Requests, w.toProto())
 	}
 	var answer *quoratev1.BatchAllocateResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.allocations.BatchAllocate(ctx, request)
 		return err
 	})
 	var ended []history.Op
 	for i, w := range wants {
 		o, failure := *begun, err
-		w.ask(&o)
+		w.fillIn(&o)
 		if err == nil {
 			failure = errNoAnswer
 		}
 		if i < len(answer.GetOutcomes()) {
-			granted(&o, answer.GetOutcomes()[i].GetGranted())
-			failure = failed(answer.GetOutcomes()[i].GetFailure())
+			setGrant(&o, answer.GetOutcomes()[i].GetGranted())
+			failure = failureError(answer.GetOutcomes()[i].GetFailure())
 		}
-		ended = append(ended, c.end(&o, failure))
+		ended = append(ended, c.endOp(&o, failure))
 	}
 	return ended
 }
 
 func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
-	s := c.server()
+	s := c.randomServer()
 	c.serial++
-	begun := c.begin(history.Release, s)
+	begun := c.beginOp(history.Release, s)
 	begun.Session = int64(c.serial)
 	var answer *quoratev1.BatchReleaseResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Ids: ids})
 		return err
 	})
@@ -108,31 +108,31 @@ func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
 		if i < len(answer.GetOutcomes()) {
 			released := answer.GetOutcomes()[i].GetReleased()
 			o.Index, o.Repeated = released.GetIndex(), released.GetRepeated()
-			shown(&o, released.GetAllocation())
-			failure = failed(answer.GetOutcomes()[i].GetFailure())
+			setAllocation(&o, released.GetAllocation())
+			failure = failureError(answer.GetOutcomes()[i].GetFailure())
 		}
-		ended = append(ended, c.end(&o, failure))
+		ended = append(ended, c.endOp(&o, failure))
 	}
 	return ended
 }
 
-// refusal is what one element of a batch was answered instead of being carried out.
-type refusal struct{ failure *quoratev1.Failure }
+// elementRefusal is what one element of a batch was answered instead of being carried out.
+type elementRefusal struct{ failure *quoratev1.Failure }
 
 // Error is the sentence for a person.
-func (r *refusal) Error() string { return r.failure.GetMessage() }
+func (r *elementRefusal) Error() string { return r.failure.GetMessage() }
 
-// failed is nil for an element that was carried out.
-func failed(f *quoratev1.Failure) error {
+// failureError is nil for an element that was carried out.
+func failureError(f *quoratev1.Failure) error {
 	if f == nil {
 		return nil
 	}
-	return &refusal{f}
+	return &elementRefusal{f}
 }
 
 // refusalOf finds the refusal of an element of a batch.
 func refusalOf(err error) (*quoratev1.Failure, bool) {
-	var r *refusal
+	var r *elementRefusal
 	if errors.As(err, &r) {
 		return r.failure, true
 	}

@@ -18,9 +18,9 @@ const boskosTree = "boskos"
 // vanTTL is how long a van is kept without an update, in milliseconds: whoever was not answered loses his.
 const vanTTL = 4000
 
-func boskosTrees() []tree {
-	return []tree{{
-		name: boskosTree, limits: []history.Limit{{Tree: boskosTree, Resource: resource, Amount: history.Unlimited}},
+func boskosTrees() []treeSpec {
+	return []treeSpec{{
+		name: boskosTree, limits: []history.Limit{{Tree: boskosTree, Resource: countedResource, Amount: history.Unlimited}},
 		items:  map[string][]string{"van": {"v1", "v2", "v3"}},
 		change: func(p *quoratev1.Tree) { p.Resources[1].Items.TtlMs = vanTTL },
 	}}
@@ -32,52 +32,52 @@ func startBoskos(c *caller) func(context.Context) {
 	return func(ctx context.Context) {
 		switch {
 		case len(c.config.Boskos) == 0:
-			c.pause(ctx, 100*c.config.Pause)
+			c.pauseAbout(ctx, 100*c.config.Pause)
 		case held == "":
-			held = c.takeVan(ctx)
-		case c.one(2):
-			c.boskos(ctx, history.Keep, held, url.Values{"name": {held}, "state": {"busy"}})
+			held = c.acquireVan(ctx)
+		case c.oneIn(2):
+			c.callBoskos(ctx, history.BoskosUpdate, held, url.Values{"name": {held}, "state": {"busy"}})
 		default:
 			name := held
 			held = ""
-			c.insist(ctx, func() history.Op {
-				o, _ := c.boskos(ctx, history.Give, name, url.Values{"name": {name}, "dest": {"free"}})
+			c.retryUntilDecided(ctx, func() history.Op {
+				o, _ := c.callBoskos(ctx, history.BoskosRelease, name, url.Values{"name": {name}, "dest": {"free"}})
 				return o
 			})
 		}
 	}
 }
 
-// takeVan is the van that it got, or empty.
-func (c *caller) takeVan(ctx context.Context) string {
-	_, van := c.boskos(ctx, history.Take, "", url.Values{"type": {"van"}, "state": {"free"}, "dest": {"busy"}})
+// acquireVan is the van that it got, or empty.
+func (c *caller) acquireVan(ctx context.Context) string {
+	_, van := c.callBoskos(ctx, history.BoskosAcquire, "", url.Values{"type": {"van"}, "state": {"free"}, "dest": {"busy"}})
 	return van
 }
 
-// boskos makes one call of the front end, and answers the name of the resource in its answer. A front end that says 404 or
+// callBoskos makes one call of the front end, and answers the name of the resource in its answer. A front end that says 404 or
 // 401 has decided; every other failure may have been carried out.
-func (c *caller) boskos(ctx context.Context, kind history.Kind, name string, query url.Values) (history.Op, string) {
+func (c *caller) callBoskos(ctx context.Context, kind history.Kind, name string, query url.Values) (history.Op, string) {
 	base := c.config.Boskos[c.random.IntN(len(c.config.Boskos))]
-	o := c.begin(kind, &server{url: base})
+	o := c.beginOp(kind, &server{url: base})
 	o.ID, o.TTL = fmt.Sprintf("%s-%d", c.workload, c.number), vanTTL
 	query.Set("owner", o.ID)
-	paths := map[history.Kind]string{history.Take: "/acquire", history.Give: "/release", history.Keep: "/update"}
+	paths := map[history.Kind]string{history.BoskosAcquire: "/acquire", history.BoskosRelease: "/release", history.BoskosUpdate: "/update"}
 	var status int
-	err := c.call(ctx, func(ctx context.Context) (err error) {
-		status, name, err = c.post(ctx, base+paths[kind]+"?"+query.Encode(), name)
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+		status, name, err = c.postBoskos(ctx, base+paths[kind]+"?"+query.Encode(), name)
 		return err
 	})
 	if name != "" {
 		o.Claims = []history.Claim{{Tree: boskosTree, Items: []string{"van/" + name}}}
 	}
-	ended := c.endBoskos(o, status, err)
+	ended := c.endBoskosOp(o, status, err)
 	if ended.Outcome != history.OK {
 		name = ""
 	}
 	return ended, name
 }
 
-func (c *caller) endBoskos(o *history.Op, status int, err error) history.Op {
+func (c *caller) endBoskosOp(o *history.Op, status int, err error) history.Op {
 	o.Return, o.Outcome = c.config.Recorder.Now(), history.Unknown
 	switch {
 	case err != nil:
@@ -93,7 +93,7 @@ func (c *caller) endBoskos(o *history.Op, status int, err error) history.Op {
 	return *o
 }
 
-func (c *caller) post(ctx context.Context, url, name string) (int, string, error) {
+func (c *caller) postBoskos(ctx context.Context, url, name string) (int, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
 	if err != nil {
 		return 0, name, err

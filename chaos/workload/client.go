@@ -22,7 +22,7 @@ type server struct {
 	trees       quoratev1connect.TreeServiceClient
 }
 
-func dial(config Config) []*server {
+func newServers(config Config) []*server {
 	var servers []*server
 	for _, url := range config.Servers {
 		servers = append(servers, &server{
@@ -41,51 +41,51 @@ type caller struct {
 	servers  []*server
 	random   *rand.Rand
 	serial   int
-	// seen is the highest log index of any answer so far.
-	seen uint64
+	// highestIndex is the highest log index of any answer so far.
+	highestIndex uint64
 }
 
-func (c *caller) work(ctx context.Context, step func(context.Context)) {
+func (c *caller) runSteps(ctx context.Context, step func(context.Context)) {
 	for ctx.Err() == nil {
 		step(ctx)
-		c.pause(ctx, c.config.Pause)
+		c.pauseAbout(ctx, c.config.Pause)
 	}
 }
 
-// pause waits for about a mean time, at most twice as long, or until ctx ends.
-func (c *caller) pause(ctx context.Context, mean time.Duration) {
+// pauseAbout waits for about a mean time, at most twice as long, or until ctx ends.
+func (c *caller) pauseAbout(ctx context.Context, mean time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Duration(c.random.Int64N(int64(2*mean) + 1))):
 	}
 }
 
-// one of n: true once in n times.
-func (c *caller) one(of int) bool { return c.random.IntN(of) == 0 }
+// oneIn of n: true once in n times.
+func (c *caller) oneIn(of int) bool { return c.random.IntN(of) == 0 }
 
 func (c *caller) newID() string {
 	c.serial++
 	return fmt.Sprintf("%s-%d-%d", c.workload, c.number, c.serial)
 }
 
-func (c *caller) server() *server { return c.servers[c.random.IntN(len(c.servers))] }
+func (c *caller) randomServer() *server { return c.servers[c.random.IntN(len(c.servers))] }
 
-// begin starts the record of a call to a server.
-func (c *caller) begin(kind history.Kind, s *server) *history.Op {
+// beginOp starts the record of a call to a server.
+func (c *caller) beginOp(kind history.Kind, s *server) *history.Op {
 	return &history.Op{Workload: c.workload, Client: c.number, Kind: kind, Server: s.url, Call: c.config.Recorder.Now()}
 }
 
-// end finishes the record and writes it down.
-func (c *caller) end(o *history.Op, err error) history.Op {
+// endOp finishes the record and writes it down.
+func (c *caller) endOp(o *history.Op, err error) history.Op {
 	o.Return = c.config.Recorder.Now()
-	c.judge(o, err)
-	c.seen = max(c.seen, o.Index)
+	c.setOutcome(o, err)
+	c.highestIndex = max(c.highestIndex, o.Index)
 	c.config.Recorder.Add(*o)
 	return *o
 }
 
-// judge says what an error means for the outcome.
-func (c *caller) judge(o *history.Op, err error) {
+// setOutcome says what an error means for the outcome.
+func (c *caller) setOutcome(o *history.Op, err error) {
 	o.Outcome = history.OK
 	if err == nil {
 		return
@@ -97,37 +97,37 @@ func (c *caller) judge(o *history.Op, err error) {
 	}
 	switch {
 	case denied:
-		o.Outcome, o.Reason, o.Violations = history.Refused, history.Denied, violations(decision)
+		o.Outcome, o.Reason, o.Violations = history.Refused, history.Denied, violationsOf(decision)
 		o.Index = decision.GetIndex()
-	case said && !accident(problem):
+	case said && !isClusterFailure(problem):
 		o.Outcome, o.Reason = history.Refused, problem.GetReason()
-	case o.Reads() || !client.MayBeDone(err):
+	case o.IsRead() || !client.MayBeDone(err):
 		o.Outcome, o.Reason = history.Failed, err.Error()
 	default:
 		o.Outcome, o.Reason = history.Unknown, err.Error()
 	}
 }
 
-// accidents are reasons of what keeps a cluster from serving; everything else is what the ledger said.
-const accidents = "NO_LEADER NOT_LEADER LEADERSHIP_LOST OVERLOADED DEADLINE HALTED SHUTTING_DOWN NOT_UPGRADED FORGOTTEN INTERNAL"
+// clusterFailures are reasons of what keeps a cluster from serving; everything else is what the ledger said.
+const clusterFailures = "NO_LEADER NOT_LEADER LEADERSHIP_LOST OVERLOADED DEADLINE HALTED SHUTTING_DOWN NOT_UPGRADED FORGOTTEN INTERNAL"
 
-func accident(p *quoratev1.Problem) bool {
-	return slices.Contains(strings.Fields(accidents), p.GetReason())
+func isClusterFailure(p *quoratev1.Problem) bool {
+	return slices.Contains(strings.Fields(clusterFailures), p.GetReason())
 }
 
-func violations(d *quoratev1.Decision) []history.Violation {
+func violationsOf(d *quoratev1.Decision) []history.Violation {
 	var all []history.Violation
 	for _, v := range d.GetViolations() {
 		all = append(all, history.Violation{
 			Tree: v.GetTree(), Node: v.GetNode(), Resource: v.GetResource(), Limit: v.GetLimit(), Used: v.GetUsed(),
-			Requested: v.GetRequested(), Missing: v.GetMissing(), Kind: bare(v.GetKind().String(), "VIOLATION_KIND_"),
+			Requested: v.GetRequested(), Missing: v.GetMissing(), Kind: enumName(v.GetKind().String(), "VIOLATION_KIND_"),
 		})
 	}
 	return all
 }
 
-// bare is the name of a value of an enumeration without its prefix; empty for the one that means none.
-func bare(name, prefix string) string {
+// enumName is the name of a value of an enumeration without its prefix; empty for the one that means none.
+func enumName(name, prefix string) string {
 	name = strings.TrimPrefix(name, prefix)
 	if name == "UNSPECIFIED" {
 		return ""
@@ -135,35 +135,35 @@ func bare(name, prefix string) string {
 	return name
 }
 
-// call runs one attempt. It outlives the run: a call that is on its way when the run ends gets its answer.
-func (c *caller) call(ctx context.Context, attempt func(context.Context) error) error {
+// withTimeout runs one attempt. It outlives the run: a call that is on its way when the run ends gets its answer.
+func (c *caller) withTimeout(ctx context.Context, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Timeout)
 	defer cancel()
 	return attempt(ctx)
 }
 
-// insist repeats a call until it is decided, a few times at most or until ctx ends.
-func (c *caller) insist(ctx context.Context, attempt func() history.Op) history.Op {
+// retryUntilDecided repeats a call until it is decided, a few times at most or until ctx ends.
+func (c *caller) retryUntilDecided(ctx context.Context, attempt func() history.Op) history.Op {
 	const attempts = 8
 	for i := 1; ; i++ {
 		o := attempt()
-		if decided(o) || ctx.Err() != nil || i == attempts {
+		if isDecided(o) || ctx.Err() != nil || i == attempts {
 			return o
 		}
-		c.pause(ctx, c.config.Pause<<i)
+		c.pauseAbout(ctx, c.config.Pause<<i)
 	}
 }
 
-// insistLong repeats a call until it is decided or ctx ends.
-func (c *caller) insistLong(ctx context.Context, attempt func() history.Op) {
+// retryForever repeats a call until it is decided or ctx ends.
+func (c *caller) retryForever(ctx context.Context, attempt func() history.Op) {
 	for {
-		if o := attempt(); decided(o) || ctx.Err() != nil {
+		if o := attempt(); isDecided(o) || ctx.Err() != nil {
 			return
 		}
-		c.pause(ctx, c.config.Timeout/8)
+		c.pauseAbout(ctx, c.config.Timeout/8)
 	}
 }
 
-func decided(o history.Op) bool { return o.Outcome == history.OK || o.Outcome == history.Refused }
+func isDecided(o history.Op) bool { return o.Outcome == history.OK || o.Outcome == history.Refused }
 
 var errNoAnswer = errors.New("the answer has no outcome for this request")

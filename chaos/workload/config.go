@@ -45,19 +45,19 @@ type Config struct {
 	Recorder *history.Recorder
 }
 
-// play is one workload.
-type play struct {
+// workloadSpec is one workload.
+type workloadSpec struct {
 	// trees are what it needs, by SetUp.
-	trees func() []tree
+	trees func() []treeSpec
 	// single means one client only.
 	single bool
 	// start makes the step of one client, which is called again and again.
 	start func(*caller) func(context.Context)
 }
 
-// plays are all workloads by name.
-func plays() map[string]play {
-	return map[string]play{
+// workloads are all workloads by name.
+func workloads() map[string]workloadSpec {
+	return map[string]workloadSpec{
 		"deep":    {trees: deepTrees, start: startDeep},
 		"pair":    {trees: pairTrees, start: startPair},
 		"batch":   {trees: batchTrees, start: startBatch},
@@ -75,9 +75,9 @@ func plays() map[string]play {
 }
 
 // Names are all workloads, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(plays())) }
+func Names() []string { return slices.Sorted(maps.Keys(workloads())) }
 
-func (c Config) complete() (Config, error) {
+func (c Config) withDefaults() (Config, error) {
 	c.Clients, c.Pause = cmp.Or(c.Clients, 3), cmp.Or(c.Pause, 10*time.Millisecond)
 	c.Timeout = cmp.Or(c.Timeout, 3*time.Second)
 	if c.HTTP == nil {
@@ -87,7 +87,7 @@ func (c Config) complete() (Config, error) {
 		c.Names = Names()
 	}
 	for _, name := range c.Names {
-		if _, known := plays()[name]; !known {
+		if _, known := workloads()[name]; !known {
 			return c, fmt.Errorf("workload: there is no workload %q, only %q", name, Names())
 		}
 	}
@@ -100,28 +100,28 @@ func (c Config) complete() (Config, error) {
 // Run lets the clients work until ctx ends, and returns when the last call has ended, which takes Timeout at most.
 // Accidents of calls are no errors: they are in the history.
 func Run(ctx context.Context, config Config) error {
-	config, err := config.complete()
+	config, err := config.withDefaults()
 	if err != nil {
 		return err
 	}
-	servers := dial(config)
+	servers := newServers(config)
 	var busy sync.WaitGroup
 	for _, name := range config.Names {
 		clients := config.Clients
-		if plays()[name].single {
+		if workloads()[name].single {
 			clients = 1
 		}
 		for number := range clients {
-			c := &caller{config: config, workload: name, number: number, servers: servers, random: random(config.Seed, name, number)}
-			busy.Go(func() { c.work(ctx, plays()[name].start(c)) })
+			c := &caller{config: config, workload: name, number: number, servers: servers, random: clientRandom(config.Seed, name, number)}
+			busy.Go(func() { c.runSteps(ctx, workloads()[name].start(c)) })
 		}
 	}
 	busy.Wait()
 	return nil
 }
 
-// random gives every client a generator of its own, so that what it asks for does not depend on the others.
-func random(seed uint64, name string, number int) *rand.Rand {
+// clientRandom gives every client a generator of its own, so that what it asks for does not depend on the others.
+func clientRandom(seed uint64, name string, number int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%s/%d", name, number) // a hash never fails
 	return rand.New(rand.NewPCG(seed, h.Sum64()))

@@ -10,60 +10,60 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// freshness is how fresh a read must be.
-type freshness struct {
-	stale bool
-	least uint64
+// readMode is how fresh a read must be.
+type readMode struct {
+	stale    bool
+	minIndex uint64
 }
 
-func (f freshness) options() *quoratev1.ReadOptions {
-	r := &quoratev1.ReadOptions{MinIndex: f.least, Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
+func (f readMode) protoOptions() *quoratev1.ReadOptions {
+	r := &quoratev1.ReadOptions{MinIndex: f.minIndex, Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
 	if f.stale {
 		r.Consistency = quoratev1.Consistency_CONSISTENCY_STALE
 	}
 	return r
 }
 
-// anyFreshness is linearizable, stale, or stale but not behind what this client has seen.
-func (c *caller) anyFreshness() freshness {
+// randomReadMode is linearizable, stale, or stale but not behind what this client has seen.
+func (c *caller) randomReadMode() readMode {
 	switch c.random.IntN(4) {
 	case 0:
-		return freshness{stale: true}
+		return readMode{stale: true}
 	case 1:
-		return freshness{stale: true, least: c.seen}
+		return readMode{stale: true, minIndex: c.highestIndex}
 	}
-	return freshness{}
+	return readMode{}
 }
 
 // beginRead starts the record of a read.
-func (c *caller) beginRead(kind history.Kind, s *server, f freshness) *history.Op {
-	o := c.begin(kind, s)
-	o.Stale, o.Least = f.stale, f.least
+func (c *caller) beginRead(kind history.Kind, s *server, f readMode) *history.Op {
+	o := c.beginOp(kind, s)
+	o.Stale, o.MinIndex = f.stale, f.minIndex
 	return o
 }
 
-// taken fills in where in the log a read was answered.
-func taken(o *history.Op, r *quoratev1.ReadInfo) {
+// setReadInfo fills in where in the log a read was answered.
+func setReadInfo(o *history.Op, r *quoratev1.ReadInfo) {
 	if r == nil {
 		return
 	}
 	o.Index, o.Ledger, o.ServedBy, o.Age = r.GetIndex(), r.GetLedgerTimeMs(), r.GetServedBy(), r.GetAgeMs()
-	o.Marked = r.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE
+	o.MarkedStale = r.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE
 }
 
 // readUsage sees a whole tree at one index.
-func (c *caller) readUsage(ctx context.Context, tree string, f freshness) {
-	s := c.server()
+func (c *caller) readUsage(ctx context.Context, tree string, f readMode) {
+	s := c.randomServer()
 	o := c.beginRead(history.ReadUsage, s, f)
 	o.Claims = []history.Claim{{Tree: tree}}
 	var answer *quoratev1.GetUsageResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: tree, Subtree: true, Read: f.options()})
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+		answer, err = s.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: tree, Subtree: true, Read: f.protoOptions()})
 		return err
 	})
-	taken(o, answer.GetRead())
+	setReadInfo(o, answer.GetRead())
 	o.Usage = UsageOf(tree, answer.GetNodes())
-	c.end(o, err)
+	c.endOp(o, err)
 }
 
 // UsageOf is what the counted resource of nodes stands at.
@@ -90,68 +90,68 @@ func fromLimit(l *quoratev1.Limit) int64 {
 	return history.Unlimited
 }
 
-// look reads one allocation.
-func (c *caller) look(ctx context.Context, id string, f freshness) {
-	s := c.server()
+// readAllocation reads one allocation.
+func (c *caller) readAllocation(ctx context.Context, id string, f readMode) {
+	s := c.randomServer()
 	o := c.beginRead(history.ReadAllocation, s, f)
 	o.ID = id
 	var answer *quoratev1.GetAllocationResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id, Read: f.options()})
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+		answer, err = s.allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id, Read: f.protoOptions()})
 		return err
 	})
-	taken(o, answer.GetRead())
+	setReadInfo(o, answer.GetRead())
 	if answer.GetAllocation() != nil {
 		o.Records = []history.Record{RecordOf(answer.GetAllocation())}
 	}
-	c.end(o, err)
+	c.endOp(o, err)
 }
 
 // listHeld sees what is held in a tree, if that fits on one page: pages are taken at an index each.
-func (c *caller) listHeld(ctx context.Context, tree string, f freshness) {
-	s := c.server()
+func (c *caller) listHeld(ctx context.Context, tree string, f readMode) {
+	s := c.randomServer()
 	o := c.beginRead(history.ListHeld, s, f)
 	o.Claims = []history.Claim{{Tree: tree}}
 	var answer *quoratev1.ListAllocationsResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{Tree: tree, PageSize: 1000, Read: f.options()})
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+		answer, err = s.allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{Tree: tree, PageSize: 1000, Read: f.protoOptions()})
 		return err
 	})
-	taken(o, answer.GetRead())
+	setReadInfo(o, answer.GetRead())
 	for _, a := range answer.GetAllocations() {
 		o.Records = append(o.Records, RecordOf(a))
 	}
 	if answer.GetNextPageToken() != "" {
 		o.Kind, o.Records = history.ReadAllocation, nil // a part says nothing of the whole
 	}
-	c.end(o, err)
+	c.endOp(o, err)
 }
 
 // listWaiting sees the queue of a tree.
-func (c *caller) listWaiting(ctx context.Context, tree string, f freshness) {
-	s := c.server()
+func (c *caller) listWaiting(ctx context.Context, tree string, f readMode) {
+	s := c.randomServer()
 	o := c.beginRead(history.ListWaiting, s, f)
 	o.Claims = []history.Claim{{Tree: tree}}
 	var answer *quoratev1.ListWaitingResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{Tree: tree, PageSize: 1000, Read: f.options()})
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+		answer, err = s.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{Tree: tree, PageSize: 1000, Read: f.protoOptions()})
 		return err
 	})
-	taken(o, answer.GetRead())
+	setReadInfo(o, answer.GetRead())
 	for _, w := range answer.GetRequests() {
 		o.Records = append(o.Records, RecordOf(w.GetAllocation()))
 	}
-	c.end(o, err)
+	c.endOp(o, err)
 }
 
 // startRead reads the trees of all workloads of the run, linearizably and stale.
 func startRead(c *caller) func(context.Context) {
 	var trees []string
 	for _, name := range c.config.Names {
-		if plays()[name].trees == nil {
+		if workloads()[name].trees == nil {
 			continue
 		}
-		for _, t := range plays()[name].trees() {
+		for _, t := range workloads()[name].trees() {
 			trees = append(trees, t.name)
 		}
 	}
@@ -162,32 +162,32 @@ func startRead(c *caller) func(context.Context) {
 		tree := trees[c.random.IntN(len(trees))]
 		switch c.random.IntN(4) {
 		case 0:
-			c.listHeld(ctx, tree, c.anyFreshness())
+			c.listHeld(ctx, tree, c.randomReadMode())
 		case 1:
-			c.listWaiting(ctx, tree, c.anyFreshness())
+			c.listWaiting(ctx, tree, c.randomReadMode())
 		default:
-			c.readUsage(ctx, tree, c.anyFreshness())
+			c.readUsage(ctx, tree, c.randomReadMode())
 		}
 	}
 }
 
 // readLimits sees the limits of the trees whose names begin so, all at one index.
-func (c *caller) readLimits(ctx context.Context, prefix string, f freshness) history.Op {
-	s := c.server()
+func (c *caller) readLimits(ctx context.Context, prefix string, f readMode) history.Op {
+	s := c.randomServer()
 	o := c.beginRead(history.ReadLimits, s, f)
 	var answer *quoratev1.GetConfigurationResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: f.options()})
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+		answer, err = s.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: f.protoOptions()})
 		return err
 	})
-	taken(o, answer.GetRead())
+	setReadInfo(o, answer.GetRead())
 	o.Revision = answer.GetRevision()
 	for _, t := range answer.GetTrees() {
 		if strings.HasPrefix(t.GetName(), prefix) {
 			o.Limits = append(o.Limits, LimitsOf(t)...)
 		}
 	}
-	return c.end(o, err)
+	return c.endOp(o, err)
 }
 
 // LimitsOf are the limits of a tree, by node as it lists them and resource.

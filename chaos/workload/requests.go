@@ -9,8 +9,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// want is a request before it is made.
-type want struct {
+// requestSpec is a request before it is made.
+type requestSpec struct {
 	id       string
 	claims   []history.Claim
 	mode     string
@@ -20,11 +20,11 @@ type want struct {
 	keep     int64
 }
 
-func at(tree, node string, amount int64) history.Claim {
-	return history.Claim{Tree: tree, Node: node, Amounts: map[string]int64{resource: amount}}
+func claimAt(tree, node string, amount int64) history.Claim {
+	return history.Claim{Tree: tree, Node: node, Amounts: map[string]int64{countedResource: amount}}
 }
 
-func (w want) request() *quoratev1.AllocateRequest {
+func (w requestSpec) toProto() *quoratev1.AllocateRequest {
 	r := &quoratev1.AllocateRequest{Id: w.id, Priority: w.priority, Claims: toClaims(w.claims), PollMs: w.poll, KeepMs: w.keep}
 	switch w.mode {
 	case history.Reserve:
@@ -49,100 +49,100 @@ func toClaims(claims []history.Claim) []*quoratev1.Claim {
 	return all
 }
 
-// ask fills in what an operation asks for.
-func (w want) ask(o *history.Op) {
+// fillIn fills in what an operation asks for.
+func (w requestSpec) fillIn(o *history.Op) {
 	o.ID, o.Claims, o.Mode, o.Priority, o.TTL = w.id, w.claims, w.mode, w.priority, w.ttl
 }
 
-// allocate makes one attempt.
-func (c *caller) allocate(ctx context.Context, w want) history.Op {
-	s := c.server()
-	o := c.begin(history.Allocate, s)
-	w.ask(o)
+// callAllocate makes one attempt.
+func (c *caller) callAllocate(ctx context.Context, w requestSpec) history.Op {
+	s := c.randomServer()
+	o := c.beginOp(history.Allocate, s)
+	w.fillIn(o)
 	var answer *quoratev1.AllocateResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.Allocate(ctx, w.request())
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
+		answer, err = s.allocations.Allocate(ctx, w.toProto())
 		return err
 	})
-	granted(o, answer)
-	return c.end(o, err)
+	setGrant(o, answer)
+	return c.endOp(o, err)
 }
 
-// granted fills in an answer; of nil it takes nothing.
-func granted(o *history.Op, answer *quoratev1.AllocateResponse) {
+// setGrant fills in an answer; of nil it takes nothing.
+func setGrant(o *history.Op, answer *quoratev1.AllocateResponse) {
 	o.Index, o.Fence, o.Repeated, o.Ledger = answer.GetIndex(), answer.GetFence(), answer.GetRepeated(), answer.GetLedgerTimeMs()
-	shown(o, answer.GetAllocation())
+	setAllocation(o, answer.GetAllocation())
 }
 
-// shown fills in the record of an answer.
-func shown(o *history.Op, a *quoratev1.Allocation) {
+// setAllocation fills in the record of an answer.
+func setAllocation(o *history.Op, a *quoratev1.Allocation) {
 	if a == nil {
 		return
 	}
 	r := RecordOf(a)
-	o.Fence, o.State, o.Expires, o.Got = r.Fence, r.State, r.Expires, r.Claims
+	o.Fence, o.State, o.Expires, o.Granted = r.Fence, r.State, r.Expires, r.Claims
 }
 
-func (c *caller) release(ctx context.Context, id string) history.Op {
-	s := c.server()
-	o := c.begin(history.Release, s)
+func (c *caller) callRelease(ctx context.Context, id string) history.Op {
+	s := c.randomServer()
+	o := c.beginOp(history.Release, s)
 	o.ID = id
 	var answer *quoratev1.ReleaseResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
 		return err
 	})
 	o.Index, o.Repeated = answer.GetIndex(), answer.GetRepeated()
-	shown(o, answer.GetAllocation())
-	return c.end(o, err)
+	setAllocation(o, answer.GetAllocation())
+	return c.endOp(o, err)
 }
 
-func (c *caller) renew(ctx context.Context, id string, fence uint64, ttl int64) history.Op {
-	s := c.server()
-	o := c.begin(history.Renew, s)
+func (c *caller) callRenew(ctx context.Context, id string, fence uint64, ttl int64) history.Op {
+	s := c.randomServer()
+	o := c.beginOp(history.Renew, s)
 	o.ID, o.TTL = id, ttl
 	var answer *quoratev1.RenewResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.allocations.Renew(ctx, &quoratev1.RenewRequest{Id: id, Fence: fence, TtlMs: ttl})
 		return err
 	})
 	o.Index, o.Ledger = answer.GetIndex(), answer.GetLedgerTimeMs()
-	shown(o, answer.GetAllocation())
-	return c.end(o, err)
+	setAllocation(o, answer.GetAllocation())
+	return c.endOp(o, err)
 }
 
-func (c *caller) confirm(ctx context.Context, id string) history.Op {
-	s := c.server()
-	o := c.begin(history.Confirm, s)
+func (c *caller) callConfirm(ctx context.Context, id string) history.Op {
+	s := c.randomServer()
+	o := c.beginOp(history.Confirm, s)
 	o.ID = id
 	var answer *quoratev1.ConfirmResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.allocations.Confirm(ctx, &quoratev1.ConfirmRequest{Id: id})
 		return err
 	})
 	o.Index, o.Repeated = answer.GetIndex(), answer.GetRepeated()
-	shown(o, answer.GetAllocation())
-	return c.end(o, err)
+	setAllocation(o, answer.GetAllocation())
+	return c.endOp(o, err)
 }
 
-func (c *caller) cancel(ctx context.Context, id string) history.Op {
-	s := c.server()
-	o := c.begin(history.Cancel, s)
+func (c *caller) callCancel(ctx context.Context, id string) history.Op {
+	s := c.randomServer()
+	o := c.beginOp(history.Cancel, s)
 	o.ID = id
 	var answer *quoratev1.CancelResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.allocations.Cancel(ctx, &quoratev1.CancelRequest{Id: id})
 		return err
 	})
 	o.Index, o.Repeated = answer.GetIndex(), answer.GetRepeated()
-	shown(o, answer.GetAllocation())
-	return c.end(o, err)
+	setAllocation(o, answer.GetAllocation())
+	return c.endOp(o, err)
 }
 
 // RecordOf is an allocation as histories have it.
 func RecordOf(a *quoratev1.Allocation) history.Record {
 	r := history.Record{
-		ID: a.GetId(), State: bare(a.GetState().String(), "ALLOCATION_STATE_"), Fence: a.GetFence(), Priority: a.GetPriority(),
+		ID: a.GetId(), State: enumName(a.GetState().String(), "ALLOCATION_STATE_"), Fence: a.GetFence(), Priority: a.GetPriority(),
 		Expires: max(a.GetExpiresLedgerMs(), a.GetReservedUntilLedgerMs()), Place: a.GetWaiting().GetPosition(),
 	}
 	if a.GetWaiting() != nil {

@@ -21,60 +21,60 @@ type watcher struct {
 func startWatch(c *caller) func(context.Context) {
 	w := &watcher{caller: c}
 	return func(ctx context.Context) {
-		if w.request == nil && !w.settle(ctx) {
+		if w.request == nil && !w.beginWatch(ctx) {
 			return
 		}
-		w.follow(ctx)
+		w.followServer(ctx)
 	}
 }
 
-// settle begins a new watch behind a state that it has read.
-func (w *watcher) settle(ctx context.Context) bool {
-	read := w.readLimits(ctx, "no tree has this name", freshness{})
+// beginWatch begins a new watch behind a state that it has read.
+func (w *watcher) beginWatch(ctx context.Context) bool {
+	read := w.readLimits(ctx, "no tree has this name", readMode{})
 	if read.Outcome != history.OK {
 		return false
 	}
 	w.session++
 	w.request = &quoratev1.WatchAllocationsRequest{AfterIndex: read.Index}
-	begun := w.begin(history.Change, w.server())
+	begun := w.beginOp(history.Change, w.randomServer())
 	begun.Session, begun.Index, begun.Change = w.session, read.Index, history.WatchBegins
-	w.end(begun, nil)
+	w.endOp(begun, nil)
 	return true
 }
 
-// follow watches one server until it breaks off, or for a while: whoever resumes often finds what resuming loses.
-func (w *watcher) follow(ctx context.Context) {
+// followServer watches one server until it breaks off, or for a while: whoever resumes often finds what resuming loses.
+func (w *watcher) followServer(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 50*w.config.Pause+time.Duration(w.random.Int64N(int64(300*w.config.Pause))))
 	defer cancel()
-	s := w.server()
+	s := w.randomServer()
 	stream, err := s.allocations.WatchAllocations(ctx, w.request)
 	if err != nil {
-		w.forgotten(err)
+		w.dropForgotten(err)
 		return
 	}
 	for stream.Receive() {
-		w.note(s, stream.Msg())
+		w.addChange(s, stream.Msg())
 	}
-	w.forgotten(stream.Err())
+	w.dropForgotten(stream.Err())
 	_ = stream.Close() // it is over
 }
 
-// forgotten gives a position up that the server does not remember.
-func (w *watcher) forgotten(err error) {
+// dropForgotten gives a position up that the server does not remember.
+func (w *watcher) dropForgotten(err error) {
 	if connect.CodeOf(err) == connect.CodeOutOfRange {
 		w.request = nil
 	}
 }
 
-func (w *watcher) note(s *server, m *quoratev1.WatchAllocationsResponse) {
+func (w *watcher) addChange(s *server, m *quoratev1.WatchAllocationsResponse) {
 	w.request.AfterIndex, w.request.AfterNumber = m.GetIndex(), m.GetNumber()
 	if m.GetAllocation() == nil {
 		return
 	}
-	o := w.begin(history.Change, s)
-	o.Session, o.Index, o.Within, o.Ledger = w.session, m.GetIndex(), m.GetNumber(), m.GetLedgerTimeMs()
-	o.ID, o.Change = m.GetAllocation().GetId(), bare(m.GetChange().String(), "ALLOCATION_CHANGE_")
+	o := w.beginOp(history.Change, s)
+	o.Session, o.Index, o.Position, o.Ledger = w.session, m.GetIndex(), m.GetNumber(), m.GetLedgerTimeMs()
+	o.ID, o.Change = m.GetAllocation().GetId(), enumName(m.GetChange().String(), "ALLOCATION_CHANGE_")
 	o.Priority = m.GetAllocation().GetPriority()
-	shown(o, m.GetAllocation())
-	w.end(o, nil)
+	setAllocation(o, m.GetAllocation())
+	w.endOp(o, nil)
 }

@@ -8,11 +8,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// resource is what all trees count.
-const resource = "units"
+// countedResource is what all trees count.
+const countedResource = "units"
 
-// tree is a tree as histories say it: its limits, and what else it needs.
-type tree struct {
+// treeSpec is a tree as histories say it: its limits, and what else it needs.
+type treeSpec struct {
 	name   string
 	limits []history.Limit
 	items  map[string][]string
@@ -20,26 +20,26 @@ type tree struct {
 	change func(*quoratev1.Tree)
 }
 
-// limits makes a tree of nodes and limits: limits("t", "", 10, "a", 5).
-func limits(name string, pairs ...any) tree {
-	t := tree{name: name}
+// newTreeSpec makes a tree of nodes and limits: limits("t", "", 10, "a", 5).
+func newTreeSpec(name string, pairs ...any) treeSpec {
+	t := treeSpec{name: name}
 	for i := 0; i < len(pairs); i += 2 {
 		node, _ := pairs[i].(string)
 		amount, _ := pairs[i+1].(int)
-		t.limits = append(t.limits, history.Limit{Tree: name, Node: node, Resource: resource, Amount: int64(amount)})
+		t.limits = append(t.limits, history.Limit{Tree: name, Node: node, Resource: countedResource, Amount: int64(amount)})
 	}
 	return t
 }
 
-func (t tree) proto() *quoratev1.Tree {
-	p := &quoratev1.Tree{Name: t.name, Resources: []*quoratev1.Resource{{Name: resource, Unit: quoratev1.Unit_UNIT_COUNT}}}
+func (t treeSpec) toProto() *quoratev1.Tree {
+	p := &quoratev1.Tree{Name: t.name, Resources: []*quoratev1.Resource{{Name: countedResource, Unit: quoratev1.Unit_UNIT_COUNT}}}
 	for name, items := range t.items {
 		p.Resources = append(p.Resources, &quoratev1.Resource{
 			Name: name, Unit: quoratev1.Unit_UNIT_ITEMS, Items: &quoratev1.ItemSpec{Names: items},
 		})
 	}
 	for _, l := range t.limits {
-		amounts := map[string]*quoratev1.Limit{resource: toLimit(l.Amount)}
+		amounts := map[string]*quoratev1.Limit{countedResource: toLimit(l.Amount)}
 		if l.Amount == history.Unlimited {
 			amounts = nil
 		}
@@ -65,15 +65,15 @@ func toLimit(amount int64) *quoratev1.Limit {
 // SetUp makes the trees of the workloads, and writes that down too: their limits are part of the history. It tries until
 // the cluster takes them or ctx ends.
 func SetUp(ctx context.Context, config Config) error {
-	config, err := config.complete()
+	config, err := config.withDefaults()
 	if err != nil {
 		return err
 	}
-	c := &caller{config: config, workload: "setup", servers: dial(config), random: random(config.Seed, "setup", 0)}
-	var all []tree
+	c := &caller{config: config, workload: "setup", servers: newServers(config), random: clientRandom(config.Seed, "setup", 0)}
+	var all []treeSpec
 	for _, name := range config.Names {
-		if plays()[name].trees != nil {
-			all = append(all, plays()[name].trees()...)
+		if workloads()[name].trees != nil {
+			all = append(all, workloads()[name].trees()...)
 		}
 	}
 	if len(all) == 0 {
@@ -81,7 +81,7 @@ func SetUp(ctx context.Context, config Config) error {
 	}
 	id := c.newID()
 	for {
-		o := c.apply(ctx, id, all)
+		o := c.callApplyTrees(ctx, id, all)
 		switch {
 		case o.Outcome == history.OK:
 			return nil
@@ -90,52 +90,52 @@ func SetUp(ctx context.Context, config Config) error {
 		case ctx.Err() != nil:
 			return fmt.Errorf("set the workloads up: %w, after %s", ctx.Err(), o.Reason)
 		}
-		c.pause(ctx, config.Timeout/8)
+		c.pauseAbout(ctx, config.Timeout/8)
 	}
 }
 
-// apply makes one attempt to make trees as they are written.
-func (c *caller) apply(ctx context.Context, id string, trees []tree) history.Op {
-	s := c.server()
-	o := c.begin(history.Configure, s)
+// callApplyTrees makes one attempt to make trees as they are written.
+func (c *caller) callApplyTrees(ctx context.Context, id string, trees []treeSpec) history.Op {
+	s := c.randomServer()
+	o := c.beginOp(history.Configure, s)
 	o.ID = id
 	request := &quoratev1.ApplyTreesRequest{RequestId: id, Actor: "chaos", Reason: c.workload}
 	for _, t := range trees {
 		o.Limits = append(o.Limits, t.limits...)
-		request.Trees = append(request.Trees, t.proto())
+		request.Trees = append(request.Trees, t.toProto())
 	}
 	var answer *quoratev1.ApplyTreesResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.trees.ApplyTrees(ctx, request)
 		return err
 	})
-	configured(o, answer.GetResult())
-	return c.end(o, err)
+	setConfiguration(o, answer.GetResult())
+	return c.endOp(o, err)
 }
 
-func configured(o *history.Op, r *quoratev1.ConfigurationResult) {
+func setConfiguration(o *history.Op, r *quoratev1.ConfigurationResult) {
 	o.Index, o.Repeated, o.Revision = r.GetIndex(), r.GetRepeated(), r.GetRevision()
 }
 
-// setLimit makes one attempt to change one limit.
-func (c *caller) setLimit(ctx context.Context, id string, l history.Limit) history.Op {
-	s := c.server()
-	o := c.begin(history.Configure, s)
+// callSetLimits makes one attempt to change one limit.
+func (c *caller) callSetLimits(ctx context.Context, id string, l history.Limit) history.Op {
+	s := c.randomServer()
+	o := c.beginOp(history.Configure, s)
 	o.ID, o.Limits = id, []history.Limit{l}
 	var answer *quoratev1.SetLimitsResponse
-	err := c.call(ctx, func(ctx context.Context) (err error) {
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		answer, err = s.trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{
 			Tree: l.Tree, Node: l.Node, Limits: map[string]*quoratev1.Limit{l.Resource: toLimit(l.Amount)},
 			RequestId: id, Actor: "chaos", Reason: c.workload,
 		})
 		return err
 	})
-	configured(o, answer.GetResult())
-	return c.end(o, err)
+	setConfiguration(o, answer.GetResult())
+	return c.endOp(o, err)
 }
 
-// strict forbids overtaking in the whole tree.
-func (t tree) strict() tree {
+// withStrictQueue forbids overtaking in the whole tree.
+func (t treeSpec) withStrictQueue() treeSpec {
 	t.change = func(p *quoratev1.Tree) { p.Queueing = quoratev1.Queueing_QUEUEING_STRICT }
 	return t
 }

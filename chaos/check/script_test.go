@@ -48,7 +48,7 @@ func tree() *script {
 
 func (s *script) grant(from, to int64, id, node string, amount int64, index, fence uint64) *script {
 	return s.op(from, to, history.Op{
-		Kind: history.Allocate, ID: id, Claims: claim(node, amount), Index: index, Fence: fence, State: history.Held, Got: claim(node, amount),
+		Kind: history.Allocate, ID: id, Claims: claim(node, amount), Index: index, Fence: fence, State: history.Held, Granted: claim(node, amount),
 	})
 }
 
@@ -104,7 +104,7 @@ func (s *script) read(from, to int64, index uint64, root, a, b int64) *script {
 
 func (s *script) stale() *script {
 	o := &s.ops[len(s.ops)-1]
-	o.Stale, o.Marked = true, true
+	o.Stale, o.MarkedStale = true, true
 	return s
 }
 
@@ -118,7 +118,7 @@ func usage(root, a, b int64) []history.Usage {
 
 func (s *script) change(from int64, what, id, state string, index uint64, within uint32, fence uint64, ledger int64) *script {
 	return s.op(from, from, history.Op{
-		Kind: history.Change, Session: 1, Change: what, ID: id, State: state, Index: index, Within: within, Fence: fence, Ledger: ledger,
+		Kind: history.Change, Session: 1, Change: what, ID: id, State: state, Index: index, Position: within, Fence: fence, Ledger: ledger,
 	})
 }
 
@@ -152,7 +152,7 @@ func (s *script) want(t *testing.T, promise, words string) {
 		return
 	}
 	v := verdicts.Of(promise)
-	if v.Word() != "broken" || !strings.Contains(strings.Join(v.Broken, "\n"), words) {
-		t.Errorf("%s is %s, want it broken with %q; in all: %v", promise, v.Word(), words, err)
+	if v.Status() != "broken" || !strings.Contains(strings.Join(v.Messages, "\n"), words) {
+		t.Errorf("%s is %s, want it broken with %q; in all: %v", promise, v.Status(), words, err)
 	}
 }

@@ -38,21 +38,21 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		"a lost release":                       {tree().grant(2, 3, "x", "a", 2, 2, 1).release(4, 5, "x", 3, 1).final(9, usage(2, 2, 0), holds("x", "a", 2, 1)), "P3", "had ended at index 3"},
 		"a log that was cut":                   {tree().grant(2, 3, "x", "a", 2, 7, 1).final(6, usage(2, 2, 0), holds("x", "a", 2, 1)), "P3", "ends at index 6"},
 		"a read that does not know it":         {tree().grant(2, 3, "x", "a", 2, 2, 1).op(4, 5, history.Op{Kind: history.ReadAllocation, ID: "x", Outcome: history.Refused, Reason: "NOT_FOUND"}), "P3", "does not know it"},
-		"a list without it":                    {tree().grant(2, 3, "x", "a", 2, 2, 1).again(4, 5, "x", "a", 2, 9, 1).op(6, 7, history.Op{Kind: history.ListHeld, Index: 5, Stale: true, Marked: true, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}}), "P3", "is not in the list"},
+		"a list without it":                    {tree().grant(2, 3, "x", "a", 2, 2, 1).again(4, 5, "x", "a", 2, 9, 1).op(6, 7, history.Op{Kind: history.ListHeld, Index: 5, Stale: true, MarkedStale: true, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}}), "P3", "is not in the list"},
 		"a watch that missed it":               {tree().change(1, history.WatchBegins, "", "", 1, 0, 0, 0).grant(2, 3, "x", "a", 2, 2, 1).change(4, "GRANTED", "y", history.Held, 3, 1, 2, 0).change(5, "GRANTED", "z", history.Held, 4, 1, 3, 0), "P3", "did not see it"},
 		"expired early by ledger time":         {tree().lease(2, 3, "x", "a", 1, 2, 1, 5000, 9000).change(4, "ENDED", "x", history.Expired, 3, 1, 1, 8999), "P4", "was to last until 9000"},
 		"expired early by the holder's clock":  {tree().lease(2, 3, "x", "a", 1, 2, 1, 5000, 9000).op(6, 7, history.Op{Kind: history.Renew, ID: "x", Outcome: history.Refused, Reason: "ENDED"}), "P4", "as its holder counts"},
 		"expired early after a renewal":        {tree().lease(2, 3, "x", "a", 1, 2, 1, 2000, 3000).op(4, 5, history.Op{Kind: history.Renew, ID: "x", Index: 3, Fence: 1, State: history.Held, Expires: 5000}).change(6, "ENDED", "x", history.Expired, 4, 1, 1, 4000), "P4", "was to last until 5000"},
 		"a fence that went back in the log":    {tree().grant(2, 9, "x", "a", 1, 2, 9).grant(2, 9, "y", "a", 1, 3, 8), "P5", "had fence"},
 		"a fence that went back in time":       {tree().lost(1, 2, history.Allocate, "x", "a", 1).again(2, 3, "x", "a", 1, 3, 9).lost(4, 5, history.Allocate, "y", "a", 1).again(6, 7, "y", "a", 1, 5, 8), "P5", "before it was asked for"},
-		"half of a request":                    {tree().op(2, 3, history.Op{Kind: history.Allocate, ID: "x", Claims: append(claim("a", 1), claim("b", 1)...), Index: 2, Fence: 1, State: history.Held, Got: claim("a", 1)}), "P6", "another number of claims"},
-		"less than was asked for":              {tree().op(2, 3, history.Op{Kind: history.Allocate, ID: "x", Claims: claim("a", 2), Index: 2, Fence: 1, State: history.Held, Got: claim("a", 1)}), "P6", "another amount"},
+		"half of a request":                    {tree().op(2, 3, history.Op{Kind: history.Allocate, ID: "x", Claims: append(claim("a", 1), claim("b", 1)...), Index: 2, Fence: 1, State: history.Held, Granted: claim("a", 1)}), "P6", "another number of claims"},
+		"less than was asked for":              {tree().op(2, 3, history.Op{Kind: history.Allocate, ID: "x", Claims: claim("a", 2), Index: 2, Fence: 1, State: history.Held, Granted: claim("a", 1)}), "P6", "another amount"},
 		"half of a configuration":              {tree().op(2, 3, history.Op{Kind: history.Configure, ID: "c", Index: 2, Limits: []history.Limit{limit("a", 1), limit("b", 1)}}).op(4, 5, history.Op{Kind: history.ReadLimits, Index: 2, ServedBy: "n1", Limits: []history.Limit{limit("a", 1), limit("b", 6)}}), "P6", "no change set together"},
 		"a stale read that should not be one":  {tree().grant(2, 3, "x", "a", 2, 5, 1).read(4, 5, 4, 0, 0, 0), "P7", "index 5 had been answered"},
 		"a write in the past":                  {tree().grant(2, 3, "x", "a", 2, 5, 1).grant(4, 5, "y", "a", 2, 4, 2), "P7", "index 5 had been answered"},
 		"a denial in the past":                 {tree().grant(2, 3, "x", "a", 6, 5, 1).deny(4, 5, "y", "a", 6, because("a", 6, 6, 6)).index(4), "P7", "was denied at index 4"},
 		"a stale read that hides it":           {tree().op(2, 3, history.Op{Kind: history.ReadUsage, Stale: true, Index: 1, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}}), "P7", "does not say so"},
-		"a read behind what it insisted on":    {tree().op(2, 3, history.Op{Kind: history.ReadUsage, Stale: true, Marked: true, Least: 4, Index: 3, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}}), "P7", "asked for 4"},
+		"a read behind what it insisted on":    {tree().op(2, 3, history.Op{Kind: history.ReadUsage, Stale: true, MarkedStale: true, MinIndex: 4, Index: 3, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}}), "P7", "asked for 4"},
 		"a watch that goes back":               {tree().change(1, history.WatchBegins, "", "", 1, 0, 0, 0).change(2, "GRANTED", "x", history.Held, 5, 2, 1, 0).change(3, "GRANTED", "y", history.Held, 5, 1, 2, 0), "P7", "5.1 after 5.2"},
 		"overtaken":                            {queue().wait(2, 3, "first", 0, 2).wait(4, 5, "second", 0, 3).taken(6, 7, "second", 0, 9, 1).taken(8, 9, "first", 0, 11, 2), "P8", "second (priority 0)"},
 		"a less important one first":           {queue().wait(2, 3, "high", 2, 2).wait(2, 3, "low", 1, 2).taken(6, 7, "low", 1, 9, 1).taken(8, 9, "high", 2, 11, 2), "P8", "low (priority 1)"},
@@ -68,7 +68,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		"somebody who fits waits":              {tree().final(9, usage(0, 0, 0)).waits("x", 1), "live", "the first in its line and fits"},
 		"an item with two holders":             {item().op(2, 3, car("x", "ant", 2, 1)).op(4, 5, car("y", "ant", 3, 2)).op(6, 7, history.Op{Kind: history.Release, ID: "x", Index: 4, Fence: 1, State: history.Released}), "P2", "held i:car/ant"},
 		"an item that is given too early":      {item().op(2, 3, car("x", "ant", 2, 1)).op(4, 5, car("y", "ant", 3, 2)), "linearizable", "i:car/ant"},
-		"a van with two drivers":               {item().van(2, 3, history.Take, "ann", "v1").van(4, 5, history.Take, "bob", "v1"), "P2", "boskos:van/v1"},
+		"a van with two drivers":               {item().van(2, 3, history.BoskosAcquire, "ann", "v1").van(4, 5, history.BoskosAcquire, "bob", "v1"), "P2", "boskos:van/v1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test.script.want(t, test.promise, test.words) })
@@ -86,7 +86,7 @@ func (s *script) wait(from, to int64, id string, priority int64, index uint64) *
 func (s *script) taken(from, to int64, id string, priority int64, index, fence uint64) *script {
 	return s.op(from, to, history.Op{
 		Kind: history.Allocate, Mode: history.Wait, ID: id, Claims: claim("a", 1), Priority: priority, Index: index, Fence: fence, State: history.Held,
-		Got: claim("a", 1), Repeated: true,
+		Granted: claim("a", 1), Repeated: true,
 	})
 }
 
@@ -104,7 +104,7 @@ func item() *script {
 func car(id, name string, index, fence uint64) history.Op {
 	return history.Op{
 		Kind: history.Allocate, ID: id, Claims: []history.Claim{{Tree: "i", Pick: "car"}}, Index: index, Fence: fence, State: history.Held,
-		Got: []history.Claim{{Tree: "i", Items: []string{"car/" + name}}},
+		Granted: []history.Claim{{Tree: "i", Items: []string{"car/" + name}}},
 	}
 }
 

@@ -49,14 +49,14 @@ func TestOddButTrueHistoriesPass(t *testing.T) {
 		"a silent lease that is not there in the end":    tree().lease(2, 3, "x", "a", 1, 2, 1, 1000, 2000).final(9, usage(0, 0, 0)),
 		"granted from the queue by the order of arrival": queue().wait(2, 3, "first", 0, 2).wait(4, 5, "second", 0, 3).taken(6, 7, "first", 0, 9, 1).taken(8, 9, "second", 0, 11, 2),
 		"two who came at once":                           queue().wait(2, 5, "a", 0, 2).wait(2, 5, "b", 0, 3).taken(6, 7, "b", 0, 9, 1).taken(8, 9, "a", 0, 11, 2),
-		"one who left the queue":                         queue().wait(2, 3, "first", 0, 2).wait(4, 5, "second", 0, 3).op(5, 6, history.Op{Kind: history.Cancel, ID: "first", Index: 4, State: history.Ended}).taken(6, 7, "second", 0, 9, 1),
+		"one who left the queue":                         queue().wait(2, 3, "first", 0, 2).wait(4, 5, "second", 0, 3).op(5, 6, history.Op{Kind: history.Cancel, ID: "first", Index: 4, State: history.Cancelled}).taken(6, 7, "second", 0, 9, 1),
 		"fences that skip":                               tree().grant(2, 3, "x", "a", 1, 2, 4).grant(4, 5, "y", "a", 1, 9, 40),
 		"a node that came back from a snapshot":          tree().grant(2, 3, "x", "a", 2, 2, 1).read(4, 5, 2, 2, 2, 0).stale().read(6, 7, 1, 0, 0, 0).stale().read(8, 9, 2, 2, 2, 0),
 		"an item that changes hands in one entry": item().op(2, 3, car("x", "ant", 2, 1)).
 			op(4, 7, history.Op{Kind: history.Release, ID: "x", Index: 3, Fence: 1, State: history.Released}).op(4, 7, car("y", "ant", 3, 2)),
 		"an item whose holder fell silent": item().op(2, 3, withTTL(car("x", "ant", 2, 1), 1000)).op(8, 9, car("y", "ant", 3, 2)),
-		"a van that was not updated":       item().van(2, 3, history.Take, "ann", "v1").van(11, 12, history.Take, "bob", "v1"),
-		"a van given back and taken":       item().van(2, 3, history.Take, "ann", "v1").van(4, 7, history.Give, "ann", "v1").van(5, 6, history.Take, "bob", "v1"),
+		"a van that was not updated":       item().van(2, 3, history.BoskosAcquire, "ann", "v1").van(11, 12, history.BoskosAcquire, "bob", "v1"),
+		"a van given back and taken":       item().van(2, 3, history.BoskosAcquire, "ann", "v1").van(4, 7, history.BoskosRelease, "ann", "v1").van(5, 6, history.BoskosAcquire, "bob", "v1"),
 		"somebody waits who does not fit":  tree().grant(2, 3, "x", "a", 6, 2, 1).final(9, usage(6, 6, 0), holds("x", "a", 6, 1)).waits("y", 1),
 	}
 	for name, s := range tests {

@@ -19,21 +19,21 @@ func TestTheChainChangesNoVerdict(t *testing.T) {
 	found := map[porcupine.CheckResult]int{}
 	for seed := range uint64(400) {
 		p := play(rand.New(rand.NewPCG(seed, 0)))
-		s := tell(history.History{Ops: p.ops}, Finals{})
+		s := newTimeline(history.History{Ops: p.ops}, Finals{})
 		trees := map[string]bool{"t": true}
-		model := groundOf(s.limits, trees)
-		model.explain = true
+		model := newModelContext(s.limits, trees)
+		model.checkReasons = true
 		plain, bound := stepsOf(t, s, trees), stepsOf(t, s, trees)
 		for _, o := range plain {
-			o.Input.(*step).before = math.MaxInt //nolint:forcetypeassert // it is one
+			o.Input.(*modelStep).maxPredecessors = math.MaxInt //nolint:forcetypeassert // it is one
 		}
-		chain(bound)
-		want := porcupine.CheckOperationsTimeout(model.model(), plain, time.Minute)
+		constrainByIndex(bound)
+		want := porcupine.CheckOperationsTimeout(model.porcupineModel(), plain, time.Minute)
 		if want == porcupine.Unknown {
 			continue // this is what the chain is for
 		}
 		found[want]++
-		if got := porcupine.CheckOperationsTimeout(model.model(), bound, time.Minute); got != want {
+		if got := porcupine.CheckOperationsTimeout(model.porcupineModel(), bound, time.Minute); got != want {
 			t.Errorf("seed %d: %v with the chain, %v without", seed, got, want)
 		}
 	}
@@ -42,9 +42,9 @@ func TestTheChainChangesNoVerdict(t *testing.T) {
 	}
 }
 
-func stepsOf(t *testing.T, s *story, trees map[string]bool) []porcupine.Operation {
+func stepsOf(t *testing.T, s *timeline, trees map[string]bool) []porcupine.Operation {
 	t.Helper()
-	steps, why := s.steps(trees)
+	steps, why := s.modelSteps(trees)
 	if why != "" {
 		t.Fatal(why)
 	}
@@ -114,7 +114,7 @@ func (p *pretender) ask(o *history.Op) {
 		o.Outcome = history.Unknown
 		return
 	}
-	o.Index, o.Fence, o.State, o.Got = p.index, p.fence, history.Held, o.Claims
+	o.Index, o.Fence, o.State, o.Granted = p.index, p.fence, history.Held, o.Claims
 	if p.random.IntN(4) == 0 {
 		o.Repeated = true // an earlier answer was lost
 	}

@@ -1,0 +1,81 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// forwarder passes connections to an address on loopback on to somewhere else.
+type forwarder struct {
+	listener    net.Listener
+	ctx         context.Context //nolint:containedctx // it is the life of the door
+	cancel      context.CancelFunc
+	dial        func(context.Context) (net.Conn, error)
+	connections sync.WaitGroup
+}
+
+func newForwarder(dial func(context.Context) (net.Conn, error)) (*forwarder, error) {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("open a door: %w", err)
+	}
+	d := &forwarder{listener: listener, dial: dial}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	d.connections.Go(d.acceptLoop)
+	return d, nil
+}
+
+func (d *forwarder) listenAddress() string { return d.listener.Addr().String() }
+
+func (d *forwarder) acceptLoop() {
+	for {
+		conn, err := d.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		d.connections.Go(func() { d.forwardConn(conn) })
+	}
+}
+
+// forwardConn joins a caller with the node until either hangs up. A node that does not answer is one that refuses.
+func (d *forwarder) forwardConn(caller net.Conn) {
+	defer caller.Close() //nolint:errcheck // nothing is lost that TCP had promised
+	node, err := d.dial(d.ctx)
+	if err != nil {
+		return
+	}
+	defer node.Close() //nolint:errcheck // nothing is lost that TCP had promised
+	stop := context.AfterFunc(d.ctx, func() {
+		_ = caller.Close()
+		_ = node.Close()
+	})
+	defer stop()
+	var ways sync.WaitGroup
+	ways.Go(func() { copyStream(node, caller) })
+	ways.Go(func() { copyStream(caller, node) })
+	ways.Wait()
+}
+
+// copyStream copies until one side ends. A side that only stops sending may still listen; one that broke is hung up on.
+func copyStream(to, from net.Conn) {
+	_, err := io.Copy(to, from)
+	half, ok := to.(*net.TCPConn)
+	if err != nil || !ok || half.CloseWrite() != nil {
+		_ = to.Close()
+		_ = from.Close()
+	}
+}
+
+func (d *forwarder) shutDown() error {
+	d.cancel()
+	err := d.listener.Close()
+	d.connections.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
