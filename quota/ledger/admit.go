@@ -9,7 +9,7 @@ import (
 // looked at, its claims are booked already, and the trial can take that back; otherwise the trial is nil or
 // has taken everything back, and nothing has changed.
 func (l *Ledger) admit(a *Allocation) (quota.Decision, *trial) {
-	a.fence, a.granted = l.fence+1, l.now
+	a.fence, a.granted = l.allocations.fence+1, l.now
 	switch {
 	case a.more == nil:
 	case a.more.mode == quota.Reserve:
@@ -21,11 +21,11 @@ func (l *Ledger) admit(a *Allocation) (quota.Decision, *trial) {
 	if a.plain() {
 		d := l.asker(a).decide(a.claims)
 		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
-		d.Violations = append(d.Violations, l.checkItems(a)...)
+		d.Violations = append(d.Violations, l.inventory.checkItems(a)...)
 		d.Granted = len(d.Violations) == 0
 		return d, nil
 	}
-	if a.fitsAtHome() && len(l.checkItems(a)) == 0 {
+	if a.fitsAtHome() && len(l.inventory.checkItems(a)) == 0 {
 		return quota.Decision{Granted: true}, nil
 	}
 	if behind := l.behindSoftly(a); len(behind) > 0 {
@@ -101,7 +101,7 @@ func (t *trial) check() []quota.Violation {
 	violations = append(violations, a.uncountable()...)
 	violations = append(violations, t.ledger.checkBounded(a)...)
 	violations = append(violations, t.checkPrincipals(a)...)
-	return append(violations, t.ledger.checkItems(a)...)
+	return append(violations, t.ledger.inventory.checkItems(a)...)
 }
 
 // checkPrincipals looks at the ledger as it is without those claims that settleSoft has booked already.
@@ -141,7 +141,7 @@ func (l *Ledger) everyViolation(a *Allocation, lost *placedClaim, tried []quota.
 	all = append(all, a.uncountable()...)
 	all = append(all, l.checkBounded(a)...)
 	all = append(all, l.checkPrincipals(a)...)
-	all = append(all, l.checkItems(a)...)
+	all = append(all, l.inventory.checkItems(a)...)
 	if len(all) == 0 {
 		return tried
 	}

@@ -8,8 +8,8 @@ func (l *Ledger) allocate(request quota.Allocate) Outcome {
 		switch a := out.Allocation; {
 		case a == nil:
 		case a.waits():
-			w := l.waiterOf(a)
-			l.sign(w)
+			w := l.queue.waiterOf(a)
+			l.queue.sign(w)
 			out.Allocation = w.record
 		default:
 			out.Allocation = l.claim(a)
@@ -24,16 +24,16 @@ func (l *Ledger) allocate(request quota.Allocate) Outcome {
 		return Outcome{Refused: refused}
 	}
 	l.traceItems(request)
-	defer func() { l.itemTrace = nil }()
+	defer func() { l.inventory.trace = nil }()
 	decision, t := l.admit(a)
 	switch {
 	case shouldQueue(request, decision):
 		return l.enqueue(request, a, decision, t)
 	case !decision.Granted:
-		l.makeWanted(a, decision.Violations)
-		l.noteDenial(request, decision)
+		l.inventory.makeWanted(a, decision.Violations)
+		l.journal.noteDenial(request, decision)
 		return Outcome{Decision: &decision}
-	case l.tooMany(t):
+	case l.allocations.tooMany(t):
 		t.rollback()
 		return Outcome{Refused: l.full()}
 	}
@@ -41,47 +41,47 @@ func (l *Ledger) allocate(request quota.Allocate) Outcome {
 }
 
 // tooMany is true if the ledger already holds as many allocations as it may, but for those that give way.
-func (l *Ledger) tooMany(t *trial) bool {
-	held := l.held.Len()
+func (s *allocations) tooMany(t *trial) bool {
+	held := s.held.Len()
 	if t != nil {
 		held -= 1 + len(t.victims) // the newcomer is in already
 	}
-	return held >= l.bounds.Held
+	return held >= s.bounds.Held
 }
 
-func (l *Ledger) full() *quota.Error {
-	return quota.Errorf(quota.Full, "", "the ledger holds %d allocations, as many as it may; release some", l.bounds.Held)
+func (e *environment) full() *quota.Error {
+	return quota.Errorf(quota.Full, "", "the ledger holds %d allocations, as many as it may; release some", e.bounds.Held)
 }
 
 // grant makes an admitted allocation held, and ends those that gave way; since is when it came into the queue, 0 if it did not.
 func (l *Ledger) grant(a *Allocation, t *trial, since quota.Instant) *Allocation {
-	l.fence++
+	l.allocations.fence++
 	if t == nil {
-		l.attach(a)
-		l.byID[a.id] = a
-		l.held.Set(a.fence, a)
+		l.forest.attach(a)
+		l.allocations.byID[a.id] = a
+		l.allocations.held.Set(a.fence, a)
 		for i := range a.claims {
 			l.book(a, i)
 		}
 	} else {
 		a = t.commit()
 	}
-	l.take(a)
+	l.inventory.take(a)
 	l.rememberUndo(a, t)
 	if t != nil {
 		for _, v := range t.victims {
-			l.announce(v)
+			l.inventory.announce(v)
 		}
 	}
-	l.due.add(a)
-	l.facts = append(l.facts, Fact{Kind: FactGranted, Allocation: a, Since: since})
-	l.took(a)
+	l.deadlines.add(a)
+	l.journal.facts = append(l.journal.facts, Fact{Kind: FactGranted, Allocation: a, Since: since})
+	l.queue.took(a)
 	return a
 }
 
 // repeatOf answers a request whose id is known: the first grant again, its place in the queue, or a refusal.
 func (l *Ledger) repeatOf(request quota.Allocate) (Outcome, bool) {
-	a := l.lookup(request.ID)
+	a := l.allocations.lookup(request.ID)
 	switch {
 	case a == nil:
 		return Outcome{}, false
@@ -90,7 +90,7 @@ func (l *Ledger) repeatOf(request quota.Allocate) (Outcome, bool) {
 	case a.ended != nil:
 		return Outcome{Refused: quota.Errorf(quota.Ended, "id", "allocation %q %s has ended%s; nothing was charged again; use another id", a.id, a.was(), a.how())}, true
 	case a.waits():
-		_, d, t, _ := l.judgeWaiter(l.waiterOf(a))
+		_, d, t, _ := l.judgeWaiter(l.queue.waiterOf(a))
 		t.rollback()
 		return Outcome{Decision: waitingDecision(d), Allocation: a, Repeated: true}, true
 	}
@@ -110,9 +110,9 @@ func (a *Allocation) was() string {
 }
 
 // lookup finds a held allocation, a request that waits, or an ended one whose tombstone still stands.
-func (l *Ledger) lookup(id string) *Allocation {
-	a := l.byID[id]
-	if a != nil && a.ended != nil && l.tombstoneOver(a) {
+func (s *allocations) lookup(id string) *Allocation {
+	a := s.byID[id]
+	if a != nil && a.ended != nil && s.tombstoneOver(a) {
 		return nil
 	}
 	return a

@@ -6,6 +6,30 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
+// allocations owns the records of what is held, waits or has ended.
+type allocations struct {
+	*environment
+	byID  map[string]*Allocation // held, waiting and ended
+	held  sizedMap[*Allocation]  // by fence
+	ended sizedMap[*Allocation]  // in the order of their ends
+	fence uint64                 // last given
+	seat  uint64                 // last given, see claimParticulars
+	// endings counts ends; it orders the ended allocations and is not part of the state.
+	endings uint64
+	// neededUpTo is the number of a tombstone up to which all are kept for reservations beyond their span. It follows
+	// from the rest.
+	neededUpTo uint64
+}
+
+func newAllocations(env *environment) allocations {
+	return allocations{
+		environment: env,
+		byID:        map[string]*Allocation{},
+		held:        newSizedMap[*Allocation](env.bounds.FreeBytes),
+		ended:       newSizedMap[*Allocation](env.bounds.FreeBytes),
+	}
+}
+
 // Allocation is the record of who holds what, where. It is never changed after it was made: when it ends, is confirmed or
 // moved, another record takes its place, so that a frozen ledger and a late answer keep what they saw.
 type Allocation struct {

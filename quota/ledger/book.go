@@ -39,7 +39,7 @@ func (l *Ledger) arrive(a *Allocation, i int) {
 		c.at.add(p.resource.index, p.amount)
 	}
 	if c.at.borrows == policy.BorrowSoft {
-		l.sit(a, i)
+		l.allocations.sit(a, i)
 	}
 }
 
@@ -47,15 +47,15 @@ func (l *Ledger) arrive(a *Allocation, i int) {
 func (l *Ledger) depart(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.claims--
-	l.vacate(c.at)
+	l.forest.vacate(c.at)
 	if c.more != nil && c.more.home != nil {
 		c.more.home.homes--
-		l.vacate(c.more.home)
+		l.forest.vacate(c.more.home)
 	}
 	for _, p := range c.amounts {
 		c.at.add(p.resource.index, -p.amount)
 	}
 	if c.at.borrows == policy.BorrowSoft {
-		l.stand(a, i)
+		l.allocations.stand(a, i)
 	}
 }

@@ -8,15 +8,19 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
+// verifier recomputes what follows from the rest of the state and compares.
+type verifier struct{ *Ledger }
+
 // Check recomputes everything that the ledger keeps incrementally and reports the first invariant that does not hold.
 // It costs the whole ledger: for tests, for loading, and for builds with the tag "invariants".
 func (l *Ledger) Check() error {
+	v := verifier{l}
 	sums := tallies{nodes: map[*node]*tally{}, holds: map[*resource]int{}}
-	if err := l.checkHeld(sums); err != nil {
+	if err := v.checkHeld(sums); err != nil {
 		return err
 	}
 	nodes := 0
-	for name, t := range l.trees {
+	for name, t := range l.forest.trees {
 		if t.name != name {
 			return fmt.Errorf("tree %s is filed under %s", t.name, name)
 		}
@@ -25,28 +29,28 @@ func (l *Ledger) Check() error {
 		}
 		nodes += len(t.byPath)
 	}
-	if nodes != l.nodes {
-		return fmt.Errorf("the ledger counts %d nodes but has %d", l.nodes, nodes)
+	if nodes != l.forest.nodes {
+		return fmt.Errorf("the ledger counts %d nodes but has %d", l.forest.nodes, nodes)
 	}
-	if err := l.checkStocks(); err != nil {
+	if err := v.checkStocks(); err != nil {
 		return err
 	}
-	if err := l.checkDue(); err != nil {
+	if err := v.checkDue(); err != nil {
 		return err
 	}
-	if err := l.checkSeats(); err != nil {
+	if err := v.checkSeats(); err != nil {
 		return err
 	}
-	if err := l.checkAccounts(); err != nil {
+	if err := v.checkAccounts(); err != nil {
 		return err
 	}
-	if err := l.checkQueue(); err != nil {
+	if err := v.checkQueue(); err != nil {
 		return err
 	}
-	if err := l.checkSizes(); err != nil {
+	if err := v.checkSizes(); err != nil {
 		return err
 	}
-	return l.checkEnded()
+	return v.checkEnded()
 }
 
 // tally is what a node should hold.
@@ -61,15 +65,15 @@ type tallies struct {
 	holds map[*resource]int
 }
 
-func (l *Ledger) checkHeld(sums tallies) error {
-	for fence, a := range l.held.All() {
+func (v verifier) checkHeld(sums tallies) error {
+	for fence, a := range v.allocations.held.All() {
 		switch {
-		case a.fence != fence || fence > l.fence:
-			return fmt.Errorf("I8: allocation %q has fence %d, is filed under %d, and the last given is %d", a.id, a.fence, fence, l.fence)
-		case a.ended != nil || l.byID[a.id] != a:
+		case a.fence != fence || fence > v.allocations.fence:
+			return fmt.Errorf("I8: allocation %q has fence %d, is filed under %d, and the last given is %d", a.id, a.fence, fence, v.allocations.fence)
+		case a.ended != nil || v.allocations.byID[a.id] != a:
 			return fmt.Errorf("allocation %q is held but cannot be found by its id", a.id)
-		case a.granted.At > l.now.At:
-			return fmt.Errorf("I9: allocation %q was granted at %d, and it is %d now", a.id, a.granted.At, l.now.At)
+		case a.granted.At > v.now.At:
+			return fmt.Errorf("I9: allocation %q was granted at %d, and it is %d now", a.id, a.granted.At, v.now.At)
 		}
 		for _, c := range a.claims {
 			sums.add(c)
@@ -180,25 +184,25 @@ func (n *node) check(t *tree, sum *tally) error {
 	return nil
 }
 
-func (l *Ledger) checkEnded() error {
+func (v verifier) checkEnded() error {
 	last, youngest := quota.Instant(0), map[string]*Allocation{}
-	for _, a := range l.ended.All() {
-		if a.ended == nil || a.ended.At < last || a.ended.At > l.now.At {
+	for _, a := range v.allocations.ended.All() {
+		if a.ended == nil || a.ended.At < last || a.ended.At > v.now.At {
 			return fmt.Errorf("I9: ended allocations are out of order at %q, or it ended in the future", a.id)
 		}
 		last, youngest[a.id] = a.ended.At, a
 	}
-	ids := l.held.Len() + l.queue.all.length
+	ids := v.allocations.held.Len() + v.queue.all.length
 	for id, a := range youngest {
-		switch known := l.byID[id]; {
+		switch known := v.allocations.byID[id]; {
 		case known == a:
 			ids++
 		case known == nil || known.ended != nil:
 			return fmt.Errorf("ended allocation %q cannot be found by its id", id)
 		}
 	}
-	if ids != len(l.byID) {
-		return fmt.Errorf("%d ids are known, but %d allocations are held or ended", len(l.byID), ids)
+	if ids != len(v.allocations.byID) {
+		return fmt.Errorf("%d ids are known, but %d allocations are held or ended", len(v.allocations.byID), ids)
 	}
 	return nil
 }

@@ -18,35 +18,38 @@ type plan struct {
 
 func refusedPlan(err *quota.Error) plan { return plan{refused: err} }
 
+// planner computes changes of the configuration and installs them.
+type planner struct{ *Ledger }
+
 // configure carries out a plan and remembers it in the history.
 func (l *Ledger) configure(meta quota.ChangeMeta, p plan) Outcome {
-	if out, settled := l.judge(meta, p); settled {
+	if out, settled := (planner{l}).judge(meta, p); settled {
 		return out
 	}
 	if len(p.changes) > 0 {
 		p.commit()
-		l.remember(meta, p)
+		l.history.remember(meta, p)
 	}
-	return Outcome{Configuration: &quota.Configuration{Revision: l.revision, Changes: p.changes, Over: p.over}}
+	return Outcome{Configuration: &quota.Configuration{Revision: l.history.revision, Changes: p.changes, Over: p.over}}
 }
 
 // judge answers a repeated request with its first result, and refuses a wrong expectation, a plan that cannot be, and
 // whoever may not.
-func (l *Ledger) judge(m quota.ChangeMeta, p plan) (Outcome, bool) {
-	if out, known := l.checkMeta(m); known {
+func (pl planner) judge(m quota.ChangeMeta, p plan) (Outcome, bool) {
+	if out, known := pl.history.checkMeta(m); known {
 		return out, true
 	}
 	if p.refused != nil {
 		return Outcome{Refused: p.refused}, true
 	}
-	if err := l.permit(m, p.changes); err != nil {
+	if err := pl.forest.permit(m, p.changes); err != nil {
 		return Outcome{Refused: err}, true
 	}
 	return Outcome{}, false
 }
 
 // checkMeta answers a repeated request with its first result, and refuses a wrong expectation.
-func (l *Ledger) checkMeta(m quota.ChangeMeta) (Outcome, bool) {
+func (h *history) checkMeta(m quota.ChangeMeta) (Outcome, bool) {
 	switch {
 	case len(m.Actor) > quota.MaxActor:
 		return Outcome{Refused: quota.Errorf(quota.Invalid, "actor", "the actor has %d bytes; at most %d are allowed", len(m.Actor), quota.MaxActor)}, true
@@ -55,14 +58,14 @@ func (l *Ledger) checkMeta(m quota.ChangeMeta) (Outcome, bool) {
 	case !quota.IsVisible(m.RequestID, quota.MaxID):
 		return Outcome{Refused: quota.Errorf(quota.Invalid, "request_id", "a request id is at most %d visible ASCII characters", quota.MaxID)}, true
 	}
-	if first := l.requests[m.RequestID]; first != nil {
+	if first := h.requests[m.RequestID]; first != nil {
 		if first.Fingerprint != m.Fingerprint {
 			return Outcome{Refused: quota.Errorf(quota.IDTaken, "request_id", "request %q made revision %d with other content; use another request id", m.RequestID, first.Number)}, true
 		}
 		return Outcome{Configuration: &quota.Configuration{Revision: first.Number, Changes: first.Changes}, Repeated: true}, true
 	}
-	if m.ExpectedRevision != nil && *m.ExpectedRevision != l.revision {
-		return Outcome{Refused: quota.Errorf(quota.RevisionMismatch, "expected_revision", "the configuration is at revision %d, not %d; read it again and decide anew", l.revision, *m.ExpectedRevision)}, true
+	if m.ExpectedRevision != nil && *m.ExpectedRevision != h.revision {
+		return Outcome{Refused: quota.Errorf(quota.RevisionMismatch, "expected_revision", "the configuration is at revision %d, not %d; read it again and decide anew", h.revision, *m.ExpectedRevision)}, true
 	}
 	return Outcome{}, false
 }

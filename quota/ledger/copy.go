@@ -18,7 +18,7 @@ const (
 // WorthCopying tells whether dry runs of changes of the configuration should use CopyForPlans.
 func (v View) WorthCopying() bool {
 	l := v.ledger
-	return v.AllCells() > minCopiedCells && l.held.Len()+l.queue.all.length+l.items.Len() <= maxCopied
+	return v.AllCells() > minCopiedCells && l.allocations.held.Len()+l.queue.all.length+l.inventory.items.Len() <= maxCopied
 }
 
 // CopyForPlans makes a ledger of an image that answers dry runs of changes of the configuration as the original would, in every
@@ -33,7 +33,7 @@ func CopyForPlans(b quota.Bounds, level uint32, image *Image) (*Ledger, error) {
 		}
 	}
 	for _, r := range image.revisions {
-		l.addRevision(r)
+		l.history.addRevision(r)
 	}
 	for it := range image.Items() {
 		if err := ld.AddItem(it); err != nil {
@@ -50,7 +50,7 @@ func CopyForPlans(b quota.Bounds, level uint32, image *Image) (*Ledger, error) {
 			return nil, err
 		}
 	}
-	l.events = image.events
+	l.journal.events = image.events
 	l.rememberEnded(image)
 	return l, ld.lineUp()
 }
@@ -71,6 +71,6 @@ func (l *Ledger) rememberEnded(image *Image) {
 			}
 		}
 	}
-	maps.DeleteFunc(ended, func(id string, _ *Allocation) bool { return l.byID[id] != nil })
-	maps.Copy(l.byID, ended)
+	maps.DeleteFunc(ended, func(id string, _ *Allocation) bool { return l.allocations.byID[id] != nil })
+	maps.Copy(l.allocations.byID, ended)
 }

@@ -10,7 +10,7 @@ import (
 // after the path that the page before gave as Next; pass "" and more=false to begin. It costs the nodes of the page, and
 // little for those before it. NotFound if there is no such tree.
 func (v View) HeldClaims(tree string, more bool, after string, max int) (quota.HeldClaims, *quota.Error) {
-	t := v.ledger.trees[tree]
+	t := v.ledger.forest.trees[tree]
 	if t == nil {
 		return quota.HeldClaims{}, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(tree))
 	}
@@ -52,7 +52,7 @@ func (n *node) walkAfter(path string, yield func(*node) bool) bool {
 // ItemClaims counts, for each itemized resource of a tree on which there are any, the held claims. NotFound if there is no such
 // tree.
 func (v View) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
-	t := v.ledger.trees[tree]
+	t := v.ledger.forest.trees[tree]
 	if t == nil {
 		return nil, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(tree))
 	}

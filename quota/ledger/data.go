@@ -8,9 +8,9 @@ import (
 )
 
 // checkData refuses user data that cannot be. Values are never part of a refusal: they may be secret.
-func (l *Ledger) checkData(data []quota.Label, field string) *quota.Error {
-	if len(data) > l.bounds.Data {
-		return quota.Errorf(quota.Invalid, field, "there are %d pairs of user data; at most %d are allowed", len(data), l.bounds.Data)
+func (e *environment) checkData(data []quota.Label, field string) *quota.Error {
+	if len(data) > e.bounds.Data {
+		return quota.Errorf(quota.Invalid, field, "there are %d pairs of user data; at most %d are allowed", len(data), e.bounds.Data)
 	}
 	size := 0
 	for i, pair := range data {
@@ -29,11 +29,11 @@ func (l *Ledger) checkData(data []quota.Label, field string) *quota.Error {
 }
 
 // checkLaid refuses a change of user data that cannot be, or makes too many of them.
-func (l *Ledger) checkLaid(data, change []quota.Label, field string) *quota.Error {
-	if err := l.checkData(change, field); err != nil || len(change) == 0 {
+func (e *environment) checkLaid(data, change []quota.Label, field string) *quota.Error {
+	if err := e.checkData(change, field); err != nil || len(change) == 0 {
 		return err
 	}
-	return l.checkData(lay(data, change), field)
+	return e.checkData(lay(data, change), field)
 }
 
 // lay lays a change over user data: an empty value removes a key.

@@ -11,29 +11,29 @@ import (
 
 // draft checks the shape of a specification and builds a tree from it that is not part of the ledger: its nodes have
 // configuration but no identity, and no usage until they succeed others.
-func (l *Ledger) draft(spec quota.TreeSpec, field string) (*tree, *quota.Error) {
+func (f *forest) draft(spec quota.TreeSpec, field string) (*tree, *quota.Error) {
 	if !quota.IsName(spec.Name) {
 		return nil, quota.Errorf(quota.Invalid, field+".name", "a tree's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.NodeNameExtra, quota.Clip(spec.Name))
 	}
-	if f := spec.Forest; f != "" && !quota.IsName(f) {
-		return nil, quota.Errorf(quota.Invalid, field+".forest", "a forest's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.NodeNameExtra, quota.Clip(f))
+	if name := spec.Forest; name != "" && !quota.IsName(name) {
+		return nil, quota.Errorf(quota.Invalid, field+".forest", "a forest's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q", quota.MaxName, quota.NodeNameExtra, quota.Clip(name))
 	}
 	if err := checkTreeSettings(spec.TreeSettings, spec.Name, field); err != nil {
 		return nil, err
 	}
 	t := &tree{name: spec.Name, settings: spec.TreeSettings, byPath: make(map[string]*node, len(spec.Nodes))}
-	if err := l.draftResources(t, spec.Resources, field); err != nil {
+	if err := f.draftResources(t, spec.Resources, field); err != nil {
 		return nil, err
 	}
-	if n := len(spec.Nodes); n < 1 || n > l.bounds.NodesPerTree {
-		return nil, quota.Errorf(quota.Invalid, field+".nodes", "tree %s has %d nodes with its root; 1 to %d are allowed", spec.Name, n, l.bounds.NodesPerTree)
+	if n := len(spec.Nodes); n < 1 || n > f.bounds.NodesPerTree {
+		return nil, quota.Errorf(quota.Invalid, field+".nodes", "tree %s has %d nodes with its root; 1 to %d are allowed", spec.Name, n, f.bounds.NodesPerTree)
 	}
-	if n, cells := len(spec.Nodes), l.bounds.Cells; n*len(spec.Resources) > cells {
+	if n, cells := len(spec.Nodes), f.bounds.Cells; n*len(spec.Resources) > cells {
 		return nil, quota.Errorf(quota.Invalid, field+".nodes", "tree %s has %d nodes and %d resources, for each of which every node keeps account; at most %d of such accounts are allowed: divide the tree",
 			spec.Name, n, len(spec.Resources), cells)
 	}
 	for i, n := range spec.Nodes {
-		if err := l.draftNode(t, n, i); err != nil {
+		if err := f.draftNode(t, n, i); err != nil {
 			err.Field = nodeField(field, i) + err.Field
 			return nil, err
 		}
@@ -52,9 +52,9 @@ func nodeField(field string, i int) string {
 	return fmt.Sprintf("%s.nodes[%d]", field, i-1)
 }
 
-func (l *Ledger) draftResources(t *tree, resources []quota.Resource, field string) *quota.Error {
-	if n := len(resources); n < 1 || n > l.bounds.Resources {
-		return quota.Errorf(quota.Invalid, field+".resources", "tree %s registers %d resources; 1 to %d are allowed", t.name, n, l.bounds.Resources)
+func (f *forest) draftResources(t *tree, resources []quota.Resource, field string) *quota.Error {
+	if n := len(resources); n < 1 || n > f.bounds.Resources {
+		return quota.Errorf(quota.Invalid, field+".resources", "tree %s registers %d resources; 1 to %d are allowed", t.name, n, f.bounds.Resources)
 	}
 	for i, r := range resources {
 		at := fmt.Sprintf("%s.resources[%d]", field, i)
@@ -66,7 +66,7 @@ func (l *Ledger) draftResources(t *tree, resources []quota.Resource, field strin
 		case i > 0 && resources[i-1].Name >= r.Name:
 			return quota.Errorf(quota.Invalid, at+".name", "resource %s is not in order, or registered twice", r.Name)
 		}
-		if err := l.checkItemSpec(r, maxLeaseTTL(t.settings.Leases), at+".items"); err != nil {
+		if err := f.checkItemSpec(r, maxLeaseTTL(t.settings.Leases), at+".items"); err != nil {
 			return err
 		}
 		t.resources = append(t.resources, &resource{Resource: r, index: i})

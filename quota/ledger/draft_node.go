@@ -7,11 +7,11 @@ import (
 )
 
 // draftNode checks one node of a specification and puts it into the draft. Fields of refusals are relative to the node.
-func (l *Ledger) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
+func (f *forest) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
 	if (i == 0) != (spec.Path == "") {
 		return quota.Errorf(quota.Invalid, ".path", "the first node of tree %s is its root with an empty path, and no other is; got %q", t.name, quota.Clip(spec.Path))
 	}
-	if err := quota.CheckPath(spec.Path, ".path", l.bounds.Depth); err != nil {
+	if err := quota.CheckPath(spec.Path, ".path", f.bounds.Depth); err != nil {
 		return err
 	}
 	if t.byPath[spec.Path] != nil {
@@ -20,20 +20,20 @@ func (l *Ledger) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
 	if spec.Policy != "" && policies[spec.Policy] == nil {
 		return quota.Errorf(quota.Invalid, ".policy", "there is no policy %q; known are %s", quota.Clip(spec.Policy), policies.Names())
 	}
-	if err := l.checkLabels(spec.Labels, ".labels"); err != nil {
+	if err := f.checkLabels(spec.Labels, ".labels"); err != nil {
 		return err
 	}
 	if err := checkQueueing(spec.Queueing, ".queueing"); err != nil {
 		return err
 	}
-	if err := l.checkAdmins(spec.Admins, ".admins"); err != nil {
+	if err := f.checkAdmins(spec.Admins, ".admins"); err != nil {
 		return err
 	}
 	n, err := t.draftLimits(&spec)
 	if err != nil {
 		return err
 	}
-	if n.rules, err = l.draftPrincipals(t, &spec, ""); err != nil {
+	if n.rules, err = f.draftPrincipals(t, &spec, ""); err != nil {
 		return err
 	}
 	t.byPath[spec.Path] = n
@@ -105,9 +105,9 @@ func (t *tree) checkLimit(s quota.ResourceLimit, field, what string, unknown quo
 	return r, nil
 }
 
-func (l *Ledger) checkAdmins(admins []string, field string) *quota.Error {
-	if len(admins) > l.bounds.Admins {
-		return quota.Errorf(quota.Invalid, field, "there are %d admins; at most %d are allowed", len(admins), l.bounds.Admins)
+func (f *forest) checkAdmins(admins []string, field string) *quota.Error {
+	if len(admins) > f.bounds.Admins {
+		return quota.Errorf(quota.Invalid, field, "there are %d admins; at most %d are allowed", len(admins), f.bounds.Admins)
 	}
 	for i, a := range admins {
 		switch {

@@ -64,13 +64,13 @@ func (r *rules) choose(groups []string) (string, bool) {
 }
 
 // draftPrincipals checks the principal limits of a node and makes its rules; nil if there are none.
-func (l *Ledger) draftPrincipals(t *tree, spec *quota.NodeSpec, field string) (*rules, *quota.Error) {
+func (f *forest) draftPrincipals(t *tree, spec *quota.NodeSpec, field string) (*rules, *quota.Error) {
 	if spec.Applications < 0 || spec.Applications > quota.MaxAmount {
 		return nil, quota.Errorf(quota.Invalid, field+".applications", "%d applications are limited; 1 to %d are allowed, and 0 for no limit", spec.Applications, quota.MaxAmount)
 	}
 	n := len(spec.Principals)
-	if n > l.bounds.Principals {
-		return nil, quota.Errorf(quota.Invalid, field+".principals", "there are %d entries; at most %d are allowed", n, l.bounds.Principals)
+	if n > f.bounds.Principals {
+		return nil, quota.Errorf(quota.Invalid, field+".principals", "there are %d entries; at most %d are allowed", n, f.bounds.Principals)
 	}
 	if n == 0 {
 		return nil, nil
@@ -78,7 +78,7 @@ func (l *Ledger) draftPrincipals(t *tree, spec *quota.NodeSpec, field string) (*
 	r := &rules{users: map[string]*rule{}, groups: map[string]*rule{}}
 	for i := range spec.Principals {
 		at := fmt.Sprintf("%s.principals[%d]", field, i)
-		if err := l.draftEntry(t, r, &spec.Principals[i], at); err != nil {
+		if err := f.draftEntry(t, r, &spec.Principals[i], at); err != nil {
 			return nil, err
 		}
 	}
@@ -87,8 +87,8 @@ func (l *Ledger) draftPrincipals(t *tree, spec *quota.NodeSpec, field string) (*
 }
 
 // draftEntry adds the rule of one entry.
-func (l *Ledger) draftEntry(t *tree, r *rules, p *quota.PrincipalLimit, field string) *quota.Error {
-	most := l.bounds.Principals
+func (f *forest) draftEntry(t *tree, r *rules, p *quota.PrincipalLimit, field string) *quota.Error {
+	most := f.bounds.Principals
 	switch {
 	case len(p.Users)+len(p.Groups) == 0:
 		return quota.Errorf(quota.Invalid, field, "the entry limits nobody; name users or groups, or %q for all others", quota.Wildcard)

@@ -12,34 +12,37 @@ const maxJudged = 100
 
 // effects says what a planned change would mean for the requests to come. A draft carries the usage that it takes over,
 // so it can be asked like a tree of the ledger, and nothing needs to be changed and changed back.
-func (l *Ledger) effects(steps []*succession) *quota.Effects {
+func (pl planner) effects(steps []*succession) *quota.Effects {
 	e := &quota.Effects{}
 	changed := map[string]bool{}
-	after := Ledger{bounds: l.bounds, now: l.now, trees: maps.Clone(l.trees), nodes: l.nodes, fence: l.fence, seat: l.seat}
+	after := New(pl.bounds)
+	after.now, after.level = pl.now, pl.level
+	after.forest.trees, after.forest.nodes = maps.Clone(pl.forest.trees), pl.forest.nodes
+	after.allocations.fence, after.allocations.seat = pl.allocations.fence, pl.allocations.seat
 	for _, s := range steps {
 		if len(s.changes) == 0 {
 			continue
 		}
 		changed[s.changes[0].Tree] = true
-		delete(after.trees, s.changes[0].Tree)
+		delete(after.forest.trees, s.changes[0].Tree)
 		if s.draft != nil {
-			after.trees[s.draft.name] = s.draft
+			after.forest.trees[s.draft.name] = s.draft
 			addRoomChanges(e, s)
 		}
 	}
-	e.Admitted = l.admittedBy(&after, changed)
+	e.Admitted = pl.admittedBy(after, changed)
 	return e
 }
 
 // effectsOf is the same for another specification of one node.
-func (l *Ledger) effectsOf(t *tree, spec *quota.NodeSpec) *quota.Effects {
+func (pl planner) effectsOf(t *tree, spec *quota.NodeSpec) *quota.Effects {
 	w := wish{spec: t.present(), field: "limits"}
 	for i := range w.spec.Nodes {
 		if w.spec.Nodes[i].Path == spec.Path {
 			w.spec.Nodes[i] = *spec
 		}
 	}
-	return l.planWishes([]wish{w}).effects()
+	return pl.planWishes([]wish{w}).effects()
 }
 
 // addRoomChanges lists the nodes that are there before and after and whose room appears or vanishes.
@@ -68,18 +71,18 @@ func addRoomChanges(e *quota.Effects, s *succession) {
 // admittedBy lists the newest requests that were denied in changed trees, would be denied again now, and would be granted after
 // the change. It does not judge those that may borrow softly or want items: they depend on where claims are counted and on
 // which items are free, which a draft does not know.
-func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
+func (pl planner) admittedBy(after *Ledger, changed map[string]bool) []string {
 	var ids []string
 	judged := map[string]bool{}
-	for _, e := range slices.Backward(l.events) {
-		if e.Kind != quota.EventDenied || judged[e.ID] || l.lookup(e.ID) != nil || !claimsFromAny(e.Request, changed) {
+	for _, e := range slices.Backward(pl.journal.events) {
+		if e.Kind != quota.EventDenied || judged[e.ID] || pl.allocations.lookup(e.ID) != nil || !claimsFromAny(e.Request, changed) {
 			continue
 		}
 		if len(judged) == maxJudged {
 			break
 		}
 		judged[e.ID] = true
-		if after.wouldAdmit(*e.Request) && !l.grantsNow(*e.Request) {
+		if (planner{after}).wouldAdmit(*e.Request) && !pl.grantsNow(*e.Request) {
 			ids = append(ids, e.ID)
 		}
 	}
@@ -87,19 +90,19 @@ func (l *Ledger) admittedBy(after *Ledger, changed map[string]bool) []string {
 }
 
 // wouldAdmit decides a request, and takes back what that books.
-func (l *Ledger) wouldAdmit(request quota.Allocate) bool {
-	a, refused := l.place(request)
+func (pl planner) wouldAdmit(request quota.Allocate) bool {
+	a, refused := pl.place(request)
 	if refused != nil || a.wantsItems() || slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.soft() }) {
 		return false
 	}
-	decision, t := l.admit(a)
+	decision, t := pl.admit(a)
 	t.rollback()
 	return decision.Granted
 }
 
 // grantsNow decides a request on the present state, and changes nothing.
-func (l *Ledger) grantsNow(request quota.Allocate) bool {
-	out := l.View().dryAllocate(request)
+func (pl planner) grantsNow(request quota.Allocate) bool {
+	out := pl.View().dryAllocate(request)
 	return out.Decision != nil && out.Decision.Granted
 }
 

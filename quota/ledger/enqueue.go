@@ -9,7 +9,7 @@ import (
 // enqueue puts a request that was not granted into the queue, in the line of the first thing in its way.
 func (l *Ledger) enqueue(request quota.Allocate, a *Allocation, d quota.Decision, t *trial) Outcome {
 	if l.queue.all.length >= l.bounds.Waiting {
-		return Outcome{Refused: l.tooManyWait()}
+		return Outcome{Refused: l.queue.tooManyWait()}
 	}
 	w := &waiter{record: a, request: request}
 	if err := l.checkRequestGrowth(l.counted(w)); err != nil {
@@ -19,19 +19,19 @@ func (l *Ledger) enqueue(request quota.Allocate, a *Allocation, d quota.Decision
 	a.more.waiting = &waiting{arrival: l.queue.arrival, since: l.now, until: l.now.At + quota.Instant(waitSpan(request))}
 	a.more.waiting.keepUntil = l.now.At + quota.Instant(keepSpan(request))
 	w.turn = a.turn()
-	key := l.lineOf(a, d.Violations)
+	key := l.queue.lineOf(a, d.Violations)
 	need := key.needs(a)
 	w.anchor()
-	l.addWaiter(w)
-	l.joinLine(w, key, need)
-	l.fact(FactWaiting, a)
-	l.makeWanted(a, d.Violations)
+	l.queue.addWaiter(w)
+	l.queue.joinLine(w, key, need)
+	l.journal.fact(FactWaiting, a)
+	l.inventory.makeWanted(a, d.Violations)
 	l.tell(w, t)
 	return Outcome{Decision: waitingDecision(d), Allocation: a}
 }
 
-func (l *Ledger) tooManyWait() *quota.Error {
-	return quota.Errorf(quota.Full, "mode", "%d requests wait, as many as may; ask again later, or do not wait", l.queue.all.length)
+func (q *waitQueue) tooManyWait() *quota.Error {
+	return quota.Errorf(quota.Full, "mode", "%d requests wait, as many as may; ask again later, or do not wait", q.all.length)
 }
 
 func waitingDecision(d quota.Decision) *quota.Decision {
@@ -98,36 +98,36 @@ func (w *waiter) below(i int, rest string) {
 }
 
 // sign is that the caller of a request that waits is still there: it stays in the queue for as long again.
-func (l *Ledger) sign(w *waiter) {
+func (q *waitQueue) sign(w *waiter) {
 	place := *w.record.more.waiting
-	place.keepUntil = max(place.keepUntil, l.now.At+quota.Instant(keepSpan(w.request)))
+	place.keepUntil = max(place.keepUntil, q.now.At+quota.Instant(keepSpan(w.request)))
 	if place == *w.record.more.waiting {
 		return
 	}
-	l.replaceWaiting(w, w.record.claims, place)
-	l.due.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
+	q.replaceWaiting(w, w.record.claims, place)
+	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
 }
 
 // replaceWaiting gives a request in the queue another record.
-func (l *Ledger) replaceWaiting(w *waiter, claims []placedClaim, place waiting) {
+func (q *waitQueue) replaceWaiting(w *waiter, claims []placedClaim, place waiting) {
 	is, more := *w.record, *w.record.more
 	more.waiting = &place
 	is.more, is.claims = &more, claims
-	l.queue.bytes -= l.counted(w)
+	q.bytes -= q.counted(w)
 	w.record = &is
-	l.queue.bytes += l.counted(w)
-	l.byID[is.id] = &is
+	q.bytes += q.counted(w)
+	q.allocations.byID[is.id] = &is
 }
 
 // drop ends a request that waits.
 func (l *Ledger) drop(w *waiter, state quota.State, by string) *Allocation {
-	l.removeWaiter(w)
+	l.queue.removeWaiter(w)
 	is, more := *w.record, *w.record.more
 	more.waiting = nil
 	is.more = &more
 	ended := l.bury(&is, state, by)
 	if state != quota.Cancelled || by != "" {
-		l.note(quota.Event{Kind: quota.EventDropped, ID: is.id, By: by})
+		l.journal.note(quota.Event{Kind: quota.EventDropped, ID: is.id, By: by})
 	}
 	return ended
 }

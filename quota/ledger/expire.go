@@ -9,7 +9,7 @@ func (l *Ledger) expire(c quota.Expire) Outcome {
 	}
 	var out Outcome
 	for out.Expired < c.Most {
-		next, waits := l.due.next()
+		next, waits := l.deadlines.next()
 		if !waits || next.at > l.now.At {
 			break
 		}
@@ -30,12 +30,12 @@ func checkMost(most int) *quota.Error {
 func (l *Ledger) happen(k dueKey) (restored []string) {
 	switch k.kind {
 	case dueAllocation:
-		a, _ := l.held.Get(k.number)
+		a, _ := l.allocations.held.Get(k.number)
 		return l.lapse(a)
 	case dueWaiter:
 		l.giveUp(l.queue.byArrival[k.number])
 	case dueItem:
-		l.turnItem(k.number)
+		l.inventory.turnItem(k.number)
 	}
 	return nil
 }
@@ -49,10 +49,10 @@ func (l *Ledger) lapse(a *Allocation) (restored []string) {
 	}
 	if by := a.lease().revokedBy; by != "" {
 		l.end(a, quota.WasPreempted, by)
-		l.note(quota.Event{Kind: quota.EventPreempted, ID: a.id, By: by})
+		l.journal.note(quota.Event{Kind: quota.EventPreempted, ID: a.id, By: by})
 		return nil
 	}
 	l.end(a, quota.Expired, "")
-	l.note(quota.Event{Kind: quota.EventExpired, ID: a.id})
+	l.journal.note(quota.Event{Kind: quota.EventExpired, ID: a.id})
 	return nil
 }

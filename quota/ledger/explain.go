@@ -26,15 +26,15 @@ func (v View) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *quot
 	if err := checkID(id); err != nil {
 		return quota.Decision{}, nil, nil, err
 	}
-	if a := v.ledger.lookup(id); a != nil {
+	if a := v.ledger.allocations.lookup(id); a != nil {
 		if a.waits() {
-			d, info := v.queued(v.ledger.waiterOf(a), true)
+			d, info := v.queued(v.ledger.queue.waiterOf(a), true)
 			return d, &info, nil, nil
 		}
 		info := a.current()
 		return quota.Decision{Granted: true, Preempted: info.Preempted, Placements: info.Claims}, &info, nil, nil
 	}
-	for _, e := range slices.Backward(v.ledger.events) {
+	for _, e := range slices.Backward(v.ledger.journal.events) {
 		if e.Kind == quota.EventDenied && e.ID == id {
 			decision := *e.Decision
 			if now := v.Explain(*e.Request).Decision; now != nil {

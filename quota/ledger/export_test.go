@@ -11,11 +11,11 @@ import (
 
 // Sitting are the ids of the allocations that have a claim at a borrowing node, by seat.
 func (v View) Sitting(tree, path string) []string {
-	list := v.ledger.trees[tree].byPath[path].bench.all()
+	list := v.ledger.forest.trees[tree].byPath[path].bench.all()
 	slices.SortFunc(list, func(a, b seated) int { return cmp.Compare(a.seat, b.seat) })
 	ids := make([]string, len(list))
 	for i, s := range list {
-		a, _ := v.ledger.held.Get(s.fence)
+		a, _ := v.ledger.allocations.held.Get(s.fence)
 		ids[i] = a.id
 	}
 	return ids
@@ -34,8 +34,8 @@ func Register(added ...policy.Policy) (remove func()) {
 
 // CancelNow does what a Cancel does to what a reservation holds and has displaced.
 func (l *Ledger) CancelNow(id string) (restored []string) {
-	a := l.byID[id]
-	l.held.Delete(a.fence)
+	a := l.allocations.byID[id]
+	l.allocations.held.Delete(a.fence)
 	for i := range a.claims {
 		l.unbook(a, i)
 	}

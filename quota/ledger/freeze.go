@@ -142,15 +142,15 @@ type DisplacementImage struct {
 func (l *Ledger) Freeze() *Image {
 	image := &Image{
 		Header:    l.Header(),
-		revisions: slices.Clone(l.revisions),
-		held:      l.held.Clone(),
-		ended:     l.ended.Clone(),
-		items:     l.items.Clone(),
-		events:    slices.Clone(l.events),
+		revisions: slices.Clone(l.history.revisions),
+		held:      l.allocations.held.Clone(),
+		ended:     l.allocations.ended.Clone(),
+		items:     l.inventory.items.Clone(),
+		events:    slices.Clone(l.journal.events),
 		waiting:   l.queue.freeze(),
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.trees)) {
-		image.trees = append(image.trees, l.trees[name].freeze())
+	for _, name := range slices.Sorted(maps.Keys(l.forest.trees)) {
+		image.trees = append(image.trees, l.forest.trees[name].freeze())
 	}
 	return image
 }

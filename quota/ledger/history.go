@@ -6,13 +6,23 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
+// history keeps the newest changes of the configuration, each with what takes it back.
+type history struct {
+	*environment
+	revision  uint64            // counts changes
+	revisions []*quota.Revision // oldest first
+	requests  map[string]*quota.Revision
+	nodes     int   // what the revisions take of Bounds.HistoryNodes
+	bytes     int64 // what they take, see quota.Sizes
+}
+
 // remember puts a change into the history. It copies what it keeps: a list that was grown for all changes of a large tree
 // would stay in memory behind the few that are shown.
-func (l *Ledger) remember(m quota.ChangeMeta, p plan) {
-	l.revision++
-	l.addRevision(&quota.Revision{
-		Number: l.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
-		Wall: l.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]), ChangeCount: len(p.changes),
+func (h *history) remember(m quota.ChangeMeta, p plan) {
+	h.revision++
+	h.addRevision(&quota.Revision{
+		Number: h.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
+		Wall: h.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]), ChangeCount: len(p.changes),
 		Undo: exactly(p.undo), Undoable: true,
 	})
 }
@@ -29,63 +39,63 @@ func exactly(undo []quota.TreeUndo) []quota.TreeUndo {
 
 // addRevision files a change, forgets the oldest beyond the bound, and how to undo the oldest beyond the other bound
 // (docs/adr/0023).
-func (l *Ledger) addRevision(r *quota.Revision) {
-	l.revisions = append(l.revisions, r)
-	l.historyNodes += undoNodes(r)
-	l.historyBytes += revisionSize(r)
+func (h *history) addRevision(r *quota.Revision) {
+	h.revisions = append(h.revisions, r)
+	h.nodes += undoNodes(r)
+	h.bytes += revisionSize(r)
 	if r.RequestID != "" {
-		l.requests[r.RequestID] = r
+		h.requests[r.RequestID] = r
 	}
-	if len(l.revisions) > l.bounds.Revisions {
-		l.forgetRevision()
+	if len(h.revisions) > h.bounds.Revisions {
+		h.forgetRevision()
 	}
-	for i := 0; l.historyNodes > l.bounds.HistoryNodes; i++ {
-		l.forgetUndo(i)
+	for i := 0; h.nodes > h.bounds.HistoryNodes; i++ {
+		h.forgetUndo(i)
 	}
-	if l.boundsBytes() {
-		l.shortenHistory()
+	if h.boundsBytes() {
+		h.shortenHistory()
 	}
 }
 
 // shortenHistory keeps the history within its bound in bytes: first the oldest changes cannot be undone any more, then they
 // go. The newest always stays, and can be undone unless it passes the bound alone.
-func (l *Ledger) shortenHistory() {
-	for i := 0; i < len(l.revisions)-1 && l.historyBytes > l.bounds.HistoryBytes; i++ {
-		l.forgetUndo(i)
+func (h *history) shortenHistory() {
+	for i := 0; i < len(h.revisions)-1 && h.bytes > h.bounds.HistoryBytes; i++ {
+		h.forgetUndo(i)
 	}
-	for len(l.revisions) > 1 && l.historyBytes > l.bounds.HistoryBytes {
-		l.forgetRevision()
+	for len(h.revisions) > 1 && h.bytes > h.bounds.HistoryBytes {
+		h.forgetRevision()
 	}
-	if l.historyBytes > l.bounds.HistoryBytes {
-		l.forgetUndo(0)
+	if h.bytes > h.bounds.HistoryBytes {
+		h.forgetUndo(0)
 	}
 }
 
 // forgetRevision forgets the oldest.
-func (l *Ledger) forgetRevision() {
-	oldest := l.revisions[0]
-	l.revisions[0] = nil
-	l.revisions = l.revisions[1:]
-	l.historyNodes -= undoNodes(oldest)
-	l.historyBytes -= revisionSize(oldest)
-	if l.requests[oldest.RequestID] == oldest {
-		delete(l.requests, oldest.RequestID)
+func (h *history) forgetRevision() {
+	oldest := h.revisions[0]
+	h.revisions[0] = nil
+	h.revisions = h.revisions[1:]
+	h.nodes -= undoNodes(oldest)
+	h.bytes -= revisionSize(oldest)
+	if h.requests[oldest.RequestID] == oldest {
+		delete(h.requests, oldest.RequestID)
 	}
 }
 
 // forgetUndo makes the record of a revision one that cannot be undone; images keep the one that they have.
-func (l *Ledger) forgetUndo(i int) {
-	r := l.revisions[i]
+func (h *history) forgetUndo(i int) {
+	r := h.revisions[i]
 	if !r.Undoable {
 		return
 	}
-	l.historyNodes -= undoNodes(r)
+	h.nodes -= undoNodes(r)
 	short := *r
 	short.Undo, short.Undoable = nil, false
-	l.historyBytes += revisionSize(&short) - revisionSize(r)
-	l.revisions[i] = &short
-	if l.requests[r.RequestID] == r {
-		l.requests[r.RequestID] = &short
+	h.bytes += revisionSize(&short) - revisionSize(r)
+	h.revisions[i] = &short
+	if h.requests[r.RequestID] == r {
+		h.requests[r.RequestID] = &short
 	}
 }
 

@@ -9,47 +9,47 @@ import (
 
 // install makes a checked draft part of the ledger, or takes a tree away. Where an old tree exists, its nodes and
 // resources are changed in place: allocations point at them.
-func (l *Ledger) install(s *succession) {
+func (pl planner) install(s *succession) {
 	switch {
 	case s.draft == nil:
 		for _, r := range s.old.resources {
-			l.dropItems(r)
+			pl.inventory.dropItems(r)
 		}
-		delete(l.trees, s.old.name)
-		l.treeBytes -= s.old.bytes()
-		l.nodes -= len(s.old.byPath)
+		delete(pl.forest.trees, s.old.name)
+		pl.forest.bytes -= s.old.bytes()
+		pl.forest.nodes -= len(s.old.byPath)
 	case s.old == nil:
 		s.draft.root.walk(func(n *node) bool {
-			n.enter(l)
+			n.enter(&pl.forest)
 			return true
 		})
 		s.draft.repool()
-		l.markChanged(s.draft)
-		l.trees[s.draft.name] = s.draft
-		l.treeBytes += s.draft.bytes()
-		l.nodes += len(s.draft.byPath)
-		l.stockUp(s.draft, nil)
+		pl.forest.markChanged(s.draft)
+		pl.forest.trees[s.draft.name] = s.draft
+		pl.forest.bytes += s.draft.bytes()
+		pl.forest.nodes += len(s.draft.byPath)
+		pl.inventory.stockUp(s.draft, nil)
 	default:
-		l.replace(s)
+		pl.replace(s)
 	}
 }
 
 // enter gives a new node its identity.
-func (n *node) enter(l *Ledger) {
-	l.nodeID++
-	n.id = l.nodeID
+func (n *node) enter(f *forest) {
+	f.nodeID++
+	n.id = f.nodeID
 }
 
 // replace puts a draft in the place of the tree that it continues.
-func (l *Ledger) replace(s *succession) {
+func (pl planner) replace(s *succession) {
 	t := s.old
-	l.treeBytes -= t.bytes()
-	defer func() { l.treeBytes += t.bytes() }()
-	l.nodes += len(s.draft.byPath) - len(t.byPath)
+	pl.forest.bytes -= t.bytes()
+	defer func() { pl.forest.bytes += t.bytes() }()
+	pl.forest.nodes += len(s.draft.byPath) - len(t.byPath)
 	s.countHomings(-1) // reseat moves the claims themselves
 	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft
 	if len(s.changes) > 0 {
-		l.markChanged(t)
+		pl.forest.markChanged(t)
 	}
 	before, resources := t.seating(), t.resources
 	was := map[*resource]*quota.ItemSpec{}
@@ -66,7 +66,7 @@ func (l *Ledger) replace(s *succession) {
 	for _, n := range drafted {
 		is := n.settled()
 		if is == n {
-			n.enter(l)
+			n.enter(&pl.forest)
 			n.tree = t
 		} else {
 			is.configure(n)
@@ -82,7 +82,7 @@ func (l *Ledger) replace(s *succession) {
 		n.from = nil
 	}
 	if !slices.Equal(before, t.seating()) || !slices.Equal(resources, t.resources) {
-		l.reseat(t)
+		pl.reseat(t)
 	}
 	if slices.ContainsFunc(s.changes, isStructuralChange) {
 		t.recount()
@@ -90,10 +90,10 @@ func (l *Ledger) replace(s *succession) {
 	t.repool()
 	for _, r := range resources {
 		if !slices.Contains(t.resources, r) {
-			l.dropItems(r)
+			pl.inventory.dropItems(r)
 		}
 	}
-	l.stockUp(t, was)
+	pl.inventory.stockUp(t, was)
 }
 
 // isStructuralChange is true for a change after which claims may have to be counted elsewhere.

@@ -7,6 +7,24 @@ import (
 	"github.com/quorate/quorate/quota/internal/ordmap"
 )
 
+// inventory owns the items.
+type inventory struct {
+	*environment
+	deadlines   *deadlines
+	forest      *forest
+	allocations *allocations
+	queue       *waitQueue
+
+	items sizedMap[*item] // by turn
+	turn  uint64          // last given to an item
+	// trace is nil but while a reservation is decided.
+	trace *itemTrace
+}
+
+func newInventory(env *environment) inventory {
+	return inventory{environment: env, items: newSizedMap[*item](env.bounds.FreeBytes)}
+}
+
 // item is one item as it stands. It is never changed after it was made: another record takes its place, so that a frozen
 // ledger and a late answer keep what they saw.
 type item struct {
@@ -62,12 +80,12 @@ func (s *stock) makeable(state string) int {
 
 // changeItem puts a record of an item in the place of another. Before it was made it has none, and none when it has gone.
 // It can be taken back by changing back.
-func (l *Ledger) changeItem(was, is *item) {
-	l.noteItem(was, is)
+func (inv *inventory) changeItem(was, is *item) {
+	inv.noteItem(was, is)
 	if was != nil {
 		was.stock.unshelve(was)
-		l.items.Delete(was.turn)
-		l.due.drop(dueKey{dueItem, was.turn})
+		inv.items.Delete(was.turn)
+		inv.deadlines.drop(dueKey{dueItem, was.turn})
 	}
 	switch {
 	case was == nil:
@@ -77,9 +95,9 @@ func (l *Ledger) changeItem(was, is *item) {
 		return
 	}
 	is.stock.byName[is.name] = is
-	l.items.Set(is.turn, is)
+	inv.items.Set(is.turn, is)
 	is.stock.shelve(is)
-	l.due.set(dueKey{dueItem, is.turn}, is.dueAt())
+	inv.deadlines.set(dueKey{dueItem, is.turn}, is.dueAt())
 }
 
 func (s *stock) enter(name string) {
@@ -138,14 +156,14 @@ func (it *item) turnDue() *quota.Turn {
 }
 
 // nextTurn is the place of the youngest.
-func (l *Ledger) nextTurn() uint64 {
-	l.turn++
-	return l.turn
+func (inv *inventory) nextTurn() uint64 {
+	inv.turn++
+	return inv.turn
 }
 
 // aged is a copy of the item that changes its state or owner now.
-func (l *Ledger) aged(it *item, state string, owner uint64) *item {
+func (inv *inventory) aged(it *item, state string, owner uint64) *item {
 	is := *it
-	is.state, is.owner, is.turn, is.updated, is.since = state, owner, l.nextTurn(), l.now, l.now.At
+	is.state, is.owner, is.turn, is.updated, is.since = state, owner, inv.nextTurn(), inv.now, inv.now.At
 	return &is
 }

@@ -17,7 +17,7 @@ type wanted struct {
 
 // checkItems says which items a request lacks, and who must not be overtaken there, in the order of the request: for those with names each by itself, for the
 // others each state of a resource once.
-func (l *Ledger) checkItems(a *Allocation) []quota.Violation {
+func (inv *inventory) checkItems(a *Allocation) []quota.Violation {
 	if !a.wantsItems() {
 		return nil
 	}
@@ -28,10 +28,10 @@ func (l *Ledger) checkItems(a *Allocation) []quota.Violation {
 			s := a.claims[i].at.tree.resource(p.Resource).stock
 			if len(p.Names) > 0 {
 				violations = append(violations, s.lackOfNames(p)...)
-				violations = l.asker(a).behindNames(violations, a.claims[i].at.tree, p)
+				violations = inv.asker(a).behindNames(violations, a.claims[i].at.tree, p)
 			} else if key := (shelf{s, p.WantedState()}); w.any[key] > 0 {
 				violations = append(violations, w.lack(key)...)
-				violations = l.asker(a).behind(violations, s.resource.lines, lineKey{tree: a.claims[i].at.tree, resource: s.resource, state: key.state})
+				violations = inv.asker(a).behind(violations, s.resource.lines, lineKey{tree: a.claims[i].at.tree, resource: s.resource, state: key.state})
 				delete(w.any, key)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 const itemNameRule = "an item's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q"
 
 // checkItemSpec refuses what an itemized resource cannot be. The default of its leases is no longer than they may be.
-func (l *Ledger) checkItemSpec(r quota.Resource, mostTTL quota.Span, field string) *quota.Error {
+func (f *forest) checkItemSpec(r quota.Resource, mostTTL quota.Span, field string) *quota.Error {
 	s := r.Items
 	switch {
 	case r.Unit != quota.Items && s != nil:
@@ -22,21 +22,21 @@ func (l *Ledger) checkItemSpec(r quota.Resource, mostTTL quota.Span, field strin
 	case s.TTL < 0 || s.TTL > mostTTL:
 		return quota.Errorf(quota.Invalid, field+".ttl_ms", "the default of leases of %s is %d ms; 1 to %d are allowed, and 0 for that of the tree", r.Name, s.TTL, mostTTL)
 	}
-	if err := l.checkStock(r.Name, s, field); err != nil {
+	if err := f.checkStock(r.Name, s, field); err != nil {
 		return err
 	}
 	if err := checkStates(field, s.State, s.Released, s.Expired); err != nil {
 		return err
 	}
-	if err := l.checkTurns(r.Name, s.Turns, field); err != nil {
+	if err := f.checkTurns(r.Name, s.Turns, field); err != nil {
 		return err
 	}
 	return checkQueueing(s.Queueing, field+".queueing")
 }
 
 // checkStock refuses names and numbers that cannot be.
-func (l *Ledger) checkStock(resource string, s *quota.ItemSpec, field string) *quota.Error {
-	most := l.bounds.ItemsOfOne
+func (f *forest) checkStock(resource string, s *quota.ItemSpec, field string) *quota.Error {
+	most := f.bounds.ItemsOfOne
 	switch {
 	case !s.OnDemand() && (s.Min != 0 || s.Max != 0 || s.Lifespan != 0):
 		return quota.Errorf(quota.Invalid, field, "the items of %s are named, so that they are not made on demand; leave minimum, maximum and lifespan out, or the names", resource)
@@ -61,9 +61,9 @@ func (l *Ledger) checkStock(resource string, s *quota.ItemSpec, field string) *q
 	return nil
 }
 
-func (l *Ledger) checkTurns(resource string, turns []quota.Turn, field string) *quota.Error {
-	if len(turns) > l.bounds.Turns {
-		return quota.Errorf(quota.Invalid, field+".turns", "items of %s turn from %d states; at most %d are allowed", resource, len(turns), l.bounds.Turns)
+func (f *forest) checkTurns(resource string, turns []quota.Turn, field string) *quota.Error {
+	if len(turns) > f.bounds.Turns {
+		return quota.Errorf(quota.Invalid, field+".turns", "items of %s turn from %d states; at most %d are allowed", resource, len(turns), f.bounds.Turns)
 	}
 	for i, t := range turns {
 		at := fmt.Sprintf("%s.turns[%d]", field, i)
@@ -83,21 +83,21 @@ func (l *Ledger) checkTurns(resource string, turns []quota.Turn, field string) *
 }
 
 // checkItemRoom refuses a change after which there could be more items than there may be.
-func (l *Ledger) checkItemRoom(steps []*succession) *quota.Error {
+func (f *forest) checkItemRoom(steps []*succession) *quota.Error {
 	changed, count := map[*tree]bool{}, 0
 	for _, s := range steps {
 		changed[s.old] = true
 		count += s.mostItems()
 	}
-	for _, t := range l.trees { // a sum, in whatever order
+	for _, t := range f.trees { // a sum, in whatever order
 		for _, r := range t.resources {
 			if r.stock != nil && !changed[t] {
 				count += max(r.Items.MaxItems(), len(r.stock.byName))
 			}
 		}
 	}
-	if count > l.bounds.Items {
-		return quota.Errorf(quota.Full, "trees", "the ledger could have %d items; at most %d are allowed", count, l.bounds.Items)
+	if count > f.bounds.Items {
+		return quota.Errorf(quota.Full, "trees", "the ledger could have %d items; at most %d are allowed", count, f.bounds.Items)
 	}
 	return nil
 }

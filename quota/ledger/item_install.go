@@ -15,51 +15,51 @@ func specNamesItem(s *quota.ItemSpec, name string) bool {
 
 // stockUp makes the items of a tree's resources what their specifications say; was has the specifications of those that
 // have items already.
-func (l *Ledger) stockUp(t *tree, was map[*resource]*quota.ItemSpec) {
+func (inv *inventory) stockUp(t *tree, was map[*resource]*quota.ItemSpec) {
 	for _, r := range t.resources {
 		switch {
 		case r.Unit != quota.Items:
 		case r.stock == nil:
 			r.stock = newStock(t.name, r)
-			l.settleStock(r.stock)
+			inv.settleStock(r.stock)
 		case !sameItemSpec(r.Items, was[r]):
-			l.relive(r.stock, was[r].Lifespan)
-			l.settleStock(r.stock)
-			l.redue(r.stock)
+			inv.relive(r.stock, was[r].Lifespan)
+			inv.settleStock(r.stock)
+			inv.redue(r.stock)
 		}
 	}
 }
 
 // dropItems lets all items of a resource go; nobody holds one.
-func (l *Ledger) dropItems(r *resource) {
+func (inv *inventory) dropItems(r *resource) {
 	if r.stock == nil {
 		return
 	}
 	for _, name := range slices.Clone(r.stock.names) {
-		l.changeItem(r.stock.byName[name], nil)
+		inv.changeItem(r.stock.byName[name], nil)
 	}
 }
 
 // settleStock brings in what lacks, and lets go what is too much: at once what nobody holds, the rest when it is given back.
-func (l *Ledger) settleStock(s *stock) {
+func (inv *inventory) settleStock(s *stock) {
 	spec := s.resource.Items
 	surplus := s.surplus()
 	for _, name := range slices.Clone(s.names) {
 		switch it := s.byName[name]; {
 		case surplus[name] && it.owner == 0:
-			l.changeItem(it, nil)
+			inv.changeItem(it, nil)
 		case surplus[name] != it.leaving:
 			is := *it
 			is.leaving = surplus[name]
-			l.changeItem(it, &is)
+			inv.changeItem(it, &is)
 		}
 	}
 	for _, name := range spec.Names {
 		if s.byName[name] == nil {
-			l.makeItem(s, name)
+			inv.makeItem(s, name)
 		}
 	}
-	l.replaceGone(s)
+	inv.replaceGone(s)
 }
 
 // surplus are the items that the specification does not name, or that are more than there may be: then those that nobody
@@ -95,7 +95,7 @@ func (s *stock) surplus() map[string]bool {
 }
 
 // relive moves the ends of items by a change of their lifespan, which counts from when they were last given back.
-func (l *Ledger) relive(s *stock, was quota.Span) {
+func (inv *inventory) relive(s *stock, was quota.Span) {
 	is := s.resource.Items.Lifespan
 	if is == was {
 		return
@@ -111,13 +111,13 @@ func (l *Ledger) relive(s *stock, was quota.Span) {
 		if is == 0 {
 			lives.expires = quota.Stamp{}
 		}
-		l.changeItem(it, &lives)
+		inv.changeItem(it, &lives)
 	}
 }
 
 // redue sets anew when the items of a stock change by themselves.
-func (l *Ledger) redue(s *stock) {
+func (inv *inventory) redue(s *stock) {
 	for _, it := range s.byName { // each for itself, in whatever order
-		l.due.set(dueKey{dueItem, it.turn}, it.dueAt())
+		inv.deadlines.set(dueKey{dueItem, it.turn}, it.dueAt())
 	}
 }

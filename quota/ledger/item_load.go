@@ -67,10 +67,10 @@ func (ld *Loader) AddItem(image ItemImage) error {
 		return err
 	}
 	l := ld.ledger
-	switch _, taken := l.items.Get(image.Turn); {
+	switch _, taken := l.inventory.items.Get(image.Turn); {
 	case !quota.IsItemName(image.Name) || s.byName[image.Name] != nil:
 		return fmt.Errorf("item %q of resource %s of tree %s is there twice, or has no good name", image.Name, image.Resource, image.Tree)
-	case taken || image.Turn == 0 || image.Turn > l.turn:
+	case taken || image.Turn == 0 || image.Turn > l.inventory.turn:
 		return fmt.Errorf("turn %d of item %s is not unique, or was never given", image.Turn, image.Name)
 	case image.State == "" || len(image.State) > quota.MaxItemState:
 		return fmt.Errorf("item %s is in state %q, which cannot be", image.Name, image.State)
@@ -78,7 +78,7 @@ func (ld *Loader) AddItem(image ItemImage) error {
 	if refused := l.checkData(image.Data, "user_data"); refused != nil {
 		return refused
 	}
-	l.changeItem(nil, &item{
+	l.inventory.changeItem(nil, &item{
 		stock: s, name: image.Name, state: image.State, turn: image.Turn, updated: image.Updated, since: image.Since,
 		expires: image.Expires, data: image.Data, leaving: image.Leaving,
 	})
@@ -86,7 +86,7 @@ func (ld *Loader) AddItem(image ItemImage) error {
 }
 
 func (ld *Loader) stockOf(tree, resource string) (*stock, error) {
-	if t := ld.ledger.trees[tree]; t != nil {
+	if t := ld.ledger.forest.trees[tree]; t != nil {
 		if r := t.resource(resource); r != nil && r.stock != nil {
 			return r.stock, nil
 		}
@@ -157,7 +157,7 @@ func (ld *Loader) own(a *Allocation) error {
 			}
 			is := *it
 			is.owner = a.fence
-			ld.ledger.changeItem(it, &is)
+			ld.ledger.inventory.changeItem(it, &is)
 			c.more.items.held[j].is = &is
 		}
 	}

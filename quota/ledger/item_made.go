@@ -8,16 +8,16 @@ import (
 )
 
 // makeItem makes an item that nobody holds.
-func (l *Ledger) makeItem(s *stock, name string) {
-	it := l.aged(&item{stock: s, name: name}, s.resource.Items.InitialState(), 0)
-	l.changeItem(nil, it)
-	l.stirItems(s.resource, it.state, it.name)
+func (inv *inventory) makeItem(s *stock, name string) {
+	it := inv.aged(&item{stock: s, name: name}, s.resource.Items.InitialState(), 0)
+	inv.changeItem(nil, it)
+	inv.queue.stirItems(s.resource, it.state, it.name)
 }
 
 // makeOnDemand makes items until there are so many.
-func (l *Ledger) makeOnDemand(s *stock, count int) {
+func (inv *inventory) makeOnDemand(s *stock, count int) {
 	for len(s.byName) < count {
-		l.makeItem(s, s.nextName())
+		inv.makeItem(s, s.nextName())
 	}
 }
 
@@ -34,7 +34,7 @@ func (s *stock) nextName() string {
 
 // makeWanted makes items for a request that was not granted for nothing but the lack of items in a state that new ones do
 // not have, or because others wait for them: whoever brings items into that state finds them, as with Boskos.
-func (l *Ledger) makeWanted(a *Allocation, violations []quota.Violation) {
+func (inv *inventory) makeWanted(a *Allocation, violations []quota.Violation) {
 	for _, v := range violations {
 		if v.Kind != quota.OfItems && v.Kind != quota.OfQueue || v.NeverFits() {
 			return
@@ -45,7 +45,7 @@ func (l *Ledger) makeWanted(a *Allocation, violations []quota.Violation) {
 			s := a.claims[i].at.tree.resource(p.Resource).stock
 			for _, v := range violations {
 				if len(p.Names) == 0 && s.resource.Items.OnDemand() && isShortOf(v, s, p.WantedState()) {
-					l.makeOnDemand(s, min(s.resource.Items.Max, len(s.byName)+int(v.Missing())))
+					inv.makeOnDemand(s, min(s.resource.Items.Max, len(s.byName)+int(v.Missing())))
 				}
 			}
 		}
@@ -59,15 +59,15 @@ func isShortOf(v quota.Violation, s *stock, state string) bool {
 
 // replaceGone makes items for those that have gone, as far as there must be so many, or somebody waits that others bring them
 // into another state; and tells that there is room.
-func (l *Ledger) replaceGone(s *stock) {
+func (inv *inventory) replaceGone(s *stock) {
 	spec := s.resource.Items
 	if !spec.OnDemand() {
 		return
 	}
-	l.makeOnDemand(s, spec.Min)
-	l.makeOnDemand(s, len(s.byName)+s.unmet())
+	inv.makeOnDemand(s, spec.Min)
+	inv.makeOnDemand(s, len(s.byName)+s.unmet())
 	if s.makeable(spec.InitialState()) > 0 {
-		l.stirItems(s.resource, spec.InitialState(), "")
+		inv.queue.stirItems(s.resource, spec.InitialState(), "")
 	}
 }
 

@@ -8,18 +8,18 @@ import (
 )
 
 // checkPicks refuses a request for more items than one may name.
-func (l *Ledger) checkPicks(claims []quota.Claim) *quota.Error {
+func (e *environment) checkPicks(claims []quota.Claim) *quota.Error {
 	count := 0
 	for i, c := range claims {
 		for _, p := range c.Picks {
-			if p.Count < 1 || p.Count > l.bounds.Picks {
-				return quota.Errorf(quota.Invalid, pickField(i, p), "%d items of %s are asked for; 1 to %d are allowed", p.Count, quota.Clip(p.Resource), l.bounds.Picks)
+			if p.Count < 1 || p.Count > e.bounds.Picks {
+				return quota.Errorf(quota.Invalid, pickField(i, p), "%d items of %s are asked for; 1 to %d are allowed", p.Count, quota.Clip(p.Resource), e.bounds.Picks)
 			}
 			count += p.Count
 		}
 	}
-	if count > l.bounds.Picks {
-		return quota.Errorf(quota.Invalid, "claims", "%d items are asked for; at most %d are allowed in one request", count, l.bounds.Picks)
+	if count > e.bounds.Picks {
+		return quota.Errorf(quota.Invalid, "claims", "%d items are asked for; at most %d are allowed in one request", count, e.bounds.Picks)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (l *Ledger) resetItems(c quota.ResetItems) Outcome {
 	var out Outcome
 	lost := map[uint64]itemSet{}
 	for _, it := range list {
-		info := l.itemInfo(it)
+		info := l.inventory.itemInfo(it)
 		info.State = c.To
 		out.Items = append(out.Items, info)
 		if lost[it.owner] == nil {
@@ -32,9 +32,9 @@ func (l *Ledger) resetItems(c quota.ResetItems) Outcome {
 	for _, it := range list {
 		if gone := lost[it.owner]; gone != nil {
 			delete(lost, it.owner)
-			a, _ := l.held.Get(it.owner)
+			a, _ := l.allocations.held.Get(it.owner)
 			if is := l.takeAway(a, gone, c.To, quota.Expired, resetter); is.ended != nil {
-				l.note(quota.Event{Kind: quota.EventExpired, ID: is.id, By: resetter})
+				l.journal.note(quota.Event{Kind: quota.EventExpired, ID: is.id, By: resetter})
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func (l *Ledger) resetItems(c quota.ResetItems) Outcome {
 // resettable finds the items that a ResetItems takes, by name; it changes nothing. Reservations keep theirs: they end soon
 // enough.
 func (l *Ledger) resettable(c quota.ResetItems) ([]*item, *quota.Error) {
-	s, err := l.findStock(c.Tree, c.Resource, "resource")
+	s, err := l.forest.findStock(c.Tree, c.Resource, "resource")
 	switch {
 	case err != nil:
 		return nil, err
@@ -62,7 +62,7 @@ func (l *Ledger) resettable(c quota.ResetItems) ([]*item, *quota.Error) {
 		if it.owner == 0 || it.state != c.State {
 			continue
 		}
-		a, _ := l.held.Get(it.owner)
+		a, _ := l.allocations.held.Get(it.owner)
 		if a.state() == quota.Held && quota.Span(l.now.At-it.touched(a).At) >= max(0, c.Idle) {
 			list = append(list, it)
 		}
@@ -80,33 +80,33 @@ func (l *Ledger) takeAway(a *Allocation, gone itemSet, itemState string, end quo
 	is := a.without(gone)
 	for _, it := range a.has() {
 		if gone[it.turn] {
-			l.giveBack(it.stock.byName[it.name], stateOr(itemState, it.stock.resource.Items))
+			l.inventory.giveBack(it.stock.byName[it.name], stateOr(itemState, it.stock.resource.Items))
 		}
 	}
 	if is.holdsNothing() {
 		return l.end(a, end, by)
 	}
 	l.shrink(a, is)
-	l.announce(a)
-	l.fact(FactShrunk, is)
+	l.inventory.announce(a)
+	l.journal.fact(FactShrunk, is)
 	return is
 }
 
 // shrink puts a smaller record in the place of an allocation. What it does not count any more is given back.
 func (l *Ledger) shrink(a, is *Allocation) {
-	l.markChangedBy(a)
+	l.forest.markChangedBy(a)
 	for i := range a.claims {
 		l.unbook(a, i)
 	}
 	is.settleAddresses()
-	l.put(is)
+	l.allocations.put(is)
 	for i := range is.claims {
 		l.book(is, i)
 	}
 	for i := range is.claims {
 		l.slideInto(is.claims[i].at)
 	}
-	l.freed(a)
+	l.queue.freed(a)
 }
 
 // stateOr is the state, or if it is empty the one that the resource says of what is given back.

@@ -7,7 +7,7 @@ import (
 )
 
 // take gives a newcomer the items that it asks for, those with names first. checkItems has found that they are to be had.
-func (l *Ledger) take(a *Allocation) {
+func (inv *inventory) take(a *Allocation) {
 	if !a.wantsItems() {
 		return
 	}
@@ -15,7 +15,7 @@ func (l *Ledger) take(a *Allocation) {
 		for i := range a.claims {
 			for _, p := range a.claims[i].picks() {
 				if named == (len(p.Names) > 0) {
-					l.takePick(a, i, p)
+					inv.takePick(a, i, p)
 				}
 			}
 		}
@@ -25,12 +25,12 @@ func (l *Ledger) take(a *Allocation) {
 	}
 }
 
-func (l *Ledger) takePick(a *Allocation, i int, p quota.Pick) {
+func (inv *inventory) takePick(a *Allocation, i int, p quota.Pick) {
 	s := a.claims[i].at.tree.resource(p.Resource).stock
 	names := p.Names
 	if len(names) == 0 {
 		if lack := p.Count - s.idleIn(p.WantedState()); lack > 0 {
-			l.makeOnDemand(s, len(s.byName)+lack)
+			inv.makeOnDemand(s, len(s.byName)+lack)
 		}
 		for _, it := range s.idle[p.WantedState()].All() {
 			if names = append(names, it.name); len(names) == p.Count {
@@ -41,16 +41,16 @@ func (l *Ledger) takePick(a *Allocation, i int, p quota.Pick) {
 	of := a.claims[i].more.items
 	for _, name := range names {
 		it := s.byName[name]
-		is := l.aged(it, p.StateWhileHeld(), a.fence)
-		l.changeItem(it, is)
+		is := inv.aged(it, p.StateWhileHeld(), a.fence)
+		inv.changeItem(it, is)
 		of.held = append(of.held, heldItem{p.Resource, name, is})
 	}
 }
 
 // giveBack takes an item from its holder. An item that leaves goes, and so does any while there are more than there may be:
 // then one of those that were to leave stays for it. The answer is how to take that back.
-func (l *Ledger) giveBack(it *item, state string) (undo func()) {
-	turn := l.turn
+func (inv *inventory) giveBack(it *item, state string) (undo func()) {
+	turn := inv.turn
 	var is, leaver, stays *item
 	switch s := it.stock; {
 	case it.leaving:
@@ -58,21 +58,21 @@ func (l *Ledger) giveBack(it *item, state string) (undo func()) {
 		leaver = s.oldestLeaving()
 		spared := *leaver
 		spared.leaving, stays = false, &spared
-		l.changeItem(leaver, stays)
+		inv.changeItem(leaver, stays)
 	default:
-		is = l.aged(it, state, 0)
+		is = inv.aged(it, state, 0)
 		is.expires = quota.Stamp{}
 		if life := it.stock.resource.Items.Lifespan; life > 0 {
-			is.expires = quota.Stamp{At: l.now.At + quota.Instant(life), Wall: l.now.Wall + int64(life)}
+			is.expires = quota.Stamp{At: inv.now.At + quota.Instant(life), Wall: inv.now.Wall + int64(life)}
 		}
 	}
-	l.changeItem(it, is)
+	inv.changeItem(it, is)
 	return func() {
-		l.changeItem(is, it)
+		inv.changeItem(is, it)
 		if leaver != nil {
-			l.changeItem(stays, leaver)
+			inv.changeItem(stays, leaver)
 		}
-		l.turn = turn
+		inv.turn = turn
 	}
 }
 
@@ -120,7 +120,7 @@ func (a *Allocation) has() []*item {
 }
 
 // giveAll takes all items from an allocation that ends, but tells nobody.
-func (l *Ledger) giveAll(a *Allocation, after afterwards) (undo []func()) {
+func (inv *inventory) giveAll(a *Allocation, after afterwards) (undo []func()) {
 	if !a.wantsItems() {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (l *Ledger) giveAll(a *Allocation, after afterwards) (undo []func()) {
 		c := &a.claims[i]
 		for _, h := range c.held() {
 			if it := h.is.stock.byName[h.name]; it != nil && it.owner == a.fence {
-				undo = append(undo, l.giveBack(it, after(c, it)))
+				undo = append(undo, inv.giveBack(it, after(c, it)))
 			}
 		}
 	}
@@ -136,26 +136,26 @@ func (l *Ledger) giveAll(a *Allocation, after afterwards) (undo []func()) {
 }
 
 // announce tells who waits that items were given back.
-func (l *Ledger) announce(a *Allocation) {
+func (inv *inventory) announce(a *Allocation) {
 	for i := range a.claims {
 		for _, h := range a.claims[i].held() {
-			l.announceItem(h.is.stock, h.name)
+			inv.announceItem(h.is.stock, h.name)
 		}
 	}
 }
 
-func (l *Ledger) announceItem(s *stock, name string) {
+func (inv *inventory) announceItem(s *stock, name string) {
 	switch it := s.byName[name]; {
 	case it == nil:
-		l.replaceGone(s)
+		inv.replaceGone(s)
 	case it.owner == 0:
-		l.stirItems(s.resource, it.state, name)
+		inv.queue.stirItems(s.resource, it.state, name)
 	}
 }
 
 // giveBack takes all items from a victim.
 func (t *trial) giveBack(victim *Allocation) {
-	for _, undo := range t.ledger.giveAll(victim, expired) {
+	for _, undo := range t.ledger.inventory.giveAll(victim, expired) {
 		t.onUndo(undo)
 	}
 }

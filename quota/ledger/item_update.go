@@ -8,9 +8,9 @@ import (
 )
 
 // checkUpdates refuses changes of items that cannot be. find answers the record of an item that may be changed.
-func (l *Ledger) checkUpdates(updates []quota.ItemUpdate, field string, find func(quota.ItemName, string) (*item, *quota.Error)) ([]*item, *quota.Error) {
-	if n := len(updates); n > l.bounds.Picks {
-		return nil, quota.Errorf(quota.Invalid, field, "%d items are to be changed; at most %d are allowed at once", n, l.bounds.Picks)
+func (e *environment) checkUpdates(updates []quota.ItemUpdate, field string, find func(quota.ItemName, string) (*item, *quota.Error)) ([]*item, *quota.Error) {
+	if n := len(updates); n > e.bounds.Picks {
+		return nil, quota.Errorf(quota.Invalid, field, "%d items are to be changed; at most %d are allowed at once", n, e.bounds.Picks)
 	}
 	var list []*item
 	seen := map[quota.ItemName]bool{}
@@ -27,7 +27,7 @@ func (l *Ledger) checkUpdates(updates []quota.ItemUpdate, field string, find fun
 		if err := checkStates(at+".state", u.State); err != nil {
 			return nil, err
 		}
-		if err := l.checkLaid(it.data, u.Data, at+".user_data"); err != nil {
+		if err := e.checkLaid(it.data, u.Data, at+".user_data"); err != nil {
 			return nil, err
 		}
 		list = append(list, it)
@@ -36,17 +36,17 @@ func (l *Ledger) checkUpdates(updates []quota.ItemUpdate, field string, find fun
 }
 
 // updateItem changes an item, unless it is as it should be already, and answers its record.
-func (l *Ledger) updateItem(it *item, u quota.ItemUpdate) *item {
+func (inv *inventory) updateItem(it *item, u quota.ItemUpdate) *item {
 	is := *it
 	if u.State != "" && u.State != it.state {
-		is = *l.aged(it, u.State, it.owner)
+		is = *inv.aged(it, u.State, it.owner)
 	}
 	is.data = lay(it.data, u.Data)
 	if is.turn == it.turn && slices.Equal(is.data, it.data) {
 		return it
 	}
-	is.updated = l.now
-	l.changeItem(it, &is)
+	is.updated = inv.now
+	inv.changeItem(it, &is)
 	return &is
 }
 
@@ -58,11 +58,11 @@ func (l *Ledger) updateItems(c quota.UpdateItems) Outcome {
 	}
 	var out Outcome
 	for i, it := range list {
-		is := l.updateItem(it, c.Updates[i])
+		is := l.inventory.updateItem(it, c.Updates[i])
 		if is.turn != it.turn {
-			l.stirItems(is.stock.resource, is.state, is.name)
+			l.queue.stirItems(is.stock.resource, is.state, is.name)
 		}
-		out.Items = append(out.Items, l.itemInfo(is))
+		out.Items = append(out.Items, l.inventory.itemInfo(is))
 	}
 	return out
 }
@@ -73,12 +73,12 @@ func (l *Ledger) updatable(c quota.UpdateItems) ([]*item, *quota.Error) {
 		return nil, quota.Errorf(quota.Invalid, "updates", "no item is to be changed; name at least one")
 	}
 	list, err := l.checkUpdates(c.Updates, "updates", func(name quota.ItemName, field string) (*item, *quota.Error) {
-		it, err := l.findItem(name, field)
+		it, err := l.forest.findItem(name, field)
 		if err != nil {
 			return nil, err
 		}
 		if it.owner != 0 {
-			holder, _ := l.held.Get(it.owner)
+			holder, _ := l.allocations.held.Get(it.owner)
 			return nil, quota.Errorf(quota.InUse, field, "item %s is held by allocation %q; only its holder changes it, with a renewal, until it is given back", it.name, holder.id)
 		}
 		return it, nil
@@ -90,8 +90,8 @@ func (l *Ledger) updatable(c quota.UpdateItems) ([]*item, *quota.Error) {
 }
 
 // findItem finds an item by its name.
-func (l *Ledger) findItem(name quota.ItemName, field string) (*item, *quota.Error) {
-	s, err := l.findStock(name.Tree, name.Resource, field)
+func (f *forest) findItem(name quota.ItemName, field string) (*item, *quota.Error) {
+	s, err := f.findStock(name.Tree, name.Resource, field)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,8 @@ func (l *Ledger) findItem(name quota.ItemName, field string) (*item, *quota.Erro
 }
 
 // findStock finds the items of a resource.
-func (l *Ledger) findStock(tree, resource, field string) (*stock, *quota.Error) {
-	t := l.trees[tree]
+func (f *forest) findStock(tree, resource, field string) (*stock, *quota.Error) {
+	t := f.trees[tree]
 	if t == nil {
 		return nil, quota.Errorf(quota.NotFound, field, "there is no tree %q", quota.Clip(tree))
 	}

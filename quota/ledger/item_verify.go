@@ -7,13 +7,13 @@ import (
 )
 
 // checkStocks verifies that every item is where it belongs (I5).
-func (l *Ledger) checkStocks() error {
-	owned, err := l.checkOwners()
+func (v verifier) checkStocks() error {
+	owned, err := v.checkOwners()
 	if err != nil {
 		return err
 	}
 	items, held := 0, 0
-	for _, t := range l.trees {
+	for _, t := range v.forest.trees {
 		for _, r := range t.resources {
 			if (r.stock != nil) != (r.Unit == quota.Items) || r.stock != nil && r.stock.resource != r {
 				return fmt.Errorf("resource %s of tree %s has items that it should not have, or none", r.Name, t.name)
@@ -21,22 +21,22 @@ func (l *Ledger) checkStocks() error {
 			if r.stock == nil {
 				continue
 			}
-			n, err := l.checkStockOf(r.stock)
+			n, err := v.checkStockOf(r.stock)
 			if err != nil {
 				return err
 			}
 			items, held = items+len(r.stock.byName), held+n
 		}
 	}
-	if items != l.items.Len() || held != owned || items > l.bounds.Items {
-		return fmt.Errorf("I5: resources have %d items of which %d are held, but %d are known, and allocations list %d", items, held, l.items.Len(), owned)
+	if items != v.inventory.items.Len() || held != owned || items > v.bounds.Items {
+		return fmt.Errorf("I5: resources have %d items of which %d are held, but %d are known, and allocations list %d", items, held, v.inventory.items.Len(), owned)
 	}
 	return nil
 }
 
 // checkOwners verifies that allocations own what they list, and as many items as they count.
-func (l *Ledger) checkOwners() (owned int, err error) {
-	for fence, a := range l.held.All() {
+func (v verifier) checkOwners() (owned int, err error) {
+	for fence, a := range v.allocations.held.All() {
 		for i := range a.claims {
 			c := &a.claims[i]
 			for _, h := range c.held() {
@@ -57,16 +57,16 @@ func (l *Ledger) checkOwners() (owned int, err error) {
 }
 
 // checkStockOf verifies one resource, and answers how many of its items are held.
-func (l *Ledger) checkStockOf(s *stock) (held int, err error) {
+func (v verifier) checkStockOf(s *stock) (held int, err error) {
 	if len(s.names) != len(s.byName) {
 		return 0, fmt.Errorf("resource %s of tree %s has %d items and %d names", s.resource.Name, s.tree, len(s.byName), len(s.names))
 	}
 	idle, leaving, spec := 0, 0, s.resource.Items
 	for i, name := range s.names {
 		it := s.byName[name]
-		known, _ := l.items.Get(it.turn)
+		known, _ := v.inventory.items.Get(it.turn)
 		switch {
-		case it.name != name || it.stock != s || known != it || i > 0 && s.names[i-1] >= name || it.turn > l.turn:
+		case it.name != name || it.stock != s || known != it || i > 0 && s.names[i-1] >= name || it.turn > v.inventory.turn:
 			return 0, fmt.Errorf("item %s of resource %s of tree %s is not in its place", name, s.resource.Name, s.tree)
 		case it.leaving && it.owner == 0 || !it.leaving && !spec.OnDemand() && !specNamesItem(spec, name):
 			return 0, fmt.Errorf("item %s of resource %s of tree %s is not configured, and stays", name, s.resource.Name, s.tree)

@@ -12,7 +12,7 @@ import (
 // Without data their user data are left out. A page may be short although more follow, because it looks at a bounded number
 // of items. NotFound names a tree or resource that does not exist, or has no items.
 func (v View) Items(f quota.ItemFilter, after *quota.ItemName, max int, data bool) (quota.ItemPage, *quota.Error) {
-	stocks, err := v.ledger.stocks(f.Tree, f.Resource)
+	stocks, err := v.ledger.forest.stocks(f.Tree, f.Resource)
 	if err != nil {
 		return quota.ItemPage{}, err
 	}
@@ -24,7 +24,7 @@ func (v View) Items(f quota.ItemFilter, after *quota.ItemName, max int, data boo
 				return page, nil
 			}
 			looked++
-			info := v.ledger.itemInfo(s.byName[name])
+			info := v.ledger.inventory.itemInfo(s.byName[name])
 			page.Next = &info.ItemName
 			if !data {
 				info.Data = nil
@@ -39,12 +39,12 @@ func (v View) Items(f quota.ItemFilter, after *quota.ItemName, max int, data boo
 }
 
 // stocks are those of a tree by resource: of one if it is named.
-func (l *Ledger) stocks(tree, resource string) ([]*stock, *quota.Error) {
+func (f *forest) stocks(tree, resource string) ([]*stock, *quota.Error) {
 	if resource != "" {
-		s, err := l.findStock(tree, resource, "resource")
+		s, err := f.findStock(tree, resource, "resource")
 		return []*stock{s}, err
 	}
-	t := l.trees[tree]
+	t := f.trees[tree]
 	if t == nil {
 		return nil, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(tree))
 	}
@@ -89,12 +89,12 @@ func matchesItemFilter(f quota.ItemFilter, i quota.ItemInfo) bool {
 }
 
 // itemInfo copies an item for a reader.
-func (l *Ledger) itemInfo(it *item) quota.ItemInfo {
+func (inv *inventory) itemInfo(it *item) quota.ItemInfo {
 	info := quota.ItemInfo{
 		ItemName: quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}, State: it.state, Data: slices.Clone(it.data),
 		Expires: it.expires.At, ExpiresWall: it.expires.Wall, Leaving: it.leaving,
 	}
-	owner, _ := l.held.Get(it.owner)
+	owner, _ := inv.allocations.held.Get(it.owner)
 	if owner != nil {
 		info.Owner, info.Allocation, info.Fence = owner.principal().User, owner.id, owner.fence
 	}
@@ -111,32 +111,32 @@ func (v View) ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error
 		if resource != "" {
 			return nil, quota.Errorf(quota.Invalid, "resource", "a resource is one of a tree; name the tree too")
 		}
-		trees = slices.Sorted(maps.Keys(v.ledger.trees))
+		trees = slices.Sorted(maps.Keys(v.ledger.forest.trees))
 	}
 	var list []quota.ItemCount
 	for _, name := range trees {
-		stocks, err := v.ledger.stocks(name, resource)
+		stocks, err := v.ledger.forest.stocks(name, resource)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range stocks {
-			list = append(list, v.ledger.count(s))
+			list = append(list, v.ledger.allocations.count(s))
 		}
 	}
 	return list, nil
 }
 
-func (l *Ledger) count(s *stock) quota.ItemCount {
+func (s *allocations) count(st *stock) quota.ItemCount {
 	states, owners := map[string]int{}, map[string]int{}
-	for _, it := range s.byName { // sums, in whatever order
+	for _, it := range st.byName { // sums, in whatever order
 		states[it.state]++
 		user := ""
-		if owner, held := l.held.Get(it.owner); held {
+		if owner, held := s.held.Get(it.owner); held {
 			user = owner.principal().User
 		}
 		owners[user]++
 	}
-	return quota.ItemCount{Tree: s.tree, Resource: s.resource.Name, States: namedCounts(states), Owners: namedCounts(owners), Waiting: s.waiting()}
+	return quota.ItemCount{Tree: st.tree, Resource: st.resource.Name, States: namedCounts(states), Owners: namedCounts(owners), Waiting: st.waiting()}
 }
 
 // waiting is how many requests wait for items.

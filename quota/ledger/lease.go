@@ -45,8 +45,8 @@ func (a *Allocation) withLease(is lease) *Allocation {
 
 // refile puts another record of a held allocation in the place of the one there is.
 func (l *Ledger) refile(a *Allocation) *Allocation {
-	l.put(a)
-	l.due.add(a)
+	l.allocations.put(a)
+	l.deadlines.add(a)
 	return a
 }
 
@@ -58,11 +58,11 @@ func (b *lease) begin(now quota.Stamp) {
 }
 
 // checkLease refuses a TTL that cannot be, and user data.
-func (l *Ledger) checkLease(request quota.Allocate) *quota.Error {
+func (e *environment) checkLease(request quota.Allocate) *quota.Error {
 	if err := checkTTL(request.TTL); err != nil {
 		return err
 	}
-	return l.checkData(request.Data, "user_data")
+	return e.checkData(request.Data, "user_data")
 }
 
 func checkTTL(ttl quota.Span) *quota.Error {

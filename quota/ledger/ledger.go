@@ -2,72 +2,52 @@ package ledger
 
 import "github.com/quorate/quorate/quota"
 
-// Ledger is the whole replicated state. It is not safe for concurrent use: fsm owns the lock.
+// Ledger is the replicated state: components that each own their part, and the commands that cross them. A component
+// uses only those that stand above it in this list, so that each can be read without the ones below. It is not safe for
+// concurrent use: fsm owns the lock.
 type Ledger struct {
+	environment
+
+	journal     journal
+	history     history
+	deadlines   deadlines
+	forest      forest
+	allocations allocations
+	queue       waitQueue
+	inventory   inventory
+}
+
+// environment is what every component must know, and what a request can be checked against without any other state.
+type environment struct {
 	bounds quota.Bounds
 	now    quota.Stamp
 	level  uint32 // see SetLevel
-
-	trees  map[string]*tree
-	nodes  int    // in all trees
-	nodeID uint64 // last given
-
-	revision  uint64            // of the configuration; counts changes
-	revisions []*quota.Revision // oldest first
-	// historyNodes is what the revisions take of Bounds.HistoryNodes.
-	historyNodes int
-	requests     map[string]*quota.Revision
-
-	byID  map[string]*Allocation // held and ended
-	held  sizedMap[*Allocation]  // by fence
-	ended sizedMap[*Allocation]  // in the order of their ends
-	// endings counts ends; it orders the ended allocations and is not part of the state.
-	endings uint64
-	// neededUpTo is the number of a tombstone up to which all are kept for reservations beyond their span. It follows from the rest.
-	neededUpTo uint64
-	fence      uint64 // last given
-	seat       uint64 // last given, see claimParticulars
-	// treeVersion is the last one given to a tree, see markChanged.
-	treeVersion uint64
-	// itemTrace is nil but while a reservation is decided.
-	itemTrace *itemTrace
-	// vacated are nodes made on demand that a claim has left in the present command.
-	vacated []*node
-
-	queue queue
-	items sizedMap[*item] // by turn
-	turn  uint64          // last given to an item
-
-	due       due
-	facts     []Fact         // of the last command
-	events    []*quota.Event // oldest first
-	lastEvent uint64         // number of the last one
-
-	// What trees, history and events take, see Sizes.
-	treeBytes, historyBytes, eventBytes int64
-	// loading is true while an image is read: then nothing is forgotten for its size, as it was not when it was written.
-	loading bool
+	// restoring is true while a snapshot is read: then nothing is forgotten for its size, as it was not when it was written.
+	restoring bool
 }
 
 // New returns an empty ledger that follows the newest rules.
 func New(b quota.Bounds) *Ledger {
-	return &Ledger{
-		bounds:   b,
-		level:    quota.LevelFive,
-		trees:    map[string]*tree{},
-		requests: map[string]*quota.Revision{},
-		byID:     map[string]*Allocation{},
-		held:     newSizedMap[*Allocation](b.FreeBytes),
-		ended:    newSizedMap[*Allocation](b.FreeBytes),
-		items:    newSizedMap[*item](b.FreeBytes),
-	}
+	l := &Ledger{environment: environment{bounds: b, level: quota.LevelFive}}
+	env := &l.environment
+	l.journal.environment = env
+	l.history.environment = env
+	l.history.requests = map[string]*quota.Revision{}
+	l.forest.environment = env
+	l.forest.trees = map[string]*tree{}
+	l.allocations = newAllocations(env)
+	l.queue = waitQueue{environment: env, deadlines: &l.deadlines, forest: &l.forest, allocations: &l.allocations}
+	l.inventory = newInventory(env)
+	l.inventory.deadlines, l.inventory.forest = &l.deadlines, &l.forest
+	l.inventory.allocations, l.inventory.queue = &l.allocations, &l.queue
+	return l
 }
 
 // Apply carries out one command at a point of ledger time and says what it did. A command is carried out whole or not
 // at all. The outcome depends on nothing but the ledger, the stamp and the command.
 func (l *Ledger) Apply(s quota.Stamp, c quota.Command) Outcome {
 	l.advance(s)
-	l.facts = l.facts[:0]
+	l.journal.facts = l.journal.facts[:0]
 	out := l.dispatch(c)
 	l.finish()
 	l.selfCheck()
@@ -94,17 +74,17 @@ func (l *Ledger) dispatch(c quota.Command) Outcome {
 	case quota.Expire:
 		return l.expire(c)
 	case quota.ApplyTrees:
-		return l.configure(c.Meta, l.planTrees(c))
+		return l.configure(c.Meta, planner{l}.planTrees(c))
 	case quota.SetLimits:
-		return l.configure(c.Meta, l.planLimits(c))
+		return l.configure(c.Meta, planner{l}.planLimits(c))
 	case quota.MoveNode:
-		return l.configure(c.Meta, l.planMove(c))
+		return l.configure(c.Meta, planner{l}.planMove(c))
 	case quota.SetMaintenance:
-		return l.configure(c.Meta, l.planMaintenance(c))
+		return l.configure(c.Meta, planner{l}.planMaintenance(c))
 	case quota.RollBack:
-		return l.configure(c.Meta, l.planRollBack(c))
+		return l.configure(c.Meta, planner{l}.planRollBack(c))
 	case quota.DeleteTree:
-		return l.configure(c.Meta, l.planDelete(c))
+		return l.configure(c.Meta, planner{l}.planDelete(c))
 	}
 	panic("quota: a command outside the closed list")
 }
@@ -115,6 +95,6 @@ func (l *Ledger) advance(s quota.Stamp) {
 	l.now.At = max(l.now.At, s.At)
 	l.now.Wall = s.Wall
 	for range 2 {
-		l.forgetOldest()
+		l.allocations.forgetOldest()
 	}
 }

@@ -34,18 +34,18 @@ type line struct {
 }
 
 // lines is the list in which a line of the key is kept.
-func (l *Ledger) lines(key lineKey) *[]*line {
+func (q *waitQueue) lines(key lineKey) *[]*line {
 	switch {
 	case key.node != nil:
 		return &key.node.lines
 	case key.resource != nil:
 		return &key.resource.lines
 	}
-	return &l.queue.full
+	return &q.full
 }
 
 // line finds a line; nil if nobody stands there.
-func (l *Ledger) line(key lineKey) *line { return findLine(*l.lines(key), key) }
+func (q *waitQueue) line(key lineKey) *line { return findLine(*q.lines(key), key) }
 
 func findLine(lines []*line, key lineKey) *line {
 	for _, ln := range lines {
@@ -88,59 +88,59 @@ func overtakeSpan(s quota.TreeSettings) quota.Span {
 }
 
 // joinLine makes a waiter stand in a line.
-func (l *Ledger) joinLine(w *waiter, key lineKey, need quota.Amount) {
-	ln := l.line(key)
+func (q *waitQueue) joinLine(w *waiter, key lineKey, need quota.Amount) {
+	ln := q.line(key)
 	if ln == nil {
 		ln = &line{lineKey: key}
-		list := l.lines(key)
+		list := q.lines(key)
 		*list = append(*list, ln)
 		if key.tree != nil {
 			key.tree.lines = append(key.tree.lines, ln)
 		}
 	}
-	wasFirm := ln.firm(l.now.At) != nil
+	wasFirm := ln.firm(q.now.At) != nil
 	w.line, w.need = ln, need
 	ln.insert(w)
-	if w.pressing = l.queue.revokedFor[w.record.id] > 0; w.pressing {
+	if w.pressing = q.revokedFor[w.record.id] > 0; w.pressing {
 		ln.pressing++
 	}
-	l.head(ln)
-	if wasFirm && ln.firm(l.now.At) == nil {
-		l.stir(ln) // its new head may be overtaken, where the old one might not
+	q.head(ln)
+	if wasFirm && ln.firm(q.now.At) == nil {
+		q.stir(ln) // its new head may be overtaken, where the old one might not
 	}
 }
 
 // head notes who is at the head of the line now.
-func (l *Ledger) head(ln *line) {
+func (q *waitQueue) head(ln *line) {
 	if w := ln.head(); w != nil && w.headSince == 0 {
-		w.headSince = max(1, l.now.At) // 0 is never
+		w.headSince = max(1, q.now.At) // 0 is never
 	}
 }
 
 // leaveLine takes a waiter out of its line. If nobody might overtake it, the others have their turn now.
-func (l *Ledger) leaveLine(w *waiter) {
+func (q *waitQueue) leaveLine(w *waiter) {
 	ln := w.line
 	w.line = nil
-	if ln == &l.queue.limbo {
+	if ln == &q.limbo {
 		ln.remove(w)
 		return
 	}
-	wasFirm := ln.firm(l.now.At) == w
+	wasFirm := ln.firm(q.now.At) == w
 	ln.remove(w)
 	if w.pressing {
 		ln.pressing--
 	}
 	if ln.length == 0 {
-		l.dropLine(ln)
+		q.dropLine(ln)
 		return
 	}
-	l.head(ln)
+	q.head(ln)
 	if wasFirm {
-		l.stir(ln)
+		q.stir(ln)
 	}
 }
 
-func (l *Ledger) dropLine(ln *line) {
+func (q *waitQueue) dropLine(ln *line) {
 	without := func(list []*line) []*line {
 		if len(list) == 1 {
 			return nil
@@ -148,15 +148,15 @@ func (l *Ledger) dropLine(ln *line) {
 		i := slices.Index(list, ln)
 		return slices.Delete(list, i, i+1)
 	}
-	list := l.lines(ln.lineKey)
+	list := q.lines(ln.lineKey)
 	*list = without(*list)
 	if ln.tree != nil {
 		ln.tree.lines = without(ln.tree.lines)
 	}
 	if ln.node != nil {
-		l.vacate(ln.node)
+		q.forest.vacate(ln.node)
 	}
-	l.unstir(ln)
+	q.unstir(ln)
 }
 
 // room is how much there is of what the line waits for, as far as that can be said beforehand: whoever needs more would

@@ -12,7 +12,7 @@ func (v View) Allocations(f quota.AllocationFilter, afterFence uint64, max int) 
 	}
 	var page quota.AllocationPage
 	looked := 0
-	for fence, a := range v.ledger.held.From(afterFence + 1) {
+	for fence, a := range v.ledger.allocations.held.From(afterFence + 1) {
 		if len(page.Allocations) == max || looked == scanned {
 			return page, nil
 		}

@@ -22,9 +22,9 @@ type Loader struct {
 // NewLoader begins with the header of an image.
 func NewLoader(b quota.Bounds, h Header) *Loader {
 	l := New(b)
-	l.loading = true
-	l.now, l.revision, l.fence, l.nodeID, l.seat, l.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
-	l.turn, l.queue.arrival, l.treeVersion = h.Turn, h.Arrival, h.TreeVersion
+	l.restoring = true
+	l.now, l.history.revision, l.allocations.fence, l.forest.nodeID, l.allocations.seat, l.journal.lastEvent = h.Now, h.Revision, h.Fence, h.NodeID, h.Seat, h.Event
+	l.inventory.turn, l.queue.arrival, l.forest.version = h.Turn, h.Arrival, h.TreeVersion
 	return &Loader{ledger: l, nodes: map[uint64]*node{}}
 }
 
@@ -34,44 +34,44 @@ func (ld *Loader) AddTree(image TreeImage) error {
 	for i, n := range image.Nodes {
 		spec.Nodes[i] = *n.Spec
 	}
-	t, refused := ld.ledger.draft(spec, "tree")
+	t, refused := ld.ledger.forest.draft(spec, "tree")
 	if refused != nil {
 		return refused
 	}
-	if ld.ledger.trees[t.name] != nil {
+	if ld.ledger.forest.trees[t.name] != nil {
 		return fmt.Errorf("tree %s is there twice", t.name)
 	}
 	for _, n := range image.Nodes {
 		at := t.byPath[n.Spec.Path]
-		if n.ID == 0 || n.ID > ld.ledger.nodeID || ld.nodes[n.ID] != nil {
+		if n.ID == 0 || n.ID > ld.ledger.forest.nodeID || ld.nodes[n.ID] != nil {
 			return fmt.Errorf("node identity %d of %s is not unique, or was never given", n.ID, at.place())
 		}
 		at.id, at.made = n.ID, n.Made
 		ld.nodes[n.ID] = at
 	}
-	if t.version = image.Version; t.version > ld.ledger.treeVersion {
+	if t.version = image.Version; t.version > ld.ledger.forest.version {
 		return fmt.Errorf("tree %s has version %d, which was never given", t.name, t.version)
 	}
 	t.repool()
 	if err := ld.stock(t, image.ItemNumbers); err != nil {
 		return err
 	}
-	ld.ledger.trees[t.name] = t
-	ld.ledger.nodes += len(t.byPath)
-	ld.ledger.treeBytes += t.bytes()
+	ld.ledger.forest.trees[t.name] = t
+	ld.ledger.forest.nodes += len(t.byPath)
+	ld.ledger.forest.bytes += t.bytes()
 	return nil
 }
 
 // AddRevision takes one remembered change.
 func (ld *Loader) AddRevision(r *quota.Revision) error {
 	last := uint64(0)
-	if known := ld.ledger.revisions; len(known) > 0 {
+	if known := ld.ledger.history.revisions; len(known) > 0 {
 		last = known[len(known)-1].Number
 	}
-	if r.Number <= last || r.Number > ld.ledger.revision {
-		return fmt.Errorf("revision %d follows %d in the history, but the configuration is at %d", r.Number, last, ld.ledger.revision)
+	if r.Number <= last || r.Number > ld.ledger.history.revision {
+		return fmt.Errorf("revision %d follows %d in the history, but the configuration is at %d", r.Number, last, ld.ledger.history.revision)
 	}
-	ld.ledger.addRevision(r)
+	ld.ledger.history.addRevision(r)
 	return nil
 }
 
@@ -85,16 +85,16 @@ func (ld *Loader) AddHeld(image AllocationImage) error {
 		return err
 	}
 	l := ld.ledger
-	if l.byID[a.id] != nil {
+	if l.allocations.byID[a.id] != nil {
 		return fmt.Errorf("allocation %q is there twice", a.id)
 	}
-	if _, taken := l.held.Get(a.fence); taken || a.fence == 0 || a.fence > l.fence {
+	if _, taken := l.allocations.held.Get(a.fence); taken || a.fence == 0 || a.fence > l.allocations.fence {
 		return fmt.Errorf("I8: fence %d of allocation %q is not unique, or was never given", a.fence, a.id)
 	}
-	l.byID[a.id] = a
-	l.held.Set(a.fence, a)
-	l.due.add(a)
-	l.countRevoked(a, 1)
+	l.allocations.byID[a.id] = a
+	l.allocations.held.Set(a.fence, a)
+	l.deadlines.add(a)
+	l.queue.countRevoked(a, 1)
 	if err := ld.own(a); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (ld *Loader) seat(a *Allocation, i int, image AllocationImage) error {
 			return fmt.Errorf("allocation %q belongs to a node that does not exist in tree %s", a.id, c.at.treeName)
 		}
 	}
-	if seat > ld.ledger.seat {
+	if seat > ld.ledger.allocations.seat {
 		return fmt.Errorf("allocation %q has seat %d, which was never given", a.id, seat)
 	}
 	return nil
@@ -156,7 +156,7 @@ func (ld *Loader) AddEnded(image AllocationImage) error {
 	}
 	l := ld.ledger
 	waited := image.State == quota.Cancelled || image.State == quota.TimedOut || image.State == quota.Abandoned
-	if a.fence == 0 && !waited || a.fence > l.fence || image.Ended.At < a.granted.At {
+	if a.fence == 0 && !waited || a.fence > l.allocations.fence || image.Ended.At < a.granted.At {
 		return fmt.Errorf("I8: ended allocation %q has fence %d, which was never given, or ended before it was granted", a.id, a.fence)
 	}
 	state := image.State
@@ -164,10 +164,10 @@ func (ld *Loader) AddEnded(image AllocationImage) error {
 		state = quota.Released // the first format knew no other end
 	}
 	a.ended = &ending{Stamp: *image.Ended, state: state, by: image.By}
-	younger := l.byID[a.id]
-	l.inter(a)
+	younger := l.allocations.byID[a.id]
+	l.allocations.inter(a)
 	if younger != nil && younger.ended == nil {
-		l.byID[a.id] = younger // the id was used again after the tombstone's span
+		l.allocations.byID[a.id] = younger // the id was used again after the tombstone's span
 	}
 	return nil
 }
@@ -175,13 +175,13 @@ func (ld *Loader) AddEnded(image AllocationImage) error {
 // AddEvent takes one remembered event.
 func (ld *Loader) AddEvent(e *quota.Event) error {
 	last := uint64(0)
-	if known := ld.ledger.events; len(known) > 0 {
+	if known := ld.ledger.journal.events; len(known) > 0 {
 		last = known[len(known)-1].Number
 	}
-	if e.Number <= last || e.Number > ld.ledger.lastEvent {
-		return fmt.Errorf("event %d follows %d, but the last is %d", e.Number, last, ld.ledger.lastEvent)
+	if e.Number <= last || e.Number > ld.ledger.journal.lastEvent {
+		return fmt.Errorf("event %d follows %d, but the last is %d", e.Number, last, ld.ledger.journal.lastEvent)
 	}
-	ld.ledger.addEvent(e)
+	ld.ledger.journal.addEvent(e)
 	return nil
 }
 
@@ -286,7 +286,7 @@ func (ld *Loader) Finish() (*Ledger, error) {
 		return nil, err
 	}
 	l := ld.ledger
-	ld.ledger, l.loading = nil, false
+	ld.ledger, l.restoring = nil, false
 	if err := l.Check(); err != nil {
 		return nil, err
 	}

@@ -56,73 +56,73 @@ func (a *Allocation) sprouts() []*node {
 }
 
 // roomForSprouts refuses a request that would bring along more nodes than there may be.
-func (l *Ledger) roomForSprouts(a *Allocation) *quota.Error {
+func (f *forest) roomForSprouts(a *Allocation) *quota.Error {
 	sprouts := a.sprouts()
-	if n := l.nodes + len(sprouts); n > l.bounds.Nodes {
-		return quota.Errorf(quota.Full, "claims", "with the nodes that the request needs the ledger would have %d; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", n, l.bounds.Nodes)
+	if n := f.nodes + len(sprouts); n > f.bounds.Nodes {
+		return quota.Errorf(quota.Full, "claims", "with the nodes that the request needs the ledger would have %d; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", n, f.bounds.Nodes)
 	}
 	more := map[*tree]int{}
 	for _, s := range sprouts {
 		more[s.tree]++
-		if n := (len(s.tree.byPath) + more[s.tree]) * len(s.tree.resources); n > l.bounds.Cells {
-			return quota.Errorf(quota.Full, "claims", "with the nodes that the request needs tree %s would have %d nodes times resources; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, l.bounds.Cells)
+		if n := (len(s.tree.byPath) + more[s.tree]) * len(s.tree.resources); n > f.bounds.Cells {
+			return quota.Errorf(quota.Full, "claims", "with the nodes that the request needs tree %s would have %d nodes times resources; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, f.bounds.Cells)
 		}
-		if n := len(s.tree.byPath) + more[s.tree]; n > l.bounds.NodesPerTree {
-			return quota.Errorf(quota.Full, "claims", "with the nodes that the request needs tree %s would have %d; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, l.bounds.NodesPerTree)
+		if n := len(s.tree.byPath) + more[s.tree]; n > f.bounds.NodesPerTree {
+			return quota.Errorf(quota.Full, "claims", "with the nodes that the request needs tree %s would have %d; at most %d are allowed: release what is held at nodes made on demand, or claim at one that exists", s.treeName, n, f.bounds.NodesPerTree)
 		}
 	}
 	return nil
 }
 
 // attach makes the nodes that an allocation brings along part of their trees.
-func (l *Ledger) attach(a *Allocation) {
+func (f *forest) attach(a *Allocation) {
 	for _, n := range a.sprouts() {
-		n.enter(l)
+		n.enter(f)
 		n.hang(n.parent)
-		l.nodes++
-		l.treeBytes += n.bytes()
+		f.nodes++
+		f.bytes += n.bytes()
 	}
 }
 
 // attach is the same within a trial.
 func (t *trial) attach() {
 	sprouts := t.newcomer().sprouts()
-	before := t.ledger.nodeID
-	t.ledger.attach(t.newcomer())
+	before := t.ledger.forest.nodeID
+	t.ledger.forest.attach(t.newcomer())
 	t.onUndo(func() {
 		for _, n := range slices.Backward(sprouts) {
-			t.ledger.detach(n)
+			t.ledger.forest.detach(n)
 			n.id = 0
 		}
-		t.ledger.nodeID = before
+		t.ledger.forest.nodeID = before
 	})
 }
 
-func (l *Ledger) detach(n *node) {
+func (f *forest) detach(n *node) {
 	siblings := n.parent.children
 	n.parent.children = slices.Delete(siblings, slices.Index(siblings, n), slices.Index(siblings, n)+1)
 	delete(n.tree.byPath, n.path)
-	l.nodes--
-	l.treeBytes -= n.bytes()
+	f.nodes--
+	f.bytes -= n.bytes()
 }
 
 // vacate remembers that a claim has left a node that was made on demand.
-func (l *Ledger) vacate(n *node) {
+func (f *forest) vacate(n *node) {
 	if n.made {
-		l.vacated = append(l.vacated, n)
+		f.vacated = append(f.vacated, n)
 	}
 }
 
 // sweep lets nodes made on demand vanish where nothing is held any more. It runs at the end of a command, when nothing can
 // be taken back. It answers whether any did.
-func (l *Ledger) sweep() (any bool) {
-	for _, n := range l.vacated {
+func (f *forest) sweep() (any bool) {
+	for _, n := range f.vacated {
 		for n.made && n.idle() && n.tree.byPath[n.path] == n {
-			l.detach(n)
+			f.detach(n)
 			n, any = n.parent, true
 		}
 	}
-	l.vacated = nil
+	f.vacated = nil
 	return any
 }
 

@@ -11,7 +11,7 @@ type asker struct {
 	now quota.Instant
 }
 
-func (l *Ledger) asker(a *Allocation) asker { return asker{a.turn(), l.now.At} }
+func (e *environment) asker(a *Allocation) asker { return asker{a.turn(), e.now.At} }
 
 // behind appends a violation if requests wait in the line that the asker must not overtake.
 func (who asker) behind(violations []quota.Violation, lines []*line, key lineKey) []quota.Violation {

@@ -10,14 +10,14 @@ import (
 
 // permit refuses a change that a tree, as it is before, does not allow: without a reason where one is required, or by an
 // actor who is none of its admins. A change that changes nothing of a tree needs nothing of it.
-func (l *Ledger) permit(m quota.ChangeMeta, changes []quota.Change) *quota.Error {
+func (f *forest) permit(m quota.ChangeMeta, changes []quota.Change) *quota.Error {
 	for len(changes) > 0 {
 		name := changes[0].Tree
 		end := slices.IndexFunc(changes, func(c quota.Change) bool { return c.Tree != name })
 		if end < 0 {
 			end = len(changes)
 		}
-		if t := l.trees[name]; t != nil {
+		if t := f.trees[name]; t != nil {
 			if t.settings.RequireReason && m.Reason == "" {
 				return quota.Errorf(quota.Invalid, "reason", "changes of tree %s need a reason; give one", name)
 			}

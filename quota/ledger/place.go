@@ -17,7 +17,7 @@ func (l *Ledger) place(request quota.Allocate) (*Allocation, *quota.Error) {
 	a := newAllocation(request.Claims)
 	a.id, a.labels, a.more = request.ID, request.Labels, newDetails(request)
 	for i, c := range request.Claims {
-		if err := l.placeClaim(a, c, i); err != nil {
+		if err := l.forest.placeClaim(a, c, i); err != nil {
 			return nil, err
 		}
 		for j, other := range request.Claims[:i] {
@@ -38,7 +38,7 @@ func (l *Ledger) place(request quota.Allocate) (*Allocation, *quota.Error) {
 	if err := a.settleLease(request); err != nil {
 		return nil, err
 	}
-	return a, l.roomForSprouts(a)
+	return a, l.forest.roomForSprouts(a)
 }
 
 // checkForests refuses a request that draws from two forests.
@@ -82,29 +82,29 @@ func (a *Allocation) force(i int) {
 	c.more.forced = true
 }
 
-func (l *Ledger) checkRequest(request quota.Allocate) *quota.Error {
+func (e *environment) checkRequest(request quota.Allocate) *quota.Error {
 	if err := checkID(request.ID); err != nil {
 		return err
 	}
-	if n := len(request.Claims); n < 1 || n > l.bounds.Claims {
-		return quota.Errorf(quota.Invalid, "claims", "the request has %d claims; 1 to %d are allowed", n, l.bounds.Claims)
+	if n := len(request.Claims); n < 1 || n > e.bounds.Claims {
+		return quota.Errorf(quota.Invalid, "claims", "the request has %d claims; 1 to %d are allowed", n, e.bounds.Claims)
 	}
-	if err := l.checkPicks(request.Claims); err != nil {
+	if err := e.checkPicks(request.Claims); err != nil {
 		return err
 	}
-	if err := l.checkMode(request); err != nil {
+	if err := e.checkMode(request); err != nil {
 		return err
 	}
-	if err := l.checkLease(request); err != nil {
+	if err := e.checkLease(request); err != nil {
 		return err
 	}
-	if err := l.checkPrincipal(request.Principal); err != nil {
+	if err := e.checkPrincipal(request.Principal); err != nil {
 		return err
 	}
-	return l.checkLabels(request.Labels, "labels")
+	return e.checkLabels(request.Labels, "labels")
 }
 
-func (l *Ledger) checkMode(request quota.Allocate) *quota.Error {
+func (e *environment) checkMode(request quota.Allocate) *quota.Error {
 	switch {
 	case request.Mode > quota.Wait:
 		return quota.Errorf(quota.Invalid, "mode", "mode %d is unknown", request.Mode)
@@ -131,12 +131,12 @@ func checkWait(request quota.Allocate) *quota.Error {
 	return nil
 }
 
-func (l *Ledger) checkPrincipal(p quota.Principal) *quota.Error {
+func (e *environment) checkPrincipal(p quota.Principal) *quota.Error {
 	switch {
 	case p.User == "" && (p.Application != "" || len(p.Groups) > 0):
 		return quota.Errorf(quota.Invalid, "principal.user", "groups and an application belong to a user; name the user")
-	case len(p.Groups) > l.bounds.Groups:
-		return quota.Errorf(quota.Invalid, "principal.groups", "there are %d groups; at most %d are allowed", len(p.Groups), l.bounds.Groups)
+	case len(p.Groups) > e.bounds.Groups:
+		return quota.Errorf(quota.Invalid, "principal.groups", "there are %d groups; at most %d are allowed", len(p.Groups), e.bounds.Groups)
 	case len(p.User) > quota.MaxPrincipal:
 		return quota.Errorf(quota.Invalid, "principal.user", "the user has %d bytes; at most %d are allowed", len(p.User), quota.MaxPrincipal)
 	case len(p.Application) > quota.MaxPrincipal:
@@ -159,9 +159,9 @@ func checkID(id string) *quota.Error {
 	return nil
 }
 
-func (l *Ledger) checkLabels(labels []quota.Label, field string) *quota.Error {
-	if len(labels) > l.bounds.Labels {
-		return quota.Errorf(quota.Invalid, field, "there are %d labels; at most %d are allowed", len(labels), l.bounds.Labels)
+func (e *environment) checkLabels(labels []quota.Label, field string) *quota.Error {
+	if len(labels) > e.bounds.Labels {
+		return quota.Errorf(quota.Invalid, field, "there are %d labels; at most %d are allowed", len(labels), e.bounds.Labels)
 	}
 	for i, label := range labels {
 		switch {
@@ -176,14 +176,14 @@ func (l *Ledger) checkLabels(labels []quota.Label, field string) *quota.Error {
 	return nil
 }
 
-func (l *Ledger) placeClaim(a *Allocation, c quota.Claim, i int) *quota.Error {
+func (f *forest) placeClaim(a *Allocation, c quota.Claim, i int) *quota.Error {
 	placed := &a.claims[i]
-	t := l.trees[c.Tree]
+	t := f.trees[c.Tree]
 	if t == nil {
 		return quota.Errorf(quota.NotFound, claimField(i, ".tree"), "there is no tree %q", quota.Clip(c.Tree))
 	}
 	forced := a.more != nil && a.more.mode == quota.Force || t.settings.Maintenance
-	at, err := t.placeAt(a, c.Node, i, l.bounds.Depth)
+	at, err := t.placeAt(a, c.Node, i, f.bounds.Depth)
 	if err != nil {
 		return err
 	}

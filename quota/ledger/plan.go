@@ -22,13 +22,13 @@ type wish struct {
 
 // planTrees checks a whole ApplyTrees against the ledger: the end result counts, not an order of steps, so that one
 // child may give what another gets.
-func (l *Ledger) planTrees(c quota.ApplyTrees) plan {
+func (pl planner) planTrees(c quota.ApplyTrees) plan {
 	least := 1
 	if c.Prune {
 		least = 0
 	}
-	if n := len(c.Trees); n < least || n > l.bounds.TreesPerChange {
-		return refusedPlan(quota.Errorf(quota.Invalid, "trees", "the change names %d trees; %d to %d are allowed", n, least, l.bounds.TreesPerChange))
+	if n := len(c.Trees); n < least || n > pl.bounds.TreesPerChange {
+		return refusedPlan(quota.Errorf(quota.Invalid, "trees", "the change names %d trees; %d to %d are allowed", n, least, pl.bounds.TreesPerChange))
 	}
 	var wishes []wish
 	named := map[string]bool{}
@@ -38,28 +38,28 @@ func (l *Ledger) planTrees(c quota.ApplyTrees) plan {
 			return refusedPlan(quota.Errorf(quota.Invalid, w.field+".name", "tree %s is listed twice", spec.Name))
 		}
 		named[spec.Name] = true
-		if err := l.followMoves(&w); err != nil {
+		if err := pl.forest.followMoves(&w); err != nil {
 			return refusedPlan(err)
 		}
 		wishes = append(wishes, w)
 	}
 	if c.Prune {
-		for _, name := range slices.Sorted(maps.Keys(l.trees)) {
+		for _, name := range slices.Sorted(maps.Keys(pl.forest.trees)) {
 			if !named[name] {
 				wishes = append(wishes, wish{spec: quota.TreeSpec{Name: name}, remove: true, field: "trees"})
 			}
 		}
 	}
-	return l.planWishes(wishes)
+	return pl.planWishes(wishes)
 }
 
 // planWishes checks a change of several trees, all or nothing.
-func (l *Ledger) planWishes(wishes []wish) plan {
+func (pl planner) planWishes(wishes []wish) plan {
 	var p plan
 	var steps []*succession
-	trees, nodes, growth := len(l.trees), l.nodes, int64(0)
+	trees, nodes, growth := len(pl.forest.trees), pl.forest.nodes, int64(0)
 	for _, w := range wishes {
-		s, err := l.planTree(w)
+		s, err := pl.planTree(w)
 		if err != nil {
 			p.refused = p.refused.Join(err)
 		}
@@ -85,25 +85,25 @@ func (l *Ledger) planWishes(wishes []wish) plan {
 	if p.refused != nil {
 		return refusedPlan(p.refused)
 	}
-	if trees > l.bounds.Trees {
-		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d trees; at most %d are allowed", trees, l.bounds.Trees))
+	if trees > pl.bounds.Trees {
+		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d trees; at most %d are allowed", trees, pl.bounds.Trees))
 	}
-	if nodes > l.bounds.Nodes {
-		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes, l.bounds.Nodes))
+	if nodes > pl.bounds.Nodes {
+		return refusedPlan(quota.Errorf(quota.Full, "trees", "the ledger would have %d nodes; at most %d are allowed", nodes, pl.bounds.Nodes))
 	}
-	if err := l.checkItemRoom(steps); err != nil {
+	if err := pl.forest.checkItemRoom(steps); err != nil {
 		return refusedPlan(err)
 	}
-	if err := l.checkTreeGrowth(growth); err != nil {
+	if err := pl.checkTreeGrowth(growth); err != nil {
 		return refusedPlan(err)
 	}
 	p.commit = func() {
 		for _, s := range steps {
-			l.install(s)
+			pl.install(s)
 		}
-		l.requeueTrees(steps)
+		pl.requeueTrees(steps)
 	}
-	p.effects = func() *quota.Effects { return l.effects(steps) }
+	p.effects = func() *quota.Effects { return pl.effects(steps) }
 	return p
 }
 
@@ -123,15 +123,15 @@ func (t *tree) size() int {
 }
 
 // planTree checks one tree of a change.
-func (l *Ledger) planTree(w wish) (*succession, *quota.Error) {
-	old := l.trees[w.spec.Name]
+func (pl planner) planTree(w wish) (*succession, *quota.Error) {
+	old := pl.forest.trees[w.spec.Name]
 	if w.remove {
 		if old.claims > 0 {
 			return nil, quota.Errorf(quota.InUse, w.field, "tree %s cannot be removed while claims are held in it (now: %d); release them first", old.name, old.claims)
 		}
 		return succeed(nil, old), nil
 	}
-	draft, err := l.draft(w.spec, w.field)
+	draft, err := pl.forest.draft(w.spec, w.field)
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +140,10 @@ func (l *Ledger) planTree(w wish) (*succession, *quota.Error) {
 		return nil, err
 	}
 	s.carryAccounts()
-	if err := l.checkKept(draft, w.field); err != nil {
+	if err := pl.forest.checkKept(draft, w.field); err != nil {
 		return nil, err
 	}
-	stuck := l.bringHome(s)
+	stuck := pl.bringHome(s)
 	if breaches := append(s.breaches(), stuck...); len(breaches) > 0 {
 		return nil, quota.NewBreachError(breaches)
 	}
@@ -151,17 +151,17 @@ func (l *Ledger) planTree(w wish) (*succession, *quota.Error) {
 }
 
 // checkKept holds a draft to the bounds once more, with the nodes made on demand that it keeps.
-func (l *Ledger) checkKept(draft *tree, field string) *quota.Error {
-	if n := draft.size(); n > l.bounds.NodesPerTree {
-		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, l.bounds.NodesPerTree)
+func (f *forest) checkKept(draft *tree, field string) *quota.Error {
+	if n := draft.size(); n > f.bounds.NodesPerTree {
+		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d; at most %d are allowed", draft.name, n, f.bounds.NodesPerTree)
 	}
-	if n := draft.size() * len(draft.resources); n > l.bounds.Cells {
-		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d nodes times resources; at most %d are allowed", draft.name, n, l.bounds.Cells)
+	if n := draft.size() * len(draft.resources); n > f.bounds.Cells {
+		return quota.Errorf(quota.Full, field, "with the nodes that were made on demand tree %s would have %d nodes times resources; at most %d are allowed", draft.name, n, f.bounds.Cells)
 	}
 	var err *quota.Error
 	draft.root.walk(func(n *node) bool {
 		if n.made && n.path != n.from.path {
-			err = quota.CheckPath(n.path, field, l.bounds.Depth)
+			err = quota.CheckPath(n.path, field, f.bounds.Depth)
 		}
 		return err == nil
 	})
@@ -211,9 +211,9 @@ func (s *succession) checkInUse() *quota.Error {
 }
 
 // planDelete checks the removal of a tree.
-func (l *Ledger) planDelete(c quota.DeleteTree) plan {
-	if l.trees[c.Tree] == nil {
+func (pl planner) planDelete(c quota.DeleteTree) plan {
+	if pl.forest.trees[c.Tree] == nil {
 		return refusedPlan(quota.Errorf(quota.NotFound, "name", "there is no tree %q", quota.Clip(c.Tree)))
 	}
-	return l.planWishes([]wish{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}})
+	return pl.planWishes([]wish{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}})
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // planLimits checks a change of one node's limits. It costs the node's family, not the tree.
-func (l *Ledger) planLimits(c quota.SetLimits) plan {
-	t := l.trees[c.Tree]
+func (pl planner) planLimits(c quota.SetLimits) plan {
+	t := pl.forest.trees[c.Tree]
 	if t == nil {
 		return refusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
 	}
@@ -23,7 +23,7 @@ func (l *Ledger) planLimits(c quota.SetLimits) plan {
 	if breaches := n.checkSwap(swap); len(breaches) > 0 {
 		return refusedPlan(quota.NewBreachError(breaches))
 	}
-	if err := l.checkTreeGrowth(swap.bytes() - n.bytes()); err != nil {
+	if err := pl.checkTreeGrowth(swap.bytes() - n.bytes()); err != nil {
 		return refusedPlan(err)
 	}
 	d := differ{tree: t.name, undo: t.undo()}
@@ -35,13 +35,13 @@ func (l *Ledger) planLimits(c quota.SetLimits) plan {
 		undo:    []quota.TreeUndo{d.undo},
 		over:    n.overWith(swap),
 		commit: func() {
-			l.markChanged(t)
-			l.treeBytes += swap.bytes() - n.bytes()
+			pl.forest.markChanged(t)
+			pl.forest.bytes += swap.bytes() - n.bytes()
 			n.configure(swap)
 			n.relimit()
-			l.raisedAt(n)
+			pl.queue.raisedAt(n)
 		},
-		effects: func() *quota.Effects { return l.effectsOf(t, swap.spec) },
+		effects: func() *quota.Effects { return pl.effectsOf(t, swap.spec) },
 	}
 }
 

@@ -3,8 +3,8 @@ package ledger
 import "github.com/quorate/quorate/quota"
 
 // planMaintenance checks a change of a tree's maintenance. Leaving it answers everything that is over a limit.
-func (l *Ledger) planMaintenance(c quota.SetMaintenance) plan {
-	t := l.trees[c.Tree]
+func (pl planner) planMaintenance(c quota.SetMaintenance) plan {
+	t := pl.forest.trees[c.Tree]
 	if t == nil {
 		return refusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
 	}
@@ -14,9 +14,9 @@ func (l *Ledger) planMaintenance(c quota.SetMaintenance) plan {
 		changes: d.changes,
 		undo:    []quota.TreeUndo{d.undo},
 		commit: func() {
-			l.markChanged(t)
+			pl.forest.markChanged(t)
 			t.settings.Maintenance = c.On
-			l.requeue(map[string]bool{t.name: true})
+			pl.requeue(map[string]bool{t.name: true})
 		},
 		effects: func() *quota.Effects { return &quota.Effects{} },
 	}

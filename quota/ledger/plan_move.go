@@ -7,17 +7,17 @@ import (
 )
 
 // followMoves draws what a tree's moves make of its present nodes.
-func (l *Ledger) followMoves(w *wish) *quota.Error {
-	if n := len(w.spec.Moves); n > l.bounds.Moves {
-		return quota.Errorf(quota.Invalid, w.field+".moves", "tree %s has %d moves; at most %d are allowed in one change", w.spec.Name, n, l.bounds.Moves)
+func (f *forest) followMoves(w *wish) *quota.Error {
+	if n := len(w.spec.Moves); n > f.bounds.Moves {
+		return quota.Errorf(quota.Invalid, w.field+".moves", "tree %s has %d moves; at most %d are allowed in one change", w.spec.Name, n, f.bounds.Moves)
 	}
 	for i, m := range w.spec.Moves {
 		at := fmt.Sprintf("%s.moves[%d]", w.field, i)
-		if err := checkMove(m, at+".from", at+".to", l.bounds.Depth); err != nil {
+		if err := checkMove(m, at+".from", at+".to", f.bounds.Depth); err != nil {
 			return err
 		}
 	}
-	old := l.trees[w.spec.Name]
+	old := f.trees[w.spec.Name]
 	if len(w.spec.Moves) == 0 || old == nil {
 		return nil
 	}
@@ -49,13 +49,13 @@ func checkMove(m quota.Move, from, to string, depth int) *quota.Error {
 }
 
 // planMove checks another path for a node. It is the present tree with other paths.
-func (l *Ledger) planMove(c quota.MoveNode) plan {
-	t := l.trees[c.Tree]
+func (pl planner) planMove(c quota.MoveNode) plan {
+	t := pl.forest.trees[c.Tree]
 	if t == nil {
 		return refusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
 	}
 	m := quota.Move{From: c.From, To: c.To}
-	if err := checkMove(m, "from", "to", l.bounds.Depth); err != nil {
+	if err := checkMove(m, "from", "to", pl.bounds.Depth); err != nil {
 		return refusedPlan(err)
 	}
 	if _, err := t.configured(c.From, "from"); err != nil {
@@ -70,16 +70,16 @@ func (l *Ledger) planMove(c quota.MoveNode) plan {
 	w := wish{spec: t.present(), sketch: t.sketch(), field: "to"}
 	w.sketch.move(m)
 	w.spec.Nodes = w.sketch.nodes()
-	if err := l.checkDepths(w.spec.Nodes); err != nil {
+	if err := pl.forest.checkDepths(w.spec.Nodes); err != nil {
 		return refusedPlan(err)
 	}
-	return l.planWishes([]wish{w})
+	return pl.planWishes([]wish{w})
 }
 
 // checkDepths refuses paths that a move has made too long.
-func (l *Ledger) checkDepths(nodes []quota.NodeSpec) *quota.Error {
+func (f *forest) checkDepths(nodes []quota.NodeSpec) *quota.Error {
 	for _, n := range nodes {
-		if err := quota.CheckPath(n.Path, "to", l.bounds.Depth); err != nil {
+		if err := quota.CheckPath(n.Path, "to", f.bounds.Depth); err != nil {
 			return err
 		}
 	}

@@ -7,13 +7,13 @@ import (
 )
 
 // checkAccounts verifies I3: what users and groups hold, and which applications run, is what the held claims add up to.
-func (l *Ledger) checkAccounts() error {
+func (v verifier) checkAccounts() error {
 	want := map[*tree]*accounts{}
-	for _, t := range l.trees {
+	for _, t := range v.forest.trees {
 		want[t] = &accounts{users: map[string]*holder{}, groups: map[string]*holder{}}
 	}
 	applications := map[*node]map[memberKey]bool{}
-	for _, a := range l.held.All() {
+	for _, a := range v.allocations.held.All() {
 		p := a.principal()
 		for i := range a.claims {
 			c := &a.claims[i]

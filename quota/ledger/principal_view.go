@@ -11,7 +11,7 @@ import (
 // the order of their names; of one name only, if that is not empty. The common pot is the group [Wildcard]. NotFound names
 // a tree that does not exist.
 func (v View) Principals(treeName string, kind quota.HolderKind, name, after string, max int) (list []quota.PrincipalUsage, more bool, err *quota.Error) {
-	t := v.ledger.trees[treeName]
+	t := v.ledger.forest.trees[treeName]
 	switch {
 	case t == nil:
 		return nil, false, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(treeName))

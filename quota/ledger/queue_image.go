@@ -15,7 +15,7 @@ type frozenWaiter struct {
 	headSince quota.Instant
 }
 
-func (q *queue) freeze() []frozenWaiter {
+func (q *waitQueue) freeze() []frozenWaiter {
 	list := make([]frozenWaiter, 0, q.all.length)
 	for w := range q.all.from(firstTurn) {
 		list = append(list, frozenWaiter{w.record, w.line.lineKey, w.headSince})
@@ -66,7 +66,7 @@ func (ld *Loader) AddWaiting(image WaitingImage) error {
 		return err
 	}
 	switch {
-	case l.byID[a.id] != nil && l.byID[a.id].ended == nil:
+	case l.allocations.byID[a.id] != nil && l.allocations.byID[a.id].ended == nil:
 		return fmt.Errorf("request %q is there twice", a.id)
 	case r.Mode != quota.Wait || image.Arrival == 0 || image.Arrival > l.queue.arrival || l.queue.byArrival[image.Arrival] != nil:
 		return fmt.Errorf("arrival %d of request %q is not unique, or was never given, or it does not wait", image.Arrival, a.id)
@@ -88,12 +88,12 @@ func (ld *Loader) AddWaiting(image WaitingImage) error {
 		return fmt.Errorf("request %q: %w", a.id, err)
 	}
 	ld.waiters, ld.keys = append(ld.waiters, w), append(ld.keys, key)
-	l.addWaiter(w)
+	l.queue.addWaiter(w)
 	return nil
 }
 
 func (ld *Loader) lineKey(image LineImage) (lineKey, error) {
-	key := lineKey{holder: image.Holder, state: image.State, item: image.Item, tree: ld.ledger.trees[image.Tree]}
+	key := lineKey{holder: image.Holder, state: image.State, item: image.Item, tree: ld.ledger.forest.trees[image.Tree]}
 	if image.Node != 0 {
 		if key.node = ld.nodes[image.Node]; key.node == nil {
 			return key, fmt.Errorf("its line is at node %d, which does not exist", image.Node)
@@ -126,9 +126,9 @@ func (ld *Loader) lineUp() error {
 			need = key.needs(a)
 		}
 		headSince := w.headSince
-		l.joinLine(w, key, need)
+		l.queue.joinLine(w, key, need)
 		w.headSince = headSince
 	}
-	l.calm()
+	l.queue.calm()
 	return nil
 }

@@ -14,7 +14,7 @@ func (m *particulars) addQueueTo(info *quota.AllocationInfo) {
 func (l *Ledger) info(a *Allocation) quota.AllocationInfo {
 	info := a.current()
 	if a.waits() {
-		w := l.waiterOf(a)
+		w := l.queue.waiterOf(a)
 		info.Waiting.Position, info.Waiting.Line = w.line.before(w.turn)+1, w.line.String()
 	}
 	return info

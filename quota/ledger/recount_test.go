@@ -22,13 +22,13 @@ func TestRecount(t *testing.T) {
 			t.Fatalf("%+v", out)
 		}
 	}
-	tr := l.trees["t"]
+	tr := l.forest.trees["t"]
 	tr.byPath["a/x"].parent = tr.byPath["b"]
-	if err := l.checkAccounts(); err == nil {
+	if err := (verifier{l}).checkAccounts(); err == nil {
 		t.Fatal("the accounts cannot know yet that the node has moved")
 	}
 	tr.recount()
-	if err := l.checkAccounts(); err != nil {
+	if err := (verifier{l}).checkAccounts(); err != nil {
 		t.Fatal(err)
 	}
 	if used := tr.accounts.groups["red"].at[tr.byPath["b"]].used[0]; used != 15 {

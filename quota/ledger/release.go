@@ -5,18 +5,18 @@ import "github.com/quorate/quorate/quota"
 // release ends an allocation and gives everything back; or only some items, and what is left goes on. A request that waits
 // leaves the queue.
 func (l *Ledger) release(c quota.Release) Outcome {
-	out := l.releasableAs(c)
+	out := l.allocations.releasableAs(c)
 	if out.Refused != nil || out.Repeated {
 		return out
 	}
 	if a := out.Allocation; a.waits() && len(c.Items) == 0 {
-		return Outcome{Allocation: l.drop(l.waiterOf(a), quota.Cancelled, "")}
+		return Outcome{Allocation: l.drop(l.queue.waiterOf(a), quota.Cancelled, "")}
 	}
 	if len(c.Items) > 0 {
 		return Outcome{Allocation: l.takeAway(out.Allocation, out.Allocation.named(c.Items), c.ItemState, quota.Released, "")}
 	}
 	if c.ItemState != "" {
-		l.giveAll(out.Allocation, func(*placedClaim, *item) string { return c.ItemState })
+		l.inventory.giveAll(out.Allocation, func(*placedClaim, *item) string { return c.ItemState })
 	}
 	return Outcome{Allocation: l.end(out.Allocation, quota.Released, "")}
 }
@@ -38,32 +38,32 @@ func (a *Allocation) named(names []quota.ItemName) itemSet {
 
 // end ends a held allocation and gives everything back.
 func (l *Ledger) end(a *Allocation, state quota.State, by string) *Allocation {
-	l.held.Delete(a.fence)
+	l.allocations.held.Delete(a.fence)
 	for i := range a.claims {
 		l.unbook(a, i)
 	}
 	for i := range a.claims {
 		l.slideInto(a.claims[i].at)
 	}
-	l.markChangedBy(a)
+	l.forest.markChangedBy(a)
 	if !a.wantsItems() {
 		return l.bury(a, state, by)
 	}
-	l.giveAll(a, itemsAfter(state))
+	l.inventory.giveAll(a, itemsAfter(state))
 	ended := l.bury(a, state, by)
-	l.announce(a)
+	l.inventory.announce(a)
 	return ended
 }
 
 // releasableAs is releasable, and refuses a state or a list of items that cannot be.
-func (l *Ledger) releasableAs(c quota.Release) Outcome {
+func (s *allocations) releasableAs(c quota.Release) Outcome {
 	if err := checkStates("item_state", c.ItemState); err != nil {
 		return Outcome{Refused: err}
 	}
-	if n := len(c.Items); n > l.bounds.Picks {
-		return Outcome{Refused: quota.Errorf(quota.Invalid, "items", "%d items are given back; at most %d are allowed at once, or all of them without naming any", n, l.bounds.Picks)}
+	if n := len(c.Items); n > s.bounds.Picks {
+		return Outcome{Refused: quota.Errorf(quota.Invalid, "items", "%d items are given back; at most %d are allowed at once, or all of them without naming any", n, s.bounds.Picks)}
 	}
-	out := l.releasable(c.ID)
+	out := s.releasable(c.ID)
 	if a := out.Allocation; a != nil && !out.Repeated && len(c.Items) > 0 && len(a.named(c.Items)) == 0 {
 		return Outcome{Allocation: a.relocated(), Repeated: true}
 	}
@@ -71,11 +71,11 @@ func (l *Ledger) releasableAs(c quota.Release) Outcome {
 }
 
 // releasable says what a release would end, or has ended before; it changes nothing.
-func (l *Ledger) releasable(id string) Outcome {
+func (s *allocations) releasable(id string) Outcome {
 	if err := checkID(id); err != nil {
 		return Outcome{Refused: err}
 	}
-	a := l.lookup(id)
+	a := s.lookup(id)
 	if a == nil {
 		return Outcome{Refused: quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately; list what is held to find its id", quota.Clip(id))}
 	}

@@ -18,7 +18,7 @@ type candidate struct {
 // of them.
 func (r *releasing) findCandidates() {
 	var newest []*Allocation
-	for _, a := range r.ledger.held.Backward() {
+	for _, a := range r.ledger.allocations.held.Backward() {
 		if len(newest) == scanned {
 			break
 		}
@@ -42,7 +42,7 @@ func (r *releasing) addApplications(v quota.Violation, newest []*Allocation) {
 	var runs []*run
 	members := map[*run][]*Allocation{}
 	for _, a := range newest {
-		if run, _ := r.ledger.runOf(a, v); run != nil {
+		if run, _ := r.ledger.forest.runOf(a, v); run != nil {
 			if members[run] == nil {
 				runs = append(runs, run)
 			}
@@ -61,7 +61,7 @@ func (r *releasing) gives(as []*Allocation) []quota.Amount {
 	gives := make([]quota.Amount, len(r.violations))
 	for i, v := range r.violations {
 		if v.Kind == quota.OfApplications {
-			gives[i] = r.ledger.ends(as, v)
+			gives[i] = r.ledger.forest.ends(as, v)
 			continue
 		}
 		for _, a := range as {
@@ -128,8 +128,8 @@ func (a *Allocation) countsFor(c *placedClaim, h quota.Holder) bool {
 
 // runOf finds what an allocation has to do with a violated number of applications: the run there of its application, and
 // how many claims it has in it; nil if none.
-func (l *Ledger) runOf(a *Allocation, v quota.Violation) (r *run, claims int) {
-	p, t := a.principal(), l.trees[v.Tree]
+func (f *forest) runOf(a *Allocation, v quota.Violation) (r *run, claims int) {
+	p, t := a.principal(), f.trees[v.Tree]
 	n := t.byPath[v.Node]
 	if p.Application == "" || n == nil {
 		return nil, 0
@@ -150,10 +150,10 @@ func (l *Ledger) runOf(a *Allocation, v quota.Violation) (r *run, claims int) {
 }
 
 // ends is how many applications of a violated number some allocations would end: those that have no other claims.
-func (l *Ledger) ends(as []*Allocation, v quota.Violation) (ended quota.Amount) {
+func (f *forest) ends(as []*Allocation, v quota.Violation) (ended quota.Amount) {
 	left := map[*run]int{}
 	for _, a := range as {
-		r, claims := l.runOf(a, v)
+		r, claims := f.runOf(a, v)
 		if r == nil {
 			continue
 		}

@@ -65,7 +65,7 @@ func (s *search) raises(denied quota.Decision) []quota.Raise {
 	list := make([]quota.Raise, len(h.list))
 	for i, r := range h.list {
 		list[i] = r.Raise
-		list[i].NeedsReason = s.ledger.trees[r.Tree].settings.RequireReason
+		list[i].NeedsReason = s.ledger.forest.trees[r.Tree].settings.RequireReason
 		if r.node != nil {
 			list[i].Setters, list[i].Governed = r.node.limitSetters()
 		}
@@ -129,14 +129,14 @@ func (h *higher) raiseFor(violations []quota.Violation) bool {
 
 // moreItemsHelp is true if a new item would be in the state that is wanted. Whoever wants an item by its name wants no other.
 func (h *higher) moreItemsHelp(v quota.Violation) bool {
-	return h.ledger.trees[v.Tree].resource(v.Resource).Items.InitialState() == v.Item
+	return h.ledger.forest.trees[v.Tree].resource(v.Resource).Items.InitialState() == v.Item
 }
 
 // begin adds a limit that is not raised yet.
 func (h *higher) begin(v quota.Violation) *raised {
 	r := &raised{Raise: quota.Raise{Tree: v.Tree, Node: v.Node, Resource: v.Resource, Kind: v.Kind, Holder: v.Holder, From: v.Limit, To: v.Limit}}
 	if v.Kind == quota.OfResource && v.Holder.Kind == quota.TheNode {
-		t := h.ledger.trees[v.Tree]
+		t := h.ledger.forest.trees[v.Tree]
 		if n := t.byPath[v.Node]; n != nil {
 			r.at(n, t.resource(v.Resource).index)
 		} else { // the request would make it

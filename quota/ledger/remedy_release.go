@@ -200,7 +200,7 @@ func (r *releasing) newestInTrees(own bool) []*Allocation {
 	}
 	var list []*Allocation
 	seen := 0
-	for _, a := range r.ledger.held.Backward() {
+	for _, a := range r.ledger.allocations.held.Backward() {
 		if seen++; seen > scanned || len(list) == maxReleases {
 			break
 		}
@@ -240,7 +240,7 @@ func (s *search) fewestOf(all []*Allocation) []*Allocation {
 
 // admitsWithout asks whether the request would be admitted after the release of some held allocations.
 func (s *search) admitsWithout(gone []*Allocation) bool {
-	seat := s.ledger.seat
+	seat := s.ledger.allocations.seat
 	var undo []func()
 	for _, a := range gone {
 		undo = append(undo, s.tryRelease(a.fence)...)
@@ -249,31 +249,31 @@ func (s *search) admitsWithout(gone []*Allocation) bool {
 	for _, step := range slices.Backward(undo) {
 		step()
 	}
-	s.ledger.seat = seat
+	s.ledger.allocations.seat = seat
 	return admitted
 }
 
 // tryRelease gives back what an allocation holds and lets others slide into the room. It answers the steps back.
 func (s *search) tryRelease(fence uint64) (undo []func()) {
 	l := s.ledger
-	a, _ := l.held.Get(fence) // perhaps others' releases have moved it
-	l.held.Delete(fence)
+	a, _ := l.allocations.held.Get(fence) // perhaps others' releases have moved it
+	l.allocations.held.Delete(fence)
 	for i := range a.claims {
 		l.unbook(a, i)
 	}
 	undo = append(undo, func() {
-		l.held.Set(fence, a)
+		l.allocations.held.Set(fence, a)
 		for i := range slices.Backward(a.claims) {
 			l.book(a, i)
 		}
 	})
-	undo = append(undo, l.giveAll(a, released)...)
+	undo = append(undo, l.inventory.giveAll(a, released)...)
 	for i := range a.claims {
 		l.slide(a.claims[i].at, func(who sitter, to *node) {
 			was, is := l.move(who, to)
 			undo = append(undo, func() {
 				l.depart(is, who.claim)
-				l.put(was)
+				l.allocations.put(was)
 				l.arrive(was, who.claim)
 			})
 		})

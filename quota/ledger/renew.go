@@ -13,8 +13,8 @@ func (l *Ledger) renew(c quota.Renew) Outcome {
 		return Outcome{Refused: refused}
 	}
 	if a.waits() {
-		w := l.waiterOf(a)
-		l.sign(w)
+		w := l.queue.waiterOf(a)
+		l.queue.sign(w)
 		return Outcome{Allocation: w.record}
 	}
 	return Outcome{Allocation: l.refile(l.renewed(a, c))}
@@ -22,7 +22,7 @@ func (l *Ledger) renew(c quota.Renew) Outcome {
 
 // renewable finds what a renewal is about, and refuses what cannot be; it changes nothing.
 func (l *Ledger) renewable(c quota.Renew) (*Allocation, *quota.Error) {
-	out := l.releasable(c.ID)
+	out := l.allocations.releasable(c.ID)
 	if out.Refused != nil {
 		return nil, out.Refused
 	}
@@ -51,7 +51,7 @@ func (l *Ledger) renewable(c quota.Renew) (*Allocation, *quota.Error) {
 		return nil, err
 	}
 	list, err := l.checkUpdates(c.Items, "items", func(name quota.ItemName, field string) (*item, *quota.Error) {
-		it, err := l.findItem(name, field)
+		it, err := l.forest.findItem(name, field)
 		if err == nil && it.owner != a.fence {
 			return nil, quota.Errorf(quota.NotFound, field, "allocation %q does not hold item %s, or not any more; stop using it", a.id, it.name)
 		}
@@ -78,17 +78,17 @@ func (l *Ledger) renewed(a *Allocation, c quota.Renew) *Allocation {
 	}
 	renewed := a.withLease(is)
 	renewed.settleAddresses()
-	l.updateHeld(renewed, c.Items)
+	l.inventory.updateHeld(renewed, c.Items)
 	return renewed
 }
 
 // updateHeld changes items of a fresh record.
-func (l *Ledger) updateHeld(a *Allocation, updates []quota.ItemUpdate) {
+func (inv *inventory) updateHeld(a *Allocation, updates []quota.ItemUpdate) {
 	if len(updates) == 0 {
 		return
 	}
 	for _, u := range updates {
-		l.updateItem(l.trees[u.Item.Tree].resource(u.Item.Resource).stock.byName[u.Item.Name], u)
+		inv.updateItem(inv.forest.trees[u.Item.Tree].resource(u.Item.Resource).stock.byName[u.Item.Name], u)
 	}
 	a.claims = slices.Clone(a.claims)
 	for i := range a.claims {

@@ -4,7 +4,7 @@ import "github.com/quorate/quorate/quota"
 
 // confirm makes a reservation held for good. What it moved or preempted stays as it is.
 func (l *Ledger) confirm(c quota.Confirm) Outcome {
-	out := l.confirmable(c.ID)
+	out := l.allocations.confirmable(c.ID)
 	if out.Refused != nil || out.Repeated {
 		return out
 	}
@@ -18,15 +18,15 @@ func (l *Ledger) confirm(c quota.Confirm) Outcome {
 	confirmed.more = &more
 	confirmed.settleAddresses()
 	l.refile(&confirmed)
-	l.noLongerReserved(&confirmed)
-	l.fact(FactConfirmed, &confirmed)
+	l.allocations.noLongerReserved(&confirmed)
+	l.journal.fact(FactConfirmed, &confirmed)
 	return Outcome{Allocation: &confirmed}
 }
 
 // confirmable says what a confirmation would make held, or what is so already; it changes nothing. A reservation whose
 // time is over is refused even if no Expire has come for it yet: whoever reads the clock of the log is never surprised.
-func (l *Ledger) confirmable(id string) Outcome {
-	out := l.releasable(id)
+func (s *allocations) confirmable(id string) Outcome {
+	out := s.releasable(id)
 	a := out.Allocation
 	switch {
 	case out.Refused != nil:
@@ -37,28 +37,28 @@ func (l *Ledger) confirmable(id string) Outcome {
 		return Outcome{Refused: quota.Errorf(quota.InUse, "id", "request %q waits and holds nothing that could be confirmed; wait until it is granted, or cancel it", a.id)}
 	case a.state() == quota.Held:
 		return Outcome{Allocation: a.relocated(), Repeated: true}
-	case a.more.until <= l.now.At:
-		return Outcome{Refused: quota.Errorf(quota.Ended, "id", "reservation %q lapsed at %d ms of ledger time, and now it is %d; ask again under another id", a.id, a.more.until, l.now.At)}
+	case a.more.until <= s.now.At:
+		return Outcome{Refused: quota.Errorf(quota.Ended, "id", "reservation %q lapsed at %d ms of ledger time, and now it is %d; ask again under another id", a.id, a.more.until, s.now.At)}
 	}
 	return Outcome{Allocation: a}
 }
 
 // cancel ends a reservation and puts back what it displaced; a request that waits leaves the queue.
 func (l *Ledger) cancel(c quota.Cancel) Outcome {
-	out := l.cancellable(c.ID)
+	out := l.allocations.cancellable(c.ID)
 	if out.Refused != nil || out.Repeated {
 		return out
 	}
 	if a := out.Allocation; a.waits() {
-		return Outcome{Allocation: l.drop(l.waiterOf(a), quota.Cancelled, "")}
+		return Outcome{Allocation: l.drop(l.queue.waiterOf(a), quota.Cancelled, "")}
 	}
 	ended, restored := l.undo(out.Allocation, quota.Cancelled)
 	return Outcome{Allocation: ended, Restored: restored}
 }
 
 // cancellable says what a cancellation would end, or what has ended before, in whatever way; it changes nothing.
-func (l *Ledger) cancellable(id string) Outcome {
-	out := l.releasable(id)
+func (s *allocations) cancellable(id string) Outcome {
+	out := s.releasable(id)
 	if out.Refused == nil && out.Allocation.state() == quota.Held {
 		return Outcome{Refused: quota.Errorf(quota.InUse, "id", "allocation %q is not a reservation, or confirmed already; release it", out.Allocation.id)}
 	}
@@ -69,25 +69,25 @@ func (l *Ledger) cancellable(id string) Outcome {
 // If nothing came in between, everything is as it was before the reservation (docs/adr/0059).
 func (l *Ledger) undo(a *Allocation, state quota.State) (ended *Allocation, restored []string) {
 	unchanged := l.unchangedSince(a)
-	l.held.Delete(a.fence)
+	l.allocations.held.Delete(a.fence)
 	for i := range a.claims {
 		l.unbook(a, i)
 	}
 	if !unchanged {
-		l.giveAll(a, a.asFound())
+		l.inventory.giveAll(a, a.asFound())
 	}
 	ended = l.bury(a, state, "")
 	if state == quota.Expired {
-		l.note(quota.Event{Kind: quota.EventExpired, ID: a.id})
+		l.journal.note(quota.Event{Kind: quota.EventExpired, ID: a.id})
 	}
 	if unchanged {
 		if restored, ok := l.restoreExactly(a); ok {
 			return ended, restored
 		}
-		l.giveAll(a, a.asFound())
+		l.inventory.giveAll(a, a.asFound())
 	}
 	restored = l.putBack(a)
-	l.markChangedBy(a)
-	l.announce(a)
+	l.forest.markChangedBy(a)
+	l.inventory.announce(a)
 	return ended, restored
 }

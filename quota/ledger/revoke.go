@@ -9,7 +9,7 @@ import "github.com/quorate/quorate/quota"
 // everything back, and the request is not granted.
 func (t *trial) graciously(a *Allocation) (quota.Decision, bool) {
 	for i, v := range t.victims {
-		if t.ledger.grace(v, t.preempted[i].Tree) > 0 {
+		if t.ledger.forest.grace(v, t.preempted[i].Tree) > 0 {
 			t.told = append(t.told, toBeTold{v.fence, t.preempted[i]})
 		}
 	}
@@ -32,11 +32,11 @@ type toBeTold struct {
 
 // grace is the span that is due to a victim that stands in the way in a tree; 0 if it is no lease, or none yet: whoever has
 // only reserved goes at once, and learns it from the confirmation.
-func (l *Ledger) grace(victim *Allocation, tree string) quota.Span {
+func (f *forest) grace(victim *Allocation, tree string) quota.Span {
 	if victim.lease().expires == 0 {
 		return 0
 	}
-	return l.trees[tree].settings.Leases.Grace
+	return f.trees[tree].settings.Leases.Grace
 }
 
 // withoutPreemption lists all that is in the way of a request that may end nobody.
@@ -57,49 +57,49 @@ func (l *Ledger) tell(w *waiter, t *trial) {
 		return
 	}
 	for _, v := range t.told {
-		victim, _ := l.held.Get(v.fence)
+		victim, _ := l.allocations.held.Get(v.fence)
 		is := victim.lease()
 		if is.revokedBy != "" {
 			continue
 		}
-		is.revokedBy, is.expires = w.record.id, min(is.expires, l.now.At+quota.Instant(l.grace(victim, v.Tree)))
+		is.revokedBy, is.expires = w.record.id, min(is.expires, l.now.At+quota.Instant(l.forest.grace(victim, v.Tree)))
 		revoked := l.refile(victim.withLease(is))
-		l.countRevoked(revoked, 1)
-		l.fact(FactRevoked, revoked)
-		l.note(quota.Event{Kind: quota.EventRevoked, ID: revoked.id, By: is.revokedBy})
+		l.queue.countRevoked(revoked, 1)
+		l.journal.fact(FactRevoked, revoked)
+		l.journal.note(quota.Event{Kind: quota.EventRevoked, ID: revoked.id, By: is.revokedBy})
 	}
 }
 
 // countRevoked notes that a lease that has to give way is held, or with -1 that it has ended. Whoever waits for that presses
 // in its line until the last one has.
-func (l *Ledger) countRevoked(a *Allocation, sign int) {
+func (q *waitQueue) countRevoked(a *Allocation, sign int) {
 	by := a.lease().revokedBy
 	if by == "" {
 		return
 	}
-	if l.queue.revokedFor == nil {
-		l.queue.revokedFor = map[string]int{}
+	if q.revokedFor == nil {
+		q.revokedFor = map[string]int{}
 	}
-	if l.queue.revokedFor[by] += sign; l.queue.revokedFor[by] == 0 {
-		delete(l.queue.revokedFor, by)
+	if q.revokedFor[by] += sign; q.revokedFor[by] == 0 {
+		delete(q.revokedFor, by)
 	}
-	if preemptor := l.byID[by]; preemptor != nil && preemptor.waits() {
-		l.press(l.waiterOf(preemptor))
+	if preemptor := q.allocations.byID[by]; preemptor != nil && preemptor.waits() {
+		q.press(q.waiterOf(preemptor))
 	}
 }
 
 // press settles whether a request presses in its line; if it does no more, the others there have their turn.
-func (l *Ledger) press(w *waiter) {
-	is := l.queue.revokedFor[w.record.id] > 0
+func (q *waitQueue) press(w *waiter) {
+	is := q.revokedFor[w.record.id] > 0
 	switch {
 	case is == w.pressing:
 		return
-	case w.line == &l.queue.limbo:
+	case w.line == &q.limbo:
 	case is:
 		w.line.pressing++
 	default:
 		w.line.pressing--
-		l.stir(w.line)
+		q.stir(w.line)
 	}
 	w.pressing = is
 }

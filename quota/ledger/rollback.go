@@ -9,15 +9,15 @@ import (
 
 // planRollBack works out the configuration of after a revision by undoing what came later, newest first, and plans the
 // way there as one change.
-func (l *Ledger) planRollBack(c quota.RollBack) plan {
-	switch oldest := l.oldestReachable(); {
-	case c.Revision > l.revision:
-		return refusedPlan(quota.Errorf(quota.NotFound, "revision", "there is no revision %d yet; the configuration is at %d", c.Revision, l.revision))
+func (pl planner) planRollBack(c quota.RollBack) plan {
+	switch oldest := pl.history.oldestReachable(); {
+	case c.Revision > pl.history.revision:
+		return refusedPlan(quota.Errorf(quota.NotFound, "revision", "there is no revision %d yet; the configuration is at %d", c.Revision, pl.history.revision))
 	case c.Revision < oldest:
 		return refusedPlan(quota.Errorf(quota.Invalid, "revision", "the history does not reach back to revision %d; the oldest that can be rolled back to is %d", c.Revision, oldest))
 	}
-	past := retreat{ledger: l, trees: map[string]*pastTree{}}
-	for _, r := range slices.Backward(l.revisions) {
+	past := retreat{ledger: pl.Ledger, trees: map[string]*pastTree{}}
+	for _, r := range slices.Backward(pl.history.revisions) {
 		if r.Number <= c.Revision {
 			break
 		}
@@ -25,13 +25,13 @@ func (l *Ledger) planRollBack(c quota.RollBack) plan {
 			past.undo(u)
 		}
 	}
-	return l.planWishes(past.wishes())
+	return pl.planWishes(past.wishes())
 }
 
 // oldestReachable is the oldest revision after which every change can still be undone.
-func (l *Ledger) oldestReachable() uint64 {
-	oldest := l.revision
-	for _, r := range slices.Backward(l.revisions) {
+func (h *history) oldestReachable() uint64 {
+	oldest := h.revision
+	for _, r := range slices.Backward(h.revisions) {
 		if !r.Undoable {
 			break
 		}
@@ -57,7 +57,7 @@ func (p retreat) tree(name string) *pastTree {
 	t := p.trees[name]
 	if t == nil {
 		t = &pastTree{}
-		if now := p.ledger.trees[name]; now != nil {
+		if now := p.ledger.forest.trees[name]; now != nil {
 			t.sketch, t.settings, t.resources = now.sketch(), now.settings, now.registered()
 		}
 		p.trees[name] = t
@@ -93,7 +93,7 @@ func (p retreat) undo(u quota.TreeUndo) {
 func (p retreat) wishes() []wish {
 	var list []wish
 	for _, name := range slices.Sorted(maps.Keys(p.trees)) {
-		t, now := p.trees[name], p.ledger.trees[name]
+		t, now := p.trees[name], p.ledger.forest.trees[name]
 		switch {
 		case t.sketch != nil:
 			spec := quota.TreeSpec{Name: name, TreeSettings: t.settings, Resources: t.resources, Nodes: t.sketch.nodes()}

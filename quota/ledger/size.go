@@ -34,13 +34,13 @@ const (
 // sizes are what the ledger takes now.
 func (l *Ledger) sizes() quota.Sizes {
 	return quota.Sizes{
-		Allocations: l.held.bytes, Waiting: l.queue.bytes, Items: l.items.bytes, Trees: l.treeBytes,
-		Ended: l.ended.bytes, History: l.historyBytes, Events: l.eventBytes,
+		Allocations: l.allocations.held.bytes, Waiting: l.queue.bytes, Items: l.inventory.items.bytes, Trees: l.forest.bytes,
+		Ended: l.allocations.ended.bytes, History: l.history.bytes, Events: l.journal.bytes,
 	}
 }
 
 // boundsBytes is true if the rules about sizes in bytes hold.
-func (l *Ledger) boundsBytes() bool { return l.level >= quota.LevelFive && !l.loading }
+func (e *environment) boundsBytes() bool { return e.level >= quota.LevelFive && !e.restoring }
 
 // checkGrowth refuses what would make the ledger larger than it may be.
 func (l *Ledger) checkGrowth(growth int64, field, wayOut string) *quota.Error {
@@ -99,13 +99,13 @@ func (m *sizedMap[V]) Delete(key uint64) bool {
 func beyond(free int64, record sized) int64 { return max(0, record.size()-free) }
 
 // counted is what a record takes beyond what is free for each.
-func (l *Ledger) counted(record sized) int64 { return beyond(l.bounds.FreeBytes, record) }
+func (e *environment) counted(record sized) int64 { return beyond(e.bounds.FreeBytes, record) }
 
 // dataGrowth is what counts more when a change is laid over the user data of an allocation.
-func (l *Ledger) dataGrowth(a *Allocation, change []quota.Label) int64 {
+func (e *environment) dataGrowth(a *Allocation, change []quota.Label) int64 {
 	data, size := a.lease().data, a.size()
 	after := size - sizeOfPairs(data) + sizeOfPairs(lay(data, change))
-	return max(0, after-l.bounds.FreeBytes) - max(0, size-l.bounds.FreeBytes)
+	return max(0, after-e.bounds.FreeBytes) - max(0, size-e.bounds.FreeBytes)
 }
 
 // size is what an allocation takes. What its grant did to others does not count, nor which items it got: that comes about
@@ -151,7 +151,7 @@ func (it *item) size() int64 {
 }
 
 // itemGrowth is what counts more when items are changed.
-func (l *Ledger) itemGrowth(list []*item, updates []quota.ItemUpdate) int64 {
+func (e *environment) itemGrowth(list []*item, updates []quota.ItemUpdate) int64 {
 	growth := int64(0)
 	for i, it := range list {
 		is := *it
@@ -159,7 +159,7 @@ func (l *Ledger) itemGrowth(list []*item, updates []quota.ItemUpdate) int64 {
 		if updates[i].State != "" {
 			is.state = updates[i].State
 		}
-		growth += l.counted(&is) - l.counted(it)
+		growth += e.counted(&is) - e.counted(it)
 	}
 	return growth
 }
@@ -302,30 +302,30 @@ func (t *tree) bytes() int64 {
 }
 
 // checkSizes recounts what the ledger takes.
-func (l *Ledger) checkSizes() error {
+func (v verifier) checkSizes() error {
 	var is quota.Sizes
-	for _, a := range l.held.All() {
-		is.Allocations += l.counted(a)
+	for _, a := range v.allocations.held.All() {
+		is.Allocations += v.counted(a)
 	}
-	for _, a := range l.ended.All() {
-		is.Ended += l.counted(a)
+	for _, a := range v.allocations.ended.All() {
+		is.Ended += v.counted(a)
 	}
-	for w := range l.queue.all.from(firstTurn) {
-		is.Waiting += l.counted(w)
+	for w := range v.queue.all.from(firstTurn) {
+		is.Waiting += v.counted(w)
 	}
-	for _, it := range l.items.All() {
-		is.Items += l.counted(it)
+	for _, it := range v.inventory.items.All() {
+		is.Items += v.counted(it)
 	}
-	for _, t := range l.trees { // a sum, in whatever order
+	for _, t := range v.forest.trees { // a sum, in whatever order
 		is.Trees += t.bytes()
 	}
-	for _, r := range l.revisions {
+	for _, r := range v.history.revisions {
 		is.History += revisionSize(r)
 	}
-	for _, e := range l.events {
+	for _, e := range v.journal.events {
 		is.Events += eventSize(e)
 	}
-	if was := l.sizes(); was != is {
+	if was := v.sizes(); was != is {
 		return fmt.Errorf("the ledger counts %+v bytes but has %+v", was, is)
 	}
 	return nil

@@ -142,7 +142,7 @@ func (s *settling) push(who sitter, from *node, top bool) {
 // does, in the order of pushing). Nobody is out of the tree yet: that happens at the top, after which nothing can fail.
 func (s *settling) stepBack() {
 	for _, o := range s.pushed {
-		if a, _ := s.ledger.held.Get(o.fence); a.claims[o.claim].at != o.node {
+		if a, _ := s.ledger.allocations.held.Get(o.fence); a.claims[o.claim].at != o.node {
 			s.move(o.sitter, o.node)
 		}
 	}
@@ -201,7 +201,7 @@ func (s *settling) endVictims() {
 			continue
 		}
 		ended[o.fence] = true
-		victim, _ := s.ledger.held.Get(o.fence)
+		victim, _ := s.ledger.allocations.held.Get(o.fence)
 		s.victims = append(s.victims, victim)
 		s.giveBack(victim)
 		s.preempted = append(s.preempted, quota.Preempted{ID: victim.id, Tree: o.node.treeName, Node: o.node.path})

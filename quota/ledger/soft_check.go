@@ -11,10 +11,10 @@ import (
 )
 
 // checkSeats sees that exactly the claims of borrowing nodes sit, each in a seat of its own and in the row where it belongs.
-func (l *Ledger) checkSeats() error {
+func (v verifier) checkSeats() error {
 	benches, homes := map[*node]*bench{}, map[*node]int{}
 	taken := map[uint64]bool{}
-	for fence, a := range l.held.All() {
+	for fence, a := range v.allocations.held.All() {
 		for i := range a.claims {
 			c := &a.claims[i]
 			if c.home() != c.at {
@@ -26,8 +26,8 @@ func (l *Ledger) checkSeats() error {
 				}
 				continue
 			}
-			if seat := c.seat(); seat == 0 || seat > l.seat || taken[seat] {
-				return fmt.Errorf("claim %d of %q has seat %d of %d at %s, which is none or another's", i, a.id, seat, l.seat, c.at.place())
+			if seat := c.seat(); seat == 0 || seat > v.allocations.seat || taken[seat] {
+				return fmt.Errorf("claim %d of %q has seat %d of %d at %s, which is none or another's", i, a.id, seat, v.allocations.seat, c.at.place())
 			}
 			taken[c.seat()] = true
 			if !c.home().borrowsFrom(c.at) {
@@ -40,7 +40,7 @@ func (l *Ledger) checkSeats() error {
 		}
 	}
 	var err error
-	for _, t := range l.trees {
+	for _, t := range v.forest.trees {
 		t.root.walk(func(n *node) bool {
 			if !n.bench.is(benches[n]) || n.homes != homes[n] {
 				err = fmt.Errorf("%s says who sits there, or how many of its claims are counted further up, and it is not so", n.place())

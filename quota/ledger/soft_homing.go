@@ -15,7 +15,7 @@ type homing struct {
 // bringHome finds the claims that will be counted at home again, and counts them there in the draft, so that whoever looks
 // at it sees what will be held where. It answers the breaches where the draft would no longer let claims be counted above
 // their nodes, although their nodes stay below: whoever lends to them would then be held to limits that he has not broken.
-func (l *Ledger) bringHome(s *succession) []quota.Breach {
+func (pl planner) bringHome(s *succession) []quota.Breach {
 	if s.old == nil {
 		return nil
 	}
@@ -24,7 +24,7 @@ func (l *Ledger) bringHome(s *succession) []quota.Breach {
 	s.old.root.walk(func(n *node) bool {
 		stuck, at := 0, s.next[n]
 		for _, sits := range n.bench.all() {
-			a, _ := l.held.Get(sits.fence)
+			a, _ := pl.allocations.held.Get(sits.fence)
 			c := &a.claims[sits.claim]
 			home := s.next[c.home()]
 			switch {

@@ -26,21 +26,21 @@ func (a *Allocation) moved(i int, to *node, seat uint64) *Allocation {
 
 // move counts a sitter's claim at another node, at the end of its order.
 func (l *Ledger) move(s sitter, to *node) (was, is *Allocation) {
-	was, _ = l.held.Get(s.fence)
-	is = was.moved(s.claim, to, l.nextSeat(to))
+	was, _ = l.allocations.held.Get(s.fence)
+	is = was.moved(s.claim, to, l.allocations.nextSeat(to))
 	l.depart(was, s.claim)
-	l.put(is)
+	l.allocations.put(is)
 	l.arrive(is, s.claim)
 	return was, is
 }
 
 // nextSeat is a new seat at a node; 0 if there are none.
-func (l *Ledger) nextSeat(at *node) uint64 {
+func (s *allocations) nextSeat(at *node) uint64 {
 	if at.borrows != policy.BorrowSoft {
 		return 0
 	}
-	l.seat++
-	return l.seat
+	s.seat++
+	return s.seat
 }
 
 // move is a step of the trial.
@@ -50,7 +50,7 @@ func (t *trial) move(s sitter, to *node) {
 	t.onUndo(func() {
 		t.ledger.depart(is, s.claim)
 		was.claims[s.claim].sameTrack(&is.claims[s.claim])
-		t.ledger.put(was)
+		t.ledger.allocations.put(was)
 		t.ledger.arrive(was, s.claim)
 	})
 }
@@ -58,7 +58,7 @@ func (t *trial) move(s sitter, to *node) {
 // takeOut counts a claim of a victim nowhere.
 func (t *trial) takeOut(s sitter) {
 	t.remember(s)
-	a, _ := t.ledger.held.Get(s.fence)
+	a, _ := t.ledger.allocations.held.Get(s.fence)
 	t.ledger.unbook(a, s.claim)
 	t.onUndo(func() { t.ledger.book(a, s.claim) })
 }
@@ -73,7 +73,7 @@ func (t *trial) remember(s sitter) {
 		t.known = map[sitter]bool{}
 	}
 	t.known[s] = true
-	a, _ := t.ledger.held.Get(s.fence)
+	a, _ := t.ledger.allocations.held.Get(s.fence)
 	c := &a.claims[s.claim]
 	d := displacement{id: a.id, claim: s.claim, from: c.at.id, fromSeat: c.seat()}
 	if home := c.home(); home != c.at {
@@ -96,7 +96,7 @@ func (t *trial) settleDisplaced() []displacement {
 	}
 	for i := range t.displaced {
 		d := &t.displaced[i]
-		if a := t.ledger.byID[d.id]; !ended[a.fence] {
+		if a := t.ledger.allocations.byID[d.id]; !ended[a.fence] {
 			d.seat = a.claims[d.claim].seat()
 		}
 	}

@@ -33,19 +33,19 @@ func (t *tree) seating() []seating {
 // they are, because their node was moved elsewhere or has got children, are counted at their node again. That may put it
 // over its limits. If neither nodes nor resources nor borrowing have changed, it changes nothing. It costs the claims that
 // sit in the tree, and if some have no seat yet, all held ones.
-func (l *Ledger) reseat(t *tree) {
+func (pl planner) reseat(t *tree) {
 	seated, unseated := t.clearBenches()
 	if unseated {
-		seated = append(seated, l.unseated(t)...)
+		seated = append(seated, pl.allocations.unseated(t)...)
 	}
 	for _, s := range seated {
-		l.keepOrGiveSeat(s.sitter)
+		pl.keepOrGiveSeat(s.sitter)
 	}
 	for _, s := range seated {
-		a, _ := l.held.Get(s.fence)
+		a, _ := pl.allocations.held.Get(s.fence)
 		c := &a.claims[s.claim]
 		if home := c.home(); home != c.at && home.callsBack(c.at, s.slides) {
-			l.move(s.sitter, home)
+			pl.move(s.sitter, home)
 		}
 	}
 }
@@ -94,9 +94,9 @@ func (b *bench) all() []seated {
 }
 
 // unseated are the claims that should sit in the tree and have no seat, by fence.
-func (l *Ledger) unseated(t *tree) []seated {
+func (s *allocations) unseated(t *tree) []seated {
 	var list []seated
-	for fence, a := range l.held.All() {
+	for fence, a := range s.held.All() {
 		for i := range a.claims {
 			if c := &a.claims[i]; c.at.tree == t && c.at.borrows == policy.BorrowSoft && c.seat() == 0 {
 				list = append(list, seated{sitter: sitter{fence, i}})
@@ -107,20 +107,20 @@ func (l *Ledger) unseated(t *tree) []seated {
 }
 
 // keepOrGiveSeat puts a claim that stands onto the bench of its node; a seat where none is needed any more is given up.
-func (l *Ledger) keepOrGiveSeat(s sitter) {
-	was, _ := l.held.Get(s.fence)
+func (pl planner) keepOrGiveSeat(s sitter) {
+	was, _ := pl.allocations.held.Get(s.fence)
 	c := &was.claims[s.claim]
 	soft := c.at.borrows == policy.BorrowSoft
 	if soft == (c.seat() != 0) {
 		if soft {
-			l.sit(was, s.claim)
+			pl.allocations.sit(was, s.claim)
 		}
 		return
 	}
-	is := was.moved(s.claim, c.at, l.nextSeat(c.at))
-	l.put(is)
+	is := was.moved(s.claim, c.at, pl.allocations.nextSeat(c.at))
+	pl.allocations.put(is)
 	if soft {
-		l.sit(is, s.claim)
+		pl.allocations.sit(is, s.claim)
 	}
 }
 

@@ -60,13 +60,13 @@ func (r *restoring) all(displaced []displacement) bool {
 			return false
 		}
 	}
-	return r.exact || r.ledger.held.Len() <= r.ledger.bounds.Held && r.fits() && r.fitsInBytes()
+	return r.exact || r.ledger.allocations.held.Len() <= r.ledger.bounds.Held && r.fits() && r.fitsInBytes()
 }
 
 // moveBack gives a claim that still has the seat that it got the place that it had.
 func (r *restoring) moveBack(d displacement) bool {
 	l := r.ledger
-	was := l.byID[d.id]
+	was := l.allocations.byID[d.id]
 	if was == nil || was.ended != nil || d.claim >= len(was.claims) || was.claims[d.claim].seat() != d.seat {
 		return false
 	}
@@ -79,11 +79,11 @@ func (r *restoring) moveBack(d displacement) bool {
 	r.concern(from)
 	is := was.moved(d.claim, from, d.fromSeat)
 	l.depart(was, d.claim)
-	l.put(is)
+	l.allocations.put(is)
 	l.arrive(is, d.claim)
 	r.onUndo(func() {
 		l.depart(is, d.claim)
-		l.put(was)
+		l.allocations.put(was)
 		l.arrive(was, d.claim)
 	})
 	return true
@@ -119,8 +119,8 @@ func (r *restoring) revive(last displacement) bool {
 	if !r.exact && len(l.checkPrincipals(a)) > 0 {
 		return false
 	}
-	l.held.Set(a.fence, a)
-	r.onUndo(func() { l.held.Delete(a.fence) })
+	l.allocations.held.Set(a.fence, a)
+	r.onUndo(func() { l.allocations.held.Delete(a.fence) })
 	for i := range a.claims {
 		l.book(a, i)
 		r.onUndo(func() { l.unbook(a, i) })
@@ -132,7 +132,7 @@ func (r *restoring) revive(last displacement) bool {
 // placeAgain makes the claim of a tombstone one that is counted where it was when it was displaced; false if a node or a
 // resource is no longer there under its name. The record of a tombstone may have been loaded, and then knows names only.
 func (r *restoring) placeAgain(c, ended *placedClaim, d displacement) bool {
-	t := r.ledger.trees[ended.asked.treeName]
+	t := r.ledger.forest.trees[ended.asked.treeName]
 	if t == nil {
 		return false
 	}
@@ -175,12 +175,12 @@ func (r *restoring) retake(a *Allocation, i int, names []heldItem) bool {
 		if it == nil || it.owner != 0 || it.state != s.resource.Items.ExpiredState() {
 			return false
 		}
-		turn := l.turn
-		is := l.aged(it, c.pickOf(h.resource).StateWhileHeld(), a.fence)
-		l.changeItem(it, is)
+		turn := l.inventory.turn
+		is := l.inventory.aged(it, c.pickOf(h.resource).StateWhileHeld(), a.fence)
+		l.inventory.changeItem(it, is)
 		r.onUndo(func() {
-			l.changeItem(is, it)
-			l.turn = turn
+			l.inventory.changeItem(is, it)
+			l.inventory.turn = turn
 		})
 		c.more.items.held = append(c.more.items.held, heldItem{h.resource, h.name, is})
 	}
@@ -222,16 +222,16 @@ func (r *restoring) commit() []string {
 	var restored []string
 	for _, p := range r.by.more.preempted {
 		is := r.revived[p.ID]
-		l.unbury(numbers[is.tombstone], is.tombstone)
-		l.byID[p.ID] = is.again
-		l.due.add(is.again)
-		l.note(quota.Event{Kind: quota.EventRestored, ID: p.ID, By: r.by.id})
-		l.fact(FactRestored, is.again)
+		l.allocations.unbury(numbers[is.tombstone], is.tombstone)
+		l.allocations.byID[p.ID] = is.again
+		l.deadlines.add(is.again)
+		l.journal.note(quota.Event{Kind: quota.EventRestored, ID: p.ID, By: r.by.id})
+		l.journal.fact(FactRestored, is.again)
 		if !r.exact {
-			l.markChangedBy(is.again)
+			l.forest.markChangedBy(is.again)
 		}
-		l.took(is.again)
-		l.countRevoked(is.again, 1)
+		l.queue.took(is.again)
+		l.queue.countRevoked(is.again, 1)
 		restored = append(restored, p.ID)
 	}
 	return restored
@@ -241,14 +241,14 @@ func (r *restoring) commit() []string {
 // when the reservation was made.
 func (r *restoring) numbers() map[*Allocation]uint64 {
 	l, numbers := r.ledger, make(map[*Allocation]uint64, len(r.revived))
-	first, _, _ := l.ended.Min()
-	from := sort.Search(int(l.endings-first)+1, func(i int) bool {
-		for _, other := range l.ended.From(first + uint64(i)) {
+	first, _, _ := l.allocations.ended.Min()
+	from := sort.Search(int(l.allocations.endings-first)+1, func(i int) bool {
+		for _, other := range l.allocations.ended.From(first + uint64(i)) {
 			return other.ended.At >= r.by.granted.At
 		}
 		return true
 	})
-	for number, a := range l.ended.From(first + uint64(from)) {
+	for number, a := range l.allocations.ended.From(first + uint64(from)) {
 		if len(numbers) == len(r.revived) {
 			break
 		}

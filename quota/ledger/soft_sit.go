@@ -26,14 +26,14 @@ type sitter struct {
 }
 
 // sit takes a seat at the claim's node: the one that the claim has, or else the next.
-func (l *Ledger) sit(a *Allocation, i int) {
+func (s *allocations) sit(a *Allocation, i int) {
 	c := &a.claims[i]
 	if c.seat() == 0 {
 		if c.more == nil {
 			c.more = &claimParticulars{}
 		}
-		l.seat++
-		c.more.seat = l.seat
+		s.seat++
+		c.more.seat = s.seat
 	}
 	if c.at.bench == nil {
 		c.at.bench = newBench()
@@ -42,7 +42,7 @@ func (l *Ledger) sit(a *Allocation, i int) {
 }
 
 // stand gives the seat up.
-func (l *Ledger) stand(a *Allocation, i int) {
+func (s *allocations) stand(a *Allocation, i int) {
 	c := &a.claims[i]
 	c.at.bench.remove(c)
 }

@@ -9,8 +9,8 @@ import (
 // Header is what an image of the ledger would begin with now.
 func (l *Ledger) Header() Header {
 	return Header{
-		Now: l.now, Revision: l.revision, Fence: l.fence, NodeID: l.nodeID, Seat: l.seat, Event: l.lastEvent,
-		Turn: l.turn, Arrival: l.queue.arrival, TreeVersion: l.treeVersion,
+		Now: l.now, Revision: l.history.revision, Fence: l.allocations.fence, NodeID: l.forest.nodeID, Seat: l.allocations.seat, Event: l.journal.lastEvent,
+		Turn: l.inventory.turn, Arrival: l.queue.arrival, TreeVersion: l.forest.version,
 	}
 }
 
@@ -22,10 +22,10 @@ func (l *Ledger) Header() Header {
 // renew them here, and what was renewed since the backup is not known any more.
 func (l *Ledger) Succeed(former Header, gap uint64) {
 	l.now = quota.Stamp{At: max(l.now.At, former.Now.At), Wall: max(l.now.Wall, former.Now.Wall)}
-	l.revision, l.lastEvent = max(l.revision, former.Revision), max(l.lastEvent, former.Event)
-	l.nodeID, l.seat, l.turn = max(l.nodeID, former.NodeID), max(l.seat, former.Seat), max(l.turn, former.Turn)
-	l.queue.arrival, l.treeVersion = max(l.queue.arrival, former.Arrival), max(l.treeVersion, former.TreeVersion)
-	l.fence = max(l.fence, former.Fence) + gap
+	l.history.revision, l.journal.lastEvent = max(l.history.revision, former.Revision), max(l.journal.lastEvent, former.Event)
+	l.forest.nodeID, l.allocations.seat, l.inventory.turn = max(l.forest.nodeID, former.NodeID), max(l.allocations.seat, former.Seat), max(l.inventory.turn, former.Turn)
+	l.queue.arrival, l.forest.version = max(l.queue.arrival, former.Arrival), max(l.forest.version, former.TreeVersion)
+	l.allocations.fence = max(l.allocations.fence, former.Fence) + gap
 	l.prolong()
 	l.selfCheck()
 }
@@ -34,7 +34,7 @@ func (l *Ledger) Succeed(former Header, gap uint64) {
 // that is later than now.
 func (l *Ledger) prolong() {
 	var leases []*Allocation
-	for _, a := range l.held.All() {
+	for _, a := range l.allocations.held.All() {
 		if b := a.lease(); b.expires != 0 && b.revokedBy == "" {
 			leases = append(leases, a)
 		}
@@ -45,6 +45,6 @@ func (l *Ledger) prolong() {
 		l.refile(a.withLease(b))
 	}
 	for _, w := range slices.Collect(l.queue.all.from(firstTurn)) {
-		l.sign(w)
+		l.queue.sign(w)
 	}
 }

@@ -20,14 +20,14 @@ func (l *Ledger) bury(a *Allocation, state quota.State, by string) *Allocation {
 	t.forgetItems()
 	t.forgetUndo()
 	t.settleAddresses()
-	l.due.drop(dueKey{dueAllocation, a.fence})
+	l.deadlines.drop(dueKey{dueAllocation, a.fence})
 	if a.state() == quota.Reserved {
-		l.noLongerReserved(a)
+		l.allocations.noLongerReserved(a)
 	}
-	l.inter(&t.Allocation)
-	l.fact(FactEnded, &t.Allocation)
-	l.freed(a)
-	l.countRevoked(a, -1)
+	l.allocations.inter(&t.Allocation)
+	l.journal.fact(FactEnded, &t.Allocation)
+	l.queue.freed(a)
+	l.queue.countRevoked(a, -1)
 	return &t.Allocation
 }
 
@@ -100,62 +100,62 @@ func (a *Allocation) how() string {
 
 // inter keeps the record of an ended allocation, so that its id is not used again for a while. Beyond the bound the
 // oldest tombstone goes early.
-func (l *Ledger) inter(a *Allocation) {
-	l.endings++
-	l.ended.Set(l.endings, a)
-	l.byID[a.id] = a
-	for l.tooManyEnded() {
-		number, oldest, _ := l.ended.Min()
-		l.unbury(number, oldest)
+func (s *allocations) inter(a *Allocation) {
+	s.endings++
+	s.ended.Set(s.endings, a)
+	s.byID[a.id] = a
+	for s.tooManyEnded() {
+		number, oldest, _ := s.ended.Min()
+		s.unbury(number, oldest)
 	}
 }
 
 // tooManyEnded is true if the tombstones pass a bound of theirs. The newest always stays.
-func (l *Ledger) tooManyEnded() bool {
-	return l.ended.Len() > l.bounds.Ended || l.boundsBytes() && l.ended.bytes > l.bounds.EndedBytes && l.ended.Len() > 1
+func (s *allocations) tooManyEnded() bool {
+	return s.ended.Len() > s.bounds.Ended || s.boundsBytes() && s.ended.bytes > s.bounds.EndedBytes && s.ended.Len() > 1
 }
 
 // forgetOldest drops the oldest tombstone that is not needed any more, if its span is over.
-func (l *Ledger) forgetOldest() {
-	for number, oldest := range l.ended.From(l.neededUpTo + 1) {
-		if l.tombstoneOver(oldest) {
-			l.unbury(number, oldest)
+func (s *allocations) forgetOldest() {
+	for number, oldest := range s.ended.From(s.neededUpTo + 1) {
+		if s.tombstoneOver(oldest) {
+			s.unbury(number, oldest)
 			return
 		}
-		if !l.spanOver(oldest) {
+		if !s.spanOver(oldest) {
 			return
 		}
-		l.neededUpTo = number
+		s.neededUpTo = number
 	}
 }
 
 // tombstoneOver is true if an id is free again.
-func (l *Ledger) tombstoneOver(a *Allocation) bool { return l.spanOver(a) && !l.mayHoldAgain(a) }
+func (s *allocations) tombstoneOver(a *Allocation) bool { return s.spanOver(a) && !s.mayHoldAgain(a) }
 
-func (l *Ledger) spanOver(a *Allocation) bool {
-	return l.now.At-a.ended.At >= quota.Instant(l.bounds.TombstoneSpan)
+func (e *environment) spanOver(a *Allocation) bool {
+	return e.now.At-a.ended.At >= quota.Instant(e.bounds.TombstoneSpan)
 }
 
 // mayHoldAgain is true for a victim of a reservation that is neither confirmed nor ended, since LevelFive.
-func (l *Ledger) mayHoldAgain(a *Allocation) bool {
-	if l.level < quota.LevelFive || a.ended.state != quota.WasPreempted {
+func (s *allocations) mayHoldAgain(a *Allocation) bool {
+	if s.level < quota.LevelFive || a.ended.state != quota.WasPreempted {
 		return false
 	}
-	by := l.byID[a.ended.by]
+	by := s.byID[a.ended.by]
 	return by != nil && by.ended == nil && by.state() == quota.Reserved && by.granted.At == a.ended.At
 }
 
 // noLongerReserved lets the tombstones of victims be forgotten of which nobody can hold again.
-func (l *Ledger) noLongerReserved(a *Allocation) {
+func (s *allocations) noLongerReserved(a *Allocation) {
 	if len(a.more.preempted) > 0 {
-		l.neededUpTo = 0
+		s.neededUpTo = 0
 	}
 }
 
 // unbury drops one tombstone; its id may stand for a younger allocation by now.
-func (l *Ledger) unbury(number uint64, a *Allocation) {
-	l.ended.Delete(number)
-	if l.byID[a.id] == a {
-		delete(l.byID, a.id)
+func (s *allocations) unbury(number uint64, a *Allocation) {
+	s.ended.Delete(number)
+	if s.byID[a.id] == a {
+		delete(s.byID, a.id)
 	}
 }

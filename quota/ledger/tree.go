@@ -19,6 +19,18 @@ type resource struct {
 	stock *stock
 }
 
+// forest owns the trees with their nodes, and what is counted at them.
+type forest struct {
+	*environment
+	trees   map[string]*tree
+	nodes   int    // in all trees
+	nodeID  uint64 // last given
+	version uint64 // last one given to a tree, see markChanged
+	bytes   int64  // what the trees take, see quota.Sizes
+	// vacated are dynamic nodes that a claim has left in the present command.
+	vacated []*node
+}
+
 // tree is a hierarchy of nodes.
 type tree struct {
 	name      string

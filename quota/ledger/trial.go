@@ -24,11 +24,11 @@ type trial struct {
 // try begins a trial with the newcomer among the held, so that it can be found by its fence.
 func (l *Ledger) try(a *Allocation) *trial {
 	t := &trial{ledger: l, fence: a.fence}
-	seat := l.seat
-	l.held.Set(a.fence, a)
+	seat := l.allocations.seat
+	l.allocations.held.Set(a.fence, a)
 	t.onUndo(func() {
-		l.held.Delete(a.fence)
-		l.seat = seat
+		l.allocations.held.Delete(a.fence)
+		l.allocations.seat = seat
 	})
 	return t
 }
@@ -55,15 +55,15 @@ func (t *trial) book(i int) {
 
 // newcomer is the present record of the allocation that is tried.
 func (t *trial) newcomer() *Allocation {
-	a, _ := t.ledger.held.Get(t.fence)
+	a, _ := t.ledger.allocations.held.Get(t.fence)
 	return a
 }
 
 // put files the record of a held allocation.
-func (l *Ledger) put(a *Allocation) {
-	l.held.Set(a.fence, a)
-	if known := l.byID[a.id]; known != nil && known.fence == a.fence {
-		l.byID[a.id] = a
+func (s *allocations) put(a *Allocation) {
+	s.held.Set(a.fence, a)
+	if known := s.byID[a.id]; known != nil && known.fence == a.fence {
+		s.byID[a.id] = a
 	}
 }
 
@@ -80,10 +80,10 @@ func (t *trial) commit() *Allocation {
 		}
 	}
 	for _, v := range t.victims {
-		l.held.Delete(v.fence)
+		l.allocations.held.Delete(v.fence)
 		l.bury(v, quota.WasPreempted, a.id)
-		l.note(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: a.id})
+		l.journal.note(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: a.id})
 	}
-	l.byID[a.id] = a
+	l.allocations.byID[a.id] = a
 	return a
 }

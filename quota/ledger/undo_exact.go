@@ -10,7 +10,7 @@ func (l *Ledger) unchangedSince(a *Allocation) bool {
 		return false
 	}
 	for _, v := range a.more.undo.trees {
-		if t := l.trees[v.tree]; t == nil || t.version != v.after {
+		if t := l.forest.trees[v.tree]; t == nil || t.version != v.after {
 			return false
 		}
 	}
@@ -19,15 +19,15 @@ func (l *Ledger) unchangedSince(a *Allocation) bool {
 			return false
 		}
 	}
-	room := l.bounds.Held - l.held.Len() + 1 - len(a.more.preempted)
-	return room >= 0 && l.nodes+len(a.more.undo.nodes) <= l.bounds.Nodes && l.hasBytesFor(a)
+	room := l.bounds.Held - l.allocations.held.Len() + 1 - len(a.more.preempted)
+	return room >= 0 && l.forest.nodes+len(a.more.undo.nodes) <= l.bounds.Nodes && l.hasBytesFor(a)
 }
 
 // hasBytesFor is true if the ledger has no more bytes than it may, or than before the reservation, once its victims hold again.
 func (l *Ledger) hasBytesFor(a *Allocation) bool {
 	live := l.sizes().Live() - l.counted(a)
 	for _, p := range a.more.preempted {
-		if victim := l.byID[p.ID]; victim != nil {
+		if victim := l.allocations.byID[p.ID]; victim != nil {
 			live += l.counted(victim)
 		}
 	}
@@ -47,7 +47,7 @@ func (l *Ledger) restoreExactly(a *Allocation) (restored []string, ok bool) {
 	}
 	restored = r.commit()
 	for _, v := range a.more.undo.trees {
-		l.trees[v.tree].version = v.before
+		l.forest.trees[v.tree].version = v.before
 	}
 	l.announceRestored(a)
 	return restored, true
@@ -57,16 +57,16 @@ func (l *Ledger) restoreExactly(a *Allocation) (restored []string, ok bool) {
 // somebody may have come to wait for them meanwhile.
 func (l *Ledger) announceRestored(a *Allocation) {
 	if a.more.undo.arrival != l.queue.arrival {
-		l.announce(a)
+		l.inventory.announce(a)
 		return
 	}
 	for _, b := range a.more.undo.items {
 		s, it := b.find(l)
 		switch {
 		case it == nil:
-			l.stirItems(s.resource, s.resource.Items.InitialState(), "")
+			l.queue.stirItems(s.resource, s.resource.Items.InitialState(), "")
 		case it.owner == 0:
-			l.stirItems(s.resource, it.state, it.name)
+			l.queue.stirItems(s.resource, it.state, it.name)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func (l *Ledger) announceRestored(a *Allocation) {
 func (r *restoring) recreateNodes() {
 	l := r.ledger
 	for _, d := range r.by.more.undo.nodes {
-		t := l.trees[d.tree]
+		t := l.forest.trees[d.tree]
 		if t.byPath[d.path] != nil {
 			continue
 		}
@@ -83,10 +83,10 @@ func (r *restoring) recreateNodes() {
 		n.id, n.made, n.parent = d.id, true, t.byPath[quota.ParentPath(d.path)]
 		n.settle()
 		n.hang(n.parent)
-		l.nodes++
-		l.treeBytes += n.bytes()
-		l.vacate(n)
-		r.onUndo(func() { l.detach(n) })
+		l.forest.nodes++
+		l.forest.bytes += n.bytes()
+		l.forest.vacate(n)
+		r.onUndo(func() { l.forest.detach(n) })
 	}
 }
 
@@ -129,7 +129,7 @@ func (r *restoring) keepRestored(a *Allocation, i int, names []heldItem) bool {
 // tombstone finds the record of a victim. Since LevelFive it is kept until the reservation ends, which it has now.
 func (r *restoring) tombstone(id string) *Allocation {
 	if r.ledger.level >= quota.LevelFive {
-		return r.ledger.byID[id]
+		return r.ledger.allocations.byID[id]
 	}
-	return r.ledger.lookup(id)
+	return r.ledger.allocations.lookup(id)
 }

@@ -91,17 +91,17 @@ func (image *UndoImage) check(l *Ledger, id string) error {
 		return nil
 	}
 	for _, v := range image.Trees {
-		if v.Before >= v.After || v.After > l.treeVersion {
+		if v.Before >= v.After || v.After > l.forest.version {
 			return fmt.Errorf("reservation %q changed tree %s from version %d to %d, which was never given", id, v.Tree, v.Before, v.After)
 		}
 	}
 	for _, n := range image.Nodes {
-		if n.ID == 0 || n.ID > l.nodeID {
+		if n.ID == 0 || n.ID > l.forest.nodeID {
 			return fmt.Errorf("reservation %q remembers node %d of tree %s, which was never there", id, n.ID, n.Tree)
 		}
 	}
 	for _, b := range image.Items {
-		if b.Now > l.turn || !b.IsNew && (b.Turn == 0 || b.Turn > l.turn || b.Owner > l.fence) {
+		if b.Now > l.inventory.turn || !b.IsNew && (b.Turn == 0 || b.Turn > l.inventory.turn || b.Owner > l.allocations.fence) {
 			return fmt.Errorf("reservation %q remembers item %s with a turn or an owner that was never given", id, b.Name)
 		}
 	}

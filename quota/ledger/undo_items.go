@@ -26,15 +26,15 @@ type itemTrace struct {
 
 // traceItems begins a trace if a request can be granted as a reservation.
 func (l *Ledger) traceItems(request quota.Allocate) {
-	l.itemTrace = nil
+	l.inventory.trace = nil
 	if request.Mode == quota.Reserve && l.level >= quota.LevelFive {
-		l.itemTrace = &itemTrace{index: map[quota.ItemName]int{}, liveBytes: l.sizes().Live()}
+		l.inventory.trace = &itemTrace{index: map[quota.ItemName]int{}, liveBytes: l.sizes().Live()}
 	}
 }
 
 // note records one change of an item; either record is nil if there was or is none.
-func (l *Ledger) noteItem(was, is *item) {
-	trace := l.itemTrace
+func (inv *inventory) noteItem(was, is *item) {
+	trace := inv.trace
 	if trace == nil {
 		return
 	}
@@ -47,18 +47,18 @@ func (l *Ledger) noteItem(was, is *item) {
 	if !known {
 		i = len(trace.list)
 		trace.index[name] = i
-		trace.list = append(trace.list, itemBefore{name: name, was: l.renewedWithOwner(was)})
+		trace.list = append(trace.list, itemBefore{name: name, was: inv.allocations.renewedWithOwner(was)})
 		trace.now = append(trace.now, nil)
 	}
 	trace.now[i] = is
 }
 
 // renewedWithOwner is the item with the time of its owner's last renewal, which a loaded ledger has put into the item.
-func (l *Ledger) renewedWithOwner(it *item) *item {
+func (s *allocations) renewedWithOwner(it *item) *item {
 	if it == nil || it.owner == 0 {
 		return it
 	}
-	owner, _ := l.held.Get(it.owner)
+	owner, _ := s.held.Get(it.owner)
 	is := *it
 	is.updated = it.touched(owner)
 	return &is
@@ -104,7 +104,7 @@ func (a *Allocation) asFound() afterwards {
 
 // find answers the present record of the item, nil if there is none, and its stock, nil if that has gone.
 func (b itemBefore) find(l *Ledger) (*stock, *item) {
-	s, refused := l.findStock(b.name.Tree, b.name.Resource, "")
+	s, refused := l.forest.findStock(b.name.Tree, b.name.Resource, "")
 	if refused != nil {
 		return nil, nil
 	}
@@ -140,7 +140,7 @@ func (r *restoring) restoreItems() {
 		if it == back {
 			continue // there was none, and there is none
 		}
-		l.changeItem(it, back)
-		r.onUndo(func() { l.changeItem(back, it) })
+		l.inventory.changeItem(it, back)
+		r.onUndo(func() { l.inventory.changeItem(back, it) })
 	}
 }

@@ -30,17 +30,17 @@ type dynamicNode struct {
 // markChanged gives a tree a new version: what is held in it, or its configuration, is not what it was. Equal versions of a
 // tree mean equal placements, so a cancellation that finds the version that its reservation left knows that nothing came in
 // between. Below LevelFive nothing has a version.
-func (l *Ledger) markChanged(t *tree) {
-	if l.level >= quota.LevelFive {
-		l.treeVersion++
-		t.version = l.treeVersion
+func (f *forest) markChanged(t *tree) {
+	if f.level >= quota.LevelFive {
+		f.version++
+		t.version = f.version
 	}
 }
 
 // markChangedBy marks the trees in which an allocation holds something.
-func (l *Ledger) markChangedBy(a *Allocation) {
+func (f *forest) markChangedBy(a *Allocation) {
 	for i := range a.claims {
-		l.markChanged(a.claims[i].at.tree)
+		f.markChanged(a.claims[i].at.tree)
 	}
 }
 
@@ -51,7 +51,7 @@ func (l *Ledger) markGranted(a *Allocation, victims []*Allocation) []treeVersion
 		return nil
 	}
 	var versions []treeVersion
-	first := l.treeVersion
+	first := l.forest.version
 	mark := func(a *Allocation, keep bool) {
 		for i := range a.claims {
 			t := a.claims[i].at.tree
@@ -59,7 +59,7 @@ func (l *Ledger) markGranted(a *Allocation, victims []*Allocation) []treeVersion
 				continue
 			}
 			before := t.version
-			l.markChanged(t)
+			l.forest.markChanged(t)
 			if keep {
 				versions = append(versions, treeVersion{t.name, before, t.version})
 			}
@@ -83,7 +83,7 @@ func (l *Ledger) rememberUndo(a *Allocation, t *trial) {
 	if len(versions) == 0 {
 		return
 	}
-	a.more.undo = &undoRecord{trees: versions, items: l.itemTrace.changes(), arrival: l.queue.arrival, liveBytes: l.itemTrace.liveBytes}
+	a.more.undo = &undoRecord{trees: versions, items: l.inventory.trace.changes(), arrival: l.queue.arrival, liveBytes: l.inventory.trace.liveBytes}
 	if t != nil {
 		a.more.undo.nodes = t.dynamicNodes()
 	}

@@ -9,7 +9,7 @@ const usageCells = 10_000
 // children, siblings by name. It continues after the path that the page before gave as Next; pass "" and more=false
 // to begin. A page of a tree with many resources has fewer nodes. NotFound names what does not exist.
 func (v View) Usage(treeName, path string, subtree, more bool, after string, max int) (quota.UsagePage, *quota.Error) {
-	t := v.ledger.trees[treeName]
+	t := v.ledger.forest.trees[treeName]
 	if t == nil {
 		return quota.UsagePage{}, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(treeName))
 	}

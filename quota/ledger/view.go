@@ -18,7 +18,7 @@ func (l *Ledger) View() View { return View{l} }
 func (v View) Now() quota.Instant { return v.ledger.now.At }
 
 // Revision is the number of the present configuration.
-func (v View) Revision() uint64 { return v.ledger.revision }
+func (v View) Revision() uint64 { return v.ledger.history.revision }
 
 // TombstoneSpan is how long an ended allocation keeps its id.
 func (v View) TombstoneSpan() quota.Span { return v.ledger.bounds.TombstoneSpan }
@@ -27,17 +27,17 @@ func (v View) TombstoneSpan() quota.Span { return v.ledger.bounds.TombstoneSpan 
 func (v View) Counts() quota.Counts {
 	l := v.ledger
 	return quota.Counts{
-		Trees: len(l.trees), Nodes: l.nodes, Held: l.held.Len(), Ended: l.ended.Len(), Items: l.items.Len(), Waiting: l.queue.all.length,
-		Leases: l.due.queue.leases, Sizes: l.sizes(), MostLiveBytes: l.bounds.LiveBytes,
+		Trees: len(l.forest.trees), Nodes: l.forest.nodes, Held: l.allocations.held.Len(), Ended: l.allocations.ended.Len(), Items: l.inventory.items.Len(), Waiting: l.queue.all.length,
+		Leases: l.deadlines.queue.leases, Sizes: l.sizes(), MostLiveBytes: l.bounds.LiveBytes,
 	}
 }
 
 // Trees lists all trees by name.
 func (v View) Trees() []quota.TreeSummary {
-	names := slices.Sorted(maps.Keys(v.ledger.trees))
+	names := slices.Sorted(maps.Keys(v.ledger.forest.trees))
 	list := make([]quota.TreeSummary, len(names))
 	for i, name := range names {
-		t := v.ledger.trees[name]
+		t := v.ledger.forest.trees[name]
 		list[i] = quota.TreeSummary{Name: name, Policy: t.root.policy.Name, Resources: t.registered(), Nodes: len(t.byPath), Claims: t.claims}
 	}
 	return list
@@ -53,7 +53,7 @@ func (t *tree) registered() []quota.Resource {
 
 // Tree is the configuration of one tree, without nodes made on demand: parents before children, siblings by name. NotFound if there is none.
 func (v View) Tree(name string) (quota.TreeSpec, *quota.Error) {
-	t := v.ledger.trees[name]
+	t := v.ledger.forest.trees[name]
 	if t == nil {
 		return quota.TreeSpec{}, quota.Errorf(quota.NotFound, "name", "there is no tree %q", quota.Clip(name))
 	}
@@ -62,16 +62,16 @@ func (v View) Tree(name string) (quota.TreeSpec, *quota.Error) {
 
 // Configuration is that of all trees, by name.
 func (v View) Configuration() []quota.TreeSpec {
-	list := make([]quota.TreeSpec, 0, len(v.ledger.trees))
-	for _, name := range slices.Sorted(maps.Keys(v.ledger.trees)) {
-		list = append(list, v.ledger.trees[name].present())
+	list := make([]quota.TreeSpec, 0, len(v.ledger.forest.trees))
+	for _, name := range slices.Sorted(maps.Keys(v.ledger.forest.trees)) {
+		list = append(list, v.ledger.forest.trees[name].present())
 	}
 	return list
 }
 
 // Cells is the size of a tree, its nodes times its resources; 0 if there is none.
 func (v View) Cells(name string) int {
-	t := v.ledger.trees[name]
+	t := v.ledger.forest.trees[name]
 	if t == nil {
 		return 0
 	}
@@ -81,7 +81,7 @@ func (v View) Cells(name string) int {
 // AllCells is the size of all trees.
 func (v View) AllCells() int {
 	sum := 0
-	for _, t := range v.ledger.trees {
+	for _, t := range v.ledger.forest.trees {
 		sum += t.size() * len(t.resources)
 	}
 	return sum
@@ -89,7 +89,7 @@ func (v View) AllCells() int {
 
 // Allocation is one allocation: held, waiting, or ended and not yet forgotten.
 func (v View) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
-	a := v.ledger.lookup(id)
+	a := v.ledger.allocations.lookup(id)
 	if a == nil {
 		return quota.AllocationInfo{}, quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately", quota.Clip(id))
 	}
@@ -99,7 +99,7 @@ func (v View) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
 // Revisions lists up to max remembered changes before a revision (0: from the newest), newest first.
 func (v View) Revisions(before uint64, max int) []quota.Revision {
 	var list []quota.Revision
-	for _, r := range slices.Backward(v.ledger.revisions) {
+	for _, r := range slices.Backward(v.ledger.history.revisions) {
 		if len(list) == max {
 			break
 		}
@@ -119,33 +119,33 @@ func (v View) DryRun(c quota.Command) Outcome {
 	case quota.Allocate:
 		return v.dryAllocate(c)
 	case quota.Release:
-		return l.releasableAs(c)
+		return l.allocations.releasableAs(c)
 	case quota.Renew:
 		return v.dryRenew(c)
 	case quota.UpdateItems:
 		list, err := l.updatable(c)
-		return l.dryItems(list, err)
+		return l.inventory.dryItems(list, err)
 	case quota.ResetItems:
 		list, err := l.resettable(c)
-		return l.dryItems(list, err)
+		return l.inventory.dryItems(list, err)
 	case quota.Confirm:
-		return l.confirmable(c.ID)
+		return l.allocations.confirmable(c.ID)
 	case quota.Cancel:
-		return l.cancellable(c.ID)
+		return l.allocations.cancellable(c.ID)
 	case quota.Expire:
 		return Outcome{Refused: checkMost(c.Most)}
 	case quota.ApplyTrees:
-		return v.dryConfigure(c.Meta, l.planTrees(c))
+		return v.dryConfigure(c.Meta, planner{l}.planTrees(c))
 	case quota.SetLimits:
-		return v.dryConfigure(c.Meta, l.planLimits(c))
+		return v.dryConfigure(c.Meta, planner{l}.planLimits(c))
 	case quota.MoveNode:
-		return v.dryConfigure(c.Meta, l.planMove(c))
+		return v.dryConfigure(c.Meta, planner{l}.planMove(c))
 	case quota.SetMaintenance:
-		return v.dryConfigure(c.Meta, l.planMaintenance(c))
+		return v.dryConfigure(c.Meta, planner{l}.planMaintenance(c))
 	case quota.RollBack:
-		return v.dryConfigure(c.Meta, l.planRollBack(c))
+		return v.dryConfigure(c.Meta, planner{l}.planRollBack(c))
 	case quota.DeleteTree:
-		return v.dryConfigure(c.Meta, l.planDelete(c))
+		return v.dryConfigure(c.Meta, planner{l}.planDelete(c))
 	}
 	panic("quota: a command outside the closed list")
 }
@@ -165,7 +165,7 @@ func (v View) dryAllocate(c quota.Allocate) Outcome {
 	out := v.dryAdmit(a)
 	if d := out.Decision; d != nil && shouldQueue(c, *d) {
 		if l.queue.all.length >= l.bounds.Waiting {
-			return Outcome{Refused: l.tooManyWait()}
+			return Outcome{Refused: l.queue.tooManyWait()}
 		}
 		out.Decision = waitingDecision(*d)
 	}
@@ -177,7 +177,7 @@ func (v View) dryAdmit(a *Allocation) Outcome {
 	l := v.ledger
 	decision, t := l.admit(a)
 	if decision.Granted {
-		full := l.tooMany(t)
+		full := l.allocations.tooMany(t)
 		decision.Placements = placements(a, t)
 		t.rollback()
 		if full {
@@ -197,10 +197,10 @@ func (v View) dryRenew(c quota.Renew) Outcome {
 }
 
 // dryItems answers items as they are.
-func (l *Ledger) dryItems(list []*item, refused *quota.Error) Outcome {
+func (inv *inventory) dryItems(list []*item, refused *quota.Error) Outcome {
 	out := Outcome{Refused: refused}
 	for _, it := range list {
-		out.Items = append(out.Items, l.itemInfo(it))
+		out.Items = append(out.Items, inv.itemInfo(it))
 	}
 	return out
 }
@@ -215,8 +215,8 @@ func placements(a *Allocation, t *trial) []quota.ClaimInfo {
 
 // dryConfigure answers the present revision: the change would make the next one.
 func (v View) dryConfigure(meta quota.ChangeMeta, p plan) Outcome {
-	if out, settled := v.ledger.judge(meta, p); settled {
+	if out, settled := (planner{v.ledger}).judge(meta, p); settled {
 		return out
 	}
-	return Outcome{Configuration: &quota.Configuration{Revision: v.ledger.revision, Changes: p.changes, Over: p.over, Effects: p.effects()}}
+	return Outcome{Configuration: &quota.Configuration{Revision: v.ledger.history.revision, Changes: p.changes, Over: p.over, Effects: p.effects()}}
 }

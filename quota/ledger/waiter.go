@@ -2,8 +2,13 @@ package ledger
 
 import "github.com/quorate/quorate/quota"
 
-// queue has the requests that wait. Each stands in one line: that of the first thing in its way (docs/adr/0028).
-type queue struct {
+// waitQueue has the requests that wait. Each stands in one line: that of the first thing in its way (docs/adr/0028).
+type waitQueue struct {
+	*environment
+	deadlines   *deadlines
+	forest      *forest
+	allocations *allocations
+
 	arrival   uint64             // last given
 	byArrival map[uint64]*waiter // for those that are due
 	all       ranks
@@ -63,28 +68,28 @@ func (a *Allocation) turn() quota.QueueTurn {
 func (a *Allocation) waits() bool { return a.ended == nil && a.more != nil && a.more.waiting != nil }
 
 // waiterOf finds the request of a record that waits.
-func (l *Ledger) waiterOf(a *Allocation) *waiter { return l.queue.byArrival[a.more.waiting.arrival] }
+func (q *waitQueue) waiterOf(a *Allocation) *waiter { return q.byArrival[a.more.waiting.arrival] }
 
 // addWaiter puts a request into the queue, but into no line yet.
-func (l *Ledger) addWaiter(w *waiter) {
-	if l.queue.byArrival == nil {
-		l.queue.byArrival = map[uint64]*waiter{}
+func (q *waitQueue) addWaiter(w *waiter) {
+	if q.byArrival == nil {
+		q.byArrival = map[uint64]*waiter{}
 	}
 	place := w.record.more.waiting
-	l.queue.byArrival[place.arrival] = w
-	l.queue.bytes += l.counted(w)
-	l.queue.all.insert(w)
-	l.byID[w.record.id] = w.record
-	l.due.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
+	q.byArrival[place.arrival] = w
+	q.bytes += q.counted(w)
+	q.all.insert(w)
+	q.allocations.byID[w.record.id] = w.record
+	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
 }
 
 // removeWaiter takes a request out of its line and the queue; its id is free.
-func (l *Ledger) removeWaiter(w *waiter) {
-	l.leaveLine(w)
-	l.queue.all.remove(w)
+func (q *waitQueue) removeWaiter(w *waiter) {
+	q.leaveLine(w)
+	q.all.remove(w)
 	place := w.record.more.waiting
-	delete(l.queue.byArrival, place.arrival)
-	l.queue.bytes -= l.counted(w)
-	delete(l.byID, w.record.id)
-	l.due.drop(dueKey{dueWaiter, place.arrival})
+	delete(q.byArrival, place.arrival)
+	q.bytes -= q.counted(w)
+	delete(q.allocations.byID, w.record.id)
+	q.deadlines.drop(dueKey{dueWaiter, place.arrival})
 }

@@ -35,18 +35,18 @@ func (s *stirredLines) Pop() any {
 }
 
 // stir makes everybody in a line be tried from the head on.
-func (l *Ledger) stir(ln *line) {
+func (q *waitQueue) stir(ln *line) {
 	ln.from, ln.next = firstTurn, firstTurn
 	if ln.at == 0 {
-		heap.Push(&l.queue.stirred, ln)
+		heap.Push(&q.stirred, ln)
 	} else {
-		heap.Fix(&l.queue.stirred, ln.at-1)
+		heap.Fix(&q.stirred, ln.at-1)
 	}
 }
 
-func (l *Ledger) unstir(ln *line) {
+func (q *waitQueue) unstir(ln *line) {
 	if ln.at != 0 {
-		heap.Remove(&l.queue.stirred, ln.at-1)
+		heap.Remove(&q.stirred, ln.at-1)
 	}
 }
 
@@ -54,8 +54,8 @@ func (l *Ledger) unstir(ln *line) {
 // that nothing is held at. It runs at the end of every command: nobody who could be granted is left waiting (I7).
 func (l *Ledger) finish() {
 	l.wake()
-	for l.sweep() && len(l.queue.full) > 0 {
-		l.stir(l.queue.full[0])
+	for l.forest.sweep() && len(l.queue.full) > 0 {
+		l.queue.stir(l.queue.full[0])
 		l.wake()
 	}
 }
@@ -65,10 +65,10 @@ func (l *Ledger) finish() {
 func (l *Ledger) wake() {
 	for len(l.queue.stirred) > 0 {
 		ln := l.queue.stirred[0]
-		w := l.nextIn(ln)
+		w := l.queue.nextIn(ln)
 		switch {
 		case w == nil:
-			l.unstir(ln)
+			l.queue.unstir(ln)
 		case w.turn != ln.next:
 			ln.next = w.turn
 			heap.Fix(&l.queue.stirred, 0)
@@ -80,15 +80,15 @@ func (l *Ledger) wake() {
 }
 
 // nextIn is the next one in a stirred line who may have a chance; nil if nobody has.
-func (l *Ledger) nextIn(ln *line) *waiter {
-	if ln.tree == nil && ln != &l.queue.limbo && l.held.Len() >= l.bounds.Held {
+func (q *waitQueue) nextIn(ln *line) *waiter {
+	if ln.tree == nil && ln != &q.limbo && q.allocations.held.Len() >= q.bounds.Held {
 		return nil
 	}
 	if ln.thorough {
 		return ln.within(quota.MaxAmount, ln.from)
 	}
 	next := ln.within(ln.room(), ln.from)
-	if firm := ln.firm(l.now.At); next != nil && firm != nil && turnBefore(firm.turn, next.turn) {
+	if firm := ln.firm(q.now.At); next != nil && firm != nil && turnBefore(firm.turn, next.turn) {
 		return nil
 	}
 	return next
@@ -101,12 +101,12 @@ func (l *Ledger) attempt(w *waiter) {
 	switch {
 	case full:
 		t.rollback()
-		l.changeLine(w, lineKey{}, 0)
+		l.queue.changeLine(w, lineKey{}, 0)
 	case d.Granted:
 		l.serve(w, a, t)
-	case !l.stays(w, a, d.Violations):
-		key := l.lineOf(a, d.Violations)
-		l.changeLine(w, key, key.needs(a))
+	case !l.queue.stays(w, a, d.Violations):
+		key := l.queue.lineOf(a, d.Violations)
+		l.queue.changeLine(w, key, key.needs(a))
 		l.tell(w, t)
 	default:
 		l.tell(w, t)
@@ -121,7 +121,7 @@ func (l *Ledger) judgeWaiter(w *waiter) (a *Allocation, d quota.Decision, t *tri
 		return a, quota.Decision{}, nil, true
 	}
 	d, t = l.admit(a)
-	return a, d, t, d.Granted && l.tooMany(t)
+	return a, d, t, d.Granted && l.allocations.tooMany(t)
 }
 
 // placeWaiter finds the nodes for a request that waits. A configuration that refuses it has ended it, so all that can be
@@ -138,18 +138,18 @@ func (l *Ledger) placeWaiter(w *waiter) (*Allocation, *quota.Error) {
 	return a, nil
 }
 
-func (l *Ledger) changeLine(w *waiter, key lineKey, need quota.Amount) {
-	if w.line.lineKey == key && w.line != &l.queue.limbo {
+func (q *waitQueue) changeLine(w *waiter, key lineKey, need quota.Amount) {
+	if w.line.lineKey == key && w.line != &q.limbo {
 		return
 	}
-	l.leaveLine(w)
-	l.joinLine(w, key, need)
+	q.leaveLine(w)
+	q.joinLine(w, key, need)
 }
 
 // serve grants a request from the queue.
 func (l *Ledger) serve(w *waiter, a *Allocation, t *trial) {
 	since := max(1, w.record.more.waiting.since.At) // 0 is never
-	l.removeWaiter(w)
+	l.queue.removeWaiter(w)
 	a.more.waiting = nil
 	a.unclaimed(l.now, keepSpan(w.request))
 	l.grant(a, t, since)
@@ -164,23 +164,23 @@ func (a *Allocation) unclaimed(now quota.Stamp, keep quota.Span) {
 }
 
 // lineOf is the line of the first thing in the way.
-func (l *Ledger) lineOf(a *Allocation, violations []quota.Violation) lineKey {
+func (q *waitQueue) lineOf(a *Allocation, violations []quota.Violation) lineKey {
 	if len(violations) == 0 {
 		root := a.claims[0].at.tree.root
 		return lineKey{tree: root.tree, node: root}
 	}
-	key := l.keyOf(a, violations[0])
+	key := q.keyOf(a, violations[0])
 	if key.isSoft() {
-		key.node = l.stopOf(a, key.node, violations)
+		key.node = q.stopOf(a, key.node, violations)
 	}
 	return key
 }
 
 // stopOf is the node where a claim that may borrow softly is stopped: the first hard one that is in the way from a node
 // up, or else the last of all.
-func (l *Ledger) stopOf(a *Allocation, n *node, violations []quota.Violation) *node {
+func (q *waitQueue) stopOf(a *Allocation, n *node, violations []quota.Violation) *node {
 	for _, v := range violations {
-		key := l.keyOf(a, v)
+		key := q.keyOf(a, v)
 		if !key.isSoft() || !n.borrowsFrom(key.node) {
 			break
 		}
@@ -198,8 +198,8 @@ func (key lineKey) isSoft() bool {
 
 // keyOf is the line of those who wait for a violated limit. At a node that the request itself would make it is that of the
 // nearest node that exists.
-func (l *Ledger) keyOf(a *Allocation, v quota.Violation) lineKey {
-	t := l.trees[v.Tree]
+func (q *waitQueue) keyOf(a *Allocation, v quota.Violation) lineKey {
+	t := q.forest.trees[v.Tree]
 	if v.Kind == quota.OfItems || v.Kind == quota.OfQueue && v.Item != "" {
 		return a.itemKey(t, v)
 	}
@@ -225,25 +225,25 @@ func (a *Allocation) itemKey(t *tree, v quota.Violation) lineKey {
 }
 
 // stays is true if what a waiter's line waits for is still in its way.
-func (l *Ledger) stays(w *waiter, a *Allocation, violations []quota.Violation) bool {
-	if w.line == &l.queue.limbo {
+func (q *waitQueue) stays(w *waiter, a *Allocation, violations []quota.Violation) bool {
+	if w.line == &q.limbo {
 		return false
 	}
 	key := w.line.lineKey
-	if key.tree == nil && l.held.Len() >= l.bounds.Held {
+	if key.tree == nil && q.allocations.held.Len() >= q.bounds.Held {
 		return true
 	}
 	for _, v := range violations {
-		if l.keyOf(a, v) == key {
+		if q.keyOf(a, v) == key {
 			return true
 		}
 	}
-	return key == l.lineOf(a, violations)
+	return key == q.lineOf(a, violations)
 }
 
 // calm forgets which lines are stirred: those of a ledger that is loaded have all been tried.
-func (l *Ledger) calm() {
-	for len(l.queue.stirred) > 0 {
-		l.unstir(l.queue.stirred[0])
+func (q *waitQueue) calm() {
+	for len(q.stirred) > 0 {
+		q.unstir(q.stirred[0])
 	}
 }

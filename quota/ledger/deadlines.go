@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// due is what happens at an instant of ledger time, the next first. It follows from the rest of the state.
-type due struct {
+// deadlines is what happens at an instant of ledger time, the next first. It follows from the rest of the state.
+type deadlines struct {
 	queue dueQueue
 }
 
@@ -84,7 +84,7 @@ func (q *dueQueue) Pop() any {
 }
 
 // set makes a key wait for an instant, instead of the one that it waits for; 0 is none.
-func (d *due) set(key dueKey, at quota.Instant) {
+func (d *deadlines) set(key dueKey, at quota.Instant) {
 	i, waits := d.queue.at[key]
 	switch {
 	case at == 0:
@@ -102,14 +102,14 @@ func (d *due) set(key dueKey, at quota.Instant) {
 }
 
 // drop forgets a key, if it waits.
-func (d *due) drop(key dueKey) {
+func (d *deadlines) drop(key dueKey) {
 	if i, waits := d.queue.at[key]; waits {
 		heap.Remove(&d.queue, i)
 	}
 }
 
 // add notes a held allocation if it ends by itself.
-func (d *due) add(a *Allocation) {
+func (d *deadlines) add(a *Allocation) {
 	key := dueKey{dueAllocation, a.fence}
 	d.set(key, a.endsAt())
 	if i, waits := d.queue.at[key]; waits && a.state() == quota.Held && !d.queue.list[i].lease {
@@ -119,7 +119,7 @@ func (d *due) add(a *Allocation) {
 }
 
 // next is what is due first.
-func (d *due) next() (deadline, bool) {
+func (d *deadlines) next() (deadline, bool) {
 	if len(d.queue.list) == 0 {
 		return deadline{}, false
 	}
@@ -141,14 +141,14 @@ func (a *Allocation) endsAt() quota.Instant {
 
 // NextDue is when the ledger needs its next Expire, perhaps in the past; false if it needs none.
 func (v View) NextDue() (quota.Instant, bool) {
-	next, ok := v.ledger.due.next()
+	next, ok := v.ledger.deadlines.next()
 	return next.at, ok
 }
 
 // checkDue verifies that everything waits for exactly the instant that it should.
-func (l *Ledger) checkDue() error {
+func (v verifier) checkDue() error {
 	expected, leases := 0, 0
-	for fence, a := range l.held.All() {
+	for fence, a := range v.allocations.held.All() {
 		if a.state() != quota.Reserved && a.more != nil && (len(a.more.displaced) > 0 || a.more.undo != nil) {
 			return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
 		}
@@ -160,31 +160,31 @@ func (l *Ledger) checkDue() error {
 			continue
 		}
 		expected++
-		if i, waits := l.due.queue.at[dueKey{dueAllocation, fence}]; !waits || l.due.queue.list[i].at != at {
+		if i, waits := v.deadlines.queue.at[dueKey{dueAllocation, fence}]; !waits || v.deadlines.queue.list[i].at != at {
 			return fmt.Errorf("allocation %q ends at %d, but nobody waits for that", a.id, at)
 		}
 	}
-	for turn, it := range l.items.All() {
+	for turn, it := range v.inventory.items.All() {
 		at := it.dueAt()
 		if at == 0 {
 			continue
 		}
 		expected++
-		if i, waits := l.due.queue.at[dueKey{dueItem, turn}]; !waits || l.due.queue.list[i].at != at {
+		if i, waits := v.deadlines.queue.at[dueKey{dueItem, turn}]; !waits || v.deadlines.queue.list[i].at != at {
 			return fmt.Errorf("item %s changes at %d, but nobody waits for that", it.name, at)
 		}
 	}
-	for w := range l.queue.all.from(firstTurn) {
+	for w := range v.queue.all.from(firstTurn) {
 		expected++
 		place := w.record.more.waiting
-		if i, waits := l.due.queue.at[dueKey{dueWaiter, place.arrival}]; !waits || l.due.queue.list[i].at != place.endsAt() {
+		if i, waits := v.deadlines.queue.at[dueKey{dueWaiter, place.arrival}]; !waits || v.deadlines.queue.list[i].at != place.endsAt() {
 			return fmt.Errorf("request %q leaves the queue at %d, but nobody waits for that", w.record.id, place.endsAt())
 		}
 	}
-	if counted := l.due.queue.leases; counted != leases {
+	if counted := v.deadlines.queue.leases; counted != leases {
 		return fmt.Errorf("%d leases are held, but %d are counted", leases, counted)
 	}
-	if waiting := l.due.queue.Len(); waiting != expected || len(l.due.queue.at) != expected {
+	if waiting := v.deadlines.queue.Len(); waiting != expected || len(v.deadlines.queue.at) != expected {
 		return fmt.Errorf("%d instants are to be waited for, but %d are", expected, waiting)
 	}
 	return nil
