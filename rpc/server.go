@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"buf.build/go/protovalidate"
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
 	"connectrpc.com/grpcreflect"
@@ -61,24 +60,21 @@ type Server struct {
 	log        hclog.Logger
 	metrics    *metrics
 	traces     traces
-	failures   *failureLog
+	failures   *failures
 	errors     *connect.ErrorWriter
 	procedures procedures
 	transport  *renewingTransport
 	peers      peers
 	services   Services
-	// direct are the calls of services that need no encoding.
-	direct      map[string]connect.UnaryFunc
-	validator   protovalidate.Validator
-	grants      *grantNotifier
-	limits      Limits
-	limiters    *limiters
-	pacing      pacing
-	screenRules screenRules
-	elements    *wirelimit.Checker
-	expensive   *expensiveReads
-	decoding    *fairQueue
-	network     Network
+	desk       *desk
+	limits     Limits
+	gates      *gates
+	pacing     pacing
+	screening  screening
+	elements   *wirelimit.Checker
+	expensive  *expensiveReads
+	decoding   *turns
+	network    Network
 
 	draining atomic.Bool
 	// endStreams is called when shutting down begins, endCalls when it must be over.
@@ -94,7 +90,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	limits := c.Limits.WithDefaults()
-	gates, err := newLimiters(limits, c.Registerer)
+	gates, err := newGates(limits, c.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +116,12 @@ func New(c Config) (*Server, error) {
 	}
 	options := handlerOptions(validator, elements, spans)
 	s := &Server{
-		id: c.Node.Status().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: newProcedures(),
+		id: c.Node.Status().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
-		failures: &failureLog{log: c.Logger, now: time.Now}, limits: limits, limiters: gates, decoding: newFairQueue(0), pacing: defaultPacing, elements: elements, expensive: expensive,
-		screenRules: screenRules{c.Browsers, refused, c.Security.CheckClient},
+		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, decoding: newTurns(0), pacing: defaultPacing, elements: elements, expensive: expensive,
+		screening: screening{c.Browsers, refused, c.Security.CheckClient},
 	}
-	s.network, s.grants = c.Network, newGrantNotifier(c.Node)
+	s.network, s.desk = c.Network, newDesk(c.Node)
 	s.peers = peers{
 		self: s.id, transport: s.transport, security: c.Security, network: c.Network != nil,
 		level: func() uint32 { return c.Node.Level().Current },
@@ -133,16 +129,15 @@ func New(c Config) (*Server, error) {
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
-	base := service{id: s.id, node: c.Node, validator: validator, traces: spans, expensive: expensive}
-	s.validator, s.direct = validator, directCalls(s.allocationService(base), itemService{service: base})
-	api := s.apiHandler(base, c, options)
+	base := core{id: s.id, node: c.Node, validator: validator, traces: spans, expensive: expensive}
+	api := s.api(base, c, options)
 	s.services = s.localServices(streams, api)
-	routes := s.clientRoutes(streams, api, c.Metrics)
-	s.mountFrontEnds(routes, c.FrontEnds)
-	s.http = newHTTPServer(calls, s.screenCalls(routes), c.Logger)
-	s.LimitConnections(s.http)
+	routes := s.routes(streams, api, c.Metrics)
+	s.mount(routes, c.FrontEnds)
+	s.http = newHTTPServer(calls, s.screen(routes), c.Logger)
+	s.Bound(s.http)
 	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
-	s.limiters.memberCallers.keyByMember(s.nodes)
+	s.gates.memberCallers.tellMembersApart(s.nodes)
 	return s, nil
 }
 
@@ -161,24 +156,24 @@ func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Log
 	}
 }
 
-// apiHandler is all services, of ours and of the gRPC world.
-func (s *Server) apiHandler(base service, c Config, options []connect.HandlerOption) http.Handler {
+// api is all services, of ours and of the gRPC world.
+func (s *Server) api(base core, c Config, options []connect.HandlerOption) http.Handler {
 	api := http.NewServeMux()
-	api.Handle(quoratev1connect.NewAllocationServiceHandler(s.allocationService(base), options...))
-	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{service: base}, options...))
-	api.Handle(quoratev1connect.NewItemServiceHandler(itemService{service: base}, options...))
-	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{service: base, clusterName: c.ClusterName, peers: s.peers}, options...))
+	api.Handle(quoratev1connect.NewAllocationServiceHandler(allocationService{core: base, desk: s.desk, gates: s.gates}, options...))
+	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{core: base}, options...))
+	api.Handle(quoratev1connect.NewItemServiceHandler(itemService{core: base}, options...))
+	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: c.ClusterName, peers: s.peers}, options...))
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
-	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.limiters.diagnostics), options...))
+	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.gates.diagnostics), options...))
 	if c.Backups != nil {
 		api.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{
-			service: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc, saving: s.limiters.backups,
+			core: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc, saving: s.gates.backups,
 		}, options...))
 	}
 	path, peerHandler := peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...)
-	api.Handle(path, s.refuseClients(c.Security.nodesOnly(peerHandler, s.writeError)))
+	api.Handle(path, s.apartFromClients(c.Security.nodesOnly(peerHandler, s.fail)))
 	limited := connect.WithReadMaxBytes(smallBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
 	api.Handle(grpcreflect.NewHandlerV1(reflector, limited))
@@ -187,39 +182,35 @@ func (s *Server) apiHandler(base service, c Config, options []connect.HandlerOpt
 	return api
 }
 
-func (s *Server) allocationService(base service) allocationService {
-	return allocationService{service: base, grants: s.grants, limiters: s.limiters}
-}
-
-// clientRoutes puts the services behind what every call passes, beside what machines ask by plain HTTP.
-func (s *Server) clientRoutes(streams context.Context, api, metrics http.Handler) *http.ServeMux {
+// routes puts the services behind what every call passes, beside what machines ask by plain HTTP.
+func (s *Server) routes(streams context.Context, api, metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", withoutBody(serveLivez))
-	mux.HandleFunc("GET /readyz", withoutBody(s.serveReadyz))
+	mux.HandleFunc("GET /livez", withoutBody(livez))
+	mux.HandleFunc("GET /readyz", withoutBody(s.readyz))
 	mux.Handle("GET /metrics", s.limitScrapes(metrics))
-	mux.Handle("/", s.observeCalls(s.recoverPanics(s.refuseInternal(s.limitAsked(s.admitCall(s.endWithServer(streams, s.limitTools(s.limitTime(
-		s.limitBody(s.limitElements(s.forwardWrites(s.decodeInTurn(s.limitDecoded(forbidCaching(api)))))))))))))))
+	mux.Handle("/", s.observe(s.guard(s.refuseInternal(s.limitAsked(s.admit(s.limitLife(streams, s.limitTools(s.limitTime(
+		s.limitBody(s.limitElements(s.forward(s.decodeInTurn(s.limitDecoded(fresh(api)))))))))))))))
 	return mux
 }
 
-// forbidCaching forbids anybody on the way to keep an answer.
-func forbidCaching(next http.Handler) http.Handler {
+// fresh forbids anybody on the way to keep an answer.
+func fresh(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
 }
 
-// endWithServer ends streams when the server begins to shut down: they would never end by themselves.
-func (s *Server) endWithServer(streams context.Context, next http.Handler) http.Handler {
+// limitLife ends streams when the server begins to shut down: they would never end by themselves.
+func (s *Server) limitLife(streams context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.procedures.isUnary(r.URL.Path) {
+		if s.procedures.unary(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // that of calls with one answer would cut a stream; a recorded connection has none
-		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), streamDeadlinesKey{}, streamDeadlines{control, s.limits.SendPatience}))
+		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), controlKey{}, sending{control, s.limits.SendPatience}))
 		defer cancel()
 		ended := make(chan struct{})
 		stop := context.AfterFunc(streams, func() {
@@ -237,10 +228,10 @@ func (s *Server) endWithServer(streams context.Context, next http.Handler) http.
 	})
 }
 
-type streamDeadlinesKey struct{}
+type controlKey struct{}
 
-// streamDeadlines is how a stream reaches its caller.
-type streamDeadlines struct {
+// sending is how a stream reaches its caller.
+type sending struct {
 	control  *http.ResponseController
 	patience time.Duration
 }
@@ -248,7 +239,7 @@ type streamDeadlines struct {
 // extendSending gives a stream's caller some time to receive what is sent next, and that within a while; then the stream
 // breaks. Not every connection has deadlines (a recorded one in a test has none).
 func extendSending(ctx context.Context, within time.Duration) {
-	if to, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
+	if to, ok := ctx.Value(controlKey{}).(sending); ok {
 		_ = to.control.SetWriteDeadline(time.Now().Add(within + to.patience))
 	}
 }

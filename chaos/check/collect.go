@@ -15,12 +15,12 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// collectInterval is the time between two attempts to find all nodes at one index.
+// collectInterval is the pause between two attempts to find all nodes at one index.
 const collectInterval = 200 * time.Millisecond
 
-// Collect reads the state of every server, until all of them show theirs at one index, or until ctx ends. Then it says in
-// Finals.Missing what kept it from that, which Judge takes for a cluster that did not heal. It expects that nobody writes;
-// leases may still end meanwhile. The error is for a call without servers only.
+// Collect reads the state of every server until all of them show their state at the same index, or until ctx ends. In
+// the second case Finals.Missing says what was missing, which Judge reports as a cluster that did not heal. No client
+// may write meanwhile; leases may still expire. The only error is a call without servers.
 func Collect(ctx context.Context, servers []string, client connect.HTTPClient) (Finals, error) {
 	if len(servers) == 0 {
 		return Finals{}, errors.New("collect final states: there are no servers")
@@ -45,7 +45,8 @@ func Collect(ctx context.Context, servers []string, client connect.HTTPClient) (
 	}
 }
 
-// collectOnce makes one attempt. The first server is read linearizably, the others once they have come as far.
+// collectOnce makes one attempt. It reads the first server linearizably and the others once they have reached its
+// index.
 func collectOnce(ctx context.Context, servers []string, client connect.HTTPClient) (f Finals, err error) {
 	index := uint64(0)
 	for _, url := range servers {
@@ -62,7 +63,7 @@ func collectOnce(ctx context.Context, servers []string, client connect.HTTPClien
 	return f, nil
 }
 
-// stateCollector reads one server.
+// stateCollector reads the state of one server.
 type stateCollector struct {
 	state       State
 	minIndex    uint64
@@ -86,7 +87,8 @@ func collectFrom(ctx context.Context, url string, client connect.HTTPClient, lea
 	return c.state, nil
 }
 
-// readOptions asks for the node's own state, once it has come so far; the very first read is linearizable and sets the index.
+// readOptions asks for the node's own state once it has reached the index. The very first read is linearizable and
+// sets the index.
 func (c *stateCollector) readOptions() *quoratev1.ReadOptions {
 	if c.minIndex == 0 && c.state.Index == 0 {
 		return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
@@ -96,7 +98,7 @@ func (c *stateCollector) readOptions() *quoratev1.ReadOptions {
 
 var errMoved = errors.New("its state moved while it was read")
 
-// checkIndex notes where a part was taken; all parts must be of one index.
+// checkIndex notes the index of one part of the state. All parts must be of the same index.
 func (c *stateCollector) checkIndex(r *quoratev1.ReadInfo) error {
 	if c.state.Index > 0 && r.GetIndex() != c.state.Index {
 		return errMoved

@@ -11,14 +11,16 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// Digest sums up the whole state of one node at one index, also what no call shows, such as ids that are remembered.
+// Digest is the checksum of a node's whole state at one index. It covers what no call shows, such as the ids of ended
+// allocations.
 type Digest struct {
 	Node   string `json:"node"`
 	Index  uint64 `json:"index"`
 	Digest string `json:"digest"`
 }
 
-// collectDigests has all nodes sum up their states at one index. There are none while the feature level has no checkpoints.
+// collectDigests makes all nodes compute their digests at one index. It returns none if the feature level has no
+// checkpoints.
 func collectDigests(ctx context.Context, servers []string, client connect.HTTPClient) ([]Digest, error) {
 	for {
 		digests, err := digestsOnce(ctx, quoratev1connect.NewClusterServiceClient(client, servers[0]), len(servers))
@@ -33,7 +35,7 @@ func collectDigests(ctx context.Context, servers []string, client connect.HTTPCl
 	}
 }
 
-// digestsOnce makes one checkpoint and waits for a while until the server has heard of all.
+// digestsOnce makes one checkpoint and waits a while until the server knows the digests of all nodes.
 func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClient, nodes int) ([]Digest, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -57,13 +59,13 @@ func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClie
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d nodes have said what they have at checkpoint %d", len(digests), nodes, made.GetIndex())
+			return nil, fmt.Errorf("only %d of %d nodes have reported a digest for checkpoint %d", len(digests), nodes, made.GetIndex())
 		case <-time.After(collectInterval):
 		}
 	}
 }
 
-// checkDigests compares what nodes made of equal logs.
+// checkDigests compares the digests of all nodes.
 func (f *Finals) checkDigests(v *Verdict) {
 	for _, d := range f.Digests {
 		v.count("digests", 1)

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// checkFenced (P5): fences grow with the log, and with time as callers see it.
+// checkFenced (P5): fences grow with the log index, and with time as clients see it.
 func (s *timeline) checkFenced() *Verdict {
 	v := &Verdict{Promise: "P5", Title: "fenced: tokens only grow", Counts: map[string]int{"fences": len(s.byFence)}}
 	var last *allocationHistory
@@ -16,7 +16,7 @@ func (s *timeline) checkFenced() *Verdict {
 			continue
 		}
 		if last != nil && l.grantIndex < last.grantIndex {
-			v.addViolation("%s got fence %d at index %d, but %s had fence %d at index %d already", l.id, l.fence, l.grantIndex, last.id, last.fence, last.grantIndex)
+			v.addViolation("%s was granted fence %d at index %d, but %s already had fence %d at index %d", l.id, l.fence, l.grantIndex, last.id, last.fence, last.grantIndex)
 		}
 		last = l
 	}
@@ -24,7 +24,7 @@ func (s *timeline) checkFenced() *Verdict {
 	return v
 }
 
-// checkFencedByTime: what was asked for after another grant had been answered has the larger fence.
+// checkFencedByTime finds grants with a smaller fence than a grant that was answered before they were requested.
 func (s *timeline) checkFencedByTime(v *Verdict) {
 	byAnswer, byAsk := slices.Clone(s.byFence), slices.Clone(s.byFence)
 	slices.SortFunc(byAnswer, func(a, b *allocationHistory) int { return cmp.Compare(a.grantedAt, b.grantedAt) })
@@ -38,13 +38,13 @@ func (s *timeline) checkFencedByTime(v *Verdict) {
 			}
 		}
 		if highest != nil && l.fence <= highest.fence && l != highest {
-			v.addViolation("%s got fence %d although %s had been answered with fence %d before it was asked for", l.id, l.fence, highest.id, highest.fence)
+			v.addViolation("%s was granted fence %d, but %s had been answered with fence %d before the request", l.id, l.fence, highest.id, highest.fence)
 		}
 	}
 }
 
-// checkAllOrNothing (P6): whatever is held is held with every claim that was asked for, and whoever reads limits that one change
-// sets together sees all of that change or nothing of it.
+// checkAllOrNothing (P6): an allocation holds all claims that were requested, and a read shows all limits that one
+// change sets together or none of them.
 func (s *timeline) checkAllOrNothing() *Verdict {
 	v := &Verdict{Promise: "P6", Title: "all or nothing", Counts: map[string]int{}}
 	for _, l := range s.byFence {
@@ -75,10 +75,10 @@ func (s *timeline) checkAllOrNothing() *Verdict {
 	return v
 }
 
-// claimDifference says what is held otherwise than it was asked for.
+// claimDifference describes how the held claims differ from the requested ones. It is empty if they do not.
 func claimDifference(asked, held []history.Claim) string {
 	if len(asked) != len(held) {
-		return "another number of claims is held than was asked for"
+		return "the number of claims held differs from the number requested"
 	}
 	for _, want := range asked {
 		i := slices.IndexFunc(held, func(h history.Claim) bool { return h.Tree == want.Tree && h.Node == want.Node })
@@ -87,7 +87,7 @@ func claimDifference(asked, held []history.Claim) string {
 		}
 		for resource, amount := range want.Amounts {
 			if held[i].Amounts[resource] != amount {
-				return "another amount is held at " + want.Tree + ":" + want.Node + " than was asked for"
+				return "the amount held at " + want.Tree + ":" + want.Node + " differs from the amount requested"
 			}
 		}
 		if want.Pick != "" && len(held[i].Items) != 1 {
@@ -97,7 +97,7 @@ func claimDifference(asked, held []history.Claim) string {
 	return ""
 }
 
-// setsAll tells whether a change sets all the limits, to these values.
+// setsAll reports whether a change sets all limits of a read to the values that the read shows.
 func setsAll(change, seen []history.Limit) bool {
 	return !slices.ContainsFunc(seen, func(l history.Limit) bool { return !slices.Contains(change, l) })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// Item is one item with the allocation that holds it; Holder is empty if nobody does.
+// Item is one item and the allocation that holds it. Holder is empty if the item is free.
 type Item struct {
 	Tree   string `json:"tree"`
 	Name   string `json:"name"` // "resource/name"
@@ -18,7 +18,7 @@ type Item struct {
 	Fence  uint64 `json:"fence,omitempty"`
 }
 
-// State is everything that one node shows of itself at one index.
+// State is everything that one node shows of its state at one index.
 type State struct {
 	Server   string           `json:"server"`
 	Node     string           `json:"node"`
@@ -32,16 +32,19 @@ type State struct {
 	Items    []Item           `json:"items"`
 }
 
-// Finals are the states of all nodes after everything was healed, all at one index; none if they were not to be had.
+// Finals are the states of all nodes at one index, read after everything was healed. It is empty if they could not be
+// read.
 type Finals struct {
 	States []State `json:"states"`
-	// Digests are those of all nodes at an index after that of the states; none if the feature level has none.
+	// Digests are those of all nodes, at an index after that of the states; none if the feature level has no
+	// checkpoints.
 	Digests []Digest `json:"digests,omitempty"`
-	// Missing says what a node did not answer, or why they did not come to one index; then they are not healthy.
+	// Missing says which node did not answer, or why the nodes did not reach one index. Then the cluster is not
+	// healthy.
 	Missing string `json:"missing,omitempty"`
 }
 
-// WriteFinals keeps the states beside a history.
+// WriteFinals writes the final states to a file.
 func WriteFinals(path string, f Finals) error {
 	text, err := json.MarshalIndent(f, "", " ")
 	if err == nil {
@@ -65,7 +68,8 @@ func ReadFinals(path string) (f Finals, err error) {
 	return f, nil
 }
 
-// FinalsBeside is where the final states are that belong to a history file: "history.jsonl" has "history.finals.json".
+// FinalsBeside returns the path of the final states that belong to a history file: "history.jsonl" has
+// "history.finals.json".
 func FinalsBeside(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + ".finals.json"
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// indexChain are the steps whose index is known, in the order of the log: an order of all steps can only be one that has these in
-// this order. So they leave nothing to search, and they narrow down when every other step can have happened.
+// indexChain holds the steps whose log index is known, in log order. Every valid linearization has them in this
+// order, so the search need not try others; and they bound when every other step can have happened.
 type indexChain struct {
 	keys []uint64
-	// lastCalls is when the last of the links up to each was called, back when the first of those from each on was answered:
-	// what stands in the log behind an entry happened after whatever was called before that entry.
+	// lastCalls[i] is when the last of the steps 0 to i was called, firstReturns[i] when the first of the steps from
+	// i on returned. A later entry of the log took effect after every earlier one was called.
 	lastCalls, firstReturns []int64
 }
 
-// constrainByIndex numbers steps by the links around them, and narrows their times down. It leaves the times of a step alone that
-// contradict the order of the log: then there is no order, and the search finds that.
+// constrainByIndex bounds the position of each step in the chain and narrows its times accordingly. A step whose
+// times contradict the log keeps them: then there is no linearization, and the search finds that out.
 func constrainByIndex(steps []porcupine.Operation) {
 	c := newIndexChain(steps)
 	for i := range steps {
@@ -55,13 +55,13 @@ func newIndexChain(steps []porcupine.Operation) indexChain {
 	return c
 }
 
-// countBelow is how many links there are before a key.
+// countBelow returns how many steps of the chain are before a key.
 func (c indexChain) countBelow(key uint64) int {
 	i, _ := slices.BinarySearch(c.keys, key)
 	return i
 }
 
-// countUpTo is how many links there are before a key and at it.
+// countUpTo returns how many steps of the chain are before a key or at it.
 func (c indexChain) countUpTo(key uint64) int {
 	if key == math.MaxUint64 {
 		return len(c.keys)
@@ -69,7 +69,7 @@ func (c indexChain) countUpTo(key uint64) int {
 	return c.countBelow(key + 1)
 }
 
-// lastCallUpTo is when the last link up to a key was called.
+// lastCallUpTo returns when the last step up to a key was called.
 func (c indexChain) lastCallUpTo(key uint64) int64 {
 	if i := c.countUpTo(key); i > 0 {
 		return c.lastCalls[i-1]
@@ -77,7 +77,7 @@ func (c indexChain) lastCallUpTo(key uint64) int64 {
 	return math.MinInt64
 }
 
-// firstReturnFrom is when the first link from a key on was answered.
+// firstReturnFrom returns when the first step from a key on returned.
 func (c indexChain) firstReturnFrom(key uint64) int64 {
 	if i := c.countBelow(key); i < len(c.keys) {
 		return c.firstReturns[i]

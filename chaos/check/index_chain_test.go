@@ -13,12 +13,12 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// TestTheChainChangesNoVerdict: the search over steps that are bound to the log finds an order just where the plain search over
-// the same steps does, on histories that are true and on such with something wrong in them.
-func TestTheChainChangesNoVerdict(t *testing.T) {
+// TestIndexChainKeepsResults: bounding steps by the index chain does not change the result of the search, neither on
+// valid histories nor on falsified ones.
+func TestIndexChainKeepsResults(t *testing.T) {
 	found := map[porcupine.CheckResult]int{}
 	for seed := range uint64(400) {
-		p := play(rand.New(rand.NewPCG(seed, 0)))
+		p := newFakeHistory(rand.New(rand.NewPCG(seed, 0)))
 		s := newTimeline(history.History{Ops: p.ops}, Finals{})
 		trees := map[string]bool{"t": true}
 		model := newModelContext(s.limits, trees)
@@ -30,7 +30,7 @@ func TestTheChainChangesNoVerdict(t *testing.T) {
 		constrainByIndex(bound)
 		want := porcupine.CheckOperationsTimeout(model.porcupineModel(), plain, time.Minute)
 		if want == porcupine.Unknown {
-			continue // this is what the chain is for
+			continue // the unbounded search takes too long
 		}
 		found[want]++
 		if got := porcupine.CheckOperationsTimeout(model.porcupineModel(), bound, time.Minute); got != want {
@@ -38,7 +38,7 @@ func TestTheChainChangesNoVerdict(t *testing.T) {
 		}
 	}
 	if t.Logf("%v", found); found[porcupine.Ok] < 100 || found[porcupine.Illegal] < 50 {
-		t.Errorf("these histories are too much alike: %v", found)
+		t.Errorf("too few histories of one kind: %v", found)
 	}
 }
 
@@ -51,8 +51,8 @@ func stepsOf(t *testing.T, s *timeline, trees map[string]bool) []porcupine.Opera
 	return steps
 }
 
-// pretender is a ledger of one tree with a limit, whose callers overlap, and who are not always answered.
-type pretender struct {
+// fakeLedger simulates a ledger with one limit and clients whose calls overlap and are not always answered.
+type fakeLedger struct {
 	random *rand.Rand
 	ops    []history.Op
 	now    int64
@@ -62,46 +62,46 @@ type pretender struct {
 	held   []history.Op
 }
 
-const room = 6
+const fakeLimit = 6
 
-// play is a short history; in every other one, one answer is changed.
-func play(r *rand.Rand) *pretender {
-	p := &pretender{random: r, index: 1}
-	limits := []history.Limit{{Tree: "t", Resource: "units", Amount: room}}
+// newFakeHistory makes a short history. In every second one, one answer is falsified.
+func newFakeHistory(r *rand.Rand) *fakeLedger {
+	p := &fakeLedger{random: r, index: 1}
+	limits := []history.Limit{{Tree: "t", Resource: "units", Amount: fakeLimit}}
 	p.ops = append(p.ops, history.Op{Kind: history.Configure, ID: "setup", Index: 1, Limits: limits, Outcome: history.OK, Return: 1})
 	for i := range 14 {
 		p.now += 4
-		p.step(fmt.Sprint("x", i), i)
+		p.addCall(fmt.Sprint("x", i), i)
 	}
 	if r.IntN(2) == 0 {
-		p.spoil()
+		p.falsifyAnswer()
 	}
 	slices.SortFunc(p.ops, func(a, b history.Op) int { return int(a.Return - b.Return) })
 	return p
 }
 
-// step is one call that takes effect at p.now, was called some time before that and answered some time after.
-func (p *pretender) step(id string, client int) {
+// addCall adds one call that takes effect at p.now, was sent some time before that and answered some time after.
+func (p *fakeLedger) addCall(id string, client int) {
 	o := history.Op{ID: id, Client: client, Call: max(1, p.now-p.random.Int64N(12)), Return: p.now + p.random.Int64N(12), Outcome: history.OK}
 	switch dice := p.random.IntN(5); {
 	case dice == 0:
 		o.Kind, o.ID, o.Claims, o.Index, o.ServedBy = history.ReadUsage, "", []history.Claim{{Tree: "t"}}, p.index, "n1"
-		o.Usage = []history.Usage{{Tree: "t", Resource: "units", Used: p.used, Limit: room}}
+		o.Usage = []history.Usage{{Tree: "t", Resource: "units", Used: p.used, Limit: fakeLimit}}
 	case dice == 1 && len(p.held) > 0:
-		p.release(&o)
+		p.addRelease(&o)
 	default:
-		p.ask(&o)
+		p.addAllocate(&o)
 	}
 	p.ops = append(p.ops, o)
 }
 
-func (p *pretender) ask(o *history.Op) {
+func (p *fakeLedger) addAllocate(o *history.Op) {
 	amount := 1 + p.random.Int64N(4)
 	p.index++
 	o.Kind, o.Claims = history.Allocate, []history.Claim{{Tree: "t", Amounts: map[string]int64{"units": amount}}}
-	if p.used+amount > room {
+	if p.used+amount > fakeLimit {
 		o.Outcome, o.Reason = history.Refused, history.Denied
-		o.Violations = []history.Violation{{Tree: "t", Resource: "units", Limit: room, Used: p.used, Requested: amount, Missing: p.used + amount - room}}
+		o.Violations = []history.Violation{{Tree: "t", Resource: "units", Limit: fakeLimit, Used: p.used, Requested: amount, Missing: p.used + amount - fakeLimit}}
 		if p.random.IntN(2) == 0 {
 			o.Index = p.index
 		}
@@ -120,7 +120,7 @@ func (p *pretender) ask(o *history.Op) {
 	}
 }
 
-func (p *pretender) release(o *history.Op) {
+func (p *fakeLedger) addRelease(o *history.Op) {
 	i := p.random.IntN(len(p.held))
 	gone := p.held[i]
 	p.held = slices.Delete(p.held, i, i+1)
@@ -134,8 +134,8 @@ func (p *pretender) release(o *history.Op) {
 	o.Index, o.State = p.index, history.Released
 }
 
-// spoil makes one answer a lie.
-func (p *pretender) spoil() {
+// falsifyAnswer changes one answer.
+func (p *fakeLedger) falsifyAnswer() {
 	o := &p.ops[1+p.random.IntN(len(p.ops)-1)]
 	switch {
 	case len(o.Usage) > 0:

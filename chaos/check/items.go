@@ -7,9 +7,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The sequential model of one item: a lock whose holder may lose it by itself if it is a lease.
+// The sequential model of one item is a lock. A holder whose allocation is a lease may lose it at any time.
 
-// lockOp is one operation on an item: its grant, or an end that somebody saw.
+// lockOp is one operation on an item: a grant, or an end whose index is known.
 type lockOp struct {
 	allocation         string
 	fence              uint64
@@ -18,16 +18,16 @@ type lockOp struct {
 	minIndex, maxIndex uint64
 }
 
-// String is a turn for people who look at pictures.
+// String describes the operation for pictures.
 func (t *lockOp) String() string {
 	what := "ends"
 	if t.acquires {
-		what = "takes it"
+		what = "acquires"
 	}
 	return fmt.Sprintf("%s (fence %d) %s @%d-%d", t.allocation, t.fence, what, t.minIndex, t.maxIndex)
 }
 
-// lockState is the state of an item.
+// lockState is the state of an item in the model.
 type lockState struct {
 	index, fence uint64
 	held, leased bool
@@ -56,7 +56,7 @@ func (l lockState) applyOp(t *lockOp) (bool, any) {
 	return l.held && l.fence == t.fence, next
 }
 
-// checkItems judges every item.
+// checkItems searches a linearization for every item.
 func (s *timeline) checkItems(v *Verdict, o Options) {
 	turns := map[string][]porcupine.Operation{}
 	for _, l := range s.byFence {
@@ -68,7 +68,7 @@ func (s *timeline) checkItems(v *Verdict, o Options) {
 		}
 	}
 	for name, steps := range turns {
-		v.count("item turns", len(steps))
+		v.count("item operations", len(steps))
 		m := itemModel()
 		result, info := porcupine.CheckOperationsVerbose(m, steps, o.Timeout)
 		if result == porcupine.Illegal {
@@ -78,7 +78,7 @@ func (s *timeline) checkItems(v *Verdict, o Options) {
 	}
 }
 
-// lockOps are the grant of an allocation, and its end if somebody saw when.
+// lockOps returns the grant of an allocation, and its end if the index of the end is known.
 func (l *allocationHistory) lockOps() []porcupine.Operation {
 	client := l.firstRequest().Client
 	take := &lockOp{allocation: l.id, fence: l.fence, acquires: true, leased: l.isLeased(), minIndex: l.minGrantIndex, maxIndex: l.maxGrantIndex}

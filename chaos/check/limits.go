@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// indexFloors say how far the log had come for certain at an instant: some answer from before it was of that index.
+// indexFloors tell which log index had certainly been reached at a given time: a call had been answered with it.
 type indexFloors struct {
 	at    []int64
 	index []uint64
@@ -33,7 +33,7 @@ func newIndexFloors(ops []history.Op) indexFloors {
 	return f
 }
 
-// highestBefore is the highest index that was answered before an instant; 0 if none was.
+// highestBefore returns the highest index that had been answered before an instant; 0 if none had.
 func (f indexFloors) highestBefore(t int64) uint64 {
 	i, _ := slices.BinarySearch(f.at, t)
 	if i == 0 {
@@ -42,22 +42,22 @@ func (f indexFloors) highestBefore(t int64) uint64 {
 	return f.index[i-1]
 }
 
-// limitKey names a limit.
+// limitKey identifies a limit.
 type limitKey struct{ tree, node, resource string }
 
-// limitValue is one value that a limit got, or may have got.
+// limitValue is one value that a limit was set to, or may have been set to.
 type limitValue struct {
-	// minIndex and by bound the index of the change.
+	// minIndex and maxIndex bound the index of the change.
 	minIndex, maxIndex uint64
 	amount             int64
-	// certain is false if nobody was told whether the change was made.
+	// certain is false if no answer says whether the change was made.
 	certain bool
 }
 
-// limitHistory are the values of each limit in the order in which they were asked for. The limits of one tree have one writer.
+// limitHistory holds the values of each limit in the order of the requests. Each tree has only one writer of limits.
 type limitHistory map[limitKey][]limitValue
 
-// limitChange is one change of configuration with all attempts to make it.
+// limitChange is one change of the configuration with all attempts to make it.
 type limitChange struct {
 	limitValue
 
@@ -66,7 +66,7 @@ type limitChange struct {
 	called, back int64
 }
 
-// changesOf are the changes that were made, or may have been, in the order in which they were asked for.
+// changesOf returns the changes that were made or may have been made, in the order of the requests.
 func changesOf(ops []history.Op, f indexFloors) []limitChange {
 	attempts := map[string][]*history.Op{}
 	var ids []string
@@ -89,7 +89,7 @@ func changesOf(ops []history.Op, f indexFloors) []limitChange {
 	return all
 }
 
-// changeOf joins the attempts to make one change; made is false if it was refused for certain.
+// changeOf joins the attempts to make one change. made is false if the change was certainly refused.
 func changeOf(attempts []*history.Op, f indexFloors) (c limitChange, made bool) {
 	c = limitChange{limitValue: limitValue{maxIndex: math.MaxUint64}, client: attempts[0].Client, limits: attempts[0].Limits, called: never, back: never}
 	refused := 0
@@ -122,7 +122,8 @@ func newLimitHistory(changes []limitChange) limitHistory {
 	return all
 }
 
-// highestBetween is the highest value that a limit may have had at any index from one to another; known is false if nobody set it.
+// highestBetween returns the highest value that a limit may have had at any index between two. known is false if the
+// limit was never set.
 func (all limitHistory) highestBetween(at limitKey, from, to uint64) (most int64, known bool) {
 	list := all[at]
 	for i, s := range list {
@@ -141,5 +142,5 @@ func (all limitHistory) highestBetween(at limitKey, from, to uint64) (most int64
 	return most, known
 }
 
-// isFixed tells whether a limit was set once only.
+// isFixed reports whether a limit was set only once.
 func (all limitHistory) isFixed(at limitKey) bool { return len(all[at]) == 1 && all[at][0].certain }

@@ -10,12 +10,13 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// maxDoubts is how many allocations of one group may be open; each has a bit in the state of the model.
+// maxDoubts bounds how many allocations of one group may be uncertain: each takes a bit of the model's state.
 const maxDoubts = 64
 
-// checkLinearizable looks for an order of all operations on a group of trees, and on every item, that the sequential model takes:
-// one in which every grant fits, every denial does not, every read sees what is there, and nothing happens before it was
-// asked for or after it was answered. Trees in which allocations end by themselves are left to the promises.
+// checkLinearizable searches an order of all operations on each group of trees, and on each item, that the sequential
+// model accepts: every granted request fits, every denied one does not, every read shows the current state, and each
+// operation takes effect between its call and its return. Trees whose allocations expire are not searched; only the
+// promises are checked there.
 func (s *timeline) checkLinearizable(o Options, explained *Verdict) *Verdict {
 	v := &Verdict{Promise: "linearizable", Title: "there is an order that explains all answers", Counts: map[string]int{}}
 	for _, trees := range s.treeGroups() {
@@ -25,7 +26,7 @@ func (s *timeline) checkLinearizable(o Options, explained *Verdict) *Verdict {
 	return v
 }
 
-// treeGroups are the trees that one model has to take together, because requests claim in several of them.
+// treeGroups returns the trees that must be searched together because some requests claim in several of them.
 func (s *timeline) treeGroups() [][]string {
 	joined := map[string][]string{}
 	for p := range s.limits {
@@ -57,7 +58,7 @@ func joinGroups(groups map[string][]string, a, b string) {
 	}
 }
 
-// checkGroup judges one group.
+// checkGroup searches a linearization for one group of trees.
 func (s *timeline) checkGroup(v *Verdict, o Options, explained *Verdict, group []string) {
 	trees := map[string]bool{}
 	for _, tree := range group {
@@ -98,7 +99,7 @@ func addSearchResult(v *Verdict, result porcupine.CheckResult, name string, step
 	}
 }
 
-// describeLongestOrder says how far an order comes, and what cannot follow.
+// describeLongestOrder says how far the longest partial linearization comes and which operation cannot follow.
 func describeLongestOrder(steps []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	longest := []int{}
 	for _, partition := range info.PartialLinearizations() {

@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// The sequential model of a group of trees: what is used at every node. Steps whose index is known are a chain, which leaves
-// the search only those to place of which no answer told the index: see chain.
+// The sequential model of a group of trees is what is used at every node. Steps whose index is known form a chain, so
+// that the search only places steps whose index no answer told: see indexChain.
 
 type opKind int
 
@@ -29,25 +29,25 @@ type modelStep struct {
 	kind   opKind
 	id     string
 	claims []history.Claim
-	// minKey and by bound its key in the order of the log, see key.
+	// minKey and maxKey bound the step's key, see logKey.
 	minKey, maxKey uint64
-	// minPredecessors and before bound how many steps of the chain are carried out before it.
+	// minPredecessors and maxPredecessors bound how many steps of the chain are applied before this one.
 	minPredecessors, maxPredecessors int
 	fence                            uint64
 	limits                           []history.Limit
 	usage                            []history.Usage
 	reasons                          []history.Violation
-	// doubtBit is that of an allocation of which nobody knows whether it happened; 0 for all others. Its end does nothing unless
-	// it did.
+	// doubtBit identifies an allocation of which no answer tells whether it was granted; 0 for all others. Ending
+	// such an allocation does nothing unless it was granted.
 	doubtBit uint64
-	// optional is true for a step that may as well do nothing.
+	// optional is true if the step may not have taken effect at all.
 	optional bool
 }
 
-// hasKnownIndex tells whether the step happened for certain, and at which index.
+// hasKnownIndex reports whether the step certainly took effect at a known index.
 func (s *modelStep) hasKnownIndex() bool { return s.minKey == s.maxKey && !s.optional }
 
-// logKey orders writes and reads by index: a read is of the state behind the entry of its index.
+// logKey orders writes and reads by index: a read shows the state after the entry of its index.
 func logKey(index uint64, read bool) uint64 {
 	k := 2 * index
 	if read {
@@ -56,17 +56,17 @@ func logKey(index uint64, read bool) uint64 {
 	return k
 }
 
-// modelState is a state of the model. It is never changed.
+// modelState is an immutable state of the model.
 type modelState struct {
 	key, fence uint64
-	// chainedSteps counts the steps of the chain so far.
+	// chainedSteps counts the steps of the chain applied so far.
 	chainedSteps int
-	// doubtBits are the bits of doubtful allocations that are held.
+	// doubtBits are the bits of uncertain allocations that are held.
 	doubtBits    uint64
 	used, limits []int64
 }
 
-// modelContext is what all states of one group have in common.
+// modelContext is what all model states of one group share.
 type modelContext struct {
 	limitKeys    []limitKey
 	indexOf      map[limitKey]int
@@ -89,7 +89,7 @@ func newModelContext(limits limitHistory, trees map[string]bool) *modelContext {
 	return g
 }
 
-// porcupineModel is the one of porcupine.
+// porcupineModel returns the model in the form that porcupine searches.
 func (g *modelContext) porcupineModel() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any {
@@ -114,7 +114,7 @@ func equalModelStates(a, b any) bool {
 		slices.Equal(x.used, y.used) && slices.Equal(x.limits, y.limits)
 }
 
-// nextStates is the states that may follow.
+// nextStates returns the states that may follow.
 func (g *modelContext) nextStates(from modelState, s *modelStep) []any {
 	if from.key > s.maxKey || from.chainedSteps < s.minPredecessors || from.chainedSteps > s.maxPredecessors {
 		return nil
@@ -134,7 +134,7 @@ func (g *modelContext) nextStates(from modelState, s *modelStep) []any {
 	return follow
 }
 
-// applyStep changes a copy of a state, or says that the step is not possible there.
+// applyStep applies a step to a copy of a state. It returns false if the step is impossible there.
 func (g *modelContext) applyStep(to *modelState, s *modelStep) bool {
 	switch s.kind {
 	case opGrant:
@@ -173,7 +173,7 @@ func (g *modelContext) addClaims(used []int64, claims []history.Claim, sign int6
 	return used
 }
 
-// exceededLimits are the places whose limits stand in the way of a request.
+// exceededLimits returns the limits that a request would exceed.
 func (g *modelContext) exceededLimits(of modelState, s *modelStep) []int {
 	var all []int
 	for i, p := range g.limitKeys {
@@ -187,7 +187,7 @@ func (g *modelContext) exceededLimits(of modelState, s *modelStep) []int {
 	return all
 }
 
-// hasReasons tells whether a denial names just the limits that stand in the way, with what was used there.
+// hasReasons reports whether a denial names exactly the exceeded limits, with what was used there.
 func (g *modelContext) hasReasons(of modelState, s *modelStep, why []int) bool {
 	if len(why) != len(s.reasons) {
 		return false
@@ -211,7 +211,7 @@ func (g *modelContext) matchesUsage(of modelState, usage []history.Usage) bool {
 	return true
 }
 
-// String is a step for people who look at pictures.
+// String describes the step for pictures.
 func (s *modelStep) String() string {
 	var b strings.Builder
 	switch s.kind {

@@ -4,11 +4,12 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// allowedDrift is what clocks may differ by: a part of a thousand, and some milliseconds of rounding, one for each leader.
+// allowedDrift is by how much clocks may differ: a thousandth of the span, and some milliseconds of rounding for each
+// leader.
 func allowedDrift(span int64) int64 { return span/1000 + 20e6 }
 
-// checkNeverEarly (P4): a lease that was renewed in time does not end, by ledger time as the log says it, and by the clock of its
-// holder: a TTL after the renewal was sent at the earliest.
+// checkNeverEarly (P4): a lease that is renewed in time does not expire, neither by the ledger time in the log nor by
+// the clock of its holder, who counts a TTL from when the renewal was sent.
 func (s *timeline) checkNeverEarly() *Verdict {
 	v := &Verdict{Promise: "P4", Title: "never early: no lease ends before its time", Counts: map[string]int{}}
 	for _, l := range s.allocations {
@@ -23,7 +24,7 @@ func (s *timeline) checkNeverEarly() *Verdict {
 	return v
 }
 
-// checkExpiryByLedger looks at ends that a watch saw: at that ledger time every promise that was made before was over.
+// checkExpiryByLedger looks at expiries that a watch saw: no earlier answer may have promised a later ledger time.
 func (l *allocationHistory) checkExpiryByLedger(v *Verdict) {
 	for _, end := range l.observations {
 		if end.op == nil || end.op.Change != "ENDED" || end.state != history.Expired {
@@ -36,12 +37,12 @@ func (l *allocationHistory) checkExpiryByLedger(v *Verdict) {
 	}
 }
 
-// promisedUntil is the ledger time until which it was to last, as its last answer before an index said. A confirmed reservation
-// lasts, so nothing is promised by what was said before.
+// promisedUntil returns the ledger time that the last answer before an index promised. A confirmed reservation does
+// not expire, so earlier answers promise nothing.
 func (l *allocationHistory) promisedUntil(index uint64) int64 {
 	var until int64
 	var at uint64
-	for _, s := range l.observations { // in the order of the log, but in any order within one index
+	for _, s := range l.observations { // by index, but in any order within one index
 		if !s.isHeld() || s.index >= index || s.expires == 0 {
 			continue
 		}
@@ -52,13 +53,14 @@ func (l *allocationHistory) promisedUntil(index uint64) int64 {
 	return until
 }
 
-// guaranteedUntil is until when a lease lasts as its holder counts: its TTL from when the last renewal was sent that was
-// answered. The answer to a request that waited may be of a grant from before it was asked for, so its TTL says nothing.
+// guaranteedUntil returns until when the holder may rely on a lease: a TTL after it sent the last renewal that was
+// answered. The answer to a waiting request may be of a grant that was made before the call, so its TTL guarantees
+// nothing.
 func (l *allocationHistory) guaranteedUntil() int64 {
 	return l.guaranteedUntilBefore(never)
 }
 
-// guaranteedUntilBefore only counts what was answered before an instant.
+// guaranteedUntilBefore is guaranteedUntil that only counts answers before an instant.
 func (l *allocationHistory) guaranteedUntilBefore(before int64) int64 {
 	until := int64(0)
 	for _, s := range l.observations {
@@ -75,7 +77,7 @@ func (l *allocationHistory) guaranteedUntilBefore(before int64) int64 {
 	return until
 }
 
-// renewedTTL is what a renewal extended by.
+// renewedTTL returns by how long a renewal extended the lease, in milliseconds.
 func (l *allocationHistory) renewedTTL(s observation) int64 {
 	if s.op.TTL > 0 {
 		return s.op.TTL
@@ -83,7 +85,7 @@ func (l *allocationHistory) renewedTTL(s observation) int64 {
 	return l.firstRequest().TTL
 }
 
-// longestTTL is the longest TTL that it ever had, in milliseconds.
+// longestTTL returns the longest TTL that the lease ever had, in milliseconds.
 func (l *allocationHistory) longestTTL() int64 {
 	longest := l.firstRequest().TTL
 	for _, o := range l.renewCalls {
@@ -92,7 +94,7 @@ func (l *allocationHistory) longestTTL() int64 {
 	return longest
 }
 
-// checkExpiryByClock looks for the first answer that says that it is over, although nobody ended it.
+// checkExpiryByClock looks at the first answer that says that a lease is over although no client ended it.
 func (l *allocationHistory) checkExpiryByClock(v *Verdict) {
 	if l.goneAt == never || l.endAskedAt < l.goneAt || l.firstRequest().Mode == history.Reserve {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// checkNeverLost (P3): whatever was acknowledged is in the final state of every node, in every linearizable read that was called
-// later, and in every watch that passed its index.
+// checkNeverLost (P3): every acknowledged write is in the final state of every node, in every linearizable read that
+// was called later, and in every watch that passed its index.
 func (s *timeline) checkNeverLost() *Verdict {
 	v := &Verdict{Promise: "P3", Title: "never lost: acknowledged writes stay", Counts: map[string]int{}}
 	for _, state := range s.finals.States {
@@ -22,7 +22,7 @@ func (s *timeline) checkNeverLost() *Verdict {
 	return v
 }
 
-// checkFinalState compares one node's final state with what callers were told.
+// checkFinalState compares the final state of one node with what clients were told.
 func (s *timeline) checkFinalState(v *Verdict, state *State) {
 	held := map[string]bool{}
 	for _, r := range state.Held {
@@ -43,13 +43,14 @@ func (s *timeline) checkFinalState(v *Verdict, state *State) {
 	}
 }
 
-// mustBeHeld tells whether nothing could have ended it: no lease, no reservation that was not confirmed, and nobody tried.
+// mustBeHeld reports whether nothing can have ended the allocation: it has no lease and is no unconfirmed
+// reservation, and no client tried to end it.
 func (l *allocationHistory) mustBeHeld() bool {
 	return l.endAskedAt == never && l.goneAt == never && l.endedIndex == 0 && l.isPermanent()
 }
 
-// isPermanent tells whether it does not end by itself, as far as anybody was told. An attempt to confirm that was not answered
-// may have been carried out, but need not.
+// isPermanent reports whether the allocation does not expire, as far as answers tell. An unanswered attempt to
+// confirm may have been carried out or not.
 func (l *allocationHistory) isPermanent() bool {
 	if !l.isLeased() {
 		return true
@@ -57,7 +58,7 @@ func (l *allocationHistory) isPermanent() bool {
 	return l.firstRequest().Mode == history.Reserve && slices.ContainsFunc(l.observations, func(s observation) bool { return s.state == history.Held })
 }
 
-// checkReads: whoever asks for an acknowledged allocation later finds it.
+// checkReads finds reads that do not know an allocation that was acknowledged before they were called.
 func (s *timeline) checkReads(v *Verdict) {
 	for i := range s.ops {
 		o := &s.ops[i]
@@ -75,7 +76,7 @@ func (s *timeline) checkReads(v *Verdict) {
 	}
 }
 
-// checkLists: a list of what is held at an index has everything that was held there for certain, and nothing that had ended.
+// checkLists finds lists that lack an allocation that was certainly held at their index.
 func (s *timeline) checkLists(v *Verdict) {
 	byTree := map[string][]*allocationHistory{}
 	for _, l := range s.byFence {
@@ -105,7 +106,7 @@ func (s *timeline) checkLists(v *Verdict) {
 	}
 }
 
-// checkWatches: a watch that went from one index to another saw every grant between them.
+// checkWatches finds grants that a watch passed without reporting them.
 func (s *timeline) checkWatches(v *Verdict) {
 	type watch struct {
 		client  int

@@ -7,8 +7,9 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// checkNeverOver (P1): at every grant, what was held for certain at each node on the way up, with the grant itself, is within
-// the highest limit that may have been in force there. And no read shows use above a limit that was never lowered.
+// checkNeverOver (P1): at every grant, what is certainly held at each node on the path to the root, the grant
+// included, is within the highest limit that may have been in force there. No read shows usage above a limit that was
+// never lowered.
 func (s *timeline) checkNeverOver() *Verdict {
 	v := &Verdict{Promise: "P1", Title: "never over a limit", Counts: map[string]int{}}
 	var held []*allocationHistory
@@ -31,7 +32,8 @@ func (s *timeline) checkNeverOver() *Verdict {
 	return v
 }
 
-// holds is what a life holds: what its last sighting as held says, or else what was asked for.
+// heldClaims returns the claims of the last observation that shows the allocation held, or else those that were
+// requested.
 func (l *allocationHistory) heldClaims() []history.Claim {
 	for _, s := range slices.Backward(l.observations) {
 		if s.isHeld() && s.claims != nil {
@@ -65,7 +67,7 @@ func (s *timeline) checkGrant(v *Verdict, l *allocationHistory, held []*allocati
 	}
 }
 
-// pathToRoot lists a node and everything above it, the root last.
+// pathToRoot returns a node and everything above it, the root last.
 func pathToRoot(node string) []string {
 	var all []string
 	for ; node != ""; node = node[:max(strings.LastIndex(node, "/"), 0)] {
@@ -74,7 +76,7 @@ func pathToRoot(node string) []string {
 	return append(all, "")
 }
 
-// isWithin tells whether a node is another one or below it.
+// isWithin reports whether a node is another one or below it.
 func isWithin(node, above string) bool {
 	return above == "" || node == above || strings.HasPrefix(node, above+"/")
 }
@@ -93,7 +95,7 @@ func (s *timeline) checkUsage(v *Verdict, usage []history.Usage, index uint64) {
 	for _, u := range usage {
 		v.count("usages", 1)
 		if u.Limit != history.Unlimited && u.Over != max(0, u.Used-u.Limit) {
-			v.addViolation("at index %d %s:%s uses %d of %d %s and says that it is over by %d", index, u.Tree, u.Node, u.Used, u.Limit, u.Resource, u.Over)
+			v.addViolation("at index %d %s:%s uses %d of %d %s and claims to be over by %d", index, u.Tree, u.Node, u.Used, u.Limit, u.Resource, u.Over)
 		}
 		if s.limits.isFixed(limitKey{u.Tree, u.Node, u.Resource}) && u.Limit != history.Unlimited && u.Used > u.Limit {
 			v.addViolation("at index %d %s:%s uses %d of %d %s", index, u.Tree, u.Node, u.Used, u.Limit, u.Resource)

@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// checkNeverTwice (P2): an id is granted once and ends once, its retries are answered alike, and no item has two holders at any
-// time, by the log and by the clock of the callers.
+// checkNeverTwice (P2): an id is granted once and ends once, its retries get the same answer, and no item has two
+// holders at a time, neither by the log nor by the clock of the clients.
 func (s *timeline) checkNeverTwice() *Verdict {
 	v := &Verdict{Promise: "P2", Title: "never twice: one grant for an id, one holder for an item", Counts: map[string]int{}}
 	owner := map[uint64]string{}
@@ -33,7 +33,7 @@ func (s *timeline) checkNeverTwice() *Verdict {
 	return v
 }
 
-// checkSingleGrant: one fence, one grant, and nothing that has ended is held again.
+// checkSingleGrant: an allocation has one fence and one grant, and does not hold anything after its end.
 func (l *allocationHistory) checkSingleGrant(v *Verdict) {
 	fresh := 0
 	for _, s := range l.observations {
@@ -52,8 +52,7 @@ func (l *allocationHistory) checkSingleGrant(v *Verdict) {
 	}
 }
 
-// checkRetries: a retry says the same as the first request, so it is never taken for another; and what was granted and has not
-// ended is not denied.
+// checkRetries: a retry is never refused as another request, and never denied while the allocation is held.
 func (l *allocationHistory) checkRetries(v *Verdict) {
 	if len(l.requests) < 2 {
 		return
@@ -70,19 +69,19 @@ func (l *allocationHistory) checkRetries(v *Verdict) {
 	}
 }
 
-// heldThroughout tells whether it was held during a whole call: somebody asked later and saw it held.
+// heldThroughout reports whether an allocation was held during a whole call: a later call saw it held.
 func (l *allocationHistory) heldThroughout(o *history.Op) bool {
 	return slices.ContainsFunc(l.observations, func(s observation) bool { return s.isHeld() && s.called > o.Return && s.called != never })
 }
 
-// itemHold is a span in which an item had a holder for certain.
+// itemHold is a span in which an allocation or a Boskos owner certainly held an item.
 type itemHold struct {
 	holder   string
 	from, to int64
 	item     string
 }
 
-// checkExclusive finds two holders at one time. What ends where another begins is not at one time.
+// checkExclusive finds two holders at one time. A span may begin where another one ends.
 func checkExclusive(v *Verdict, holds []itemHold) {
 	slices.SortFunc(holds, func(a, b itemHold) int { return cmp.Compare(a.from, b.from) })
 	var last itemHold
@@ -97,8 +96,8 @@ func checkExclusive(v *Verdict, holds []itemHold) {
 	}
 }
 
-// itemHolds are the spans of items by index, and by time: from the answer that gave it until its holder first tried to give
-// it back, or its lease was over as he counts.
+// itemHolds returns the spans of all items, both by index and by time: from the answer that granted the item until
+// its holder first tried to release it, or could no longer rely on the lease.
 func (s *timeline) itemHolds() map[string][]itemHold {
 	all := map[string][]itemHold{}
 	for _, l := range s.byFence {
@@ -117,7 +116,7 @@ func (s *timeline) itemHolds() map[string][]itemHold {
 	return all
 }
 
-// holdSpan is when its holder knew for certain that it was his.
+// holdSpan returns when the holder certainly knew that it held the allocation.
 func (l *allocationHistory) holdSpan() (from, to int64) {
 	from, to = l.grantedAt, min(l.endAskedAt, l.goneAt)
 	if l.isLeased() {
@@ -126,10 +125,10 @@ func (l *allocationHistory) holdSpan() (from, to int64) {
 	return from, to
 }
 
-// boskosHolds are the spans of what was acquired through Boskos front ends, by time.
+// boskosHolds returns the spans of what was acquired through Boskos front ends, by time.
 func (s *timeline) boskosHolds() map[string][]itemHold {
 	all := map[string][]itemHold{}
-	open := map[string]int{} // by owner: the place of what he holds
+	open := map[string]int{} // owner and item -> position in all[key]
 	for i := range s.ops {
 		o := &s.ops[i]
 		if o.Kind != history.BoskosAcquire && o.Kind != history.BoskosUpdate && o.Kind != history.BoskosRelease || len(o.Claims) == 0 {
@@ -152,8 +151,8 @@ func (s *timeline) boskosHolds() map[string][]itemHold {
 	return all
 }
 
-// checkFinalUsage: in the final states the use of every node is what the allocations held there add up to, and no item has a
-// holder that does not hold it.
+// checkFinalUsage: in the final states the usage of every node is the sum of the allocations held there, and each
+// item has at most one holder.
 func (s *timeline) checkFinalUsage(v *Verdict) {
 	for _, state := range s.finals.States {
 		held := map[string]bool{}

@@ -7,10 +7,10 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// checkQueueOrder (P8): in a line in which all want the same and nobody may overtake, nobody is granted while another waits who is
-// more important, or as important and there earlier.
+// checkQueueOrder (P8): among requests that want the same and may not be overtaken, none is granted while another one
+// waits that has a higher priority, or the same priority and arrived earlier.
 func (s *timeline) checkQueueOrder() *Verdict {
-	v := &Verdict{Promise: "P8", Title: "ordered: nobody is overtaken", Counts: map[string]int{}}
+	v := &Verdict{Promise: "P8", Title: "ordered: no waiting request is overtaken", Counts: map[string]int{}}
 	lines := map[string][]*allocationHistory{}
 	for _, l := range s.byFence {
 		if ask := l.firstRequest(); ask.Mode == history.Wait && len(ask.Claims) == 1 {
@@ -34,13 +34,13 @@ func (s *timeline) checkQueueOrder() *Verdict {
 	return v
 }
 
-// checkOvertaking finds that b, whose fence is the smaller one, was granted while a waited before it.
+// checkOvertaking reports that b, which has the smaller fence, was granted while a waited ahead of it.
 func (s *timeline) checkOvertaking(v *Verdict, b, a *allocationHistory) {
 	i := slices.IndexFunc(a.observations, func(s observation) bool { return s.state == history.Waiting })
 	if i < 0 || a.firstRequest().Priority < b.firstRequest().Priority {
 		return
 	}
-	waits := a.observations[i] // the first; it waited from there until its own grant
+	waits := a.observations[i] // the first one; the request waited from then until its own grant
 	if waits.index >= b.minGrantIndex {
 		return
 	}
@@ -52,8 +52,8 @@ func (s *timeline) checkOvertaking(v *Verdict, b, a *allocationHistory) {
 		b.id, b.firstRequest().Priority, b.fence, b.minGrantIndex, b.maxGrantIndex, a.id, a.firstRequest().Priority, a.fence, waits.index)
 }
 
-// arrivedAfter tells whether a request came after a sighting for certain: nobody had asked for it when that was answered, or
-// the log says so.
+// arrivedAfter reports whether a request certainly arrived after an observation: it was sent after that was answered,
+// or the log says so.
 func arrivedAfter(b *allocationHistory, at observation) bool {
 	if b.askedAt > at.returned {
 		return true
@@ -63,7 +63,7 @@ func arrivedAfter(b *allocationHistory, at observation) bool {
 	})
 }
 
-// checkListOrder: a queue is listed by priority within each line.
+// checkListOrder: requests that want the same are listed by priority and position.
 func checkListOrder(v *Verdict, o *history.Op) {
 	last := map[string]history.Record{}
 	for _, r := range o.Records {
@@ -77,8 +77,8 @@ func checkListOrder(v *Verdict, o *history.Op) {
 	}
 }
 
-// checkExplained (P10): every denial names at least one limit, each with numbers that add up, at a node that the request is
-// about. Whether it names all of them is for linearizable to say, which knows the state.
+// checkExplained (P10): every denial names at least one limit, each with numbers that add up, at a node that the
+// request claims at. Whether it names all exceeded limits is checked by checkLinearizable, which knows the state.
 func (s *timeline) checkExplained() *Verdict {
 	v := &Verdict{Promise: "P10", Title: "explained: denials name limits", Counts: map[string]int{}}
 	for i := range s.ops {
@@ -100,7 +100,7 @@ func (s *timeline) checkExplained() *Verdict {
 	return v
 }
 
-// invalidReason says what is wrong with the reason of a denial.
+// invalidReason says what is wrong with a reason that a denial gives; empty if nothing is.
 func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 	at := limitKey{x.Tree, x.Node, x.Resource}
 	switch {
@@ -116,9 +116,9 @@ func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 	return ""
 }
 
-// checkLive: after everything was healed all nodes came to one index, and nobody waits who is first in his line and fits.
+// checkLive: after healing, all nodes reached one index, and no request waits that is first in its queue and fits.
 func (s *timeline) checkLive() *Verdict {
-	v := &Verdict{Promise: Live, Title: "after healing the cluster is healthy and nobody waits who fits", Counts: map[string]int{}}
+	v := &Verdict{Promise: Live, Title: "after healing the cluster is healthy and no request waits that fits", Counts: map[string]int{}}
 	if s.finals.Missing != "" {
 		v.addViolation("%s", s.finals.Missing)
 	}
@@ -127,14 +127,14 @@ func (s *timeline) checkLive() *Verdict {
 		for _, r := range state.Waiting {
 			v.count("waiting requests", 1)
 			if r.Place == 1 && state.hasRoomFor(r) {
-				v.addViolation("%s waits on %s at index %d although it is the first in its line and fits", r.ID, state.Node, state.Index)
+				v.addViolation("%s waits on %s at index %d although it is first in its queue and fits", r.ID, state.Node, state.Index)
 			}
 		}
 	}
 	return v
 }
 
-// hasRoomFor tells whether what a record asks for is free. Of items nothing is known here.
+// hasRoomFor reports whether the requested amounts are free. Of free items it knows nothing.
 func (s *State) hasRoomFor(r history.Record) bool {
 	for _, claim := range r.Claims {
 		if len(claim.Amounts) == 0 {

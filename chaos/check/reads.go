@@ -7,10 +7,11 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// checkRealTimeOrder (P7): every write, and every linearizable read, is of an index that is not behind what had been answered before it
-// was called; weaker reads say what they are and keep to the index that they were asked for; watches go forwards.
+// checkRealTimeOrder (P7): writes and linearizable reads are of an index at or above everything that had been
+// answered before they were called; stale reads are marked as such and respect their minimum index; watches never go
+// back.
 //
-// What the reads say is compared with the writes by linearizable.
+// checkLinearizable compares the contents of reads with the writes.
 func (s *timeline) checkRealTimeOrder() *Verdict {
 	v := &Verdict{Promise: "P7", Title: "linearizable: indexes follow time", Counts: map[string]int{}}
 	for i := range s.ops {
@@ -22,7 +23,7 @@ func (s *timeline) checkRealTimeOrder() *Verdict {
 		switch {
 		case o.Outcome == history.Refused:
 			v.count("denials", 1)
-			if o.Index <= floor && o.Mode != history.Wait { // who gave up waiting is shown a state instead
+			if o.Index <= floor && o.Mode != history.Wait { // a request that stops waiting is answered with a state
 				v.addViolation("%s was denied at index %d, but index %d had been answered before it asked", o.ID, o.Index, floor)
 			}
 		case o.IsRead():
@@ -47,10 +48,10 @@ func checkReadIndex(v *Verdict, o *history.Op, floor uint64) {
 	if o.Stale {
 		v.count("stale reads", 1)
 		if o.Index < o.MinIndex {
-			v.addViolation("%s by %s is of index %d, although it asked for %d at least", o.Kind, o.ServedBy, o.Index, o.MinIndex)
+			v.addViolation("%s by %s is of index %d, although the minimum index was %d", o.Kind, o.ServedBy, o.Index, o.MinIndex)
 		}
 		if !o.MarkedStale || o.ServedBy == "" {
-			v.addViolation("%s at index %d is stale and does not say so, or not who served it", o.Kind, o.Index)
+			v.addViolation("%s at index %d is stale and not marked as stale, or does not name the server", o.Kind, o.Index)
 		}
 		return
 	}
@@ -59,7 +60,7 @@ func checkReadIndex(v *Verdict, o *history.Op, floor uint64) {
 		v.addViolation("%s by %s is of index %d, but index %d had been answered before it was called", o.Kind, o.ServedBy, o.Index, max(floor, o.MinIndex))
 	}
 	if o.MarkedStale {
-		v.addViolation("%s by %s at index %d was asked for as linearizable and answered as stale", o.Kind, o.ServedBy, o.Index)
+		v.addViolation("%s by %s at index %d was requested as linearizable and marked as stale", o.Kind, o.ServedBy, o.Index)
 	}
 }
 
@@ -85,8 +86,8 @@ func (s *timeline) checkWatchOrder(v *Verdict) {
 	}
 }
 
-// checkSameEverywhere (P9): the final states of all nodes are the same at the same index, and so is whatever two nodes showed at
-// one index during the run.
+// checkSameEverywhere (P9): all nodes have the same state at the same index, in the final states and in every read
+// during the run.
 func (s *timeline) checkSameEverywhere() *Verdict {
 	v := &Verdict{Promise: "P9", Title: "the same everywhere at the same index", Counts: map[string]int{}}
 	for _, state := range s.finals.States {
@@ -116,7 +117,8 @@ func (s *timeline) checkSameEverywhere() *Verdict {
 	return v
 }
 
-// questionOf is what has one answer only: what was asked for, at which index; empty for what has many.
+// questionOf returns a key for a read that has only one possible answer: what was asked at which index. It is empty
+// for other operations.
 func questionOf(o *history.Op) string {
 	switch {
 	case o.Outcome != history.OK || o.Index == 0 || o.Change == history.WatchBegins:
@@ -138,10 +140,10 @@ func sameAnswers(a, b *history.Op) bool {
 		sameList(a.Records, b.Records) && sameList(a.Usage, b.Usage) && sameList(a.Limits, b.Limits) && sameList(a.Granted, b.Granted)
 }
 
-// sameList compares lists; none and an empty one are the same.
+// sameList compares lists; a missing list equals an empty one.
 func sameList[E any](a, b []E) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
 
-// stateDifference says in what two states differ, or nothing.
+// stateDifference says in what two states differ; empty if they do not.
 func stateDifference(a, b *State) string {
 	switch {
 	case a.Index != b.Index:
@@ -151,11 +153,11 @@ func stateDifference(a, b *State) string {
 	case a.Revision != b.Revision:
 		return fmt.Sprintf("revisions %d and %d", a.Revision, b.Revision)
 	case !sameList(a.Held, b.Held):
-		return "what is held"
+		return "held allocations"
 	case !sameList(a.Waiting, b.Waiting):
-		return "who waits"
+		return "waiting requests"
 	case !sameList(a.Usage, b.Usage):
-		return "the use of nodes"
+		return "usage"
 	case !sameList(a.Limits, b.Limits):
 		return "limits"
 	case !sameList(a.Items, b.Items):

@@ -9,8 +9,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// A history is written by hand here, one call after the other, a second each unless it says otherwise: called at n, answered
-// at n + 1/2.
+// A history is written by hand here, one call after the other. Times are half seconds.
 const second = int64(time.Second)
 
 type script struct {
@@ -18,8 +17,8 @@ type script struct {
 	finals check.Finals
 }
 
-// op adds a call at a time in halves of seconds.
-func (s *script) op(from, to int64, o history.Op) *script {
+// addOp adds a call; from and to are in half seconds.
+func (s *script) addOp(from, to int64, o history.Op) *script {
 	o.Number, o.Call, o.Return = int64(len(s.ops))+1, from*second/2, to*second/2
 	if o.Outcome == "" {
 		o.Outcome = history.OK
@@ -31,28 +30,28 @@ func (s *script) op(from, to int64, o history.Op) *script {
 	return s
 }
 
-func claim(node string, amount int64) []history.Claim {
+func claimOf(node string, amount int64) []history.Claim {
 	return []history.Claim{{Tree: "t", Node: node, Amounts: map[string]int64{"units": amount}}}
 }
 
-func limit(node string, amount int64) history.Limit {
+func limitOf(node string, amount int64) history.Limit {
 	return history.Limit{Tree: "t", Node: node, Resource: "units", Amount: amount}
 }
 
-// tree begins with a tree t: root 10, a 6, b 6.
-func tree() *script {
-	return new(script).op(0, 1, history.Op{
-		Kind: history.Configure, ID: "setup", Index: 1, Limits: []history.Limit{limit("", 10), limit("a", 6), limit("b", 6)},
+// treeScript begins with a tree t whose root has limit 10, and a and b 6.
+func treeScript() *script {
+	return new(script).addOp(0, 1, history.Op{
+		Kind: history.Configure, ID: "setup", Index: 1, Limits: []history.Limit{limitOf("", 10), limitOf("a", 6), limitOf("b", 6)},
 	})
 }
 
 func (s *script) grant(from, to int64, id, node string, amount int64, index, fence uint64) *script {
-	return s.op(from, to, history.Op{
-		Kind: history.Allocate, ID: id, Claims: claim(node, amount), Index: index, Fence: fence, State: history.Held, Granted: claim(node, amount),
+	return s.addOp(from, to, history.Op{
+		Kind: history.Allocate, ID: id, Claims: claimOf(node, amount), Index: index, Fence: fence, State: history.Held, Granted: claimOf(node, amount),
 	})
 }
 
-func (s *script) again(from, to int64, id, node string, amount int64, index, fence uint64) *script {
+func (s *script) regrant(from, to int64, id, node string, amount int64, index, fence uint64) *script {
 	s.grant(from, to, id, node, amount, index, fence)
 	s.ops[len(s.ops)-1].Repeated = true
 	return s
@@ -64,51 +63,51 @@ func (s *script) lease(from, to int64, id, node string, amount int64, index, fen
 	return s
 }
 
-func (s *script) lost(from, to int64, kind history.Kind, id, node string, amount int64) *script {
+func (s *script) unanswered(from, to int64, kind history.Kind, id, node string, amount int64) *script {
 	o := history.Op{Kind: kind, ID: id, Outcome: history.Unknown}
 	if kind == history.Allocate {
-		o.Claims = claim(node, amount)
+		o.Claims = claimOf(node, amount)
 	}
-	return s.op(from, to, o)
+	return s.addOp(from, to, o)
 }
 
 func (s *script) release(from, to int64, id string, index, fence uint64) *script {
-	return s.op(from, to, history.Op{Kind: history.Release, ID: id, Index: index, Fence: fence, State: history.Released})
+	return s.addOp(from, to, history.Op{Kind: history.Release, ID: id, Index: index, Fence: fence, State: history.Released})
 }
 
-func (s *script) repeated() *script {
+func (s *script) markRepeated() *script {
 	s.ops[len(s.ops)-1].Repeated = true
 	return s
 }
 
 func (s *script) deny(from, to int64, id, node string, amount int64, why ...history.Violation) *script {
-	return s.op(from, to, history.Op{
-		Kind: history.Allocate, ID: id, Claims: claim(node, amount), Outcome: history.Refused, Reason: history.Denied, Violations: why,
+	return s.addOp(from, to, history.Op{
+		Kind: history.Allocate, ID: id, Claims: claimOf(node, amount), Outcome: history.Refused, Reason: history.Denied, Violations: why,
 	})
 }
 
-// index gives the last call's answer an index.
-func (s *script) index(i uint64) *script {
+// setIndex sets the index of the last answer.
+func (s *script) setIndex(i uint64) *script {
 	s.ops[len(s.ops)-1].Index = i
 	return s
 }
 
-func because(node string, limit, used, requested int64) history.Violation {
+func violationAt(node string, limit, used, requested int64) history.Violation {
 	return history.Violation{Tree: "t", Node: node, Resource: "units", Limit: limit, Used: used, Requested: requested, Missing: used + requested - limit}
 }
 
-// read sees the use of root, a and b.
-func (s *script) read(from, to int64, index uint64, root, a, b int64) *script {
-	return s.op(from, to, history.Op{Kind: history.ReadUsage, Index: index, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}, Usage: usage(root, a, b)})
+// readUsage reads the usage of the root, a and b.
+func (s *script) readUsage(from, to int64, index uint64, root, a, b int64) *script {
+	return s.addOp(from, to, history.Op{Kind: history.ReadUsage, Index: index, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}, Usage: usageOf(root, a, b)})
 }
 
-func (s *script) stale() *script {
+func (s *script) markStale() *script {
 	o := &s.ops[len(s.ops)-1]
 	o.Stale, o.MarkedStale = true, true
 	return s
 }
 
-func usage(root, a, b int64) []history.Usage {
+func usageOf(root, a, b int64) []history.Usage {
 	return []history.Usage{
 		{Tree: "t", Resource: "units", Used: root, Limit: 10},
 		{Tree: "t", Node: "a", Resource: "units", Used: a, Limit: 6},
@@ -116,38 +115,39 @@ func usage(root, a, b int64) []history.Usage {
 	}
 }
 
-func (s *script) change(from int64, what, id, state string, index uint64, within uint32, fence uint64, ledger int64) *script {
-	return s.op(from, from, history.Op{
+func (s *script) addChange(from int64, what, id, state string, index uint64, within uint32, fence uint64, ledger int64) *script {
+	return s.addOp(from, from, history.Op{
 		Kind: history.Change, Session: 1, Change: what, ID: id, State: state, Index: index, Position: within, Fence: fence, Ledger: ledger,
 	})
 }
 
-// final adds the state of a node at an index.
-func (s *script) final(index uint64, u []history.Usage, held ...history.Record) *script {
+// addFinal adds the final state of a node at an index.
+func (s *script) addFinal(index uint64, u []history.Usage, held ...history.Record) *script {
 	s.finals.States = append(s.finals.States, check.State{Node: "n" + string(rune('1'+len(s.finals.States))), Index: index, Usage: u, Held: held})
 	return s
 }
 
-// digests are those of all nodes, one index behind the final states.
-func (s *script) digests(all ...string) *script {
+// addDigests adds the digests of all nodes, one index after the final states.
+func (s *script) addDigests(all ...string) *script {
 	for i, digest := range all {
 		s.finals.Digests = append(s.finals.Digests, check.Digest{Node: "n" + string(rune('1'+i)), Index: s.finals.States[0].Index + 1, Digest: digest})
 	}
 	return s
 }
 
-func holds(id, node string, amount int64, fence uint64) history.Record {
-	return history.Record{ID: id, State: history.Held, Fence: fence, Claims: claim(node, amount)}
+func heldRecord(id, node string, amount int64, fence uint64) history.Record {
+	return history.Record{ID: id, State: history.Held, Fence: fence, Claims: claimOf(node, amount)}
 }
 
-// want judges and compares: promises that are broken, with a piece of the words, or nothing.
-func (s *script) want(t *testing.T, promise, words string) {
+// wantBroken judges the history and wants a promise broken with a message that contains some words, or no promise if
+// it is empty.
+func (s *script) wantBroken(t *testing.T, promise, words string) {
 	t.Helper()
 	verdicts := check.JudgeWith(history.History{Ops: s.ops}, s.finals, check.Options{Timeout: 20 * time.Second})
 	err := verdicts.Err()
 	if promise == "" {
 		if err != nil {
-			t.Errorf("it may be so, but: %v", err)
+			t.Errorf("this history is valid, but: %v", err)
 		}
 		return
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// unseenEnds is why a group is left out: allocations end there without anybody being told.
+// unseenEnds is why a group is not searched: allocations expire there, and no answer may tell when.
 const unseenEnds = "allocations end by themselves"
 
-// modelBuilder gathers the steps of the model on a group of trees.
+// modelBuilder collects the model steps of a group of trees.
 type modelBuilder struct {
 	*timeline
 
@@ -23,7 +23,7 @@ type modelBuilder struct {
 	doubts int
 }
 
-// modelSteps are the operations of the model on a group of trees, or why there are none.
+// modelSteps returns the model steps of a group of trees, or why the group cannot be searched.
 func (s *timeline) modelSteps(trees map[string]bool) (steps []porcupine.Operation, why string) {
 	b := &modelBuilder{timeline: s, trees: trees}
 	for _, id := range slices.Sorted(maps.Keys(s.allocations)) {
@@ -35,7 +35,7 @@ func (s *timeline) modelSteps(trees map[string]bool) (steps []porcupine.Operatio
 			return nil, unseenEnds
 		}
 		if b.addAllocation(l); b.doubts > maxDoubts {
-			return nil, fmt.Sprintf("of more than %d allocations nobody knows whether they happened", maxDoubts)
+			return nil, fmt.Sprintf("of more than %d allocations no answer tells whether they were granted", maxDoubts)
 		}
 	}
 	b.addReads()
@@ -47,13 +47,13 @@ func (b *modelBuilder) addStep(s *modelStep, client int, call, back int64) {
 	b.steps = append(b.steps, porcupine.Operation{ClientId: client, Input: s, Call: call, Return: back})
 }
 
-// newDoubtBit is a new one.
+// newDoubtBit returns a bit for another uncertain allocation.
 func (b *modelBuilder) newDoubtBit() uint64 {
 	b.doubts++
 	return 1 << ((b.doubts - 1) % maxDoubts)
 }
 
-// addAllocation adds what is known of one allocation.
+// addAllocation adds the steps of one allocation.
 func (b *modelBuilder) addAllocation(l *allocationHistory) {
 	for _, o := range l.requests {
 		if o.Outcome == history.Refused && o.Reason == history.Denied {
@@ -69,11 +69,11 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 	}
 	asked := slices.ContainsFunc(l.requests, func(o *history.Op) bool { return o.Outcome == history.Unknown })
 	switch ended := l.endAskedAt < never; {
-	case l.goneAt < never: // nobody saw it held, but somebody was told that it had ended
+	case l.goneAt < never: // no answer shows it held, but one says that it has ended
 		b.addStep(grant, l.firstRequest().Client, l.askedAt, l.goneAt)
 		b.addEnd(l, 0)
 	case !asked:
-	case len(b.finals.States) > 0 && !ended: // it would be in the final states
+	case len(b.finals.States) > 0 && !ended: // if it had been granted, the final states would have it
 	default:
 		grant.doubtBit, grant.optional = b.newDoubtBit(), true
 		b.addStep(grant, l.firstRequest().Client, l.askedAt, never)
@@ -81,7 +81,7 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 	}
 }
 
-// addDenial adds one that somebody was told; older servers do not say at which index.
+// addDenial adds a denial. Older servers do not tell its index.
 func (b *modelBuilder) addDenial(o *history.Op) {
 	s := &modelStep{kind: opDeny, id: o.ID, claims: o.Claims, reasons: o.Violations, minKey: logKey(b.indexFloors.highestBefore(o.Call), false), maxKey: math.MaxUint64}
 	if o.Index > 0 && o.Mode != history.Wait {
@@ -90,7 +90,7 @@ func (b *modelBuilder) addDenial(o *history.Op) {
 	b.addStep(s, o.Client, o.Call, o.Return)
 }
 
-// addEnd adds the end of an allocation that somebody tried to end.
+// addEnd adds the end of an allocation that a client tried to end.
 func (b *modelBuilder) addEnd(l *allocationHistory, bit uint64) {
 	if l.endAskedAt == never && l.goneAt == never {
 		return
@@ -107,7 +107,7 @@ func (b *modelBuilder) addEnd(l *allocationHistory, bit uint64) {
 		}
 		b.addStep(s, client, called, l.goneAt)
 	case len(b.finals.States) > 0 && bit == 0:
-		if last := b.finals.States[0].Index; l.heldIndex < last { // it is not in the final states
+		if last := b.finals.States[0].Index; l.heldIndex < last { // the final states do not have it
 			s.maxKey = logKey(last, false)
 			b.addStep(s, client, called, never)
 		}
@@ -118,7 +118,7 @@ func (b *modelBuilder) addEnd(l *allocationHistory, bit uint64) {
 	}
 }
 
-// addReads adds reads of the group. A stale one is of the past, but true at its index.
+// addReads adds the reads of the group. A stale read may be of the past, but is exact at its index.
 func (b *modelBuilder) addReads() {
 	for i := range b.ops {
 		o := &b.ops[i]
@@ -133,7 +133,7 @@ func (b *modelBuilder) addReads() {
 	}
 }
 
-// addLimitChanges adds changes of limits.
+// addLimitChanges adds the changes of limits.
 func (b *modelBuilder) addLimitChanges() {
 	for _, c := range b.changes {
 		if !slices.ContainsFunc(c.limits, func(l history.Limit) bool { return b.trees[l.Tree] }) {

@@ -8,9 +8,10 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
+// never is the time and the index of what was not seen.
 const never = math.MaxInt64
 
-// observation is what one answer showed of an allocation at an index.
+// observation is what one answer shows of an allocation at an index.
 type observation struct {
 	index    uint64
 	position uint32
@@ -18,9 +19,9 @@ type observation struct {
 	fence    uint64
 	claims   []history.Claim
 	expires  int64
-	// called and back are when it was asked for and seen.
+	// called and returned are the times of the call.
 	called, returned int64
-	// decisive is true if the answer is of the entry that brought the allocation into this state.
+	// decisive is true if the answer is of the very entry that brought the allocation into this state.
 	decisive bool
 	op       *history.Op
 }
@@ -31,45 +32,47 @@ func (s observation) isEnded() bool {
 	return !s.isHeld() && s.state != history.Waiting && s.state != ""
 }
 
-// allocationHistory is everything that a history says of one allocation.
+// allocationHistory is everything that a history says about one allocation.
 type allocationHistory struct {
 	id           string
 	requests     []*history.Op // Allocate
 	endCalls     []*history.Op // Release and Cancel that may have been carried out
 	renewCalls   []*history.Op
 	observations []observation // by index
-	// restored ones lived again after they had ended, as the API allows.
+	// restored is true if the allocation was held again after it had ended, as the API allows.
 	restored bool
 
 	fence uint64
-	// grantIndex is the index of the grant; from and by bound it if it is not known, that is if grant is 0.
+	// grantIndex is the index of the grant, 0 if unknown. minGrantIndex and maxGrantIndex bound it.
 	grantIndex, minGrantIndex, maxGrantIndex uint64
-	// waitedIndex is the highest index at which it waited for certain.
+	// waitedIndex is the highest index at which the request certainly waited.
 	waitedIndex uint64
-	// heldIndex is the highest index at which it was held for certain.
+	// heldIndex is the highest index at which the allocation was certainly held.
 	heldIndex uint64
-	// endIndex is the index of its end, if known; over is the lowest index at which it had ended for certain.
+	// endIndex is the index of the end, 0 if unknown; endedIndex the lowest index at which the allocation had
+	// certainly ended.
 	endIndex, endedIndex uint64
-	// askedAt is when it was first asked for, granted when the first answer said so, gone when the first said that it is over.
+	// askedAt is when the first request was sent, grantedAt when the first answer showed the grant, goneAt when the
+	// first answer showed the end.
 	askedAt, grantedAt, goneAt int64
-	// endAskedAt is when somebody first tried to end it.
+	// endAskedAt is when a client first tried to end the allocation.
 	endAskedAt int64
 }
 
 func (l *allocationHistory) firstRequest() *history.Op { return l.requests[0] }
 
-// isLeased tells whether it may end by itself.
+// isLeased reports whether the allocation may expire.
 func (l *allocationHistory) isLeased() bool { return l.firstRequest().TTL > 0 }
 
-// wasGranted tells whether it was granted for certain.
+// wasGranted reports whether the allocation was certainly granted.
 func (l *allocationHistory) wasGranted() bool { return l.fence > 0 }
 
-// timeline is a history in the order of lives.
+// timeline is a history arranged by allocation and by log index.
 type timeline struct {
 	ops         []history.Op
 	finals      Finals
 	allocations map[string]*allocationHistory
-	// byFence are those that were granted, in the order of their fences.
+	// byFence are the granted allocations in the order of their fences.
 	byFence     []*allocationHistory
 	indexFloors indexFloors
 	changes     []limitChange
@@ -88,7 +91,7 @@ func newTimeline(h history.History, f Finals) *timeline {
 	}
 	for id, l := range s.allocations {
 		if len(l.requests) == 0 {
-			delete(s.allocations, id) // nobody of this history asked for it
+			delete(s.allocations, id) // no call of this history requested it
 			continue
 		}
 		l.summarize()
@@ -135,7 +138,7 @@ func (s *timeline) addOp(o *history.Op) {
 	})
 }
 
-// addCall notes a call that may have been carried out; what others did is told by what was seen.
+// addCall adds a call that may have been carried out.
 func (l *allocationHistory) addCall(o *history.Op) {
 	if o.Kind == history.Allocate {
 		l.requests = append(l.requests, o)
@@ -150,7 +153,8 @@ func (l *allocationHistory) addCall(o *history.Op) {
 
 func endsIt(o *history.Op) bool { return o.Kind == history.Release || o.Kind == history.Cancel }
 
-// isDecisive tells whether an answer is of the very entry that made it so. An answer that was waited for may be of a later one.
+// isDecisive reports whether an answer is of the very entry that brought the allocation into the state that it shows.
+// The answer to a waiting request may be of a later entry.
 func isDecisive(o *history.Op) bool {
 	if o.Kind == history.Change {
 		return o.Change == "GRANTED" || o.Change == "ENDED"
@@ -164,7 +168,7 @@ func (s *timeline) addRecord(r history.Record, at observation) {
 	l.observations = append(l.observations, at)
 }
 
-// summarize draws what follows from the single sightings.
+// summarize derives bounds from the single observations.
 func (l *allocationHistory) summarize() {
 	slices.SortStableFunc(l.observations, func(a, b observation) int { return cmp.Compare(a.index, b.index) })
 	for _, o := range l.requests {
@@ -202,11 +206,11 @@ func (l *allocationHistory) summarize() {
 		}
 	}
 	if l.endIndex > 0 && l.wasGranted() {
-		l.heldIndex = max(l.heldIndex, l.endIndex) // held up to the entry that ended it
+		l.heldIndex = max(l.heldIndex, l.endIndex) // it was held up to the entry that ended it
 	}
 }
 
-// minNonZero is the smaller one, where 0 is none.
+// minNonZero returns the smaller number, where 0 stands for none.
 func minNonZero(a, b uint64) uint64 {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -214,7 +218,7 @@ func minNonZero(a, b uint64) uint64 {
 	return a
 }
 
-// boundGrantIndexes narrows the indexes of grants that nobody was told: fences are given in the order of the log.
+// boundGrantIndexes bounds the indexes of grants that no answer told: fences are assigned in the order of the log.
 func (s *timeline) boundGrantIndexes() {
 	from := uint64(0)
 	for _, l := range s.byFence {
@@ -228,6 +232,6 @@ func (s *timeline) boundGrantIndexes() {
 		}
 		l.maxGrantIndex = min(l.maxGrantIndex, by)
 		by = l.maxGrantIndex
-		l.minGrantIndex = min(l.minGrantIndex, l.maxGrantIndex) // where the fences are out of order, P5 says so
+		l.minGrantIndex = min(l.minGrantIndex, l.maxGrantIndex) // if fences are out of order, checkFenced reports it
 	}
 }

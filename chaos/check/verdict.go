@@ -1,9 +1,9 @@
-// Package check judges what callers of a cluster saw: the promises P1 to P10 of docs/consistency.md, linearizability and
-// liveness, from a history and from the states that all nodes have in the end.
+// Package check judges a history: the promises P1 to P10 of docs/consistency.md, linearizability and liveness, from
+// what clients saw and from the final states of all nodes.
 //
-// It never calls what a correct cluster may do a violation. Where the history leaves something open (an answer was lost, an
-// index is not known, a lease ended unseen) a check takes what excuses the cluster most, so each violation is one in every
-// reading of the history.
+// No check reports what a correct cluster may do. Where the history leaves something open (an answer was lost, an
+// index is not known, a lease ended unseen), a check assumes what is best for the cluster, so every reported
+// violation is one under every possible course of events.
 package check
 
 import (
@@ -12,29 +12,57 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/quorate/quorate/chaos/history"
 )
 
-// maxMessages is how many violations of a promise are kept in words.
+// Options limit the search of Judge and say where to leave pictures.
+type Options struct {
+	// Timeout bounds the search for a linearization of each group of trees and of each item; a minute if 0. A search
+	// that takes longer is undecided.
+	Timeout time.Duration
+	// Pictures is a folder for a page about each history that has no linearization; none if empty.
+	Pictures string
+}
+
+// Judge returns a verdict for each promise, for linearizability and for liveness.
+func Judge(h history.History, f Finals) Verdicts { return JudgeWith(h, f, Options{}) }
+
+// JudgeWith is Judge with options.
+func JudgeWith(h history.History, f Finals, o Options) Verdicts {
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	s := newTimeline(h, f)
+	explained := s.checkExplained()
+	return Verdicts{
+		s.checkNeverOver(), s.checkNeverTwice(), s.checkNeverLost(), s.checkNeverEarly(), s.checkFenced(), s.checkAllOrNothing(), s.checkRealTimeOrder(), s.checkQueueOrder(),
+		s.checkSameEverywhere(), explained, s.checkLinearizable(o, explained), s.checkLive(),
+	}
+}
+
+// maxMessages bounds how many violations of a promise are described.
 const maxMessages = 20
 
-// Live is the promise that depends on how quick a machine is.
+// Live is the one promise whose check depends on the speed of the machine.
 const Live = "live"
 
-// Verdict is what became of one promise.
+// Verdict is the result of checking one promise.
 type Verdict struct {
 	// Promise is "P1" to "P10", "linearizable" or Live.
 	Promise string `json:"promise"`
 	Title   string `json:"title"`
-	// Counts counts what was examined, by what it is. A promise of which nothing was seen is not kept, it is untried.
+	// Counts says how much was examined, by kind. A promise of which nothing was examined is untried, not kept.
 	Counts map[string]int `json:"saw"`
-	// Messages are violations, at most 20 in words; Violations is how many there were.
+	// Messages describe violations, at most 20; Violations is how many there were.
 	Messages   []string `json:"broken,omitempty"`
 	Violations int      `json:"violations"`
-	// Undecided says why the check came to no end; then it is no pass.
+	// Undecided says why the check did not finish. An undecided promise does not pass.
 	Undecided string `json:"undecided,omitempty"`
 }
 
-// Status is the verdict in a word: kept, broken, undecided, or untried if nothing was seen.
+// Status is the verdict in one word: kept, broken, undecided, or untried if nothing was examined.
 func (v *Verdict) Status() string {
 	switch {
 	case v.Violations > 0:
@@ -47,7 +75,7 @@ func (v *Verdict) Status() string {
 	return "kept"
 }
 
-// Examined is how much was seen in all.
+// Examined returns how much was examined in all.
 func (v *Verdict) Examined() int {
 	all := 0
 	for _, n := range v.Counts {
@@ -65,11 +93,11 @@ func (v *Verdict) addViolation(format string, args ...any) {
 	}
 }
 
-// Verdicts are those of all promises, in their order.
+// Verdicts are the verdicts of all promises, in their order.
 type Verdicts []*Verdict
 
-// Err is nil if no promise is broken or undecided; otherwise it names every such promise. Untried promises are no error:
-// see Untried.
+// Err returns nil if no promise is broken or undecided; otherwise an error that names each of them. Untried promises
+// are not errors: see Untried.
 func (all Verdicts) Err() error {
 	var broken []error
 	for _, v := range all {
@@ -86,7 +114,7 @@ func (all Verdicts) Err() error {
 	return errors.Join(broken...)
 }
 
-// Untried are the promises of which nothing was seen.
+// Untried returns the promises of which nothing was examined.
 func (all Verdicts) Untried() []string {
 	var names []string
 	for _, v := range all {
@@ -97,7 +125,7 @@ func (all Verdicts) Untried() []string {
 	return names
 }
 
-// Of is the verdict of one promise, or nil.
+// Of returns the verdict of one promise, or nil.
 func (all Verdicts) Of(promise string) *Verdict {
 	i := slices.IndexFunc(all, func(v *Verdict) bool { return v.Promise == promise })
 	if i < 0 {
@@ -106,7 +134,7 @@ func (all Verdicts) Of(promise string) *Verdict {
 	return all[i]
 }
 
-// String is a table for people.
+// String returns a table for people.
 func (all Verdicts) String() string {
 	var b strings.Builder
 	for _, v := range all {

@@ -47,7 +47,7 @@ func fakeTarget(service *fakeService) *Target {
 	return t
 }
 
-func said(t *Target) string {
+func eventText(t *Target) string {
 	var lines []string
 	for _, e := range t.Events() {
 		lines = append(lines, e.Node+" "+e.What)
@@ -55,40 +55,40 @@ func said(t *Target) string {
 	return strings.Join(lines, "\n")
 }
 
-func removal() *memberChange {
+func newRemoval() *memberChange {
 	return &memberChange{done: "is no member any more", ask: func(ctx context.Context, c *client.Client, id string, force bool) error {
 		_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: force})
 		return err
 	}}
 }
 
-func TestWhatIsRefusedIsForced(t *testing.T) {
+func TestRefusedChangeIsForced(t *testing.T) {
 	refusal := connect.NewError(connect.CodeFailedPrecondition, errors.New("min-quorum is 3"))
 	service := &fakeService{answers: []error{connect.NewError(connect.CodeUnavailable, errors.New("no leader")), refusal, nil}}
-	target, c := fakeTarget(service), removal()
+	target, c := fakeTarget(service), newRemoval()
 	c.startAsking(t.Context(), target, 1)
 	<-c.ended
 	c.stopAsking(target)
 	if got, want := fmt.Sprint(service.forced), "[false false true]"; got != want || !c.confirmed {
 		t.Errorf("asked with force: %s, want %s; confirmed: %v", got, want, c.confirmed)
 	}
-	if text := said(target); !strings.Contains(text, "n2 refused: failed_precondition: min-quorum") || !strings.Contains(text, "no member any more, says n") {
+	if text := eventText(target); !strings.Contains(text, "n2 refused: failed_precondition: min-quorum") || !strings.Contains(text, "no member any more, says n") {
 		t.Error(text)
 	}
 }
 
-func TestAChangeThatIsNeverAnsweredIsNoted(t *testing.T) {
+func TestUnansweredChangeIsNoted(t *testing.T) {
 	service := &fakeService{answers: []error{connect.NewError(connect.CodeUnavailable, errors.New("no leader"))}}
-	target, c := fakeTarget(service), removal()
+	target, c := fakeTarget(service), newRemoval()
 	c.startAsking(t.Context(), target, 0)
 	c.stopAsking(target)
-	if text := said(target); c.confirmed || len(service.forced) == 0 || text != "n1 no answer says that it is no member any more: unavailable: no leader" {
+	if text := eventText(target); c.confirmed || len(service.forced) == 0 || text != "n1 no answer says that it is no member any more: unavailable: no leader" {
 		t.Errorf("confirmed: %v, asked %d times: %s", c.confirmed, len(service.forced), text)
 	}
 }
 
-// TestSettledIsWhatAllVotersKnow because a folder is emptied on the strength of it.
-func TestSettledIsWhatAllVotersKnow(t *testing.T) {
+// TestSettledMembershipIsKnownToAllVoters because a folder is emptied on the strength of it.
+func TestSettledMembershipIsKnownToAllVoters(t *testing.T) {
 	s := membership{leader: 0, term: 4, lastIndex: 90, roles: map[string]quoratev1.Seat{
 		"n1": quoratev1.Seat_SEAT_VOTER, "n2": quoratev1.Seat_SEAT_VOTER, "n3": quoratev1.Seat_SEAT_NONE,
 	}}
@@ -115,8 +115,8 @@ func TestSettledIsWhatAllVotersKnow(t *testing.T) {
 	}
 }
 
-// TestMembersChangeOnlyAmongNodesOfOneVersion: servers before v0.5 know none of the calls, and take nobody in while they lead.
-func TestMembersChangeOnlyAmongNodesOfOneVersion(t *testing.T) {
+// TestMembersChangeOnlyInOneVersion: servers before v0.5 know none of the calls, and take nobody in while they lead.
+func TestMembersChangeOnlyInOneVersion(t *testing.T) {
 	for _, k := range memberKinds() {
 		if !k.skipInUpgrade {
 			t.Errorf("%s comes while old nodes are there", k.Name)

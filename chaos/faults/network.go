@@ -80,7 +80,7 @@ func networkKinds() []Kind {
 		})),
 		{
 			Name: "flap", Description: "the leader is cut off and reached again, many times", missingNeed: needsNetwork,
-			minHold: 6 * time.Second, maxHold: 15 * time.Second, newFault: flapping,
+			minHold: 6 * time.Second, maxHold: 15 * time.Second, newFault: flapLeaderLinks,
 		},
 	}
 }
@@ -192,8 +192,8 @@ func everyLink(what string, bad func(*rand.Rand) nodes.Link) linkPattern {
 	}
 }
 
-// flapping cuts whoever leads off, and again, until it ends.
-func flapping(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
+// flapLeaderLinks cuts whoever leads off, and again, until it ends.
+func flapLeaderLinks(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	seed, l, done := r.Uint64(), &linkLayer{}, make(chan struct{})
 	var cancel context.CancelFunc
 	return func(ctx context.Context, t *Target) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/chaos/nodes"
 )
 
-// reach is whom a node reaches directly, itself too.
-func reach(links map[direction]nodes.Link, size, from int) int {
+// reachableFrom is whom a node reaches directly, itself too.
+func reachableFrom(links map[direction]nodes.Link, size, from int) int {
 	count := 0
 	for to := range size {
 		if !links[direction{from, to}].Cut {
@@ -24,7 +24,7 @@ func TestSplitLeavesAMajority(t *testing.T) {
 			links, what := splitCluster(rand.New(rand.NewPCG(seed, 0)), size, 0)
 			most := 0
 			for from := range size {
-				most = max(most, reach(links, size, from))
+				most = max(most, reachableFrom(links, size, from))
 			}
 			if most <= size/2 || most == size {
 				t.Fatalf("of %d nodes %d reach each other: %s", size, most, what)
@@ -33,12 +33,12 @@ func TestSplitLeavesAMajority(t *testing.T) {
 	}
 }
 
-func TestBridgeReachesEverybody(t *testing.T) {
+func TestBridgeNodeReachesAll(t *testing.T) {
 	for _, size := range []int{3, 5} {
 		links, what := bridgeHalves(rand.New(rand.NewPCG(1, 0)), size, 0)
 		whole := 0
 		for from := range size {
-			if reach(links, size, from) == size {
+			if reachableFrom(links, size, from) == size {
 				whole++
 			}
 		}
@@ -50,7 +50,7 @@ func TestBridgeReachesEverybody(t *testing.T) {
 
 func TestIsolateLeaderCutsBothWays(t *testing.T) {
 	links, _ := isolateLeader(rand.New(rand.NewPCG(1, 0)), 3, 1)
-	if reach(links, 3, 1) != 1 || links[direction{0, 1}].Cut != true || links[direction{0, 2}].Cut {
+	if reachableFrom(links, 3, 1) != 1 || links[direction{0, 1}].Cut != true || links[direction{0, 2}].Cut {
 		t.Errorf("%v", links)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/chaos/nodes"
 )
 
-// plan is the first steps of a schedule in words.
-func plan(t *testing.T, seed uint64, kinds []Kind, steps int) []Step {
+// firstSteps is the first steps of a schedule in words.
+func firstSteps(t *testing.T, seed uint64, kinds []Kind, steps int) []Step {
 	t.Helper()
 	s, err := NewSchedule(seed, kinds)
 	if err != nil {
@@ -24,8 +24,8 @@ func plan(t *testing.T, seed uint64, kinds []Kind, steps int) []Step {
 	return list
 }
 
-func TestAScheduleIsItsSeed(t *testing.T) {
-	one, same, other := fmt.Sprint(plan(t, 7, All(), 100)), fmt.Sprint(plan(t, 7, All(), 100)), fmt.Sprint(plan(t, 8, All(), 100))
+func TestScheduleFollowsSeed(t *testing.T) {
+	one, same, other := fmt.Sprint(firstSteps(t, 7, All(), 100)), fmt.Sprint(firstSteps(t, 7, All(), 100)), fmt.Sprint(firstSteps(t, 8, All(), 100))
 	if one != same {
 		t.Errorf("seed 7 gives\n%s\nand\n%s", one, same)
 	}
@@ -34,10 +34,10 @@ func TestAScheduleIsItsSeed(t *testing.T) {
 	}
 }
 
-func TestEachKindComesOnceARound(t *testing.T) {
+func TestEachKindComesOncePerRound(t *testing.T) {
 	kinds := All()
 	first := map[string]bool{}
-	for _, step := range plan(t, 3, kinds, len(kinds)-1+maxNodes) {
+	for _, step := range firstSteps(t, 3, kinds, len(kinds)-1+maxNodes) {
 		first[step.Faults[0].Name] = true
 	}
 	if len(first) != len(kinds) {
@@ -45,14 +45,14 @@ func TestEachKindComesOnceARound(t *testing.T) {
 	}
 }
 
-// TestWhatIsAloneIsAlone because two of those together break more than is promised.
-func TestWhatIsAloneIsAlone(t *testing.T) {
+// TestAloneFaultsAreNotMixed because two of those together break more than is promised.
+func TestAloneFaultsAreNotMixed(t *testing.T) {
 	alone := map[string]bool{}
 	for _, k := range All() {
 		alone[k.Name] = k.Alone
 	}
 	for seed := range uint64(20) {
-		for _, step := range plan(t, seed, All(), 100) {
+		for _, step := range firstSteps(t, seed, All(), 100) {
 			for _, f := range step.Faults {
 				if alone[f.Name] && len(step.Faults) > 1 {
 					t.Fatalf("seed %d: %s", seed, step)
@@ -72,7 +72,7 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
-func TestAScheduleNeedsAKind(t *testing.T) {
+func TestScheduleNeedsKinds(t *testing.T) {
 	if _, err := NewSchedule(1, nil); err == nil {
 		t.Error("a schedule of nothing was made")
 	}
@@ -81,7 +81,7 @@ func TestAScheduleNeedsAKind(t *testing.T) {
 // TestUpgradesComeEarly so that a run ends with the new version on all nodes, and with it for a while.
 func TestUpgradesComeEarly(t *testing.T) {
 	var at []int
-	for i, step := range plan(t, 5, All(), 200) {
+	for i, step := range firstSteps(t, 5, All(), 200) {
 		if step.Faults[0].Name == "upgrade" {
 			at = append(at, i)
 		}
@@ -93,15 +93,15 @@ func TestUpgradesComeEarly(t *testing.T) {
 
 func TestOnlyUpgrades(t *testing.T) {
 	only := slices.DeleteFunc(All(), func(k Kind) bool { return k.Name != "upgrade" })
-	for _, step := range plan(t, 5, only, 20) {
+	for _, step := range firstSteps(t, 5, only, 20) {
 		if step.Faults[0].Name != "upgrade" {
 			t.Errorf("%s came, which nobody asked for", step)
 		}
 	}
 }
 
-// TestWhatIsLateWaitsForUpgrades because an older version may not have survived it.
-func TestWhatIsLateWaitsForUpgrades(t *testing.T) {
+// TestFaultsWaitForUpgrades because an older version may not have survived it.
+func TestFaultsWaitForUpgrades(t *testing.T) {
 	late, early, other := Fault{Name: "late", skipInUpgrade: true}, Fault{Name: "early", isUpgrade: true}, Fault{Name: "other"}
 	target := &Target{Cluster: &nodes.Cluster{Nodes: []*nodes.Node{{ID: "n1"}}}, Old: "old"}
 	for _, want := range [][3]bool{{true, false, false}, {false, true, false}} {
@@ -112,7 +112,7 @@ func TestWhatIsLateWaitsForUpgrades(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatHappenedIsCounted(t *testing.T) {
+func TestCountsOnlyFaultsThatHappened(t *testing.T) {
 	ended := 0
 	end := func(context.Context, *Target) error { ended++; return nil }
 	step := Step{Faults: []Fault{

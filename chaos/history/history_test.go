@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-func TestWhatIsRecordedIsReadBack(t *testing.T) {
+func TestReadWhatIsRecorded(t *testing.T) {
 	var file bytes.Buffer
 	r := history.NewRecorder(&file)
 	var busy sync.WaitGroup
@@ -47,7 +47,7 @@ func TestWhatIsRecordedIsReadBack(t *testing.T) {
 	}
 }
 
-func TestReadNamesWhatIsNoOperation(t *testing.T) {
+func TestReadNamesInvalidOperation(t *testing.T) {
 	const good = `{"n":1,"kind":"release","call":1,"return":2,"outcome":"ok"}` + "\n"
 	for text, want := range map[string]string{
 		good: "", good + good[:30]: "",

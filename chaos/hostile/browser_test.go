@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// browse sends what a browser sends for a page.
-func browse(t *testing.T, method, target, host string, headers map[string]string) (status int, answer http.Header, body string) {
+// browserCall sends what a browser sends for a page.
+func browserCall(t *testing.T, method, target, host string, headers map[string]string) (status int, answer http.Header, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(""))
 	if err != nil {
@@ -36,11 +36,11 @@ func browse(t *testing.T, method, target, host string, headers map[string]string
 	return got.StatusCode, got.Header, string(text)
 }
 
-// TestAWebPageAttacks: what a browser sends for a page of anybody, to the address of the API, to Boskos's and to that of
+// TestBrowserAttacks: what a browser sends for a page of anybody, to the address of the API, to Boskos's and to that of
 // profiles, changes nothing and tells nothing. The same calls without a browser do.
-func TestAWebPageAttacks(t *testing.T) {
+func TestBrowserAttacks(t *testing.T) {
 	profiles := freePorts(t, 1)[0]
-	c := startCluster(t, options{size: 1, args: []string{"--pprof-addr", profiles}})
+	c := startCluster(t, clusterOptions{size: 1, args: []string{"--pprof-addr", profiles}})
 	c.applyTree(t, 10)
 	n := c.nodes[0]
 	api, boskos := "http://"+n.http, "http://"+n.boskos
@@ -69,49 +69,49 @@ func TestAWebPageAttacks(t *testing.T) {
 		"a page that rebinds reads profiles":     {"GET", "http://" + profiles + "/debug/pprof/cmdline", "evil.example", nil},
 		"a page that rebinds reads what is said": {"GET", api + "/readyz", "evil.example", nil},
 	} {
-		status, header, body := browse(t, attack.method, attack.target, attack.host, attack.headers)
+		status, header, body := browserCall(t, attack.method, attack.target, attack.host, attack.headers)
 		if status != http.StatusForbidden || header.Get("Access-Control-Allow-Origin") != "" || !strings.Contains(body, "cors-origin") && !strings.Contains(body, "localhost") {
 			t.Errorf("%s: %d %v %.200s", name, status, header, body)
 		}
 	}
 	for _, target := range []string{api + "/ws/v1/partition/t/queues", usage, api + "/metrics", "http://" + profiles + "/debug/pprof/cmdline"} {
-		if status, header, body := browse(t, http.MethodGet, target, "", nil); status != http.StatusOK || header.Get("Access-Control-Allow-Origin") != "" {
+		if status, header, body := browserCall(t, http.MethodGet, target, "", nil); status != http.StatusOK || header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("without a browser, %s: %d %v %.200s", target, status, header, body)
 		}
 	}
-	if status, _, body := browse(t, http.MethodPost, acquire, "", nil); status != http.StatusNotFound {
+	if status, _, body := browserCall(t, http.MethodPost, acquire, "", nil); status != http.StatusNotFound {
 		t.Errorf("without a browser, Boskos: %d %s, want that there is no such type", status, body)
 	}
 }
 
-// TestPagesThatAreNamedMayCall, at a server that says so, and no others.
-func TestPagesThatAreNamedMayCall(t *testing.T) {
+// TestAllowedOriginsMayCall, at a server that says so, and no others.
+func TestAllowedOriginsMayCall(t *testing.T) {
 	const page = "https://quotas.example.org"
-	c := startCluster(t, options{size: 1, args: []string{"--cors-origin", page}})
+	c := startCluster(t, clusterOptions{size: 1, args: []string{"--cors-origin", page}})
 	c.applyTree(t, 10)
 	api := "http://" + c.nodes[0].http
 	script := map[string]string{"Origin": page, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Access-Control-Request-Method": "POST"}
-	if status, header, body := browse(t, http.MethodOptions, api+"/quorate.v1.AllocationService/Allocate", "", script); status != http.StatusNoContent ||
+	if status, header, body := browserCall(t, http.MethodOptions, api+"/quorate.v1.AllocationService/Allocate", "", script); status != http.StatusNoContent ||
 		!strings.Contains(header.Get("Access-Control-Allow-Headers"), "Connect-Protocol-Version") {
 		t.Errorf("a preflight: %d %v %s", status, header, body)
 	}
-	if status, header, body := browse(t, http.MethodGet, api+"/ws/v1/partition/t/queues", "", script); status != http.StatusOK || header.Get("Access-Control-Allow-Origin") != page {
+	if status, header, body := browserCall(t, http.MethodGet, api+"/ws/v1/partition/t/queues", "", script); status != http.StatusOK || header.Get("Access-Control-Allow-Origin") != page {
 		t.Errorf("a page that is named: %d %v %s", status, header, body)
 	}
 	script["Origin"] = page + ".evil.example"
-	if status, header, body := browse(t, http.MethodGet, api+"/ws/v1/partition/t/queues", "", script); status != http.StatusForbidden || header.Get("Access-Control-Allow-Origin") != "" {
+	if status, header, body := browserCall(t, http.MethodGet, api+"/ws/v1/partition/t/queues", "", script); status != http.StatusForbidden || header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("another page: %d %v %s", status, header, body)
 	}
 }
 
-// TestACertificateIsAskedForEachCall: a client whose authority is not trusted any more, or whose certificate says that it is of
+// TestCertificateIsCheckedPerCall: a client whose authority is not trusted any more, or whose certificate says that it is of
 // another cluster, gets no answer on a connection that was made before.
-func TestACertificateIsAskedForEachCall(t *testing.T) {
-	c := startCluster(t, options{size: 1, encrypted: true})
+func TestCertificateIsCheckedPerCall(t *testing.T) {
+	c := startCluster(t, clusterOptions{size: 1, encrypted: true})
 	n := c.nodes[0]
 	kept := c.httpClient(t, "") // keeps its connection
 	ask := func() (int, string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url(n)+"/readyz", http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.apiURL(n)+"/readyz", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestACertificateIsAskedForEachCall(t *testing.T) {
 	if status, body := ask(); status != 0 {
 		t.Errorf("on a new connection: %d %s", status, body)
 	}
-	if end := run(t, append([]string{"status"}, c.flags(n)...)...); end.code != 0 {
+	if end := runCommand(t, append([]string{"status"}, c.clientFlags(n)...)...); end.code != 0 {
 		t.Errorf("a client of the new authority: %+v", end)
 	}
 }
@@ -145,7 +145,7 @@ func TestACertificateIsAskedForEachCall(t *testing.T) {
 func (c *cluster) replaceAuthorityAtOnce(t *testing.T) {
 	t.Helper()
 	next := pki.Folder(t.TempDir() + "/next")
-	if end := run(t, "tls", "init", string(next), "--nodes", "n1"); end.code != 0 {
+	if end := runCommand(t, "tls", "init", string(next), "--nodes", "n1"); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	for _, pair := range [][2]string{
@@ -155,7 +155,7 @@ func (c *cluster) replaceAuthorityAtOnce(t *testing.T) {
 		{c.certs.Key("client"), next.Key("client")},
 		{c.certs.Cert("client"), next.Cert("client")},
 	} {
-		replace(t, pair[0], content(t, pair[1]))
+		replaceFile(t, pair[0], readFile(t, pair[1]))
 	}
-	c.nodes[0].reload(t)
+	c.nodes[0].reloadCertificates(t)
 }

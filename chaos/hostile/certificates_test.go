@@ -33,65 +33,65 @@ const shortSpan = 45 * time.Second
 // either, no connection of before is left, and when the first certificates have ended, everything still goes on.
 func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
 	verify.Only(t) // waits until certificates end
-	c := startCluster(t, options{encrypted: true})
+	c := startCluster(t, clusterOptions{encrypted: true})
 	c.applyTree(t, 100)
 	ends := time.Now().Add(shortSpan)
 	for _, n := range c.nodes {
-		n.kill(t)
-		c.certify(t, n.id, c.certs, shortSpan)
+		n.killProcess(t)
+		c.replaceCertificate(t, n.id, c.certs, shortSpan)
 	}
 	for _, n := range c.nodes {
-		n.start(t)
+		n.startServer(t)
 	}
 	c.awaitReady(t)
 	traffic := c.startTraffic(t)
 	traffic.awaitEach(t, 3)
 
-	before := c.connections(t)
+	before := c.openConnections(t)
 	for _, n := range c.nodes {
-		c.certify(t, n.id, c.certs, time.Hour)
-		n.signal(t, syscall.SIGHUP)
+		c.replaceCertificate(t, n.id, c.certs, time.Hour)
+		n.sendSignal(t, syscall.SIGHUP)
 	}
 	c.awaitGone(t, before, "the certificates of all nodes were renewed")
 
-	before = c.connections(t)
+	before = c.openConnections(t)
 	c.replaceAuthority(t, traffic)
 	c.awaitGone(t, before, "the authority was replaced")
 
 	time.Sleep(time.Until(ends.Add(time.Second)))
 	traffic.awaitEach(t, 3)
-	traffic.stop(t)
+	traffic.stopCalls(t)
 	for _, n := range c.nodes {
-		if !c.ready(t, n) {
-			_, why := c.get(t, n, "/readyz")
+		if !c.isReady(t, n) {
+			_, why := c.httpGet(t, n, "/readyz")
 			t.Errorf("%s is not ready: %s", n.id, why)
 		}
 	}
 }
 
-// TestAnEndedCertificateShows: a follower whose certificate has ended says so in /readyz and in its log, and serves again
+// TestExpiredCertificateIsReported: a follower whose certificate has ended says so in /readyz and in its log, and serves again
 // by itself once there is another one.
-func TestAnEndedCertificateShows(t *testing.T) {
+func TestExpiredCertificateIsReported(t *testing.T) {
 	verify.Only(t) // waits until a certificate ends
-	c := startCluster(t, options{encrypted: true})
-	_, follower := c.leader(t)
+	c := startCluster(t, clusterOptions{encrypted: true})
+	_, follower := c.findLeader(t)
 	ends := time.Now().Add(shortSpan / 2)
-	follower.kill(t)
-	c.certify(t, follower.id, c.certs, shortSpan/2)
-	follower.start(t)
+	follower.killProcess(t)
+	c.replaceCertificate(t, follower.id, c.certs, shortSpan/2)
+	follower.startServer(t)
 	c.awaitReady(t)
 	time.Sleep(time.Until(ends))
-	await(t, "it is ready with a certificate that nobody believes", func() bool { return !c.ready(t, follower) })
-	await(t, "the log does not say that the certificate has ended", func() bool {
+	waitFor(t, "it is ready with a certificate that nobody believes", func() bool { return !c.isReady(t, follower) })
+	waitFor(t, "the log does not say that the certificate has ended", func() bool {
 		return strings.Contains(follower.stderr.String(), "a certificate has ended, others refuse it")
 	})
-	c.certify(t, follower.id, c.certs, time.Hour)
-	follower.signal(t, syscall.SIGHUP)
+	c.replaceCertificate(t, follower.id, c.certs, time.Hour)
+	follower.sendSignal(t, syscall.SIGHUP)
 	c.awaitReady(t)
 }
 
-// certify gives a node of the cluster a new certificate of an authority, in the place of the one that it had.
-func (c *cluster) certify(t *testing.T, id string, from pki.Folder, span time.Duration) {
+// replaceCertificate gives a node of the cluster a new certificate of an authority, in the place of the one that it had.
+func (c *cluster) replaceCertificate(t *testing.T, id string, from pki.Folder, span time.Duration) {
 	t.Helper()
 	authority, err := from.Authority()
 	if err != nil {
@@ -101,12 +101,12 @@ func (c *cluster) certify(t *testing.T, id string, from pki.Folder, span time.Du
 	if err != nil {
 		t.Fatal(err)
 	}
-	replace(t, c.certs.Key(id), pair.Key)
-	replace(t, c.certs.Cert(id), pair.Cert)
+	replaceFile(t, c.certs.Key(id), pair.Key)
+	replaceFile(t, c.certs.Cert(id), pair.Cert)
 }
 
-// replace puts another content into the place of a file, all of it at once.
-func replace(t *testing.T, path string, text []byte) {
+// replaceFile puts another content into the place of a file, all of it at once.
+func replaceFile(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := errors.Join(os.WriteFile(path+".next", text, 0o600), os.Rename(path+".next", path)); err != nil {
 		t.Fatal(err)
@@ -114,45 +114,45 @@ func replace(t *testing.T, path string, text []byte) {
 }
 
 // replaceAuthority does it in three steps, each of which is seen to work by all callers before the next.
-func (c *cluster) replaceAuthority(t *testing.T, traffic *traffic) {
+func (c *cluster) replaceAuthority(t *testing.T, traffic *backgroundCalls) {
 	t.Helper()
 	next := pki.Folder(filepath.Join(t.TempDir(), "next"))
-	if end := run(t, "tls", "init", string(next), "--nodes", "n1,n2,n3"); end.code != 0 {
+	if end := runCommand(t, "tls", "init", string(next), "--nodes", "n1,n2,n3"); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
-	earlier, later := content(t, c.certs.CA()), content(t, next.CA())
+	earlier, later := readFile(t, c.certs.CA()), readFile(t, next.CA())
 	steps := []func(){
-		func() { replace(t, c.certs.CA(), slices.Concat(earlier, later)) },
+		func() { replaceFile(t, c.certs.CA(), slices.Concat(earlier, later)) },
 		func() {
 			for _, n := range c.nodes {
-				c.certify(t, n.id, next, time.Hour)
+				c.replaceCertificate(t, n.id, next, time.Hour)
 			}
-			replace(t, c.certs.Key("client"), content(t, next.Key("client")))
-			replace(t, c.certs.Cert("client"), content(t, next.Cert("client")))
+			replaceFile(t, c.certs.Key("client"), readFile(t, next.Key("client")))
+			replaceFile(t, c.certs.Cert("client"), readFile(t, next.Cert("client")))
 		},
-		func() { replace(t, c.certs.CA(), later) },
+		func() { replaceFile(t, c.certs.CA(), later) },
 	}
 	for _, step := range steps {
 		step()
 		for _, n := range c.nodes {
-			n.reload(t)
+			n.reloadCertificates(t)
 		}
 		traffic.awaitEach(t, 3)
 	}
 }
 
-// reload makes a server take what its certificate files hold.
-func (n *node) reload(t *testing.T) {
+// reloadCertificates makes a server take what its certificate files hold.
+func (n *node) reloadCertificates(t *testing.T) {
 	t.Helper()
-	before := n.reloads()
-	n.signal(t, syscall.SIGHUP)
-	await(t, n.id+" does not read its certificates again", func() bool { return n.reloads() > before })
+	before := n.countReloads()
+	n.sendSignal(t, syscall.SIGHUP)
+	waitFor(t, n.id+" does not read its certificates again", func() bool { return n.countReloads() > before })
 }
 
-// reloads counts how often a server has taken new certificates.
-func (n *node) reloads() int { return strings.Count(n.stderr.String(), "certificates read again") }
+// countReloads counts how often a server has taken new certificates.
+func (n *node) countReloads() int { return strings.Count(n.stderr.String(), "certificates read again") }
 
-func content(t *testing.T, path string) []byte {
+func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -161,9 +161,9 @@ func content(t *testing.T, path string) []byte {
 	return text
 }
 
-// connections are those of servers to the ports for clients and for raft that are established now, by both of their
+// openConnections are those of servers to the ports for clients and for raft that are established now, by both of their
 // addresses.
-func (c *cluster) connections(t *testing.T) map[string]bool {
+func (c *cluster) openConnections(t *testing.T) map[string]bool {
 	t.Helper()
 	ports := map[string]bool{}
 	for _, n := range c.nodes {
@@ -181,7 +181,7 @@ func (c *cluster) connections(t *testing.T) map[string]bool {
 	}
 	const established = "01"
 	own, found := ownSockets(t), map[string]bool{}
-	for line := range strings.Lines(string(content(t, "/proc/net/tcp"))) {
+	for line := range strings.Lines(string(readFile(t, "/proc/net/tcp"))) {
 		fields := strings.Fields(line)
 		if len(fields) < 10 || fields[3] != established || own[fields[9]] {
 			continue
@@ -219,8 +219,8 @@ func (c *cluster) awaitGone(t *testing.T, before map[string]bool, since string) 
 	if len(before) < 4 {
 		t.Fatalf("three nodes have only %d connections", len(before))
 	}
-	await(t, "connections stay open after "+since, func() bool {
-		now := c.connections(t)
+	waitFor(t, "connections stay open after "+since, func() bool {
+		now := c.openConnections(t)
 		for connection := range before {
 			if now[connection] {
 				return false
@@ -233,9 +233,9 @@ func (c *cluster) awaitGone(t *testing.T, before map[string]bool, since string) 
 // retrySpan is for how long a caller repeats what fails: a server has found another way by then.
 const retrySpan = 15 * time.Second
 
-// traffic is one caller for each server, who reads and writes there without a pause, with what the files of the client hold
+// backgroundCalls is one caller for each server, who reads and writes there without a pause, with what the files of the client hold
 // at that moment.
-type traffic struct {
+type backgroundCalls struct {
 	end     context.CancelFunc
 	callers sync.WaitGroup
 
@@ -245,15 +245,15 @@ type traffic struct {
 	failed  error
 }
 
-func (c *cluster) startTraffic(t *testing.T) *traffic {
+func (c *cluster) startTraffic(t *testing.T) *backgroundCalls {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	traffic := &traffic{end: cancel, rounds: map[string]int{}}
+	traffic := &backgroundCalls{end: cancel, rounds: map[string]int{}}
 	for _, n := range c.nodes {
 		traffic.callers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				err := traffic.insist(ctx, func(ctx context.Context) error { return c.readAndWrite(ctx, n, fmt.Sprintf("%s-%d", n.id, i)) })
-				traffic.note(n.id, err)
+				err := traffic.retryCall(ctx, func(ctx context.Context) error { return c.readAndWrite(ctx, n, fmt.Sprintf("%s-%d", n.id, i)) })
+				traffic.addRound(n.id, err)
 				time.Sleep(50 * time.Millisecond)
 			}
 		})
@@ -270,18 +270,18 @@ func (c *cluster) readAndWrite(ctx context.Context, n *node, id string) error {
 		return err
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
-	trees := quoratev1connect.NewTreeServiceClient(client, c.url(n))
+	trees := quoratev1connect.NewTreeServiceClient(client, c.apiURL(n))
 	if _, err := trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"}); err != nil {
 		return fmt.Errorf("read at %s: %w", n.id, err)
 	}
-	if err := pair(ctx, quoratev1connect.NewAllocationServiceClient(client, c.url(n)), id); err != nil {
+	if err := allocateAndRelease(ctx, quoratev1connect.NewAllocationServiceClient(client, c.apiURL(n)), id); err != nil {
 		return fmt.Errorf("write at %s: %w", n.id, err)
 	}
 	return nil
 }
 
-// insist repeats an attempt that fails, for a while.
-func (f *traffic) insist(ctx context.Context, attempt func(context.Context) error) error {
+// retryCall repeats an attempt that fails, for a while.
+func (f *backgroundCalls) retryCall(ctx context.Context, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, retrySpan)
 	defer cancel()
 	for {
@@ -299,7 +299,7 @@ func (f *traffic) insist(ctx context.Context, attempt func(context.Context) erro
 	}
 }
 
-func (f *traffic) note(id string, err error) {
+func (f *backgroundCalls) addRound(id string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rounds[id]++
@@ -309,11 +309,11 @@ func (f *traffic) note(id string, err error) {
 }
 
 // awaitEach waits until the caller of each server has carried out so many rounds more.
-func (f *traffic) awaitEach(t *testing.T, more int) {
+func (f *backgroundCalls) awaitEach(t *testing.T, more int) {
 	t.Helper()
-	begun, _ := f.state()
-	await(t, "the callers do not go on", func() bool {
-		now, failed := f.state()
+	begun, _ := f.currentRounds()
+	waitFor(t, "the callers do not go on", func() bool {
+		now, failed := f.currentRounds()
 		if failed != nil {
 			t.Fatal(failed)
 		}
@@ -326,14 +326,14 @@ func (f *traffic) awaitEach(t *testing.T, more int) {
 	})
 }
 
-func (f *traffic) state() (rounds map[string]int, failed error) {
+func (f *backgroundCalls) currentRounds() (rounds map[string]int, failed error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.rounds), f.failed
 }
 
-// stop ends the callers, none of whom may have failed for long.
-func (f *traffic) stop(t *testing.T) {
+// stopCalls ends the callers, none of whom may have failed for long.
+func (f *backgroundCalls) stopCalls(t *testing.T) {
 	t.Helper()
 	f.end()
 	f.callers.Wait()

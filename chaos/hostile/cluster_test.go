@@ -21,8 +21,8 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// options say which cluster to start. The zero value is three servers in plain text on loopback.
-type options struct {
+// clusterOptions say which cluster to start. The zero value is three servers in plain text on loopback.
+type clusterOptions struct {
 	// size is how many servers there are; 3 by default.
 	size int
 	// encrypted gives the servers certificates and gossip keys of "quorate tls init", and wants certificates of callers.
@@ -47,7 +47,7 @@ type cluster struct {
 }
 
 // startCluster starts servers and waits until all of them are ready.
-func startCluster(t *testing.T, o options) *cluster {
+func startCluster(t *testing.T, o clusterOptions) *cluster {
 	t.Helper()
 	c := &cluster{}
 	size := max(1, o.size)
@@ -65,7 +65,7 @@ func startCluster(t *testing.T, o options) *cluster {
 	}
 	if o.encrypted {
 		c.certs = pki.Folder(filepath.Join(t.TempDir(), "certs"))
-		if end := run(t, "tls", "init", string(c.certs), "--nodes", strings.Join(ids, ",")); end.code != 0 {
+		if end := runCommand(t, "tls", "init", string(c.certs), "--nodes", strings.Join(ids, ",")); end.code != 0 {
 			t.Fatalf("tls init: %+v", end)
 		}
 	}
@@ -78,30 +78,30 @@ func startCluster(t *testing.T, o options) *cluster {
 			n.args = append(n.args, "--tls-ca", c.certs.CA(), "--tls-cert", c.certs.Cert(n.id), "--tls-key", c.certs.Key(n.id),
 				"--tls-client-auth", "require", "--gossip-keys-file", c.certs.GossipKeys())
 		}
-		n.start(t)
+		n.startServer(t)
 	}
 	c.awaitReady(t)
 	return c
 }
 
-// start starts the server of a node on what its data folder holds.
-func (n *node) start(t *testing.T) {
+// startServer starts the server of a node on what its data folder holds.
+func (n *node) startServer(t *testing.T) {
 	t.Helper()
 	n.process = startProcess(t, n.args...)
 }
 
-// restart kills the server and starts it again.
-func (n *node) restart(t *testing.T) {
+// restartProcess kills the server and starts it again.
+func (n *node) restartProcess(t *testing.T) {
 	t.Helper()
-	n.kill(t)
-	n.start(t)
+	n.killProcess(t)
+	n.startServer(t)
 }
 
-// pause stops the server where it is.
-func (n *node) pause(t *testing.T) { t.Helper(); n.signal(t, syscall.SIGSTOP) }
+// pauseProcess stops the server where it is.
+func (n *node) pauseProcess(t *testing.T) { t.Helper(); n.sendSignal(t, syscall.SIGSTOP) }
 
-// flags are what a command needs to call this server.
-func (c *cluster) flags(n *node) []string {
+// clientFlags are what a command needs to call this server.
+func (c *cluster) clientFlags(n *node) []string {
 	if c.certs == "" {
 		return []string{"--server", "http://" + n.http}
 	}
@@ -110,8 +110,8 @@ func (c *cluster) flags(n *node) []string {
 	}
 }
 
-// url is the address of the API of a server.
-func (c *cluster) url(n *node) string {
+// apiURL is the address of the API of a server.
+func (c *cluster) apiURL(n *node) string {
 	if c.certs == "" {
 		return "http://" + n.http
 	}
@@ -122,7 +122,7 @@ func (c *cluster) url(n *node) string {
 // all of 127.0.0.0/8 is loopback.
 func (c *cluster) httpClient(t *testing.T, from string) *http.Client {
 	t.Helper()
-	dialer := &net.Dialer{Timeout: patience}
+	dialer := &net.Dialer{Timeout: waitTimeout}
 	if from != "" {
 		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
 	}
@@ -151,39 +151,39 @@ func (c *cluster) tlsConfig(t *testing.T) *tls.Config {
 	return config
 }
 
-func (c *cluster) allocations(t *testing.T, n *node) quoratev1connect.AllocationServiceClient {
+func (c *cluster) allocationClient(t *testing.T, n *node) quoratev1connect.AllocationServiceClient {
 	t.Helper()
-	return quoratev1connect.NewAllocationServiceClient(c.httpClient(t, ""), c.url(n))
+	return quoratev1connect.NewAllocationServiceClient(c.httpClient(t, ""), c.apiURL(n))
 }
 
-func (c *cluster) trees(t *testing.T, n *node) quoratev1connect.TreeServiceClient {
+func (c *cluster) treeClient(t *testing.T, n *node) quoratev1connect.TreeServiceClient {
 	t.Helper()
-	return quoratev1connect.NewTreeServiceClient(c.httpClient(t, ""), c.url(n))
+	return quoratev1connect.NewTreeServiceClient(c.httpClient(t, ""), c.apiURL(n))
 }
 
 // awaitReady waits until every server that runs answers /readyz with 200.
 func (c *cluster) awaitReady(t *testing.T) {
 	t.Helper()
 	for _, n := range c.nodes {
-		if n.running() {
-			await(t, n.id+" does not get ready", func() bool { return c.ready(t, n) })
+		if n.isRunning() {
+			waitFor(t, n.id+" does not get ready", func() bool { return c.isReady(t, n) })
 		}
 	}
 }
 
-// ready tells whether /readyz of a server answers 200.
-func (c *cluster) ready(t *testing.T, n *node) bool {
+// isReady tells whether /readyz of a server answers 200.
+func (c *cluster) isReady(t *testing.T, n *node) bool {
 	t.Helper()
-	status, _ := c.get(t, n, "/readyz")
+	status, _ := c.httpGet(t, n, "/readyz")
 	return status == http.StatusOK
 }
 
-// get asks a server for a path by plain HTTP; status 0 means that it did not answer.
-func (c *cluster) get(t *testing.T, n *node, path string) (status int, body string) {
+// httpGet asks a server for a path by plain HTTP; status 0 means that it did not answer.
+func (c *cluster) httpGet(t *testing.T, n *node, path string) (status int, body string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url(n)+path, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.apiURL(n)+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,16 +199,16 @@ func (c *cluster) get(t *testing.T, n *node, path string) (status int, body stri
 	return answer.StatusCode, string(content)
 }
 
-// leader waits until a server says that it leads, and returns it with one that does not.
-func (c *cluster) leader(t *testing.T) (leader, follower *node) {
+// findLeader waits until a server says that it leads, and returns it with one that does not.
+func (c *cluster) findLeader(t *testing.T) (leader, follower *node) {
 	t.Helper()
-	await(t, "nobody leads", func() bool {
+	waitFor(t, "nobody leads", func() bool {
 		leader, follower = nil, nil
 		for _, n := range c.nodes {
-			if !n.running() {
+			if !n.isRunning() {
 				continue
 			}
-			if status, body := c.get(t, n, "/metrics"); status == http.StatusOK && strings.Contains(body, "\nquorate_leader 1") {
+			if status, body := c.httpGet(t, n, "/metrics"); status == http.StatusOK && strings.Contains(body, "\nquorate_leader 1") {
 				leader = n
 			} else {
 				follower = n
@@ -226,13 +226,13 @@ func (c *cluster) applyTree(t *testing.T, cores int64) {
 		Name: "t", Policy: "strict", Resources: []*quoratev1.Resource{{Name: "cores"}},
 		Limits: map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: cores}}},
 	}
-	if _, err := c.trees(t, c.nodes[0]).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
+	if _, err := c.treeClient(t, c.nodes[0]).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// want asks for cores of tree "t".
-func want(id string, cores int64) *quoratev1.AllocateRequest {
+// requestCores asks for cores of tree "t".
+func requestCores(id string, cores int64) *quoratev1.AllocateRequest {
 	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "t", Amounts: map[string]int64{"cores": cores}}}}
 }
 
@@ -262,20 +262,20 @@ func freePorts(t *testing.T, count int) []string {
 	return found
 }
 
-// pairs lets callers allocate and release for a while, each one pair after the other, and returns how many pairs a second were
+// pairsPerSecond lets callers allocate and release for a while, each one pair after the other, and returns how many pairs a second were
 // carried out whole. A call that fails counts for nothing and is not an error: the caller goes on with the next pair.
-func (c *cluster) pairs(t *testing.T, n *node, callers int, span time.Duration) float64 {
+func (c *cluster) pairsPerSecond(t *testing.T, n *node, callers int, span time.Duration) float64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), span)
 	defer cancel()
 	done := make(chan int, callers)
 	begun := time.Now()
 	for caller := range callers {
-		calls := c.allocations(t, n)
+		calls := c.allocationClient(t, n)
 		go func() {
 			count := 0
 			for i := 0; ctx.Err() == nil; i++ {
-				if pair(ctx, calls, fmt.Sprintf("pair-%d-%d-%d", begun.UnixNano(), caller, i)) == nil {
+				if allocateAndRelease(ctx, calls, fmt.Sprintf("pair-%d-%d-%d", begun.UnixNano(), caller, i)) == nil {
 					count++
 				} else {
 					time.Sleep(5 * time.Millisecond)
@@ -291,8 +291,8 @@ func (c *cluster) pairs(t *testing.T, n *node, callers int, span time.Duration) 
 	return float64(total) / time.Since(begun).Seconds()
 }
 
-func pair(ctx context.Context, calls quoratev1connect.AllocationServiceClient, id string) error {
-	_, err := calls.Allocate(ctx, want(id, 1))
+func allocateAndRelease(ctx context.Context, calls quoratev1connect.AllocationServiceClient, id string) error {
+	_, err := calls.Allocate(ctx, requestCores(id, 1))
 	_, ended := calls.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
 	return errors.Join(err, ended)
 }

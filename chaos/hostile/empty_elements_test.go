@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// elements are as many empty messages as a body of 4 MiB holds in JSON; protobuf's binary form needs two thirds of that.
-const elements = 1_390_000
+// elementCount are as many empty messages as a body of 4 MiB holds in JSON; protobuf's binary form needs two thirds of that.
+const elementCount = 1_390_000
 
 // smallRequest is a request of few bytes that holds very many elements.
 type smallRequest struct {
@@ -34,28 +34,28 @@ func smallRequests() map[string]smallRequest {
 		return append(varint.AppendUvarint([]byte{1<<3 | 2}, uint64(len(content))), content...)
 	}
 	text := func(before, after string) []byte {
-		return []byte(before + strings.Repeat("{},", elements) + "{}" + after)
+		return []byte(before + strings.Repeat("{},", elementCount) + "{}" + after)
 	}
 	return map[string]smallRequest{
 		"Allocate": {
 			"AllocationService/Allocate", "claims: must contain no more than 32 items",
-			list(2, elements), text(`{"claims":[`, `]}`),
+			list(2, elementCount), text(`{"claims":[`, `]}`),
 		},
 		"BatchAllocate": {
 			"AllocationService/BatchAllocate", "requests: must contain no more than 1000 items",
-			list(1, elements), text(`{"requests":[`, `]}`),
+			list(1, elementCount), text(`{"requests":[`, `]}`),
 		},
 		"a request in a batch": {
 			"AllocationService/BatchAllocate", "more than",
-			inside(list(2, elements)), text(`{"requests":[{"claims":[`, `]}]}`),
+			inside(list(2, elementCount)), text(`{"requests":[{"claims":[`, `]}]}`),
 		},
 		"ApplyTrees": {
 			"TreeService/ApplyTrees", "trees[0].nodes: must contain no more than 20000 items",
-			inside(list(5, elements)), text(`{"trees":[{"nodes":[`, `]}]}`),
+			inside(list(5, elementCount)), text(`{"trees":[{"nodes":[`, `]}]}`),
 		},
 		"UpdateItems": {
 			"ItemService/UpdateItems", "updates: must contain no more than 1000 items",
-			list(1, elements), text(`{"updates":[`, `]}`),
+			list(1, elementCount), text(`{"updates":[`, `]}`),
 		},
 	}
 }
@@ -64,15 +64,15 @@ func smallRequests() map[string]smallRequest {
 // and bound, by the leader and by a follower, and take little memory on either.
 func TestSmallRequestsWithManyElements(t *testing.T) {
 	const most = 200 << 20
-	c := startCluster(t, options{})
+	c := startCluster(t, clusterOptions{})
 	c.applyTree(t, 100)
-	leader, follower := c.leader(t)
-	before := map[*node]int64{leader: leader.memory(t, "VmHWM"), follower: follower.memory(t, "VmHWM")}
+	leader, follower := c.findLeader(t)
+	before := map[*node]int64{leader: leader.memoryOf(t, "VmHWM"), follower: follower.memoryOf(t, "VmHWM")}
 	for name, request := range smallRequests() {
 		for form, body := range map[string][]byte{"application/proto": request.protobuf, "application/json": request.json} {
-			sent := pack(t, body)
+			sent := compressBody(t, body)
 			for _, asked := range []*node{leader, follower} {
-				answer, err := c.post(t, asked, request.procedure, form, sent)
+				answer, err := c.postCompressed(t, asked, request.procedure, form, sent)
 				if err != nil {
 					t.Fatalf("%s as %s in %d bytes to %s: %v", name, form, len(sent), asked.id, err)
 				}
@@ -80,7 +80,7 @@ func TestSmallRequestsWithManyElements(t *testing.T) {
 					t.Errorf("%s as %s to %s: got %s %.200s, want %q", name, form, asked.id, answer.Code, answer.Message, request.says)
 				}
 				for n := range before {
-					if grown := n.memory(t, "VmHWM") - before[n]; grown > most {
+					if grown := n.memoryOf(t, "VmHWM") - before[n]; grown > most {
 						t.Fatalf("%s as %s in %d bytes to %s took %d MiB at %s", name, form, len(sent), asked.id, grown>>20, n.id)
 					}
 				}
@@ -89,28 +89,28 @@ func TestSmallRequestsWithManyElements(t *testing.T) {
 	}
 	// Many at once, of the kind that passes the bounds of its fields and only meets those of the whole.
 	body := smallRequests()["a request in a batch"]
-	sent := pack(t, body.json)
+	sent := compressBody(t, body.json)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if _, err := c.post(t, leader, body.procedure, "application/json", sent); err != nil {
+			if _, err := c.postCompressed(t, leader, body.procedure, "application/json", sent); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if grown := leader.memory(t, "VmHWM") - before[leader]; grown > 2*most {
+	if grown := leader.memoryOf(t, "VmHWM") - before[leader]; grown > 2*most {
 		t.Errorf("eight requests of %d bytes took %d MiB", len(sent), grown>>20)
 	}
 	for n, was := range before {
-		t.Logf("%s took %d MiB at most", n.id, (n.memory(t, "VmHWM")-was)>>20)
+		t.Logf("%s took %d MiB at most", n.id, (n.memoryOf(t, "VmHWM")-was)>>20)
 	}
-	if rate := c.pairs(t, follower, 2, time.Second); rate == 0 {
+	if rate := c.pairsPerSecond(t, follower, 2, time.Second); rate == 0 {
 		t.Error("the cluster carries out nothing any more")
 	}
 }
 
-func pack(t *testing.T, body []byte) []byte {
+func compressBody(t *testing.T, body []byte) []byte {
 	t.Helper()
 	var into bytes.Buffer
 	w, err := gzip.NewWriterLevel(&into, gzip.BestCompression)
@@ -123,15 +123,15 @@ func pack(t *testing.T, body []byte) []byte {
 	return into.Bytes()
 }
 
-// refusal is an error of the API in JSON.
-type refusal struct{ Code, Message string }
+// apiError is an error of the API in JSON.
+type apiError struct{ Code, Message string }
 
-// post sends a compressed request by Connect's protocol.
-func (c *cluster) post(t *testing.T, to *node, procedure, form string, body []byte) (answer refusal, err error) {
+// postCompressed sends a compressed request by Connect's protocol.
+func (c *cluster) postCompressed(t *testing.T, to *node, procedure, form string, body []byte) (answer apiError, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(to)+"/quorate.v1."+procedure, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.apiURL(to)+"/quorate.v1."+procedure, bytes.NewReader(body))
 	if err != nil {
 		return answer, err
 	}

@@ -16,70 +16,70 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// reader repeats one kind of read.
-type reader struct {
+// readKind repeats one kind of read.
+type readKind struct {
 	kind string
-	read func(context.Context, clients) error
+	read func(context.Context, serviceClients) error
 }
 
-// clients call one server.
-type clients struct {
+// serviceClients call one server.
+type serviceClients struct {
 	trees       quoratev1connect.TreeServiceClient
 	allocations quoratev1connect.AllocationServiceClient
 }
 
-// readers are the usage of one node, and kinds of reads that cost more.
-func readers(large *quoratev1.Tree) []reader {
-	ask := want("would-it-fit", 1)
-	dry := want("would-it-fit", 1)
+// expensiveReads are the usage of one node, and kinds of reads that cost more.
+func expensiveReads(large *quoratev1.Tree) []readKind {
+	ask := requestCores("would-it-fit", 1)
+	dry := requestCores("would-it-fit", 1)
 	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
 	var batch []*quoratev1.AllocateRequest
 	for range 200 {
 		batch = append(batch, dry)
 	}
-	return []reader{
-		{"usage of a node", func(ctx context.Context, c clients) error {
+	return []readKind{
+		{"usage of a node", func(ctx context.Context, c serviceClients) error {
 			_, err := c.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"})
 			return err
 		}},
-		{"a plan of 16,000 nodes", func(ctx context.Context, c clients) error {
+		{"a plan of 16,000 nodes", func(ctx context.Context, c serviceClients) error {
 			_, err := c.trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}, DryRun: true})
 			return err
 		}},
-		{"a plan of one limit among 16,000", func(ctx context.Context, c clients) error {
+		{"a plan of one limit among 16,000", func(ctx context.Context, c serviceClients) error {
 			_, err := c.trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{
-				Tree: "large", Node: "g00", Limits: map[string]*quoratev1.Limit{"cores": amount(1)}, DryRun: true,
+				Tree: "large", Node: "g00", Limits: map[string]*quoratev1.Limit{"cores": limitOf(1)}, DryRun: true,
 			})
 			return err
 		}},
-		{"1,000 waiting requests", func(ctx context.Context, c clients) error {
+		{"1,000 waiting requests", func(ctx context.Context, c serviceClients) error {
 			_, err := c.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{PageSize: 1000})
 			return err
 		}},
-		{"the configuration", func(ctx context.Context, c clients) error {
+		{"the configuration", func(ctx context.Context, c serviceClients) error {
 			_, err := c.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{})
 			return err
 		}},
-		{"usage of 1,000 nodes", func(ctx context.Context, c clients) error {
+		{"usage of 1,000 nodes", func(ctx context.Context, c serviceClients) error {
 			_, err := c.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "large", Subtree: true, PageSize: 1000})
 			return err
 		}},
-		{"1,000 events", func(ctx context.Context, c clients) error {
+		{"1,000 events", func(ctx context.Context, c serviceClients) error {
 			_, err := c.allocations.ListEvents(ctx, &quoratev1.ListEventsRequest{PageSize: 1000})
 			return err
 		}},
-		{"an explanation", func(ctx context.Context, c clients) error {
+		{"an explanation", func(ctx context.Context, c serviceClients) error {
 			_, err := c.allocations.Explain(ctx, &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: ask}})
 			return err
 		}},
-		{"200 dry runs", func(ctx context.Context, c clients) error {
+		{"200 dry runs", func(ctx context.Context, c serviceClients) error {
 			_, err := c.allocations.BatchAllocate(ctx, &quoratev1.BatchAllocateRequest{Requests: batch})
 			return err
 		}},
 	}
 }
 
-func amount(n int64) *quoratev1.Limit {
+func limitOf(n int64) *quoratev1.Limit {
 	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: n}}
 }
 
@@ -88,10 +88,10 @@ func largeTree() *quoratev1.Tree {
 	tree := &quoratev1.Tree{Name: "large", Resources: []*quoratev1.Resource{{Name: "cores"}}}
 	for group := range 16 {
 		path := fmt.Sprintf("g%02d", group)
-		tree.Nodes = append(tree.Nodes, &quoratev1.Node{Path: path, Limits: map[string]*quoratev1.Limit{"cores": amount(1 << 30)}})
+		tree.Nodes = append(tree.Nodes, &quoratev1.Node{Path: path, Limits: map[string]*quoratev1.Limit{"cores": limitOf(1 << 30)}})
 		for i := range 999 {
 			tree.Nodes = append(tree.Nodes, &quoratev1.Node{
-				Path: fmt.Sprintf("%s/n%03d", path, i), Limits: map[string]*quoratev1.Limit{"cores": amount(1 << 20)},
+				Path: fmt.Sprintf("%s/n%03d", path, i), Limits: map[string]*quoratev1.Limit{"cores": limitOf(1 << 20)},
 			})
 		}
 	}
@@ -102,9 +102,9 @@ func largeTree() *quoratev1.Tree {
 func (c *cluster) queueUp(t *testing.T, n *node, count int) {
 	t.Helper()
 	full := &quoratev1.Tree{
-		Name: "full", Resources: []*quoratev1.Resource{{Name: "cores"}}, Limits: map[string]*quoratev1.Limit{"cores": amount(1)},
+		Name: "full", Resources: []*quoratev1.Resource{{Name: "cores"}}, Limits: map[string]*quoratev1.Limit{"cores": limitOf(1)},
 	}
-	if _, err := c.trees(t, n).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{full}}); err != nil {
+	if _, err := c.treeClient(t, n).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{full}}); err != nil {
 		t.Fatal(err)
 	}
 	batch := &quoratev1.BatchAllocateRequest{}
@@ -114,12 +114,12 @@ func (c *cluster) queueUp(t *testing.T, n *node, count int) {
 			Claims: []*quoratev1.Claim{{Tree: "full", Amounts: map[string]int64{"cores": 1}}},
 		})
 	}
-	answer, err := c.allocations(t, n).BatchAllocate(t.Context(), batch)
+	answer, err := c.allocationClient(t, n).BatchAllocate(t.Context(), batch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range answer.GetOutcomes()[1:] { // the first one is granted
-		if !waits(o) {
+		if !isWaiting(o) {
 			t.Fatalf("it does not wait: %v", o)
 		}
 	}
@@ -129,22 +129,22 @@ func (c *cluster) queueUp(t *testing.T, n *node, count int) {
 // repeat the cheapest read. On the code of before, plans left a fiftieth, the configuration a tenth.
 func TestExpensiveReads(t *testing.T) {
 	verify.Only(t) // compares rates
-	c := startCluster(t, options{})
+	c := startCluster(t, clusterOptions{})
 	c.applyTree(t, 100)
-	leader, _ := c.leader(t)
+	leader, _ := c.findLeader(t)
 	large := largeTree()
-	if _, err := c.trees(t, leader).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}}); err != nil {
+	if _, err := c.treeClient(t, leader).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}}); err != nil {
 		t.Fatal(err)
 	}
 	c.queueUp(t, leader, 1000)
-	alone := c.pairs(t, leader, 4, time.Second)
+	alone := c.pairsPerSecond(t, leader, 4, time.Second)
 	t.Logf("%-34s %6.0f pairs/s", "nobody reads", alone)
-	kinds := readers(large)
+	kinds := expensiveReads(large)
 	for _, r := range kinds[1:] {
 		// The machine may be busy with something else for a while: then both are measured again.
 		for attempt := 1; ; attempt++ {
-			usage := c.pairsBeside(t, leader, kinds[0])
-			rate := c.pairsBeside(t, leader, r)
+			usage := c.pairsDuringReads(t, leader, kinds[0])
+			rate := c.pairsDuringReads(t, leader, r)
 			if rate >= usage/3 {
 				break
 			}
@@ -156,17 +156,17 @@ func TestExpensiveReads(t *testing.T) {
 	}
 }
 
-// pairsBeside is how many pairs a second there are while 16 callers from elsewhere repeat a read. A read may fail because its turn
+// pairsDuringReads is how many pairs a second there are while 16 callers from elsewhere repeat a read. A read may fail because its turn
 // did not come, or because the time is over.
-func (c *cluster) pairsBeside(t *testing.T, n *node, r reader) float64 {
+func (c *cluster) pairsDuringReads(t *testing.T, n *node, r readKind) float64 {
 	t.Helper()
 	const span = 700 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	client := c.httpClient(t, "127.0.0.2")
-	careless := connect.WithCodec(unread{})
-	greedy := clients{
-		quoratev1connect.NewTreeServiceClient(client, c.url(n), careless), quoratev1connect.NewAllocationServiceClient(client, c.url(n), careless),
+	careless := connect.WithCodec(discardCodec{})
+	greedy := serviceClients{
+		quoratev1connect.NewTreeServiceClient(client, c.apiURL(n), careless), quoratev1connect.NewAllocationServiceClient(client, c.apiURL(n), careless),
 	}
 	var all sync.WaitGroup
 	var count atomic.Int64
@@ -187,9 +187,9 @@ func (c *cluster) pairsBeside(t *testing.T, n *node, r reader) float64 {
 			}
 		})
 	}
-	await(t, r.kind+": nothing was read", func() bool { return count.Load() > 0 || failure.Load() != nil })
+	waitFor(t, r.kind+": nothing was read", func() bool { return count.Load() > 0 || failure.Load() != nil })
 	before, begun := count.Load(), time.Now()
-	pairs := c.pairs(t, n, 4, span)
+	pairs := c.pairsPerSecond(t, n, 4, span)
 	reads := float64(count.Load()-before) / time.Since(begun).Seconds()
 	t.Logf("%-34s %6.0f pairs/s, %6.1f reads/s", r.kind, pairs, reads)
 	cancel()
@@ -200,16 +200,18 @@ func (c *cluster) pairsBeside(t *testing.T, n *node, r reader) float64 {
 	return pairs
 }
 
-// unread is the codec of an attacker who does not look at answers: under the race detector decoding them would take more of the
+// discardCodec is the codec of an attacker who does not look at answers: under the race detector decoding them would take more of the
 // machine than all servers do.
-type unread struct{}
+type discardCodec struct{}
 
-func (unread) Name() string { return "proto" }
+func (discardCodec) Name() string { return "proto" }
 
-func (unread) Marshal(message any) ([]byte, error) { return proto.Marshal(message.(proto.Message)) }
+func (discardCodec) Marshal(message any) ([]byte, error) {
+	return proto.Marshal(message.(proto.Message))
+}
 
-func (unread) Unmarshal([]byte, any) error { return nil }
+func (discardCodec) Unmarshal([]byte, any) error { return nil }
 
-func waits(o *quoratev1.AllocateOutcome) bool {
+func isWaiting(o *quoratev1.AllocateOutcome) bool {
 	return o.GetGranted().GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING
 }

@@ -29,16 +29,16 @@ func TestFailOver(t *testing.T) {
 		}
 		kills = number
 	}
-	c := startCluster(t, options{})
+	c := startCluster(t, clusterOptions{})
 	c.applyTree(t, 1_000_000)
 	var gaps []time.Duration
 	patient := false
 	for i := range kills {
-		leader, _ := c.leader(t)
+		leader, _ := c.findLeader(t)
 		gap, failed := c.failOver(t, leader, i)
 		gaps = append(gaps, gap)
 		patient = patient || failed == 0
-		leader.start(t)
+		leader.startServer(t)
 		c.awaitReady(t)
 	}
 	slices.Sort(gaps)
@@ -61,12 +61,12 @@ func (c *cluster) failOver(t *testing.T, leader *node, round int) (gap time.Dura
 		if n == leader {
 			continue
 		}
-		calls := c.allocations(t, n)
+		calls := c.allocationClient(t, n)
 		for j := range 4 {
 			callers.Go(func() {
 				for k := 0; ctx.Err() == nil; k++ {
 					id := fmt.Sprintf("fail-over-%d-%d-%d-%d", round, i, j, k)
-					_, err := calls.Allocate(ctx, want(id, 1))
+					_, err := calls.Allocate(ctx, requestCores(id, 1))
 					if err == nil {
 						_, err = calls.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
 					}
@@ -82,9 +82,9 @@ func (c *cluster) failOver(t *testing.T, leader *node, round int) (gap time.Dura
 		}
 	}
 	time.Sleep(2 * time.Second)
-	leader.kill(t)
+	leader.killProcess(t)
 	killed := time.Now()
-	await(t, "nothing is acknowledged again", func() bool {
+	waitFor(t, "nothing is acknowledged again", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(acknowledged) > 0 && acknowledged[len(acknowledged)-1].Sub(killed) > 500*time.Millisecond

@@ -27,7 +27,7 @@ type gossiper struct {
 	key []byte // nil in plain text
 }
 
-func (c *cluster) gossiper(t *testing.T) gossiper {
+func (c *cluster) newGossiper(t *testing.T) gossiper {
 	t.Helper()
 	g := gossiper{c: c}
 	if c.certs != "" {
@@ -40,8 +40,8 @@ func (c *cluster) gossiper(t *testing.T) gossiper {
 	return g
 }
 
-// send sends one datagram to a server.
-func (g gossiper) send(t *testing.T, to *node, message []byte) {
+// sendDatagram sends one datagram to a server.
+func (g gossiper) sendDatagram(t *testing.T, to *node, message []byte) {
 	t.Helper()
 	if g.key != nil {
 		message = forge.Encrypted(g.key, message)
@@ -75,8 +75,8 @@ func (g gossiper) sendStream(t *testing.T, to *node, message []byte) {
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// member is what a server gossips of itself, with an incarnation that nobody reaches by himself.
-func (g gossiper) member(n *node) forge.Node {
+// memberOf is what a server gossips of itself, with an incarnation that nobody reaches by himself.
+func (g gossiper) memberOf(n *node) forge.Node {
 	return forge.Node{
 		Name: n.id, Addr: udpAddress(n.gossip), Incarnation: math.MaxUint32 - 100,
 		Meta: forge.Meta{Cluster: "quorate", RaftAddr: n.raft, HTTPAddr: n.http, Version: "v9", Level: 4, Expect: 3, HasState: true},
@@ -91,13 +91,13 @@ func udpAddress(address string) *net.UDPAddr {
 	return to
 }
 
-// checkpoint has all members sum up their states, and returns the index that they did so at.
-func (c *cluster) checkpoint(t *testing.T, n *node) uint64 {
+// awaitCheckpoint has all members sum up their states, and returns the index that they did so at.
+func (c *cluster) awaitCheckpoint(t *testing.T, n *node) uint64 {
 	t.Helper()
-	await(t, "the members do not compare their states", func() bool {
-		return run(t, append([]string{"cluster", "digests", "--now"}, c.flags(n)...)...).code == 0
+	waitFor(t, "the members do not compare their states", func() bool {
+		return runCommand(t, append([]string{"cluster", "digests", "--now"}, c.clientFlags(n)...)...).code == 0
 	})
-	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), c.url(n))
+	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), c.apiURL(n))
 	answer, err := calls.GetDigests(t.Context(), &quoratev1.GetDigestsRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,33 +112,33 @@ func (c *cluster) checkpoint(t *testing.T, n *node) uint64 {
 	return newest
 }
 
-// wantServing wants all servers to run, to be ready, and to carry out what is asked of each.
-func (c *cluster) wantServing(t *testing.T, when string) {
+// checkServing wants all servers to run, to be ready, and to carry out what is asked of each.
+func (c *cluster) checkServing(t *testing.T, when string) {
 	t.Helper()
 	for _, n := range c.nodes {
-		if !n.running() {
+		if !n.isRunning() {
 			t.Fatalf("%s %s has ended", when, n.id)
 		}
-		if status, body := c.get(t, n, "/readyz"); status != http.StatusOK {
+		if status, body := c.httpGet(t, n, "/readyz"); status != http.StatusOK {
 			t.Errorf("%s %s is not ready: %d %s", when, n.id, status, body)
 		}
-		if rate := c.pairs(t, n, 2, 300*time.Millisecond); rate == 0 {
+		if rate := c.pairsPerSecond(t, n, 2, 300*time.Millisecond); rate == 0 {
 			t.Errorf("%s %s carries out nothing", when, n.id)
 		}
 	}
 }
 
-// onBoth runs an attack with the key on encrypted gossip, and in make verify on plain gossip too.
-func onBoth(t *testing.T, attack func(t *testing.T, c *cluster, g gossiper)) {
+// onEachTransport runs an attack with the key on encrypted gossip, and in make verify on plain gossip too.
+func onEachTransport(t *testing.T, attack func(t *testing.T, c *cluster, g gossiper)) {
 	t.Helper()
-	for name, o := range map[string]options{"plain": {}, "with the key": {encrypted: true}} {
+	for name, o := range map[string]clusterOptions{"plain": {}, "with the key": {encrypted: true}} {
 		t.Run(name, func(t *testing.T) {
 			if !o.encrypted {
 				verify.Only(t)
 			}
 			c := startCluster(t, o)
 			c.applyTree(t, 1000)
-			attack(t, c, c.gossiper(t))
+			attack(t, c, c.newGossiper(t))
 		})
 	}
 }
@@ -146,34 +146,34 @@ func onBoth(t *testing.T, attack func(t *testing.T, c *cluster, g gossiper)) {
 // TestForgedDigests: two datagrams to each server, in the names of the other two, say that these have another state than it. All
 // servers quarantined themselves, also after a restart.
 func TestForgedDigests(t *testing.T) {
-	verify.Only(t) // TestGossipThatEndsProcesses is the quick one of its kind
-	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+	verify.Only(t) // TestMalformedGossip is the quick one of its kind
+	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
-		index := c.checkpoint(t, c.nodes[0])
+		index := c.awaitCheckpoint(t, c.nodes[0])
 		for _, to := range c.nodes {
 			for _, in := range c.nodes {
 				if in != to {
-					forged := g.member(in)
+					forged := g.memberOf(in)
 					forged.Meta.Checkpoint, forged.Meta.Digest = index, "ffffffffffffffff"
-					g.send(t, to, forge.Alive(forged))
+					g.sendDatagram(t, to, forge.Alive(forged))
 				}
 			}
 		}
 		time.Sleep(3 * time.Second)
-		c.wantServing(t, "after forged digests")
+		c.checkServing(t, "after forged digests")
 		for _, n := range c.nodes {
-			n.restart(t)
+			n.restartProcess(t)
 		}
 		c.awaitReady(t)
-		c.wantServing(t, "after a restart")
+		c.checkServing(t, "after a restart")
 	})
 }
 
 // TestForgedLevel: one datagram to each server says that a node which does not exist is in a cluster of a feature level that
 // nobody understands. All processes ended.
 func TestForgedLevel(t *testing.T) {
-	verify.Only(t) // TestGossipThatEndsProcesses is the quick one of its kind
-	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+	verify.Only(t) // TestMalformedGossip is the quick one of its kind
+	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
 		ghost := forge.Node{
 			Name: "ghost", Addr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Incarnation: 1,
@@ -183,82 +183,82 @@ func TestForgedLevel(t *testing.T) {
 			},
 		}
 		for _, n := range c.nodes {
-			g.send(t, n, forge.Alive(ghost))
+			g.sendDatagram(t, n, forge.Alive(ghost))
 		}
 		time.Sleep(3 * time.Second)
-		c.wantServing(t, "after a forged level")
+		c.checkServing(t, "after a forged level")
 	})
 }
 
 // TestInflatingGossip: datagrams and streams that are short and inflate to tens of megabytes, alone, in others, compressed twice,
 // with the key and without. Each took hundreds of megabytes.
 func TestInflatingGossip(t *testing.T) {
-	verify.Only(t) // TestGossipThatEndsProcesses is the quick one of its kind
-	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+	verify.Only(t) // TestMalformedGossip is the quick one of its kind
+	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
-		c.wantServing(t, "before")
+		c.checkServing(t, "before")
 		bomb := forge.Bomb(48 << 20)
 		if len(bomb) > 60<<10 {
 			t.Fatalf("the bomb has %d bytes, which do not fit into a datagram", len(bomb))
 		}
 		before := map[string]int64{}
 		for _, n := range c.nodes {
-			before[n.id] = n.memory(t, "VmRSS")
+			before[n.id] = n.memoryOf(t, "VmRSS")
 		}
 		for _, message := range [][]byte{
 			bomb, forge.Compound(forge.Ping("n1"), bomb), forge.Compound(forge.Compound(bomb)), forge.Compressed(bomb), forge.Checksummed(bomb),
 		} {
 			for _, n := range c.nodes {
-				g.send(t, n, message)
+				g.sendDatagram(t, n, message)
 				g.sendRaw(t, n, message)
 				g.sendStream(t, n, message)
 			}
 		}
 		time.Sleep(2 * time.Second)
 		for _, n := range c.nodes {
-			if most := n.memory(t, "VmHWM"); most-before[n.id] > 64<<20 {
+			if most := n.memoryOf(t, "VmHWM"); most-before[n.id] > 64<<20 {
 				t.Errorf("%s took %d MiB more for it", n.id, (most-before[n.id])>>20)
 			}
 		}
-		c.wantServing(t, "after inflating gossip")
+		c.checkServing(t, "after inflating gossip")
 	})
 }
 
-// TestGossipThatEndsProcesses: what memberlist trusts without looking. A list of versions that is cut short ended every process that
+// TestMalformedGossip: what memberlist trusts without looking. A list of versions that is cut short ended every process that
 // got it, without a key where gossip is plain.
-func TestGossipThatEndsProcesses(t *testing.T) {
-	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+func TestMalformedGossip(t *testing.T) {
+	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
 		for _, n := range c.nodes {
 			for _, versions := range [][]byte{{}, {1}, {1, 5, 2}} {
-				cut := g.member(n)
+				cut := g.memberOf(n)
 				cut.Name, cut.Versions = "ghost", versions
-				g.send(t, n, forge.Alive(cut))
+				g.sendDatagram(t, n, forge.Alive(cut))
 				g.sendStream(t, n, forge.PushPull([]forge.Node{cut}, 1, 0))
 			}
 			g.sendStream(t, n, nil)
 			g.sendStream(t, n, forge.PushPull(nil, -1, 0))
-			g.send(t, n, nil)
+			g.sendDatagram(t, n, nil)
 		}
 		time.Sleep(time.Second)
-		c.wantServing(t, "after gossip that is cut short")
+		c.checkServing(t, "after gossip that is cut short")
 	})
 }
 
-// thief is a server that says it is another node and answers every call with a forged grant.
-type thief struct {
-	address string
-	as      atomic.Pointer[node]
-	robbed  atomic.Int64 // calls of clients that came here
+// impostor is a server that says it is another node and answers every call with a forged grant.
+type impostor struct {
+	address     string
+	pretends    atomic.Pointer[node]
+	misdirected atomic.Int64 // calls of clients that came here
 }
 
-func startThief(t *testing.T) *thief {
+func startImpostor(t *testing.T) *impostor {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	th := &thief{address: listener.Addr().String()}
+	th := &impostor{address: listener.Addr().String()}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
@@ -269,9 +269,9 @@ func startThief(t *testing.T) *thief {
 }
 
 // ServeHTTP answers as a node that leads.
-func (th *thief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (th *impostor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer proto.Message
-	switch as := th.as.Load(); {
+	switch as := th.pretends.Load(); {
 	case as == nil:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
@@ -280,7 +280,7 @@ func (th *thief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/ReadIndex"):
 		answer = &peerv1.ReadIndexResponse{Index: 1}
 	default:
-		th.robbed.Add(1)
+		th.misdirected.Add(1)
 		answer = &quoratev1.AllocateResponse{Decision: &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED}}
 	}
 	content, err := proto.Marshal(answer)
@@ -294,18 +294,18 @@ func (th *thief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestForgedAddresses: gossip says again and again that the leader's API, and then its raft too, is where a thief listens. A follower
 // relayed every call there and returned forged grants. The follower is started again in between, when it knows nobody yet.
 func TestForgedAddresses(t *testing.T) {
-	verify.Only(t) // TestGossipThatEndsProcesses is the quick one of its kind
-	onBoth(t, func(t *testing.T, c *cluster, g gossiper) {
+	verify.Only(t) // TestMalformedGossip is the quick one of its kind
+	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
-		leader, follower := c.leader(t)
-		th := startThief(t)
-		th.as.Store(leader)
+		leader, follower := c.findLeader(t)
+		th := startImpostor(t)
+		th.pretends.Store(leader)
 		ctx, stop := context.WithCancel(t.Context())
 		forging := make(chan struct{})
 		go func() {
 			defer close(forging)
 			for i := uint32(0); ctx.Err() == nil && i < 4000; i++ {
-				forged := g.member(leader)
+				forged := g.memberOf(leader)
 				forged.Incarnation = math.MaxUint32 - 10_000 + 2*i // newer than what the leader says against it
 				forged.Meta.HTTPAddr = th.address
 				if i > 150 {
@@ -331,14 +331,14 @@ func TestForgedAddresses(t *testing.T) {
 		}()
 		defer func() { stop(); <-forging }()
 		time.Sleep(2 * time.Second)
-		c.wantServing(t, "while addresses are forged")
-		follower.restart(t)
+		c.checkServing(t, "while addresses are forged")
+		follower.restartProcess(t)
 		c.awaitReady(t)
-		c.wantServing(t, "after a restart while addresses are forged")
-		if robbed := th.robbed.Load(); robbed > 0 {
+		c.checkServing(t, "after a restart while addresses are forged")
+		if robbed := th.misdirected.Load(); robbed > 0 {
 			t.Errorf("%d calls were relayed to a thief", robbed)
 		}
-		status := run(t, append([]string{"cluster", "members"}, c.flags(follower)...)...)
+		status := runCommand(t, append([]string{"cluster", "members"}, c.clientFlags(follower)...)...)
 		if status.code != 0 || strings.Contains(status.stdout, th.address) {
 			t.Errorf("the address of a thief is taken for a member's: %+v", status)
 		}

@@ -20,17 +20,17 @@ import (
 // attackSpan is how long victims are measured before and during an attack.
 func attackSpan() time.Duration { return verify.Scale(time.Second, 3*time.Second) }
 
-// attackers is the address that attackers call from. Victims call from 127.0.0.1.
-const attackers = "127.0.0.2"
+// attackerAddress is the address that attackers call from. Victims call from 127.0.0.1.
+const attackerAddress = "127.0.0.2"
 
-// keepsHalf measures what others get before and during an attack. make test only wants that others get something: how much
+// measureAttack measures what others get before and during an attack. make test only wants that others get something: how much
 // they get says little on a busy machine. For the same reason make verify repeats a bad measurement, at most twice.
-func (c *cluster) keepsHalf(t *testing.T, n *node, attack func() (stop func())) {
+func (c *cluster) measureAttack(t *testing.T, n *node, attack func() (stop func())) {
 	t.Helper()
 	for try := 1; ; try++ {
-		before := c.pairs(t, n, 4, attackSpan())
+		before := c.pairsPerSecond(t, n, 4, attackSpan())
 		stop := attack()
-		during := c.pairs(t, n, 4, attackSpan())
+		during := c.pairsPerSecond(t, n, 4, attackSpan())
 		stop()
 		t.Logf("others had %.0f pairs a second before the attack and %.0f during it", before, during)
 		if during > 0 && (during >= before/2 || !verify.Enabled()) {
@@ -45,7 +45,7 @@ func (c *cluster) keepsHalf(t *testing.T, n *node, attack func() (stop func())) 
 // silentCalls opens so many calls whose bodies never come, keeps them open and opens others for those that end, until it is stopped.
 func silentCalls(t *testing.T, client *http.Client, target, kind string, announced int64, count int) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	var all sync.WaitGroup
 	for range count {
 		all.Go(func() {
@@ -76,16 +76,16 @@ func silentCalls(t *testing.T, client *http.Client, target, kind string, announc
 // TestAnnouncedBodies: 128 bodies of 4 MiB are announced on one connection, to the leader and to a follower, from the address of
 // everyone else, and never come.
 func TestAnnouncedBodies(t *testing.T) {
-	c := startCluster(t, options{})
+	c := startCluster(t, clusterOptions{})
 	c.applyTree(t, 1000)
-	leader, follower := c.leader(t)
-	c.keepsHalf(t, follower, func() func() {
+	leader, follower := c.findLeader(t)
+	c.measureAttack(t, follower, func() func() {
 		var stops []func()
 		for _, n := range []*node{leader, follower} {
-			stops = append(stops, silentCalls(t, c.httpClient(t, ""), c.url(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 4<<20, 128))
+			stops = append(stops, silentCalls(t, c.httpClient(t, ""), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 4<<20, 128))
 		}
 		time.Sleep(500 * time.Millisecond) // until all are announced
-		calls := c.trees(t, follower)
+		calls := c.treeClient(t, follower)
 		for range 20 {
 			if _, err := calls.GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "t"}); err != nil {
 				t.Errorf("a linearizable read on a follower: %v", err)
@@ -103,25 +103,25 @@ func TestAnnouncedBodies(t *testing.T) {
 // TestManySilentCalls: one address has more calls whose bodies never come than there are places.
 func TestManySilentCalls(t *testing.T) {
 	verify.Only(t) // TestAnnouncedBodies is the quick one of its kind
-	c := startCluster(t, options{size: 1, args: []string{"--max-calls", "64"}})
+	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-calls", "64"}})
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
-	c.keepsHalf(t, n, func() func() {
-		stop := silentCalls(t, c.httpClient(t, attackers), c.url(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 100, 256)
+	c.measureAttack(t, n, func() func() {
+		stop := silentCalls(t, c.httpClient(t, attackerAddress), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 100, 256)
 		time.Sleep(500 * time.Millisecond)
 		return stop
 	})
 	// From the address of everyone else too: then others have to wait until the calls are cut off, and no longer.
-	stop := silentCalls(t, c.httpClient(t, ""), c.url(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 100, 48)
-	await(t, "places do not become free", func() bool { return c.pairs(t, n, 1, time.Second) > 0 })
+	stop := silentCalls(t, c.httpClient(t, ""), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 100, 48)
+	waitFor(t, "places do not become free", func() bool { return c.pairsPerSecond(t, n, 1, time.Second) > 0 })
 	stop()
 }
 
 // slowPosts keeps connections of HTTP/1.1 on each of which a body is announced and comes a byte at a time.
 func slowPosts(t *testing.T, address, path string, count int) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackers)}}
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackerAddress)}}
 	var all sync.WaitGroup
 	for range count {
 		all.Go(func() {
@@ -155,14 +155,14 @@ func slowPost(ctx context.Context, dialer *net.Dialer, address, path string) {
 // TestSlowPostsToFrontEnds: more slow bodies than there are places, at each of the front ends.
 func TestSlowPostsToFrontEnds(t *testing.T) {
 	verify.Only(t) // TestAnnouncedBodies is the quick one of its kind
-	c := startCluster(t, options{size: 1, args: []string{"--max-calls", "64"}})
+	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-calls", "64"}})
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
 	for name, at := range map[string]struct{ address, path string }{
 		"YuniKorn": {n.http, "/ws/v1/validate-conf"}, "Boskos": {n.boskos, "/update?name=a&owner=b&state=c"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.keepsHalf(t, n, func() func() {
+			c.measureAttack(t, n, func() func() {
 				stop := slowPosts(t, at.address, at.path, 150)
 				time.Sleep(500 * time.Millisecond)
 				return stop
@@ -174,27 +174,27 @@ func TestSlowPostsToFrontEnds(t *testing.T) {
 // TestSilentReflection: many more streams of gRPC's reflection than there are places, which never ask anything.
 func TestSilentReflection(t *testing.T) {
 	verify.Only(t) // TestAnnouncedBodies is the quick one of its kind
-	c := startCluster(t, options{size: 1, args: []string{"--max-calls", "64"}})
+	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-calls", "64"}})
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
-	c.keepsHalf(t, n, func() func() {
-		stop := silentCalls(t, c.httpClient(t, ""), c.url(n)+"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", -1, 256)
+	c.measureAttack(t, n, func() func() {
+		stop := silentCalls(t, c.httpClient(t, ""), c.apiURL(n)+"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", -1, 256)
 		time.Sleep(500 * time.Millisecond)
 		return stop
 	})
-	await(t, "the streams do not end", func() bool {
-		_, page := c.get(t, n, "/metrics")
+	waitFor(t, "the streams do not end", func() bool {
+		_, page := c.httpGet(t, n, "/metrics")
 		return strings.Contains(page, `quorate_rpc_open{procedure="/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"} 0`)
 	})
 }
 
 // TestManyConnections: one address wants many more connections than a server takes.
 func TestManyConnections(t *testing.T) {
-	c := startCluster(t, options{size: 1, args: []string{"--max-connections", "64"}})
+	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-connections", "64"}})
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
-	c.keepsHalf(t, n, func() func() {
-		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackers)}}
+	c.measureAttack(t, n, func() func() {
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackerAddress)}}
 		var open []net.Conn
 		for range 300 {
 			conn, err := dialer.DialContext(t.Context(), "tcp", n.http)
@@ -213,37 +213,37 @@ func TestManyConnections(t *testing.T) {
 
 // TestGreedyWatchers: one address takes all streams that it gets; others still watch, and wait for grants.
 func TestGreedyWatchers(t *testing.T) {
-	c := startCluster(t, options{size: 1, args: []string{"--max-streams", "64"}})
+	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-streams", "64"}})
 	c.applyTree(t, 1)
 	n := c.nodes[0]
-	if _, err := c.allocations(t, n).Allocate(t.Context(), want("all", 1)); err != nil {
+	if _, err := c.allocationClient(t, n).Allocate(t.Context(), requestCores("all", 1)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	client := c.httpClient(t, attackers)
+	client := c.httpClient(t, attackerAddress)
 	var refused, opened atomic.Int32
 	for range 100 {
-		go watch(ctx, client, c.url(n), &opened, &refused)
+		go watchOnce(ctx, client, c.apiURL(n), &opened, &refused)
 	}
-	await(t, "the attacker does not have its share", func() bool { return opened.Load()+refused.Load() == 100 })
+	waitFor(t, "the attacker does not have its share", func() bool { return opened.Load()+refused.Load() == 100 })
 	if refused.Load() < 100-64 {
 		t.Errorf("%d streams of 64 were opened and %d refused", opened.Load(), refused.Load())
 	}
-	waits := want("waits", 1)
+	waits := requestCores("waits", 1)
 	waits.Mode, waits.WaitMs, waits.PollMs = quoratev1.Mode_MODE_WAIT, 60_000, 500
-	if answer, err := c.allocations(t, n).Allocate(t.Context(), waits); err != nil {
+	if answer, err := c.allocationClient(t, n).Allocate(t.Context(), waits); err != nil {
 		t.Errorf("another caller cannot wait: %v", err)
 	} else if answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
 		t.Errorf("another caller has %v", answer.GetAllocation().GetState())
 	}
 	opened.Store(0)
-	go watch(ctx, c.httpClient(t, ""), c.url(n), &opened, &refused)
-	await(t, "another caller cannot watch", func() bool { return opened.Load() == 1 })
+	go watchOnce(ctx, c.httpClient(t, ""), c.apiURL(n), &opened, &refused)
+	waitFor(t, "another caller cannot watch", func() bool { return opened.Load() == 1 })
 }
 
-// watch counts whether a stream begins.
-func watch(ctx context.Context, client *http.Client, server string, opened, refused *atomic.Int32) {
+// watchOnce counts whether a stream begins.
+func watchOnce(ctx context.Context, client *http.Client, server string, opened, refused *atomic.Int32) {
 	message := append(varint.BigEndian.AppendUint32([]byte{0}, 2), "{}"...)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server+"/quorate.v1.AllocationService/WatchAllocations", strings.NewReader(string(message)))
 	if err != nil {
@@ -268,9 +268,9 @@ func watch(ctx context.Context, client *http.Client, server string, opened, refu
 // TestGreedyReadersOfMetrics: callers that ask for metrics again and again cost few pages, and those that do not take what they
 // asked for keep nobody from it.
 func TestGreedyReadersOfMetrics(t *testing.T) {
-	c := startCluster(t, options{size: 1})
+	c := startCluster(t, clusterOptions{size: 1})
 	n := c.nodes[0]
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackers)}}
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attackerAddress)}}
 	for range 100 {
 		conn, err := dialer.DialContext(t.Context(), "tcp", n.http)
 		if err != nil {
@@ -288,7 +288,7 @@ func TestGreedyReadersOfMetrics(t *testing.T) {
 	}
 	begun, made := time.Now(), map[string]bool{}
 	for range 100 {
-		status, page := c.get(t, n, "/metrics")
+		status, page := c.httpGet(t, n, "/metrics")
 		if status != http.StatusOK || !strings.Contains(page, "quorate_leader") {
 			t.Fatalf("another caller gets %d %.100s", status, page)
 		}
@@ -303,13 +303,13 @@ func TestGreedyReadersOfMetrics(t *testing.T) {
 // panics in the log, and the calls are answered.
 func TestMadeUpLabels(t *testing.T) {
 	const calls = 200
-	c := startCluster(t, options{size: 1})
+	c := startCluster(t, clusterOptions{size: 1})
 	n := c.nodes[0]
-	if end := run(t, append([]string{"apply", "--from", "boskos", "-f", "../../examples/boskos/boskos.yaml"}, c.flags(n)...)...); end.code != 0 {
+	if end := runCommand(t, append([]string{"apply", "--from", "boskos", "-f", "../../examples/boskos/boskos.yaml"}, c.clientFlags(n)...)...); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	boskosAt(t, n, "plain", "/metric?type=gcp-project")
-	_, page := c.get(t, n, "/metrics")
+	_, page := c.httpGet(t, n, "/metrics")
 	acquired, before := 0, strings.Count(page, "\n")
 	for i := range calls {
 		agent := fmt.Sprintf("agent-%d\xff", i)
@@ -321,7 +321,7 @@ func TestMadeUpLabels(t *testing.T) {
 		}
 	}
 	time.Sleep(1100 * time.Millisecond) // a page of metrics is kept for a second
-	_, page = c.get(t, n, "/metrics")
+	_, page = c.httpGet(t, n, "/metrics")
 	t.Logf("%d lines of metrics were %d", strings.Count(page, "\n"), before)
 	if acquired != calls {
 		t.Errorf("%d of %d acquisitions were answered", acquired, calls)

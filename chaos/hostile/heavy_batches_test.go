@@ -22,10 +22,10 @@ import (
 // them: on two busy cores they kept one of seven pairs, and one of a hundred when they waited behind all batches.
 func TestHeavyBatches(t *testing.T) {
 	verify.Only(t) // compares rates
-	c := startCluster(t, options{})
+	c := startCluster(t, clusterOptions{})
 	c.applyTree(t, 100)
-	leader, _ := c.leader(t)
-	alone := c.pairs(t, leader, 4, 4*time.Second)
+	leader, _ := c.findLeader(t)
+	alone := c.pairsPerSecond(t, leader, 4, 4*time.Second)
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -42,20 +42,20 @@ func TestHeavyBatches(t *testing.T) {
 			}
 		})
 	}
-	await(t, "no heavy batch was carried out", func() bool { return done.Load() >= 4 })
+	waitFor(t, "no heavy batch was carried out", func() bool { return done.Load() >= 4 })
 	before := done.Load()
-	beside := c.pairs(t, leader, 4, 8*time.Second)
+	beside := c.pairsPerSecond(t, leader, 4, 8*time.Second)
 	batches := done.Load() - before
 	cancel()
 	attackers.Wait()
-	t.Logf("%.0f pairs a second alone, %.0f beside %d heavy batches; the leader took %d MiB at most", alone, beside, batches, leader.memory(t, "VmHWM")>>20)
+	t.Logf("%.0f pairs a second alone, %.0f beside %d heavy batches; the leader took %d MiB at most", alone, beside, batches, leader.memoryOf(t, "VmHWM")>>20)
 	if batches == 0 {
 		t.Error("no heavy batch was carried out beside the others, so this shows nothing")
 	}
 	if beside < alone/30 {
 		t.Errorf("%.0f of %.0f pairs a second are left for others", beside, alone)
 	}
-	if took := leader.memory(t, "VmHWM"); took > 1<<30 {
+	if took := leader.memoryOf(t, "VmHWM"); took > 1<<30 {
 		t.Errorf("the leader took %d MiB", took>>20)
 	}
 }
@@ -65,7 +65,7 @@ func heavyBatch(t *testing.T) []byte {
 	t.Helper()
 	batch := &quoratev1.BatchAllocateRequest{}
 	for r := range 160 {
-		heavy := want(fmt.Sprintf("heavy-%d", r), 1000)
+		heavy := requestCores(fmt.Sprintf("heavy-%d", r), 1000)
 		heavy.Labels, heavy.UserData = map[string]string{}, map[string]string{}
 		for i := range 32 {
 			heavy.Labels[fmt.Sprintf("label-%02d", i)] = strings.Repeat("l", 256)
@@ -87,7 +87,7 @@ func heavyBatch(t *testing.T) []byte {
 
 // postBatch sends an encoded batch, and answers whether it was carried out.
 func (c *cluster) postBatch(ctx context.Context, client *http.Client, to *node, body []byte) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(to)+"/quorate.v1.AllocationService/BatchAllocate", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.apiURL(to)+"/quorate.v1.AllocationService/BatchAllocate", bytes.NewReader(body))
 	if err != nil {
 		return false
 	}

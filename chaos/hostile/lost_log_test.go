@@ -12,67 +12,67 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// TestALostLogLosesNoAcknowledgedWrite: one follower is paused, the two others acknowledge 20 writes, all die, and of the two the
+// TestLostLogLosesNoAcknowledgedWrite: one follower is paused, the two others acknowledge 20 writes, all die, and of the two the
 // follower loses its raft.db but keeps its snapshots. The server that was paused and the one without a log must not lead: together
 // they do not know the writes.
-func TestALostLogLosesNoAcknowledgedWrite(t *testing.T) {
+func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 	verify.Only(t) // waits for several elections
-	c := startCluster(t, options{args: []string{"--snapshot-every", "50", "--snapshot-check", "50ms", "--snapshot-trail", "5"}})
+	c := startCluster(t, clusterOptions{args: []string{"--snapshot-every", "50", "--snapshot-check", "50ms", "--snapshot-trail", "5"}})
 	c.applyTree(t, 1000)
-	leader, damaged := c.leader(t)
-	paused := c.other(leader, damaged)
-	calls := c.allocations(t, leader)
+	leader, damaged := c.findLeader(t)
+	paused := c.thirdNode(leader, damaged)
+	calls := c.allocationClient(t, leader)
 	for i := range 60 {
-		if _, err := calls.Allocate(t.Context(), want(fmt.Sprint("before-", i), 1)); err != nil {
+		if _, err := calls.Allocate(t.Context(), requestCores(fmt.Sprint("before-", i), 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	snapshots := filepath.Join(damaged.data, "snapshots", "*", "meta.json")
-	await(t, "there is no snapshot", func() bool { found, _ := filepath.Glob(snapshots); return len(found) > 0 })
-	paused.pause(t)
+	waitFor(t, "there is no snapshot", func() bool { found, _ := filepath.Glob(snapshots); return len(found) > 0 })
+	paused.pauseProcess(t)
 	for i := range 20 {
-		if _, err := calls.Allocate(t.Context(), want(fmt.Sprint("precious-", i), 1)); err != nil {
+		if _, err := calls.Allocate(t.Context(), requestCores(fmt.Sprint("precious-", i), 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, n := range c.nodes {
-		n.kill(t)
+		n.killProcess(t)
 	}
 	if err := os.Remove(filepath.Join(damaged.data, "raft.db")); err != nil {
 		t.Fatal(err)
 	}
-	paused.start(t)
-	damaged.start(t)
-	await(t, damaged.id+" does not say that it waits", func() bool {
-		_, body := c.get(t, damaged, "/readyz")
+	paused.startServer(t)
+	damaged.startServer(t)
+	waitFor(t, damaged.id+" does not say that it waits", func() bool {
+		_, body := c.httpGet(t, damaged, "/readyz")
 		return strings.Contains(body, "raft.db with its log, term and vote is gone") && strings.Contains(body, "neither votes nor confirms")
 	})
 	for range 20 { // several elections
 		for _, n := range []*node{paused, damaged} {
-			if c.ready(t, n) || strings.Contains(n.stderr.String(), "leadership established") {
+			if c.isReady(t, n) || strings.Contains(n.stderr.String(), "leadership established") {
 				t.Fatalf("%s serves, and no server that runs has the acknowledged writes", n.id)
 			}
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
-	leader.start(t)
+	leader.startServer(t)
 	c.awaitReady(t)
 	for i := range 20 {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		answer, err := calls.Allocate(ctx, want(fmt.Sprint("precious-", i), 1))
+		ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+		answer, err := calls.Allocate(ctx, requestCores(fmt.Sprint("precious-", i), 1))
 		cancel()
 		if err != nil || !answer.GetRepeated() {
 			t.Errorf("precious-%d was acknowledged and is gone: %v, %v", i, answer, err)
 		}
 	}
-	end := run(t, append([]string{"cluster", "wait", "--voters", "3", "--healthy", "--timeout", "2m"}, c.flags(leader)...)...)
+	end := runCommand(t, append([]string{"cluster", "wait", "--voters", "3", "--healthy", "--timeout", "2m"}, c.clientFlags(leader)...)...)
 	if end.code != 0 {
 		t.Errorf("%s is not taken in again: %+v", damaged.id, end)
 	}
 }
 
-// other is the third of three servers.
-func (c *cluster) other(a, b *node) *node {
+// thirdNode is the third of three servers.
+func (c *cluster) thirdNode(a, b *node) *node {
 	for _, n := range c.nodes {
 		if n != a && n != b {
 			return n

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// patience is how long anything may take on a busy machine.
-const patience = 2 * time.Minute
+// waitTimeout is how long anything may take on a busy machine.
+const waitTimeout = 2 * time.Minute
 
-// binary is the program under test, built once for all tests of the package.
-var binary string
+// serverBinary is the program under test, built once for all tests of the package.
+var serverBinary string
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
@@ -28,8 +28,8 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans up what is left
-	binary = filepath.Join(dir, "quorate")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/quorate")
+	serverBinary = filepath.Join(dir, "quorate")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", serverBinary, "../../cmd/quorate")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
 		return 1
@@ -37,22 +37,22 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// outcome is how a command ended.
-type outcome struct {
+// commandResult is how a command ended.
+type commandResult struct {
 	code           int
 	stdout, stderr string
 }
 
-// run runs a command of the program to its end.
-func run(t *testing.T, args ...string) outcome {
+// runCommand runs a command of the program to its end.
+func runCommand(t *testing.T, args ...string) commandResult {
 	t.Helper()
 	p := startProcess(t, args...)
 	select {
 	case <-p.ended:
-	case <-time.After(patience):
-		t.Fatalf("quorate %v still runs after %v", args, patience)
+	case <-time.After(waitTimeout):
+		t.Fatalf("quorate %v still runs after %v", args, waitTimeout)
 	}
-	return outcome{p.cmd.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
+	return commandResult{p.cmd.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
 }
 
 // process is one run of the program. It does not outlive the test.
@@ -64,7 +64,7 @@ type process struct {
 
 func startProcess(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	p := &process{cmd: exec.Command(serverBinary, args...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	p.cmd.Env = append(os.Environ(), "NO_COLOR=1", "QUORATE_SERVER=")
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -76,7 +76,7 @@ func startProcess(t *testing.T, args ...string) *process {
 		close(p.ended)
 	}()
 	t.Cleanup(func() {
-		p.kill(t)
+		p.killProcess(t)
 		if t.Failed() {
 			t.Logf("quorate %s\n%s%s", strings.Join(args, " "), p.stdout.String(), lastLines(p.stderr.String(), 60))
 		}
@@ -84,7 +84,7 @@ func startProcess(t *testing.T, args ...string) *process {
 	return p
 }
 
-func (p *process) running() bool {
+func (p *process) isRunning() bool {
 	select {
 	case <-p.ended:
 		return false
@@ -93,24 +93,24 @@ func (p *process) running() bool {
 	}
 }
 
-// kill ends the process with SIGKILL, paused or not, and waits until it is gone.
-func (p *process) kill(t *testing.T) {
+// killProcess ends the process with SIGKILL, paused or not, and waits until it is gone.
+func (p *process) killProcess(t *testing.T) {
 	t.Helper()
-	if p.running() {
-		p.signal(t, syscall.SIGKILL)
+	if p.isRunning() {
+		p.sendSignal(t, syscall.SIGKILL)
 		<-p.ended
 	}
 }
 
-func (p *process) signal(t *testing.T, s syscall.Signal) {
+func (p *process) sendSignal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil && p.running() {
+	if err := p.cmd.Process.Signal(s); err != nil && p.isRunning() {
 		t.Fatal(err)
 	}
 }
 
-// memory is a line of /proc/<pid>/status in bytes: VmRSS is what the process has, VmHWM the most that it ever had.
-func (p *process) memory(t *testing.T, field string) int64 {
+// memoryOf is a line of /proc/<pid>/status in bytes: VmRSS is what the process has, VmHWM the most that it ever had.
+func (p *process) memoryOf(t *testing.T, field string) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -149,10 +149,10 @@ func lastLines(text string, count int) string {
 	return strings.Join(lines[max(0, len(lines)-count):], "")
 }
 
-// await waits until a condition holds, at most for patience.
-func await(t *testing.T, failure string, condition func() bool) {
+// waitFor waits until a condition holds, at most for patience.
+func waitFor(t *testing.T, failure string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !condition(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); !condition(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(failure)
 		}

@@ -19,15 +19,15 @@ const (
 	restoreChunk = 256 << 10
 	// sentByEach is what one attacker sends of the 1 GiB that it announces.
 	sentByEach = 32 << 20
-	// kept is what a server may keep of it.
-	kept = 8 << 20
+	// maxKeptBytes is what a server may keep of it.
+	maxKeptBytes = 8 << 20
 )
 
 // TestRestoresDoNotFillTheDisk: attackers who know the name of the cluster send restores of 1 GiB to the leader and to a follower
 // at once, while the disk has less room than its reserve. The servers refuse them without keeping a byte, and go on.
 func TestRestoresDoNotFillTheDisk(t *testing.T) {
-	c := startCluster(t, options{args: []string{"--disk-reserve", fmt.Sprint(1 << 30)}})
-	leader, follower := c.leader(t)
+	c := startCluster(t, clusterOptions{args: []string{"--disk-reserve", fmt.Sprint(1 << 30)}})
+	leader, follower := c.findLeader(t)
 	var attackers sync.WaitGroup
 	var mu sync.Mutex
 	codes := map[connect.Code]int{}
@@ -36,7 +36,7 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 		if i%2 == 1 {
 			n = follower
 		}
-		client := quoratev1connect.NewSnapshotServiceClient(c.httpClient(t, ""), c.url(n))
+		client := quoratev1connect.NewSnapshotServiceClient(c.httpClient(t, ""), c.apiURL(n))
 		attackers.Go(func() {
 			stream, err := client.Restore(t.Context())
 			if err != nil {
@@ -74,10 +74,10 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 		t.Errorf("no restore was refused for want of room: %v", codes)
 	}
 	for _, n := range c.nodes {
-		if most[n.id] > kept {
+		if most[n.id] > maxKeptBytes {
 			t.Errorf("%s kept %d MiB of restores that it must refuse", n.id, most[n.id]>>20)
 		}
-		if !n.running() {
+		if !n.isRunning() {
 			t.Errorf("%s has stopped", n.id)
 		}
 	}
@@ -87,7 +87,7 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 // unnamedBytes is the size of all files that a server has open and that have no name any more.
 func (n *node) unnamedBytes(t *testing.T) (total int64) {
 	t.Helper()
-	if !n.running() {
+	if !n.isRunning() {
 		return 0
 	}
 	folder := fmt.Sprintf("/proc/%d/fd", n.cmd.Process.Pid)

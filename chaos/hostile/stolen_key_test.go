@@ -23,14 +23,14 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// stolen is the key of one node in wrong hands: it is asked for nothing, and believes everyone.
-type stolen struct {
+// stolenKey is the key of one node in wrong hands: it is asked for nothing, and believes everyone.
+type stolenKey struct {
 	id   string
 	pair tls.Certificate
 }
 
-// steal copies the key of a node, or has the authority make that of one that never joined.
-func (c *cluster) steal(t *testing.T, id string) stolen {
+// stealKey copies the key of a node, or has the authority make that of one that never joined.
+func (c *cluster) stealKey(t *testing.T, id string) stolenKey {
 	t.Helper()
 	folder := c.certs
 	if _, err := tls.LoadX509KeyPair(folder.Cert(id), folder.Key(id)); err != nil {
@@ -51,10 +51,10 @@ func (c *cluster) steal(t *testing.T, id string) stolen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stolen{id, pair}
+	return stolenKey{id, pair}
 }
 
-func (s stolen) config(protocols ...string) *tls.Config {
+func (s stolenKey) tlsConfig(protocols ...string) *tls.Config {
 	return &tls.Config{
 		Certificates: []tls.Certificate{s.pair}, InsecureSkipVerify: true, NextProtos: protocols, MinVersion: tls.VersionTLS12,
 		ClientAuth: tls.RequestClientCert,
@@ -62,19 +62,19 @@ func (s stolen) config(protocols ...string) *tls.Config {
 }
 
 // Dial makes the thief a raft.StreamLayer that only dials.
-func (s stolen) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, "tcp", string(address), s.config())
+func (s stolenKey) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, "tcp", string(address), s.tlsConfig())
 }
 
-func (s stolen) Accept() (net.Conn, error) { return nil, net.ErrClosed }
-func (s stolen) Close() error              { return nil }
-func (s stolen) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9} }
+func (s stolenKey) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (s stolenKey) Close() error              { return nil }
+func (s stolenKey) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9} }
 
 // foreignTerm is a term that no cluster of a test gets to by itself.
 const foreignTerm = 1 << 40
 
 // claimToLead sends raft a heartbeat of a leader in a much later term. It is nil if raft took it in.
-func (s stolen) claimToLead(t *testing.T, n *node) error {
+func (s stolenKey) claimToLead(t *testing.T, n *node) error {
 	t.Helper()
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s, MaxPool: 1, Timeout: 10 * time.Second, Logger: hclog.NewNullLogger(),
@@ -86,13 +86,13 @@ func (s stolen) claimToLead(t *testing.T, n *node) error {
 	return transport.AppendEntries(raft.ServerID(n.id), raft.ServerAddress(n.raft), request, &raft.AppendEntriesResponse{})
 }
 
-// peers calls the service of nodes at an address, in a protocol of TLS.
-func (s stolen) peers(t *testing.T, address, protocol string) peerv1connect.PeerServiceClient {
+// peerClient calls the service of nodes at an address, in a protocol of TLS.
+func (s stolenKey) peerClient(t *testing.T, address, protocol string) peerv1connect.PeerServiceClient {
 	t.Helper()
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		c, err := (&tls.Dialer{Config: s.config(protocol)}).DialContext(ctx, "tcp", address)
+		c, err := (&tls.Dialer{Config: s.tlsConfig(protocol)}).DialContext(ctx, "tcp", address)
 		return struct{ net.Conn }{c}, err // what it carries was settled in the handshake
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -102,60 +102,60 @@ func (s stolen) peers(t *testing.T, address, protocol string) peerv1connect.Peer
 // nodeProtocol is how nodes call each other on the port of raft.
 const nodeProtocol = "quorate-node/1"
 
-// mustServe wants all servers to run, to be ready, and to carry out what is asked of each.
-func (c *cluster) mustServe(t *testing.T, when string) {
+// awaitServing wants all servers to run, to be ready, and to carry out what is asked of each.
+func (c *cluster) awaitServing(t *testing.T, when string) {
 	t.Helper()
 	for _, n := range c.nodes {
-		await(t, when+" "+n.id+" is not ready", func() bool { return c.ready(t, n) })
-		if rate := c.pairs(t, n, 2, time.Second); rate == 0 {
+		waitFor(t, when+" "+n.id+" is not ready", func() bool { return c.isReady(t, n) })
+		if rate := c.pairsPerSecond(t, n, 2, time.Second); rate == 0 {
 			t.Errorf("%s %s carries out nothing", when, n.id)
 		}
 	}
 }
 
-// wantTerm wants no server to have followed a thief into a later term.
-func (c *cluster) wantTerm(t *testing.T, asked stolen) {
+// checkTerms wants no server to have followed a thief into a later term.
+func (c *cluster) checkTerms(t *testing.T, asked stolenKey) {
 	t.Helper()
 	for _, n := range c.nodes {
-		if !n.running() {
+		if !n.isRunning() {
 			continue
 		}
-		standing, err := asked.peers(t, n.raft, nodeProtocol).GetStanding(t.Context(), &peerv1.GetStandingRequest{})
+		standing, err := asked.peerClient(t, n.raft, nodeProtocol).GetStanding(t.Context(), &peerv1.GetStandingRequest{})
 		if err != nil || standing.GetTerm() >= foreignTerm {
 			t.Errorf("%s is in term %d: %v", n.id, standing.GetTerm(), err)
 		}
 	}
 }
 
-// TestTheKeyOfANodeThatNeverJoined: with any certificate of the authority anyone could send raft's messages: one of a later
+// TestKeyOfNodeThatNeverJoined: with any certificate of the authority anyone could send raft's messages: one of a later
 // term made every server follow it.
-func TestTheKeyOfANodeThatNeverJoined(t *testing.T) {
-	c := startCluster(t, options{encrypted: true})
+func TestKeyOfNodeThatNeverJoined(t *testing.T) {
+	c := startCluster(t, clusterOptions{encrypted: true})
 	c.applyTree(t, 1000)
-	stranger := c.steal(t, "n9")
+	stranger := c.stealKey(t, "n9")
 	for _, n := range c.nodes {
 		if err := stranger.claimToLead(t, n); err == nil {
 			t.Errorf("raft of %s takes messages from a node that never joined", n.id)
 		}
-		if _, err := stranger.peers(t, n.raft, nodeProtocol).ReadIndex(t.Context(), &peerv1.ReadIndexRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
+		if _, err := stranger.peerClient(t, n.raft, nodeProtocol).ReadIndex(t.Context(), &peerv1.ReadIndexRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
 			t.Errorf("%s answers a node that never joined: %v", n.id, err)
 		}
 	}
-	c.wantTerm(t, stranger)
-	c.mustServe(t, "after a stranger claimed to lead")
+	c.checkTerms(t, stranger)
+	c.awaitServing(t, "after a stranger claimed to lead")
 }
 
-// TestTheKeyOfARemovedNode: the certificate of a removed node is good for as long as it says, and was taken from raft.
-func TestTheKeyOfARemovedNode(t *testing.T) {
-	verify.Only(t) // TestTheKeyOfANodeThatNeverJoined is the quick one of its kind
-	c := startCluster(t, options{encrypted: true})
+// TestKeyOfRemovedNode: the certificate of a removed node is good for as long as it says, and was taken from raft.
+func TestKeyOfRemovedNode(t *testing.T) {
+	verify.Only(t) // TestKeyOfNodeThatNeverJoined is the quick one of its kind
+	c := startCluster(t, clusterOptions{encrypted: true})
 	c.applyTree(t, 1000)
-	key := c.steal(t, "n3")
-	leader, _ := c.leader(t)
-	await(t, "n3 is not removed", func() bool {
-		return run(t, append([]string{"cluster", "remove", "n3", "--force"}, c.flags(leader)...)...).code == 0
+	key := c.stealKey(t, "n3")
+	leader, _ := c.findLeader(t)
+	waitFor(t, "n3 is not removed", func() bool {
+		return runCommand(t, append([]string{"cluster", "remove", "n3", "--force"}, c.clientFlags(leader)...)...).code == 0
 	})
-	c.nodes[2].kill(t)
+	c.nodes[2].killProcess(t)
 	c.nodes = c.nodes[:2]
 	c.awaitReady(t)
 	for _, n := range c.nodes {
@@ -163,40 +163,40 @@ func TestTheKeyOfARemovedNode(t *testing.T) {
 			t.Errorf("raft of %s takes messages from a removed node", n.id)
 		}
 	}
-	c.wantTerm(t, key)
-	c.mustServe(t, "after a removed node claimed to lead")
+	c.checkTerms(t, key)
+	c.awaitServing(t, "after a removed node claimed to lead")
 }
 
-// TestTheKeyOfOneMemberIsNoOther: with the key of n3, which is a member, nobody is n2 or the leader: not for notices, not at the
+// TestKeyOfAnotherMember: with the key of n3, which is a member, nobody is n2 or the leader: not for notices, not at the
 // addresses of n2, and its calls as a client are those of a client.
-func TestTheKeyOfOneMemberIsNoOther(t *testing.T) {
-	verify.Only(t) // TestTheKeyOfANodeThatNeverJoined is the quick one of its kind
-	c := startCluster(t, options{encrypted: true})
+func TestKeyOfAnotherMember(t *testing.T) {
+	verify.Only(t) // TestKeyOfNodeThatNeverJoined is the quick one of its kind
+	c := startCluster(t, clusterOptions{encrypted: true})
 	c.applyTree(t, 1000)
-	leader, victim := c.leader(t)
+	leader, victim := c.findLeader(t)
 	var id string
 	for _, n := range c.nodes {
 		if n != leader && n != victim {
 			id = n.id
 		}
 	}
-	key := c.steal(t, id)
-	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), c.url(victim))
-	await(t, "the feature level does not rise", func() bool {
+	key := c.stealKey(t, id)
+	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), c.apiURL(victim))
+	waitFor(t, "the feature level does not rise", func() bool {
 		level, err := calls.GetLevel(t.Context(), &quoratev1.GetLevelRequest{})
 		return err == nil && level.GetLevel() >= 5
 	})
 	for _, names := range []string{id, leader.id} {
 		notice := &peerv1.NotifyRequest{LeaderId: names}
 		for where, peers := range map[string]peerv1connect.PeerServiceClient{
-			"the port of raft": key.peers(t, victim.raft, nodeProtocol), "the port for clients": key.peers(t, victim.http, "h2"),
+			"the port of raft": key.peerClient(t, victim.raft, nodeProtocol), "the port for clients": key.peerClient(t, victim.http, "h2"),
 		} {
 			if _, err := peers.Notify(t.Context(), notice); err == nil {
 				t.Errorf("%s takes a notice of %s in the name of %s at %s", victim.id, id, names, where)
 			}
 		}
 	}
-	relayed, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url(victim)+"/quorate.v1.AllocationService/Allocate", strings.NewReader("{}"))
+	relayed, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.apiURL(victim)+"/quorate.v1.AllocationService/Allocate", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,23 +211,23 @@ func TestTheKeyOfOneMemberIsNoOther(t *testing.T) {
 	if answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "Quorate-Relayed-By") {
 		t.Errorf("a client's call that says it was relayed: %d %s", answer.StatusCode, text)
 	}
-	c.takePlace(t, victim, key)
-	victim.start(t)
+	c.impersonateNode(t, victim, key)
+	victim.startServer(t)
 	c.awaitReady(t)
-	c.mustServe(t, "after a thief took the place of "+victim.id)
+	c.awaitServing(t, "after a thief took the place of "+victim.id)
 }
 
-// takePlace kills a server and answers at its addresses with the key of another node: that it has lost its data, and to raft that
+// impersonateNode kills a server and answers at its addresses with the key of another node: that it has lost its data, and to raft that
 // it has everything. Nobody may say a word to it, and its vote stays its own.
-func (c *cluster) takePlace(t *testing.T, victim *node, key stolen) {
+func (c *cluster) impersonateNode(t *testing.T, victim *node, key stolenKey) {
 	t.Helper()
-	victim.kill(t)
+	victim.killProcess(t)
 	var attempts, heard atomic.Int64
 	for _, address := range []string{victim.raft, victim.http} {
 		var listener net.Listener
-		await(t, address+" does not get free", func() bool {
+		waitFor(t, address+" does not get free", func() bool {
 			var err error
-			listener, err = tls.Listen("tcp", address, key.config(nodeProtocol, "h2"))
+			listener, err = tls.Listen("tcp", address, key.tlsConfig(nodeProtocol, "h2"))
 			return err == nil
 		})
 		defer listener.Close() //nolint:errcheck // the server needs it again
@@ -252,12 +252,12 @@ func (c *cluster) takePlace(t *testing.T, victim *node, key stolen) {
 			rest.nodes = append(rest.nodes, n)
 		}
 	}
-	await(t, "nobody calls "+victim.id, func() bool { return attempts.Load() > 3 })
-	rest.mustServe(t, "while a thief sits at the addresses of "+victim.id)
+	waitFor(t, "nobody calls "+victim.id, func() bool { return attempts.Load() > 3 })
+	rest.awaitServing(t, "while a thief sits at the addresses of "+victim.id)
 	if said := heard.Load(); said > 0 {
 		t.Errorf("%d bytes were said to a thief", said)
 	}
-	end := run(t, append([]string{"cluster", "members"}, rest.flags(rest.nodes[0])...)...)
+	end := runCommand(t, append([]string{"cluster", "members"}, rest.clientFlags(rest.nodes[0])...)...)
 	if line := lineOf(end.stdout, victim.id); !strings.Contains(line, "voter") || strings.Contains(line, "non-voter") {
 		t.Errorf("%s lost its vote to a thief: %s", victim.id, end.stdout)
 	}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNobodyInheritsADisk: a process that has the door to its own disk open cannot die without the harness.
-func TestNobodyInheritsADisk(t *testing.T) {
+// TestChildrenDoNotInheritDisk: a process that has the door to its own disk open cannot die without the harness.
+func TestChildrenDoNotInheritDisk(t *testing.T) {
 	faultyDisk(t)
 	open, err := exec.CommandContext(t.Context(), "ls", "-l", "/proc/self/fd").CombinedOutput()
 	if err != nil || strings.Contains(string(open), "/dev/fuse") {
@@ -18,8 +18,8 @@ func TestNobodyInheritsADisk(t *testing.T) {
 	}
 }
 
-// TestTwoHarnessesSweepAtOnce what a third one, which is gone, has left mounted.
-func TestTwoHarnessesSweepAtOnce(t *testing.T) {
+// TestConcurrentUnmountOrphans what a third one, which is gone, has left mounted.
+func TestConcurrentUnmountOrphans(t *testing.T) {
 	const gone = mountMark + "99999999" // no process has this number
 	for range 20 {
 		for range 10 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// write writes to a file and makes it last.
-func write(path string, size int) error {
+// writeSynced writes to a file and makes it last.
+func writeSynced(path string, size int) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -46,23 +46,23 @@ func TestDisk(t *testing.T) {
 		want       error
 	}{
 		{"a full disk", d.Fill, d.FreeSpace, syscall.ENOSPC},
-		{"a failing fsync", func() error { d.FailSyncs(true); return nil }, mend(d), syscall.EIO},
-		{"a torn write", func() error { d.Tear(); return nil }, mend(d), syscall.EIO},
+		{"a failing fsync", func() error { d.FailSyncs(true); return nil }, clearFaults(d), syscall.EIO},
+		{"a torn write", func() error { d.Tear(); return nil }, clearFaults(d), syscall.EIO},
 	} {
-		if err := write(path, 1<<16); err != nil {
+		if err := writeSynced(path, 1<<16); err != nil {
 			t.Fatalf("before %s: %v", c.name, err)
 		}
 		if err := c.begin(); err != nil {
 			t.Fatal(err)
 		}
-		if err := write(path, 1<<20); !errors.Is(err, c.want) {
+		if err := writeSynced(path, 1<<20); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 		if err := c.end(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := write(path, 1<<16); err != nil {
+	if err := writeSynced(path, 1<<16); err != nil {
 		t.Errorf("in the end: %v", err)
 	}
 	if err := d.removeContents(); err != nil {
@@ -70,6 +70,6 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-func mend(d *Disk) func() error {
+func clearFaults(d *Disk) func() error {
 	return func() error { d.ClearFaults(); return nil }
 }

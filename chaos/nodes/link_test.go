@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// parcel is a packet from a node with a number in it.
-func parcel(from, number int) []byte {
+// numberedPacket is a packet from a node with a number in it.
+func numberedPacket(from, number int) []byte {
 	data := make([]byte, 24)
 	data[15], data[23] = byte(from+1), byte(number)
 	return data
 }
 
-// arrived collects what a fabric delivers.
-type arrived struct {
+// arrivals collects what a fabric delivers.
+type arrivals struct {
 	mu      sync.Mutex
 	numbers []int
 	at      []time.Time
 }
 
-func (a *arrived) deliver(_ int, data []byte) {
+func (a *arrivals) addPacket(_ int, data []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.numbers = append(a.numbers, int(data[23]))
@@ -30,15 +30,15 @@ func (a *arrived) deliver(_ int, data []byte) {
 
 // sendAll sends numbered packets from node 0 to node 1 over a link, in virtual time, and answers what has arrived after a
 // minute, and when the sending began.
-func sendAll(t *testing.T, link Link, count int) (*arrived, time.Time) {
+func sendAll(t *testing.T, link Link, count int) (*arrivals, time.Time) {
 	t.Helper()
-	got := &arrived{}
-	f := newPacketSwitch(2, 7, got.deliver)
+	got := &arrivals{}
+	f := newPacketSwitch(2, 7, got.addPacket)
 	go f.deliverLoop()
 	f.setLink(0, 1, link)
 	start := time.Now()
 	for i := range count {
-		f.sendPacket(0, 1, parcel(0, i))
+		f.sendPacket(0, 1, numberedPacket(0, i))
 	}
 	time.Sleep(time.Minute)
 	close(f.closed)
@@ -49,38 +49,38 @@ func sendAll(t *testing.T, link Link, count int) (*arrived, time.Time) {
 func TestLinks(t *testing.T) {
 	for name, c := range map[string]struct {
 		link  Link
-		check func(t *testing.T, got *arrived, start time.Time)
+		check func(t *testing.T, got *arrivals, start time.Time)
 	}{
-		"a good link": {Link{}, func(t *testing.T, got *arrived, start time.Time) {
+		"a good link": {Link{}, func(t *testing.T, got *arrivals, start time.Time) {
 			t.Helper()
 			if len(got.numbers) != 200 || got.at[199] != start {
 				t.Errorf("%d of 200 arrived, the last after %v", len(got.numbers), got.at[len(got.at)-1].Sub(start))
 			}
 		}},
-		"a cut": {Link{Cut: true}, func(t *testing.T, got *arrived, _ time.Time) {
+		"a cut": {Link{Cut: true}, func(t *testing.T, got *arrivals, _ time.Time) {
 			t.Helper()
 			if len(got.numbers) != 0 {
 				t.Errorf("%d arrived", len(got.numbers))
 			}
 		}},
-		"loss": {Link{Loss: 0.5}, func(t *testing.T, got *arrived, _ time.Time) {
+		"loss": {Link{Loss: 0.5}, func(t *testing.T, got *arrivals, _ time.Time) {
 			t.Helper()
 			if n := len(got.numbers); n < 60 || n > 140 {
 				t.Errorf("%d of 200 arrived", n)
 			}
 		}},
-		"delay and jitter keep the order": {Link{Delay: time.Second, Jitter: time.Second}, func(t *testing.T, got *arrived, start time.Time) {
+		"delay and jitter keep the order": {Link{Delay: time.Second, Jitter: time.Second}, func(t *testing.T, got *arrivals, start time.Time) {
 			t.Helper()
-			if len(got.numbers) != 200 || !ascending(got.numbers) {
+			if len(got.numbers) != 200 || !isAscending(got.numbers) {
 				t.Errorf("arrived: %v", got.numbers)
 			}
 			if first := got.at[0].Sub(start); first < time.Second || first > 2*time.Second {
 				t.Errorf("the first took %v", first)
 			}
 		}},
-		"reordering": {Link{Reorder: 0.3}, func(t *testing.T, got *arrived, _ time.Time) {
+		"reordering": {Link{Reorder: 0.3}, func(t *testing.T, got *arrivals, _ time.Time) {
 			t.Helper()
-			if len(got.numbers) != 200 || ascending(got.numbers) {
+			if len(got.numbers) != 200 || isAscending(got.numbers) {
 				t.Errorf("arrived: %v", got.numbers)
 			}
 		}},
@@ -94,7 +94,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-func ascending(numbers []int) bool {
+func isAscending(numbers []int) bool {
 	for i := 1; i < len(numbers); i++ {
 		if numbers[i] < numbers[i-1] {
 			return false
@@ -103,17 +103,17 @@ func ascending(numbers []int) bool {
 	return true
 }
 
-// TestCutLosesWhatIsOnItsWay because a cut cable does too.
-func TestCutLosesWhatIsOnItsWay(t *testing.T) {
+// TestCutDropsDelayedPackets because a cut cable does too.
+func TestCutDropsDelayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		got := &arrived{}
-		f := newPacketSwitch(2, 7, got.deliver)
+		got := &arrivals{}
+		f := newPacketSwitch(2, 7, got.addPacket)
 		go f.deliverLoop()
 		f.setLink(0, 1, Link{Delay: time.Second})
-		f.sendPacket(0, 1, parcel(0, 1))
+		f.sendPacket(0, 1, numberedPacket(0, 1))
 		f.setLink(0, 1, Link{Cut: true})
 		f.setLink(0, 1, Link{})
-		f.sendPacket(0, 1, parcel(0, 2))
+		f.sendPacket(0, 1, numberedPacket(0, 2))
 		time.Sleep(time.Minute)
 		close(f.closed)
 		synctest.Wait()

@@ -18,24 +18,24 @@ func TestNetwork(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := n.namespaces[1].runInside(func() error { return echo(t, nodeHostPort(1, apiPort)) }); err != nil {
+	if err := n.namespaces[1].runInside(func() error { return serveWord(t, nodeHostPort(1, apiPort)) }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := net.InterfaceByName(deviceName); err == nil {
 		t.Error("an interface of the nodes is outside of their namespaces")
 	}
-	insist(t, n)
+	callUntilAnswered(t, n)
 	n.packets.setLink(1, 0, Link{Cut: true})
-	if said, err := call(t, n, time.Second); err == nil {
+	if said, err := callThroughNetwork(t, n, time.Second); err == nil {
 		t.Errorf("%q came over a way that is cut", said)
 	}
 	n.packets.setLink(1, 0, Link{})
-	insist(t, n)
-	insistAtTheDoor(t, n)
+	callUntilAnswered(t, n)
+	callForwarderUntilAnswered(t, n)
 }
 
-// echo listens in the present namespace and answers whoever comes with a word.
-func echo(t *testing.T, address string) error {
+// serveWord listens in the present namespace and answers whoever comes with a word.
+func serveWord(t *testing.T, address string) error {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", address)
 	if err != nil {
@@ -55,8 +55,8 @@ func echo(t *testing.T, address string) error {
 	return nil
 }
 
-// call asks node 1 from node 0.
-func call(t *testing.T, n *network, within time.Duration) (string, error) {
+// callThroughNetwork asks node 1 from node 0.
+func callThroughNetwork(t *testing.T, n *network, within time.Duration) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
@@ -64,10 +64,10 @@ func call(t *testing.T, n *network, within time.Duration) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return hear(conn, within)
+	return readWord(conn, within)
 }
 
-func hear(conn net.Conn, within time.Duration) (string, error) {
+func readWord(conn net.Conn, within time.Duration) (string, error) {
 	defer conn.Close() //nolint:errcheck // reading only
 	if err := conn.SetDeadline(time.Now().Add(within)); err != nil {
 		return "", err
@@ -77,11 +77,11 @@ func hear(conn net.Conn, within time.Duration) (string, error) {
 	return string(buffer[:length]), err
 }
 
-// insist calls until it is answered.
-func insist(t *testing.T, n *network) {
+// callUntilAnswered calls until it is answered.
+func callUntilAnswered(t *testing.T, n *network) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
-		said, err := call(t, n, 5*time.Second)
+		said, err := callThroughNetwork(t, n, 5*time.Second)
 		if err == nil && said == "hello" {
 			return
 		}
@@ -91,8 +91,8 @@ func insist(t *testing.T, n *network) {
 	}
 }
 
-// insistAtTheDoor calls node 1 from outside, by its door.
-func insistAtTheDoor(t *testing.T, n *network) {
+// callForwarderUntilAnswered calls node 1 from outside, by its door.
+func callForwarderUntilAnswered(t *testing.T, n *network) {
 	t.Helper()
 	address, err := n.openForwarder(1, nodeHostPort(1, apiPort))
 	if err != nil {
@@ -102,7 +102,7 @@ func insistAtTheDoor(t *testing.T, n *network) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said, err := hear(conn, 2*time.Minute); err != nil || said != "hello" {
+	if said, err := readWord(conn, 2*time.Minute); err != nil || said != "hello" {
 		t.Errorf("node 1 says %q at its door: %v", said, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/chaos/overlay"
 )
 
-const source = "package p\n\nfunc a() int {\n\treturn 1\n}\n\nfunc b() int {\n\treturn 1\n}\n"
+const sampleSource = "package p\n\nfunc a() int {\n\treturn 1\n}\n\nfunc b() int {\n\treturn 1\n}\n"
 
 // TestPatches because a patch that silently does nothing, or something else, would plant no bug.
 func TestPatches(t *testing.T) {
@@ -17,15 +17,15 @@ func TestPatches(t *testing.T) {
 	for name, tt := range map[string]struct{ patch, want, err string }{
 		"applies": {
 			patch: file + "@@ -90,9 +1 @@ func b\n func b() int {\n-\treturn 1\n+\treturn 2\n }\n",
-			want:  strings.Replace(source, "b() int {\n\treturn 1", "b() int {\n\treturn 2", 1),
+			want:  strings.Replace(sampleSource, "b() int {\n\treturn 1", "b() int {\n\treturn 2", 1),
 		},
 		"an empty line": {
 			patch: file + "@@ @@\n\n func b() int {\n+\tpanic(0)\n",
-			want:  strings.Replace(source, "b() int {\n", "b() int {\n\tpanic(0)\n", 1),
+			want:  strings.Replace(sampleSource, "b() int {\n", "b() int {\n\tpanic(0)\n", 1),
 		},
 		"the first line": {
 			patch: file + "@@ @@\n-package p\n+package q\n",
-			want:  strings.Replace(source, "package p", "package q", 1),
+			want:  strings.Replace(sampleSource, "package p", "package q", 1),
 		},
 		"gone": {
 			patch: file + "@@ -3 +3 @@ func c\n func c() int {\n-\treturn 1\n",
@@ -51,7 +51,7 @@ func TestPatches(t *testing.T) {
 			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+			if err := os.WriteFile(path, []byte(sampleSource), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			o, err := overlay.New(filepath.Join(root, "overlay"))

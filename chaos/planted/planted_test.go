@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/chaos/overlay"
 )
 
-const root = "../.."
+const moduleRoot = "../.."
 
 // TestPatchesFitTheSources: each patch applies to the sources as they are now, and what it changes still compiles.
 func TestPatchesFitTheSources(t *testing.T) {
@@ -22,7 +22,7 @@ func TestPatchesFitTheSources(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := Apply(bug.Name, root, o); err != nil {
+			if err := Apply(bug.Name, moduleRoot, o); err != nil {
 				t.Fatal(err)
 			}
 			file, err := o.Write()
@@ -31,7 +31,7 @@ func TestPatchesFitTheSources(t *testing.T) {
 			}
 			args := append([]string{"build", "-overlay", file}, changedPackages(t, bug.Name)...)
 			build := exec.CommandContext(t.Context(), "go", args...)
-			build.Dir = root
+			build.Dir = moduleRoot
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -86,7 +86,7 @@ func TestEveryPatchIsABug(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Apply("nope", root, o); err == nil || !strings.Contains(err.Error(), `no planted bug "nope"`) {
+	if err := Apply("nope", moduleRoot, o); err == nil || !strings.Contains(err.Error(), `no planted bug "nope"`) {
 		t.Errorf("an unknown bug: %v", err)
 	}
 }

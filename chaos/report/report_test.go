@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/chaos/report"
 )
 
-func TestTheReportShowsFaultsVerdictsAndCounts(t *testing.T) {
+func TestReport(t *testing.T) {
 	h := history.History{}
 	for i := range int64(50) {
 		h.Ops = append(h.Ops, history.Op{Kind: history.Allocate, Outcome: history.OK, Call: i * 1e8, Return: i*1e8 + 1e6})
@@ -46,7 +46,7 @@ func TestTheReportShowsFaultsVerdictsAndCounts(t *testing.T) {
 	}
 }
 
-func TestAnEmptyRunIsReportedToo(t *testing.T) {
+func TestReportOfEmptyRun(t *testing.T) {
 	if err := report.Write(t.TempDir(), report.Run{Scenario: "nothing"}); err != nil {
 		t.Error(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-func TestWhichRunsBeginWithAnOlderServer(t *testing.T) {
+func TestRunsThatBeginWithOlderServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		options options
 		want    [4]bool // for the seeds 0 to 3
@@ -28,8 +28,8 @@ func TestWhichRunsBeginWithAnOlderServer(t *testing.T) {
 	}
 }
 
-// TestAnOlderServerMustBeThere if it was asked for; the previous release need not.
-func TestAnOlderServerMustBeThere(t *testing.T) {
+// TestRequestedOlderServerMustExist if it was asked for; the previous release need not.
+func TestRequestedOlderServerMustExist(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "quorate")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// outcome is a run of two operations and a fault in a folder of its own, with what it left there.
-func outcome(t *testing.T, dir string, seed uint64, failures ...string) *runner.Result {
+// resultWith is a run of two operations and a fault in a folder of its own, with what it left there.
+func resultWith(t *testing.T, dir string, seed uint64, failures ...string) *runner.Result {
 	t.Helper()
 	config := runner.Config{Dir: filepath.Join(dir, "run"), Size: 3, Seed: seed}
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
@@ -32,9 +32,9 @@ func outcome(t *testing.T, dir string, seed uint64, failures ...string) *runner.
 
 func TestSummaryOfRuns(t *testing.T) {
 	dir, all := t.TempDir(), newSummary()
-	good := outcome(t, filepath.Join(dir, "1"), 1)
-	bad := outcome(t, filepath.Join(dir, "2"), 2, "P1: 61 of 60\nare held")
-	lost := outcome(t, filepath.Join(dir, "3"), 3)
+	good := resultWith(t, filepath.Join(dir, "1"), 1)
+	bad := resultWith(t, filepath.Join(dir, "2"), 2, "P1: 61 of 60\nare held")
+	lost := resultWith(t, filepath.Join(dir, "3"), 3)
 	if err := errors.Join(all.addRun(good, nil), all.addRun(bad, nil)); err != nil || all.lastNotPlayed {
 		t.Fatal(err, all.lastNotPlayed)
 	}
@@ -64,13 +64,13 @@ func TestSummaryOfRuns(t *testing.T) {
 	}
 }
 
-func TestNothingPlayedIsNoPass(t *testing.T) {
+func TestNoRunsDoNotPass(t *testing.T) {
 	if all := newSummary(); all.failureError() == nil || strings.Contains(all.String(), "kept") {
 		t.Errorf("%s, %v", all, all.failureError())
 	}
 }
 
-func TestASlowMachineFindsNoBug(t *testing.T) {
+func TestSlowMachineFindsNoBug(t *testing.T) {
 	slow := check.Verdicts{{Promise: "P1"}, {Promise: check.Live, Violations: 1}}
 	if found := firstBroken(slow); found != nil {
 		t.Errorf("%s counts as found", found.Promise)

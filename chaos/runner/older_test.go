@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// clone is the one of these tests; they are skipped if it has no history.
-func clone(t *testing.T) Build {
+// cloneOrSkip is the one of these tests; they are skipped if it has no history.
+func cloneOrSkip(t *testing.T) Build {
 	t.Helper()
 	b := Build{Source: filepath.Join("..", "..")}
 	if _, err := b.runGit(t.Context(), nil, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
@@ -17,7 +17,7 @@ func clone(t *testing.T) Build {
 }
 
 func TestOlderIsAFileOrARevision(t *testing.T) {
-	b := clone(t)
+	b := cloneOrSkip(t)
 	file := filepath.Join(t.TempDir(), "quorate")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -32,15 +32,15 @@ func TestOlderIsAFileOrARevision(t *testing.T) {
 
 // TestOlderIsBuiltOnce because building takes minutes.
 func TestOlderIsBuiltOnce(t *testing.T) {
-	b, dir := clone(t), t.TempDir()
-	want := built(t, b, dir, "HEAD")
+	b, dir := cloneOrSkip(t), t.TempDir()
+	want := createBinary(t, b, dir, "HEAD")
 	if path, err := b.Older(t.Context(), dir, "HEAD"); err != nil || path != want {
 		t.Errorf("it is %q, %v, want %s", path, err, want)
 	}
 }
 
 func TestPreviousIsTheNewestRelease(t *testing.T) {
-	b, dir := clone(t), t.TempDir()
+	b, dir := cloneOrSkip(t), t.TempDir()
 	list, err := b.readReleases()
 	if err != nil || len(list) == 0 {
 		t.Fatalf("no version was released: %v", err)
@@ -49,14 +49,14 @@ func TestPreviousIsTheNewestRelease(t *testing.T) {
 	if _, err := b.runGit(t.Context(), nil, "cat-file", "-e", newest[1]); err != nil {
 		t.Skipf("this clone has no history back to %s", newest[0])
 	}
-	want := built(t, b, dir, newest[0])
+	want := createBinary(t, b, dir, newest[0])
 	if path, err := b.Previous(t.Context(), dir); err != nil || path != want {
 		t.Errorf("it is %q, %v, want %s", path, err, want)
 	}
 }
 
-// built is where the binary of a revision belongs, and makes one there.
-func built(t *testing.T, b Build, dir, name string) string {
+// createBinary is where the binary of a revision belongs, and makes one there.
+func createBinary(t *testing.T, b Build, dir, name string) string {
 	t.Helper()
 	commit, err := b.resolveCommit(t.Context(), name)
 	if err != nil {
@@ -70,7 +70,7 @@ func built(t *testing.T, b Build, dir, name string) string {
 }
 
 func TestUnpack(t *testing.T) {
-	b, dir := clone(t), t.TempDir()
+	b, dir := cloneOrSkip(t), t.TempDir()
 	staged := []string{"diff", "--cached", "--stat"}
 	before, err := b.runGit(t.Context(), nil, staged...)
 	if err != nil {

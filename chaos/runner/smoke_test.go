@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// server builds the server, or takes the one that QUORATE_BINARY names.
-func server(t *testing.T) string {
+// serverBinary builds the server, or takes the one that QUORATE_BINARY names.
+func serverBinary(t *testing.T) string {
 	t.Helper()
 	if named := os.Getenv("QUORATE_BINARY"); named != "" {
 		return named
@@ -33,7 +33,7 @@ func TestSmoke(t *testing.T) {
 		t.Skip("real processes")
 	}
 	t.Parallel()
-	binary := server(t)
+	binary := serverBinary(t)
 	for name, config := range map[string]runner.Config{
 		"quick": {
 			Scenario: []string{"kill-leader"}, Workloads: []string{"deep", "items", "read", "retry", "wait", "watch"},
@@ -47,12 +47,12 @@ func TestSmoke(t *testing.T) {
 				verify.Only(t)
 			}
 			t.Parallel()
-			smoke(t, binary, config)
+			playShortRun(t, binary, config)
 		})
 	}
 }
 
-func smoke(t *testing.T, binary string, config runner.Config) {
+func playShortRun(t *testing.T, binary string, config runner.Config) {
 	t.Helper()
 	config.Binary, config.Dir, config.Size, config.Seed = binary, t.TempDir(), 3, 1
 	config.Clients, config.Pause, config.PlainDisks, config.Patience = 1, 30*time.Millisecond, true, 5*time.Minute

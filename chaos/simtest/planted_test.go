@@ -15,8 +15,8 @@ import (
 
 var findPlanted = flag.Bool("planted", false, "build this test with one planted bug after the other, and find each")
 
-// root is the folder of the module.
-const root = "../.."
+// moduleRoot is the folder of the module.
+const moduleRoot = "../.."
 
 // TestPlantedBugsAreFound builds this test with one bug after the other and plays seeds until one of them fails.
 func TestPlantedBugsAreFound(t *testing.T) {
@@ -25,7 +25,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 	for _, bug := range planted.Bugs() {
 		if bug.VirtualTime {
-			t.Run(bug.Name, func(t *testing.T) { find(t, buildWith(t, bug.Name)) })
+			t.Run(bug.Name, func(t *testing.T) { findBug(t, buildWith(t, bug.Name)) })
 		}
 	}
 }
@@ -37,7 +37,7 @@ func buildWith(t *testing.T, bug string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := planted.Apply(bug, root, o); err != nil {
+	if err := planted.Apply(bug, moduleRoot, o); err != nil {
 		t.Fatal(err)
 	}
 	file, err := o.Write()
@@ -52,14 +52,14 @@ func buildWith(t *testing.T, bug string) string {
 	return binary
 }
 
-// find plays seeds, a few at a time.
-func find(t *testing.T, binary string) {
+// findBug plays seeds, a few at a time.
+func findBug(t *testing.T, binary string) {
 	t.Helper()
 	const most, few = 60, 6
 	for first := 1; first < most; first += few {
 		out, err := playSeeds(t.Context(), binary, few, first)
 		if err != nil {
-			t.Logf("found in seeds from %d on: %s", first, broken(out))
+			t.Logf("found in seeds from %d on: %s", first, firstViolation(out))
 			return
 		}
 	}
@@ -73,8 +73,8 @@ func playSeeds(ctx context.Context, binary string, seeds, first int) (string, er
 	return string(out), err
 }
 
-// broken is the first violation in the output of a test.
-func broken(out string) string {
+// firstViolation is the first violation in the output of a test.
+func firstViolation(out string) string {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "panic") || strings.Contains(line, "_test.go:") && !strings.Contains(line, "examined in all") {

@@ -23,35 +23,35 @@ import (
 )
 
 var (
-	seeds    = flag.Int("seeds", verify.Scale(10, 200), "how many seeds to try")
-	first    = flag.Uint64("first", 1, "the first seed")
-	workName = flag.String("workload", "", "workloads to play, with commas between them; a few by the seed if empty")
-	evidence = flag.String("evidence", "", "a folder for histories of seeds that fail")
+	seedCount      = flag.Int("seeds", verify.Scale(10, 200), "how many seeds to try")
+	firstSeed      = flag.Uint64("first", 1, "the first seed")
+	workName       = flag.String("workload", "", "workloads to play, with commas between them; a few by the seed if empty")
+	evidenceFolder = flag.String("evidence", "", "a folder for histories of seeds that fail")
 )
 
-// length is how long callers work and the nemesis strikes, in virtual time.
-const length = 12 * time.Second
+// workTime is how long callers work and the nemesis strikes, in virtual time.
+const workTime = 12 * time.Second
 
 // TestSeeds plays one run after the other.
 func TestSeeds(t *testing.T) {
-	total := &tally{examined: map[string]int{}}
+	total := &examinedCounts{examined: map[string]int{}}
 	t.Cleanup(func() { t.Logf("examined in all: %v", total.examined) })
-	for i := range *seeds {
-		seed := *first + uint64(i)
+	for i := range *seedCount {
+		seed := *firstSeed + uint64(i)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			play(t, seed, chosen(seed), total)
+			playSeed(t, seed, chooseWorkloads(seed), total)
 		})
 	}
 }
 
-// tally is how much was examined in all runs, by promise.
-type tally struct {
+// examinedCounts is how much was examined in all runs, by promise.
+type examinedCounts struct {
 	mu       sync.Mutex
 	examined map[string]int
 }
 
-func (c *tally) add(verdicts check.Verdicts) {
+func (c *examinedCounts) addVerdicts(verdicts check.Verdicts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, v := range verdicts {
@@ -77,15 +77,17 @@ func TestRegressions(t *testing.T) {
 		if err != nil || len(fields) != 2 {
 			t.Fatalf("regressions.txt: %q is no seed with its workloads", lines.Text())
 		}
-		t.Run(line, func(t *testing.T) { play(t, seed, strings.Split(fields[1], ","), &tally{examined: map[string]int{}}) })
+		t.Run(line, func(t *testing.T) {
+			playSeed(t, seed, strings.Split(fields[1], ","), &examinedCounts{examined: map[string]int{}})
+		})
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// chosen are the workloads of a run: three that write, one that reads and one that watches.
-func chosen(seed uint64) []string {
+// chooseWorkloads are the workloads of a run: three that write, one that reads and one that watches.
+func chooseWorkloads(seed uint64) []string {
 	if *workName != "" {
 		return strings.Split(*workName, ",")
 	}
@@ -100,58 +102,58 @@ func chosen(seed uint64) []string {
 	return names
 }
 
-// play runs one seed in a bubble and judges it outside, where a search that takes too long is ended by a real clock.
-func play(t *testing.T, seed uint64, names []string, total *tally) {
+// playSeed runs one seed in a bubble and judges it outside, where a search that takes too long is ended by a real clock.
+func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) {
 	t.Helper()
 	var recorded history.History
 	var finals check.Finals
 	struck := map[string]int{}
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, seed, 3+2*int(seed%3/2))
+		w := newSimCluster(t, seed, 3+2*int(seed%3/2))
 		config := workload.Config{
-			Servers: w.urls(apiPort), Boskos: w.urls(boskosPort), HTTP: end{w.wires, outside}, Seed: seed, Names: names, Clients: 2,
+			Servers: w.nodeURLs(apiPort), Boskos: w.nodeURLs(boskosPort), HTTP: wireTransport{w.wires, callerSide}, Seed: seed, Names: names, Clients: 2,
 			Pause: 40 * time.Millisecond, Timeout: 2 * time.Second, Recorder: history.NewRecorder(nil),
 		}
 		if err := workload.SetUp(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
-		n := &nemesis{world: w, random: rand.New(rand.NewPCG(seed, 3)), struck: struck}
-		n.work(config)
-		finals = n.settle(config)
+		n := &faultInjector{simCluster: w, random: rand.New(rand.NewPCG(seed, 3)), injected: struck}
+		n.injectFaults(config)
+		finals = n.healAndCollect(config)
 		recorded = config.Recorder.History()
 	})
-	verdicts := check.JudgeWith(recorded, finals, check.Options{Pictures: *evidence})
-	total.add(verdicts)
+	verdicts := check.JudgeWith(recorded, finals, check.Options{Pictures: *evidenceFolder})
+	total.addVerdicts(verdicts)
 	if err := verdicts.Err(); err != nil || t.Failed() {
 		t.Errorf("%v\n%s\nblows: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first %d -workload %s",
 			err, verdicts, struck, seed, strings.Join(names, ","))
-		keep(t, seed, recorded, finals)
+		keepEvidence(t, seed, recorded, finals)
 	}
 }
 
-// work strikes while callers work.
-func (n *nemesis) work(config workload.Config) {
+// injectFaults strikes while callers work.
+func (n *faultInjector) injectFaults(config workload.Config) {
 	n.t.Helper()
-	ctx, cancel := context.WithTimeout(n.t.Context(), length)
+	ctx, cancel := context.WithTimeout(n.t.Context(), workTime)
 	defer cancel()
 	done := make(chan error)
 	go func() { done <- workload.Run(ctx, config) }()
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(n.random.IntN(1500)) * time.Millisecond)
 		if ctx.Err() == nil {
-			n.strike()
+			n.injectFault()
 		}
 	}
-	n.repair()
+	n.repairCluster()
 	if err := <-done; err != nil {
 		n.t.Error(err)
 	}
 }
 
-// settle heals, waits until all is well, and reads the final states.
-func (n *nemesis) settle(config workload.Config) check.Finals {
+// healAndCollect heals, waits until all is well, and reads the final states.
+func (n *faultInjector) healAndCollect(config workload.Config) check.Finals {
 	n.t.Helper()
-	n.repair()
+	n.repairCluster()
 	n.Leader()
 	ctx, cancel := context.WithTimeout(n.t.Context(), 2*time.Minute)
 	defer cancel()
@@ -163,13 +165,13 @@ func (n *nemesis) settle(config workload.Config) check.Finals {
 	return finals
 }
 
-// keep leaves what was seen behind, if somebody asked for it.
-func keep(t *testing.T, seed uint64, h history.History, f check.Finals) {
+// keepEvidence leaves what was seen behind, if somebody asked for it.
+func keepEvidence(t *testing.T, seed uint64, h history.History, f check.Finals) {
 	t.Helper()
-	if *evidence == "" {
+	if *evidenceFolder == "" {
 		return
 	}
-	path := filepath.Join(*evidence, fmt.Sprintf("history-%d.jsonl", seed))
+	path := filepath.Join(*evidenceFolder, fmt.Sprintf("history-%d.jsonl", seed))
 	if err := history.Write(path, h); err != nil {
 		t.Error(err)
 	}

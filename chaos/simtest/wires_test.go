@@ -13,119 +13,119 @@ import (
 	"time"
 )
 
-// outside is where callers are.
-const outside = "outside"
+// callerSide is where callers are.
+const callerSide = "outside"
 
-// silence is how long a caller takes to notice that nothing comes back over a wire that is cut.
-const silence = 2 * time.Second
+// lossTimeout is how long a caller takes to notice that nothing comes back over a wire that is cut.
+const lossTimeout = 2 * time.Second
 
-// home is where one node answers calls, until it dies.
-type home struct {
-	ports map[string]http.Handler
-	alive context.Context //nolint:containedctx // it is the life of the home, not of a call
-	die   context.CancelFunc
+// nodeEndpoint is where one node answers calls, until it dies.
+type nodeEndpoint struct {
+	ports   map[string]http.Handler
+	running context.Context //nolint:containedctx // it is the life of the home, not of a call
+	stop    context.CancelFunc
 }
 
-// wires carry calls between callers and nodes. A wire takes some time, loses what is on it when it is cut, and perhaps an
+// simWires carry calls between callers and nodes. A wire takes some time, loses what is on it when it is cut, and perhaps an
 // answer now and then.
-type wires struct {
-	mu     sync.Mutex
-	random *rand.Rand
-	homes  map[string]*home
-	cut    map[[2]string]bool
-	loss   float64
-	delay  time.Duration
+type simWires struct {
+	mu        sync.Mutex
+	random    *rand.Rand
+	endpoints map[string]*nodeEndpoint
+	cut       map[[2]string]bool
+	loss      float64
+	delay     time.Duration
 }
 
-func newWires(seed uint64) *wires {
-	return &wires{
-		random: rand.New(rand.NewPCG(seed, 1)), homes: map[string]*home{}, cut: map[[2]string]bool{}, delay: time.Millisecond,
+func newSimWires(seed uint64) *simWires {
+	return &simWires{
+		random: rand.New(rand.NewPCG(seed, 1)), endpoints: map[string]*nodeEndpoint{}, cut: map[[2]string]bool{}, delay: time.Millisecond,
 	}
 }
 
-// change alters the wires.
-func (w *wires) change(how func()) {
+// update alters the wires.
+func (w *simWires) update(how func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	how()
 }
 
-// heal makes all wires whole and quick.
-func (w *wires) heal() {
-	w.change(func() { w.cut, w.loss, w.delay = map[[2]string]bool{}, 0, time.Millisecond })
+// healAll makes all wires whole and quick.
+func (w *simWires) healAll() {
+	w.update(func() { w.cut, w.loss, w.delay = map[[2]string]bool{}, 0, time.Millisecond })
 }
 
-func (w *wires) home(id string) *home {
+func (w *simWires) endpointOf(id string) *nodeEndpoint {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.homes[id]
+	return w.endpoints[id]
 }
 
-// passes tells whether something gets over a wire now; it may be lost on its own.
-func (w *wires) passes(from, to string) bool {
+// letsPass tells whether something gets over a wire now; it may be lost on its own.
+func (w *simWires) letsPass(from, to string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.cut[[2]string{from, to}] && w.random.Float64() >= w.loss
 }
 
-func (w *wires) pause() {
+func (w *simWires) waitDelay() {
 	w.mu.Lock()
 	d := w.delay
 	w.mu.Unlock()
 	time.Sleep(d)
 }
 
-// end is one end of the wires: the client of callers, and what servers reach each other by.
-type end struct {
-	*wires
+// wireTransport is one end of the wires: the client of callers, and what servers reach each other by.
+type wireTransport struct {
+	*simWires
 
 	from string
 }
 
 // Do makes a call.
-func (e end) Do(r *http.Request) (*http.Response, error) { return e.RoundTrip(r) }
+func (e wireTransport) Do(r *http.Request) (*http.Response, error) { return e.RoundTrip(r) }
 
 // RoundTrip makes a call. To somebody who is dead it certainly fails; a call that is lost, or its answer, is only noticed
 // after a while.
-func (e end) RoundTrip(r *http.Request) (*http.Response, error) {
+func (e wireTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	id, port, _ := strings.Cut(r.URL.Host, ":")
-	e.pause()
-	h := e.home(id)
-	if h == nil || h.alive.Err() != nil {
+	e.waitDelay()
+	h := e.endpointOf(id)
+	if h == nil || h.running.Err() != nil {
 		return nil, &net.OpError{Op: "dial", Net: "wire", Err: errors.New(id + " is not there")}
 	}
-	if !e.passes(e.from, id) {
-		return nil, lost(r.Context(), "the call")
+	if !e.letsPass(e.from, id) {
+		return nil, awaitTimeout(r.Context(), "the call")
 	}
-	answer, err := h.answer(r, port)
+	answer, err := h.serveCall(r, port)
 	if err != nil {
 		return nil, err
 	}
-	e.pause()
-	if !e.passes(id, e.from) {
+	e.waitDelay()
+	if !e.letsPass(id, e.from) {
 		_ = answer.Body.Close() // nobody reads it
-		return nil, lost(r.Context(), "the answer")
+		return nil, awaitTimeout(r.Context(), "the answer")
 	}
 	return answer, nil
 }
 
-// lost waits until somebody notices.
-func lost(ctx context.Context, what string) error {
+// awaitTimeout waits until somebody notices.
+func awaitTimeout(ctx context.Context, what string) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(silence):
+	case <-time.After(lossTimeout):
 		return &net.OpError{Op: "read", Net: "wire", Err: errors.New(what + " was lost")}
 	}
 }
 
-// answer lets a node serve a call, until one of them goes away.
-func (h *home) answer(r *http.Request, port string) (*http.Response, error) {
+// serveCall lets a node serve a call, until one of them goes away.
+func (h *nodeEndpoint) serveCall(r *http.Request, port string) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	body := &stream{more: make(chan struct{})}
-	dead := context.AfterFunc(h.alive, cancel)
-	gone := context.AfterFunc(ctx, func() { body.end(io.ErrUnexpectedEOF) })
-	a := &answering{header: http.Header{}, body: body, begun: make(chan struct{})}
+	body := &bodyStream{more: make(chan struct{})}
+	dead := context.AfterFunc(h.running, cancel)
+	gone := context.AfterFunc(ctx, func() { body.endWith(io.ErrUnexpectedEOF) })
+	a := &streamingResponse{header: http.Header{}, body: body, begun: make(chan struct{})}
 	received := r.Clone(ctx)
 	if received.Body == nil {
 		received.Body = http.NoBody // as servers have it
@@ -134,13 +134,13 @@ func (h *home) answer(r *http.Request, port string) (*http.Response, error) {
 		defer cancel()
 		h.ports[port].ServeHTTP(a, received)
 		a.WriteHeader(http.StatusOK)
-		body.end(io.EOF)
+		body.endWith(io.EOF)
 		gone()
 		dead()
 	}()
 	select {
 	case <-a.begun:
-		if h.alive.Err() == nil {
+		if h.running.Err() == nil {
 			return &http.Response{
 				StatusCode: a.code, Header: a.sent, Body: body, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
 			}, nil
@@ -153,20 +153,20 @@ func (h *home) answer(r *http.Request, port string) (*http.Response, error) {
 	return nil, &net.OpError{Op: "read", Net: "wire", Err: errors.New("it died meanwhile")}
 }
 
-// answering passes an answer on while it is written.
-type answering struct {
+// streamingResponse passes an answer on while it is written.
+type streamingResponse struct {
 	header, sent http.Header
 	code         int
-	body         *stream
+	body         *bodyStream
 	begun        chan struct{}
 	once         sync.Once
 }
 
 // Header is what the answer will begin with.
-func (a *answering) Header() http.Header { return a.header }
+func (a *streamingResponse) Header() http.Header { return a.header }
 
 // WriteHeader begins the answer.
-func (a *answering) WriteHeader(code int) {
+func (a *streamingResponse) WriteHeader(code int) {
 	a.once.Do(func() {
 		a.code, a.sent = code, maps.Clone(a.header)
 		close(a.begun)
@@ -174,25 +174,25 @@ func (a *answering) WriteHeader(code int) {
 }
 
 // Write passes a part of it on.
-func (a *answering) Write(part []byte) (int, error) {
+func (a *streamingResponse) Write(part []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
-	return a.body.write(part)
+	return a.body.appendPart(part)
 }
 
 // Flush has nothing to do.
-func (a *answering) Flush() { a.WriteHeader(http.StatusOK) }
+func (a *streamingResponse) Flush() { a.WriteHeader(http.StatusOK) }
 
-// stream is a body of any length: whoever writes never waits. A writer that waited with a lock in its hand would stop
+// bodyStream is a body of any length: whoever writes never waits. A writer that waited with a lock in its hand would stop
 // virtual time.
-type stream struct {
+type bodyStream struct {
 	mu    sync.Mutex
 	bytes []byte
 	ended error
 	more  chan struct{}
 }
 
-// change alters the stream and tells its reader.
-func (s *stream) change(how func()) {
+// update alters the stream and tells its reader.
+func (s *bodyStream) update(how func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	how()
@@ -200,8 +200,8 @@ func (s *stream) change(how func()) {
 	s.more = make(chan struct{})
 }
 
-func (s *stream) write(part []byte) (n int, err error) {
-	s.change(func() {
+func (s *bodyStream) appendPart(part []byte) (n int, err error) {
+	s.update(func() {
 		if err = s.ended; err == nil {
 			s.bytes, n = append(s.bytes, part...), len(part)
 		}
@@ -209,8 +209,8 @@ func (s *stream) write(part []byte) (n int, err error) {
 	return n, err
 }
 
-func (s *stream) end(why error) {
-	s.change(func() {
+func (s *bodyStream) endWith(why error) {
+	s.update(func() {
 		if s.ended == nil {
 			s.ended = why
 		}
@@ -218,7 +218,7 @@ func (s *stream) end(why error) {
 }
 
 // Read waits for more.
-func (s *stream) Read(into []byte) (int, error) {
+func (s *bodyStream) Read(into []byte) (int, error) {
 	for {
 		s.mu.Lock()
 		n, ended, more := copy(into, s.bytes), s.ended, s.more
@@ -235,7 +235,7 @@ func (s *stream) Read(into []byte) (int, error) {
 }
 
 // Close takes no more.
-func (s *stream) Close() error {
-	s.end(io.ErrClosedPipe)
+func (s *bodyStream) Close() error {
+	s.endWith(io.ErrClosedPipe)
 	return nil
 }

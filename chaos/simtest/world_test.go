@@ -23,49 +23,49 @@ const (
 	boskosPort = "3"
 )
 
-// world is a cluster whose nodes serve the API over wires.
-type world struct {
+// simCluster is a cluster whose nodes serve the API over wires.
+type simCluster struct {
 	*clustertest.Cluster
 
 	t      *testing.T
-	wires  *wires
+	wires  *simWires
 	ids    []string
 	served map[string]*cluster.Node
 }
 
-func newWorld(t *testing.T, seed uint64, size int) *world {
+func newSimCluster(t *testing.T, seed uint64, size int) *simCluster {
 	t.Helper()
-	w := &world{t: t, wires: newWires(seed), served: map[string]*cluster.Node{}}
+	w := &simCluster{t: t, wires: newSimWires(seed), served: map[string]*cluster.Node{}}
 	w.Cluster = clustertest.Start(t, size, clustertest.WithConfig(func(c *cluster.Config) {
 		c.SnapshotThreshold, c.SnapshotInterval, c.TrailingLogs, c.RaiseLevelAfter = 50, 3*time.Second, 20, time.Second
 	}))
 	for _, n := range w.Nodes() {
 		w.ids = append(w.ids, n.Status().ID)
 	}
-	w.serve()
+	w.serveNodes()
 	t.Cleanup(func() {
-		for _, h := range w.wires.homes {
-			h.die()
+		for _, h := range w.wires.endpoints {
+			h.stop()
 		}
 	})
 	return w
 }
 
-// serve gives every node that runs a home, if it has none yet.
-func (w *world) serve() {
+// serveNodes gives every node that runs a home, if it has none yet.
+func (w *simCluster) serveNodes() {
 	w.t.Helper()
 	for _, n := range w.Nodes() {
 		id := n.Status().ID
 		if w.served[id] == n {
 			continue
 		}
-		service, err := server.NewService(n, simSettings(), server.Process{Log: hclog.NewNullLogger()}, server.Transport{Peers: end{w.wires, id}})
+		service, err := server.NewService(n, simSettings(), server.Process{Log: hclog.NewNullLogger()}, server.Transport{Peers: wireTransport{w.wires, id}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		alive, die := context.WithCancel(context.Background())
-		w.wires.change(func() {
-			w.wires.homes[id] = &home{ports: map[string]http.Handler{apiPort: service.API(), boskosPort: service.Boskos()}, alive: alive, die: die}
+		w.wires.update(func() {
+			w.wires.endpoints[id] = &nodeEndpoint{ports: map[string]http.Handler{apiPort: service.API(), boskosPort: service.Boskos()}, running: alive, stop: die}
 		})
 		go service.RunLoops(alive)
 		w.served[id] = n
@@ -79,7 +79,7 @@ func simSettings() server.Settings {
 	return s
 }
 
-func (w *world) urls(port string) []string {
+func (w *simCluster) nodeURLs(port string) []string {
 	var urls []string
 	for _, id := range w.ids {
 		urls = append(urls, "http://"+id+":"+port)
@@ -87,28 +87,28 @@ func (w *world) urls(port string) []string {
 	return urls
 }
 
-// crash ends nodes without a word to anybody.
-func (w *world) crash(ids ...string) {
+// crashNodes ends nodes without a word to anybody.
+func (w *simCluster) crashNodes(ids ...string) {
 	for _, id := range ids {
-		if w.runs(id) {
-			w.wires.home(id).die()
+		if w.isRunning(id) {
+			w.wires.endpointOf(id).stop()
 			delete(w.served, id)
 			w.Crash(id)
 		}
 	}
 }
 
-func (w *world) runs(id string) bool {
+func (w *simCluster) isRunning(id string) bool {
 	return slices.ContainsFunc(w.Nodes(), func(n *cluster.Node) bool { return n.Status().ID == id })
 }
 
-// isolate cuts nodes off from all others, and from callers too if they are to notice nothing.
-func (w *world) isolate(callers bool, ids ...string) {
+// isolateNodes cuts nodes off from all others, and from callers too if they are to notice nothing.
+func (w *simCluster) isolateNodes(callers bool, ids ...string) {
 	w.Isolate(ids...)
-	w.wires.change(func() {
+	w.wires.update(func() {
 		for _, id := range ids {
-			for _, other := range append(slices.Clone(w.ids), outside) {
-				if other != outside || callers {
+			for _, other := range append(slices.Clone(w.ids), callerSide) {
+				if other != callerSide || callers {
 					w.wires.cut[[2]string{id, other}], w.wires.cut[[2]string{other, id}] = true, true
 				}
 			}
@@ -116,15 +116,15 @@ func (w *world) isolate(callers bool, ids ...string) {
 	})
 }
 
-// repair makes everything whole, starts what does not run, and finds nodes that stopped by themselves.
-func (w *world) repair() {
+// repairCluster makes everything whole, starts what does not run, and finds nodes that stopped by themselves.
+func (w *simCluster) repairCluster() {
 	w.t.Helper()
 	w.Network().SetLoss(nil)
 	w.Network().SetDelay(func(_, _ raft.ServerID) time.Duration { return time.Millisecond })
-	w.wires.heal()
+	w.wires.healAll()
 	w.Heal()
 	w.StartMissing()
-	w.serve()
+	w.serveNodes()
 	for _, n := range w.Nodes() {
 		if n.Err() != nil {
 			w.t.Errorf("%s stopped by itself: %v", n.Status().ID, n.Err())
@@ -132,8 +132,8 @@ func (w *world) repair() {
 	}
 }
 
-// leader is the id of whoever leads, or of anybody.
-func (w *world) leader() string {
+// leaderOrFirst is the id of whoever leads, or of anybody.
+func (w *simCluster) leaderOrFirst() string {
 	for _, n := range w.Nodes() {
 		if n.IsLeader() {
 			return n.Status().ID
@@ -142,33 +142,35 @@ func (w *world) leader() string {
 	return w.ids[0]
 }
 
-// nemesis strikes by a seed.
-type nemesis struct {
-	*world
+// faultInjector strikes by a seed.
+type faultInjector struct {
+	*simCluster
 
-	random *rand.Rand
-	struck map[string]int
+	random   *rand.Rand
+	injected map[string]int
 }
 
-// blows are what it can do.
-var blows = map[string]func(*nemesis){
-	"isolate a node":     func(n *nemesis) { n.isolate(n.random.IntN(2) == 0, n.any()) },
-	"isolate the leader": func(n *nemesis) { n.isolate(n.random.IntN(2) == 0, n.leader()) },
-	"isolate a majority": func(n *nemesis) { n.isolate(false, n.some(len(n.ids)/2+1)...) },
-	"crash a node":       func(n *nemesis) { n.crash(n.any()) },
-	"crash the leader":   func(n *nemesis) { n.crash(n.leader()) },
-	"crash all":          func(n *nemesis) { n.crash(n.ids...) },
-	"cut one way":        func(n *nemesis) { n.Network().CutOneWay(raft.ServerID(n.any()+":1"), raft.ServerID(n.any()+":1")) },
-	"lose messages": func(n *nemesis) {
+// faultActions are what it can do.
+var faultActions = map[string]func(*faultInjector){
+	"isolate a node":     func(n *faultInjector) { n.isolateNodes(n.random.IntN(2) == 0, n.randomNode()) },
+	"isolate the leader": func(n *faultInjector) { n.isolateNodes(n.random.IntN(2) == 0, n.leaderOrFirst()) },
+	"isolate a majority": func(n *faultInjector) { n.isolateNodes(false, n.randomNodes(len(n.ids)/2+1)...) },
+	"crash a node":       func(n *faultInjector) { n.crashNodes(n.randomNode()) },
+	"crash the leader":   func(n *faultInjector) { n.crashNodes(n.leaderOrFirst()) },
+	"crash all":          func(n *faultInjector) { n.crashNodes(n.ids...) },
+	"cut one way": func(n *faultInjector) {
+		n.Network().CutOneWay(raft.ServerID(n.randomNode()+":1"), raft.ServerID(n.randomNode()+":1"))
+	},
+	"lose messages": func(n *faultInjector) {
 		loss := n.random.Float64() / 5
 		n.Network().SetLoss(func(_, _ raft.ServerID) float64 { return loss })
 	},
-	"lose answers": func(n *nemesis) { n.wires.change(func() { n.wires.loss = n.random.Float64() / 10 }) },
-	"slow calls": func(n *nemesis) {
-		n.wires.change(func() { n.wires.delay = time.Duration(n.random.IntN(400)) * time.Millisecond })
+	"lose answers": func(n *faultInjector) { n.wires.update(func() { n.wires.loss = n.random.Float64() / 10 }) },
+	"slow calls": func(n *faultInjector) {
+		n.wires.update(func() { n.wires.delay = time.Duration(n.random.IntN(400)) * time.Millisecond })
 	},
-	"slow node": func(n *nemesis) {
-		slow := raft.ServerID(n.any() + ":1")
+	"slow node": func(n *faultInjector) {
+		slow := raft.ServerID(n.randomNode() + ":1")
 		n.Network().SetDelay(func(_, to raft.ServerID) time.Duration {
 			if to == slow {
 				return 300 * time.Millisecond
@@ -176,25 +178,25 @@ var blows = map[string]func(*nemesis){
 			return time.Millisecond
 		})
 	},
-	"cut callers off": func(n *nemesis) {
-		id := n.any()
-		n.wires.change(func() { n.wires.cut[[2]string{outside, id}] = true })
+	"cut callers off": func(n *faultInjector) {
+		id := n.randomNode()
+		n.wires.update(func() { n.wires.cut[[2]string{callerSide, id}] = true })
 	},
-	"snapshot": func(n *nemesis) {
+	"snapshot": func(n *faultInjector) {
 		for _, node := range n.Nodes() {
 			_ = node.Snapshot(n.t.Context()) // there may be nothing new to keep
 		}
 	},
-	"start what is down": func(n *nemesis) { n.StartMissing(); n.serve() },
-	"repair":             (*nemesis).mend,
-	"repair again":       (*nemesis).mend, // twice as likely
+	"start what is down": func(n *faultInjector) { n.StartMissing(); n.serveNodes() },
+	"repair":             (*faultInjector).repairAll,
+	"repair again":       (*faultInjector).repairAll, // twice as likely
 }
 
-func (n *nemesis) mend() { n.repair() }
+func (n *faultInjector) repairAll() { n.repairCluster() }
 
-func (n *nemesis) any() string { return n.ids[n.random.IntN(len(n.ids))] }
+func (n *faultInjector) randomNode() string { return n.ids[n.random.IntN(len(n.ids))] }
 
-func (n *nemesis) some(count int) []string {
+func (n *faultInjector) randomNodes(count int) []string {
 	var ids []string
 	for _, i := range n.random.Perm(len(n.ids))[:count] {
 		ids = append(ids, n.ids[i])
@@ -202,9 +204,9 @@ func (n *nemesis) some(count int) []string {
 	return ids
 }
 
-func (n *nemesis) strike() {
-	names := slices.Sorted(maps.Keys(blows))
+func (n *faultInjector) injectFault() {
+	names := slices.Sorted(maps.Keys(faultActions))
 	name := names[n.random.IntN(len(names))]
-	n.struck[name]++
-	blows[name](n)
+	n.injected[name]++
+	faultActions[name](n)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// gossipBoard is gossip without delay: every running node sees the last announcement of every other one. A silent node
+// gossipBoard is gossip without delay: every node that has started sees what every other one last wrote. A silent node
 // neither sees nor is seen.
 type gossipBoard struct {
 	mu          sync.Mutex
@@ -59,10 +59,10 @@ func (b *gossipBoard) notifyAll() {
 	}
 }
 
-// Start publishes the announcement.
+// Start puts the notice up.
 func (n *boardDiscovery) Start(self cluster.Peer) error { return n.Update(self) }
 
-// Update replaces the announcement.
+// Update replaces the notice.
 func (n *boardDiscovery) Update(self cluster.Peer) error {
 	n.board.mu.Lock()
 	defer n.board.mu.Unlock()
@@ -72,10 +72,10 @@ func (n *boardDiscovery) Update(self cluster.Peer) error {
 	return nil
 }
 
-// KeepMembers does nothing: no node is ever evicted.
+// KeepMembers does nothing: every name has a place.
 func (n *boardDiscovery) KeepMembers([]string) {}
 
-// Peers returns the other announcements.
+// Peers reads the other notices.
 func (n *boardDiscovery) Peers() []cluster.Peer {
 	n.board.mu.Lock()
 	defer n.board.mu.Unlock()
@@ -101,8 +101,7 @@ func (n *boardDiscovery) Peers() []cluster.Peer {
 	return peers
 }
 
-// Join looks for a node with that raft address, taken for its gossip address. All running nodes know each other
-// already.
+// Join finds who has that address for its raft, as if it were for gossip; all who are up know each other already.
 func (n *boardDiscovery) Join(_ context.Context, address string) (bool, error) {
 	for _, p := range n.Peers() {
 		if p.RaftAddr == address {
@@ -112,13 +111,13 @@ func (n *boardDiscovery) Join(_ context.Context, address string) (bool, error) {
 	return false, errors.New("nobody answers at " + address)
 }
 
-// Changed receives a value after any announcement has changed.
+// Changed has a value after any notice has changed.
 func (n *boardDiscovery) Changed() <-chan struct{} { return n.changed }
 
-// Leave withdraws the announcement.
+// Leave takes the notice down.
 func (n *boardDiscovery) Leave(context.Context) error { return n.Close() }
 
-// Close withdraws the announcement.
+// Close takes the notice down.
 func (n *boardDiscovery) Close() error {
 	n.board.mu.Lock()
 	defer n.board.mu.Unlock()
@@ -129,5 +128,5 @@ func (n *boardDiscovery) Close() error {
 	return nil
 }
 
-// NoPeers returns the discovery of a node without peers.
+// NoPeers is the discovery of a node without peers.
 func NoPeers() cluster.Discovery { return newGossipBoard().newDiscovery() }

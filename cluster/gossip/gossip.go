@@ -1,8 +1,4 @@
-// Package gossip discovers the peers of a node with memberlist: [Gossip] implements cluster.Discovery.
-//
-// memberlist trusts what it receives, so everything that arrives is checked first: [Gossip] listens through a transport
-// that drops whatever a member could not have sent (transport.go, message.go). [Keyring] holds the keys that encrypt
-// gossip. What gossip reports is only a hint; no decision about membership is based on it (docs/adr/0053).
+// Package gossip finds the peers of a node with memberlist, and hears when they come, go or change.
 package gossip
 
 import (
@@ -22,25 +18,25 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// Config is the configuration of Gossip.
+// Config says who gossips, and where.
 type Config struct {
 	// ID and Cluster are the names of the node and of its cluster.
 	ID, Cluster string
-	// Bind is the host:port to listen on, TCP and UDP.
+	// Bind is what to listen on, TCP and UDP, as host:port.
 	Bind string
-	// Advertise is the host:port that peers dial; default Bind. If its host is unspecified, memberlist picks a private
-	// address of the machine.
+	// Advertise is what peers dial, as host:port; by default Bind. If its host is unspecified, memberlist picks a
+	// private address of the machine.
 	Advertise string
-	// Join lists gossip addresses of peers. It may contain this node's own address.
+	// Join lists gossip addresses of peers. This node's own may be among them.
 	Join   []string
 	Logger hclog.Logger
-	// Keys encrypt all messages. If nil, messages are sent and accepted in plain text only.
+	// Keys encrypt what is said; nil says it in plain text, and hears only that.
 	Keys *Keyring
-	// Transport replaces the sockets in tests.
+	// Transport replaces the sockets, in tests.
 	Transport memberlist.Transport
 }
 
-// Gossip is a cluster.Discovery. It stores nothing on disk.
+// Gossip is a cluster.Discovery. It keeps nothing on disk.
 type Gossip struct {
 	config  Config
 	log     hclog.Logger
@@ -58,7 +54,7 @@ type Gossip struct {
 	keptNames  []string             // names that always have a place
 }
 
-// gossipPeer is a peer with its gossip address.
+// gossipPeer is a peer with its place in the gossip network.
 type gossipPeer struct {
 	cluster.Peer
 	address string
@@ -66,7 +62,7 @@ type gossipPeer struct {
 
 var _ cluster.Discovery = (*Gossip)(nil)
 
-// New creates a Gossip that does not run yet; see Start.
+// New prepares to gossip; Start begins.
 func New(c Config) *Gossip {
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
@@ -78,7 +74,7 @@ func New(c Config) *Gossip {
 	return g
 }
 
-// Start listens, announces self and starts to join the list, without waiting to find a peer.
+// Start listens, makes self known and begins to join the list, without waiting to find anybody.
 func (g *Gossip) Start(self cluster.Peer) error {
 	own, err := encodeMeta(g.config.Cluster, self)
 	if err != nil {
@@ -101,8 +97,8 @@ func (g *Gossip) Start(self cluster.Peer) error {
 	return nil
 }
 
-// memberlistConfig tunes memberlist for small clusters, on one machine or in a network: a dead node is detected within
-// about five seconds, and a change reaches all nodes in well under one second.
+// memberlistConfig tunes memberlist for small clusters, on one machine as well as on a network: a dead node is noticed within
+// about five seconds and a change is everywhere in well under one.
 func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	c := memberlist.DefaultLANConfig()
 	c.Name = g.config.ID
@@ -110,7 +106,7 @@ func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	c.Logger.SetOutput(&limitedLog{to: c.Logger.Writer()})
 	c.Delegate, c.Events, c.Alive, c.Merge, c.Conflict = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
 	if g.config.Keys != nil {
-		// Unencrypted messages are neither sent nor accepted, unless the operator temporarily allows them.
+		// What is not encrypted is neither sent nor heard, unless the operator allows it for a while.
 		keys := g.config.Keys
 		c.Keyring, c.GossipVerifyIncoming, c.GossipVerifyOutgoing = keys.ring, !keys.acceptsPlain, !keys.sendsPlain
 	}
@@ -119,7 +115,7 @@ func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	c.TCPTimeout = 2 * time.Second
 	// A node that crashed may come back under another address soon.
 	c.DeadNodeReclaimTime = 5 * time.Second
-	// This only affects sending. Received compressed messages are refused by checkedTransport.
+	// This is only about what is sent. What comes compressed is refused by checkedTransport.
 	c.EnableCompression = false
 	below := g.config.Transport
 	if below == nil {
@@ -132,7 +128,7 @@ func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	return c, nil
 }
 
-// openSockets opens the sockets and sets the addresses in c.
+// openSockets opens the sockets and sets the addresses.
 func (g *Gossip) openSockets(c *memberlist.Config) (memberlist.Transport, error) {
 	var err error
 	if c.BindAddr, c.BindPort, err = resolveAddress(g.config.Bind); err != nil {
@@ -156,7 +152,7 @@ func (g *Gossip) openSockets(c *memberlist.Config) (memberlist.Transport, error)
 	return sockets, nil
 }
 
-// resolveAddress splits host:port into an IP address and a port number, as memberlist wants them.
+// resolveAddress turns host:port into what memberlist wants: an address and a number.
 func resolveAddress(address string) (string, int, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -173,10 +169,10 @@ func resolveAddress(address string) (string, int, error) {
 	return ip.IP.String(), number, nil
 }
 
-// updateTimeout bounds the wait until one peer has received an update; the update spreads anyway.
+// updateTimeout bounds the wait until one peer has been told; the news spreads anyway.
 const updateTimeout = time.Second
 
-// Update changes what this node announces. Calls must not be concurrent.
+// Update changes what peers learn about this node. Only one call at a time.
 func (g *Gossip) Update(self cluster.Peer) error {
 	own, err := encodeMeta(g.config.Cluster, self)
 	if err != nil {
@@ -195,7 +191,7 @@ func (g *Gossip) Update(self cluster.Peer) error {
 	return nil
 }
 
-// Peers returns the other nodes sorted by id, with Alive false for those that have left or failed.
+// Peers returns the others by id, those that have gone with Alive false.
 func (g *Gossip) Peers() []cluster.Peer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -207,17 +203,17 @@ func (g *Gossip) Peers() []cluster.Peer {
 	return peers
 }
 
-// KeepMembers sets the ids that are never evicted.
+// KeepMembers says whose names always have a place, however many others there are.
 func (g *Gossip) KeepMembers(ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.keptNames = ids
 }
 
-// Changed receives a value after the peers have changed.
+// Changed has a value after anything about the peers has changed.
 func (g *Gossip) Changed() <-chan struct{} { return g.changed }
 
-// Leave announces that this node leaves. It fails if no peer could be told before ctx ends.
+// Leave tells the peers that this node goes on purpose. It fails if nobody could be told before ctx ends.
 func (g *Gossip) Leave(ctx context.Context) error {
 	list := g.activeList()
 	if list == nil {
@@ -233,7 +229,7 @@ func (g *Gossip) Leave(ctx context.Context) error {
 	return list.Leave(timeout)
 }
 
-// Close stops gossip and frees the port.
+// Close ends gossip and frees the port.
 func (g *Gossip) Close() error {
 	list := g.activeList()
 	g.cancel()

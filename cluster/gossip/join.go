@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// aloneRetry is how often a node without live peers tries to join.
+	// aloneRetry is how often a node that has found nobody tries to join.
 	aloneRetry = time.Second
-	// missingRetry is how often a node with live peers looks for missing ones: after a partition memberlist forgets the
-	// other side, and without retries the two sides would stay separate for ever.
+	// missingRetry is how often a node that has company looks for those who are missing: after a partition memberlist
+	// forgets the other side, and each side would go on without it for ever.
 	missingRetry = 15 * time.Second
 )
 
-// keepJoined dials the addresses of the join list, and of all peers ever seen, until a live peer is known at each of
-// them.
+// keepJoined dials the join list, and everybody whom it ever met, until each of them is there.
 func (g *Gossip) keepJoined() {
 	for {
 		missing := g.missingAddresses()
@@ -30,7 +29,7 @@ func (g *Gossip) keepJoined() {
 		if len(missing) > 0 && g.isAlone() {
 			pause = aloneRetry
 		}
-		// Jitter keeps nodes that started together from dialing at the same time.
+		// A little disorder keeps nodes that started together from dialling in step.
 		timer := time.NewTimer(pause + rand.N(pause/4))
 		select {
 		case <-timer.C:
@@ -55,8 +54,8 @@ func (g *Gossip) joinAddresses(addresses []string) (found int) {
 	return found
 }
 
-// Join dials an address and reports whether no live peer was known there. Peers found this way are dialed again
-// whenever they are missing.
+// Join dials an address and answers whether that is news: false if somebody alive is known there. Whoever is found is dialled
+// again whenever it is missing.
 func (g *Gossip) Join(_ context.Context, address string) (bool, error) {
 	list := g.activeList()
 	if list == nil {
@@ -73,7 +72,7 @@ func (g *Gossip) Join(_ context.Context, address string) (bool, error) {
 	return !before, nil
 }
 
-// isAliveAt reports whether a live node, possibly this one, has an address.
+// isAliveAt tells whether somebody alive, perhaps this node, has an address.
 func (g *Gossip) isAliveAt(address string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,7 +96,7 @@ func (g *Gossip) isAlone() bool {
 	return true
 }
 
-// missingAddresses returns the addresses at which no live node is known.
+// missingAddresses returns the addresses at which nobody is alive that this node knows of.
 func (g *Gossip) missingAddresses() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

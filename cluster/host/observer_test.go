@@ -13,8 +13,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// TestWhatANodeDoesIsCounted: one write, one read and one snapshot are in the metrics, and the writer gets the report
-// of its entry.
+// TestWhatANodeDoesIsCounted: one write, one read and one snapshot are in the metrics, and the writer learns their way.
 func TestWhatANodeDoesIsCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	observer, err := host.NewObserver(registry)
@@ -71,7 +70,7 @@ func TestWhatANodeDoesIsCounted(t *testing.T) {
 	}
 }
 
-// gatherMetrics returns the values of a registry by name and labels; for histograms the count.
+// gatherMetrics are the values of a registry, under name and labels; of histograms the count.
 func gatherMetrics(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

@@ -12,9 +12,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// streamLayer carries raft's messages over TCP. Unlike raft's own stream layer it is identified by the advertised
-// address, which may be a host name: the address that a name resolves to may change while the node keeps its place in
-// the configuration.
+// streamLayer carries raft's messages over TCP. Unlike raft's own it is known by the address that was advertised, which may
+// be a name: the address that a name stands for may change while the node keeps its place in the configuration.
 type streamLayer struct {
 	net.Listener // of raft
 
@@ -24,18 +23,18 @@ type streamLayer struct {
 	open       *connectionPool
 }
 
-// advertised is an address as it was configured.
+// advertised is an address as it was written.
 type advertised string
 
-// Network returns "tcp".
+// Network is always "tcp".
 func (advertised) Network() string { return "tcp" }
 
-// String returns the address.
+// String is the address.
 func (a advertised) String() string { return string(a) }
 
 var _ raft.StreamLayer = (*streamLayer)(nil)
 
-// listenRaft opens the raft port, to which only nodes of the cluster may connect if there is security.
+// listenRaft opens the port of raft, which only nodes of the cluster may connect to if there is security.
 func listenRaft(bind, advertise string, with Security, log hclog.Logger) (*streamLayer, error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", bind)
 	if err != nil {
@@ -47,28 +46,27 @@ func listenRaft(bind, advertise string, with Security, log hclog.Logger) (*strea
 	return s, nil
 }
 
-// Close stops accepting raft connections; raft closes its connections itself. RPC connections are accepted until
-// closePort.
+// Close ends listening for raft, which closes its connections itself. Calls are still taken until closePort.
 func (s *streamLayer) Close() error {
 	s.port.endRaft()
 	return nil
 }
 
-// closePort closes the port.
+// closePort ends listening for all.
 func (s *streamLayer) closePort() error {
 	s.open.close()
 	return s.port.Close()
 }
 
-// Addr returns the advertised address.
+// Addr is the advertised address.
 func (s *streamLayer) Addr() net.Addr { return s.advertised }
 
-// withID returns a raft address that names the node that must answer there. Ids do not contain '@'.
+// withID is a raft address that names the node that must answer there. No id holds '@'.
 func withID(id raft.ServerID, address raft.ServerAddress) raft.ServerAddress {
 	return raft.ServerAddress(string(id) + "@" + string(address))
 }
 
-// Dial connects to a peer at an address of withID. With certificates it verifies that this peer answers.
+// Dial connects to a peer at an address of withID. With certificates it must be that peer that answers.
 func (s *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	id, address, _ := strings.Cut(string(target), "@")
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -88,7 +86,7 @@ func (s *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (ne
 	return c, s.open.trackConn(c)
 }
 
-// tlsHandshake performs the client side of a TLS handshake. It closes the connection on failure.
+// tlsHandshake begins TLS on a connection, which it closes if that fails.
 func tlsHandshake(ctx context.Context, plain net.Conn, config *tls.Config) (*tls.Conn, error) {
 	c := tls.Client(plain, config)
 	if err := c.HandshakeContext(ctx); err != nil {

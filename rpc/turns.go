@@ -17,14 +17,14 @@ type heldTurn struct {
 	ends []func()
 }
 
-func (t *heldTurn) addEnd(end func()) {
+func (t *heldTurn) hold(end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ends = append(t.ends, end)
 }
 
-// endTurn gives the turn back, if there is one.
-func (t *heldTurn) endTurn() {
+// end gives the turn back, if there is one.
+func (t *heldTurn) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, end := range slices.Backward(t.ends) {
@@ -33,8 +33,8 @@ func (t *heldTurn) endTurn() {
 	t.ends = nil
 }
 
-// queuedTurn is that of one call.
-type queuedTurn struct {
+// turn is that of one call.
+type turn struct {
 	caller *caller
 	// granted is closed when the read may begin.
 	granted chan struct{}
@@ -43,18 +43,18 @@ type queuedTurn struct {
 	prepared time.Duration
 }
 
-// fairQueue admit work one at a time. Callers take turns: one that asks for much waits for itself, and for one of each other caller.
+// turns admit work one at a time. Callers take turns: one that asks for much waits for itself, and for one of each other caller.
 //
 // With a share, all of the work takes no more than one part in so many of the time, but for a burst. It is measured on the clock and
 // not as processor time: on a machine that is busy it takes longer, and the pause after it is longer too.
-type fairQueue struct {
+type turns struct {
 	share time.Duration // 0 for no pauses
 	// dropped counts those who did not wait for their turn, taken is how long the others took.
 	dropped, taken atomic.Int64
 
 	mu sync.Mutex
 	// queues have the work that waits, by caller; callers are those that have some, in the order of their turns.
-	queues  map[*caller][]*queuedTurn
+	queues  map[*caller][]*turn
 	callers []*caller
 	running bool
 	// paused is true while a timer will call next.
@@ -64,18 +64,18 @@ type fairQueue struct {
 	creditAt time.Time
 }
 
-func newFairQueue(share time.Duration) *fairQueue {
-	return &fairQueue{share: share, queues: map[*caller][]*queuedTurn{}, credit: expensiveBurst, creditAt: time.Now()}
+func newTurns(share time.Duration) *turns {
+	return &turns{share: share, queues: map[*caller][]*turn{}, credit: expensiveBurst, creditAt: time.Now()}
 }
 
-// waitTurn waits for the turn of a caller, nil for all that are not told apart. If it is granted, leave must be called.
-func (t *fairQueue) waitTurn(ctx context.Context, by *caller, prepared time.Duration) (leave func(), err error) {
-	read := &queuedTurn{caller: by, prepared: prepared, granted: make(chan struct{})}
-	t.enqueueTurn(read)
+// enter waits for the turn of a caller, nil for all that are not told apart. If it is granted, leave must be called.
+func (t *turns) enter(ctx context.Context, by *caller, prepared time.Duration) (leave func(), err error) {
+	read := &turn{caller: by, prepared: prepared, granted: make(chan struct{})}
+	t.enqueue(read)
 	select {
 	case <-read.granted:
 	case <-ctx.Done():
-		if t.abandonTurn(read) {
+		if t.giveUp(read) {
 			return nil, &cluster.Error{
 				Reason: cluster.Overloaded, NotApplied: true, Cause: ctx.Err(),
 				Text: "this server decodes large requests, and answers plans, dry runs, explanations, long lists and large trees, one after " +
@@ -83,55 +83,55 @@ func (t *fairQueue) waitTurn(ctx context.Context, by *caller, prepared time.Dura
 			}
 		}
 	}
-	return func() { t.endTurn(read) }, nil
+	return func() { t.leave(read) }, nil
 }
 
-func (t *fairQueue) enqueueTurn(read *queuedTurn) {
+func (t *turns) enqueue(read *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.queues[read.caller]) == 0 {
 		t.callers = append(t.callers, read.caller)
 	}
 	t.queues[read.caller] = append(t.queues[read.caller], read)
-	t.startNext()
+	t.next()
 }
 
-// abandonTurn is for a caller that waits no longer; false if its turn has come meanwhile.
-func (t *fairQueue) abandonTurn(read *queuedTurn) bool {
+// giveUp is for a caller that waits no longer; false if its turn has come meanwhile.
+func (t *turns) giveUp(read *turn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !slices.Contains(t.queues[read.caller], read) {
 		return false
 	}
-	t.removeTurn(read)
+	t.remove(read)
 	t.dropped.Add(1)
 	return true
 }
 
-// removeTurn takes a read out of the queue of its caller.
-func (t *fairQueue) removeTurn(read *queuedTurn) {
+// remove takes a read out of the queue of its caller.
+func (t *turns) remove(read *turn) {
 	by := read.caller
-	t.queues[by] = slices.DeleteFunc(t.queues[by], func(r *queuedTurn) bool { return r == read })
+	t.queues[by] = slices.DeleteFunc(t.queues[by], func(r *turn) bool { return r == read })
 	if len(t.queues[by]) == 0 {
 		delete(t.queues, by)
 		t.callers = slices.DeleteFunc(t.callers, func(c *caller) bool { return c == by })
 	}
 }
 
-// startNext lets the next read begin, now or when there is time for it again.
-func (t *fairQueue) startNext() {
+// next lets the next read begin, now or when there is time for it again.
+func (t *turns) next() {
 	if t.running || t.paused || len(t.callers) == 0 {
 		return
 	}
 	now := time.Now()
 	if t.share > 0 && !t.hasCredit(now) {
 		t.paused = true
-		time.AfterFunc(t.share*(1-t.credit), t.resumeQueue)
+		time.AfterFunc(t.share*(1-t.credit), t.resume)
 		return
 	}
 	by := t.callers[0]
 	read := t.queues[by][0]
-	t.removeTurn(read)
+	t.remove(read)
 	if len(t.queues[by]) > 0 { // the other callers come first
 		t.callers = append(t.callers[1:], by)
 	}
@@ -140,21 +140,21 @@ func (t *fairQueue) startNext() {
 }
 
 // hasCredit brings the credit up to date.
-func (t *fairQueue) hasCredit(now time.Time) bool {
+func (t *turns) hasCredit(now time.Time) bool {
 	t.credit = min(expensiveBurst, t.credit+now.Sub(t.creditAt)/t.share)
 	t.creditAt = now
 	return t.credit > 0
 }
 
-func (t *fairQueue) resumeQueue() {
+func (t *turns) resume() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paused = false
-	t.startNext()
+	t.next()
 }
 
-// endTurn charges a read and lets the next one begin.
-func (t *fairQueue) endTurn(read *queuedTurn) {
+// leave charges a read and lets the next one begin.
+func (t *turns) leave(read *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	took := read.prepared + time.Since(read.began)
@@ -162,5 +162,5 @@ func (t *fairQueue) endTurn(read *queuedTurn) {
 	// What is refilled for the time of the read itself is less than the charge.
 	t.credit -= min(took, maxCharge)
 	t.running = false
-	t.startNext()
+	t.next()
 }

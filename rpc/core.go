@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// service is what the handlers share: the ways to ask the node.
-type service struct {
+// core is what the handlers share: the ways to ask the node.
+type core struct {
 	id        string
 	node      Node
 	validator protovalidate.Validator
@@ -22,8 +22,8 @@ type service struct {
 	expensive *expensiveReads
 }
 
-// proposeOne carries out one command.
-func (c service) proposeOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
+// propose carries out one command.
+func (c core) propose(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	outcomes, index, err := c.proposeAll(ctx, command)
 	if err != nil {
 		return ledger.Outcome{}, 0, err
@@ -32,21 +32,21 @@ func (c service) proposeOne(ctx context.Context, command quota.Command) (ledger.
 }
 
 // proposeAll carries out commands in order and answers as many outcomes.
-func (c service) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	return c.proposeWith(ctx, c.node.Propose, commands)
+func (c core) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	return c.carryOut(ctx, c.node.Propose, commands)
 }
 
 // proposeSoon is proposeAll for what comes often and may wait a moment for company.
-func (c service) proposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	return c.proposeWith(ctx, c.node.ProposeBatched, commands)
+func (c core) proposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	return c.carryOut(ctx, c.node.ProposeBatched, commands)
 }
 
-// proposeFunc is one of the ways to carry commands out.
-type proposeFunc func(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
+// proposing is one of the ways to carry commands out.
+type proposing func(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 
-func (c service) proposeWith(ctx context.Context, propose proposeFunc, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
-	callOf(ctx).markPrepared()
-	ctx, ended := c.traces.startPropose(ctx, len(commands))
+func (c core) carryOut(ctx context.Context, propose proposing, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
+	note(ctx).isPrepared()
+	ctx, ended := c.traces.propose(ctx, len(commands))
 	outcomes, index, err := propose(ctx, commands...)
 	ended(err)
 	if err != nil {
@@ -58,17 +58,17 @@ func (c service) proposeWith(ctx context.Context, propose proposeFunc, commands 
 	return outcomes, index, nil
 }
 
-// dryRunExclusive decides commands on the present state and changes nothing.
-func (c service) dryRunExclusive(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+// try decides commands on the present state and changes nothing.
+func (c core) try(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{Exclusive: true}, commands)
 }
 
-// planChanges is try for changes of the configuration.
-func (c service) planChanges(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+// plan is try for changes of the configuration.
+func (c core) plan(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, commands)
 }
 
-func (c service) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
+func (c core) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
 	outcomes := make([]ledger.Outcome, len(commands))
 	info, err := c.lendInTurn(ctx, options, func(v ledger.View) error {
 		for i, command := range commands {
@@ -79,18 +79,18 @@ func (c service) dryRun(ctx context.Context, options cluster.ReadOptions, comman
 	return outcomes, info.GetIndex(), err
 }
 
-// readState lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
-func (c service) readState(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	return c.lendState(ctx, toReadOptions(o), fn)
+// read lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
+func (c core) read(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+	return c.lend(ctx, toReadOptions(o), fn)
 }
 
 // readInTurn is read for what may cost as much as many writes: it waits for its turn among all such reads.
-func (c service) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+func (c core) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
 	return c.lendInTurn(ctx, toReadOptions(o), fn)
 }
 
-// readExclusive is readInTurn for an fn that tries something out: on the way it may change the state and restore it.
-func (c service) readExclusive(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+// readAlone is readInTurn for an fn that tries something out: on the way it may change the state and restore it.
+func (c core) readAlone(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
 	options := toReadOptions(o)
 	options.Exclusive = true
 	return c.lendInTurn(ctx, options, fn)
@@ -100,11 +100,11 @@ func (c service) readExclusive(ctx context.Context, o *quoratev1.ReadOptions, fn
 const smallRead = 2000
 
 // readBySize is read if what size counts is little, and readInTurn if it is not.
-func (c service) readBySize(
+func (c core) readBySize(
 	ctx context.Context, o *quoratev1.ReadOptions, size func(ledger.View) int, fn func(ledger.View) error,
 ) (*quoratev1.ReadInfo, error) {
 	large := false
-	read, err := c.readState(ctx, o, func(v ledger.View) error {
+	read, err := c.read(ctx, o, func(v ledger.View) error {
 		if large = size(v) > smallRead; large {
 			return nil
 		}
@@ -121,43 +121,43 @@ func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
 }
 
 // lendInTurn is lend when the caller's turn has come. The turn of a call lasts until its answer is made and begins to be sent.
-func (c service) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	notes, known := ctx.Value(callKey{}).(*callRecord)
+func (c core) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+	notes, known := ctx.Value(callKey{}).(*call)
 	if !known {
-		notes = &callRecord{}
-		defer notes.turn.endTurn()
+		notes = &call{}
+		defer notes.turn.end()
 	}
-	notes.turn.endTurn() // a call that reads again waits again
-	notes.markPrepared()
-	give, err := c.expensive.tryEnter(notes.caller)
+	notes.turn.end() // a call that reads again waits again
+	notes.isPrepared()
+	give, err := c.expensive.take(notes.caller)
 	if err != nil {
 		return nil, err
 	}
-	notes.turn.addEnd(give)
+	notes.turn.hold(give)
 	options.Admit = func() error {
-		leave, err := c.expensive.waitTurn(ctx, notes.caller, notes.prepared)
+		leave, err := c.expensive.enter(ctx, notes.caller, notes.prepared)
 		if err == nil {
-			notes.turn.addEnd(leave)
+			notes.turn.hold(leave)
 			notes.prepared = 0
 		}
 		return err
 	}
-	read, err := c.lendState(ctx, options, fn)
+	read, err := c.lend(ctx, options, fn)
 	if err != nil {
-		notes.turn.endTurn()
+		notes.turn.end()
 	}
 	return read, err
 }
 
-func (c service) lendState(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	callOf(ctx).markPrepared()
+func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+	note(ctx).isPrepared()
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if options.MinIndex == 0 {
 		within, cancel = context.WithTimeout(ctx, leaderPatience)
 	}
 	defer cancel()
 	var refused error
-	within, ended := c.traces.startRead(within, options)
+	within, ended := c.traces.read(within, options)
 	info, err := c.node.Read(within, options, func(v ledger.View) { refused = fn(v) })
 	ended(err)
 	switch {
@@ -170,19 +170,19 @@ func (c service) lendState(ctx context.Context, options cluster.ReadOptions, fn 
 }
 
 // readFailure says what a read that ran out of time waited for.
-func (c service) readFailure(err error, o cluster.ReadOptions) error {
+func (c core) readFailure(err error, o cluster.ReadOptions) error {
 	var failed *cluster.Error
 	late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &failed) && failed.Reason == cluster.Deadline
 	if !late || o.Stale {
 		return toError(err)
 	}
 	if _, known := c.node.Leader(); !known || o.MinIndex == 0 {
-		return toError(noLeaderError())
+		return toError(noLeader())
 	}
 	return toError(err)
 }
 
-func (c service) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
+func (c core) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
 	wire := &quoratev1.ReadInfo{
 		Index: info.Index, LedgerTimeMs: int64(info.Now), ServedBy: c.id, Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE,
 	}
@@ -192,8 +192,8 @@ func (c service) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
 	return wire
 }
 
-// refusalOrNil turns the ledger's typed refusal into an error that is nil if there is none.
-func refusalOrNil(e *quota.Error) error {
+// refused turns the ledger's typed refusal into an error that is nil if there is none.
+func refused(e *quota.Error) error {
 	if e == nil {
 		return nil
 	}

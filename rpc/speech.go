@@ -11,33 +11,33 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// maxFailureLines is how many failed calls are logged in a second; an overload must not fill the log as well.
-const maxFailureLines = 10
+// quietAfter is how many failed calls are logged in a second; an overload must not fill the log as well.
+const quietAfter = 10
 
-// failureLog logs calls that went wrong for a reason of ours. It says how many it left out.
-type failureLog struct {
+// failures logs calls that went wrong for a reason of ours. It says how many it left out.
+type failures struct {
 	log hclog.Logger
 	now func() time.Time
 
 	mu      sync.Mutex
 	since   time.Time
-	logged  int
+	said    int
 	leftOut int
 }
 
-// isServerFault tells whether a code says that something is wrong here, and not with the call.
-func isServerFault(code string) bool {
+// ours tells whether a code says that something is wrong here, and not with the call.
+func ours(code string) bool {
 	return slices.ContainsFunc([]connect.Code{
 		connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss, connect.CodeUnavailable,
 	}, func(c connect.Code) bool { return c.String() == code }) || code == "http_502" || code == "http_500"
 }
 
-// logFailure logs a failed call, unless there were too many in this second.
-func (f *failureLog) logFailure(code string, about ...any) {
-	if !isServerFault(code) {
+// tell logs a failed call, unless there were too many in this second.
+func (f *failures) tell(code string, about ...any) {
+	if !ours(code) {
 		return
 	}
-	leftOut, allowed := f.allowLine()
+	leftOut, allowed := f.allow()
 	if !allowed {
 		return
 	}
@@ -54,10 +54,10 @@ func (f *failureLog) logFailure(code string, about ...any) {
 // maxStack is how much of a stack trace is logged, in bytes.
 const maxStack = 8 << 10
 
-// logPanic logs the panic of a call, unless there were too many failures in this second: a caller that knows how to cause one
+// tellPanic logs the panic of a call, unless there were too many failures in this second: a caller that knows how to cause one
 // must not fill the disk of the log.
-func (f *failureLog) logPanic(cause any, about ...any) {
-	leftOut, allowed := f.allowLine()
+func (f *failures) tellPanic(cause any, about ...any) {
+	leftOut, allowed := f.allow()
 	if !allowed {
 		return
 	}
@@ -68,24 +68,24 @@ func (f *failureLog) logPanic(cause any, about ...any) {
 	f.log.Error("a call panicked", append(about, "panic", cause, "stack", string(stack[:min(len(stack), maxStack)]))...)
 }
 
-// allowLine answers how many were left out since the last that was allowed.
-func (f *failureLog) allowLine() (leftOut int, allowed bool) {
+// allow answers how many were left out since the last that was allowed.
+func (f *failures) allow() (leftOut int, allowed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now := f.now(); now.Sub(f.since) >= time.Second {
-		f.since, f.logged = now, 0
+		f.since, f.said = now, 0
 	}
-	if f.logged == maxFailureLines {
+	if f.said == quietAfter {
 		f.leftOut++
 		return 0, false
 	}
-	f.logged++
+	f.said++
 	leftOut, f.leftOut = f.leftOut, 0
 	return leftOut, true
 }
 
-// logFields is what every line of the log says of a call.
-func (c *callRecord) logFields(r *http.Request, procedure, code string, took time.Duration) []any {
+// about is what every line of the log says of a call.
+func (c *call) about(r *http.Request, procedure, code string, took time.Duration) []any {
 	about := []any{"procedure", procedure, "code", code, "took", took, "from", r.RemoteAddr, "request_id", c.requestID}
 	if c.traceID != "" {
 		about = append(about, "trace_id", c.traceID)
