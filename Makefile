@@ -112,7 +112,7 @@ e2e: ## everything that drives the real binary, verbosely
 	go test -count=1 -v ./cmd/...
 
 demo: build ## three real servers play the CERN script and lose their leader
-	$(BIN)/quorate demo
+	QUORATE=$(BIN)/quorate examples/demo.sh
 
 chaos: ## break real clusters (SCENARIO, SEED, TIME, NODES, OUT: see chaos/README.md), and judge what callers saw
 	go build -o $(BIN)/chaos-run ./chaos/run

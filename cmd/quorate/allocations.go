@@ -2,10 +2,6 @@ package main
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,68 +94,4 @@ func (o *allocationsOptions) fetch(
 			return all, nil
 		}
 	}
-}
-
-// allocationRows is the table of allocations, one a row.
-func (u units) allocationRows(allocations ...*quoratev1.Allocation) [][]string {
-	rows := [][]string{{"ID", "STATE", "FENCE", "GRANTED", "HOLDS", "LABELS"}}
-	for _, a := range allocations {
-		var labels []string
-		for _, name := range slices.Sorted(maps.Keys(a.GetLabels())) {
-			labels = append(labels, name+"="+a.GetLabels()[name])
-		}
-		state := stateText(a)
-		if a.GetForced() {
-			state += " by force"
-		}
-		rows = append(rows, []string{
-			a.GetId(), state, strconv.FormatUint(a.GetFence(), 10), date(a.GetGrantedAt()),
-			u.claims(a), strings.Join(labels, " "),
-		})
-	}
-	return rows
-}
-
-// claims writes all that an allocation holds, or asks for while it waits.
-func (u units) claims(a *quoratev1.Allocation) string {
-	var claims []string
-	for _, claim := range a.GetClaims() {
-		claims = append(claims, u.claim(claim))
-	}
-	return strings.Join(claims, "; ")
-}
-
-// stateText is the word for where an allocation is in its life.
-func stateText(a *quoratev1.Allocation) string {
-	word := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
-	return strings.ReplaceAll(word, "_", " ")
-}
-
-// claim writes what is held where, and in brackets what is out of the ordinary.
-func (u units) claim(c *quoratev1.HeldClaim) string {
-	held := []string{place{c.GetTree(), c.GetNode()}.String()}
-	if len(c.GetAmounts()) > 0 {
-		held = append(held, u.amounts(c.GetTree(), c.GetAmounts()))
-	}
-	text := strings.Join(append(held, itemsText(c)...), " ")
-	var notes []string
-	if c.GetPlaced() != c.GetNode() {
-		notes = append(notes, "counted at "+place{c.GetTree(), c.GetPlaced()}.String())
-	}
-	if c.GetPriority() != 0 {
-		notes = append(notes, "priority "+strconv.FormatInt(c.GetPriority(), 10))
-	}
-	if c.GetType() != 0 {
-		notes = append(notes, "type "+strconv.FormatInt(c.GetType(), 10))
-	}
-	if c.GetUnpreemptable() {
-		notes = append(notes, "unpreemptable")
-	}
-	if c.GetGroup() != "" {
-		notes = append(notes, "counted for group "+c.GetGroup())
-	}
-	if len(notes) > 0 {
-		text += " (" + strings.Join(notes, ", ") + ")"
-	}
-	return text
 }

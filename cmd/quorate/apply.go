@@ -5,17 +5,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 type applyOptions struct {
-	*cli
 	changeOptions
 	source sourceOptions
 }
 
+func newApplyOptions(c *cli) *applyOptions {
+	return &applyOptions{changeOptions: changeOptions{cli: c}}
+}
+
 func newApplyCmd(c *cli) *cobra.Command {
-	o := &applyOptions{cli: c}
+	o := newApplyOptions(c)
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE...",
 		Short: "Make trees exactly as manifests say, all or nothing",
@@ -42,22 +46,14 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	quorate, ctx, cancel, err := o.connect(ctx)
-	if err != nil {
-		return err
+	learn := func(ctx context.Context, quorate *client.Client) error {
+		o.source.learn(ctx, o.cli, quorate, trees)
+		return nil
 	}
-	defer cancel()
-	o.source.learn(ctx, o.cli, quorate, trees)
-	answer, err := quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-		Trees:            trees,
-		Prune:            o.source.prune,
-		DryRun:           o.dryRun,
-		ExpectedRevision: o.expected.value,
-		Actor:            o.actor,
-		Reason:           o.reason,
+	return o.runChange(ctx, learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
+			Trees: trees, Prune: o.source.prune,
+			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
 	})
-	if err != nil {
-		return err
-	}
-	return o.printResult(answer, answer.GetResult(), o.dryRun)
 }

@@ -54,7 +54,7 @@ type bundleMissing struct {
 // wholeMember is the name of what a member that does not answer lacks.
 const wholeMember = "everything"
 
-func newBundle(to io.Writer) *bundle {
+func newBundle(to io.Writer, version string) *bundle {
 	zip := gzip.NewWriter(to)
 	return &bundle{zip: zip, tar: tar.NewWriter(zip), manifest: bundleManifest{
 		Collected: time.Now().UTC().Truncate(time.Second), By: "quorate " + version, Members: []bundleMember{},

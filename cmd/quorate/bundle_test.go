@@ -13,7 +13,7 @@ import (
 // TestABundleStaysInItsFolder: names come from servers.
 func TestABundleStaysInItsFolder(t *testing.T) {
 	var file bytes.Buffer
-	b := newBundle(&file)
+	b := newBundle(&file, "devel")
 	for _, id := range []string{"n1", "..", "a/b"} {
 		err := b.putMember(id, &quoratev1.GetDiagnosticsResponse{Member: id, Diagnostics: []*quoratev1.Diagnostic{
 			{Name: "ok.txt", Content: []byte("x")}, {Name: "../../evil", Content: []byte("x")}, {Name: ".rc", Content: []byte("x")},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strconv"
@@ -9,15 +10,50 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// changeOptions are common to all commands that change configuration.
+// changeOptions are common to all commands that change the configuration.
 type changeOptions struct {
+	*cli
 	dryRun   bool
 	expected revisionFlag
 	actor    string
 	reason   string
+}
+
+// changeAnswer is what every call that changes the configuration answers.
+type changeAnswer interface {
+	proto.Message
+	GetResult() *quoratev1.ConfigurationResult
+}
+
+// runChange makes one change and prints its result. Units are learnt before the call, because afterwards a deleted tree has
+// none that a server could tell.
+func (o *changeOptions) runChange(
+	ctx context.Context, learnUnits func(context.Context, *client.Client) error,
+	call func(context.Context, *client.Client) (changeAnswer, error),
+) error {
+	quorate, ctx, cancel, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := learnUnits(ctx, quorate); err != nil {
+		return err
+	}
+	answer, err := call(ctx, quorate)
+	if err != nil {
+		return err
+	}
+	return o.printResult(answer)
+}
+
+// unitsForTable learns the units that a table shows; without them amounts are in base units.
+func (o *changeOptions) unitsForTable(ctx context.Context, quorate *client.Client) error {
+	o.learnForTable(ctx, quorate)
+	return nil
 }
 
 func (o *changeOptions) addFlags(cmd *cobra.Command) {
@@ -59,11 +95,12 @@ func (f *revisionFlag) String() string {
 // Type is shown in help texts.
 func (f *revisionFlag) Type() string { return "N" }
 
-// printResult tells what a change did, or would do.
-func (c *cli) printResult(answer proto.Message, result *quoratev1.ConfigurationResult, dryRun bool) error {
-	c.sayResult(result, dryRun)
-	return c.print(answer, func(p *page) error {
-		c.units.drawResult(p, result)
+// printResult prints what a change did, or would do.
+func (o *changeOptions) printResult(answer changeAnswer) error {
+	result := answer.GetResult()
+	o.sayResult(result, o.dryRun)
+	return o.print(answer, func(p *page) error {
+		o.units.drawResult(p, result)
 		return nil
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
@@ -98,24 +99,16 @@ func word(name, prefix string) string {
 func span(d *durationpb.Duration) string { return d.AsDuration().Round(time.Millisecond).String() }
 
 // completeMembers offers the ids of all nodes; none if no server answers in time.
-func (c *cli) completeMembers(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	c.timeout = completionPatience
-	parent := cmd.Context()
-	if parent == nil {
-		parent = context.Background()
+func completeMembers(c *cli) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return c.completeFrom(cmd, cobra.ShellCompDirectiveNoFileComp,
+			func(ctx context.Context, quorate *client.Client) ([]string, error) {
+				answer, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+				var ids []string
+				for _, m := range answer.GetMembers() {
+					ids = append(ids, m.GetId())
+				}
+				return ids, err
+			})
 	}
-	quorate, ctx, cancel, err := c.connect(parent)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer cancel()
-	answer, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var ids []string
-	for _, m := range answer.GetMembers() {
-		ids = append(ids, m.GetId())
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }

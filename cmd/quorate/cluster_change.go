@@ -88,7 +88,7 @@ func newClusterPromoteCmd(c *cli) *cobra.Command {
 wait for it. New nodes are promoted by themselves once they are stable, unless auto-join is off.`,
 		Example:           "  quorate cluster promote n4",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.completeMembers,
+		ValidArgsFunction: completeMembers(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.change(cmd.Context(), args[0]+" has a vote", args[0]+" has a vote already",
 				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
@@ -111,7 +111,7 @@ func newClusterDemoteCmd(c *cli) *cobra.Command {
 promote". A leader hands the leadership over first.`,
 		Example:           "  quorate cluster demote n4",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.completeMembers,
+		ValidArgsFunction: completeMembers(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.change(cmd.Context(), args[0]+" has no vote any more", args[0]+" has no vote",
 				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
@@ -135,7 +135,7 @@ It is refused if fewer than min-quorum voters would remain, or if no majority of
 --force it is tried nevertheless. The last voter cannot be removed.`,
 		Example:           "  quorate cluster remove n4\n  quorate cluster remove n3 --force",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.completeMembers,
+		ValidArgsFunction: completeMembers(c),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.remove(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().BoolVar(&o.force, "force", false, forceHelp)
@@ -188,7 +188,7 @@ func newClusterTransferLeaderCmd(c *cli) *cobra.Command {
 example. Calls that arrive meanwhile wait for a moment.`,
 		Example:           "  quorate cluster transfer-leader n2\n  quorate cluster transfer-leader",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: c.completeMembers,
+		ValidArgsFunction: completeMembers(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.transferLeader(cmd.Context(), append(args, "")[0])
 		},

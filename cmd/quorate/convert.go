@@ -100,11 +100,6 @@ func (o *convertOptions) run(file string) error {
 	return o.printTrees(trees)
 }
 
-// problemsIn puts the name of the file before every problem, each of which has a line.
-func problemsIn(name string, err error) string {
-	return name + ": " + strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")
-}
-
 // printTrees writes trees as a manifest, or as the request to apply them.
 func (c *cli) printTrees(trees []*quoratev1.Tree) error {
 	if c.output == outputJSON {

@@ -57,7 +57,7 @@ func (o *debugOptions) run(ctx context.Context, file string) (err error) {
 			err = errors.Join(err, os.Remove(file)) // half an archive helps nobody
 		}
 	}()
-	packed := newBundle(out)
+	packed := newBundle(out, o.version)
 	if err := o.collect(limited, quorate, packed); err != nil {
 		return err
 	}

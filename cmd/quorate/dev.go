@@ -33,12 +33,13 @@ const (
 type devOptions struct {
 	dataDir, httpAddr, logLevel string
 	boskosAddr, boskosConfig    string
+	version                     string
 	nodes                       int
 	insecure                    bool
 }
 
-func newDevCmd() *cobra.Command {
-	var o devOptions
+func newDevCmd(env *cli) *cobra.Command {
+	o := devOptions{version: env.version}
 	command := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a server for trying things, in one command",
@@ -84,7 +85,7 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 		return err
 	}
 	logger := server.Settings{LogLevel: o.logLevel}.NewLogger(logs)
-	running, err := startDev(ctx, nodes, logger)
+	running, err := startDev(ctx, nodes, o.version, logger)
 	defer func() {
 		logger.SetLevel(hclog.Off) // nodes that go one after the other complain about each other
 		err = errors.Join(err, stopDev(ctx, running))
@@ -179,7 +180,7 @@ func devAddresses(ctx context.Context, first string, nodes int) ([]string, error
 }
 
 // startDev starts all nodes; those that run are returned also with an error.
-func startDev(ctx context.Context, nodes []server.Settings, logger hclog.Logger) ([]*server.Server, error) {
+func startDev(ctx context.Context, nodes []server.Settings, version string, logger hclog.Logger) ([]*server.Server, error) {
 	metrics, err := server.NewTelemetry()
 	if err != nil {
 		return nil, err

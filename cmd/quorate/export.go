@@ -35,3 +35,33 @@ func (c *cli) exportAll(ctx context.Context) error {
 	c.say("this is revision %d", answer.GetRevision())
 	return c.printTrees(answer.GetTrees())
 }
+
+func newTreeExportCmd(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "export TREE...",
+		Short: "Print trees as a manifest that apply takes",
+		Long: `Print trees as a manifest that "quorate apply" takes. With -o json, print them as the API's request to apply
+them instead, for programs.`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: c.completeTrees,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.export(cmd.Context(), args) },
+	}
+}
+
+func (c *cli) export(ctx context.Context, names []string) error {
+	quorate, ctx, cancel, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	var trees []*quoratev1.Tree
+	for _, name := range names {
+		answer, err := quorate.Trees.GetTree(ctx, &quoratev1.GetTreeRequest{Name: name, Read: c.read()})
+		if err != nil {
+			return err
+		}
+		c.sayAge(answer.GetRead())
+		trees = append(trees, answer.GetTree())
+	}
+	return c.printTrees(trees)
+}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
@@ -68,12 +66,4 @@ func (u units) drawRevision(p *page, r *quoratev1.Revision) {
 	if more := int(r.GetChangeCount()) - len(r.GetChanges()); more > 0 {
 		p.line("  and %d more", more)
 	}
-}
-
-// date writes a time of the wall clock, or nothing.
-func date(at *timestamppb.Timestamp) string {
-	if at == nil {
-		return ""
-	}
-	return at.AsTime().UTC().Format(time.RFC3339)
 }

@@ -231,3 +231,7 @@ func signalNumber(s os.Signal) int {
 func lostText(cause error, grace time.Duration) string {
 	return fmt.Sprintf("%v; the command has %s to end", cause, lasting(grace.Milliseconds()))
 }
+
+func newLeaseCmd(c *cli) *cobra.Command {
+	return newGroup("lease", "Run a command for as long as it holds a lease", newLeaseRunCmd(c))
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/manifest"
 )
@@ -15,14 +16,13 @@ func newLimitsCmd(c *cli) *cobra.Command {
 }
 
 type limitsSetOptions struct {
-	*cli
 	changeOptions
 	at     string
 	limits []string
 }
 
 func newLimitsSetCmd(c *cli) *cobra.Command {
-	o := &limitsSetOptions{cli: c}
+	o := &limitsSetOptions{changeOptions: changeOptions{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "set TREE[:node/path] RESOURCE=LIMIT...",
 		Short: "Set limits of one node and leave everything else alone",
@@ -48,31 +48,16 @@ func (o *limitsSetOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	quorate, ctx, cancel, err := o.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	if err := o.learn(ctx, quorate); err != nil {
-		return err
-	}
-	limits, err := o.parse(at)
-	if err != nil {
-		return err
-	}
-	answer, err := quorate.Trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{
-		Tree:             at.tree,
-		Node:             at.node,
-		Limits:           limits,
-		DryRun:           o.dryRun,
-		ExpectedRevision: o.expected.value,
-		Actor:            o.actor,
-		Reason:           o.reason,
+	return o.runChange(ctx, o.learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		limits, err := o.parse(at)
+		if err != nil {
+			return nil, err
+		}
+		return quorate.Trees.SetLimits(ctx, &quoratev1.SetLimitsRequest{
+			Tree: at.tree, Node: at.node, Limits: limits,
+			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
 	})
-	if err != nil {
-		return err
-	}
-	return o.printResult(answer, answer.GetResult(), o.dryRun)
 }
 
 func (o *limitsSetOptions) parse(at place) (map[string]*quoratev1.Limit, error) {

@@ -5,18 +5,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 type maintenanceOptions struct {
-	*cli
 	changeOptions
 	tree string
 	on   bool
 }
 
 func newMaintenanceCmd(c *cli) *cobra.Command {
-	o := &maintenanceOptions{cli: c}
+	o := &maintenanceOptions{changeOptions: changeOptions{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "maintenance TREE on|off",
 		Short: "Let everything into a tree for a while, or end that",
@@ -40,22 +40,10 @@ by then is listed, keeps what it has, and cannot grow.`,
 }
 
 func (o *maintenanceOptions) run(ctx context.Context) error {
-	quorate, ctx, cancel, err := o.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	o.learnForTable(ctx, quorate)
-	answer, err := quorate.Trees.SetMaintenance(ctx, &quoratev1.SetMaintenanceRequest{
-		Tree:             o.tree,
-		On:               o.on,
-		DryRun:           o.dryRun,
-		ExpectedRevision: o.expected.value,
-		Actor:            o.actor,
-		Reason:           o.reason,
+	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.SetMaintenance(ctx, &quoratev1.SetMaintenanceRequest{
+			Tree: o.tree, On: o.on,
+			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
 	})
-	if err != nil {
-		return err
-	}
-	return o.printResult(answer, answer.GetResult(), o.dryRun)
 }

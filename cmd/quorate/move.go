@@ -5,17 +5,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 type moveOptions struct {
-	*cli
 	changeOptions
 	from, to string
 }
 
 func newMoveCmd(c *cli) *cobra.Command {
-	o := &moveOptions{cli: c}
+	o := &moveOptions{changeOptions: changeOptions{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "move TREE:old/path new/path",
 		Short: "Rename a node, or move it with everything below it",
@@ -43,23 +43,10 @@ func (o *moveOptions) run(ctx context.Context) error {
 	if from.node == "" {
 		return usagef("%q is the root of a tree, which cannot be moved: write TREE:old/path", o.from)
 	}
-	quorate, ctx, cancel, err := o.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	o.learnForTable(ctx, quorate)
-	answer, err := quorate.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{
-		Tree:             from.tree,
-		From:             from.node,
-		To:               o.to,
-		DryRun:           o.dryRun,
-		ExpectedRevision: o.expected.value,
-		Actor:            o.actor,
-		Reason:           o.reason,
+	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{
+			Tree: from.tree, From: from.node, To: o.to,
+			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
 	})
-	if err != nil {
-		return err
-	}
-	return o.printResult(answer, answer.GetResult(), o.dryRun)
 }

@@ -103,3 +103,34 @@ func trimmed(text []byte) []byte {
 	}
 	return bytes.Join(lines, []byte("\n"))
 }
+
+// show prints a value that is not an answer of a server.
+func (c *cli) show(value any, draw func(*page) error) error {
+	if c.output == outputTable {
+		p := &page{}
+		if err := draw(p); err != nil {
+			return err
+		}
+		return c.write(trimmed(p.Bytes()))
+	}
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err == nil && c.output == outputYAML {
+		text, err = yaml.JSONToYAML(text)
+	}
+	if err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return c.write(append(bytes.TrimSuffix(text, []byte("\n")), '\n'))
+}
+
+// sayNotes tells what a conversion left out or read with goodwill.
+func (c *cli) sayNotes(name string, notes []string) {
+	for _, note := range notes {
+		c.say("%s: note: %s", name, note)
+	}
+}
+
+// problemsIn puts the name of the file before every problem, each of which has a line.
+func problemsIn(name string, err error) string {
+	return name + ": " + strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")
+}

@@ -1,21 +1,12 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
-
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-type planOptions struct {
-	*cli
-	changeOptions
-	source sourceOptions
-}
-
 func newPlanCmd(c *cli) *cobra.Command {
-	o := &planOptions{cli: c}
+	o := newApplyOptions(c)
+	o.dryRun = true
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE...",
 		Short: "Show what apply would change, and what that would do to requests",
@@ -39,29 +30,4 @@ refuse it. Programs find out by -o json whether "changes" is empty.`,
 	o.source.addFlags(cmd)
 	o.addMetaFlags(cmd)
 	return cmd
-}
-
-func (o *planOptions) run(ctx context.Context) error {
-	trees, err := o.source.read(o.cli)
-	if err != nil {
-		return err
-	}
-	quorate, ctx, cancel, err := o.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	o.source.learn(ctx, o.cli, quorate, trees)
-	answer, err := quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-		Trees:            trees,
-		Prune:            o.source.prune,
-		DryRun:           true,
-		ExpectedRevision: o.expected.value,
-		Actor:            o.actor,
-		Reason:           o.reason,
-	})
-	if err != nil {
-		return err
-	}
-	return o.printResult(answer, answer.GetResult(), true)
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
@@ -145,23 +144,4 @@ func (o *quarantineOptions) startOver() error {
 		p.line("The state is in %s now. Start this server as before: it gets the state of the others.", folder)
 		return nil
 	})
-}
-
-// show prints a value that no server has sent.
-func (c *cli) show(value any, table func(*page) error) error {
-	if c.output == outputTable {
-		p := &page{}
-		if err := table(p); err != nil {
-			return err
-		}
-		return c.write(trimmed(p.Bytes()))
-	}
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err == nil && c.output == outputYAML {
-		text, err = yaml.JSONToYAML(text)
-	}
-	if err != nil {
-		return fmt.Errorf("print what was done: %w", err)
-	}
-	return c.write(append(text, '\n'))
 }

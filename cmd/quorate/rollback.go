@@ -5,17 +5,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 type rollbackOptions struct {
-	*cli
 	changeOptions
 	to revisionFlag
 }
 
 func newRollbackCmd(c *cli) *cobra.Command {
-	o := &rollbackOptions{cli: c}
+	o := &rollbackOptions{changeOptions: changeOptions{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "rollback REVISION",
 		Short: "Make the configuration what it was after an earlier revision",
@@ -38,21 +38,10 @@ if what it would remove is in use. What is held stays held.`,
 }
 
 func (o *rollbackOptions) run(ctx context.Context) error {
-	quorate, ctx, cancel, err := o.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	o.learnForTable(ctx, quorate)
-	answer, err := quorate.Trees.RollBack(ctx, &quoratev1.RollBackRequest{
-		Revision:         *o.to.value,
-		DryRun:           o.dryRun,
-		ExpectedRevision: o.expected.value,
-		Actor:            o.actor,
-		Reason:           o.reason,
+	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.RollBack(ctx, &quoratev1.RollBackRequest{
+			Revision: *o.to.value,
+			DryRun:   o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
 	})
-	if err != nil {
-		return err
-	}
-	return o.printResult(answer, answer.GetResult(), o.dryRun)
 }

@@ -27,7 +27,7 @@ func execute(args []string, in io.Reader, out, talk io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
-	c := &cli{in: in, out: out, talk: talk}
+	c := &cli{in: in, out: out, talk: talk, version: version}
 	root := newRootCmd(c)
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -78,7 +78,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 		newLeaseCmd(c), newRenewCmd(c), newLeasesCmd(c), newItemsCmd(c), newQueueCmd(c), newWatchCmd(c),
 	)
 	addGroup(root, "usage", "Limits and use:", newTreesCmd(c), newUsageCmd(c), newPrincipalsCmd(c), newActivityCmd(c))
-	addGroup(root, "cluster", "Servers:", newServerCmd(), newDevCmd(), newDemoCmd(), newStatusCmd(c), newClusterCmd(c), newDebugCmd(c),
+	addGroup(root, "cluster", "Servers:", newServerCmd(c), newDevCmd(c), newDemoCmd(c), newStatusCmd(c), newClusterCmd(c), newDebugCmd(c),
 		newSnapshotCmd(c), newRecoverCmd(c), newBenchCmd(c), newTLSCmd(c))
 	root.AddCommand(newVersionCmd(c), newExitCodesTopic())
 	return root
@@ -89,27 +89,4 @@ func serversFromEnvironment() []string {
 		return strings.Split(listed, ",")
 	}
 	return []string{defaultServer}
-}
-
-// newGroup makes a command that only holds others.
-func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("%s needs one of its commands; see %s --help", cmd.CommandPath(), cmd.CommandPath())
-		},
-	}
-	group.AddCommand(commands...)
-	return group
-}
-
-// addGroup adds commands that help shows together.
-func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
-	root.AddGroup(&cobra.Group{ID: id, Title: title})
-	for _, command := range commands {
-		command.GroupID = id
-	}
-	root.AddCommand(commands...)
 }

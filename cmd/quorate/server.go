@@ -14,7 +14,7 @@ import (
 
 const checkFlag = "check"
 
-func newServerCmd() *cobra.Command {
+func newServerCmd(env *cli) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run one node of a cluster",
@@ -36,7 +36,7 @@ them again and changes what can change while the server runs; docs/server.md say
 			if check {
 				return checkServer(load, c.OutOrStdout())
 			}
-			return server.Run(c.Context(), server.RunOptions{Load: load, Version: version, Log: c.ErrOrStderr()})
+			return server.Run(c.Context(), server.RunOptions{Load: load, Version: env.version, Log: c.ErrOrStderr()})
 		},
 	}
 	server.AddFlags(command.Flags())

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/fsm/backup"
@@ -29,7 +26,7 @@ is refused with what is wrong. No server is asked.`,
 			if err != nil {
 				return err
 			}
-			return c.printBackup(contents)
+			return c.show(contents, func(p *page) error { return p.table(backupRows(contents)) })
 		},
 	}
 }
@@ -46,31 +43,6 @@ func readBackup(path string) (backup.Contents, error) {
 		return backup.Contents{}, usagef("%s: %v", path, err)
 	}
 	return contents, nil
-}
-
-// printBackup writes what a file holds, in the form that was asked for.
-func (c *cli) printBackup(contents backup.Contents) error {
-	if c.output == outputTable {
-		p := &page{}
-		if err := p.table(backupRows(contents)); err != nil {
-			return err
-		}
-		return c.write(trimmed(p.Bytes()))
-	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(contents); err != nil {
-		return fmt.Errorf("print the backup: %w", err)
-	}
-	if c.output == outputYAML {
-		converted, err := yaml.JSONToYAML(text.Bytes())
-		if err != nil {
-			return fmt.Errorf("print the backup: %w", err)
-		}
-		return c.write(converted)
-	}
-	return c.write(text.Bytes())
 }
 
 func backupRows(b backup.Contents) [][]string {

@@ -106,12 +106,5 @@ func (o *sourceOptions) learn(ctx context.Context, c *cli, quorate *client.Clien
 	}
 }
 
-// sayNotes tells what a conversion left out or read with goodwill.
-func (c *cli) sayNotes(name string, notes []string) {
-	for _, note := range notes {
-		c.say("%s: note: %s", name, note)
-	}
-}
-
 // errNotConverted is a file of another system that cannot be converted; its problems stand before it.
 var errNotConverted = errors.New("the file cannot be converted")

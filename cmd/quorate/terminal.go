@@ -3,33 +3,18 @@ package main
 import (
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// lendTerminal gives a command the terminal that we read from, if we have one: a process group of its own could not read
-// from it otherwise. Then Ctrl-C reaches the command without us. Ctrl-Z does nothing, because nobody could wake it up again.
-// The answer takes the terminal back.
-func lendTerminal(in io.Reader, job *exec.Cmd) (takeBack func()) {
-	file, is := in.(*os.File)
+// isTerminal tells whether somebody may be looking.
+func isTerminal(talk io.Writer) bool {
+	file, is := talk.(*os.File)
 	if !is {
-		return func() {}
+		return false
 	}
-	terminal := int(file.Fd())
-	ours := unix.Getpgrp()
-	if front, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP); err != nil || front != ours {
-		return func() {}
-	}
-	signal.Ignore(syscall.SIGTSTP) // inherited
-	job.SysProcAttr.Foreground, job.SysProcAttr.Ctty = true, terminal
-	return func() {
-		signal.Ignore(syscall.SIGTTOU) // or taking it back would stop us
-		_ = unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, ours)
-		signal.Reset(syscall.SIGTTOU, syscall.SIGTSTP)
-	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
 // atTerminal tells whether a stream is a terminal, and not only a device such as /dev/null.
@@ -40,4 +25,13 @@ func atTerminal(stream any) bool {
 	}
 	_, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGPGRP)
 	return err == nil
+}
+
+// clip cuts a text off that is too long for its line.
+func clip(text string, most int) string {
+	letters := []rune(text)
+	if len(letters) <= most {
+		return text
+	}
+	return string(letters[:most-1]) + "…"
 }

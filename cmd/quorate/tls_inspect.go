@@ -4,12 +4,10 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/pki"
@@ -40,7 +38,7 @@ func newTLSInspectCmd(c *cli) *cobra.Command {
 			for _, certificate := range list {
 				facts = append(facts, factsOf(certificate))
 			}
-			return c.printFacts(facts)
+			return c.show(facts, func(p *page) error { return drawFacts(p, facts) })
 		},
 	}
 }
@@ -64,29 +62,16 @@ func factsOf(c *x509.Certificate) certificateFacts {
 	return f
 }
 
-func (c *cli) printFacts(list []certificateFacts) error {
-	if c.output == outputTable {
-		p := &page{}
-		for i, f := range list {
-			if i > 0 {
-				p.line("")
-			}
-			if err := p.table(f.rows()); err != nil {
-				return err
-			}
+func drawFacts(p *page, list []certificateFacts) error {
+	for i, f := range list {
+		if i > 0 {
+			p.line("")
 		}
-		return c.write(trimmed(p.Bytes()))
+		if err := p.table(f.rows()); err != nil {
+			return err
+		}
 	}
-	text, err := json.MarshalIndent(list, "", "  ")
-	if err == nil && c.output == outputYAML {
-		text, err = yaml.JSONToYAML(text)
-	} else {
-		text = append(text, '\n')
-	}
-	if err != nil {
-		return fmt.Errorf("print the certificates: %w", err)
-	}
-	return c.write(text)
+	return nil
 }
 
 func (f certificateFacts) rows() [][]string {

@@ -15,12 +15,12 @@ func newVersionCmd(c *cli) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			platform := runtime.GOOS + "/" + runtime.GOARCH
-			built, err := structpb.NewStruct(map[string]any{"version": version, "go": runtime.Version(), "platform": platform})
+			built, err := structpb.NewStruct(map[string]any{"version": c.version, "go": runtime.Version(), "platform": platform})
 			if err != nil {
 				return fmt.Errorf("describe this binary: %w", err)
 			}
 			return c.print(built, func(p *page) error {
-				p.line("quorate %s %s %s", version, runtime.Version(), platform)
+				p.line("quorate %s %s %s", c.version, runtime.Version(), platform)
 				return nil
 			})
 		},

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -39,16 +37,6 @@ func newWaitingLine(c *cli) *waitingLine {
 		go w.tick()
 	}
 	return w
-}
-
-// isTerminal tells whether somebody may be looking.
-func isTerminal(talk io.Writer) bool {
-	file, is := talk.(*os.File)
-	if !is {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
 // report is told where the request stands.
@@ -109,13 +97,4 @@ func (u units) progress(at client.Progress) string {
 	}
 	stands := strings.TrimPrefix(waitingText(at.Allocation), "waits ")
 	return strings.TrimSuffix(stands+": "+strings.Join(blocks, "; "), ": ")
-}
-
-// clip cuts a text off that is too long for its line.
-func clip(text string, most int) string {
-	letters := []rune(text)
-	if len(letters) <= most {
-		return text
-	}
-	return string(letters[:most-1]) + "…"
 }

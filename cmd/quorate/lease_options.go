@@ -1,10 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
-	"math"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,10 +16,6 @@ const (
 	longestKeep  = time.Hour
 	defaultKeep  = 2 * time.Minute
 )
-
-func newLeaseCmd(c *cli) *cobra.Command {
-	return newGroup("lease", "Run a command for as long as it holds a lease", newLeaseRunCmd(c))
-}
 
 // leaseOptions say how long something is held, and how long it may wait.
 type leaseOptions struct {
@@ -70,58 +62,4 @@ func (o *leaseOptions) set(request *quoratev1.AllocateRequest) error {
 		request.Mode, request.WaitMs, request.KeepMs = quoratev1.Mode_MODE_WAIT, o.wait.Milliseconds(), o.keep.Milliseconds()
 	}
 	return nil
-}
-
-// lasting writes how long is left, no finer than it matters, and never less than it is.
-func lasting(ms int64) string {
-	step := 100 * time.Millisecond
-	const most = (math.MaxInt64 - int64(time.Minute)) / int64(time.Millisecond) // rounding up must not overflow
-	d := time.Duration(max(0, min(ms, most))) * time.Millisecond
-	switch {
-	case d > time.Hour:
-		step = time.Minute
-	case d > time.Minute:
-		step = time.Second
-	}
-	return shortSpan((d + step - 1).Truncate(step))
-}
-
-// shortSpan writes a time without zeros at its end: 48h, not 48h0m0s.
-func shortSpan(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
-// leaseText says how long a lease lasts, at a moment of ledger time if that is known; nothing for what is no lease.
-func leaseText(a *quoratev1.Allocation, nowMs int64) string {
-	if a.GetTtlMs() == 0 || a.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD {
-		return ""
-	}
-	left := ""
-	if nowMs > 0 {
-		left = " in " + lasting(a.GetExpiresLedgerMs()-nowMs)
-	}
-	if by := a.GetRevokedBy(); by != "" {
-		return fmt.Sprintf("has to give way to %s: ends%s", by, cmp.Or(left, " soon"))
-	}
-	return fmt.Sprintf("a lease of %s: ends%s unless it is renewed", lasting(a.GetTtlMs()), left)
-}
-
-// waitingText says where a request stands that waits.
-func waitingText(a *quoratev1.Allocation) string {
-	w := a.GetWaiting()
-	if w.GetPosition() == 0 { // not in the queue, or not placed there yet
-		return ""
-	}
-	text := fmt.Sprintf("waits at position %d", w.GetPosition())
-	if w.GetLine() != "" {
-		text += " for " + w.GetLine()
-	}
-	return text
 }

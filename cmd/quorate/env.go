@@ -11,10 +11,12 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// cli is what all commands share: the streams and the global flags.
+// cli is what all commands share: the streams, the global flags, and what was learnt from a server.
 type cli struct {
 	in        io.Reader
 	out, talk io.Writer
+	// version is what this binary was built from.
+	version string
 
 	servers []string
 	timeout time.Duration

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// drawAllocation writes one allocation with all that is known of it at a moment of ledger time.
+func (u units) drawAllocation(p *page, a *quoratev1.Allocation, nowMs int64) error {
+	if err := p.table(u.allocationRows(a)); err != nil {
+		return err
+	}
+	if who := a.GetPrincipal(); who != nil {
+		p.line("held by %s", principal(who))
+	}
+	if until := a.GetReservedUntilLedgerMs(); until > 0 && a.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_RESERVED {
+		p.line("reserved for %v from its grant on", time.Duration(until-a.GetGrantedLedgerMs())*time.Millisecond)
+	}
+	for _, text := range []string{leaseText(a, nowMs), waitingText(a)} {
+		if text != "" {
+			p.line("%s", text)
+		}
+	}
+	for _, victim := range a.GetPreempted() {
+		p.line("preempted %s at %s", victim.GetId(), place{victim.GetTree(), victim.GetNode()})
+	}
+	if a.GetPreemptedBy() != "" {
+		p.line("preempted by %s", a.GetPreemptedBy())
+	}
+	return nil
+}
+
+// principal says who holds.
+func principal(who *quoratev1.Principal) string {
+	text := "user " + who.GetUser()
+	if len(who.GetGroups()) > 0 {
+		text += " of " + strings.Join(who.GetGroups(), ", ")
+	}
+	if who.GetApplication() != "" {
+		text += ", application " + who.GetApplication()
+	}
+	return text
+}
+
+// allocationRows is the table of allocations, one a row.
+func (u units) allocationRows(allocations ...*quoratev1.Allocation) [][]string {
+	rows := [][]string{{"ID", "STATE", "FENCE", "GRANTED", "HOLDS", "LABELS"}}
+	for _, a := range allocations {
+		var labels []string
+		for _, name := range slices.Sorted(maps.Keys(a.GetLabels())) {
+			labels = append(labels, name+"="+a.GetLabels()[name])
+		}
+		state := stateText(a)
+		if a.GetForced() {
+			state += " by force"
+		}
+		rows = append(rows, []string{
+			a.GetId(), state, strconv.FormatUint(a.GetFence(), 10), date(a.GetGrantedAt()),
+			u.claims(a), strings.Join(labels, " "),
+		})
+	}
+	return rows
+}
+
+// claims writes all that an allocation holds, or asks for while it waits.
+func (u units) claims(a *quoratev1.Allocation) string {
+	var claims []string
+	for _, claim := range a.GetClaims() {
+		claims = append(claims, u.claim(claim))
+	}
+	return strings.Join(claims, "; ")
+}
+
+// stateText is the word for where an allocation is in its life.
+func stateText(a *quoratev1.Allocation) string {
+	word := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
+	return strings.ReplaceAll(word, "_", " ")
+}
+
+// claim writes what is held where, and in brackets what is out of the ordinary.
+func (u units) claim(c *quoratev1.HeldClaim) string {
+	held := []string{place{c.GetTree(), c.GetNode()}.String()}
+	if len(c.GetAmounts()) > 0 {
+		held = append(held, u.amounts(c.GetTree(), c.GetAmounts()))
+	}
+	text := strings.Join(append(held, itemsText(c)...), " ")
+	var notes []string
+	if c.GetPlaced() != c.GetNode() {
+		notes = append(notes, "counted at "+place{c.GetTree(), c.GetPlaced()}.String())
+	}
+	if c.GetPriority() != 0 {
+		notes = append(notes, "priority "+strconv.FormatInt(c.GetPriority(), 10))
+	}
+	if c.GetType() != 0 {
+		notes = append(notes, "type "+strconv.FormatInt(c.GetType(), 10))
+	}
+	if c.GetUnpreemptable() {
+		notes = append(notes, "unpreemptable")
+	}
+	if c.GetGroup() != "" {
+		notes = append(notes, "counted for group "+c.GetGroup())
+	}
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return text
+}
+
+// leaseText says how long a lease lasts, at a moment of ledger time if that is known; nothing for what is no lease.
+func leaseText(a *quoratev1.Allocation, nowMs int64) string {
+	if a.GetTtlMs() == 0 || a.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD {
+		return ""
+	}
+	left := ""
+	if nowMs > 0 {
+		left = " in " + lasting(a.GetExpiresLedgerMs()-nowMs)
+	}
+	if by := a.GetRevokedBy(); by != "" {
+		return fmt.Sprintf("has to give way to %s: ends%s", by, cmp.Or(left, " soon"))
+	}
+	return fmt.Sprintf("a lease of %s: ends%s unless it is renewed", lasting(a.GetTtlMs()), left)
+}
+
+// waitingText says where a request stands that waits.
+func waitingText(a *quoratev1.Allocation) string {
+	w := a.GetWaiting()
+	if w.GetPosition() == 0 { // not in the queue, or not placed there yet
+		return ""
+	}
+	text := fmt.Sprintf("waits at position %d", w.GetPosition())
+	if w.GetLine() != "" {
+		text += " for " + w.GetLine()
+	}
+	return text
+}
+
+// pickText writes what was asked for as it is typed.
+func pickText(pick *quoratev1.ItemPick) string {
+	text := pick.GetResource()
+	if pick.GetState() != "" && pick.GetState() != freeState {
+		text += "@" + pick.GetState()
+	}
+	if len(pick.GetNames()) > 0 {
+		return text + ":" + strings.Join(pick.GetNames(), ",")
+	}
+	return text + "=" + strconv.FormatInt(max(pick.GetCount(), 1), 10)
+}
+
+// freeState is what requests ask for that name no state.
+const freeState = "free"
+
+// itemsText writes the items that a claim holds, or asks for if it holds none yet.
+func itemsText(c *quoratev1.HeldClaim) []string {
+	if len(c.GetItems()) == 0 {
+		var asked []string
+		for _, pick := range c.GetPicks() {
+			asked = append(asked, pickText(pick))
+		}
+		return asked
+	}
+	var held []string
+	resource := ""
+	for _, item := range c.GetItems() {
+		if item.GetResource() != resource {
+			resource = item.GetResource()
+			held = append(held, resource+":"+item.GetName())
+			continue
+		}
+		held[len(held)-1] += "," + item.GetName()
+	}
+	return held
+}
