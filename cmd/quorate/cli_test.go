@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
@@ -138,7 +139,7 @@ func TestRequests(t *testing.T) {
 	}
 	for line, want := range tests {
 		t.Run(line, func(t *testing.T) {
-			if code, _, stderr := quorate(server, "", strings.Fields(line)...); code != exitOK {
+			if code, _, stderr := quorate(server, "", strings.Fields(line)...); code != cli.ExitOK {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			sent := proto.Clone(f.last(t))
@@ -155,7 +156,7 @@ func TestRequests(t *testing.T) {
 func TestApplyReadsStandardInput(t *testing.T) {
 	f, server := startFake(t)
 	manifest := "trees: {t: {resources: {ram: {unit: bytes}}, limits: {ram: 1Gi}}}\n"
-	if code, _, stderr := quorate(server, manifest, "apply", "-f", "-"); code != exitOK {
+	if code, _, stderr := quorate(server, manifest, "apply", "-f", "-"); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	sent, isApply := f.last(t).(*quoratev1.ApplyTreesRequest)
@@ -163,7 +164,7 @@ func TestApplyReadsStandardInput(t *testing.T) {
 		t.Errorf("sent %v", sent)
 	}
 	code, _, stderr := quorate(server, "trees:\n  t: {", "apply", "-f", "-")
-	if code != exitUsage || !strings.Contains(stderr, "standard input:2:6: this { is never closed") {
+	if code != cli.ExitUsage || !strings.Contains(stderr, "standard input:2:6: this { is never closed") {
 		t.Errorf("half a manifest: exit code %d, %s", code, stderr)
 	}
 }
@@ -172,7 +173,7 @@ func TestAllocateMakesUpAnID(t *testing.T) {
 	f, server := startFake(t)
 	code, stdout, stderr := quorate(server, "", "allocate", "--at", "cern:atlas", "--amount", "cores=1")
 	sent, isAllocate := f.last(t).(*quoratev1.AllocateRequest)
-	if code != exitOK || !isAllocate || uuid.Validate(sent.GetId()) != nil {
+	if code != cli.ExitOK || !isAllocate || uuid.Validate(sent.GetId()) != nil {
 		t.Fatalf("exit code %d, sent %v: %s", code, sent, stderr)
 	}
 	if !strings.Contains(stdout, sent.GetId()) {
@@ -183,7 +184,7 @@ func TestAllocateMakesUpAnID(t *testing.T) {
 func TestAllocateTellsOfDoubt(t *testing.T) {
 	_, server := startFake(t)
 	code, _, stderr := quorate(server, "", "allocate", "--id", "doubtful", "--at", "cern", "--amount", "cores=1", "--timeout", "300ms")
-	if code != exitUnavailable || !strings.Contains(stderr, "it may be held all the same; to know, repeat the command with --id doubtful") {
+	if code != cli.ExitUnavailable || !strings.Contains(stderr, "it may be held all the same; to know, repeat the command with --id doubtful") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -191,7 +192,7 @@ func TestAllocateTellsOfDoubt(t *testing.T) {
 func TestExportedTreesCanBeApplied(t *testing.T) {
 	f, server := startFake(t)
 	_, exported, _ := quorate(server, "", "tree", "export", "cern")
-	if code, _, stderr := quorate(server, exported, "apply", "-f", "-"); code != exitOK {
+	if code, _, stderr := quorate(server, exported, "apply", "-f", "-"); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	want, err := fakeTree("cern")
@@ -211,7 +212,7 @@ func TestServersComeFromTheEnvironment(t *testing.T) {
 	_, server := startFake(t)
 	t.Setenv("QUORATE_SERVER", "127.0.0.1:1,"+server) // nobody listens on the first
 	var out, talk strings.Builder
-	if code := execute([]string{"trees"}, nil, &out, &talk); code != exitOK || !strings.Contains(out.String(), "cern") {
+	if code := execute([]string{"trees"}, nil, &out, &talk); code != cli.ExitOK || !strings.Contains(out.String(), "cern") {
 		t.Errorf("exit code %d: %s%s", code, out.String(), talk.String())
 	}
 	if !strings.Contains(talk.String(), "trying again") {
@@ -229,10 +230,10 @@ func TestNoServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := quorate(address, "", "status", "--timeout", "300ms")
-	if code != exitUnavailable || stdout != "" || !strings.Contains(stderr, "refused") {
+	if code != cli.ExitUnavailable || stdout != "" || !strings.Contains(stderr, "refused") {
 		t.Errorf("exit code %d, %q, %q; want 6 and a reason", code, stdout, stderr)
 	}
-	if code, _, stderr := quorate("ftp://x", "", "status"); code != exitUsage || !strings.Contains(stderr, "is no address") {
+	if code, _, stderr := quorate("ftp://x", "", "status"); code != cli.ExitUsage || !strings.Contains(stderr, "is no address") {
 		t.Errorf("a server that is no address: exit code %d, %q", code, stderr)
 	}
 }
@@ -244,34 +245,34 @@ func TestReleaseIsDoneEvenIfUnitsCannotBeRead(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	code, stdout, stderr := quorate(server.URL, "", "release", "request-1")
-	if code != exitOK || !strings.Contains(stdout, "ram=17179869184") || !strings.Contains(stderr, "base units") {
+	if code != cli.ExitOK || !strings.Contains(stdout, "ram=17179869184") || !strings.Contains(stderr, "base units") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
 
 func TestExitCodes(t *testing.T) {
 	want := map[connect.Code]int{
-		connect.CodeCanceled:           exitFailure,
-		connect.CodeUnknown:            exitFailure,
-		connect.CodeInvalidArgument:    exitUsage,
-		connect.CodeDeadlineExceeded:   exitUnavailable,
-		connect.CodeNotFound:           exitFailure,
-		connect.CodeAlreadyExists:      exitConflict,
-		connect.CodePermissionDenied:   exitForbidden,
-		connect.CodeResourceExhausted:  exitFailure, // without a decision, it is the server that has no room
-		connect.CodeFailedPrecondition: exitDenied,
-		connect.CodeAborted:            exitConflict,
-		connect.CodeOutOfRange:         exitFailure,
-		connect.CodeUnimplemented:      exitFailure,
-		connect.CodeInternal:           exitFailure,
-		connect.CodeUnavailable:        exitUnavailable,
-		connect.CodeDataLoss:           exitFailure,
-		connect.CodeUnauthenticated:    exitForbidden,
+		connect.CodeCanceled:           cli.ExitFailure,
+		connect.CodeUnknown:            cli.ExitFailure,
+		connect.CodeInvalidArgument:    cli.ExitUsage,
+		connect.CodeDeadlineExceeded:   cli.ExitUnavailable,
+		connect.CodeNotFound:           cli.ExitFailure,
+		connect.CodeAlreadyExists:      cli.ExitConflict,
+		connect.CodePermissionDenied:   cli.ExitForbidden,
+		connect.CodeResourceExhausted:  cli.ExitFailure, // without a decision, it is the server that has no room
+		connect.CodeFailedPrecondition: cli.ExitDenied,
+		connect.CodeAborted:            cli.ExitConflict,
+		connect.CodeOutOfRange:         cli.ExitFailure,
+		connect.CodeUnimplemented:      cli.ExitFailure,
+		connect.CodeInternal:           cli.ExitFailure,
+		connect.CodeUnavailable:        cli.ExitUnavailable,
+		connect.CodeDataLoss:           cli.ExitFailure,
+		connect.CodeUnauthenticated:    cli.ExitForbidden,
 	}
 	for code := connect.CodeCanceled; code <= connect.CodeUnauthenticated; code++ {
 		err := connect.NewError(code, errors.New("says the test"))
 		for _, err := range []error{err, fmt.Errorf("wrapped: %w", err)} {
-			if got := exitCodeOf(err); got != want[code] {
+			if got := cli.ExitCodeOf(err); got != want[code] {
 				t.Errorf("%v exits with %d, want %d", err, got, want[code])
 			}
 		}
@@ -283,20 +284,15 @@ func TestExitCodes(t *testing.T) {
 	}
 	ended.AddDetail(detail)
 	others := map[int]error{
-		exitConflict: ended,
-		exitOK:       nil,
-		exitFailure:  errors.New("anything"),
-		exitUsage:    fmt.Errorf("wrapped: %w", usagef("odd")),
-		exitDenied:   fmt.Errorf("wrapped: %w", denial(&quoratev1.Claim{Amounts: map[string]int64{"cores": 21}})),
+		cli.ExitConflict: ended,
+		cli.ExitOK:       nil,
+		cli.ExitFailure:  errors.New("anything"),
+		cli.ExitUsage:    fmt.Errorf("wrapped: %w", cli.Usagef("odd")),
+		cli.ExitDenied:   fmt.Errorf("wrapped: %w", denial(&quoratev1.Claim{Amounts: map[string]int64{"cores": 21}})),
 	}
 	for want, err := range others {
-		if got := exitCodeOf(err); got != want {
+		if got := cli.ExitCodeOf(err); got != want {
 			t.Errorf("%v exits with %d, want %d", err, got, want)
-		}
-	}
-	for i, exit := range exitCodes {
-		if exit.code != i || exit.name == "" || exit.meaning == "" {
-			t.Errorf("row %d of the table is about %d, %q", i, exit.code, exit.name)
 		}
 	}
 }
@@ -304,7 +300,7 @@ func TestExitCodes(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	_, server := startFake(t)
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if code, stdout, stderr := quorate(server, "", "completion", shell); code != exitOK || len(stdout) < 1000 {
+		if code, stdout, stderr := quorate(server, "", "completion", shell); code != cli.ExitOK || len(stdout) < 1000 {
 			t.Errorf("completion %s: exit code %d, %d bytes, %s", shell, code, len(stdout), stderr)
 		}
 	}
@@ -336,10 +332,10 @@ func TestACancelledCommandEnds(t *testing.T) {
 		cancel()
 	}()
 	var out, talk strings.Builder
-	c := &cli{out: &out, talk: &talk}
+	c := &cli.Env{Out: &out, ErrOut: &talk}
 	root := newRootCmd(c)
 	root.SetArgs([]string{"--server", hanging.URL, "trees"})
-	if code := c.report(root.ExecuteContextC(ctx)); code != exitFailure || !strings.Contains(talk.String(), "canceled") {
+	if code := c.ReportError(root.ExecuteContextC(ctx)); code != cli.ExitFailure || !strings.Contains(talk.String(), "canceled") {
 		t.Errorf("exit code %d: %s", code, talk.String())
 	}
 }

@@ -37,7 +37,7 @@ func accounts(node string, names ...string) *quoratev1.Claim {
 	}}
 }
 
-func lease() *quoratev1.Allocation {
+func heldLease() *quoratev1.Allocation {
 	held := holding("lease-1", 7, nil, accounts("tenants/web", "account-1"))
 	held.TtlMs, held.ExpiresLedgerMs, held.Principal = 1_800_000, fakeNow+1_799_900, &quoratev1.Principal{User: "ann"}
 	return held
@@ -131,12 +131,12 @@ func (f *fake) WatchAllocations(
 	if r.GetAfterIndex() == 1 {
 		return fail(connect.CodeOutOfRange, "the changes after index 1 are forgotten")
 	}
-	ended := proto.CloneOf(lease())
+	ended := proto.CloneOf(heldLease())
 	ended.State = quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED
 	for i, m := range []*quoratev1.WatchAllocationsResponse{
 		{Index: 16},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING, Allocation: waitingRequest("second", 2, accounts("tenants/web", "account-1")).GetAllocation()},
-		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, Allocation: lease()},
+		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, Allocation: heldLease()},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, Allocation: revokedLease()},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: ended},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: preempted()},

@@ -380,7 +380,7 @@ func fakeHoldings() []*quoratev1.Allocation {
 		holding("workflow-1", 5, nil, &quoratev1.Claim{
 			Tree: "cern", Node: "atlas/operations/workflow", Amounts: map[string]int64{"cores": 30},
 		}),
-		preempted(), lease(), revokedLease(),
+		preempted(), heldLease(), revokedLease(),
 	}
 }
 

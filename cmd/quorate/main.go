@@ -1,9 +1,7 @@
 // Command quorate is the whole of Quorate in one binary: the server, and the commands that talk to it.
 package main
 
-import (
-	"os"
-)
+import "os"
 
 // version is what this binary was built from; the build sets it.
 var version = "devel"

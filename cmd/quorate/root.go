@@ -12,6 +12,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/bench"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/cmd/quorate/internal/config"
+	"github.com/quorate/quorate/cmd/quorate/internal/lease"
+	"github.com/quorate/quorate/cmd/quorate/internal/node"
+	"github.com/quorate/quorate/cmd/quorate/internal/operate"
+	"github.com/quorate/quorate/cmd/quorate/internal/request"
+	"github.com/quorate/quorate/cmd/quorate/internal/usage"
 )
 
 const (
@@ -27,16 +36,16 @@ func execute(args []string, in io.Reader, out, talk io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
-	c := &cli{in: in, out: out, talk: talk, version: version}
+	c := &cli.Env{In: in, Out: out, ErrOut: talk, Version: version}
 	root := newRootCmd(c)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(talk)
-	return c.report(root.ExecuteContextC(ctx))
+	return c.ReportError(root.ExecuteContextC(ctx))
 }
 
-func newRootCmd(c *cli) *cobra.Command {
+func newRootCmd(c *cli.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "quorate",
 		Short: "Quota and leases for many schedulers at once: exact, durable, explained",
@@ -48,39 +57,30 @@ Data goes to standard output, everything else to standard error; see "quorate he
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if !slices.Contains(outputFormats, c.output) {
-				return fmt.Errorf("unknown output %q: write -o %s", c.output, strings.Join(outputFormats, ", -o "))
+			if !slices.Contains(cli.OutputFormats, c.Output) {
+				return fmt.Errorf("unknown output %q: write -o %s", c.Output, strings.Join(cli.OutputFormats, ", -o "))
 			}
-			c.started = true
+			c.Started = true
 			return nil
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.StringSliceVar(&c.servers, "server", serversFromEnvironment(),
+	flags.StringSliceVar(&c.Servers, "server", serversFromEnvironment(),
 		"addresses of the servers to ask, the first that answers (`URL[,URL...]`; environment: "+serverVariable+")")
-	flags.DurationVar(&c.timeout, "timeout", defaultTimeout, "give up after this time")
-	flags.StringVarP(&c.output, "output", "o", outputTable, "what to print: "+strings.Join(outputFormats, ", "))
-	flags.BoolVar(&c.stale, "stale", false, "take the answer of any node at once, even if it is a little old")
-	c.tls.addFlags(flags)
-	flags.Uint64Var(&c.minIndex, "min-index", 0,
+	flags.DurationVar(&c.Timeout, "timeout", defaultTimeout, "give up after this time")
+	flags.StringVarP(&c.Output, "output", "o", cli.OutputTable, "what to print: "+strings.Join(cli.OutputFormats, ", "))
+	flags.BoolVar(&c.Stale, "stale", false, "take the answer of any node at once, even if it is a little old")
+	c.TLS.AddFlags(flags)
+	flags.Uint64Var(&c.MinIndex, "min-index", 0,
 		"take the answer of any node as soon as it has applied this log index, such as that of an own write")
-	complete(root, "output", outputFormats...)
+	cli.CompleteFlag(root, "output", cli.OutputFormats...)
 
-	addGroup(root, "configuration", "Configuration:",
-		newPlanCmd(c), newApplyCmd(c), newExportCmd(c), newConvertCmd(c), newHistoryCmd(c), newRollbackCmd(c),
-		newLimitsCmd(c), newMoveCmd(c), newMaintenanceCmd(c), newTreeCmd(c),
-	)
-	addGroup(root, "requests", "Requests:",
-		newAllocateCmd(c), newReleaseCmd(c), newConfirmCmd(c), newCancelCmd(c), newExplainCmd(c), newEventsCmd(c),
-		newAllocationCmd(c), newAllocationsCmd(c),
-	)
-	addGroup(root, "leases", "Leases, items and waiting:",
-		newLeaseCmd(c), newRenewCmd(c), newLeasesCmd(c), newItemsCmd(c), newQueueCmd(c), newWatchCmd(c),
-	)
-	addGroup(root, "usage", "Limits and use:", newTreesCmd(c), newUsageCmd(c), newPrincipalsCmd(c), newActivityCmd(c))
-	addGroup(root, "cluster", "Servers:", newServerCmd(c), newDevCmd(c), newDemoCmd(c), newStatusCmd(c), newClusterCmd(c), newDebugCmd(c),
-		newSnapshotCmd(c), newRecoverCmd(c), newBenchCmd(c), newTLSCmd(c))
-	root.AddCommand(newVersionCmd(c), newExitCodesTopic())
+	cli.AddGroup(root, "configuration", "Configuration:", config.Commands(c)...)
+	cli.AddGroup(root, "requests", "Requests:", request.Commands(c)...)
+	cli.AddGroup(root, "leases", "Leases, items and waiting:", lease.Commands(c)...)
+	cli.AddGroup(root, "usage", "Limits and use:", usage.Commands(c)...)
+	cli.AddGroup(root, "cluster", "Servers:", append(append(node.Commands(c), operate.Commands(c)...), bench.NewBenchCmd(c))...)
+	root.AddCommand(node.NewVersionCmd(c), cli.NewExitCodesTopic())
 	return root
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew; read the diff before you commit it")
@@ -320,7 +322,7 @@ func record(transcript *strings.Builder, server, line string) {
 		transcript.WriteString("2> " + talk)
 	}
 	transcript.WriteString(stdout)
-	if code != exitOK {
+	if code != cli.ExitOK {
 		fmt.Fprintf(transcript, "[%d]\n", code)
 	}
 	transcript.WriteString("\n")

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// DrawAllocation writes one allocation with all that is known of it at a moment of ledger time.
+func (u Units) DrawAllocation(p *Page, a *quoratev1.Allocation, nowMs int64) error {
+	if err := p.Table(u.AllocationRows(a)); err != nil {
+		return err
+	}
+	if who := a.GetPrincipal(); who != nil {
+		p.Linef("held by %s", principalText(who))
+	}
+	if until := a.GetReservedUntilLedgerMs(); until > 0 && a.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_RESERVED {
+		p.Linef("reserved for %v from its grant on", time.Duration(until-a.GetGrantedLedgerMs())*time.Millisecond)
+	}
+	for _, text := range []string{LeaseText(a, nowMs), WaitingText(a)} {
+		if text != "" {
+			p.Linef("%s", text)
+		}
+	}
+	for _, victim := range a.GetPreempted() {
+		p.Linef("preempted %s at %s", victim.GetId(), Place{victim.GetTree(), victim.GetNode()})
+	}
+	if a.GetPreemptedBy() != "" {
+		p.Linef("preempted by %s", a.GetPreemptedBy())
+	}
+	return nil
+}
+
+// principalText says who holds.
+func principalText(who *quoratev1.Principal) string {
+	text := "user " + who.GetUser()
+	if len(who.GetGroups()) > 0 {
+		text += " of " + strings.Join(who.GetGroups(), ", ")
+	}
+	if who.GetApplication() != "" {
+		text += ", application " + who.GetApplication()
+	}
+	return text
+}
+
+// AllocationRows is the table of allocations, one a row.
+func (u Units) AllocationRows(allocations ...*quoratev1.Allocation) [][]string {
+	rows := [][]string{{"ID", "STATE", "FENCE", "GRANTED", "HOLDS", "LABELS"}}
+	for _, a := range allocations {
+		var labels []string
+		for _, name := range slices.Sorted(maps.Keys(a.GetLabels())) {
+			labels = append(labels, name+"="+a.GetLabels()[name])
+		}
+		state := StateText(a)
+		if a.GetForced() {
+			state += " by force"
+		}
+		rows = append(rows, []string{
+			a.GetId(), state, strconv.FormatUint(a.GetFence(), 10), FormatTime(a.GetGrantedAt()),
+			u.ClaimsText(a), strings.Join(labels, " "),
+		})
+	}
+	return rows
+}
+
+// ClaimsText writes all that an allocation holds, or asks for while it waits.
+func (u Units) ClaimsText(a *quoratev1.Allocation) string {
+	var claims []string
+	for _, claim := range a.GetClaims() {
+		claims = append(claims, u.claimText(claim))
+	}
+	return strings.Join(claims, "; ")
+}
+
+// StateText is the word for where an allocation is in its life.
+func StateText(a *quoratev1.Allocation) string {
+	word := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
+	return strings.ReplaceAll(word, "_", " ")
+}
+
+// claimText writes what is held where, and in brackets what is out of the ordinary.
+func (u Units) claimText(c *quoratev1.HeldClaim) string {
+	held := []string{Place{c.GetTree(), c.GetNode()}.String()}
+	if len(c.GetAmounts()) > 0 {
+		held = append(held, u.FormatAmounts(c.GetTree(), c.GetAmounts()))
+	}
+	text := strings.Join(append(held, itemsText(c)...), " ")
+	var notes []string
+	if c.GetPlaced() != c.GetNode() {
+		notes = append(notes, "counted at "+Place{c.GetTree(), c.GetPlaced()}.String())
+	}
+	if c.GetPriority() != 0 {
+		notes = append(notes, "priority "+strconv.FormatInt(c.GetPriority(), 10))
+	}
+	if c.GetType() != 0 {
+		notes = append(notes, "type "+strconv.FormatInt(c.GetType(), 10))
+	}
+	if c.GetUnpreemptable() {
+		notes = append(notes, "unpreemptable")
+	}
+	if c.GetGroup() != "" {
+		notes = append(notes, "counted for group "+c.GetGroup())
+	}
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return text
+}
+
+// LeaseText says how long a lease lasts, at a moment of ledger time if that is known; nothing for what is no lease.
+func LeaseText(a *quoratev1.Allocation, nowMs int64) string {
+	if a.GetTtlMs() == 0 || a.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD {
+		return ""
+	}
+	left := ""
+	if nowMs > 0 {
+		left = " in " + RoundSpan(a.GetExpiresLedgerMs()-nowMs)
+	}
+	if by := a.GetRevokedBy(); by != "" {
+		return fmt.Sprintf("has to give way to %s: ends%s", by, cmp.Or(left, " soon"))
+	}
+	return fmt.Sprintf("a lease of %s: ends%s unless it is renewed", RoundSpan(a.GetTtlMs()), left)
+}
+
+// WaitingText says where a request stands that waits.
+func WaitingText(a *quoratev1.Allocation) string {
+	w := a.GetWaiting()
+	if w.GetPosition() == 0 { // not in the queue, or not placed there yet
+		return ""
+	}
+	text := fmt.Sprintf("waits at position %d", w.GetPosition())
+	if w.GetLine() != "" {
+		text += " for " + w.GetLine()
+	}
+	return text
+}
+
+// pickText writes what was asked for as it is typed.
+func pickText(pick *quoratev1.ItemPick) string {
+	text := pick.GetResource()
+	if pick.GetState() != "" && pick.GetState() != freeState {
+		text += "@" + pick.GetState()
+	}
+	if len(pick.GetNames()) > 0 {
+		return text + ":" + strings.Join(pick.GetNames(), ",")
+	}
+	return text + "=" + strconv.FormatInt(max(pick.GetCount(), 1), 10)
+}
+
+// freeState is what requests ask for that name no state.
+const freeState = "free"
+
+// itemsText writes the items that a claim holds, or asks for if it holds none yet.
+func itemsText(c *quoratev1.HeldClaim) []string {
+	if len(c.GetItems()) == 0 {
+		var asked []string
+		for _, pick := range c.GetPicks() {
+			asked = append(asked, pickText(pick))
+		}
+		return asked
+	}
+	var held []string
+	resource := ""
+	for _, item := range c.GetItems() {
+		if item.GetResource() != resource {
+			resource = item.GetResource()
+			held = append(held, resource+":"+item.GetName())
+			continue
+		}
+		held[len(held)-1] += "," + item.GetName()
+	}
+	return held
+}
+
+// LeaseRows is the table of leases at a moment of ledger time.
+func (u Units) LeaseRows(leases []*quoratev1.Allocation, nowMs int64) [][]string {
+	rows := [][]string{{"ID", "FENCE", "TTL", "LEFT", "USER", "HOLDS", "GIVES WAY TO"}}
+	for _, a := range leases {
+		rows = append(rows, []string{
+			a.GetId(), strconv.FormatUint(a.GetFence(), 10), RoundSpan(a.GetTtlMs()), RoundSpan(a.GetExpiresLedgerMs() - nowMs),
+			a.GetPrincipal().GetUser(), u.ClaimsText(a), a.GetRevokedBy(),
+		})
+	}
+	return rows
+}

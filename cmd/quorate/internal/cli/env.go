@@ -1,0 +1,122 @@
+// Package cli is what all commands share: the connection to a cluster, output, exit codes, and how amounts, places and
+// allocations are written. Start reading at [Env].
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// Env is what all commands share: the streams, the global flags, and what was learnt from a server.
+type Env struct {
+	In          io.Reader
+	Out, ErrOut io.Writer
+	// Version is what this binary was built from.
+	Version string
+
+	Servers []string
+	Timeout time.Duration
+	Output  string
+	Stale   bool
+	TLS     tlsOptions
+	// MinIndex is a log index that a stale answer must reflect; 0 for none.
+	MinIndex uint64
+
+	Patient bool  // the command waits for longer than its timeout
+	Started bool  // the command line was understood; what fails from here on is not a matter of usage
+	Units   Units // of the resources that were met so far, for errors
+}
+
+// Connect gives a client and the time that the command may take.
+func (c *Env) Connect(ctx context.Context) (*client.Client, context.Context, context.CancelFunc, error) {
+	if c.Timeout <= 0 {
+		return nil, nil, nil, Usagef("--timeout must be positive")
+	}
+	quorate, err := c.NewClient()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, c.Timeout)
+	return quorate, limited, cancel, nil
+}
+
+// NewClient gives a client for the servers and certificates of the command line.
+func (c *Env) NewClient() (*client.Client, error) {
+	options := []client.Option{client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout)}
+	secure, err := c.TLS.clientConfig()
+	if err != nil {
+		return nil, Usagef("%v", err)
+	}
+	if secure != nil {
+		options = append(options, client.WithTLS(secure))
+	}
+	quorate, err := client.New(c.Servers, options...)
+	if err != nil {
+		return nil, Usagef("%v", err)
+	}
+	return quorate, nil
+}
+
+// reportRetries tells the person once that the command is waiting for a server, and why.
+func (c *Env) reportRetries() func(error) {
+	var once sync.Once
+	return func(err error) {
+		span := ""
+		if !c.Patient {
+			span = fmt.Sprintf(" for up to %v", c.Timeout)
+		}
+		once.Do(func() { c.Messagef("no answer yet, trying again%s: %s", span, ErrorText(err)) })
+	}
+}
+
+// ReadOptions says how fresh answers must be.
+func (c *Env) ReadOptions() *quoratev1.ReadOptions {
+	if c.Stale || c.MinIndex > 0 {
+		return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: c.MinIndex}
+	}
+	return nil
+}
+
+// Messagef talks to the person, not to the program that reads the output.
+func (c *Env) Messagef(format string, args ...any) {
+	fmt.Fprintf(c.ErrOut, format+"\n", printableArgs(args, printableText)...) //nolint:errcheck // nobody is left to tell
+}
+
+// ReportAge tells how old a stale answer may be.
+func (c *Env) ReportAge(read *quoratev1.ReadInfo) {
+	if read.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE {
+		age := time.Duration(read.GetAgeMs()) * time.Millisecond
+		c.Messagef("stale: %s answered what it had applied up to index %d; it heard from the leader %v ago",
+			read.GetServedBy(), read.GetIndex(), age)
+	}
+}
+
+// LearnUnitsForTable fetches the units if a table is to show them. It is no failure if that fails: amounts are shown in base
+// units then.
+func (c *Env) LearnUnitsForTable(ctx context.Context, quorate *client.Client) {
+	if c.Output != OutputTable {
+		return
+	}
+	if err := c.LearnUnits(ctx, quorate); err != nil {
+		c.Messagef("amounts are in base units, since their units could not be read: %s", ErrorText(err))
+	}
+}
+
+// LearnUnits fetches the units of all resources of all trees.
+func (c *Env) LearnUnits(ctx context.Context, quorate *client.Client) error {
+	answer, err := quorate.Trees.ListTrees(ctx, &quoratev1.ListTreesRequest{Read: c.ReadOptions()})
+	if err != nil {
+		return err
+	}
+	c.Units = Units{}
+	for _, tree := range answer.GetTrees() {
+		c.Units.AddTree(tree.GetName(), tree.GetResources())
+	}
+	return nil
+}

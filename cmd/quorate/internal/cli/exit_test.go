@@ -1,0 +1,12 @@
+package cli
+
+import "testing"
+
+// TestExitCodesAreInOrder: the table is printed as it stands.
+func TestExitCodesAreInOrder(t *testing.T) {
+	for i, exit := range exitCodes {
+		if exit.code != i || exit.name == "" || exit.meaning == "" {
+			t.Errorf("row %d of the table is about %d, %q", i, exit.code, exit.name)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Place is a node of a tree, written TREE:node/path, or TREE for the root.
+type Place struct {
+	Tree, Node string
+}
+
+// PlaceOf is a node of a tree.
+func PlaceOf(tree, node string) Place { return Place{Tree: tree, Node: node} }
+
+// ParsePlace reads what [Place.String] writes.
+func ParsePlace(text string) (Place, error) {
+	tree, node, _ := strings.Cut(text, ":")
+	if tree == "" {
+		return Place{}, Usagef("%q is no place: write TREE for the root of a tree, or TREE:node/path", text)
+	}
+	if strings.HasPrefix(node, "/") || strings.HasSuffix(node, "/") {
+		return Place{}, Usagef("%q is no place: the path of a node has no slash at its ends", text)
+	}
+	return Place{tree, node}, nil
+}
+
+// String writes the place as it is parsed.
+func (p Place) String() string {
+	if p.Node == "" {
+		return p.Tree
+	}
+	return p.Tree + ":" + p.Node
+}
+
+// SplitPair splits name=value.
+func SplitPair(text string) (name, value string, err error) {
+	name, value, found := strings.Cut(text, "=")
+	if !found || name == "" {
+		return "", "", Usagef("%q is no pair: write name=value", text)
+	}
+	return name, value, nil
+}
+
+// plainWord is what every shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.,:/@%+=][A-Za-z0-9_.,:/@%+=-]*$`)
+
+// ShellWord writes a caller's text so that it can be pasted into a command line: an id may be any visible characters, also
+// those that a shell would act upon.
+func ShellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	if strings.HasPrefix(text, "-") {
+		return "-- " + QuoteWord(text)
+	}
+	return QuoteWord(text)
+}
+
+// QuoteWord is a text as one word of a shell, also behind the = of a flag.
+func QuoteWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// RoundSpan writes how long is left, no finer than it matters, and never less than it is.
+func RoundSpan(ms int64) string {
+	step := 100 * time.Millisecond
+	const most = (math.MaxInt64 - int64(time.Minute)) / int64(time.Millisecond) // rounding up must not overflow
+	d := time.Duration(max(0, min(ms, most))) * time.Millisecond
+	switch {
+	case d > time.Hour:
+		step = time.Minute
+	case d > time.Minute:
+		step = time.Second
+	}
+	return FormatSpan((d + step - 1).Truncate(step))
+}
+
+// FormatSpan writes a time without zeros at its end: 48h, not 48h0m0s.
+func FormatSpan(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// FormatTime writes a time of the wall clock, or nothing.
+func FormatTime(at *timestamppb.Timestamp) string {
+	if at == nil {
+		return ""
+	}
+	return at.AsTime().UTC().Format(time.RFC3339)
+}

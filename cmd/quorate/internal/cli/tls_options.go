@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"crypto/tls"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/server"
+)
+
+// tlsOptions are how a command proves itself to servers, and they to it.
+type tlsOptions struct {
+	files      pki.Files
+	serverName string
+}
+
+// AddFlags adds them with what the environment says as default. The server has settings of the same names.
+func (o *tlsOptions) AddFlags(flags *pflag.FlagSet) {
+	for _, f := range []struct {
+		to         *string
+		name, help string
+	}{
+		{&o.files.CA, "tls-ca", "trust servers of the authority in this `FILE`, instead of those that the system trusts"},
+		{&o.files.Cert, "tls-cert", "show servers the certificate in this `FILE`"},
+		{&o.files.Key, "tls-key", "the `FILE` with the key of --tls-cert"},
+		{&o.serverName, "tls-server-name", "the `NAME` that servers' certificates must be for, instead of the host of --server"},
+	} {
+		variable := server.EnvironmentVariable(f.name)
+		flags.StringVar(f.to, f.name, os.Getenv(variable), f.help+" (environment: "+variable+")")
+		flags.Lookup(f.name).DefValue = "" // help is the same in every shell
+	}
+}
+
+// clientConfig is nil if nothing was said.
+func (o *tlsOptions) clientConfig() (*tls.Config, error) {
+	if *o == (tlsOptions{}) {
+		return nil, nil //nolint:nilnil // nothing was asked for
+	}
+	if (o.files.Cert == "") != (o.files.Key == "") {
+		return nil, Usagef("--tls-cert and --tls-key belong together: name both, or none")
+	}
+	return pki.ClientConfig(o.files, o.serverName)
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"cmp"
+	"strconv"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// ViolationText writes one limit in the way, or who comes first.
+func (u Units) ViolationText(v *quoratev1.Violation) string {
+	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_QUEUE {
+		who := "1 request comes first"
+		if v.GetUsed() != 1 {
+			who = strconv.FormatInt(v.GetUsed(), 10) + " requests come first"
+		}
+		return Place{v.GetTree(), v.GetNode()}.String() + "  " + cmp.Or(LimitText(v), "everything") + ": " + who
+	}
+	amount := func(n int64) string { return u.FormatAmount(v.GetTree(), v.GetResource(), n) }
+	return Place{v.GetTree(), v.GetNode()}.String() + "  " + LimitText(v) + ": limit " + amount(v.GetLimit()) +
+		", used " + amount(v.GetUsed()) + ", requested " + amount(v.GetRequested()) + ", missing " + amount(v.GetMissing())
+}
+
+// LimitText says whose limit of what it is, for example "user ann, cores".
+func LimitText(l limitOf) string {
+	what := l.GetResource() + itemOf(l)
+	switch l.GetKind() {
+	case quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS:
+		what = "applications"
+	case quoratev1.ViolationKind_VIOLATION_KIND_BORROWING:
+		what = "borrowed " + what
+	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED, quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
+		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE:
+	}
+	switch l.GetHolderKind() {
+	case quoratev1.HolderKind_HOLDER_KIND_USER:
+		return "user " + l.GetHolder() + ", " + what
+	case quoratev1.HolderKind_HOLDER_KIND_GROUP:
+		return "group " + l.GetHolder() + ", " + what
+	case quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED:
+	}
+	return what
+}
+
+// limitOf is what violations, raises and what is over have in common.
+type limitOf interface {
+	GetKind() quoratev1.ViolationKind
+	GetHolderKind() quoratev1.HolderKind
+	GetHolder() string
+	GetResource() string
+}
+
+// itemOf is the state or the name of wanted items, in brackets; raises have none.
+func itemOf(l limitOf) string {
+	if v, is := l.(*quoratev1.Violation); is && v.GetItem() != "" {
+		return " (" + v.GetItem() + ")"
+	}
+	return ""
+}

@@ -1,0 +1,88 @@
+package config
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type applyOptions struct {
+	changeOptions
+	source sourceOptions
+}
+
+func newApplyOptions(c *cli.Env) *applyOptions {
+	return &applyOptions{changeOptions: changeOptions{Env: c}}
+}
+
+func newApplyCmd(c *cli.Env) *cobra.Command {
+	o := newApplyOptions(c)
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE...",
+		Short: "Make trees exactly as manifests say, all or nothing",
+		Long: `Make each tree that the manifests name exactly as it is written there, all or nothing. Trees that they do not
+name stay as they are, unless --prune removes them. Nodes keep their use; what is in use is not removed.
+
+Every difference is printed: + added, ~ changed, - removed, and ! for a node, user or group that uses more than its new
+limit.
+"quorate plan" shows them beforehand, with what they would do to requests.`,
+		Example: `  quorate apply -f examples/cern.yaml --dry-run
+  quorate apply -f cern.yaml -f zuul.yaml --prune --expected-revision 7 --reason "one text for everything"
+  quorate apply -f nodepool.yaml --from zuul
+  quorate tree export cern | sed s/20/25/ | quorate apply -f - --reason "physics bought a rack"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.runApply(cmd.Context()) },
+	}
+	o.source.addFlags(cmd)
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *applyOptions) runApply(ctx context.Context) error {
+	trees, err := o.source.readTrees(o.Env)
+	if err != nil {
+		return err
+	}
+	learn := func(ctx context.Context, quorate *client.Client) error {
+		o.source.learnUnits(ctx, o.Env, quorate, trees)
+		return nil
+	}
+	return o.runChange(ctx, learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
+			Trees: trees, Prune: o.source.prune,
+			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
+	})
+}
+
+func newPlanCmd(c *cli.Env) *cobra.Command {
+	o := newApplyOptions(c)
+	o.dryRun = true
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE...",
+		Short: "Show what apply would change, and what that would do to requests",
+		Long: `Show what "quorate apply" would change, without changing anything:
+
+  + added, ~ changed, - removed
+  !  a node, user or group would use more than its new limit
+  <  a node would have no room for a claim any more
+  >  a node would have room for a claim again
+  *  a request that was denied lately would be granted
+
+The exit code is 0 whether or not there is something to change, and 3 if the change would be refused: every rule in
+the way is named. Give the same --reason, --actor and --expected-revision as for apply, for they can be a reason to
+refuse it. Programs find out by -o json whether "changes" is empty.`,
+		Example: `  quorate plan -f examples/cern.yaml
+  quorate plan -f cern.yaml -f zuul.yaml --prune
+  quorate plan -f nodepool.yaml --from zuul`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.runApply(cmd.Context()) },
+	}
+	o.source.addFlags(cmd)
+	o.addMetaFlags(cmd)
+	return cmd
+}

@@ -1,0 +1,195 @@
+package config
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// changeOptions are common to all commands that change the configuration.
+type changeOptions struct {
+	*cli.Env
+	dryRun   bool
+	expected revisionFlag
+	actor    string
+	reason   string
+}
+
+// changeAnswer is what every call that changes the configuration answers.
+type changeAnswer interface {
+	proto.Message
+	GetResult() *quoratev1.ConfigurationResult
+}
+
+// runChange makes one change and prints its result. Units are learnt before the call, because afterwards a deleted tree has
+// none that a server could tell.
+func (o *changeOptions) runChange(
+	ctx context.Context, learnUnits func(context.Context, *client.Client) error,
+	call func(context.Context, *client.Client) (changeAnswer, error),
+) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := learnUnits(ctx, quorate); err != nil {
+		return err
+	}
+	answer, err := call(ctx, quorate)
+	if err != nil {
+		return err
+	}
+	return o.printResult(answer)
+}
+
+// unitsForTable learns the units that a table shows; without them amounts are in base units.
+func (o *changeOptions) unitsForTable(ctx context.Context, quorate *client.Client) error {
+	o.LearnUnitsForTable(ctx, quorate)
+	return nil
+}
+
+func (o *changeOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change and what would be refused")
+	o.addMetaFlags(cmd)
+}
+
+// addMetaFlags adds what also a plan needs to know.
+func (o *changeOptions) addMetaFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Var(&o.expected, "expected-revision", "refuse unless this is the present revision of the configuration")
+	flags.StringVar(&o.actor, "actor", os.Getenv("USER"), "who asks, for the history")
+	flags.StringVar(&o.reason, "reason", "", "why, for the history")
+}
+
+// revisionFlag is a number that may be absent.
+type revisionFlag struct {
+	value *uint64
+}
+
+// Set reads the number.
+func (f *revisionFlag) Set(text string) error {
+	revision, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return cli.Usagef("%q is no revision: it is a number, as history shows it", text)
+	}
+	f.value = &revision
+	return nil
+}
+
+// String writes the number, or nothing.
+func (f *revisionFlag) String() string {
+	if f.value == nil {
+		return ""
+	}
+	return strconv.FormatUint(*f.value, 10)
+}
+
+// Type is shown in help texts.
+func (f *revisionFlag) Type() string { return "N" }
+
+// printResult prints what a change did, or would do.
+func (o *changeOptions) printResult(answer changeAnswer) error {
+	result := answer.GetResult()
+	printSummary(o.Env, result, o.dryRun)
+	return o.Print(answer, func(p *cli.Page) error {
+		drawResult(o.Units, p, result)
+		return nil
+	})
+}
+
+// drawResult writes a line for each difference, for each limit that is exceeded now, and for each effect.
+func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult) {
+	for _, change := range result.GetChanges() {
+		p.Linef("%s", changeText(u, change))
+	}
+	for _, over := range result.GetOver() {
+		at := cli.PlaceOf(over.GetTree(), over.GetNode())
+		amount := func(n int64) string { return u.FormatAmount(over.GetTree(), over.GetResource(), n) }
+		p.Linef("! %s  %s: uses %s of %s, %s over; nothing is taken away, it only cannot grow", at, cli.LimitText(over),
+			amount(over.GetUsed()), amount(over.GetLimit()), amount(over.GetUsed()-over.GetLimit()))
+	}
+	for _, room := range result.GetRooms() {
+		p.Linef("%s", headroomText(u, room))
+	}
+	for _, id := range result.GetAdmitted() {
+		p.Linef("* %s: was denied lately and would be granted", id)
+	}
+}
+
+// headroomText writes how the room of a node changes: < vanishes, > appears.
+func headroomText(u cli.Units, r *quoratev1.RoomChange) string {
+	text := func(bound *int64) string {
+		if bound == nil {
+			return unlimitedText
+		}
+		return u.FormatAmount(r.GetTree(), r.GetResource(), *bound)
+	}
+	sign := ">"
+	if r.After != nil && r.GetAfter() <= 0 {
+		sign = "<"
+	}
+	return sign + " " + cli.PlaceOf(r.GetTree(), r.GetNode()).String() + "  " + r.GetResource() + ": room for " +
+		text(r.Before) + " -> " + text(r.After) //nolint:protogetter // absent is not zero
+}
+
+// unlimitedText is said where nothing limits a claim.
+const unlimitedText = "unlimited"
+
+// changeText writes one difference: + added, ~ changed, - removed.
+func changeText(u cli.Units, c *quoratev1.Change) string {
+	at := cli.PlaceOf(c.GetTree(), c.GetNode()).String() + "  " + c.GetField()
+	before, after := valueText(u, c, c.GetBefore()), valueText(u, c, c.GetAfter())
+	switch c.GetKind() {
+	case quoratev1.ChangeKind_CHANGE_KIND_ADDED:
+		return strings.TrimSuffix("+ "+at+": "+after, ": ")
+	case quoratev1.ChangeKind_CHANGE_KIND_REMOVED:
+		return strings.TrimSuffix("- "+at+": "+before, ": ")
+	case quoratev1.ChangeKind_CHANGE_KIND_CHANGED, quoratev1.ChangeKind_CHANGE_KIND_UNSPECIFIED:
+		return "~ " + at + ": " + before + " -> " + after
+	}
+	return "~ " + at + ": " + before + " -> " + after
+}
+
+// valueText writes an amount with its unit, and all else as it is. The name of a tree or node is known already.
+func valueText(u cli.Units, c *quoratev1.Change, text string) string {
+	if c.GetField() == "tree" || c.GetField() == "node" {
+		return ""
+	}
+	kind, resource, _ := strings.Cut(c.GetField(), " ")
+	amount, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || !slices.Contains([]string{"limit", "default", "borrow", "lend"}, kind) {
+		return text
+	}
+	return u.FormatAmount(c.GetTree(), resource, amount)
+}
+
+// printSummary tells which revision there is now.
+func printSummary(c *cli.Env, result *quoratev1.ConfigurationResult, dryRun bool) {
+	count := len(result.GetChanges())
+	switch {
+	case count == 0:
+		c.Messagef("nothing to change; this is revision %d", result.GetRevision())
+	case result.GetRepeated():
+		c.Messagef("this change was made before; it is revision %d", result.GetRevision())
+	case dryRun:
+		c.Messagef("dry run: this would make %s; nothing was changed", countNoun(count, "change"))
+	default:
+		c.Messagef("%s made revision %d", countNoun(count, "change"), result.GetRevision())
+	}
+}
+
+func countNoun(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/compat"
+	"github.com/quorate/quorate/compat/boskos"
+	"github.com/quorate/quorate/compat/keystone"
+	"github.com/quorate/quorate/compat/quotamanager"
+	"github.com/quorate/quorate/compat/yunikorn"
+	"github.com/quorate/quorate/compat/zuul"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
+)
+
+// converter makes trees of another system's configuration, with notes on what a reader of the original should know. An
+// error says all problems, one on each line.
+type converter func([]byte) ([]*quoratev1.Tree, []string, error)
+
+// converters are the formats that are read beside our own.
+var converters = map[string]converter{
+	"boskos":   convertWith(boskos.Convert),
+	"keystone": convertWith(keystone.Convert),
+	"quota-manager": convertWith(func(text []byte) (*compat.Conversion, error) {
+		return quotamanager.Convert(text, quotamanager.Options{})
+	}),
+	"yunikorn": convertWith(func(text []byte) (*compat.Conversion, error) { return yunikorn.Convert(text) }),
+	"zuul":     convertWith(zuul.Convert),
+}
+
+// convertWith makes a converter of a package's own.
+func convertWith(convert func([]byte) (*compat.Conversion, error)) converter {
+	return func(text []byte) ([]*quoratev1.Tree, []string, error) {
+		c, err := convert(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.Trees, c.Notes, nil
+	}
+}
+
+func converterNames() []string { return slices.Sorted(maps.Keys(converters)) }
+
+func converterOf(format string) (converter, error) {
+	convert, known := converters[format]
+	if !known {
+		return nil, cli.Usagef("there is no format %q; there are: %s", format, cli.JoinNames(converters))
+	}
+	return convert, nil
+}
+
+type convertOptions struct {
+	*cli.Env
+	from string
+}
+
+func newConvertCmd(c *cli.Env) *cobra.Command {
+	o := &convertOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "convert --from FORMAT FILE",
+		Short: "Print another system's configuration as a manifest",
+		Long: `Print another system's configuration as a manifest that "quorate apply" takes; no server is asked. Formats: ` +
+			cli.JoinNames(converters) + `.
+
+Notes on what was left out or renamed go to standard error: read them once. If the file cannot be converted, every
+problem is named there, nothing is printed, and the exit code is 1. With -o json, the API's request to apply the
+trees is printed instead.`,
+		Example: `  quorate convert --from zuul nodepool.yaml > tenants.yaml
+  quorate convert --from quota-manager - < quotas.json | quorate plan -f -`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return o.runConvert(args[0]) },
+	}
+	cmd.Flags().StringVar(&o.from, "from", "", "the format of the file: "+cli.JoinNames(converters))
+	cli.CompleteFlag(cmd, "from", converterNames()...)
+	return cmd
+}
+
+func (o *convertOptions) runConvert(file string) error {
+	if o.from == "" {
+		return cli.Usagef("say what the file is: --from %s", strings.Join(converterNames(), ", --from "))
+	}
+	convert, err := converterOf(o.from)
+	if err != nil {
+		return err
+	}
+	name, text, err := readText(o.Env, file)
+	if err != nil {
+		return err
+	}
+	trees, notes, err := convert(text)
+	if err != nil {
+		o.Messagef("%s", cli.PrefixLines(name, err))
+		return errNotConverted
+	}
+	o.PrintNotes(name, notes)
+	return printTrees(o.Env, trees)
+}
+
+// printTrees writes trees as a manifest, or as the request to apply them.
+func printTrees(c *cli.Env, trees []*quoratev1.Tree) error {
+	if c.Output == cli.OutputJSON {
+		return c.Print(&quoratev1.ApplyTreesRequest{Trees: trees}, nil)
+	}
+	text, err := manifest.Format(trees)
+	if err != nil {
+		return err
+	}
+	return c.Write(text)
+}

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func newExportCmd(c *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "export",
+		Short: "Print the whole configuration as a manifest that apply takes",
+		Long: `Print all trees, as they are at one moment, as a manifest that "quorate apply" takes; the same configuration gives
+the same text. With -o json, print them as the API's request to apply them instead, for programs.`,
+		Example: `  quorate export > quorate.yaml
+  quorate apply -f quorate.yaml --prune --expected-revision 7`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return exportAll(cmd.Context(), c) },
+	}
+}
+
+func exportAll(ctx context.Context, c *cli.Env) error {
+	quorate, ctx, cancel, err := c.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: c.ReadOptions()})
+	if err != nil {
+		return err
+	}
+	c.ReportAge(answer.GetRead())
+	c.Messagef("this is revision %d", answer.GetRevision())
+	return printTrees(c, answer.GetTrees())
+}
+
+func newTreeExportCmd(c *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "export TREE...",
+		Short: "Print trees as a manifest that apply takes",
+		Long: `Print trees as a manifest that "quorate apply" takes. With -o json, print them as the API's request to apply
+them instead, for programs.`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE:              func(cmd *cobra.Command, args []string) error { return exportTrees(cmd.Context(), c, args) },
+	}
+}
+
+func exportTrees(ctx context.Context, c *cli.Env, names []string) error {
+	quorate, ctx, cancel, err := c.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	var trees []*quoratev1.Tree
+	for _, name := range names {
+		answer, err := quorate.Trees.GetTree(ctx, &quoratev1.GetTreeRequest{Name: name, Read: c.ReadOptions()})
+		if err != nil {
+			return err
+		}
+		c.ReportAge(answer.GetRead())
+		trees = append(trees, answer.GetTree())
+	}
+	return printTrees(c, trees)
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type moveOptions struct {
+	changeOptions
+	from, to string
+}
+
+func newMoveCmd(c *cli.Env) *cobra.Command {
+	o := &moveOptions{changeOptions: changeOptions{Env: c}}
+	cmd := &cobra.Command{
+		Use:   "move TREE:old/path new/path",
+		Short: "Rename a node, or move it with everything below it",
+		Long: `Give a node of a tree another path: rename it, or move it with everything below it under another parent, which
+must exist. What is held there goes along; the limits of old and new ancestors are checked. The new path is in the
+same tree and is written without its name.`,
+		Example: `  quorate move cern:atlas/higgs atlas/bosons
+  quorate move cern:atlas/physics/simulation atlas/operations/simulation --reason "they moved house"`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.from, o.to = args[0], args[1]
+			return o.runMove(cmd.Context())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *moveOptions) runMove(ctx context.Context) error {
+	from, err := cli.ParsePlace(o.from)
+	if err != nil {
+		return err
+	}
+	if from.Node == "" {
+		return cli.Usagef("%q is the root of a tree, which cannot be moved: write TREE:old/path", o.from)
+	}
+	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{
+			Tree: from.Tree, From: from.Node, To: o.to,
+			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
+	})
+}

@@ -1,0 +1,48 @@
+package config
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type rollbackOptions struct {
+	changeOptions
+	to revisionFlag
+}
+
+func newRollbackCmd(c *cli.Env) *cobra.Command {
+	o := &rollbackOptions{changeOptions: changeOptions{Env: c}}
+	cmd := &cobra.Command{
+		Use:   "rollback REVISION",
+		Short: "Make the configuration what it was after an earlier revision",
+		Long: `Make the configuration what it was after an earlier revision, as "quorate history" numbers them; 0 is the empty
+one of the beginning. It is a change like any other: it makes a new revision, is checked like apply, and is refused
+if what it would remove is in use. What is held stays held.`,
+		Example: `  quorate history
+  quorate rollback 6 --dry-run
+  quorate rollback 6 --reason "the new limits were a mistake"`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.to.Set(args[0]); err != nil {
+				return err
+			}
+			return o.runRollback(cmd.Context())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *rollbackOptions) runRollback(ctx context.Context) error {
+	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.RollBack(ctx, &quoratev1.RollBackRequest{
+			Revision: *o.to.value,
+			DryRun:   o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
+	})
+}

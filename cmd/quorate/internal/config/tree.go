@@ -1,0 +1,45 @@
+package config
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func newTreeCmd(c *cli.Env) *cobra.Command {
+	return cli.NewGroup("tree", "Export or delete trees", newTreeExportCmd(c), newTreeDeleteCmd(c))
+}
+
+type treeDeleteOptions struct {
+	changeOptions
+	name string
+}
+
+func newTreeDeleteCmd(c *cli.Env) *cobra.Command {
+	o := &treeDeleteOptions{changeOptions: changeOptions{Env: c}}
+	cmd := &cobra.Command{
+		Use:               "delete TREE",
+		Short:             "Delete a tree that nothing is held in",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name = args[0]
+			return o.runTreeDelete(cmd.Context())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *treeDeleteOptions) runTreeDelete(ctx context.Context) error {
+	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
+		return quorate.Trees.DeleteTree(ctx, &quoratev1.DeleteTreeRequest{
+			Name:   o.name,
+			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		})
+	})
+}

@@ -1,0 +1,162 @@
+package lease
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/cmd/quorate/internal/request"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type itemsOptions struct {
+	*cli.Env
+	state, owner, name string
+	data, counts       bool
+	limit              int
+}
+
+func newItemsCmd(c *cli.Env) *cobra.Command {
+	o := &itemsOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "items TREE[:RESOURCE]",
+		Short: "List the items of itemized resources, or count them, or change their states",
+		Long: `List the items of the itemized resources of a tree, or of one of them, by name. With --counts, count them by state
+and by owner instead, of all trees if none is named. "quorate items set" changes the states of items that nobody holds.
+
+Data of items may hold credentials: they are shown by -o json or yaml, and only with --data.`,
+		Example: `  quorate items ci:aws-account
+  quorate items ci:aws-account --state dirty
+  quorate items --counts`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.runItems(cmd.Context(), strings.Join(args, ""))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.state, "state", "", "only items in this state")
+	flags.StringVar(&o.owner, "owner", "", "only items that this user holds")
+	flags.StringVar(&o.name, "name", "", "only items of this name")
+	flags.BoolVar(&o.data, "data", false, "also the data of the items, which may hold credentials")
+	flags.BoolVar(&o.counts, "counts", false, "count them by state and by owner")
+	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	cmd.AddCommand(newItemsSetCmd(c), newItemsResetCmd(c))
+	return cmd
+}
+
+func (o *itemsOptions) runItems(ctx context.Context, which string) error {
+	tree, resource, named := strings.Cut(which, ":")
+	filtered := o.state != "" || o.owner != "" || o.name != "" || o.data || o.limit != 0
+	switch {
+	case named && (tree == "" || resource == ""):
+		return cli.Usagef("%q is no resource: write TREE for all of a tree, or TREE:RESOURCE", which)
+	case tree == "" && !o.counts:
+		return cli.Usagef("say of which tree: quorate items TREE, or TREE:RESOURCE; --counts counts those of all")
+	case o.counts && filtered:
+		return cli.Usagef("--counts counts everything: leave the other flags out")
+	case o.limit < 0:
+		return cli.Usagef("--limit must not be negative")
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if o.counts {
+		return o.countItems(ctx, quorate, tree, resource)
+	}
+	all, err := o.fetchItems(ctx, quorate, &quoratev1.ListItemsRequest{
+		Tree: tree, Resource: resource, State: o.state, Owner: o.owner, Name: o.name, UserData: o.data, Read: o.ReadOptions(),
+	})
+	if err != nil {
+		return err
+	}
+	o.ReportAge(all.GetRead())
+	return o.Print(all, func(p *cli.Page) error { return p.Table(itemRows(all.GetItems(), all.GetRead().GetLedgerTimeMs())) })
+}
+
+// fetchItems joins pages into one answer until it has as many as were asked for.
+func (o *itemsOptions) fetchItems(
+	ctx context.Context, quorate *client.Client, query *quoratev1.ListItemsRequest,
+) (*quoratev1.ListItemsResponse, error) {
+	const pageSize = 1000
+	all := &quoratev1.ListItemsResponse{}
+	for query.PageSize = pageSize; ; {
+		if o.limit > 0 {
+			query.PageSize = int32(min(o.limit-len(all.GetItems()), pageSize))
+		}
+		page, err := quorate.Items.ListItems(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		all.Items = append(all.Items, page.GetItems()...)
+		all.Read, all.NextPageToken = page.GetRead(), page.GetNextPageToken()
+		query.PageToken = page.GetNextPageToken()
+		if query.GetPageToken() == "" || len(all.GetItems()) == o.limit {
+			return all, nil
+		}
+	}
+}
+
+// itemRows is the table of items at a moment of ledger time, if that is known.
+func itemRows(items []*quoratev1.Item, nowMs int64) [][]string {
+	rows := [][]string{{"ITEM", "STATE", "OWNER", "ALLOCATION", "FENCE", "UPDATED", "NOTES"}}
+	for _, item := range items {
+		fence := ""
+		if item.GetAllocation() != "" {
+			fence = strconv.FormatUint(item.GetFence(), 10)
+		}
+		rows = append(rows, []string{
+			request.ItemText(item.GetName()), item.GetState(), item.GetOwner(), item.GetAllocation(), fence, cli.FormatTime(item.GetUpdatedAt()),
+			itemNotes(item, nowMs),
+		})
+	}
+	return rows
+}
+
+// itemNotes says what becomes of an item.
+func itemNotes(item *quoratev1.Item, nowMs int64) string {
+	switch {
+	case item.GetLeaving():
+		return "goes when it is given back"
+	case item.GetExpiresLedgerMs() > 0 && nowMs > 0:
+		return "goes in " + cli.RoundSpan(item.GetExpiresLedgerMs()-nowMs) + " unless somebody holds it"
+	}
+	return ""
+}
+
+func (o *itemsOptions) countItems(ctx context.Context, quorate *client.Client, tree, resource string) error {
+	answer, err := quorate.Items.CountItems(ctx, &quoratev1.CountItemsRequest{Tree: tree, Resource: resource, Read: o.ReadOptions()})
+	if err != nil {
+		return err
+	}
+	o.ReportAge(answer.GetRead())
+	return o.Print(answer, func(p *cli.Page) error {
+		rows := [][]string{{"RESOURCE", "STATES", "OWNERS", "WAITING"}}
+		for _, c := range answer.GetCounts() {
+			rows = append(rows, []string{
+				c.GetTree() + ":" + c.GetResource(), countsText(c.GetStates()), countsText(c.GetOwners()),
+				strconv.FormatInt(c.GetWaiting(), 10),
+			})
+		}
+		return p.Table(rows)
+	})
+}
+
+// countsText writes how many there are of each, by name; those without a name are nobody's.
+func countsText(counts map[string]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if name != "" {
+			parts = append(parts, strconv.FormatInt(counts[name], 10)+" "+name)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,117 @@
+package lease
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/cmd/quorate/internal/request"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type itemsSetOptions struct {
+	*cli.Env
+	state string
+	data  []string
+}
+
+func newItemsSetCmd(c *cli.Env) *cobra.Command {
+	o := &itemsSetOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "set TREE:RESOURCE:NAME...",
+		Short: "Change state or data of items that nobody holds, all or none",
+		Long: `Change state or data of items that nobody holds, all or none. Whoever waits for them is granted in the same step.
+What is held belongs to its holder: it is changed by renewing or releasing.`,
+		Example: `  quorate items set ci:aws-account:account-1 ci:aws-account:account-2 --state free
+  quorate items set ci:aws-account:account-1 --data region=eu`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.runItemsSet(cmd.Context(), args) },
+	}
+	cmd.Flags().StringVar(&o.state, "state", "", "the new state, for example free or dirty")
+	cmd.Flags().StringArrayVar(&o.data, "data", nil, "a `name=value` to change in their data; an empty value removes the name")
+	return cmd
+}
+
+func (o *itemsSetOptions) runItemsSet(ctx context.Context, items []string) error {
+	data, err := request.ParsePairs("--data", o.data)
+	if err != nil {
+		return err
+	}
+	if o.state == "" && len(data) == 0 {
+		return cli.Usagef("say what to change: --state STATE, or --data name=value")
+	}
+	changes := &quoratev1.UpdateItemsRequest{}
+	for _, text := range items {
+		item, err := request.ParseItem(text)
+		if err != nil {
+			return err
+		}
+		changes.Updates = append(changes.Updates, &quoratev1.ItemUpdate{Item: item, State: o.state, UserData: data})
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Items.UpdateItems(ctx, changes)
+	if err != nil {
+		return err
+	}
+	o.Messagef("changed %d", len(answer.GetItems()))
+	return o.Print(answer, func(p *cli.Page) error { return p.Table(itemRows(answer.GetItems(), 0)) })
+}
+
+type itemsResetOptions struct {
+	*cli.Env
+	state, to string
+	idle      time.Duration
+}
+
+func newItemsResetCmd(c *cli.Env) *cobra.Command {
+	o := &itemsResetOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "reset TREE:RESOURCE --state STATE --to STATE",
+		Short: "Take items in a state from holders that have not renewed for a while, all in one step",
+		Long: `Take items in a state from holders that have not renewed for a while, all in one step. Their allocations shrink, or
+end with their last item. For holders without a TTL; a lease ends by itself.`,
+		Example: `  quorate items reset ci:aws-account --state leased --idle 2h --to dirty`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.runItemsReset(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().StringVar(&o.state, "state", "", "only items in this state")
+	cmd.Flags().StringVar(&o.to, "to", "", "the state that they get")
+	cmd.Flags().DurationVar(&o.idle, "idle", 0, "only items whose holder has not renewed for so long (default: all)")
+	return cmd
+}
+
+func (o *itemsResetOptions) runItemsReset(ctx context.Context, which string) error {
+	tree, resource, _ := strings.Cut(which, ":")
+	switch {
+	case tree == "" || resource == "":
+		return cli.Usagef("%q is no resource: write TREE:RESOURCE", which)
+	case o.state == "" || o.to == "":
+		return cli.Usagef("say which items, and what becomes of them: --state STATE --to STATE")
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Items.ResetItems(ctx, &quoratev1.ResetItemsRequest{
+		Tree: tree, Resource: resource, State: o.state, IdleMs: o.idle.Milliseconds(), To: o.to,
+	})
+	if err != nil {
+		return err
+	}
+	o.Messagef("took %d", len(answer.GetItems()))
+	return o.Print(answer, func(p *cli.Page) error {
+		rows := [][]string{{"ITEM", "OWNER", "ALLOCATION"}}
+		for _, item := range answer.GetItems() {
+			rows = append(rows, []string{tree + ":" + resource + ":" + item.GetName(), item.GetOwner(), item.GetAllocation()})
+		}
+		return p.Table(rows)
+	})
+}

@@ -1,0 +1,118 @@
+package lease
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type queueOptions struct {
+	*cli.Env
+	tree, node, resource string
+	limit                int
+}
+
+func newQueueCmd(c *cli.Env) *cobra.Command {
+	o := &queueOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "queue",
+		Short: "List the requests that wait, in their order, and what blocks each of them",
+		Long: `List the requests that wait, in the order in which they are tried: by priority, then by arrival. Each stands in the
+line of the first thing in its way; its position is the place there. What blocks it is every limit in its way, at every
+level, and whoever comes first.`,
+		Example: `  quorate queue
+  quorate queue --tree ci --node tenants/web
+  quorate queue --tree ci --resource aws-account -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.runQueue(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.tree, "tree", "", "only requests with a claim in this tree")
+	flags.StringVar(&o.node, "node", "", "only those with a claim at this node of the tree or below it")
+	flags.StringVar(&o.resource, "resource", "", "only those that ask for this resource of the tree")
+	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	return cmd
+}
+
+func (o *queueOptions) runQueue(ctx context.Context) error {
+	if (o.node != "" || o.resource != "") && o.tree == "" {
+		return cli.Usagef("--node and --resource need --tree: nodes and resources are those of a tree")
+	}
+	if o.limit < 0 {
+		return cli.Usagef("--limit must not be negative")
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := o.fetchQueue(ctx, quorate)
+	if err != nil {
+		return err
+	}
+	o.ReportAge(all.GetRead())
+	o.LearnUnitsForTable(ctx, quorate)
+	return o.Print(all, func(p *cli.Page) error { return drawQueue(o.Units, p, all.GetRequests()) })
+}
+
+// fetchQueue joins pages into one answer until it has as many as were asked for.
+func (o *queueOptions) fetchQueue(ctx context.Context, quorate *client.Client) (*quoratev1.ListWaitingResponse, error) {
+	const pageSize = 1000
+	all := &quoratev1.ListWaitingResponse{}
+	query := &quoratev1.ListWaitingRequest{
+		Tree: o.tree, Node: o.node, Resource: o.resource, PageSize: pageSize, Read: o.ReadOptions(),
+	}
+	for {
+		if o.limit > 0 {
+			query.PageSize = int32(min(o.limit-len(all.GetRequests()), pageSize))
+		}
+		page, err := quorate.Allocations.ListWaiting(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		all.Requests = append(all.Requests, page.GetRequests()...)
+		all.Read, all.NextPageToken = page.GetRead(), page.GetNextPageToken()
+		query.PageToken = page.GetNextPageToken()
+		if query.GetPageToken() == "" || len(all.GetRequests()) == o.limit {
+			return all, nil
+		}
+	}
+}
+
+// drawQueue writes a row for each request, with a reason in each line.
+func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) error {
+	if len(requests) == 0 {
+		p.Linef("nobody waits")
+		return nil
+	}
+	rows := [][]string{{"ID", "PRIORITY", "SINCE", "ASKS FOR", "POSITION", "BLOCKED BY"}}
+	for _, r := range requests {
+		a := r.GetAllocation()
+		row := []string{
+			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(a.GetWaiting().GetSince()), u.ClaimsText(a),
+			placeInLine(a.GetWaiting()), "",
+		}
+		for i, v := range r.GetDecision().GetViolations() {
+			if i > 0 {
+				row = make([]string, len(row))
+			}
+			row[len(row)-1] = u.ViolationText(v)
+			rows = append(rows, row)
+		}
+		if len(r.GetDecision().GetViolations()) == 0 {
+			rows = append(rows, row)
+		}
+	}
+	return p.Table(rows)
+}
+
+// placeInLine is a position with the line that it is in.
+func placeInLine(w *quoratev1.Waiting) string {
+	return strings.TrimSuffix(strconv.FormatInt(w.GetPosition(), 10)+" for "+w.GetLine(), " for ")
+}

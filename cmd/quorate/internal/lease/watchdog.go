@@ -1,0 +1,154 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+)
+
+// groupPollInterval is kept between two looks whether a group of processes has ended.
+const groupPollInterval = 20 * time.Millisecond
+
+// lookUpJob looks for a command before anybody waits for its lease.
+func lookUpJob(c *cli.Env, args []string) (*exec.Cmd, error) {
+	job := exec.Command(args[0], args[1:]...) //nolint:noctx // the watchdog ends it, and everything that it has started
+	job.Stdin, job.Stdout, job.Stderr = c.In, c.Out, c.ErrOut
+	job.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if _, err := exec.LookPath(args[0]); err != nil { // also of a path, which Command takes as it is
+		return nil, cannotStart(c, err)
+	}
+	return job, nil
+}
+
+// cannotStart says why, and ends as shells do.
+func cannotStart(c *cli.Env, err error) error {
+	c.Messagef("quorate: the command cannot be started: %v", err)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return &cli.ExitError{Code: exitNotFound}
+	}
+	return &cli.ExitError{Code: exitNotExecutable}
+}
+
+// jobGuard runs a command, and ends it with everything that it has started if its lease is lost.
+type jobGuard struct {
+	*cli.Env
+	lease     *client.Lease
+	signals   <-chan os.Signal
+	killAfter time.Duration
+}
+
+func (w *jobGuard) runJob(job *exec.Cmd, environment []string) error {
+	job.Env = append(os.Environ(), environment...)
+	defer lendTerminal(w.In, job)()
+	if err := job.Start(); err != nil {
+		return cannotStart(w.Env, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- job.Wait() }()
+	revoked := w.lease.Revoked()
+	for {
+		select {
+		case err := <-ended:
+			return w.jobResult(job, err)
+		case s := <-w.signals:
+			w.forwardSignal(job, s)
+		case <-revoked:
+			revoked = nil
+			w.Messagef("the lease has to give way to %s: it ends in %s", w.lease.Allocation().GetRevokedBy(), cli.RoundSpan(time.Until(w.lease.Ends()).Milliseconds()))
+		case <-w.lease.Context().Done():
+			return w.stopJob(job, ended)
+		}
+	}
+}
+
+// forwardSignal passes a signal on to the command and everything that it has started. Who has ended already gets none.
+func (w *jobGuard) forwardSignal(job *exec.Cmd, s os.Signal) {
+	err := syscall.Kill(-job.Process.Pid, syscall.Signal(signalNumber(s)))
+	if err != nil && !errors.Is(err, syscall.ESRCH) {
+		w.Messagef("quorate: %v could not be passed on: %v", s, err)
+	}
+}
+
+// stopJob ends a command whose lease is lost: first it is asked to, then it is made to. Nothing that it has started is left.
+func (w *jobGuard) stopJob(job *exec.Cmd, ended <-chan error) error {
+	cause := context.Cause(w.lease.Context())
+	left := w.timeLeft()
+	w.Messagef("quorate: %s", lostText(cause, left))
+	w.forwardSignal(job, syscall.SIGTERM)
+	patience := time.NewTimer(left)
+	defer patience.Stop()
+	look := time.NewTicker(groupPollInterval)
+	defer look.Stop()
+	for gone := false; ; {
+		select {
+		case <-ended:
+			gone, ended = true, nil
+		case s := <-w.signals:
+			w.forwardSignal(job, s)
+		case <-look.C:
+		case <-patience.C:
+			w.forwardSignal(job, syscall.SIGKILL)
+			if !gone {
+				<-ended
+			}
+			return &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true}
+		}
+		if gone && errors.Is(syscall.Kill(-job.Process.Pid, 0), syscall.ESRCH) {
+			return &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true}
+		}
+	}
+}
+
+// timeLeft is how long a command may take to end. A lease that has to give way may end sooner than after --kill-after, and
+// then somebody else holds what it held.
+func (w *jobGuard) timeLeft() time.Duration {
+	return max(0, min(w.killAfter, time.Until(w.lease.Ends())))
+}
+
+// jobResult passes on how the command ended.
+func (w *jobGuard) jobResult(job *exec.Cmd, err error) error {
+	failed := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &failed):
+		return err
+	}
+	if status, is := job.ProcessState.Sys().(syscall.WaitStatus); is && status.Signaled() {
+		return &cli.ExitError{Code: exitSignal + int(status.Signal())}
+	}
+	return &cli.ExitError{Code: job.ProcessState.ExitCode()}
+}
+
+// lendTerminal gives a command the terminal that we read from, if we have one: a process group of its own could not read
+// from it otherwise. Then Ctrl-C reaches the command without us. Ctrl-Z does nothing, because nobody could wake it up again.
+// The answer takes the terminal back.
+func lendTerminal(in io.Reader, job *exec.Cmd) (takeBack func()) {
+	file, is := in.(*os.File)
+	if !is {
+		return func() {}
+	}
+	terminal := int(file.Fd())
+	ours := unix.Getpgrp()
+	if front, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP); err != nil || front != ours {
+		return func() {}
+	}
+	signal.Ignore(syscall.SIGTSTP) // inherited
+	job.SysProcAttr.Foreground, job.SysProcAttr.Ctty = true, terminal
+	return func() {
+		signal.Ignore(syscall.SIGTTOU) // or taking it back would stop us
+		_ = unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, ours)
+		signal.Reset(syscall.SIGTTOU, syscall.SIGTSTP)
+	}
+}

@@ -1,0 +1,259 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/server"
+)
+
+// devPatience is how long a new cluster may take to find its leader.
+const devPatience = 30 * time.Second
+
+// Distances of the other ports from the first API port. They are fixed, so that nodes find each other again when the
+// same data folder is used once more.
+const (
+	raftPortOffset   = 100
+	gossipPortOffset = 200
+)
+
+// devOptions are the flags of dev.
+type devOptions struct {
+	dataDir, httpAddr, logLevel string
+	boskosAddr, boskosConfig    string
+	version                     string
+	nodes                       int
+	insecure                    bool
+}
+
+func newDevCmd(env *cli.Env) *cobra.Command {
+	o := devOptions{version: env.Version}
+	command := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a server for trying things, in one command",
+		Long: `Run a single node, or several in this one process, for trying things.
+
+Without --data-dir the data is in a new folder that is removed at the end. The nodes use the port of --http-addr and the
+ones after it, and the ports 100 and 200 above for the traffic between them.`,
+		Example: "  quorate dev\n  quorate dev --nodes 3 --data-dir ./play\n" +
+			"  quorate dev --boskos-addr 127.0.0.1:8080 --boskos-config boskos.yaml",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runDev(c.Context(), o, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	command.Flags().StringVar(&o.dataDir, "data-dir", "", "folder that keeps the data; by default a new one that is removed at the end")
+	command.Flags().StringVar(&o.httpAddr, "http-addr", "127.0.0.1:7101", "address of the API of the first node; port 0 picks free ports")
+	command.Flags().IntVar(&o.nodes, "nodes", 1, "how many nodes: 1, 3, 5 or 7")
+	command.Flags().StringVar(&o.boskosAddr, "boskos-addr", "", "address for clients of Boskos, of the first node; port 0 picks free ports")
+	command.Flags().StringVar(&o.boskosConfig, "boskos-config", "", "a configuration `FILE` of Boskos to apply at the start")
+	command.Flags().BoolVar(&o.insecure, "insecure", false, "serve other machines too, in plain text")
+	command.Flags().StringVar(&o.logLevel, "log-level", "error", "what to log: trace, debug, info, warn, error or off")
+	return command
+}
+
+// runDev runs until ctx ends.
+func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) {
+	resources, err := o.readBoskos(logs)
+	if err != nil {
+		return err
+	}
+	dir, lasting := o.dataDir, o.dataDir != ""
+	if !lasting {
+		if dir, err = os.MkdirTemp("", "quorate-dev-"); err != nil {
+			return fmt.Errorf("making a folder for the data: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	nodes, err := devSettings(ctx, o, dir)
+	if err != nil {
+		return cli.Usagef("%s", oneLine(err))
+	}
+	if err := makeDevKeys(nodes[0].GossipKeysFile); err != nil {
+		return err
+	}
+	logger := server.Settings{LogLevel: o.logLevel}.NewLogger(logs)
+	running, err := startDev(ctx, nodes, o.version, logger)
+	defer func() {
+		logger.SetLevel(hclog.Off) // nodes that go one after the other complain about each other
+		err = errors.Join(err, stopDev(ctx, running))
+	}()
+	if err != nil {
+		return err
+	}
+	if err := readyDev(ctx, running); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped before it was ready, as asked
+		}
+		return err
+	}
+	if err := applyBoskos(ctx, running, resources); err != nil {
+		return err
+	}
+	printDev(out, running, dir, lasting)
+	return waitDev(ctx, running)
+}
+
+// devSettings are the settings of all nodes.
+func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settings, error) {
+	addresses, err := devAddresses(ctx, o.httpAddr, o.nodes)
+	if err != nil {
+		return nil, err
+	}
+	doors, err := boskosAddresses(o.boskosAddr, o.nodes)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]server.Settings, o.nodes)
+	for i := range list {
+		id := fmt.Sprintf("n%d", i+1)
+		s := server.DefaultSettings()
+		s.ID, s.ClusterName, s.DataDir, s.LogLevel = id, "dev", filepath.Join(dir, id), o.logLevel
+		s.HTTPAddr, s.RaftAddr, s.GossipAddr, s.BoskosAddr = addresses[i], addresses[o.nodes+i], addresses[2*o.nodes+i], doors[i]
+		s.BootstrapExpect, s.Join = o.nodes, addresses[2*o.nodes:]
+		s.Insecure = o.insecure
+		if !server.IsLoopback(s.GossipAddr) {
+			s.GossipKeysFile = filepath.Join(dir, "gossip.keys")
+		}
+		list[i] = s
+		if err := list[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// makeDevKeys writes a key of gossip, unless the file is there or none is needed.
+func makeDevKeys(file string) error {
+	if file == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("making the folder of the data: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("making a key of gossip: %w", err)
+	}
+	_, err = fmt.Fprintln(f, pki.NewGossipKey())
+	return errors.Join(err, f.Close())
+}
+
+// devAddresses are the API addresses of all nodes, then those for raft, then those for gossip.
+func devAddresses(ctx context.Context, first string, nodes int) ([]string, error) {
+	if nodes < 1 || nodes > 7 {
+		return nil, fmt.Errorf("nodes is %d: allowed are 1, 3, 5 and 7", nodes)
+	}
+	host, text, err := net.SplitHostPort(first)
+	if err != nil {
+		return nil, fmt.Errorf("http-addr is %q: allowed is host:port", first)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil || port < 0 || port+gossipPortOffset+nodes > 65536 {
+		return nil, fmt.Errorf("http-addr is %q: allowed are ports up to %d, because dev uses the ports above too", first, 65536-gossipPortOffset-nodes)
+	}
+	if port == 0 {
+		return freePorts(ctx, 3*nodes)
+	}
+	var addresses []string
+	for _, offset := range []int{0, raftPortOffset, gossipPortOffset} {
+		for i := range nodes {
+			addresses = append(addresses, net.JoinHostPort(host, strconv.Itoa(port+offset+i)))
+		}
+	}
+	return addresses, nil
+}
+
+// startDev starts all nodes; those that run are returned also with an error.
+func startDev(ctx context.Context, nodes []server.Settings, version string, logger hclog.Logger) ([]*server.Server, error) {
+	metrics, err := server.NewTelemetry()
+	if err != nil {
+		return nil, err
+	}
+	var running []*server.Server
+	for _, s := range nodes {
+		r, err := server.Start(ctx, s, server.Process{
+			Version: version, Log: logger.Named(s.ID), Telemetry: metrics.ForNode(s.ID),
+		})
+		if err != nil {
+			return running, err
+		}
+		running = append(running, r)
+	}
+	return running, nil
+}
+
+func readyDev(ctx context.Context, running []*server.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, devPatience)
+	defer cancel()
+	for _, r := range running {
+		if err := r.AwaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitDev returns nil when ctx ends, or why one of the nodes cannot go on.
+func waitDev(ctx context.Context, running []*server.Server) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ends := make(chan error, len(running))
+	for _, r := range running {
+		go func() { ends <- r.Wait(ctx) }()
+	}
+	return <-ends
+}
+
+func stopDev(ctx context.Context, running []*server.Server) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), server.StopTimeout)
+	defer cancel()
+	var faults []error
+	for _, r := range running {
+		faults = append(faults, r.Stop(bounded))
+	}
+	return errors.Join(faults...)
+}
+
+// printDev says where it is and what to try first.
+func printDev(out io.Writer, running []*server.Server, dir string, lasting bool) {
+	urls := make([]string, len(running))
+	for i, r := range running {
+		urls[i] = r.URL()
+	}
+	fate := "removed at the end"
+	if lasting {
+		fate = "kept"
+	}
+	var doors strings.Builder
+	for _, r := range running {
+		if r.BoskosURL() != "" {
+			fmt.Fprintf(&doors, "Clients of Boskos: --server-url %s\n", r.BoskosURL())
+		}
+	}
+	_, _ = fmt.Fprintf(out, `Quorate serves at %s
+%sData: %s (%s). Ctrl-C stops it.
+
+Try, in another terminal:
+  export QUORATE_SERVER=%s
+  quorate apply -f examples/cern.yaml
+  quorate allocate --id first --at cern:atlas/physics/simulation --amount cores=5
+  quorate usage cern
+`, strings.Join(urls, ", "), doors.String(), dir, fate, strings.Join(urls, ",")) // a reader who went away needs no advice
+}

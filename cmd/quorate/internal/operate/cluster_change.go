@@ -1,0 +1,220 @@
+package operate
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// memberOptions are a change of one member.
+type memberOptions struct {
+	*cli.Env
+
+	force bool
+}
+
+// memberChange is what all changes answer.
+type memberChange interface {
+	proto.Message
+	GetChanged() bool
+}
+
+// changeMember makes one change and says what became of it, or that it was so already.
+func (o *memberOptions) changeMember(
+	ctx context.Context, done, already string, call func(context.Context, *client.Client) (memberChange, error),
+) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := call(ctx, quorate)
+	if err != nil {
+		return err
+	}
+	return o.Print(answer, func(p *cli.Page) error {
+		if answer.GetChanged() {
+			p.Linef("%s", done)
+		} else {
+			p.Linef("unchanged: %s", already)
+		}
+		return nil
+	})
+}
+
+func newClusterJoinCmd(c *cli.Env) *cobra.Command {
+	o, id := &memberOptions{Env: c}, ""
+	cmd := &cobra.Command{
+		Use:   "join [ADDRESS]",
+		Short: "Look for a new node at a gossip address, or take one in by hand",
+		Long: `Look for a new node at a gossip address, if it was started without --join. What has no data and the right cluster name is
+then taken in by itself: as a non-voter that receives the log, and as a voter once it has been healthy for
+stabilization-time.
+
+Where the servers have auto-join=false, --id takes in a node that waits; "quorate cluster promote" gives it a vote.`,
+		Example: "  quorate cluster join 10.0.0.4:7301\n  quorate cluster join --id n4",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 1) == (id != "") {
+				return cli.Usagef("name a gossip address or --id, one of them")
+			}
+			if id != "" {
+				return o.changeMember(cmd.Context(), id+" has a seat without a vote", id+" is a member",
+					func(ctx context.Context, quorate *client.Client) (memberChange, error) {
+						return quorate.Cluster.JoinMember(ctx, &quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_Id{Id: id}})
+					})
+			}
+			return o.changeMember(cmd.Context(), "found a node at "+args[0], "the node at "+args[0]+" is known",
+				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
+					whom := &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: args[0]}
+					return quorate.Cluster.JoinMember(ctx, &quoratev1.JoinMemberRequest{Whom: whom})
+				})
+		},
+	}
+	cmd.Flags().StringVar(&id, "id", "", "take in this node, which waits")
+	return cmd
+}
+
+func newClusterPromoteCmd(c *cli.Env) *cobra.Command {
+	o := &memberOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "promote MEMBER",
+		Short: "Give a member a vote",
+		Long: `Give a member a vote. It is refused for one that is not healthy or has not caught up: until it has, decisions might have to
+wait for it. New nodes are promoted by themselves once they are stable, unless auto-join is off.`,
+		Example:           "  quorate cluster promote n4",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeMembers(c),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.changeMember(cmd.Context(), args[0]+" has a vote", args[0]+" has a vote already",
+				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
+					return quorate.Cluster.PromoteMember(ctx, &quoratev1.PromoteMemberRequest{Id: args[0], Force: o.force})
+				})
+		},
+	}
+	cmd.Flags().BoolVar(&o.force, "force", false, "also if it is not ready for a vote")
+	return cmd
+}
+
+const forceHelp = "also if fewer voters than min-quorum remain, or no majority of them is healthy"
+
+func newClusterDemoteCmd(c *cli.Env) *cobra.Command {
+	o := &memberOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "demote MEMBER",
+		Short: "Take a member's vote and keep it as a member",
+		Long: `Take a member's vote. It goes on receiving the log and answering reads, and gets its vote back only by "quorate cluster
+promote". A leader hands the leadership over first.`,
+		Example:           "  quorate cluster demote n4",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeMembers(c),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.changeMember(cmd.Context(), args[0]+" has no vote any more", args[0]+" has no vote",
+				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
+					return quorate.Cluster.DemoteMember(ctx, &quoratev1.DemoteMemberRequest{Id: args[0], Force: o.force})
+				})
+		},
+	}
+	cmd.Flags().BoolVar(&o.force, "force", false, forceHelp)
+	return cmd
+}
+
+func newClusterRemoveCmd(c *cli.Env) *cobra.Command {
+	o := &memberOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "remove MEMBER",
+		Short: "Remove a member, alive or dead",
+		Long: `Remove a member. A leader hands the leadership over first. The process goes on, says at /readyz that it was removed, and
+can be stopped; it is not taken in again as long as it has its data. To come back it needs an empty data folder.
+
+It is refused if fewer than min-quorum voters would remain, or if no majority of those that remain is healthy; with
+--force it is tried nevertheless. The last voter cannot be removed.`,
+		Example:           "  quorate cluster remove n4\n  quorate cluster remove n3 --force",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeMembers(c),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.removeMember(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().BoolVar(&o.force, "force", false, forceHelp)
+	return cmd
+}
+
+func (o *memberOptions) removeMember(ctx context.Context, id string) error {
+	return o.changeMember(ctx, id+" is no member any more", id+" is no member",
+		func(ctx context.Context, quorate *client.Client) (memberChange, error) {
+			return quorate.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: o.force})
+		})
+}
+
+func newClusterLeaveCmd(c *cli.Env) *cobra.Command {
+	o := &memberOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "leave",
+		Short: "Remove the asked server itself from the cluster",
+		Long: `Remove the server that is asked from the cluster, by the rules of "quorate cluster remove". Stopping a server is something
+else: it remains a member and comes back. Name exactly one server.`,
+		Example: "  quorate cluster leave --server http://10.0.0.4:7101",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.removeSelf(cmd.Context()) },
+	}
+	cmd.Flags().BoolVar(&o.force, "force", false, forceHelp)
+	return cmd
+}
+
+func (o *memberOptions) removeSelf(ctx context.Context) error {
+	if len(o.Servers) != 1 {
+		return cli.Usagef("name the one server that is to leave: --server URL")
+	}
+	quorate, asking, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Cluster.GetStatus(asking, &quoratev1.GetStatusRequest{Local: true})
+	if err != nil {
+		return err
+	}
+	return o.removeMember(ctx, answer.GetServedBy())
+}
+
+func newClusterTransferLeaderCmd(c *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "transfer-leader [MEMBER]",
+		Short: "Hand the leadership to another voter",
+		Long: `Hand the leadership to a voter, or without a name to the one that is furthest: before work on the leader's machine, for
+example. Calls that arrive meanwhile wait for a moment.`,
+		Example:           "  quorate cluster transfer-leader n2\n  quorate cluster transfer-leader",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeMembers(c),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return transferLeader(cmd.Context(), c, append(args, "")[0])
+		},
+	}
+}
+
+func transferLeader(ctx context.Context, c *cli.Env, id string) error {
+	quorate, ctx, cancel, err := c.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Cluster.TransferLeader(ctx, &quoratev1.TransferLeaderRequest{Id: id})
+	if err != nil {
+		return err
+	}
+	return c.Print(answer, func(p *cli.Page) error {
+		switch {
+		case !answer.GetChanged():
+			p.Linef("unchanged: %s leads", id)
+		case answer.GetLeaderId() == "":
+			p.Linef("the leadership was handed over; see quorate cluster members")
+		default:
+			p.Linef("%s leads", answer.GetLeaderId())
+		}
+		return nil
+	})
+}

@@ -1,0 +1,105 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+const (
+	// waitTimeout is how long wait waits if nobody says: for a new member to become a voter, and more.
+	waitTimeout = 2 * time.Minute
+	// waitPause is kept between two looks.
+	waitPause = 250 * time.Millisecond
+)
+
+// waitOptions say what to wait for; negative numbers do not matter.
+type waitOptions struct {
+	*cli.Env
+
+	members, voters int
+	healthy         bool
+}
+
+func newClusterWaitCmd(c *cli.Env) *cobra.Command {
+	o := &waitOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "wait",
+		Short: "Wait until the cluster is as it should be",
+		Long: `Wait until the cluster has a leader, and as many members and voters as are named, and until all of its members are
+healthy with --healthy; for 2 minutes, or for --timeout. For scripts, between one step and the next.`,
+		Example: "  quorate cluster wait --healthy\n  quorate cluster wait --voters 5 --healthy --timeout 5m",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("timeout") {
+				o.Timeout = waitTimeout
+			}
+			return o.runWait(cmd.Context())
+		},
+	}
+	cmd.Flags().IntVar(&o.members, "members", -1, "this many members, with or without a vote")
+	cmd.Flags().IntVar(&o.voters, "voters", -1, "this many voters")
+	cmd.Flags().BoolVar(&o.healthy, "healthy", false, "all members are healthy")
+	return cmd
+}
+
+func (o *waitOptions) runWait(ctx context.Context) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	missing := "no server answers"
+	for {
+		answer, err := o.listMembers(ctx, quorate)
+		if err == nil {
+			if missing = o.unmetCondition(answer); missing == "" {
+				return o.Print(answer, func(p *cli.Page) error { return p.Table(healthRows(answer)) })
+			}
+		}
+		select {
+		case <-time.After(waitPause):
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
+			o.Messagef("quorate: after %v still: %s", o.Timeout, missing)
+			return &cli.ExitError{Code: cli.ExitTimedOut, Ours: true}
+		}
+	}
+}
+
+func (o *waitOptions) listMembers(ctx context.Context, quorate *client.Client) (*quoratev1.ListMembersResponse, error) {
+	return quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+}
+
+// unmetCondition says what is not as it should be; empty if all is.
+func (o *waitOptions) unmetCondition(answer *quoratev1.ListMembersResponse) string {
+	if answer.GetLeaderId() == "" {
+		return "the cluster has no leader"
+	}
+	members, voters := 0, int(answer.GetVoters())
+	for _, m := range answer.GetMembers() {
+		if m.GetSeat() != quoratev1.Seat_SEAT_VOTER && m.GetSeat() != quoratev1.Seat_SEAT_NON_VOTER {
+			continue
+		}
+		members++
+		if o.healthy && !m.GetHealthy() {
+			return fmt.Sprintf("%s is not healthy: %s", m.GetId(), m.GetProblem())
+		}
+	}
+	if o.members >= 0 && members != o.members {
+		return fmt.Sprintf("there are %d members, not %d", members, o.members)
+	}
+	if o.voters >= 0 && voters != o.voters {
+		return fmt.Sprintf("there are %d voters, not %d", voters, o.voters)
+	}
+	return ""
+}

@@ -1,0 +1,21 @@
+// Package operate has the commands for those who keep a cluster running: its members, diagnostics, backups, recovery and
+// certificates.
+package operate
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+)
+
+// Commands are the commands for operating a cluster.
+func Commands(c *cli.Env) []*cobra.Command {
+	return []*cobra.Command{
+		newStatusCmd(c),
+		newClusterCmd(c),
+		newDebugCmd(c),
+		newSnapshotCmd(c),
+		newRecoverCmd(c),
+		newTLSCmd(c),
+	}
+}

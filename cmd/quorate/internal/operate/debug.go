@@ -1,0 +1,102 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type debugOptions struct {
+	*cli.Env
+	local bool
+}
+
+func newDebugCmd(c *cli.Env) *cobra.Command {
+	o := &debugOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "debug [FILE.tar.gz]",
+		Short: "Collect what the members tell of themselves, for those who look for a fault",
+		Long: `Collect what the members tell of themselves into one archive: status, settings without secrets, build, metrics, what all
+goroutines do, the heap, snapshots, and the last 2,000 lines of each log. No allocation, no user data and no password is in it;
+names of nodes and addresses are. The server that is asked asks the others; manifest.json in the archive says what could not
+be collected, and why.`,
+		Example: "  quorate debug\n  quorate debug --local n1.tar.gz",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file := "quorate-debug-" + time.Now().UTC().Format("20060102-150405") + ".tar.gz"
+			if len(args) > 0 {
+				file = args[0]
+			}
+			return o.runDebug(cmd.Context(), file)
+		},
+	}
+	cmd.Flags().BoolVar(&o.local, "local", false, "only the server that is asked")
+	return cmd
+}
+
+func (o *debugOptions) runDebug(ctx context.Context, file string) (err error) {
+	quorate, limited, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("the archive cannot be written: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, out.Close()); err != nil {
+			err = errors.Join(err, os.Remove(file)) // half an archive helps nobody
+		}
+	}()
+	packed := newBundle(out, o.Version)
+	if err := o.collectBundle(limited, quorate, packed); err != nil {
+		return err
+	}
+	if err := packed.closeArchive(); err != nil {
+		return err
+	}
+	for _, m := range packed.manifest.Members {
+		for _, missing := range m.Missing {
+			o.Messagef("not collected: %s of %s: %s", missing.Name, m.ID, missing.Why)
+		}
+	}
+	members := "members"
+	if packed.manifest.countMembers() == 1 {
+		members = "member"
+	}
+	o.Messagef("collected from %d %s into %s", packed.manifest.countMembers(), members, file)
+	return nil
+}
+
+// collectBundle asks one server for all. It fails only if that server tells nothing.
+func (o *debugOptions) collectBundle(ctx context.Context, quorate *client.Client, to *bundle) error {
+	status, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: o.local})
+	if err != nil {
+		return err
+	}
+	text, err := protojson.MarshalOptions{Multiline: true}.Marshal(status)
+	if err != nil {
+		return err
+	}
+	to.manifest.AskedServer, to.manifest.Cluster = status.GetServedBy(), status.GetClusterName()
+	if err := to.putFile("status.json", text); err != nil {
+		return err
+	}
+	for _, m := range status.GetMembers() {
+		answer, failed := quorate.Debug.GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{Member: m.GetId()})
+		if err := to.putMember(m.GetId(), answer, failed); err != nil {
+			return err
+		}
+	}
+	return nil
+}

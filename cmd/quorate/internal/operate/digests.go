@@ -1,0 +1,141 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// digestsPause is how long to wait before members are asked again whether they have summed up their states.
+const digestsPause = 200 * time.Millisecond
+
+type digestsOptions struct {
+	*cli.Env
+	now bool
+}
+
+func newDigestsCmd(c *cli.Env) *cobra.Command {
+	o := &digestsOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "digests",
+		Short: "Show whether all members hold the same state",
+		Long: `Show the digest of each member's state at its last checkpoint, and what came of the comparison: it agrees with the majority,
+it differs (that member serves nothing any more), or the states are disputed because none has a majority.
+
+The leader has the members compare their states every so often (its setting checkpoint-every). --now has them do it now and
+waits until all that are there have. Exit code 1 says that states differ.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.runDigests(cmd.Context()) },
+	}
+	cmd.Flags().BoolVar(&o.now, "now", false, "have the members compare their states now")
+	return cmd
+}
+
+func (o *digestsOptions) runDigests(ctx context.Context) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := o.fetchDigests(ctx, quorate)
+	if err != nil {
+		return err
+	}
+	err = o.Print(answer, func(p *cli.Page) error { return p.Table(digestRows(answer.GetMembers())) })
+	return errors.Join(err, checkDigests(answer.GetMembers()))
+}
+
+func (o *digestsOptions) fetchDigests(ctx context.Context, quorate *client.Client) (*quoratev1.GetDigestsResponse, error) {
+	if !o.now {
+		return quorate.Cluster.GetDigests(ctx, &quoratev1.GetDigestsRequest{})
+	}
+	point, err := quorate.Cluster.Checkpoint(ctx, &quoratev1.CheckpointRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return o.awaitDigests(ctx, quorate, point.GetIndex())
+}
+
+// awaitDigests asks until all members that are alive have summed up their states at an index, or the time is over: then what there
+// is must do.
+func (o *digestsOptions) awaitDigests(ctx context.Context, quorate *client.Client, index uint64) (*quoratev1.GetDigestsResponse, error) {
+	var last *quoratev1.GetDigestsResponse
+	for {
+		level, err := quorate.Cluster.GetLevel(ctx, &quoratev1.GetLevelRequest{})
+		var answer *quoratev1.GetDigestsResponse
+		if err == nil {
+			answer, err = quorate.Cluster.GetDigests(ctx, &quoratev1.GetDigestsRequest{})
+		}
+		switch {
+		case err != nil && last != nil:
+			return last, nil
+		case err != nil:
+			return nil, err
+		case allSummedUp(level.GetMembers(), answer.GetMembers(), index):
+			return answer, nil
+		}
+		last = answer
+		select {
+		case <-time.After(digestsPause):
+		case <-ctx.Done():
+			o.Messagef("not all members have summed up their states at checkpoint %d yet", index)
+			return last, nil
+		}
+	}
+}
+
+func allSummedUp(members []*quoratev1.MemberLevel, digests []*quoratev1.MemberDigest, index uint64) bool {
+	reached := map[string]bool{}
+	for _, d := range digests {
+		stopped := d.GetFinding() == quoratev1.Finding_FINDING_DIFFERS // it will not sum up anything any more
+		reached[d.GetId()] = stopped || d.GetIndex() >= index && d.GetFinding() != quoratev1.Finding_FINDING_UNSPECIFIED
+	}
+	for _, m := range members {
+		if m.GetAlive() && !reached[m.GetId()] {
+			return false
+		}
+	}
+	return true
+}
+
+func findingText(f quoratev1.Finding) string {
+	if f == quoratev1.Finding_FINDING_UNSPECIFIED {
+		return "-"
+	}
+	return strings.ToLower(strings.TrimPrefix(f.String(), "FINDING_"))
+}
+
+func digestRows(members []*quoratev1.MemberDigest) [][]string {
+	rows := [][]string{{"MEMBER", "CHECKPOINT", "DIGEST", "FINDING"}}
+	for _, m := range members {
+		index, digest := strconv.FormatUint(m.GetIndex(), 10), m.GetDigest()
+		if digest == "" {
+			index, digest = "-", "-"
+		}
+		rows = append(rows, []string{m.GetId(), index, digest, findingText(m.GetFinding())})
+	}
+	return rows
+}
+
+// checkDigests is an error that names the members whose states are not that of a majority.
+func checkDigests(members []*quoratev1.MemberDigest) error {
+	var wrong []string
+	for _, m := range members {
+		if f := m.GetFinding(); f == quoratev1.Finding_FINDING_DIFFERS || f == quoratev1.Finding_FINDING_DISPUTED {
+			wrong = append(wrong, m.GetId())
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the states of %s are not that of a majority; see docs/operations.md, Divergence", strings.Join(wrong, ", "))
+}

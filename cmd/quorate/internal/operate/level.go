@@ -1,0 +1,84 @@
+package operate
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type levelOptions struct {
+	*cli.Env
+	raise bool
+}
+
+func newLevelCmd(c *cli.Env) *cobra.Command {
+	o := &levelOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "level",
+		Short: "Show the feature level of the cluster and what each member understands, or raise it",
+		Long: `Show the feature level of the cluster and what each member understands.
+
+What a new version brings to the log waits until the level was raised, and no older version can take part from then on. The
+leader raises it once all members have understood a newer level for as long as its setting raise-level-after says; until
+then the older version can be started again. --raise does not wait.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.runLevel(cmd.Context()) },
+	}
+	cmd.Flags().BoolVar(&o.raise, "raise", false, "raise the level now to what all members understand")
+	return cmd
+}
+
+func (o *levelOptions) runLevel(ctx context.Context) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	var raised uint32
+	if o.raise {
+		answer, err := quorate.Cluster.RaiseLevel(ctx, &quoratev1.RaiseLevelRequest{})
+		if err != nil {
+			return err
+		}
+		raised = answer.GetLevel()
+	}
+	answer, err := quorate.Cluster.GetLevel(ctx, &quoratev1.GetLevelRequest{})
+	if err != nil {
+		return err
+	}
+	answer.Level = max(answer.GetLevel(), raised) // whoever answers may not have applied it yet
+	return o.Print(answer, func(p *cli.Page) error {
+		if err := p.Table(levelRows(answer)); err != nil {
+			return err
+		}
+		p.Linef("")
+		return p.Table(memberLevelRows(answer.GetMembers()))
+	})
+}
+
+func levelRows(l *quoratev1.GetLevelResponse) [][]string {
+	possible := "unknown"
+	if l.GetPossible() > 0 {
+		possible = strconv.FormatUint(uint64(l.GetPossible()), 10)
+	}
+	return [][]string{{"level", strconv.FormatUint(uint64(l.GetLevel()), 10)}, {"possible", possible}}
+}
+
+func memberLevelRows(members []*quoratev1.MemberLevel) [][]string {
+	rows := [][]string{{"MEMBER", "VERSION", "LEVEL", "ALIVE"}}
+	for _, m := range members {
+		version, level, alive := m.GetVersion(), strconv.FormatUint(uint64(m.GetFeatureLevel()), 10), "no"
+		if m.GetFeatureLevel() == 0 {
+			version, level = "unknown", "-"
+		}
+		if m.GetAlive() {
+			alive = "yes"
+		}
+		rows = append(rows, []string{m.GetId(), version, level, alive})
+	}
+	return rows
+}

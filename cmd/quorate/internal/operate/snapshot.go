@@ -1,0 +1,129 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cluster/atomicfile"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+func newSnapshotCmd(c *cli.Env) *cobra.Command {
+	return cli.NewGroup("snapshot", "Save the whole state as a backup, look into one, and restore it",
+		newSnapshotSaveCmd(c), newSnapshotInspectCmd(c), newSnapshotRestoreCmd(c))
+}
+
+func newSnapshotSaveCmd(c *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "save FILE",
+		Short: "Save the whole state as a backup",
+		Long: `Save everything that was acknowledged before as a backup: configuration with its history, allocations, items, queue.
+Any server gives it, without holding up others. The file is there with all of its content, verified, or not at all; "-"
+writes to standard output, where the exit code says whether it is whole. With --stale the first server that answers gives
+what it has, also without a leader.`,
+		Example: `  quorate snapshot save quorate.backup
+  quorate snapshot save - | gpg --encrypt -r ops > quorate.backup.gpg`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return saveSnapshot(cmd.Context(), c, args[0]) },
+	}
+}
+
+func saveSnapshot(ctx context.Context, c *cli.Env, path string) error {
+	// The timeout is for the first server that answers; a large state takes as long as it takes.
+	quorate, _, cancel, err := c.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if path == "-" {
+		return saveToOutput(ctx, c, quorate)
+	}
+	var summary *quoratev1.SaveSummary
+	err = atomicfile.Write(path, func(file io.Writer) error {
+		var err error
+		summary, err = fetchBackup(ctx, c, quorate, file)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.Print(summary, func(p *cli.Page) error {
+		p.Linef("%s holds the state at index %d, %s from %s", path, summary.GetIndex(), bytesText(summary.GetSize()), summary.GetServedBy())
+		return nil
+	})
+}
+
+func saveToOutput(ctx context.Context, c *cli.Env, quorate *client.Client) error {
+	if cli.IsTerminal(c.Out) {
+		return cli.Usagef("a backup is not for a terminal: name a file, or send the output somewhere")
+	}
+	summary, err := fetchBackup(ctx, c, quorate, c.Out)
+	if err == nil {
+		c.Messagef("saved the state at index %d, %s from %s", summary.GetIndex(), bytesText(summary.GetSize()), summary.GetServedBy())
+	}
+	return err
+}
+
+func fetchBackup(ctx context.Context, c *cli.Env, quorate *client.Client, out io.Writer) (*quoratev1.SaveSummary, error) {
+	progress := startProgress(c, "received", 0)
+	defer progress.clearLine()
+	return quorate.SaveBackup(ctx, &quoratev1.SaveRequest{Read: c.ReadOptions()}, io.MultiWriter(out, progress))
+}
+
+// progress tells a person at a terminal how far a transfer is, and nobody else.
+type progress struct {
+	talk        io.Writer
+	what        string
+	done, total uint64
+	shownAt     time.Time
+	shown       bool
+}
+
+func startProgress(c *cli.Env, what string, total uint64) *progress {
+	p := &progress{what: what, total: total, shownAt: time.Now()}
+	if cli.IsInteractive(c.ErrOut) {
+		p.talk = c.ErrOut
+	}
+	return p
+}
+
+// progressEvery is how often the line is written anew.
+const progressEvery = 200 * time.Millisecond
+
+// Write counts.
+func (p *progress) Write(data []byte) (int, error) {
+	p.done += uint64(len(data))
+	if p.talk != nil && time.Since(p.shownAt) >= progressEvery {
+		p.shownAt, p.shown = time.Now(), true
+		of := ""
+		if p.total > 0 {
+			of = " of " + bytesText(p.total)
+		}
+		fmt.Fprintf(p.talk, "\r\x1b[K%s %s%s", p.what, bytesText(p.done), of) //nolint:errcheck // nobody is left to tell
+	}
+	return len(data), nil
+}
+
+// clearLine wipes the line.
+func (p *progress) clearLine() {
+	if p.shown {
+		fmt.Fprint(p.talk, "\r\x1b[K") //nolint:errcheck // nobody is left to tell
+	}
+}
+
+// bytesText is a size for people.
+func bytesText(n uint64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}

@@ -1,0 +1,112 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type statusOptions struct {
+	*cli.Env
+	local bool
+}
+
+func newStatusCmd(c *cli.Env) *cobra.Command {
+	o := &statusOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the cluster: members, leader, log, health",
+		Long: `Show the cluster: members, leader, log, health, as the serving node knows them.
+
+What is known is shown also while there is no leader; the exit code is 6 then.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.runStatus(cmd.Context()) },
+	}
+	cmd.Flags().BoolVar(&o.local, "local", false, "only ask the serving node about itself")
+	return cmd
+}
+
+func (o *statusOptions) runStatus(ctx context.Context) error {
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	answer, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: o.local})
+	if err != nil {
+		return err
+	}
+	if answer.GetProblem() != "" {
+		o.Messagef("problem: %s", answer.GetProblem())
+	}
+	err = o.Print(answer, func(p *cli.Page) error {
+		if err := p.Table(statusRows(answer)); err != nil {
+			return err
+		}
+		p.Linef("")
+		return p.Table(memberRows(answer.GetMembers()))
+	})
+	return cmp.Or(err, cli.CheckLeader(answer.GetLeaderId()))
+}
+
+func statusRows(s *quoratev1.GetStatusResponse) [][]string {
+	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	leader := s.GetLeaderId()
+	if leader == "" {
+		leader = "none"
+	}
+	return [][]string{
+		{"cluster", s.GetClusterName()},
+		{"answered by", s.GetServedBy()},
+		{"leader", leader},
+		{"term", number(s.GetTerm())},
+		{"committed", number(s.GetCommitIndex())},
+		{"applied", number(s.GetAppliedIndex())},
+		{"ledger time", (time.Duration(s.GetLedgerTimeMs()) * time.Millisecond).String()},
+		{"revision", number(s.GetRevision())},
+		{"allocations", strconv.FormatInt(s.GetHeldAllocations(), 10)},
+		{"ledger size", ledgerSize(s)},
+		{"ids kept for", s.GetTombstoneSpan().AsDuration().String()},
+	}
+}
+
+// ledgerSize is what heavy records take of their bound. Servers of earlier versions do not say it.
+func ledgerSize(s *quoratev1.GetStatusResponse) string {
+	if s.GetLedgerBytesLimit() == 0 {
+		return "unknown"
+	}
+	return formatMebibytes(s.GetLedgerBytes()) + " of " + formatMebibytes(s.GetLedgerBytesLimit()) + " MiB"
+}
+
+// formatMebibytes is a size with one digit behind the point.
+func formatMebibytes(n int64) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) }
+
+func memberRows(members []*quoratev1.Member) [][]string {
+	rows := [][]string{{"MEMBER", "ROLE", "VOTER", "HTTP", "RAFT", "VERSION", "LEVEL", "APPLIED", "LAST", "PROBLEM"}}
+	for _, m := range members {
+		role := strings.ToLower(strings.TrimPrefix(m.GetRole().String(), "ROLE_"))
+		voter, problem := "no", m.GetProblem()
+		if m.GetVoter() {
+			voter = "yes"
+		}
+		applied, last := strconv.FormatUint(m.GetAppliedIndex(), 10), strconv.FormatUint(m.GetLastIndex(), 10)
+		if !m.GetReachable() {
+			role, applied, last = "unknown", "-", "-"
+			if problem == "" {
+				problem = "does not answer"
+			}
+		}
+		rows = append(rows, []string{
+			m.GetId(), role, voter, m.GetHttpAddress(), m.GetRaftAddress(), m.GetVersion(),
+			strconv.FormatUint(uint64(m.GetFeatureLevel()), 10), applied, last, problem,
+		})
+	}
+	return rows
+}

@@ -1,0 +1,138 @@
+package request
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
+)
+
+// Claims gathers --at, --amount and --item in the order in which they stand on the command line: each amount and item
+// belongs to the place before it.
+type Claims struct {
+	List []TypedClaim
+}
+
+// TypedClaim is one claim as it stands on the command line.
+type TypedClaim struct {
+	At      cli.Place
+	amounts map[string]string // as written, by resource: units come later, from the server
+	Picks   []*quoratev1.ItemPick
+}
+
+// atFlag begins a claim.
+type atFlag struct {
+	claims *Claims
+}
+
+// Set begins a claim at a place.
+func (f atFlag) Set(text string) error {
+	at, err := cli.ParsePlace(text)
+	if err != nil {
+		return err
+	}
+	f.claims.List = append(f.claims.List, TypedClaim{At: at, amounts: map[string]string{}})
+	return nil
+}
+
+// String is empty: there is no default.
+func (f atFlag) String() string { return "" }
+
+// Type is shown in help texts.
+func (f atFlag) Type() string { return "TREE:node/path" }
+
+// amountFlag adds to the claim that was begun last.
+type amountFlag struct {
+	claims *Claims
+}
+
+// Set adds an amount to the last claim.
+func (f amountFlag) Set(text string) error {
+	resource, quantity, err := cli.SplitPair(text)
+	if err != nil {
+		return err
+	}
+	if len(f.claims.List) == 0 {
+		return cli.Usagef("--amount %s belongs to no place: put --at TREE:node/path before it", text)
+	}
+	last := f.claims.List[len(f.claims.List)-1]
+	if _, again := last.amounts[resource]; again {
+		return cli.Usagef("--at %s has two amounts of %q", last.At, resource)
+	}
+	last.amounts[resource] = quantity
+	return nil
+}
+
+// String is empty: there is no default.
+func (f amountFlag) String() string { return "" }
+
+// Type is shown in help texts.
+func (f amountFlag) Type() string { return "RESOURCE=AMOUNT" }
+
+// checkClaims says what a person forgot, before any server is asked.
+func (c *Claims) checkClaims() error {
+	if len(c.List) == 0 {
+		return cli.Usagef("say what to hold, and where: --at TREE:node/path --amount RESOURCE=AMOUNT, or --item RESOURCE")
+	}
+	for _, claim := range c.List {
+		if len(claim.amounts)+len(claim.Picks) == 0 {
+			return cli.Usagef("--at %s asks for nothing: put --amount RESOURCE=AMOUNT or --item RESOURCE after it", claim.At)
+		}
+	}
+	return nil
+}
+
+// buildMessages reads the amounts by the units of their trees.
+func (c *Claims) buildMessages(known cli.Units) ([]*quoratev1.Claim, error) {
+	var messages []*quoratev1.Claim
+	for _, claim := range c.List {
+		message, err := claim.buildMessage(known)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, message)
+	}
+	return messages, nil
+}
+
+func (c TypedClaim) buildMessage(known cli.Units) (*quoratev1.Claim, error) {
+	message := &quoratev1.Claim{Tree: c.At.Tree, Node: c.At.Node, Items: c.Picks}
+	for resource, text := range c.amounts {
+		unit, err := known.UnitOf(c.At.Tree, resource)
+		if err != nil {
+			return nil, err
+		}
+		if unit == quoratev1.Unit_UNIT_ITEMS {
+			return nil, cli.Usagef("--at %s: %s is made of items: write --item %s=%s", c.At, resource, resource, text)
+		}
+		amount, err := manifest.ParseQuantity(text, unit)
+		if err != nil {
+			return nil, cli.Usagef("--at %s, amount of %q: %v", c.At, resource, err)
+		}
+		if message.Amounts == nil {
+			message.Amounts = map[string]int64{}
+		}
+		message.Amounts[resource] = amount
+	}
+	return message, nil
+}
+
+// labelPairs reads --label name=value flags.
+func labelPairs(list []string) (map[string]string, error) { return ParsePairs("--label", list) }
+
+// ParsePairs reads name=value flags, each name once.
+func ParsePairs(flag string, list []string) (map[string]string, error) {
+	read := map[string]string{}
+	for _, text := range list {
+		name, value, err := cli.SplitPair(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		if _, again := read[name]; again {
+			return nil, cli.Usagef("%s %q is given twice", flag, name)
+		}
+		read[name] = value
+	}
+	return read, nil
+}

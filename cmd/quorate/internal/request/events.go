@@ -1,0 +1,119 @@
+package request
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// eventKinds are the words for kinds of event.
+var eventKinds = map[string]quoratev1.EventKind{
+	"denied":    quoratev1.EventKind_EVENT_KIND_DENIED,
+	"preempted": quoratev1.EventKind_EVENT_KIND_PREEMPTED,
+	"expired":   quoratev1.EventKind_EVENT_KIND_EXPIRED,
+	"restored":  quoratev1.EventKind_EVENT_KIND_RESTORED,
+	"revoked":   quoratev1.EventKind_EVENT_KIND_REVOKED,
+	"dropped":   quoratev1.EventKind_EVENT_KIND_DROPPED,
+}
+
+type eventsOptions struct {
+	*cli.Env
+	kind, id string
+	after    uint64
+	limit    int
+}
+
+func newEventsCmd(c *cli.Env) *cobra.Command {
+	o := &eventsOptions{Env: c}
+	kinds := slices.Sorted(maps.Keys(eventKinds))
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "List what happened lately to requests and allocations, oldest first",
+		Long: `List what happened lately, oldest first: requests that were denied, or dropped from the queue because their time was
+over; allocations that were preempted; leases that were told that they have to; reservations and leases that expired; and
+allocations that hold again because the reservation that had preempted them ended. The cluster remembers the last 10,000.
+"quorate explain ID" says more about one.`,
+		Example: `  quorate events --kind denied
+  quorate events --id job-7 -o json
+  quorate events --after 4711`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.runEvents(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.kind, "kind", "", "only events of this kind: "+strings.Join(kinds, ", "))
+	flags.StringVar(&o.id, "id", "", "only those of this allocation or request")
+	flags.Uint64Var(&o.after, "after", 0, "only those after this number")
+	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
+	cli.CompleteFlag(cmd, "kind", kinds...)
+	return cmd
+}
+
+func (o *eventsOptions) runEvents(ctx context.Context) error {
+	kind, known := eventKinds[o.kind]
+	if o.kind != "" && !known {
+		return cli.Usagef("there is no kind of event %q; there are: %s", o.kind, cli.JoinNames(eventKinds))
+	}
+	if o.limit < 0 {
+		return cli.Usagef("--limit must not be negative")
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := o.fetchEvents(ctx, quorate, kind)
+	if err != nil {
+		return err
+	}
+	o.ReportAge(all.GetRead())
+	o.LearnUnitsForTable(ctx, quorate)
+	return o.Print(all, func(p *cli.Page) error { return p.Table(eventRows(o.Units, all.GetEvents())) })
+}
+
+// fetchEvents joins pages into one answer until it has as many as were asked for.
+func (o *eventsOptions) fetchEvents(
+	ctx context.Context, quorate *client.Client, kind quoratev1.EventKind,
+) (*quoratev1.ListEventsResponse, error) {
+	const pageSize = 1000
+	all := &quoratev1.ListEventsResponse{}
+	request := &quoratev1.ListEventsRequest{After: o.after, Kind: kind, Id: o.id, PageSize: pageSize, Read: o.ReadOptions()}
+	for {
+		if o.limit > 0 {
+			request.PageSize = int32(min(o.limit-len(all.GetEvents()), pageSize))
+		}
+		page, err := quorate.Allocations.ListEvents(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all.Events = append(all.Events, page.GetEvents()...)
+		all.Read, all.Next = page.GetRead(), page.GetNext()
+		request.After = page.GetNext()
+		if request.GetAfter() == 0 || len(all.GetEvents()) == o.limit {
+			return all, nil
+		}
+	}
+}
+
+// eventRows is the table of events, one a row.
+func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
+	rows := [][]string{{"NUMBER", "AT", "WHAT", "ID", "BY", "WHY"}}
+	for _, e := range events {
+		var why []string
+		for _, v := range e.GetDecision().GetViolations() {
+			why = append(why, u.ViolationText(v))
+		}
+		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
+		rows = append(rows, []string{
+			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetAt()), what, e.GetId(), e.GetBy(), strings.Join(why, "; "),
+		})
+	}
+	return rows
+}

@@ -1,0 +1,163 @@
+package request
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type explainOptions struct {
+	*cli.Env
+	Options
+	past string // the id of a request that was made; empty for a hypothetical one
+	// described is true if any flag of a request was given.
+	described bool
+}
+
+func newExplainCmd(c *cli.Env) *cobra.Command {
+	o := &explainOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "explain ID | explain --at TREE:node/path --amount RESOURCE=AMOUNT...",
+		Short: "Say what would become of a request, or why one was denied, and what would help",
+		Long: `Say what would become of a request, without carrying it out; it takes the flags of "quorate allocate". Or say how
+a request was decided: an allocation that is held or has ended lately, or a denial that is still remembered.
+
+A denial names every limit in the way, and the smallest change that would admit the request, as commands to paste:
+either all limits to raise, or all allocations to release. A limit that no command sets stands behind a #, to be
+changed in the configuration.
+
+A denial is an answer here: the exit code is 0. For an exit code that tells, use "quorate allocate --dry-run".`,
+		Example: `  quorate explain --at cern:atlas/physics --amount cores=25
+  quorate explain --user ann --at cern:atlas/physics --amount cores=25 -o json
+  quorate explain job-7`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.past = strings.Join(args, "")
+			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { o.described = o.described || f.Changed })
+			return o.runExplain(cmd.Context())
+		},
+	}
+	o.AddFlags(cmd)
+	return cmd
+}
+
+func (o *explainOptions) runExplain(ctx context.Context) error {
+	switch {
+	case o.past != "" && o.described:
+		return cli.Usagef("explain either the request %s, without flags of a request, or a new one with --at", o.past)
+	case o.past == "" && len(o.Claims.List) == 0:
+		return cli.Usagef("say which request: its ID, or --at TREE:node/path --amount RESOURCE=AMOUNT")
+	case o.past == "":
+		if err := o.CheckClaims(); err != nil {
+			return err
+		}
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	question, err := o.buildQuestion(ctx, quorate)
+	if err != nil {
+		return err
+	}
+	answer, err := quorate.Allocations.Explain(ctx, question)
+	if err != nil {
+		return err
+	}
+	o.ReportAge(answer.GetRead())
+	return o.Print(answer, func(p *cli.Page) error { return drawExplanation(o.Units, p, answer) })
+}
+
+func (o *explainOptions) buildQuestion(ctx context.Context, quorate *client.Client) (*quoratev1.ExplainRequest, error) {
+	if o.past != "" {
+		o.LearnUnitsForTable(ctx, quorate)
+		return &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Id{Id: o.past}, Read: o.ReadOptions()}, nil
+	}
+	request, err := o.BuildMessage(ctx, o.Env, quorate)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: request}, Read: o.ReadOptions()}, nil
+}
+
+func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse) error {
+	decision := answer.GetDecision()
+	switch {
+	case answer.GetAllocation() != nil:
+		return u.DrawAllocation(p, answer.GetAllocation(), answer.GetRead().GetLedgerTimeMs())
+	case decision.GetOutcome() == quoratev1.Outcome_OUTCOME_GRANTED:
+		p.Linef("it would be granted")
+		drawPlacements(p, decision)
+		return nil
+	case answer.GetDecidedAt() != nil:
+		p.Linef("denied at %s:", cli.FormatTime(answer.GetDecidedAt()))
+	default:
+		p.Linef("it would be denied:")
+	}
+	for _, v := range decision.GetViolations() {
+		p.Linef("  %s", u.ViolationText(v))
+	}
+	if decision.GetNeverFits() {
+		p.Linef("It is larger than a limit on its own: releasing others does not help.")
+	}
+	if answer.GetDecidedAt() != nil && decision.GetRemedy() == nil {
+		p.Linef("By now it may fit, or be refused for another reason; ask again with --at to know.")
+	}
+	drawRemedy(u, p, decision.GetRemedy())
+	return nil
+}
+
+// drawRemedy writes what would admit the request as commands.
+func drawRemedy(u cli.Units, p *cli.Page, remedy *quoratev1.Remedy) {
+	heading := "It would be granted after all of:"
+	if raises := remedy.GetRaises(); len(raises) > 0 {
+		p.Linef("\n%s", heading)
+		for _, r := range raises {
+			p.Linef("  %s", raiseText(u, r))
+		}
+		heading = "Or after all of:"
+	}
+	if releases := remedy.GetReleases(); len(releases) > 0 {
+		p.Linef("\n%s", heading)
+		for _, id := range releases {
+			p.Linef("  quorate release %s", cli.ShellWord(id))
+		}
+	}
+}
+
+// raiseText is the command that raises a limit, or a comment if there is none.
+func raiseText(u cli.Units, r *quoratev1.Raise) string {
+	at := cli.PlaceOf(r.GetTree(), r.GetNode())
+	amount := func(n int64) string { return u.FormatAmount(r.GetTree(), r.GetResource(), n) }
+	if r.GetUnconfigured() {
+		return "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo()) + ", a node to be configured first"
+	}
+	if r.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED &&
+		r.GetHolderKind() == quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED {
+		if r.GetGoverned() && len(r.GetSetters()) == 0 {
+			return "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo()) +
+				", which nobody may set: an admin of the tree can name admins above the node"
+		}
+		return "quorate limits set " + at.String() + " " + r.GetResource() + "=" + amount(r.GetTo()) + permissionText(r)
+	}
+	return "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo())
+}
+
+// permissionText are the flags without which a tree refuses the change: who asks, and why.
+func permissionText(r *quoratev1.Raise) string {
+	flags := ""
+	if setters := r.GetSetters(); len(setters) > 0 {
+		flags += " --actor=" + cli.QuoteWord(setters[0])
+	}
+	if r.GetNeedsReason() {
+		flags += " --reason='room for a denied request'"
+	}
+	return flags
+}

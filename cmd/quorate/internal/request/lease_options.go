@@ -1,0 +1,66 @@
+package request
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// Bounds of the API for leases and waiting.
+const (
+	longestTTL   = 7 * 24 * time.Hour
+	longestWait  = 7 * 24 * time.Hour
+	shortestKeep = time.Second
+	longestKeep  = time.Hour
+	defaultKeep  = 2 * time.Minute
+)
+
+// LeaseOptions say how long something is held, and how long it may wait.
+type LeaseOptions struct {
+	TTL, Wait, Keep time.Duration
+	data            []string
+}
+
+func (o *LeaseOptions) AddFlags(cmd *cobra.Command, ttl time.Duration) {
+	flags := cmd.Flags()
+	flags.DurationVar(&o.TTL, "ttl", ttl, "make it a lease: it ends unless it is renewed in this time, up to 168h (default: what is configured)")
+	if ttl > 0 {
+		flags.Lookup("ttl").Usage = "the lease ends unless it is renewed in this time, up to 168h"
+	}
+	flags.DurationVar(&o.Wait, "wait", 0, "wait in the queue for so long if it does not fit now, up to 168h")
+	flags.DurationVar(&o.Keep, "keep", 0, "stay in the queue for so long without a sign of this command, 1s to 1h (default 2m0s)")
+	flags.StringArrayVar(&o.data, "data", nil, "a `name=value` that the lease carries for its holder")
+}
+
+// CheckSpans says what a person mixed up, before any server is asked.
+func (o *LeaseOptions) CheckSpans() error {
+	whole := func(d time.Duration) bool { return d%time.Millisecond == 0 }
+	switch {
+	case o.TTL < 0 || o.TTL > longestTTL || !whole(o.TTL):
+		return cli.Usagef("--ttl is a time from 1ms to 168h, not %v", o.TTL)
+	case o.Wait < 0 || o.Wait > longestWait || !whole(o.Wait):
+		return cli.Usagef("--wait is a time from 1ms to 168h, not %v", o.Wait)
+	case o.Keep != 0 && (o.Keep < shortestKeep || o.Keep > longestKeep || !whole(o.Keep)):
+		return cli.Usagef("--keep is a time from 1s to 1h, not %v", o.Keep)
+	case o.Keep != 0 && o.Wait == 0:
+		return cli.Usagef("--keep says how long a request stays in the queue: it needs --wait")
+	}
+	_, err := ParsePairs("--data", o.data)
+	return err
+}
+
+// ApplyTo puts what was typed into a request.
+func (o *LeaseOptions) ApplyTo(request *quoratev1.AllocateRequest) error {
+	data, err := ParsePairs("--data", o.data)
+	if err != nil {
+		return err
+	}
+	request.TtlMs, request.UserData = o.TTL.Milliseconds(), data
+	if o.Wait > 0 {
+		request.Mode, request.WaitMs, request.KeepMs = quoratev1.Mode_MODE_WAIT, o.Wait.Milliseconds(), o.Keep.Milliseconds()
+	}
+	return nil
+}

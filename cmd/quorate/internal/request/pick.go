@@ -1,0 +1,68 @@
+package request
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// MaxItems is how many items of one resource a request may name.
+const MaxItems = 1000
+
+// itemFlag adds items to the claim that was begun last.
+type itemFlag struct {
+	claims *Claims
+}
+
+// Set adds items to the last claim.
+func (f itemFlag) Set(text string) error {
+	pick, err := parsePick(text)
+	if err != nil {
+		return err
+	}
+	if len(f.claims.List) == 0 {
+		return cli.Usagef("--item %s belongs to no place: put --at TREE:node/path before it", text)
+	}
+	last := &f.claims.List[len(f.claims.List)-1]
+	last.Picks = append(last.Picks, pick)
+	return nil
+}
+
+// String is empty: there is no default.
+func (f itemFlag) String() string { return "" }
+
+// Type is shown in help texts.
+func (f itemFlag) Type() string { return "RESOURCE[@STATE][=COUNT|:NAME,...]" }
+
+// parsePick reads which items are wanted: RESOURCE for one that is free, RESOURCE=3 for several, RESOURCE@STATE for those in
+// another state, RESOURCE:NAME,NAME for certain ones.
+func parsePick(text string) (*quoratev1.ItemPick, error) {
+	end := strings.IndexAny(text, "=:")
+	if end < 0 {
+		end = len(text)
+	}
+	what, which := text[:end], text[end:]
+	resource, state, stated := strings.Cut(what, "@")
+	if resource == "" || stated && state == "" {
+		return nil, cli.Usagef("%q names no items: write RESOURCE, RESOURCE=COUNT, RESOURCE:NAME,NAME, or RESOURCE@STATE and the same", text)
+	}
+	pick := &quoratev1.ItemPick{Resource: resource, State: state, Count: 1}
+	switch {
+	case strings.HasPrefix(which, "="):
+		count, err := strconv.ParseInt(which[1:], 10, 64)
+		if err != nil || count < 1 || count > MaxItems {
+			return nil, cli.Usagef("%q asks for %q items: write a number from 1 to %d, or names behind a colon", text, which[1:], MaxItems)
+		}
+		pick.Count = count
+	case strings.HasPrefix(which, ":"):
+		pick.Names = strings.Split(which[1:], ",")
+		if slices.Contains(pick.GetNames(), "") {
+			return nil, cli.Usagef("%q names an item without a name: write RESOURCE:NAME,NAME", text)
+		}
+		pick.Count = int64(len(pick.GetNames()))
+	}
+	return pick, nil
+}

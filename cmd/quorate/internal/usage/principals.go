@@ -1,0 +1,137 @@
+package usage
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+type principalsOptions struct {
+	*cli.Env
+	tree, name    string
+	users, groups bool
+}
+
+func newPrincipalsCmd(c *cli.Env) *cobra.Command {
+	o := &principalsOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "principals TREE [NAME]",
+		Short: "Show what users or groups hold in a tree, beside their limits",
+		Long: `Show what each user of a tree, or each group, holds at each node and below it, beside the limit there. A limit
+with (*) is that of the wildcard. The group * is the common pot of everybody whose group is not named.
+
+Of applications, the number that run is shown beside the most that may run, and their names.`,
+		Example: `  quorate principals cern
+  quorate principals cern --groups
+  quorate principals cern ann -o json`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.tree, o.name = args[0], strings.Join(args[1:], "")
+			return o.runPrincipals(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&o.users, "users", false, "show users (the default)")
+	cmd.Flags().BoolVar(&o.groups, "groups", false, "show groups")
+	return cmd
+}
+
+func (o *principalsOptions) runPrincipals(ctx context.Context) error {
+	if o.users && o.groups {
+		return cli.Usagef("--users and --groups exclude each other: ask twice")
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := o.fetchPrincipals(ctx, quorate)
+	if err != nil {
+		return err
+	}
+	o.ReportAge(all.GetRead())
+	o.LearnUnitsForTable(ctx, quorate)
+	return o.Print(all, func(p *cli.Page) error {
+		heading := "USER"
+		if o.groups {
+			heading = "GROUP"
+		}
+		rows := [][]string{{heading, "AT", "WHAT", "USED", "LIMIT", ""}}
+		for _, principal := range all.GetPrincipals() {
+			rows = append(rows, principalRows(o.Units, o.tree, principal)...)
+		}
+		return p.Table(rows)
+	})
+}
+
+// fetchPrincipals joins all pages into one answer.
+func (o *principalsOptions) fetchPrincipals(ctx context.Context, quorate *client.Client) (*quoratev1.ListPrincipalsResponse, error) {
+	all := &quoratev1.ListPrincipalsResponse{}
+	request := &quoratev1.ListPrincipalsRequest{
+		Tree: o.tree, Kind: quoratev1.HolderKind_HOLDER_KIND_USER, Name: o.name, Read: o.ReadOptions(),
+	}
+	if o.groups {
+		request.Kind = quoratev1.HolderKind_HOLDER_KIND_GROUP
+	}
+	for {
+		page, err := quorate.Trees.ListPrincipals(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all.Principals = append(all.Principals, page.GetPrincipals()...)
+		all.Read = page.GetRead()
+		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
+			return all, nil
+		}
+	}
+}
+
+// principalRows has a row for each thing that is used or limited; name and place stand in the first that they hold for.
+func principalRows(u cli.Units, tree string, p *quoratev1.PrincipalUsage) [][]string {
+	var rows [][]string
+	name := p.GetName()
+	for _, node := range p.GetNodes() {
+		at := cli.PlaceOf(tree, node.GetNode()).String()
+		for _, row := range principalNodeRows(u, tree, node) {
+			rows = append(rows, append([]string{name, at}, row...))
+			name, at = "", ""
+		}
+	}
+	return rows
+}
+
+func principalNodeRows(u cli.Units, tree string, node *quoratev1.PrincipalNode) [][]string {
+	var rows [][]string
+	mark := ""
+	if node.GetWildcard() {
+		mark = " (*)"
+	}
+	resources := maps.Clone(node.GetLimits())
+	if resources == nil {
+		resources = map[string]int64{}
+	}
+	maps.Copy(resources, node.GetUsed())
+	for _, resource := range slices.Sorted(maps.Keys(resources)) {
+		limit := ""
+		if most, limited := node.GetLimits()[resource]; limited {
+			limit = u.FormatAmount(tree, resource, most) + mark
+		}
+		rows = append(rows, []string{resource, u.FormatAmount(tree, resource, node.GetUsed()[resource]), limit, ""})
+	}
+	if running := node.GetApplications(); len(running) > 0 || node.GetMaxApplications() > 0 {
+		limit := ""
+		if most := node.GetMaxApplications(); most > 0 {
+			limit = strconv.FormatInt(most, 10) + mark
+		}
+		rows = append(rows, []string{"applications", strconv.Itoa(len(running)), limit, strings.Join(running, " ")})
+	}
+	return rows
+}

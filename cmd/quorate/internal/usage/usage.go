@@ -1,0 +1,137 @@
+package usage
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/manifest"
+)
+
+type usageOptions struct {
+	*cli.Env
+	at      string
+	subtree bool
+}
+
+func newUsageCmd(c *cli.Env) *cobra.Command {
+	o := &usageOptions{Env: c}
+	cmd := &cobra.Command{
+		Use:   "usage TREE[:node/path]",
+		Short: "Show limits and use as a tree",
+		Long: `Show what a node and all nodes below it may hold and do hold:
+
+  LIMIT     the most that the node and everything below it may hold; (n) is what its policy makes of unset
+  OWN       held at the node itself
+  SUBTREE   held at the node and everywhere below it
+  HEADROOM  what a claim at this node could get now, by the least room on the path to the root
+  OVER      how far the subtree is above its limit, after the limit was lowered
+
+Where applications run or are limited, a row counts them. Long amounts of bytes are rounded down and begin
+with ~; -o json has them exactly.`,
+		Example: `  quorate usage cern
+  quorate usage cern:atlas/physics --subtree=false -o json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.CompleteTrees,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.at = args[0]
+			return o.runUsage(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&o.subtree, "subtree", true, "also show all nodes below")
+	return cmd
+}
+
+func (o *usageOptions) runUsage(ctx context.Context) error {
+	at, err := cli.ParsePlace(o.at)
+	if err != nil {
+		return err
+	}
+	quorate, ctx, cancel, err := o.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := o.fetchUsage(ctx, quorate, at)
+	if err != nil {
+		return err
+	}
+	o.ReportAge(all.GetRead())
+	return o.Print(all, func(p *cli.Page) error { return p.Table(usageRows(at, all.GetNodes())) })
+}
+
+// fetchUsage joins all pages into one answer.
+func (o *usageOptions) fetchUsage(ctx context.Context, quorate *client.Client, at cli.Place) (*quoratev1.GetUsageResponse, error) {
+	all := &quoratev1.GetUsageResponse{}
+	request := &quoratev1.GetUsageRequest{Tree: at.Tree, Node: at.Node, Subtree: o.subtree, Read: o.ReadOptions()}
+	for {
+		page, err := quorate.Trees.GetUsage(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		all.Nodes = append(all.Nodes, page.GetNodes()...)
+		all.Read = page.GetRead()
+		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
+			return all, nil
+		}
+	}
+}
+
+func usageRows(at cli.Place, nodes []*quoratev1.NodeUsage) [][]string {
+	rows := [][]string{{"NODE", "RESOURCE", "LIMIT", "OWN", "SUBTREE", "HEADROOM", "OVER"}}
+	for i, node := range nodes {
+		name := at.String()
+		if i > 0 {
+			name = indentName(at.Node, node.GetNode())
+		}
+		for _, r := range node.GetResources() {
+			rows = append(rows, append([]string{name}, usageColumns(r)...))
+			name = ""
+		}
+		if running, most := node.GetRunningApplications(), node.GetMaxApplications(); running > 0 || most > 0 {
+			rows = append(rows, append([]string{name}, applicationColumns(running, most)...))
+		}
+	}
+	return rows
+}
+
+// indentName is the last name of a path, as deep as it is below another.
+func indentName(top, path string) string {
+	below := strings.TrimPrefix(strings.TrimPrefix(path, top), "/")
+	names := strings.Split(below, "/")
+	return strings.Repeat("  ", len(names)) + names[len(names)-1]
+}
+
+func usageColumns(r *quoratev1.ResourceUsage) []string {
+	amount := func(n int64) string { return manifest.RoundQuantity(n, r.GetUnit()) }
+	limit := manifest.FormatLimit(r.GetLimit(), r.GetUnit())
+	if r.GetLimit() == nil && r.GetEffective() != nil {
+		limit += " (" + manifest.FormatLimit(r.GetEffective(), r.GetUnit()) + ")"
+	}
+	headroom, over := "unlimited", ""
+	if r.Headroom != nil {
+		headroom = amount(r.GetHeadroom())
+	}
+	if r.GetOver() > 0 {
+		over = amount(r.GetOver()) + " over"
+	}
+	return []string{r.GetResource(), limit, amount(r.GetOwn()), amount(r.GetSubtree()), headroom, over}
+}
+
+// applicationColumns counts the applications that run at a node and below it. How many more could start there, this node
+// alone does not tell.
+func applicationColumns(running, most int64) []string {
+	limit, over := "unlimited", ""
+	if most > 0 {
+		limit = strconv.FormatInt(most, 10)
+	}
+	if most > 0 && running > most {
+		over = strconv.FormatInt(running-most, 10) + " over"
+	}
+	return []string{"applications", limit, "", strconv.FormatInt(running, 10), "", over}
+}
