@@ -19,11 +19,11 @@ type ActivityLog interface {
 
 // NewActivity is the service that shows what a log remembers on a node, for [Config].
 func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHandler {
-	return activityService{core: core{id: node.Status().ID, node: node}, log: log}
+	return activityService{service: service{id: node.Status().ID, node: node}, log: log}
 }
 
 type activityService struct {
-	core
+	service
 	log ActivityLog
 }
 
@@ -31,9 +31,9 @@ type activityService struct {
 func (s activityService) GetActivity(ctx context.Context, r *quoratev1.GetActivityRequest) (*quoratev1.GetActivityResponse, error) {
 	switch {
 	case r.GetResource() != "" && r.GetNode() != "":
-		return nil, toError(invalid("node", "a resource is one of the whole tree; leave node %q out, or the resource", r.GetNode()))
+		return nil, toError(invalidField("node", "a resource is one of the whole tree; leave node %q out, or the resource", r.GetNode()))
 	case r.GetRead().GetConsistency() == quoratev1.Consistency_CONSISTENCY_LINEARIZABLE:
-		return nil, toError(invalid("read.consistency", "every server remembers by itself what went on; ask for stale, or for nothing"))
+		return nil, toError(invalidField("read.consistency", "every server remembers by itself what went on; ask for stale, or for nothing"))
 	}
 	key := activity.Key{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
 	steps, read, err := s.log.Series(ctx, key, r.GetRead().GetMinIndex())

@@ -40,7 +40,7 @@ func TestGetActivity(t *testing.T) {
 			From: noon, Held: 1, Waiting: 2, Granted: 3, Released: 4, Lost: 5, LongestWait: 6, States: []quota.NamedCount{{Name: "free", Count: 7}},
 		},
 	}
-	d := one(t)
+	d := oneNode(t)
 	service := NewActivity(d.node, log)
 	got, err := service.GetActivity(t.Context(), &quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu", Read: &quoratev1.ReadOptions{MinIndex: 5}})
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 )
 
 type allocationService struct {
-	core
+	service
 
-	desk  *desk
-	gates *gates
+	grants   *grantNotifier
+	limiters *limiters
 }
 
 // Allocate decides one request and holds all of it, or nothing.
 func (s allocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
-	decide := s.propose
+	decide := s.proposeOne
 	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
-		decide = s.tryOne
+		decide = s.dryRunOne
 	}
 	if r.GetPollMs() > 0 && r.GetMode() != quoratev1.Mode_MODE_DRY_RUN { // before anything is done
-		leave, err := s.gates.waitInside(ctx)
+		leave, err := s.limiters.waitInside(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -37,13 +37,13 @@ func (s allocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRe
 		return nil, err
 	}
 	if outcome.Decision != nil && outcome.Decision.Waiting && r.GetPollMs() > 0 {
-		return s.await(ctx, r, outcome, index)
+		return s.awaitGrant(ctx, r, outcome, index)
 	}
 	return s.fromAllocateOutcome(ctx, outcome, index)
 }
 
-func (s allocationService) tryOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
-	outcomes, index, err := s.try(ctx, command)
+func (s allocationService) dryRunOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
+	outcomes, index, err := s.dryRunExclusive(ctx, command)
 	return outcomes[0], index, err
 }
 
@@ -51,16 +51,16 @@ func (s allocationService) tryOne(ctx context.Context, command quota.Command) (l
 func (s allocationService) fromAllocateOutcome(ctx context.Context, o ledger.Outcome, index uint64) (*quoratev1.AllocateResponse, error) {
 	switch {
 	case o.Refused != nil:
-		return nil, refusal(o.Refused)
+		return nil, refusalError(o.Refused)
 	case o.Decision == nil:
 		return nil, toError(errors.New("the ledger made no decision; this is a bug of the server"))
 	case !o.Decision.Granted && !o.Decision.Waiting:
-		return nil, denial(*o.Decision, index)
+		return nil, denialError(*o.Decision, index)
 	}
 	answer := &quoratev1.AllocateResponse{Repeated: o.Repeated, Index: index, LedgerTimeMs: int64(o.Now)}
 	claims := o.Decision.Placements
 	if o.Allocation != nil {
-		info := s.shown(ctx, o.Allocation)
+		info := s.withQueuePlace(ctx, o.Allocation)
 		claims = info.Claims
 		answer.Allocation, answer.Fence = fromAllocation(info), info.Fence
 	}
@@ -72,11 +72,11 @@ func (s allocationService) fromAllocateOutcome(ctx context.Context, o ledger.Out
 // the state that the others leave behind.
 func (s allocationService) BatchAllocate(ctx context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
 	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
-	firm, dry := s.sortOut(r.GetRequests(), answer.GetOutcomes())
-	if err := s.decide(ctx, firm, s.proposeAll, answer.GetOutcomes()); err != nil {
+	firm, dry := s.splitBatch(r.GetRequests(), answer.GetOutcomes())
+	if err := s.decidePart(ctx, firm, s.proposeAll, answer.GetOutcomes()); err != nil {
 		return nil, err
 	}
-	if err := s.decide(ctx, dry, s.try, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
+	if err := s.decidePart(ctx, dry, s.dryRunExclusive, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
 		return nil, err
 	} else if err != nil {
 		dry.failAll(toError(err), answer.GetOutcomes())
@@ -84,17 +84,17 @@ func (s allocationService) BatchAllocate(ctx context.Context, r *quoratev1.Batch
 	return answer, nil
 }
 
-// share is a part of a batch that is decided together, with the places of its requests in the batch.
-type share struct {
+// batchPart is a part of a batch that is decided together, with the places of its requests in the batch.
+type batchPart struct {
 	commands []quota.Command
 	places   []int
 }
 
-// sortOut checks each request and fails the invalid ones on the spot.
-func (s allocationService) sortOut(requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome) (firm, dry share) {
+// splitBatch checks each request and fails the invalid ones on the spot.
+func (s allocationService) splitBatch(requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome) (firm, dry batchPart) {
 	for i, r := range requests {
 		if err := s.validator.Validate(r); err != nil {
-			outcomes[i] = failed(invalidRequest(err))
+			outcomes[i] = failedOutcome(invalidRequestError(err))
 			continue
 		}
 		part := &firm
@@ -106,7 +106,7 @@ func (s allocationService) sortOut(requests []*quoratev1.AllocateRequest, outcom
 	return firm, dry
 }
 
-func (s allocationService) decide(ctx context.Context, p share, by proposing, outcomes []*quoratev1.AllocateOutcome) error {
+func (s allocationService) decidePart(ctx context.Context, p batchPart, by proposeFunc, outcomes []*quoratev1.AllocateOutcome) error {
 	if len(p.commands) == 0 {
 		return nil
 	}
@@ -118,24 +118,24 @@ func (s allocationService) decide(ctx context.Context, p share, by proposing, ou
 		granted, err := s.fromAllocateOutcome(ctx, decided[i], index)
 		outcomes[place] = &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Granted{Granted: granted}}
 		if err != nil {
-			outcomes[place] = failed(toError(err))
+			outcomes[place] = failedOutcome(toError(err))
 		}
 	}
 	return nil
 }
 
-func (p share) failAll(err *connect.Error, outcomes []*quoratev1.AllocateOutcome) {
+func (p batchPart) failAll(err *connect.Error, outcomes []*quoratev1.AllocateOutcome) {
 	for _, place := range p.places {
-		outcomes[place] = failed(err)
+		outcomes[place] = failedOutcome(err)
 	}
 }
 
-func failed(err *connect.Error) *quoratev1.AllocateOutcome {
+func failedOutcome(err *connect.Error) *quoratev1.AllocateOutcome {
 	return &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Failure{Failure: toFailure(err)}}
 }
 
-// invalidRequest is what the interceptor would have answered to the request alone.
-func invalidRequest(err error) *connect.Error {
+// invalidRequestError is what the interceptor would have answered to the request alone.
+func invalidRequestError(err error) *connect.Error {
 	answer := connect.NewError(connect.CodeInvalidArgument, err)
 	var broken *protovalidate.ValidationError
 	if errors.As(err, &broken) {
@@ -146,7 +146,7 @@ func invalidRequest(err error) *connect.Error {
 
 // Release ends an allocation.
 func (s allocationService) Release(ctx context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
-	outcome, index, err := s.propose(ctx, quota.Release{ID: r.GetId(), Items: toItemNames(r.GetItems()), ItemState: r.GetItemState()})
+	outcome, index, err := s.proposeOne(ctx, quota.Release{ID: r.GetId(), Items: toItemNames(r.GetItems()), ItemState: r.GetItemState()})
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (s allocationService) Release(ctx context.Context, r *quoratev1.ReleaseRequ
 
 func fromReleaseOutcome(o ledger.Outcome, index uint64) (*quoratev1.ReleaseResponse, error) {
 	if o.Refused != nil {
-		return nil, refusal(o.Refused)
+		return nil, refusalError(o.Refused)
 	}
 	return &quoratev1.ReleaseResponse{Allocation: fromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated}, nil
 }
@@ -185,10 +185,10 @@ func (s allocationService) BatchRelease(ctx context.Context, r *quoratev1.BatchR
 // GetAllocation shows one allocation.
 func (s allocationService) GetAllocation(ctx context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
 	var found quota.AllocationInfo
-	read, err := s.read(ctx, r.GetRead(), func(v ledger.View) error {
+	read, err := s.readState(ctx, r.GetRead(), func(v ledger.View) error {
 		var unknown *quota.Error
 		found, unknown = v.Allocation(r.GetId())
-		return refused(unknown)
+		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (s allocationService) ListAllocations(ctx context.Context, r *quoratev1.Lis
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		page, unknown = v.Allocations(filter, after, most)
-		return refused(unknown)
+		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err

@@ -17,19 +17,19 @@ import (
 // TestAnswersMustBeTaken: a caller that does not receive its answer loses its place, and a stream that lasts longer than any answer
 // goes on.
 func TestAnswersMustBeTaken(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	mux := http.NewServeMux()
 	mux.Handle("/", d.Handler())
 	mux.Handle("/large", d.FrontEnd(func(Services) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20)) })
 	}))
 	const restorePath = "/quorate.v1.SnapshotService/Restore"
-	mux.Handle(restorePath, d.limitLife(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle(restorePath, d.endWithServer(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(1500 * time.Millisecond)
 		_, _ = io.WriteString(w, "restored")
 	})))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	d.Bound(server)
+	d.LimitConnections(server)
 	if want := longestDeadline + d.limits.SendPatience; server.WriteTimeout != want {
 		t.Errorf("answers may take %v, want %v", server.WriteTimeout, want)
 	}
@@ -48,8 +48,8 @@ func TestAnswersMustBeTaken(t *testing.T) {
 	if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the call has a place", func() bool { return d.gates.clients.calls.inside.Load() == 1 })
-	eventually(t, "the call has lost its place", func() bool { return d.gates.clients.calls.inside.Load() == 0 })
+	eventually(t, "the call has a place", func() bool { return d.limiters.clients.calls.inUse.Load() == 1 })
+	eventually(t, "the call has lost its place", func() bool { return d.limiters.clients.calls.inUse.Load() == 0 })
 	if got := send(t, "POST", "http://"+listener.Addr().String()+restorePath, ""); got.body != "restored" {
 		t.Errorf("a stream that lasted longer was answered %v", got)
 	}
@@ -57,10 +57,10 @@ func TestAnswersMustBeTaken(t *testing.T) {
 
 // TestPanicsDoNotFillTheLog: each is answered, and few are logged.
 func TestPanicsDoNotFillTheLog(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	log, now := &page{}, time.Unix(0, 0)
-	d.failures = &failures{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
-	handler := d.guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
+	d.failures = &failureLog{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
+	handler := d.recoverPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
 	for range 50 {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/x", nil))
@@ -68,8 +68,8 @@ func TestPanicsDoNotFillTheLog(t *testing.T) {
 			t.Fatalf("answered %d", w.Code)
 		}
 	}
-	if n := strings.Count(log.String(), "a call panicked"); n != quietAfter {
-		t.Errorf("%d panics are logged, want %d", n, quietAfter)
+	if n := strings.Count(log.String(), "a call panicked"); n != maxFailureLines {
+		t.Errorf("%d panics are logged, want %d", n, maxFailureLines)
 	}
 	now = now.Add(time.Second)
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/x", nil))
@@ -80,7 +80,7 @@ func TestPanicsDoNotFillTheLog(t *testing.T) {
 
 // TestFewCallsAreTracedOnDemand: a caller cannot have all of its calls traced, and members are not limited again.
 func TestFewCallsAreTracedOnDemand(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	spans, err := newTraces(noop.NewTracerProvider())
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestFewCallsAreTracedOnDemand(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, allocatePath, nil)
 			r.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-"+flags)
 			r.Header.Set(relayedByHeader, by)
-			d.observe(handler).ServeHTTP(httptest.NewRecorder(), r)
+			d.observeCalls(handler).ServeHTTP(httptest.NewRecorder(), r)
 		}
 		return asked
 	}

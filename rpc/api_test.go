@@ -24,7 +24,7 @@ var protocols = map[string][]connect.ClientOption{
 func TestEveryProtocolGrantsDeniesAndExplains(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			client := one(t).allocations(options...)
+			client := oneNode(t).allocations(options...)
 			granted, err := client.Allocate(t.Context(), request("a", "cern:physics/higgs", 8))
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +61,7 @@ func TestEveryProtocolGrantsDeniesAndExplains(t *testing.T) {
 
 // TestBadInput is what a caller reads for each mistake.
 func TestBadInput(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	allocate := func(change func(*quoratev1.AllocateRequest)) func() error {
 		return func() error {
 			r := request("x", "cern:physics", 1)
@@ -123,7 +123,7 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestDryRunChangesNothing(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	dry := request("a", "cern:physics", 20)
 	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
 	for range 2 {
@@ -149,7 +149,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 }
 
 func TestConfiguration(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	trees := d.trees()
 	set := &quoratev1.SetLimitsRequest{
 		Tree: "cern", Node: "physics", Limits: cores(15), Actor: "ada", Reason: "less physics", RequestId: "r1", ExpectedRevision: proto.Uint64(1),
@@ -196,7 +196,7 @@ func TestConfiguration(t *testing.T) {
 }
 
 func TestUsageInPages(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics/higgs", 8)); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestUsageInPages(t *testing.T) {
 }
 
 func TestAllocationsInPages(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	for i := range 5 {
 		r := request(fmt.Sprint("a", i), "cern:operations", 1)
 		r.Labels = map[string]string{"odd": fmt.Sprint(i % 2)}
@@ -264,7 +264,7 @@ func TestAllocationsInPages(t *testing.T) {
 }
 
 func TestBatchDecidesEachOnItsOwn(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	dry := request("dry", "cern:physics", 13)
 	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
 	answer, err := d.allocations().BatchAllocate(t.Context(), &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{
@@ -303,7 +303,7 @@ func TestBatchDecidesEachOnItsOwn(t *testing.T) {
 }
 
 func TestBatchEndsEachOnItsOwn(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	for _, id := range []string{"a", "b"} {
 		if _, err := d.allocations().Allocate(t.Context(), request(id, "cern:physics/higgs", 1)); err != nil {
 			t.Fatal(err)
@@ -336,7 +336,7 @@ func TestBatchEndsEachOnItsOwn(t *testing.T) {
 }
 
 func TestReads(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	client := d.trees()
 	stale := &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE}
 	d.node.lead("")
@@ -356,7 +356,7 @@ func TestReads(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	c := newFakeCluster()
-	first, second := open(t, c, "n1"), open(t, c, "n2")
+	first, second := openServer(t, c, "n1"), openServer(t, c, "n2")
 	c.lead("n2")
 	first.applyCERN(t)
 	c.members = append(c.members, cluster.Member{ID: "n3", HTTPAddr: "127.0.0.1:1", Voter: true})

@@ -29,7 +29,7 @@ func (slowBackups) Restore(context.Context, cluster.RestoreOptions, io.Reader) (
 
 // TestTooManyBackups: each walks over the whole state, so few are saved at a time.
 func TestTooManyBackups(t *testing.T) {
-	gates, err := newGates(Limits{}.WithDefaults(), prometheus.NewRegistry())
+	gates, err := newLimiters(Limits{}.WithDefaults(), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestTooManyBackups(t *testing.T) {
 	for range maxBackups {
 		go func() { ended <- save() }()
 	}
-	eventually(t, "all are under way", func() bool { return gates.backups.inside.Load() == maxBackups })
+	eventually(t, "all are under way", func() bool { return gates.backups.inUse.Load() == maxBackups })
 	wantOverloaded(t, save(), "all backups together")
 	close(slow.goOn)
 	for range maxBackups {

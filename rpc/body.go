@@ -21,8 +21,8 @@ import (
 // MaxBody is the largest request body in bytes, packed and unpacked.
 const MaxBody = 4 << 20
 
-// drained is how much of a body that is too large is read and thrown away, so that its sender gets to see the answer.
-const drained = 16 << 20
+// maxDrained is how much of a body that is too large is read and thrown away, so that its sender gets to see the answer.
+const maxDrained = 16 << 20
 
 // How long a body may take: a grace, and then as long as its sender keeps to bodyRate, in bytes a second; in no case longer than
 // bodyPatience.
@@ -41,18 +41,18 @@ type pacing struct {
 
 var defaultPacing = pacing{bodyGrace: 5 * time.Second, busyBodyGrace: time.Second, tool: 5 * time.Second}
 
-// tooLarge is invalid_argument and not resource_exhausted, as elsewhere: here that word means quota.
-func tooLarge(what string) *connect.Error { return largerThan(what, MaxBody) }
+// tooLargeError is invalid_argument and not resource_exhausted, as elsewhere: here that word means quota.
+func tooLargeError(what string) *connect.Error { return largerThanError(what, MaxBody) }
 
-func largerThan(what string, most int) *connect.Error {
-	return problem(connect.CodeInvalidArgument,
+func largerThanError(what string, most int) *connect.Error {
+	return newProblem(connect.CodeInvalidArgument,
 		fmt.Sprintf("the %s is larger than %d bytes; split it into several calls", what, most),
 		&quoratev1.Problem{Reason: quota.Invalid.String(), NotApplied: true})
 }
 
-// bodyTooSlow is the answer to a body that did not come in time.
-func bodyTooSlow(received int64, after time.Duration) error {
-	return accident(&cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: fmt.Sprintf(
+// slowBodyError is the answer to a body that did not come in time.
+func slowBodyError(received int64, after time.Duration) error {
+	return nodeError(&cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: fmt.Sprintf(
 		"the request body came too slowly: %d bytes in %v, and a body must begin at once and keep to %d bytes a second; nothing was done, send it again",
 		received, after.Round(time.Millisecond), bodyRate)})
 }
@@ -61,38 +61,38 @@ func bodyTooSlow(received int64, after time.Duration) error {
 // that what is announced and does not come takes nothing. A body moves to the large ones when it grows beyond smallBody: however
 // many large bodies there are, small ones find room.
 type bodyCharge struct {
-	of           *places
+	of           *callLimiters
 	caller       *caller
 	small, large int64
 }
 
-func (b *bodyCharge) add(n int64) error {
+func (b *bodyCharge) chargeBytes(n int64) error {
 	if b.of == nil {
 		return nil // its calls are so few, and their bodies so small, that they need no common bound
 	}
 	if b.large == 0 && b.small+n <= smallBody {
-		if err := b.of.smallBodies.take(b.caller, n); err != nil {
+		if err := b.of.smallBodies.TryAcquire(b.caller, n); err != nil {
 			return err
 		}
 		b.small += n
 		return nil
 	}
 	n += b.small
-	if err := b.of.largeBodies.take(b.caller, n); err != nil {
+	if err := b.of.largeBodies.TryAcquire(b.caller, n); err != nil {
 		return err
 	}
 	b.large += n
-	b.of.smallBodies.give(b.caller, b.small)
+	b.of.smallBodies.Release(b.caller, b.small)
 	b.small = 0
 	return nil
 }
 
-func (b *bodyCharge) giveBack() {
+func (b *bodyCharge) refundBytes() {
 	if b.of == nil {
 		return
 	}
-	b.of.smallBodies.give(b.caller, b.small)
-	b.of.largeBodies.give(b.caller, b.large)
+	b.of.smallBodies.Release(b.caller, b.small)
+	b.of.largeBodies.Release(b.caller, b.large)
 	b.small, b.large = 0, 0
 }
 
@@ -106,21 +106,21 @@ func (s *Server) limitBody(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		notes := note(r.Context())
-		charge, most := bodyCharge{of: notes.places, caller: notes.caller}, MaxBody
+		notes := callOf(r.Context())
+		charge, most := bodyCharge{of: notes.limiters, caller: notes.caller}, MaxBody
 		if known.kind != servesClients {
 			charge.of, most = nil, smallBody
 		}
-		defer charge.giveBack()
+		defer charge.refundBytes()
 		if isEnveloped(r) {
 			most += envelope
 		}
-		body, err := s.receive(w, r, &charge, most)
+		body, err := s.receiveBody(w, r, &charge, most)
 		if err == nil {
-			body, err = unpack(r, body, &charge)
+			body, err = unpackBody(r, body, &charge)
 		}
 		if err != nil {
-			s.fail(w, r, err)
+			s.writeError(w, r, err)
 			return
 		}
 		setBody(r, body)
@@ -138,15 +138,15 @@ func setBody(r *http.Request, body []byte) {
 // limitFrontEndBody is limitBody for front ends, which answer in their own words to a body that is too large.
 func (s *Server) limitFrontEndBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes := note(r.Context())
-		charge := bodyCharge{of: notes.places, caller: notes.caller}
-		defer charge.giveBack()
-		body, err := s.receive(w, r, &charge, MaxBody)
+		notes := callOf(r.Context())
+		charge := bodyCharge{of: notes.limiters, caller: notes.caller}
+		defer charge.refundBytes()
+		body, err := s.receiveBody(w, r, &charge, MaxBody)
 		switch {
 		case errors.Is(err, errTooLarge):
 			r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failingReader{&http.MaxBytesError{Limit: MaxBody}}))
 		case err != nil:
-			s.fail(w, r, err)
+			s.writeError(w, r, err)
 			return
 		default:
 			setBody(r, body)
@@ -162,15 +162,15 @@ func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 // errTooLarge is the cause of the error of a body that is too large.
 var errTooLarge = errors.New("the request is too large")
 
-// receive reads a body of at most so many bytes. With an error for its size it returns what it has read.
-func (s *Server) receive(w http.ResponseWriter, r *http.Request, charge *bodyCharge, most int) ([]byte, error) {
+// receiveBody reads a body of at most so many bytes. With an error for its size it returns what it has read.
+func (s *Server) receiveBody(w http.ResponseWriter, r *http.Request, charge *bodyCharge, most int) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
-	from := &arrival{
+	from := &bodyReader{
 		body: r.Body, control: http.NewResponseController(w), charge: charge, most: most, began: time.Now(), grace: s.pacing.bodyGrace,
 	}
-	if s.gates.clients.calls.busy() {
+	if s.limiters.clients.calls.isBusy() {
 		from.grace = s.pacing.busyBodyGrace
 	}
 	body, err := from.readAll(min(max(r.ContentLength, 512), 4<<10), r.ContentLength > int64(most), isEnveloped(r))
@@ -181,8 +181,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, charge *bodyCha
 	return body, err
 }
 
-// arrival is a body on its way.
-type arrival struct {
+// bodyReader is a body on its way.
+type bodyReader struct {
 	body     io.Reader
 	control  *http.ResponseController
 	charge   *bodyCharge
@@ -194,7 +194,7 @@ type arrival struct {
 }
 
 // readAll reads the body into a buffer that grows with what arrives, not with what is announced.
-func (a *arrival) readAll(first int64, announcedTooMuch, enveloped bool) ([]byte, error) {
+func (a *bodyReader) readAll(first int64, announcedTooMuch, enveloped bool) ([]byte, error) {
 	buffer := make([]byte, 0, first+1)
 	for !announcedTooMuch {
 		if len(buffer) == cap(buffer) {
@@ -202,27 +202,27 @@ func (a *arrival) readAll(first int64, announcedTooMuch, enveloped bool) ([]byte
 		}
 		n, err := a.Read(buffer[len(buffer):cap(buffer)])
 		buffer = buffer[:len(buffer)+n]
-		if charged := a.charge.add(int64(n)); charged != nil {
+		if charged := a.charge.chargeBytes(int64(n)); charged != nil {
 			return nil, charged
 		}
-		if enveloped && claimsTooMuch(buffer) || len(buffer) > a.most {
+		if enveloped && announcesTooMuch(buffer) || len(buffer) > a.most {
 			break
 		}
 		if errors.Is(err, io.EOF) {
 			return buffer, nil
 		}
 		if err != nil {
-			return nil, a.failure(err)
+			return nil, a.readFailure(err)
 		}
 	}
 	// A caller that still sends does not listen, and would see nothing but a broken connection.
-	_, _ = io.CopyN(io.Discard, a, drained)
+	_, _ = io.CopyN(io.Discard, a, maxDrained)
 	limit := min(a.most, MaxBody)
-	return buffer, errors.Join(largerThan("request", limit), errTooLarge)
+	return buffer, errors.Join(largerThanError("request", limit), errTooLarge)
 }
 
 // Read reads what comes next, if it comes in time.
-func (a *arrival) Read(p []byte) (int, error) {
+func (a *bodyReader) Read(p []byte) (int, error) {
 	due := a.began.Add(min(a.grace+time.Duration(a.received)*time.Second/bodyRate, bodyPatience))
 	if due.Sub(a.deadline) >= time.Second || due.Equal(a.began.Add(bodyPatience)) && !due.Equal(a.deadline) {
 		_ = a.control.SetReadDeadline(due) // a recorded connection has no deadlines; the body is bounded anyway
@@ -233,10 +233,10 @@ func (a *arrival) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failure says why a body did not arrive.
-func (a *arrival) failure(err error) error {
+// readFailure says why a body did not arrive.
+func (a *bodyReader) readFailure(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return bodyTooSlow(a.received, time.Since(a.began))
+		return slowBodyError(a.received, time.Since(a.began))
 	}
 	return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("the request body could not be read: %w", err))
 }
@@ -250,7 +250,7 @@ func isEnveloped(r *http.Request) bool {
 	return strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+")
 }
 
-// claimsTooMuch tells whether an envelope announces more than may follow.
-func claimsTooMuch(body []byte) bool {
+// announcesTooMuch tells whether an envelope announces more than may follow.
+func announcesTooMuch(body []byte) bool {
 	return len(body) >= envelope && binary.BigEndian.Uint32(body[1:envelope]) > MaxBody
 }

@@ -13,13 +13,13 @@ import (
 // of each gate.
 type caller struct {
 	key  string
-	held [gateKinds]atomic.Int64
+	held [limiterKinds]atomic.Int64
 	// connections, and how many of them are beyond the limit, are guarded by the lock of callers.
-	connections, beyond int
+	connections, overLimit int
 }
 
-// idle tells whether a caller holds nothing.
-func (c *caller) idle() bool {
+// isIdle tells whether a caller holds nothing.
+func (c *caller) isIdle() bool {
 	for i := range c.held {
 		if c.held[i].Load() != 0 {
 			return false
@@ -44,10 +44,10 @@ func newCallers() *callers {
 // connection is one of a caller.
 type connection struct {
 	caller *caller
-	// gate is where the connection counts; nil for one of another node.
-	gate *gate
-	// beyond is true if it came when the caller, or the server, had as many as allowed: its calls are answered and not served.
-	beyond error
+	// limiter is where the connection counts; nil for one of another node.
+	limiter *limiter
+	// overLimit is true if it came when the caller, or the server, had as many as allowed: its calls are answered and not served.
+	overLimit error
 }
 
 type connectionKey struct{}
@@ -72,34 +72,34 @@ func callerKey(remote net.Addr) string {
 	return netip.PrefixFrom(address, 64).Masked().String()
 }
 
-// open takes in a connection of a caller with a key. It is nil if the connection must be closed at once. Without a gate there is no
+// openConnection takes in a connection of a caller with a key. It is nil if the connection must be closed at once. Without a gate there is no
 // limit.
-func (cs *callers) open(c net.Conn, key string, g *gate) *connection {
+func (cs *callers) openConnection(c net.Conn, key string, g *limiter) *connection {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	by := cs.known[key]
 	if by == nil {
-		cs.sweep()
+		cs.forgetIdle()
 		by = &caller{key: key}
 		cs.known[key] = by
 	}
-	opened := &connection{caller: by, gate: g}
+	opened := &connection{caller: by, limiter: g}
 	if g != nil {
-		opened.beyond = g.take(by, 1)
+		opened.overLimit = g.TryAcquire(by, 1)
 	}
-	if opened.beyond != nil {
-		if by.beyond >= extraConnections || len(cs.connections) >= int(g.most)+maxExtraConnections {
+	if opened.overLimit != nil {
+		if by.overLimit >= extraConnections || len(cs.connections) >= int(g.capacity)+maxExtraConnections {
 			return nil
 		}
-		by.beyond++
+		by.overLimit++
 	}
 	by.connections++
 	cs.connections[c] = opened
 	return opened
 }
 
-// close forgets a connection.
-func (cs *callers) close(c net.Conn) {
+// closeConnection forgets a connection.
+func (cs *callers) closeConnection(c net.Conn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	opened := cs.connections[c]
@@ -109,43 +109,43 @@ func (cs *callers) close(c net.Conn) {
 	delete(cs.connections, c)
 	opened.caller.connections--
 	switch {
-	case opened.beyond != nil:
-		opened.caller.beyond--
-	case opened.gate != nil:
-		opened.gate.give(opened.caller, 1)
+	case opened.overLimit != nil:
+		opened.caller.overLimit--
+	case opened.limiter != nil:
+		opened.limiter.Release(opened.caller, 1)
 	}
-	if opened.caller.idle() {
+	if opened.caller.isIdle() {
 		delete(cs.known, opened.caller.key)
 	}
 }
 
-// count is how many connections are open.
-func (cs *callers) count() int {
+// connectionCount is how many connections are open.
+func (cs *callers) connectionCount() int {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return len(cs.connections)
 }
 
-// sweep forgets callers whose last call ended after their last connection. It looks each time that their number has doubled.
-func (cs *callers) sweep() {
+// forgetIdle forgets callers whose last call ended after their last connection. It looks each time that their number has doubled.
+func (cs *callers) forgetIdle() {
 	if len(cs.known) < cs.sweepAt {
 		return
 	}
 	for key, c := range cs.known {
-		if c.idle() {
+		if c.isIdle() {
 			delete(cs.known, key)
 		}
 	}
 	cs.sweepAt = 2*len(cs.known) + 64
 }
 
-// Bound makes an HTTP server keep to this server's limits for connections, together with all others that it bounds.
-func (s *Server) Bound(server *http.Server) {
+// LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that it bounds.
+func (s *Server) LimitConnections(server *http.Server) {
 	server.MaxHeaderBytes, server.ReadHeaderTimeout, server.IdleTimeout = maxHeader, headerPatience, idlePatience
 	// The whole of a call with one answer, and the time that its caller may take to receive it; streams have their own.
 	server.WriteTimeout = longestDeadline + s.limits.SendPatience
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		opened := s.gates.callers.open(c, callerKey(c.RemoteAddr()), s.gates.connections)
+		opened := s.limiters.callers.openConnection(c, callerKey(c.RemoteAddr()), s.limiters.connections)
 		if opened == nil {
 			_ = c.Close() // nobody listens yet
 			return ctx
@@ -154,13 +154,13 @@ func (s *Server) Bound(server *http.Server) {
 	}
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		if state == http.StateClosed || state == http.StateHijacked {
-			s.gates.callers.close(c)
+			s.limiters.callers.closeConnection(c)
 		}
 	}
 }
 
-// tellMembersApart lets each member have a share of what members take, by its id, or by its address if it proves none.
-func (cs *callers) tellMembersApart(server *http.Server) {
+// keyByMember lets each member have a share of what members take, by its id, or by its address if it proves none.
+func (cs *callers) keyByMember(server *http.Server) {
 	inner := server.ConnContext
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		ctx = inner(ctx, c)
@@ -168,11 +168,11 @@ func (cs *callers) tellMembersApart(server *http.Server) {
 		if nodeCallOf(ctx).id == "" {
 			key = "the node at " + callerKey(c.RemoteAddr())
 		}
-		return context.WithValue(ctx, connectionKey{}, cs.open(c, key, nil))
+		return context.WithValue(ctx, connectionKey{}, cs.openConnection(c, key, nil))
 	}
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		if state == http.StateClosed || state == http.StateHijacked {
-			cs.close(c)
+			cs.closeConnection(c)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestNodesMove(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics/higgs", 8)); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestNodesMove(t *testing.T) {
 }
 
 func TestMaintenanceLetsEverythingIn(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	set := func(on bool) *quoratev1.ConfigurationResult {
 		answer, err := d.trees().SetMaintenance(t.Context(), &quoratev1.SetMaintenanceRequest{Tree: "cern", On: on})
 		if err != nil || len(answer.GetResult().GetChanges()) != 1 {
@@ -64,7 +64,7 @@ func TestMaintenanceLetsEverythingIn(t *testing.T) {
 }
 
 func TestWhoHoldsTooMuchIsSaidAfterMaintenance(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	d.limited(t)
 	set := func(on bool) *quoratev1.ConfigurationResult {
 		answer, err := d.trees().SetMaintenance(t.Context(), &quoratev1.SetMaintenanceRequest{Tree: "cern", On: on})
@@ -93,7 +93,7 @@ func TestWhoHoldsTooMuchIsSaidAfterMaintenance(t *testing.T) {
 }
 
 func TestRollBack(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	if _, err := d.trees().SetLimits(t.Context(), &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15)}); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestRollBack(t *testing.T) {
 }
 
 func TestTheWholeConfigurationCanBeAppliedAgain(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	other := cern()
 	other.Name, other.Policy = "desy", "capped"
 	everySetting(other)
@@ -149,7 +149,7 @@ func TestTheWholeConfigurationCanBeAppliedAgain(t *testing.T) {
 }
 
 func TestAPlanTellsItsEffect(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	if _, err := d.allocations().Allocate(t.Context(), request("big", "cern:physics/higgs", 11)); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestAPlanTellsItsEffect(t *testing.T) {
 }
 
 func TestOnlyAdminsSetLimits(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	tree := cern()
 	tree.Admins = []string{"ada"}
 	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}, Actor: "ada"}); err != nil {
@@ -187,7 +187,7 @@ func TestOnlyAdminsSetLimits(t *testing.T) {
 
 // TestABlankReasonIsNone: who has to say why must say something.
 func TestABlankReasonIsNone(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	tree := cern()
 	tree.RequireReason = true
 	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {

@@ -26,7 +26,7 @@ func (c *chunker) Write(data []byte) (int, error) {
 		c.buffer = append(c.buffer, data[:n]...)
 		data = data[n:]
 		if len(c.buffer) == chunkBytes {
-			if err := c.flush(); err != nil {
+			if err := c.flushBuffer(); err != nil {
 				return 0, err
 			}
 		}
@@ -34,8 +34,8 @@ func (c *chunker) Write(data []byte) (int, error) {
 	return written, nil
 }
 
-// flush sends what is left.
-func (c *chunker) flush() error {
+// flushBuffer sends what is left.
+func (c *chunker) flushBuffer() error {
 	if len(c.buffer) == 0 {
 		return nil
 	}
@@ -44,5 +44,5 @@ func (c *chunker) flush() error {
 	return err
 }
 
-// sum is SHA-256 of everything that was written.
-func (c *chunker) sum() []byte { return c.digest.Sum(nil) }
+// digestSum is SHA-256 of everything that was written.
+func (c *chunker) digestSum() []byte { return c.digest.Sum(nil) }

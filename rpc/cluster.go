@@ -19,7 +19,7 @@ import (
 const standingPatience = time.Second
 
 type clusterService struct {
-	core
+	service
 
 	clusterName string
 	peers       peers
@@ -30,7 +30,7 @@ func (s clusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusReq
 	own := s.node.Status()
 	answer := &quoratev1.GetStatusResponse{
 		ServedBy: own.ID, Term: own.Term, CommitIndex: own.CommitIndex, AppliedIndex: own.AppliedIndex,
-		ClusterName: s.clusterName, Members: s.members(ctx, own, r.GetLocal()), Problem: s.problem(own),
+		ClusterName: s.clusterName, Members: s.listMembers(ctx, own, r.GetLocal()), Problem: s.currentProblem(own),
 	}
 	if leader, known := s.node.Leader(); known {
 		answer.LeaderId = leader.ID
@@ -47,8 +47,8 @@ func (s clusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusReq
 	return answer, nil
 }
 
-// problem is the reason why this node cannot serve now, or empty.
-func (s clusterService) problem(own cluster.NodeStatus) string {
+// currentProblem is the reason why this node cannot serve now, or empty.
+func (s clusterService) currentProblem(own cluster.NodeStatus) string {
 	if own.Problem != "" {
 		return own.Problem
 	}
@@ -61,8 +61,8 @@ func (s clusterService) problem(own cluster.NodeStatus) string {
 	return ""
 }
 
-// members asks all members at once.
-func (s clusterService) members(ctx context.Context, own cluster.NodeStatus, local bool) []*quoratev1.Member {
+// listMembers asks all members at once.
+func (s clusterService) listMembers(ctx context.Context, own cluster.NodeStatus, local bool) []*quoratev1.Member {
 	ctx, cancel := context.WithTimeout(ctx, standingPatience)
 	defer cancel()
 	var list []*quoratev1.Member
@@ -75,27 +75,27 @@ func (s clusterService) members(ctx context.Context, own cluster.NodeStatus, loc
 			Id: m.ID, Voter: m.Voter, RaftAddress: m.RaftAddr, HttpAddress: m.HTTPAddr, Version: m.Version, FeatureLevel: m.FeatureLevel,
 		}
 		list = append(list, wire)
-		asked.Go(func() { s.ask(ctx, m, own, wire) })
+		asked.Go(func() { s.askMember(ctx, m, own, wire) })
 	}
 	asked.Wait()
 	return list
 }
 
-// ask fills in what only the member itself can tell.
-func (s clusterService) ask(ctx context.Context, m cluster.Member, own cluster.NodeStatus, wire *quoratev1.Member) {
+// askMember fills in what only the member itself can tell.
+func (s clusterService) askMember(ctx context.Context, m cluster.Member, own cluster.NodeStatus, wire *quoratev1.Member) {
 	if m.ID == own.ID {
 		standing, _ := peerService{s.node}.GetStanding(ctx, nil)
-		fill(wire, standing)
+		fillMember(wire, standing)
 		return
 	}
-	standing, err := s.peers.standing(ctx, m)
+	standing, err := s.peers.getStanding(ctx, m)
 	switch {
 	case err != nil:
-		wire.Problem = fmt.Sprintf("%s does not answer at %q: %v", m.ID, s.peers.at(m), err)
+		wire.Problem = fmt.Sprintf("%s does not answer at %q: %v", m.ID, s.peers.addressOf(m), err)
 	case standing.GetId() != m.ID:
-		wire.Problem = fmt.Sprintf("%s answers at %q, which is the address of %s", standing.GetId(), s.peers.at(m), m.ID)
+		wire.Problem = fmt.Sprintf("%s answers at %q, which is the address of %s", standing.GetId(), s.peers.addressOf(m), m.ID)
 	default:
-		fill(wire, standing)
+		fillMember(wire, standing)
 	}
 }
 
@@ -104,7 +104,7 @@ var roles = map[string]quoratev1.Role{
 	"Follower": quoratev1.Role_ROLE_FOLLOWER, "Candidate": quoratev1.Role_ROLE_CANDIDATE, "Leader": quoratev1.Role_ROLE_LEADER,
 }
 
-func fill(wire *quoratev1.Member, standing *peerv1.GetStandingResponse) {
+func fillMember(wire *quoratev1.Member, standing *peerv1.GetStandingResponse) {
 	wire.Reachable, wire.Role, wire.Problem = true, roles[standing.GetState()], cmp.Or(standing.GetProblem(), standing.GetWarning())
 	wire.AppliedIndex, wire.LastIndex = standing.GetAppliedIndex(), standing.GetLastIndex()
 	wire.Version, wire.FeatureLevel = standing.GetVersion(), standing.GetFeatureLevel()

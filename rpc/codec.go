@@ -103,7 +103,7 @@ func (b *boundedGzip) Reset(source io.Reader) error {
 func (b *boundedGzip) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return n, tooLarge("unpacked request")
+		return n, tooLargeError("unpacked request")
 	}
 	return n, err
 }

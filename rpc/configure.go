@@ -9,11 +9,11 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// configure carries out a change of configuration, or only tries it.
-func (s treeService) configure(ctx context.Context, command quota.Command, dry bool, moved moves) (*quoratev1.ConfigurationResult, error) {
+// decideChange carries out a change of configuration, or only tries it.
+func (s treeService) decideChange(ctx context.Context, command quota.Command, dry bool, moved fieldPaths) (*quoratev1.ConfigurationResult, error) {
 	decide := s.proposeAll
 	if dry {
-		decide = s.plan
+		decide = s.planChanges
 	}
 	outcomes, index, err := decide(ctx, command)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s treeService) configure(ctx context.Context, command quota.Command, dry b
 	outcome := outcomes[0]
 	switch {
 	case outcome.Refused != nil:
-		return nil, refusal(moved.back(outcome.Refused))
+		return nil, refusalError(moved.restoreField(outcome.Refused))
 	case outcome.Configuration == nil:
 		return nil, toError(errors.New("the ledger answered no configuration; this is a bug of the server"))
 	}
@@ -35,7 +35,7 @@ func (s treeService) ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequ
 	if err != nil {
 		return nil, toError(err)
 	}
-	result, err := s.configure(ctx, command, r.GetDryRun(), moved)
+	result, err := s.decideChange(ctx, command, r.GetDryRun(), moved)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ func (s treeService) ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequ
 }
 
 // toApplyTrees also tells where the lists of the request were put in order.
-func toApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, moves, error) {
-	moved := moves{}
+func toApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, fieldPaths, error) {
+	moved := fieldPaths{}
 	meta, err := toMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
 	if err != nil {
 		return quota.ApplyTrees{}, nil, err
@@ -68,7 +68,7 @@ func (s treeService) SetLimits(ctx context.Context, r *quoratev1.SetLimitsReques
 	if err != nil {
 		return nil, toError(err)
 	}
-	result, err := s.configure(ctx, quota.SetLimits{Meta: meta, Tree: r.GetTree(), Node: r.GetNode(), Limits: limits}, r.GetDryRun(), nil)
+	result, err := s.decideChange(ctx, quota.SetLimits{Meta: meta, Tree: r.GetTree(), Node: r.GetNode(), Limits: limits}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s treeService) DeleteTree(ctx context.Context, r *quoratev1.DeleteTreeRequ
 	if err != nil {
 		return nil, toError(err)
 	}
-	result, err := s.configure(ctx, quota.DeleteTree{Meta: meta, Tree: r.GetName()}, r.GetDryRun(), nil)
+	result, err := s.decideChange(ctx, quota.DeleteTree{Meta: meta, Tree: r.GetName()}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s treeService) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest)
 		return nil, toError(err)
 	}
 	command := quota.MoveNode{Meta: meta, Tree: r.GetTree(), From: r.GetFrom(), To: r.GetTo()}
-	result, err := s.configure(ctx, command, r.GetDryRun(), nil)
+	result, err := s.decideChange(ctx, command, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s treeService) SetMaintenance(ctx context.Context, r *quoratev1.SetMainten
 	if err != nil {
 		return nil, toError(err)
 	}
-	result, err := s.configure(ctx, quota.SetMaintenance{Meta: meta, Tree: r.GetTree(), On: r.GetOn()}, r.GetDryRun(), nil)
+	result, err := s.decideChange(ctx, quota.SetMaintenance{Meta: meta, Tree: r.GetTree(), On: r.GetOn()}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (s treeService) RollBack(ctx context.Context, r *quoratev1.RollBackRequest)
 	if err != nil {
 		return nil, toError(err)
 	}
-	result, err := s.configure(ctx, quota.RollBack{Meta: meta, Revision: r.GetRevision()}, r.GetDryRun(), nil)
+	result, err := s.decideChange(ctx, quota.RollBack{Meta: meta, Revision: r.GetRevision()}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func toAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 	}
 	for i, c := range r.GetClaims() {
 		command.Claims[i] = quota.Claim{
-			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Picks: toPicks(c.GetItems()), Standing: standing(r, c),
+			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Picks: toPicks(c.GetItems()), Standing: toStanding(r, c),
 		}
 	}
 	return command
@@ -44,8 +44,8 @@ var modes = map[quoratev1.Mode]quota.Mode{
 	quoratev1.Mode_MODE_WAIT:        quota.Wait,
 }
 
-// standing is that of the request, but for what the claim overrides.
-func standing(r *quoratev1.AllocateRequest, c *quoratev1.Claim) quota.Standing {
+// toStanding is that of the request, but for what the claim overrides.
+func toStanding(r *quoratev1.AllocateRequest, c *quoratev1.Claim) quota.Standing {
 	s := quota.Standing{Priority: r.GetPriority(), Type: r.GetType(), Unpreemptable: r.GetUnpreemptable()}
 	if c.Priority != nil {
 		s.Priority = c.GetPriority()
@@ -132,9 +132,9 @@ func toLimit(limit *quoratev1.Limit, field string, mayUnset bool) (quota.Limit, 
 		if mayUnset {
 			return quota.Limit{}, nil
 		}
-		return quota.Limit{}, invalid(field, "unset is only for SetLimits; leave the resource out to have no limit of its own here")
+		return quota.Limit{}, invalidField(field, "unset is only for SetLimits; leave the resource out to have no limit of its own here")
 	}
-	return quota.Limit{}, invalid(field, "a limit has one of amount, unlimited and unset")
+	return quota.Limit{}, invalidField(field, "a limit has one of amount, unlimited and unset")
 }
 
 func fromLimit(limit quota.Limit) *quoratev1.Limit {

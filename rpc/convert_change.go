@@ -74,15 +74,15 @@ type configurationRequest interface {
 
 // toMeta takes a blank reason for none: a tree that requires one asks for words.
 func toMeta(r configurationRequest, expected *uint64) (quota.ChangeMeta, error) {
-	digest, err := fingerprint(r)
+	digest, err := requestFingerprint(r)
 	return quota.ChangeMeta{
 		Actor: r.GetActor(), Reason: strings.TrimSpace(r.GetReason()), RequestID: r.GetRequestId(), Fingerprint: digest, ExpectedRevision: expected,
 	}, err
 }
 
-// fingerprint is a digest of what a change asks for; empty without a request id. Who asks, why, and under which name is
+// requestFingerprint is a digest of what a change asks for; empty without a request id. Who asks, why, and under which name is
 // not part of it, and neither is the expected revision: after the first success a repeat cannot meet it any more.
-func fingerprint(r configurationRequest) (string, error) {
+func requestFingerprint(r configurationRequest) (string, error) {
 	if r.GetRequestId() == "" {
 		return "", nil
 	}
@@ -93,7 +93,7 @@ func fingerprint(r configurationRequest) (string, error) {
 	}
 	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(content.Interface())
 	if err != nil {
-		return "", invalid("", "the request cannot be encoded again: %v", err)
+		return "", invalidField("", "the request cannot be encoded again: %v", err)
 	}
 	sum := sha256.Sum256(append([]byte(content.Descriptor().FullName()), encoded...))
 	return hex.EncodeToString(sum[:]), nil

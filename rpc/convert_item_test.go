@@ -67,7 +67,7 @@ func TestTreesSayWhichItemsThereAre(t *testing.T) {
 	wire.Resources[0].Items.Names = []string{"y", "x"}
 	turns := wire.GetResources()[1].GetItems().GetTurns()
 	turns[0], turns[1] = turns[1], turns[0]
-	got, err := toTreeSpec(wire, "trees[0]", moves{})
+	got, err := toTreeSpec(wire, "trees[0]", fieldPaths{})
 	if err != nil {
 		t.Fatal(err)
 	}

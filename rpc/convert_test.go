@@ -67,7 +67,7 @@ func TestTreesSurviveTheWayThereAndBack(t *testing.T) {
 	tree.Nodes[2].Labels = map[string]string{"lead": "ada", "cost": "7"}
 	everySetting(tree)
 	tree.Resources = []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}, {Name: "ram", Unit: quoratev1.Unit_UNIT_BYTES}}
-	spec, err := toTreeSpec(tree, "trees[0]", moves{})
+	spec, err := toTreeSpec(tree, "trees[0]", fieldPaths{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestMovesKeepTheirOrder(t *testing.T) {
 	tree := cern()
 	tree.Moves = []*quoratev1.Move{{From: "z", To: "y"}, {From: "a", To: "z"}}
 	tree.Admins = []string{"bob", "ada", "bob"}
-	spec, err := toTreeSpec(tree, "trees[0]", moves{})
+	spec, err := toTreeSpec(tree, "trees[0]", fieldPaths{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +132,11 @@ func TestRefusalsNameThePlaceThatTheCallerWrote(t *testing.T) {
 	if outcome.Refused == nil {
 		t.Fatal("a bad name was accepted")
 	}
-	if got := moved.back(outcome.Refused); got.Field != "trees[0].nodes[0].path" {
+	if got := moved.restoreField(outcome.Refused); got.Field != "trees[0].nodes[0].path" {
 		t.Errorf("the ledger says %q, the caller reads %q", outcome.Refused.Field, got.Field)
 	}
 	for _, untouched := range []string{"", "trees", "trees[0].name", "id", "claims[1].node", "trees[0].nodes", "trees[0].limits[cores]"} {
-		if got := moved.back(&quota.Error{Field: untouched}); got.Field != untouched {
+		if got := moved.restoreField(&quota.Error{Field: untouched}); got.Field != untouched {
 			t.Errorf("%q became %q", untouched, got.Field)
 		}
 	}
@@ -147,7 +147,7 @@ func TestFingerprintIsOfTheContent(t *testing.T) {
 	digest := func(change func(*quoratev1.SetLimitsRequest)) string {
 		r := proto.CloneOf(base)
 		change(r)
-		got, err := fingerprint(r)
+		got, err := requestFingerprint(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestFingerprintIsOfTheContent(t *testing.T) {
 	if digest(func(r *quoratev1.SetLimitsRequest) { r.RequestId = "" }) != "" {
 		t.Error("a fingerprint without a request id")
 	}
-	if deleting, err := fingerprint(&quoratev1.DeleteTreeRequest{Name: "cern", RequestId: "r1"}); err != nil || deleting == first || deleting == "" {
+	if deleting, err := requestFingerprint(&quoratev1.DeleteTreeRequest{Name: "cern", RequestId: "r1"}); err != nil || deleting == first || deleting == "" {
 		t.Errorf("got %q, %v", deleting, err)
 	}
 }

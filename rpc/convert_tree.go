@@ -32,7 +32,7 @@ func fromUnit(unit quota.Unit) quoratev1.Unit {
 }
 
 // toTreeSpec reads a tree: resources by name, the root first, every parent before its children.
-func toTreeSpec(t *quoratev1.Tree, field string, moved moves) (quota.TreeSpec, error) {
+func toTreeSpec(t *quoratev1.Tree, field string, moved fieldPaths) (quota.TreeSpec, error) {
 	resources, err := toResources(t.GetResources(), field, moved)
 	if err != nil {
 		return quota.TreeSpec{}, err
@@ -52,8 +52,8 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved moves) (quota.TreeSpec, e
 		spec.Moves = append(spec.Moves, quota.Move{From: m.GetFrom(), To: m.GetTo()})
 	}
 	spec.Nodes = append(spec.Nodes, first)
-	order := sorted(t.GetNodes(), func(a, b *quoratev1.Node) int { return comparePaths(a.GetPath(), b.GetPath()) })
-	for _, from := range moved.note(field+".nodes", order) {
+	order := sortedOrder(t.GetNodes(), func(a, b *quoratev1.Node) int { return comparePaths(a.GetPath(), b.GetPath()) })
+	for _, from := range moved.recordOrder(field+".nodes", order) {
 		node, err := toNodeSpec(t.GetNodes()[from], fmt.Sprintf("%s.nodes[%d]", field, from))
 		if err != nil {
 			return quota.TreeSpec{}, err
@@ -77,14 +77,14 @@ func fromLeaseSettings(s quota.LeaseSettings) *quoratev1.LeaseSettings {
 	return &quoratev1.LeaseSettings{DefaultTtlMs: int64(s.Default), MaxTtlMs: int64(s.Max), GraceMs: int64(s.Grace)}
 }
 
-func toResources(resources []*quoratev1.Resource, field string, moved moves) ([]quota.Resource, error) {
+func toResources(resources []*quoratev1.Resource, field string, moved fieldPaths) ([]quota.Resource, error) {
 	list := make([]quota.Resource, len(resources))
-	order := sorted(resources, func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
-	for i, from := range moved.note(field+".resources", order) {
+	order := sortedOrder(resources, func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
+	for i, from := range moved.recordOrder(field+".resources", order) {
 		r := resources[from]
 		unit, known := units[r.GetUnit()]
 		if !known {
-			return nil, invalid(fmt.Sprintf("%s.resources[%d].unit", field, from), "there is no unit number %d", r.GetUnit())
+			return nil, invalidField(fmt.Sprintf("%s.resources[%d].unit", field, from), "there is no unit number %d", r.GetUnit())
 		}
 		list[i] = quota.Resource{Name: r.GetName(), Unit: unit, Items: toItemSpec(r.GetItems())}
 	}

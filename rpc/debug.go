@@ -33,37 +33,37 @@ type Diagnosis struct {
 // debugService collects for one caller at a time: a dump of all goroutines stops the process for a moment. Others wait, so that
 // one that asks again and again does not keep others out.
 type debugService struct {
-	core
+	service
 
 	peers     peers
 	diagnoses []Diagnosis
-	waiting   *gate
+	waiting   *limiter
 	busy      chan struct{}
 }
 
-func newDebugService(base core, p peers, diagnoses []Diagnosis, waiting *gate) debugService {
-	return debugService{core: base, peers: p, diagnoses: diagnoses, waiting: waiting, busy: make(chan struct{}, 1)}
+func newDebugService(base service, p peers, diagnoses []Diagnosis, waiting *limiter) debugService {
+	return debugService{service: base, peers: p, diagnoses: diagnoses, waiting: waiting, busy: make(chan struct{}, 1)}
 }
 
 // GetDiagnostics answers for this node, or asks another member for its own.
 func (s debugService) GetDiagnostics(ctx context.Context, r *quoratev1.GetDiagnosticsRequest) (*quoratev1.GetDiagnosticsResponse, error) {
 	if r.GetMember() == "" || r.GetMember() == s.id {
-		return s.own(ctx)
+		return s.collectOwn(ctx)
 	}
 	for _, m := range s.node.Members() {
 		if m.ID == r.GetMember() {
-			return s.other(ctx, m)
+			return s.askMember(ctx, m)
 		}
 	}
 	return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s knows no member %s; see quorate status", s.id, r.GetMember()))
 }
 
-func (s debugService) own(ctx context.Context) (*quoratev1.GetDiagnosticsResponse, error) {
-	by := note(ctx).caller
-	if err := s.waiting.take(by, 1); err != nil {
+func (s debugService) collectOwn(ctx context.Context) (*quoratev1.GetDiagnosticsResponse, error) {
+	by := callOf(ctx).caller
+	if err := s.waiting.TryAcquire(by, 1); err != nil {
 		return nil, err
 	}
-	defer s.waiting.give(by, 1)
+	defer s.waiting.Release(by, 1)
 	select {
 	case s.busy <- struct{}{}:
 		defer func() { <-s.busy }()
@@ -72,12 +72,12 @@ func (s debugService) own(ctx context.Context) (*quoratev1.GetDiagnosticsRespons
 	}
 	answer := &quoratev1.GetDiagnosticsResponse{Member: s.id}
 	for _, d := range s.diagnoses {
-		answer.Diagnostics = append(answer.Diagnostics, d.take(ctx))
+		answer.Diagnostics = append(answer.Diagnostics, d.collectOne(ctx))
 	}
 	return answer, nil
 }
 
-func (d Diagnosis) take(ctx context.Context) *quoratev1.Diagnostic {
+func (d Diagnosis) collectOne(ctx context.Context) *quoratev1.Diagnostic {
 	content, err := d.Collect(ctx)
 	if err != nil {
 		return &quoratev1.Diagnostic{Name: d.Name, Missing: err.Error()}
@@ -85,25 +85,25 @@ func (d Diagnosis) take(ctx context.Context) *quoratev1.Diagnostic {
 	return &quoratev1.Diagnostic{Name: d.Name, Content: content[:min(len(content), maxDiagnostic)], Truncated: len(content) > maxDiagnostic}
 }
 
-// other asks a member. That it does not answer is an answer too: repeating the question would not help.
-func (s debugService) other(ctx context.Context, m cluster.Member) (*quoratev1.GetDiagnosticsResponse, error) {
+// askMember asks a member. That it does not answer is an answer too: repeating the question would not help.
+func (s debugService) askMember(ctx context.Context, m cluster.Member) (*quoratev1.GetDiagnosticsResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnosticsPatience)
 	defer cancel()
 	answer, err := (*quoratev1.GetDiagnosticsResponse)(nil), errNoAddress
-	if s.peers.url(m) != "" {
-		answer, err = s.peers.debug(m).GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
+	if s.peers.urlOf(m) != "" {
+		answer, err = s.peers.debugClient(m).GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
 	}
 	if err == nil && answer.GetMember() != m.ID {
 		err = fmt.Errorf("it is the address of %s", answer.GetMember())
 	}
 	if err != nil {
 		answer = &quoratev1.GetDiagnosticsResponse{Member: m.ID, Diagnostics: []*quoratev1.Diagnostic{{
-			Name: wholeMember, Missing: fmt.Sprintf("%s did not tell at %q: %v", m.ID, s.peers.at(m), err),
+			Name: wholeMember, Missing: fmt.Sprintf("%s did not tell at %q: %v", m.ID, s.peers.addressOf(m), err),
 		}}}
 	}
 	return answer, nil
 }
 
-func (p peers) debug(m cluster.Member) quoratev1connect.DebugServiceClient {
-	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.transport}, p.url(m), connect.WithReadMaxBytes(MaxBody))
+func (p peers) debugClient(m cluster.Member) quoratev1connect.DebugServiceClient {
+	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.transport}, p.urlOf(m), connect.WithReadMaxBytes(MaxBody))
 }

@@ -47,12 +47,12 @@ var newElementChecker = sync.OnceValues(func() (*wirelimit.Checker, error) {
 // what is over a bound is not relayed. The codecs count once more, because messages of streams do not pass here.
 func (s *Server) limitElements(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		usage, err := s.scan(r)
+		usage, err := s.scanRequest(r)
 		if err != nil {
-			s.fail(w, r, err)
+			s.writeError(w, r, err)
 			return
 		}
-		note(r.Context()).decodedSize = usage.Size
+		callOf(r.Context()).decodedSize = usage.Size
 		next.ServeHTTP(w, r)
 	})
 }
@@ -60,28 +60,28 @@ func (s *Server) limitElements(next http.Handler) http.Handler {
 // limitDecoded charges what the request will take when it is decoded here, for as long as the call goes on.
 func (s *Server) limitDecoded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes := note(r.Context())
+		notes := callOf(r.Context())
 		size := notes.decodedSize
 		if size == 0 || s.procedures[r.URL.Path].kind != servesClients {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if err := notes.places.decoded.take(notes.caller, size); err != nil {
-			s.fail(w, r, err)
+		if err := notes.limiters.decoded.TryAcquire(notes.caller, size); err != nil {
+			s.writeError(w, r, err)
 			return
 		}
-		defer notes.places.decoded.give(notes.caller, size)
+		defer notes.limiters.decoded.Release(notes.caller, size)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// scan measures a call with one request. What it cannot read is left to the handler to refuse.
-func (s *Server) scan(r *http.Request) (wirelimit.Usage, error) {
+// scanRequest measures a call with one request. What it cannot read is left to the handler to refuse.
+func (s *Server) scanRequest(r *http.Request) (wirelimit.Usage, error) {
 	input := s.procedures[r.URL.Path].input
-	if input == nil || !s.procedures.unary(r.URL.Path) {
+	if input == nil || !s.procedures.isUnary(r.URL.Path) {
 		return wirelimit.Usage{}, nil
 	}
-	form, found, err := wireFormOf(r)
+	form, found, err := findRequest(r)
 	if err != nil || !found {
 		return wirelimit.Usage{}, err
 	}
@@ -89,19 +89,19 @@ func (s *Server) scan(r *http.Request) (wirelimit.Usage, error) {
 		buffer, _ := inflated.Get().(*bytes.Buffer)
 		defer inflated.Put(buffer)
 		buffer.Reset()
-		if found, err := inflate(buffer, form.data); err != nil || !found {
+		if found, err := inflateInto(buffer, form.data); err != nil || !found {
 			return wirelimit.Usage{}, err
 		}
 		form.data = buffer.Bytes()
 	}
-	usage, err := scanForm(s.elements, form, input)
+	usage, err := scanEncoded(s.elements, form, input)
 	if err != nil {
-		return wirelimit.Usage{}, overBound(err)
+		return wirelimit.Usage{}, overBoundError(err)
 	}
 	return usage, nil
 }
 
-func scanForm(c *wirelimit.Checker, f wireForm, input protoreflect.MessageDescriptor) (wirelimit.Usage, error) {
+func scanEncoded(c *wirelimit.Checker, f encodedRequest, input protoreflect.MessageDescriptor) (wirelimit.Usage, error) {
 	switch {
 	case !f.json:
 		return c.Binary(f.data, input)
@@ -111,8 +111,8 @@ func scanForm(c *wirelimit.Checker, f wireForm, input protoreflect.MessageDescri
 	return c.JSON(f.data, input)
 }
 
-// overBound is the answer to a request that passes a bound before it is decoded.
-func overBound(err error) error {
+// overBoundError is the answer to a request that passes a bound before it is decoded.
+func overBoundError(err error) error {
 	refused := &quota.Error{Kind: quota.Invalid, Text: shortText(err.Error())}
 	var over *wirelimit.Error
 	if errors.As(err, &over) {
@@ -121,8 +121,8 @@ func overBound(err error) error {
 	return toError(refused)
 }
 
-// wireForm is an encoded request.
-type wireForm struct {
+// encodedRequest is an encoded request.
+type encodedRequest struct {
 	data []byte
 	// json is true for JSON and false for protobuf's binary form.
 	json bool
@@ -133,8 +133,8 @@ type wireForm struct {
 // inflated has buffers for requests that arrive compressed.
 var inflated = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// inflate unpacks at most MaxBody bytes. It finds nothing in what is not gzip.
-func inflate(into *bytes.Buffer, packed []byte) (found bool, err error) {
+// inflateInto unpacks at most MaxBody bytes. It finds nothing in what is not gzip.
+func inflateInto(into *bytes.Buffer, packed []byte) (found bool, err error) {
 	reader := &boundedGzip{}
 	if reader.Reset(bytes.NewReader(packed)) != nil {
 		return false, nil //nolint:nilerr // it is not gzip, which the handler says better
@@ -149,27 +149,27 @@ func inflate(into *bytes.Buffer, packed []byte) (found bool, err error) {
 	return false, nil
 }
 
-// wireFormOf finds the request in a call of any protocol. It finds none in what the handler will refuse.
-func wireFormOf(r *http.Request) (form wireForm, found bool, err error) {
+// findRequest finds the request in a call of any protocol. It finds none in what the handler will refuse.
+func findRequest(r *http.Request) (form encodedRequest, found bool, err error) {
 	if r.Method == http.MethodGet {
-		form, found = queryForm(r)
+		form, found = requestInQuery(r)
 		return form, found, nil
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
-		return wireForm{}, false, nil //nolint:nilerr // the handler refuses it
+		return encodedRequest{}, false, nil //nolint:nilerr // the handler refuses it
 	}
 	content, err := bodyOf(r)
 	if err != nil {
-		return wireForm{}, false, err
+		return encodedRequest{}, false, err
 	}
 	if isEnveloped(r) {
 		_, codec, _ := strings.Cut(media, "+")
-		form, found = envelopeForm(content, codec == "json")
+		form, found = requestInEnvelope(content, codec == "json")
 		return form, found, nil
 	}
-	packed, known := coding(r.Header.Get("Content-Encoding"))
-	return wireForm{data: content, json: media == "application/json", packed: packed && len(content) > 0}, known, nil
+	packed, known := contentCoding(r.Header.Get("Content-Encoding"))
+	return encodedRequest{data: content, json: media == "application/json", packed: packed && len(content) > 0}, known, nil
 }
 
 // bodyOf is the body that the body limit has read.
@@ -189,8 +189,8 @@ func bodyOf(r *http.Request) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// coding tells whether a content coding is compression, and whether the API knows it.
-func coding(name string) (packed, known bool) {
+// contentCoding tells whether a content coding is compression, and whether the API knows it.
+func contentCoding(name string) (packed, known bool) {
 	switch strings.ToLower(name) {
 	case "", "identity":
 		return false, true
@@ -200,30 +200,30 @@ func coding(name string) (packed, known bool) {
 	return false, false
 }
 
-// envelopeForm is the first message of a gRPC body.
-func envelopeForm(content []byte, json bool) (wireForm, bool) {
+// requestInEnvelope is the first message of a gRPC body.
+func requestInEnvelope(content []byte, json bool) (encodedRequest, bool) {
 	if len(content) < envelope {
-		return wireForm{}, false
+		return encodedRequest{}, false
 	}
 	length := int64(binary.BigEndian.Uint32(content[1:envelope]))
 	data := content[envelope:]
 	if length > int64(len(data)) {
-		return wireForm{}, false
+		return encodedRequest{}, false
 	}
-	return wireForm{data: data[:length], json: json, packed: content[0]&1 != 0 && length > 0}, true
+	return encodedRequest{data: data[:length], json: json, packed: content[0]&1 != 0 && length > 0}, true
 }
 
-// queryForm is the request in the address of a Connect GET.
-func queryForm(r *http.Request) (wireForm, bool) {
+// requestInQuery is the request in the address of a Connect GET.
+func requestInQuery(r *http.Request) (encodedRequest, bool) {
 	query := r.URL.Query()
 	data := []byte(query.Get("message"))
 	if query.Get("base64") == "1" {
 		decoded, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(string(data), "="))
 		if err != nil {
-			return wireForm{}, false
+			return encodedRequest{}, false
 		}
 		data = decoded
 	}
-	packed, known := coding(query.Get("compression"))
-	return wireForm{data: data, json: query.Get("encoding") == "json", packed: packed && len(data) > 0}, known
+	packed, known := contentCoding(query.Get("compression"))
+	return encodedRequest{data: data, json: query.Get("encoding") == "json", packed: packed && len(data) > 0}, known
 }

@@ -56,9 +56,9 @@ func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 			nested(repeated(2, 3*many)), []byte(`{"requests":[{"claims":[` + strings.Repeat("{},", 3*many) + `{}]}]}`),
 		},
 	}
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	for name, a := range attacks {
-		for _, asked := range []*door{follower, leader} {
+		for _, asked := range []*testServer{follower, leader} {
 			for form, body := range map[string][]byte{"application/proto": a.binary, "application/json": a.json} {
 				t.Run(fmt.Sprintf("%s to %s as %s", name, asked.id, form), func(t *testing.T) {
 					got := send(t, "POST", asked.url+a.path, string(packed(t, body)), "Content-Type", form, "Content-Encoding", "gzip")
@@ -96,7 +96,7 @@ func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 
 // TestElementsOfReadsAreCounted: a read may come in an address, and a watch in a stream.
 func TestElementsOfReadsAreCounted(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	labels := map[string]string{}
 	for i := range 33 {
 		labels[fmt.Sprint(i)] = ""
@@ -138,20 +138,20 @@ func base64URL(data []byte) string { return base64.RawURLEncoding.EncodeToString
 // TestDecodedRequestsShareABound: what requests take when they are decoded counts against one total, and only while the
 // call goes on.
 func TestDecodedRequestsShareABound(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	claims := make([]*quoratev1.AllocateRequest, 1000)
 	for i := range claims {
 		claims[i] = request(fmt.Sprint("a", i), "cern:physics", 0)
 	}
 	batch := &quoratev1.BatchAllocateRequest{Requests: claims}
-	d.gates.clients.decoded.inside.Store(maxAllDecoded - 10_000)
+	d.limiters.clients.decoded.inUse.Store(maxAllDecoded - 10_000)
 	_, err := d.allocations().BatchAllocate(t.Context(), batch)
 	wantOverloaded(t, err, "all calls together")
-	d.gates.clients.decoded.inside.Store(0)
+	d.limiters.clients.decoded.inUse.Store(0)
 	if _, err := d.allocations().BatchAllocate(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	if left := d.gates.clients.decoded.inside.Load(); left != 0 {
+	if left := d.limiters.clients.decoded.inUse.Load(); left != 0 {
 		t.Errorf("%d bytes are still counted", left)
 	}
 }
@@ -163,15 +163,15 @@ func TestErrorsStayShort(t *testing.T) {
 	for i := range 30 {
 		pairs[fmt.Sprint(i)+long[:50_000]] = "x"
 	}
-	follower, leader := two(t)
-	for name, call := range map[string]func(d *door) error{
-		"a key": func(d *door) error {
+	follower, leader := twoNodes(t)
+	for name, call := range map[string]func(d *testServer) error{
+		"a key": func(d *testServer) error {
 			r := request("a", "cern:physics", 1)
 			r.Labels = pairs
 			_, err := d.allocations().Allocate(t.Context(), r)
 			return err
 		},
-		"a key of a batch": func(d *door) error {
+		"a key of a batch": func(d *testServer) error {
 			r := request("a", "cern:physics", 1)
 			r.Labels = pairs
 			answer, err := d.allocations().BatchAllocate(t.Context(), &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{r}})
@@ -180,23 +180,23 @@ func TestErrorsStayShort(t *testing.T) {
 			}
 			return fmt.Errorf("%v", answer)
 		},
-		"data": func(d *door) error {
+		"data": func(d *testServer) error {
 			r := request("a", "cern:physics", 1)
 			r.UserData, r.TtlMs = map[string]string{long: "x"}, 1000
 			_, err := d.allocations().Allocate(t.Context(), r)
 			return err
 		},
-		"a path": func(d *door) error {
+		"a path": func(d *testServer) error {
 			tree := cern()
 			tree.Moves = []*quoratev1.Move{{From: long, To: "physics"}}
 			_, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
 			return err
 		},
-		"an unknown name": func(d *door) error {
+		"an unknown name": func(d *testServer) error {
 			got := send(t, "POST", d.url+allocatePath, `{"`+long+`":1}`)
 			return fmt.Errorf("%s", got.body)
 		},
-		"many faults": func(d *door) error {
+		"many faults": func(d *testServer) error {
 			r := &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{{}}}
 			for range 1000 {
 				r.Trees[0].Nodes = append(r.GetTrees()[0].GetNodes(), &quoratev1.Node{})
@@ -205,7 +205,7 @@ func TestErrorsStayShort(t *testing.T) {
 			return err
 		},
 	} {
-		for _, asked := range []*door{follower, leader} {
+		for _, asked := range []*testServer{follower, leader} {
 			err := call(asked)
 			if err == nil || len(err.Error()) > maxErrorText+1000 {
 				t.Errorf("%s at %s: %d bytes: %.200v", name, asked.id, len(fmt.Sprint(err)), err)
@@ -226,7 +226,7 @@ func TestErrorsStayShort(t *testing.T) {
 
 // TestAllFaultsOfASmallRequestAreNamed, since people mend them all at once.
 func TestAllFaultsOfASmallRequestAreNamed(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	_, err := d.allocations().Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a b", Claims: []*quoratev1.Claim{{Node: "x"}}, ReserveMs: -1})
 	for _, want := range []string{"id:", "claims[0].tree:", "reserve_ms:"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -28,8 +28,8 @@ var refusalCodes = map[quota.Kind]connect.Code{
 	quota.FenceMismatch:    connect.CodeAborted,
 }
 
-// accidentCodes is the same for what keeps a node from serving.
-var accidentCodes = map[cluster.Reason]connect.Code{
+// nodeErrorCodes is the same for what keeps a node from serving.
+var nodeErrorCodes = map[cluster.Reason]connect.Code{
 	cluster.NoLeader:       connect.CodeUnavailable,
 	cluster.NotLeader:      connect.CodeUnavailable,
 	cluster.LeadershipLost: connect.CodeUnavailable,
@@ -47,9 +47,9 @@ var accidentCodes = map[cluster.Reason]connect.Code{
 	cluster.UnknownMember:  connect.CodeNotFound,
 }
 
-// hints say after how long an accident may have passed, where that is not for the caller to find out: who comes back at
+// retryAfter say after how long an accident may have passed, where that is not for the caller to find out: who comes back at
 // once makes too much work more.
-var hints = map[cluster.Reason]time.Duration{
+var retryAfter = map[cluster.Reason]time.Duration{
 	cluster.Overloaded: time.Second,
 	cluster.DiskFull:   30 * time.Second,
 }
@@ -58,16 +58,16 @@ var hints = map[cluster.Reason]time.Duration{
 // may ask the right one, because nothing was done.
 const askAnotherHeader = "Quorate-Ask-Another"
 
-// internal is the reason of what can only be a bug.
-const internal = "INTERNAL"
+// reasonInternal is the reason of what can only be a bug.
+const reasonInternal = "INTERNAL"
 
 // noLeaderText says what a person can do about a cluster without a leader.
 const noLeaderText = "no leader with a majority behind it can be found now, so the cluster takes no writes and serves no linearizable reads; " +
 	"check with `quorate status` that a majority of the members is up and that they reach each other, " +
 	"or read with consistency stale"
 
-// problem makes an error with the typed detail that every error other than a denial carries.
-func problem(code connect.Code, text string, detail *quoratev1.Problem) *connect.Error {
+// newProblem makes an error with the typed detail that every error other than a denial carries.
+func newProblem(code connect.Code, text string, detail *quoratev1.Problem) *connect.Error {
 	return withDetail(connect.NewError(code, errors.New(text)), detail)
 }
 
@@ -80,49 +80,49 @@ func withDetail(err *connect.Error, message proto.Message) *connect.Error {
 	return err
 }
 
-// invalid refuses a request that is wrong whatever the state.
-func invalid(field, format string, args ...any) error {
+// invalidField refuses a request that is wrong whatever the state.
+func invalidField(field, format string, args ...any) error {
 	return &quota.Error{Kind: quota.Invalid, Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// denial answers a request that does not fit, with every violated limit and the index of the state it was decided on.
-func denial(d quota.Decision, index uint64) *connect.Error {
+// denialError answers a request that does not fit, with every violated limit and the index of the state it was decided on.
+func denialError(d quota.Decision, index uint64) *connect.Error {
 	detail := fromDecision(d, nil)
 	detail.Index = &index
 	return withDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), detail)
 }
 
-// refusal answers what the ledger refused for another reason.
-func refusal(e *quota.Error) *connect.Error {
+// refusalError answers what the ledger refused for another reason.
+func refusalError(e *quota.Error) *connect.Error {
 	code, known := refusalCodes[e.Kind]
 	if !known {
 		code = connect.CodeInternal
 	}
-	detail := &quoratev1.Problem{Reason: e.Kind.String(), Field: shorten(e.Field, maxErrorField), NotApplied: true}
+	detail := &quoratev1.Problem{Reason: e.Kind.String(), Field: shortenText(e.Field, maxErrorField), NotApplied: true}
 	for _, b := range e.Breaches {
 		detail.Breaches = append(detail.Breaches, &quoratev1.Breach{Tree: b.Tree, Node: b.Node, Policy: b.Policy, Resource: b.Resource, Text: b.Text})
 	}
-	return problem(code, e.Error(), detail)
+	return newProblem(code, e.Error(), detail)
 }
 
-// accident answers what kept the node from serving.
-func accident(e *cluster.Error) *connect.Error {
-	code, known := accidentCodes[e.Reason]
+// nodeError answers what kept the node from serving.
+func nodeError(e *cluster.Error) *connect.Error {
+	code, known := nodeErrorCodes[e.Reason]
 	if !known {
 		code = connect.CodeInternal
 	}
-	err := problem(code, e.Error(), &quoratev1.Problem{Reason: e.Reason.String(), NotApplied: e.NotApplied})
+	err := newProblem(code, e.Error(), &quoratev1.Problem{Reason: e.Reason.String(), NotApplied: e.NotApplied})
 	if e.NotApplied && (e.Reason == cluster.NotLeader || e.Reason == cluster.ShuttingDown) {
 		err.Meta().Set(askAnotherHeader, e.Reason.String())
 	}
-	if after, passes := hints[e.Reason]; passes {
-		return withHint(err, after)
+	if after, passes := retryAfter[e.Reason]; passes {
+		return withRetryAfter(err, after)
 	}
 	return err
 }
 
-// noLeader is the accident of a call that waited for a leader in vain; nothing was done.
-func noLeader() *cluster.Error {
+// noLeaderError is the accident of a call that waited for a leader in vain; nothing was done.
+func noLeaderError() *cluster.Error {
 	return &cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: noLeaderText}
 }
 
@@ -133,17 +133,17 @@ func toError(err error) *connect.Error {
 	var answer *connect.Error
 	switch {
 	case errors.As(err, &refused):
-		return refusal(refused)
+		return refusalError(refused)
 	case errors.As(err, &failed):
-		return accident(failed)
+		return nodeError(failed)
 	case errors.As(err, &answer):
 		return answer
 	case errors.Is(err, context.DeadlineExceeded):
-		return accident(&cluster.Error{Reason: cluster.Deadline, Text: "the deadline of this call passed before the answer was there"})
+		return nodeError(&cluster.Error{Reason: cluster.Deadline, Text: "the deadline of this call passed before the answer was there"})
 	case errors.Is(err, context.Canceled):
 		return connect.NewError(connect.CodeCanceled, err)
 	}
-	return problem(connect.CodeInternal, err.Error(), &quoratev1.Problem{Reason: internal})
+	return newProblem(connect.CodeInternal, err.Error(), &quoratev1.Problem{Reason: reasonInternal})
 }
 
 // toFailure is an error as an element of a batch.

@@ -37,7 +37,7 @@ func TestErrorsGolden(t *testing.T) {
 		}
 	}
 	denied := quota.Decision{Violations: []quota.Violation{{Tree: "cern", Node: "atlas", Resource: "cores", Limit: 5, Used: 3, Requested: 4}}}
-	writeLine(t, &lines, "denied", denial(denied, 7))
+	writeLine(t, &lines, "denied", denialError(denied, 7))
 	writeLine(t, &lines, "deadline of the context", toError(fmt.Errorf("reading: %w", context.DeadlineExceeded)))
 	writeLine(t, &lines, "cancelled context", toError(context.Canceled))
 	writeLine(t, &lines, "anything else", toError(errors.New("disk on fire")))
@@ -97,7 +97,7 @@ func TestEveryKindHasACode(t *testing.T) {
 		}
 	}
 	for reason := cluster.NoLeader; reason.String() != "UNKNOWN"; reason++ {
-		if _, ok := accidentCodes[reason]; !ok {
+		if _, ok := nodeErrorCodes[reason]; !ok {
 			t.Errorf("no code for %s", reason)
 		}
 	}
@@ -105,7 +105,7 @@ func TestEveryKindHasACode(t *testing.T) {
 
 func TestFailureKeepsTheDecision(t *testing.T) {
 	decision := quota.Decision{Violations: []quota.Violation{{Tree: "cern", Resource: "cores", Limit: 5, Used: 5, Requested: 1}}}
-	failure := toFailure(denial(decision, 7))
+	failure := toFailure(denialError(decision, 7))
 	if failure.GetCode() != "resource_exhausted" || failure.GetMessage() != decision.Explain() {
 		t.Errorf("got %v", failure)
 	}
@@ -114,7 +114,7 @@ func TestFailureKeepsTheDecision(t *testing.T) {
 	if !proto.Equal(failure.GetDecision(), want) {
 		t.Errorf("got decision %v", failure.GetDecision())
 	}
-	if other := toFailure(refusal(&quota.Error{Kind: quota.NotFound, Text: "no"})); other.GetDecision() != nil || other.GetCode() != "not_found" {
+	if other := toFailure(refusalError(&quota.Error{Kind: quota.NotFound, Text: "no"})); other.GetDecision() != nil || other.GetCode() != "not_found" {
 		t.Errorf("got %v", other)
 	}
 }

@@ -21,13 +21,13 @@ const (
 // keep the state from writers, or a processor, for milliseconds, and a caller that repeats them would leave writers nothing. So a
 // server serves one at a time, and all of them together take no more than a share of its time.
 type expensiveReads struct {
-	*turns
+	*fairQueue
 
-	gate *gate
+	limiter *limiter
 }
 
-func newExpensiveReads(g *gate, registerer prometheus.Registerer) (*expensiveReads, error) {
-	e := &expensiveReads{gate: g, turns: newTurns(expensiveShare)}
+func newExpensiveReads(g *limiter, registerer prometheus.Registerer) (*expensiveReads, error) {
+	e := &expensiveReads{limiter: g, fairQueue: newFairQueue(expensiveShare)}
 	for _, c := range []prometheus.Collector{
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "quorate_rpc_expensive_reads_dropped_total", Help: "Expensive reads whose callers did not wait for their turn.",
@@ -43,37 +43,37 @@ func newExpensiveReads(g *gate, registerer prometheus.Registerer) (*expensiveRea
 	return e, nil
 }
 
-// take takes a place among the reads that are under way or wait, which give returns.
-func (e *expensiveReads) take(by *caller) (give func(), err error) {
-	if err := e.gate.take(by, 1); err != nil {
+// tryEnter takes a place among the reads that are under way or wait, which give returns.
+func (e *expensiveReads) tryEnter(by *caller) (give func(), err error) {
+	if err := e.limiter.TryAcquire(by, 1); err != nil {
 		return nil, err
 	}
-	return func() { e.gate.give(by, 1) }, nil
+	return func() { e.limiter.Release(by, 1) }, nil
 }
 
 // decodeInTurn has large requests decoded and checked one at a time. That takes as long as many writes, and happens before
 // anything is known of what is asked. The turn ends when the call reads or proposes something, or is answered.
 func (s *Server) decodeInTurn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes := note(r.Context())
+		notes := callOf(r.Context())
 		if r.ContentLength > smallBody {
-			leave, err := s.decoding.enter(r.Context(), notes.caller, 0)
+			leave, err := s.decoding.waitTurn(r.Context(), notes.caller, 0)
 			if err != nil {
-				s.fail(w, r, toError(err))
+				s.writeError(w, r, toError(err))
 				return
 			}
-			notes.decoding.hold(leave)
+			notes.decoding.addEnd(leave)
 		}
 		notes.received = time.Now()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// isPrepared notes how long it took to decode and check the request of a call, when it is called for the first time.
-func (c *call) isPrepared() {
+// markPrepared notes how long it took to decode and check the request of a call, when it is called for the first time.
+func (c *callRecord) markPrepared() {
 	if !c.received.IsZero() {
 		c.prepared = time.Since(c.received)
 		c.received = time.Time{}
-		c.decoding.end()
+		c.decoding.endTurn()
 	}
 }

@@ -26,7 +26,7 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
 		t.Fatal(err)
 	}
-	leave, err := d.expensive.enter(t.Context(), nil, 0)
+	leave, err := d.expensive.waitTurn(t.Context(), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,8 +159,8 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 	}
 	d.expensive.mu.Lock()
 	defer d.expensive.mu.Unlock()
-	if d.expensive.running || len(d.expensive.callers) != 0 || d.gates.expensive.inside.Load() != 0 {
-		t.Errorf("running %v, %d callers wait, %d inside", d.expensive.running, len(d.expensive.callers), d.gates.expensive.inside.Load())
+	if d.expensive.running || len(d.expensive.callers) != 0 || d.limiters.expensive.inUse.Load() != 0 {
+		t.Errorf("running %v, %d callers wait, %d inside", d.expensive.running, len(d.expensive.callers), d.limiters.expensive.inUse.Load())
 	}
 }
 
@@ -168,7 +168,7 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 // carried out, also for one that is refused.
 func TestLargeRequestsAreDecodedInTurn(t *testing.T) {
 	d := limited(t, Limits{})
-	leave, err := d.decoding.enter(t.Context(), nil, 0)
+	leave, err := d.decoding.waitTurn(t.Context(), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 func expensiveForTest(t *testing.T) *expensiveReads {
 	t.Helper()
-	gates, err := newGates(Limits{}.WithDefaults(), prometheus.NewRegistry())
+	gates, err := newLimiters(Limits{}.WithDefaults(), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestExpensiveReadsTakeAShare(t *testing.T) {
 		for i := range 16 {
 			all.Go(func() {
 				for ctx.Err() == nil {
-					leave, err := e.enter(ctx, &caller{key: string(rune('a' + i))}, 0)
+					leave, err := e.waitTurn(ctx, &caller{key: string(rune('a' + i))}, 0)
 					if err != nil {
 						return
 					}
@@ -68,7 +68,7 @@ func TestSomeExpensiveReadsWaitForNobody(t *testing.T) {
 		for range 20 {
 			for range 4 {
 				began := time.Now()
-				leave, err := e.enter(t.Context(), nil, 0)
+				leave, err := e.waitTurn(t.Context(), nil, 0)
 				if err != nil || time.Since(began) != 0 {
 					t.Fatalf("it waited %v: %v", time.Since(began), err)
 				}
@@ -84,14 +84,14 @@ func TestSomeExpensiveReadsWaitForNobody(t *testing.T) {
 func TestALongReadIsNotChargedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
-		leave, err := e.enter(t.Context(), nil, 0)
+		leave, err := e.waitTurn(t.Context(), nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
 		leave()
 		began := time.Now()
-		if leave, err = e.enter(t.Context(), nil, 0); err != nil || time.Since(began) > defaultDeadline/2 {
+		if leave, err = e.waitTurn(t.Context(), nil, 0); err != nil || time.Since(began) > defaultDeadline/2 {
 			t.Fatalf("it waited %v: %v", time.Since(began), err)
 		}
 		leave()
@@ -103,7 +103,7 @@ func TestCallersOfExpensiveReadsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
 		known := map[string]*caller{"greedy": {}, "b": {}, "c": {}}
-		first, err := e.enter(t.Context(), known["greedy"], 0)
+		first, err := e.waitTurn(t.Context(), known["greedy"], 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestCallersOfExpensiveReadsTakeTurns(t *testing.T) {
 		var all sync.WaitGroup
 		ask := func(by string) {
 			all.Go(func() {
-				leave, err := e.enter(t.Context(), known[by], 0)
+				leave, err := e.waitTurn(t.Context(), known[by], 0)
 				if err != nil {
 					t.Error(err)
 					return
@@ -139,19 +139,19 @@ func TestCallersOfExpensiveReadsTakeTurns(t *testing.T) {
 func TestImpatientExpensiveReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := expensiveForTest(t)
-		first, err := e.enter(t.Context(), nil, 0)
+		first, err := e.waitTurn(t.Context(), nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = e.enter(ctx, nil, 0)
+		_, err = e.waitTurn(ctx, nil, 0)
 		wantTooMany(t, err)
 		if len(e.callers) != 0 || len(e.queues) != 0 {
 			t.Errorf("left behind: %v, %v", e.callers, e.queues)
 		}
 		first()
-		second, err := e.enter(t.Context(), &caller{}, 0)
+		second, err := e.waitTurn(t.Context(), &caller{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ func (s allocationService) Explain(ctx context.Context, r *quoratev1.ExplainRequ
 	if r.GetRequest() != nil {
 		question = func(v ledger.View) error { return explainRequest(v, r.GetRequest(), answer) }
 	}
-	read, err := s.readAlone(ctx, r.GetRead(), question)
+	read, err := s.readExclusive(ctx, r.GetRead(), question)
 	if err != nil {
 		return nil, err
 	}

@@ -225,26 +225,26 @@ func (n *fakeNode) Status() cluster.NodeStatus {
 
 func (n *fakeNode) Ready() error { return n.unready }
 
-// door is one running server with its fake node.
-type door struct {
+// testServer is one running server with its fake node.
+type testServer struct {
 	*Server
 
 	node *fakeNode
 	url  string
 }
 
-// open starts a server for one more node of the cluster; it ends with the test.
-func open(t *testing.T, c *fakeCluster, id string) *door {
+// openServer starts a server for one more node of the cluster; it ends with the test.
+func openServer(t testing.TB, c *fakeCluster, id string) *testServer {
 	t.Helper()
 	return openWith(t, c, id, Limits{})
 }
 
-func openWith(t *testing.T, c *fakeCluster, id string, limits Limits) *door {
+func openWith(t testing.TB, c *fakeCluster, id string, limits Limits) *testServer {
 	t.Helper()
 	return openOn(t, c, id, limits, nil)
 }
 
-func openOn(t *testing.T, c *fakeCluster, id string, limits Limits, network Network) *door {
+func openOn(t testing.TB, c *fakeCluster, id string, limits Limits, network Network) *testServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -277,31 +277,31 @@ func openOn(t *testing.T, c *fakeCluster, id string, limits Limits, network Netw
 			t.Errorf("serving %s: %v", id, err)
 		}
 	})
-	return &door{Server: server, node: node, url: "http://" + listener.Addr().String()}
+	return &testServer{Server: server, node: node, url: "http://" + listener.Addr().String()}
 }
 
-// one starts a cluster of one node that leads, with the CERN tree in it.
-func one(t *testing.T) *door {
+// oneNode starts a cluster of one node that leads, with the CERN tree in it.
+func oneNode(t testing.TB) *testServer {
 	t.Helper()
 	c := newFakeCluster()
-	d := open(t, c, "n1")
+	d := openServer(t, c, "n1")
 	c.lead("n1")
 	d.applyCERN(t)
 	return d
 }
 
-func (d *door) allocations(options ...connect.ClientOption) quoratev1connect.AllocationServiceClient {
+func (d *testServer) allocations(options ...connect.ClientOption) quoratev1connect.AllocationServiceClient {
 	return quoratev1connect.NewAllocationServiceClient(overHTTP2, d.url, options...)
 }
 
-func (d *door) trees(options ...connect.ClientOption) quoratev1connect.TreeServiceClient {
+func (d *testServer) trees(options ...connect.ClientOption) quoratev1connect.TreeServiceClient {
 	return quoratev1connect.NewTreeServiceClient(overHTTP2, d.url, options...)
 }
 
 // overHTTP2 is a client as gRPC needs it.
 var overHTTP2 = &http.Client{Transport: newPeerTransport(Config{})}
 
-func (d *door) applyCERN(t *testing.T) {
+func (d *testServer) applyCERN(t testing.TB) {
 	t.Helper()
 	if _, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{cern()}, Actor: "test"}); err != nil {
 		t.Fatal(err)

@@ -26,10 +26,10 @@ type fileStream struct {
 	size   int64
 	until  time.Time
 
-	came   int64
-	rest   []byte
-	ended  bool
-	failed error // why the file did not come whole
+	received int64
+	unread   []byte
+	ended    bool
+	failed   error // why the file did not come whole
 }
 
 func newFileStream(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest], size int64) *fileStream {
@@ -37,8 +37,8 @@ func newFileStream(ctx context.Context, stream *connect.ClientStream[quoratev1.R
 	return &fileStream{ctx: ctx, stream: stream, size: size, until: until}
 }
 
-// next is the next piece, io.EOF at the end of a file that came whole.
-func (f *fileStream) next() ([]byte, error) {
+// nextPiece is the next piece, io.EOF at the end of a file that came whole.
+func (f *fileStream) nextPiece() ([]byte, error) {
 	for !f.ended && f.failed == nil {
 		deadline := time.Now().Add(messagePatience(f.ctx))
 		if f.until.Before(deadline) {
@@ -46,17 +46,17 @@ func (f *fileStream) next() ([]byte, error) {
 		}
 		extendReceiving(f.ctx, deadline)
 		if !f.stream.Receive() {
-			f.ended, f.failed = true, f.missing(deadline)
+			f.ended, f.failed = true, f.endError(deadline)
 			extendReceiving(f.ctx, time.Time{}) // or the connection would count as broken while the restore goes on
 			break
 		}
 		chunk := f.stream.Msg().GetChunk()
-		f.came += int64(len(chunk))
+		f.received += int64(len(chunk))
 		switch {
-		case f.came > f.size:
-			f.failed = endOf(f.stream, "%d bytes of the backup were announced, but more came; nothing was changed", f.size)
+		case f.received > f.size:
+			f.failed = streamEndError(f.stream, "%d bytes of the backup were announced, but more came; nothing was changed", f.size)
 		case !time.Now().Before(f.until):
-			f.failed = lateFile(f.came, f.size)
+			f.failed = slowFileError(f.received, f.size)
 		case len(chunk) > 0:
 			return chunk, nil
 		}
@@ -67,54 +67,54 @@ func (f *fileStream) next() ([]byte, error) {
 	return nil, io.EOF
 }
 
-// missing is nil if the stream ended where the file ends.
-func (f *fileStream) missing(deadline time.Time) error {
+// endError is nil if the stream ended where the file ends.
+func (f *fileStream) endError(deadline time.Time) error {
 	if !time.Now().Before(deadline) && f.stream.Err() != nil {
-		return lateFile(f.came, f.size)
+		return slowFileError(f.received, f.size)
 	}
-	if f.stream.Err() != nil || f.came != f.size {
-		return endOf(f.stream, "%d bytes of the backup were announced, but %d came; nothing was changed", f.size, f.came)
+	if f.stream.Err() != nil || f.received != f.size {
+		return streamEndError(f.stream, "%d bytes of the backup were announced, but %d came; nothing was changed", f.size, f.received)
 	}
 	return nil
 }
 
-func lateFile(came, size int64) error {
+func slowFileError(came, size int64) error {
 	return toError(&cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: fmt.Sprintf("the backup came too slowly: %d of %d bytes within the time that a restore may take to arrive (30 s for each message, and "+
 		"256 KiB a second); send it to a server that is nearer; nothing was changed", came, size)})
 }
 
 // Read reads on from the last piece.
 func (f *fileStream) Read(data []byte) (int, error) {
-	if len(f.rest) == 0 {
-		piece, err := f.next()
+	if len(f.unread) == 0 {
+		piece, err := f.nextPiece()
 		if err != nil {
 			return 0, err
 		}
-		f.rest = piece
+		f.unread = piece
 	}
-	count := copy(data, f.rest)
-	f.rest = f.rest[count:]
+	count := copy(data, f.unread)
+	f.unread = f.unread[count:]
 	return count, nil
 }
 
-// drain throws away what still comes, up to a bound: a caller that sends does not listen, and would see nothing but a broken
+// drainStream throws away what still comes, up to a bound: a caller that sends does not listen, and would see nothing but a broken
 // connection.
-func drain(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) {
+func drainStream(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) {
 	extendReceiving(ctx, time.Now().Add(drainPatience))
-	for left := drained; left > 0 && stream.Receive(); left -= len(stream.Msg().GetChunk()) + 1 {
+	for left := maxDrained; left > 0 && stream.Receive(); left -= len(stream.Msg().GetChunk()) + 1 {
 	}
 }
 
 // messagePatience is how long the next message of a restore may take to come.
 func messagePatience(ctx context.Context) time.Duration {
-	from, _ := ctx.Value(controlKey{}).(sending)
+	from, _ := ctx.Value(streamDeadlinesKey{}).(streamDeadlines)
 	return from.patience
 }
 
 // extendReceiving bounds until when the next message of a stream must have come; then the stream breaks. Not every connection
 // has deadlines (a recorded one in a test has none).
 func extendReceiving(ctx context.Context, until time.Time) {
-	if from, ok := ctx.Value(controlKey{}).(sending); ok {
+	if from, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
 		_ = from.control.SetReadDeadline(until)
 	}
 }

@@ -33,55 +33,55 @@ var errNotLeader = errors.New("it does not lead any more")
 // errNoAddress: the leader is known, and its address is not known yet.
 var errNoAddress = errors.New("its address is not known yet")
 
-// forward relays calls that only the leader can serve; all others go on. It relays the HTTP exchange, not the message,
+// forwardWrites relays calls that only the leader can serve; all others go on. It relays the HTTP exchange, not the message,
 // so every protocol and every method passes alike. One hop at most.
-func (s *Server) forward(next http.Handler) http.Handler {
+func (s *Server) forwardWrites(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.procedures.changes(r) || s.node.IsLeader() {
+		if !s.procedures.needsLeader(r) || s.node.IsLeader() {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if by := r.Header.Get(relayedByHeader); by != "" {
-			s.fail(w, r, accident(&cluster.Error{
+			s.writeError(w, r, nodeError(&cluster.Error{
 				Reason: cluster.NotLeader, NotApplied: true,
 				Text: fmt.Sprintf("%s relayed this call to %s, which does not lead; nothing was done, repeat it", by, s.id),
 			}))
 			return
 		}
-		s.toLeader(w, r, next)
+		s.relayToLeader(w, r, next)
 	})
 }
 
-// toLeader holds a call until there is a leader that can be reached, within its deadline, and relays it once. What was
+// relayToLeader holds a call until there is a leader that can be reached, within its deadline, and relays it once. What was
 // certainly not carried out is tried again; anything else is the caller's to repeat.
-func (s *Server) toLeader(w http.ResponseWriter, r *http.Request, next http.Handler) {
+func (s *Server) relayToLeader(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx, cancel := context.WithTimeout(r.Context(), leaderPatience)
 	defer cancel()
 	for {
 		leader, err := s.node.WaitLeader(ctx)
 		switch {
 		case err != nil:
-			s.fail(w, r, waitFailure(err))
+			s.writeError(w, r, waitFailure(err))
 			return
 		case leader.ID == s.id:
-			s.serveHere(w, r, next)
+			s.serveLocally(w, r, next)
 			return
 		}
-		if err = s.relay(w, r, leader); err == nil {
+		if err = s.relayCall(w, r, leader); err == nil {
 			return
 		}
-		if !notSent(err) || !pause(ctx, relayPause) {
-			s.fail(w, r, relayFailure(s.id, leader, s.peers.at(leader), err))
+		if !notSent(err) || !sleepContext(ctx, relayPause) {
+			s.writeError(w, r, relayFailure(s.id, leader, s.peers.addressOf(leader), err))
 			return
 		}
 	}
 }
 
-// serveHere carries out a call that was perhaps sent away in vain before, with the body that it came with.
-func (s *Server) serveHere(w http.ResponseWriter, r *http.Request, next http.Handler) {
+// serveLocally carries out a call that was perhaps sent away in vain before, with the body that it came with.
+func (s *Server) serveLocally(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	body, err := r.GetBody()
 	if err != nil {
-		s.fail(w, r, err)
+		s.writeError(w, r, err)
 		return
 	}
 	r.Body = body
@@ -92,14 +92,14 @@ func (s *Server) serveHere(w http.ResponseWriter, r *http.Request, next http.Han
 func waitFailure(err error) error {
 	var failed *cluster.Error
 	if errors.As(err, &failed) && (failed.Reason == cluster.ShuttingDown || failed.Reason == cluster.Halted) {
-		return accident(failed)
+		return nodeError(failed)
 	}
-	return accident(noLeader())
+	return nodeError(noLeaderError())
 }
 
-// relay sends the call to the leader and copies the answer. It writes nothing if it fails.
-func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Member) (failed error) {
-	target, err := url.Parse(s.peers.url(leader))
+// relayCall sends the call to the leader and copies the answer. It writes nothing if it fails.
+func (s *Server) relayCall(w http.ResponseWriter, r *http.Request, leader cluster.Member) (failed error) {
+	target, err := url.Parse(s.peers.urlOf(leader))
 	if err != nil || target.Host == "" {
 		return errNoAddress
 	}
@@ -108,7 +108,7 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 		return err
 	}
 	r.Body = body
-	traced, ended := s.traces.relay(r, leader)
+	traced, ended := s.traces.startRelay(r, leader)
 	defer func() { ended(failed) }()
 	proxy := httputil.ReverseProxy{
 		Transport: s.transport,
@@ -117,7 +117,7 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 			p.SetXForwarded()
 			forgetBrowser(p.Out.Header)
 			p.Out.Header.Set(relayedByHeader, s.id)
-			s.traces.carry(traced, p.Out.Header)
+			s.traces.injectHeaders(traced, p.Out.Header)
 		},
 		ModifyResponse: receiveWhole,
 		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
@@ -126,7 +126,7 @@ func (s *Server) relay(w http.ResponseWriter, r *http.Request, leader cluster.Me
 	proxy.ServeHTTP(w, r)
 	if failed == nil {
 		s.metrics.relayed.Inc()
-		note(r.Context()).relayedTo = leader.ID
+		callOf(r.Context()).relayedTo = leader.ID
 		return nil
 	}
 	s.metrics.unsent.WithLabelValues(relayOutcome(failed)).Inc()
@@ -169,7 +169,7 @@ func relayOutcome(err error) string {
 // relayFailure says what became of a call that did not come back from the leader.
 func relayFailure(self string, leader cluster.Member, address string, err error) error {
 	if notSent(err) {
-		return accident(&cluster.Error{
+		return nodeError(&cluster.Error{
 			Reason: cluster.NoLeader, NotApplied: true, Leader: leader.ID,
 			Text: fmt.Sprintf("%s cannot reach the leader %s at %q (%v); nothing was done; %s", self, leader.ID, address, err, noLeaderText),
 		})
@@ -177,15 +177,15 @@ func relayFailure(self string, leader cluster.Member, address string, err error)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return toError(err)
 	}
-	return accident(&cluster.Error{
+	return nodeError(&cluster.Error{
 		Reason: cluster.LeadershipLost, Leader: leader.ID,
 		Text: fmt.Sprintf("%s relayed this call to the leader %s, and the answer was lost (%v); it may have been carried out: repeat it under the same id",
 			self, leader.ID, err),
 	})
 }
 
-// pause waits, and is false if the context ends first.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleepContext waits, and is false if the context ends first.
+func sleepContext(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

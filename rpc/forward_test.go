@@ -17,11 +17,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// two starts a cluster of two nodes of which the second leads.
-func two(t *testing.T) (follower, leader *door) {
+// twoNodes starts a cluster of two nodes of which the second leads.
+func twoNodes(t *testing.T) (follower, leader *testServer) {
 	t.Helper()
 	c := newFakeCluster()
-	follower, leader = open(t, c, "n1"), open(t, c, "n2")
+	follower, leader = openServer(t, c, "n1"), openServer(t, c, "n2")
 	c.lead("n2")
 	leader.applyCERN(t)
 	return follower, leader
@@ -30,7 +30,7 @@ func two(t *testing.T) (follower, leader *door) {
 func TestFollowerRelaysWritesInEveryProtocol(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			follower, leader := two(t)
+			follower, leader := twoNodes(t)
 			client := follower.allocations(options...)
 			granted, err := client.Allocate(t.Context(), request("a", "cern:physics", 20))
 			if err != nil || granted.GetFence() != 1 {
@@ -45,7 +45,7 @@ func TestFollowerRelaysWritesInEveryProtocol(t *testing.T) {
 			if _, err = client.Allocate(t.Context(), bad); connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "id" {
 				t.Errorf("invalid %v", err)
 			}
-			for _, asked := range []*door{follower, leader} {
+			for _, asked := range []*testServer{follower, leader} {
 				read, err := asked.allocations(options...).GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
 				if err != nil || read.GetRead().GetServedBy() != asked.id {
 					t.Errorf("a read on %s: %v, %v", asked.id, read, err)
@@ -56,7 +56,7 @@ func TestFollowerRelaysWritesInEveryProtocol(t *testing.T) {
 }
 
 func TestCurlIsRelayed(t *testing.T) {
-	follower, _ := two(t)
+	follower, _ := twoNodes(t)
 	body := `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"21"}}]}`
 	if got := send(t, "POST", follower.url+allocatePath, body); got.status != 429 || !strings.Contains(got.body, `"missing":"1"`) {
 		t.Errorf("got %v", got)
@@ -67,7 +67,7 @@ func TestCurlIsRelayed(t *testing.T) {
 }
 
 func TestNobodyRelaysTwice(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}} {
 		marked := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 			return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
@@ -86,7 +86,7 @@ func TestNobodyRelaysTwice(t *testing.T) {
 }
 
 func TestCallWaitsForALeader(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	leader.node.lead("")
 	answered := make(chan error, 1)
 	go func() {
@@ -105,7 +105,7 @@ func TestCallWaitsForALeader(t *testing.T) {
 }
 
 func TestWaitingNodeBecomesTheLeader(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	leader.node.lead("")
 	answered := make(chan error, 1)
 	go func() {
@@ -119,7 +119,7 @@ func TestWaitingNodeBecomesTheLeader(t *testing.T) {
 }
 
 func TestNoLeaderIsUnavailableWithinTheCallersDeadline(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	leader.node.lead("")
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}} {
 		for kind, call := range map[string]func(context.Context) error{
@@ -150,7 +150,7 @@ func TestNoLeaderIsUnavailableWithinTheCallersDeadline(t *testing.T) {
 
 func TestDeadLeaderIsGivenUpForTheNextOne(t *testing.T) {
 	c := newFakeCluster()
-	follower, next := open(t, c, "n1"), open(t, c, "n3")
+	follower, next := openServer(t, c, "n1"), openServer(t, c, "n3")
 	c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: closedPort(t)})
 	c.lead("n3")
 	next.applyCERN(t)
@@ -169,7 +169,7 @@ func TestDeadLeaderIsGivenUpForTheNextOne(t *testing.T) {
 
 func TestLeaderThatCannotBeReached(t *testing.T) {
 	c := newFakeCluster()
-	follower := open(t, c, "n1")
+	follower := openServer(t, c, "n1")
 	c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: closedPort(t)}, cluster.Member{ID: "n3"})
 	for id, says := range map[string]string{"n2": "refused", "n3": "not known yet"} {
 		c.lead(id)
@@ -207,7 +207,7 @@ func TestLeaderDiesMidCall(t *testing.T) {
 		for protocol, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
 			t.Run(name+" "+protocol, func(t *testing.T) {
 				c := newFakeCluster()
-				follower := open(t, c, "n1")
+				follower := openServer(t, c, "n1")
 				c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: serveHTTP2(t, die)})
 				c.lead("n2")
 				_, err := follower.allocations(options...).Allocate(t.Context(), request("a", "cern", 1))
@@ -246,7 +246,7 @@ func serveHTTP2(t *testing.T, handler http.HandlerFunc) string {
 func TestDeposedLeaderIsAskedOnce(t *testing.T) {
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
 		t.Run(name, func(t *testing.T) {
-			follower, leader := two(t)
+			follower, leader := twoNodes(t)
 			refused := 0
 			leader.node.proposing = func(context.Context) error {
 				if refused++; refused < 3 {
@@ -269,7 +269,7 @@ func TestDeposedLeaderIsAskedOnce(t *testing.T) {
 func TestTheRelayingNodeComesToLead(t *testing.T) {
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}} {
 		t.Run(name, func(t *testing.T) {
-			follower, leader := two(t)
+			follower, leader := twoNodes(t)
 			leader.node.proposing = func(context.Context) error {
 				leader.node.lead("n1")
 				return &cluster.Error{Reason: cluster.NotLeader, NotApplied: true, Text: "n2 was deposed"}
@@ -285,7 +285,7 @@ func TestTheRelayingNodeComesToLead(t *testing.T) {
 }
 
 func TestLostLeadershipIsTheCallersToRepeat(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	attempts := 0
 	leader.node.proposing = func(context.Context) error {
 		attempts++
@@ -298,7 +298,7 @@ func TestLostLeadershipIsTheCallersToRepeat(t *testing.T) {
 }
 
 func TestPeersAskTheLeaderForAnIndex(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	member, _ := follower.node.Leader()
 	index, err := follower.RemoteReadIndex(t.Context(), member)
 	if err != nil || index != leader.node.index {
@@ -317,7 +317,7 @@ func TestPeersAskTheLeaderForAnIndex(t *testing.T) {
 }
 
 func TestProceduresAreLearnt(t *testing.T) {
-	known := learnProcedures()
+	known := newProcedures()
 	for path, changes := range map[string]bool{
 		"/quorate.v1.AllocationService/Allocate": true, "/quorate.v1.AllocationService/BatchAllocate": true, "/quorate.v1.AllocationService/Release": true,
 		"/quorate.v1.AllocationService/BatchRelease": true,
@@ -336,7 +336,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.peer.v1.PeerService/ReadIndex": false, "/quorate.peer.v1.PeerService/Notify": false, "/nothing": false,
 		"/quorate.v1.SnapshotService/Save": false, "/quorate.v1.SnapshotService/Restore": false, // it finds the leader by itself
 	} {
-		if known[path].changes != changes {
+		if known[path].changesState != changes {
 			t.Errorf("%s changes: %v", path, !changes)
 		}
 	}

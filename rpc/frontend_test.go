@@ -19,7 +19,7 @@ import (
 
 // TestFrontEndsWriteAnywhere: every write of the API, called in the process of a node that follows, is carried out once.
 func TestFrontEndsWriteAnywhere(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	var s Services
 	handler := follower.FrontEnd(func(given Services) http.Handler {
 		s = given
@@ -98,7 +98,7 @@ func serveFrontEnd(t *testing.T, handler http.Handler) string {
 
 // TestFrontEndsWatch: streams are open to front ends too, and end when the server does.
 func TestFrontEndsWatch(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	stream, err := d.services.Allocations.WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
 	if err != nil || !stream.Receive() {
 		t.Fatalf("no stream: %v, %v", err, stream.Err())
@@ -121,7 +121,7 @@ func TestFrontEndsWatch(t *testing.T) {
 // TestFrontEndsShareTheirCallersPlaces: a call of a front end holds one place, which it gives back while a request waits, its
 // requests have its id, and its code is its own.
 func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
-	d := full(t)
+	d := fullNode(t)
 	var allocate func(ctx context.Context) error
 	handler := d.FrontEnd(func(s Services) http.Handler {
 		allocate = func(ctx context.Context) error {
@@ -133,15 +133,15 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 				t.Error(err)
 			}
 			_, err := s.Allocations.GetAllocation(r.Context(), &quoratev1.GetAllocationRequest{Id: "none"})
-			if connect.CodeOf(err) != connect.CodeNotFound || note(r.Context()).code != "" {
-				t.Errorf("got %v, and the front end's own call is %q", err, note(r.Context()).code)
+			if connect.CodeOf(err) != connect.CodeNotFound || callOf(r.Context()).code != "" {
+				t.Errorf("got %v, and the front end's own call is %q", err, callOf(r.Context()).code)
 			}
 			w.WriteHeader(http.StatusNoContent)
 		})
 	})
 	seen := make(chan string, 1)
 	d.node.proposing = func(ctx context.Context) error {
-		seen <- note(ctx).requestID
+		seen <- callOf(ctx).requestID
 		return nil
 	}
 	served := serveFrontEnd(t, handler)
@@ -161,7 +161,7 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 		_ = response.Body.Close() // it is empty
 	}()
 	d.until(t, func() bool { return d.waiting("b") })
-	if calls, streams := d.gates.clients.calls.inside.Load(), d.gates.clients.streams.inside.Load(); calls != 0 || streams != 1 {
+	if calls, streams := d.limiters.clients.calls.inUse.Load(), d.limiters.clients.streams.inUse.Load(); calls != 0 || streams != 1 {
 		t.Errorf("%d calls under way and %d that wait", calls, streams)
 	}
 	if id := <-seen; id != "the-callers-own" {
@@ -171,21 +171,21 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 	if status := <-answered; status != http.StatusNoContent {
 		t.Errorf("answered %d", status)
 	}
-	d.until(t, func() bool { return d.gates.clients.calls.inside.Load()+d.gates.clients.streams.inside.Load() == 0 })
+	d.until(t, func() bool { return d.limiters.clients.calls.inUse.Load()+d.limiters.clients.streams.inUse.Load() == 0 })
 }
 
 // TestFrontEndsGetPanicsAsErrors: a bug in a handler is an error for the front end, which answers in its own words.
 func TestFrontEndsGetPanicsAsErrors(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	d.node.proposing = func(context.Context) error { panic("a bug") }
-	_, err := d.services.Allocations.Allocate(t.Context(), request("a", "cern", 1))
-	if connect.CodeOf(err) != connect.CodeInternal || problemOf(t, err).GetReason() != internal {
+	_, err := d.services.Allocations.Confirm(t.Context(), &quoratev1.ConfirmRequest{Id: "a"})
+	if connect.CodeOf(err) != connect.CodeInternal || problemOf(t, err).GetReason() != reasonInternal {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestFrontEndsAreAnsweredAsCallersAre(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	for name, s := range map[string]Services{"here": leader.services, "there": follower.services} {
 		_, err := s.Allocations.Allocate(t.Context(), request(name, "cern:physics", 21))
 		decision, ok := detailOf[*quoratev1.Decision](err)
@@ -210,7 +210,7 @@ func TestFrontEndsOutliveLeaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newFakeCluster()
-			follower, next := open(t, c, "n1"), open(t, c, "n3")
+			follower, next := openServer(t, c, "n1"), openServer(t, c, "n3")
 			c.lead("n3")
 			next.applyCERN(t)
 			c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: dead(t)})
@@ -223,7 +223,7 @@ func TestFrontEndsOutliveLeaders(t *testing.T) {
 		})
 	}
 	t.Run("was deposed", func(t *testing.T) {
-		follower, leader := two(t)
+		follower, leader := twoNodes(t)
 		var attempts atomic.Int64
 		leader.node.proposing = func(context.Context) error {
 			if attempts.Add(1) < 3 {
@@ -238,7 +238,7 @@ func TestFrontEndsOutliveLeaders(t *testing.T) {
 }
 
 func TestFrontEndsDoNotInsist(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	var attempts atomic.Int64
 	leader.node.proposing = func(context.Context) error {
 		attempts.Add(1)
@@ -255,7 +255,7 @@ func TestFrontEndsDoNotInsist(t *testing.T) {
 		t.Errorf("without a leader: %v", err)
 	}
 	c := newFakeCluster()
-	alone := open(t, c, "n1")
+	alone := openServer(t, c, "n1")
 	c.members = append(c.members, cluster.Member{ID: "n2"})
 	c.lead("n2")
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)

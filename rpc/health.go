@@ -11,21 +11,21 @@ import (
 	"connectrpc.com/grpchealth"
 )
 
-// ready is nil if this node should get calls.
-func (s *Server) ready() error {
+// checkReady is nil if this node should get calls.
+func (s *Server) checkReady() error {
 	if s.draining.Load() {
 		return errors.New("this node is shutting down")
 	}
 	return s.node.Ready()
 }
 
-// livez answers as long as the process does.
-func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
+// serveLivez answers as long as the process does.
+func serveLivez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// readyz answers 200 if this node knows a leader and has caught up with it, and otherwise 503 and the reason. What else is
+// serveReadyz answers 200 if this node knows a leader and has caught up with it, and otherwise 503 and the reason. What else is
 // wrong with a node that serves, such as its disk, follows as a warning.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	if err := s.ready(); err != nil {
+func (s *Server) serveReadyz(w http.ResponseWriter, _ *http.Request) {
+	if err := s.checkReady(); err != nil {
 		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
@@ -60,7 +60,7 @@ func (c healthChecker) Check(_ context.Context, r *grpchealth.CheckRequest) (*gr
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no service %q here", r.Service))
 	}
 	status := grpchealth.StatusServing
-	if c.server.ready() != nil {
+	if c.server.checkReady() != nil {
 		status = grpchealth.StatusNotServing
 	}
 	return &grpchealth.CheckResponse{Status: status}, nil

@@ -83,7 +83,7 @@ func TestCurl(t *testing.T) {
 		"metrics":                                      {"GET", "/metrics", "", 200, `quorate_rpc_calls_total{code="ok",procedure="/quorate.v1.TreeService/ApplyTrees"} 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := send(t, c.method, one(t).url+c.path, c.body)
+			got := send(t, c.method, oneNode(t).url+c.path, c.body)
 			if got.status != c.status || !strings.Contains(got.body, c.says) {
 				t.Errorf("got %d %s, want %d saying %q", got.status, got.body, c.status, c.says)
 			}
@@ -92,7 +92,7 @@ func TestCurl(t *testing.T) {
 }
 
 func TestAnswersAreNotCached(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	got := send(t, "GET", d.url+usagePath+"?encoding=json&message="+url.QueryEscape(`{"tree":"cern"}`), "")
 	if got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("got %v", got.header)
@@ -100,7 +100,7 @@ func TestAnswersAreNotCached(t *testing.T) {
 }
 
 func TestEqualAnswersAreEqualBytes(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	first := send(t, "POST", d.url+usagePath, `{"tree":"cern","subtree":true}`)
 	for range 5 {
 		if again := send(t, "POST", d.url+usagePath, `{"tree":"cern","subtree":true}`); again.body != first.body {
@@ -110,8 +110,8 @@ func TestEqualAnswersAreEqualBytes(t *testing.T) {
 }
 
 func TestNotReady(t *testing.T) {
-	d := one(t)
-	d.node.unready = noLeader()
+	d := oneNode(t)
+	d.node.unready = noLeaderError()
 	if got := send(t, "GET", d.url+"/readyz", ""); got.status != 503 || !strings.Contains(got.body, "no leader") {
 		t.Errorf("got %v", got)
 	}
@@ -141,7 +141,7 @@ func TestOversizedBodies(t *testing.T) {
 		"gzip bomb": {&packed, []string{"Content-Encoding", "gzip"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := one(t)
+			d := oneNode(t)
 			request, err := http.NewRequestWithContext(t.Context(), "POST", d.url+allocatePath, c.body)
 			if err != nil {
 				t.Fatal(err)
@@ -167,7 +167,7 @@ func TestOversizedBodies(t *testing.T) {
 }
 
 func TestOversizedMessagesOfTypedClients(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	large := request("a", "cern", 1)
 	large.Labels = map[string]string{"x": strings.Repeat("x", MaxBody)}
 	for name, options := range map[string][]connect.ClientOption{
@@ -180,7 +180,7 @@ func TestOversizedMessagesOfTypedClients(t *testing.T) {
 }
 
 func TestEnvelopeThatPromisesTooMuch(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	envelope := binary.BigEndian.AppendUint32([]byte{0}, 5<<20)
 	got := send(t, "POST", d.url+allocatePath, string(envelope)+"short", "Content-Type", "application/grpc-web+proto")
 	if got.header.Get("Grpc-Status") != "3" || !strings.Contains(got.header.Get("Grpc-Message"), "larger than") {
@@ -189,7 +189,7 @@ func TestEnvelopeThatPromisesTooMuch(t *testing.T) {
 }
 
 func TestReflection(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	stream := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context())
 	names, err := stream.ListServices()
 	if err != nil {
@@ -214,7 +214,7 @@ func TestReflection(t *testing.T) {
 }
 
 func TestShutdownEndsStreamsAtOnce(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	stream := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context())
 	if _, err := stream.ListServices(); err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestShutdownEndsStreamsAtOnce(t *testing.T) {
 }
 
 func TestShutdownLetsCallsFinish(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	began, finish := make(chan struct{}), make(chan struct{})
 	d.node.proposing = func(context.Context) error {
 		close(began)
@@ -259,7 +259,7 @@ func TestShutdownLetsCallsFinish(t *testing.T) {
 }
 
 func TestShutdownCancelsWhatDoesNotFinish(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	began := make(chan struct{})
 	d.node.proposing = func(ctx context.Context) error {
 		close(began)
@@ -283,7 +283,7 @@ func TestShutdownCancelsWhatDoesNotFinish(t *testing.T) {
 }
 
 func TestPanicIsAnswered(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	d.node.proposing = func(context.Context) error { panic("boom") }
 	for name, options := range protocols {
 		if _, err := d.allocations(options...).Allocate(t.Context(), request("a", "cern:physics", 1)); connect.CodeOf(err) != connect.CodeInternal {
@@ -315,7 +315,7 @@ func TestDeadlines(t *testing.T) {
 }
 
 func TestCallersDeadlineReachesTheNode(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	var left time.Duration
 	d.node.proposing = func(ctx context.Context) error {
 		deadline, _ := ctx.Deadline()

@@ -26,7 +26,7 @@ func handlerOptions(validator protovalidate.Validator, elements *wirelimit.Check
 		connect.WithCompression("gzip", newDecompressor, newCompressor),
 		connect.WithCompressMinBytes(1024),
 		connect.WithReadMaxBytes(MaxBody),
-		connect.WithInterceptors(append(t.interceptors(),
+		connect.WithInterceptors(append(t.handlerInterceptors(),
 			afterwards(noteCode),
 			afterwards(boundText),
 			afterwards(nameField),
@@ -76,9 +76,9 @@ func (a afterwards) WrapStreamingClient(next connect.StreamingClientFunc) connec
 
 // noteCode notes the answer's code for the log and the metrics.
 func noteCode(ctx context.Context, err error) error {
-	note(ctx).code = "ok"
+	callOf(ctx).code = "ok"
 	if err != nil {
-		note(ctx).code = connect.CodeOf(err).String()
+		callOf(ctx).code = connect.CodeOf(err).String()
 	}
 	return err
 }
@@ -87,7 +87,7 @@ func noteCode(ctx context.Context, err error) error {
 func nameField(_ context.Context, err error) error {
 	var over *wirelimit.Error
 	if errors.As(err, &over) { // a message of a stream
-		return overBound(err)
+		return overBoundError(err)
 	}
 	var failed *connect.Error
 	if !errors.As(err, &failed) {

@@ -58,7 +58,7 @@ func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
 
 // nodeRoutes puts the services behind what every call of another node passes.
 func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Handler {
-	return s.observe(s.guard(s.admitNode(s.limitLife(streams, s.limitTime(s.limitBody(s.limitElements(s.forward(s.limitDecoded(fresh(api))))))))))
+	return s.observeCalls(s.recoverPanics(s.admitNode(s.endWithServer(streams, s.limitTime(s.limitBody(s.limitElements(s.forwardWrites(s.limitDecoded(forbidCaching(api))))))))))
 }
 
 // admitNode lets in calls of members. How this node stands is told to every node of the cluster: one that is to be taken in
@@ -74,27 +74,27 @@ func (s *Server) admitNode(next http.Handler) http.Handler {
 		if from.id != "" && r.URL.Path != peerv1connect.PeerServiceGetStandingProcedure {
 			if err := s.node.AuthorizePeer(from.id); err != nil {
 				w.Header().Set("Connection", "close")
-				s.fail(w, r, connect.NewError(connect.CodePermissionDenied, err))
+				s.writeError(w, r, connect.NewError(connect.CodePermissionDenied, err))
 				return
 			}
 		}
 		if known.kind == servesClients && (from.id != "" || r.Header.Get(relayedByHeader) == "") {
-			r.Header.Set(relayedByHeader, from.name())
+			r.Header.Set(relayedByHeader, from.displayName())
 		}
-		s.within(s.gateOf(known, note(r.Context()).places), w, r, next)
+		s.serveInSlot(s.limiterFor(known, callOf(r.Context()).limiters), w, r, next)
 	})
 }
 
-// name names a node for people.
-func (c nodeCall) name() string {
+// displayName names a node for people.
+func (c nodeCall) displayName() string {
 	if c.id == "" {
 		return "a node"
 	}
 	return c.id
 }
 
-// strict tells whether nodes call each other over their own listener only.
-func (s *Server) strict() bool { return s.network != nil && s.node.Level().Current >= internalLevel }
+// isStrict tells whether nodes call each other over their own listener only.
+func (s *Server) isStrict() bool { return s.network != nil && s.node.Level().Current >= internalLevel }
 
 // refuseInternal refuses requests of clients that carry headers which only nodes set, or which say what a proxy would say of a
 // client's certificate. Members of earlier versions relay over the listener for clients, with their certificate if they have one,
@@ -107,7 +107,7 @@ func (s *Server) refuseInternal(next http.Handler) http.Handler {
 				continue
 			}
 			s.metrics.refusedHeaders.Inc()
-			s.refuse(w, r, toError(invalid(name, "the header %s is for nodes among themselves; send the request without it", name)))
+			s.refuseCall(w, r, toError(invalidField(name, "the header %s is for nodes among themselves; send the request without it", name)))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -116,7 +116,7 @@ func (s *Server) refuseInternal(next http.Handler) http.Handler {
 
 // fromEarlierNode tells whether a request may come from a member that does not know the listener for nodes.
 func (s *Server) fromEarlierNode(r *http.Request) bool {
-	if s.strict() {
+	if s.isStrict() {
 		return false
 	}
 	if s.peers.security.NodeOf == nil {
@@ -126,11 +126,11 @@ func (s *Server) fromEarlierNode(r *http.Request) bool {
 	return err == nil
 }
 
-// apartFromClients serves the service of nodes to clients' listener only as long as members need it that know no other.
-func (s *Server) apartFromClients(next http.Handler) http.Handler {
+// refuseClients serves the service of nodes to clients' listener only as long as members need it that know no other.
+func (s *Server) refuseClients(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.strict() && !nodeCallOf(r.Context()).internal {
-			s.fail(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is served to nodes only, on their own listener", peerv1connect.PeerServiceName)))
+		if s.isStrict() && !nodeCallOf(r.Context()).internal {
+			s.writeError(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is served to nodes only, on their own listener", peerv1connect.PeerServiceName)))
 			return
 		}
 		next.ServeHTTP(w, r)

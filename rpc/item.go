@@ -9,7 +9,7 @@ import (
 )
 
 type itemService struct {
-	core
+	service
 }
 
 // ListItems pages through items.
@@ -33,7 +33,7 @@ func (s itemService) ListItems(ctx context.Context, r *quoratev1.ListItemsReques
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		page, unknown = v.Items(filter, after, most, r.GetUserData())
-		return refused(unknown)
+		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s itemService) CountItems(ctx context.Context, r *quoratev1.CountItemsRequ
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		counts, unknown = v.ItemCounts(r.GetTree(), r.GetResource())
-		return refused(unknown)
+		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err
@@ -66,12 +66,12 @@ func (s itemService) CountItems(ctx context.Context, r *quoratev1.CountItemsRequ
 
 // UpdateItems changes items that nobody holds.
 func (s itemService) UpdateItems(ctx context.Context, r *quoratev1.UpdateItemsRequest) (*quoratev1.UpdateItemsResponse, error) {
-	outcome, index, err := s.propose(ctx, quota.UpdateItems{Updates: toItemUpdates(r.GetUpdates())})
+	outcome, index, err := s.proposeOne(ctx, quota.UpdateItems{Updates: toItemUpdates(r.GetUpdates())})
 	switch {
 	case err != nil:
 		return nil, err
 	case outcome.Refused != nil:
-		return nil, refusal(outcome.Refused)
+		return nil, refusalError(outcome.Refused)
 	}
 	answer := &quoratev1.UpdateItemsResponse{Index: index}
 	for _, i := range outcome.Items {
@@ -83,14 +83,14 @@ func (s itemService) UpdateItems(ctx context.Context, r *quoratev1.UpdateItemsRe
 
 // ResetItems takes items from holders that have not renewed for a while.
 func (s itemService) ResetItems(ctx context.Context, r *quoratev1.ResetItemsRequest) (*quoratev1.ResetItemsResponse, error) {
-	outcome, index, err := s.propose(ctx, quota.ResetItems{
+	outcome, index, err := s.proposeOne(ctx, quota.ResetItems{
 		Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case outcome.Refused != nil:
-		return nil, refusal(outcome.Refused)
+		return nil, refusalError(outcome.Refused)
 	}
 	answer := &quoratev1.ResetItemsResponse{Index: index}
 	for _, i := range outcome.Items {

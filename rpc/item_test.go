@@ -12,12 +12,12 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-func (d *door) items(options ...connect.ClientOption) quoratev1connect.ItemServiceClient {
+func (d *testServer) items(options ...connect.ClientOption) quoratev1connect.ItemServiceClient {
 	return quoratev1connect.NewItemServiceClient(overHTTP2, d.url, options...)
 }
 
 // plantLab makes a tree with three benches, of which a team may hold two, and slices on demand.
-func (d *door) plantLab(t *testing.T) {
+func (d *testServer) plantLab(t *testing.T) {
 	t.Helper()
 	tree := &quoratev1.Tree{
 		Name: "lab", Policy: "open",
@@ -63,7 +63,7 @@ func list(t *testing.T, client quoratev1connect.ItemServiceClient, r *quoratev1.
 func TestItems(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			d := one(t)
+			d := oneNode(t)
 			d.plantLab(t)
 			items, client := d.items(options...), d.allocations(options...)
 			granted, err := client.Allocate(t.Context(), pick("a", "team", &quoratev1.ItemPick{Resource: "bench", Count: 2, HeldState: "busy"}, &quoratev1.ItemPick{Resource: "slice"}))
@@ -102,7 +102,7 @@ func TestItems(t *testing.T) {
 }
 
 func TestItemsAreChangedAndReset(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	d.plantLab(t)
 	items := d.items()
 	if _, err := d.allocations().Allocate(t.Context(), pick("a", "team", &quoratev1.ItemPick{Resource: "bench", Names: []string{"b1"}})); err != nil {
@@ -168,7 +168,7 @@ func TestItemsAreChangedAndReset(t *testing.T) {
 
 // TestWhoWaitsForAnItemGetsItInTheSameEntry: the watch shows both under one index.
 func TestWhoWaitsForAnItemGetsItInTheSameEntry(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	leader.plantLab(t)
 	wanted := pick("a", "team", &quoratev1.ItemPick{Resource: "bench", State: "clean"})
 	wanted.Mode, wanted.PollMs = quoratev1.Mode_MODE_WAIT, 30_000
@@ -200,7 +200,7 @@ func TestWhoWaitsForAnItemGetsItInTheSameEntry(t *testing.T) {
 
 // TestItemsByHand is what people get who type it.
 func TestItemsByHand(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	d.plantLab(t)
 	body := `{"id":"a","mode":"MODE_WAIT","claims":[{"tree":"lab","node":"team","items":[{"resource":"bench","count":2}]}],"principal":{"user":"ann"}}`
 	if got := send(t, "POST", d.url+allocatePath, body); got.status != 200 || !strings.Contains(got.body, `"name":"b1","state":"leased"`) {

@@ -20,7 +20,7 @@ func leaseOf(id, place string, n int64) *quoratev1.AllocateRequest {
 func TestLeases(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			d := one(t)
+			d := oneNode(t)
 			client := d.allocations(options...)
 			asked := leaseOf("a", "cern:physics", 5)
 			asked.UserData = map[string]string{"host": "x", "old": "y"}
@@ -61,7 +61,7 @@ func TestLeases(t *testing.T) {
 }
 
 func TestBatchesOfRenewalsHaveAnOutcomeForEach(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	for _, id := range []string{"a", "b"} {
 		if _, err := d.allocations().Allocate(t.Context(), leaseOf(id, "cern:physics", 1)); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestBatchesOfRenewalsHaveAnOutcomeForEach(t *testing.T) {
 }
 
 func TestListingOnlyLeases(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	for _, r := range []*quoratev1.AllocateRequest{request("plain", "cern", 1), leaseOf("lease", "cern", 1)} {
 		if _, err := d.allocations().Allocate(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -107,7 +107,7 @@ func TestListingOnlyLeases(t *testing.T) {
 
 // TestRenewByHand is what people get who type it.
 func TestRenewByHand(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	send(t, "POST", d.url+allocatePath, `{"id":"a","ttlMs":60000,"claims":[{"tree":"cern","amounts":{"cores":1}}]}`)
 	const path = "/quorate.v1.AllocationService/Renew"
 	if got := send(t, "POST", d.url+path, `{"id":"a"}`); got.status != 200 || !strings.Contains(got.body, `"expiresLedgerMs":"60003"`) {

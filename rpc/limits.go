@@ -70,56 +70,56 @@ const (
 	maxScrapes     = 16
 )
 
-// place is what one call holds of a gate. It belongs to the call's notes, so that admitting a call allocates nothing.
-type place struct {
-	gate   *gate
-	caller *caller
-	given  atomic.Bool
+// slot is what one call holds of a gate. It belongs to the call's notes, so that admitting a call allocates nothing.
+type slot struct {
+	limiter *limiter
+	caller  *caller
+	given   atomic.Bool
 }
 
-// take admits a call.
-func (p *place) take(g *gate, c *caller) error {
-	if err := g.take(c, 1); err != nil {
+// acquireSlot admits a call.
+func (p *slot) acquireSlot(g *limiter, c *caller) error {
+	if err := g.TryAcquire(c, 1); err != nil {
 		return err
 	}
-	p.gate, p.caller = g, c
+	p.limiter, p.caller = g, c
 	return nil
 }
 
-// giveBack is for the end of a call, or when it begins to wait elsewhere.
-func (p *place) giveBack() {
-	if p.gate != nil && p.given.CompareAndSwap(false, true) {
-		p.gate.give(p.caller, 1)
+// releaseSlot is for the end of a call, or when it begins to wait elsewhere.
+func (p *slot) releaseSlot() {
+	if p.limiter != nil && p.given.CompareAndSwap(false, true) {
+		p.limiter.Release(p.caller, 1)
 	}
 }
 
-// admit takes a call in, or answers that there is no room. A path that nobody serves takes no place. Questions of other members,
+// admitCall takes a call in, or answers that there is no room. A path that nobody serves takes no place. Questions of other members,
 // and health, have places of their own, so that the cluster goes on however many clients there are.
-func (s *Server) admit(next http.Handler) http.Handler {
+func (s *Server) admitCall(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes, known := note(r.Context()), s.procedures[r.URL.Path]
-		g := s.gateOf(known, notes.places)
+		notes, known := callOf(r.Context()), s.procedures[r.URL.Path]
+		g := s.limiterFor(known, notes.limiters)
 		if g == nil {
 			s.notFound(w, r)
 			return
 		}
-		if known.kind == servesClients && beyond(r.Context()) != nil {
+		if known.kind == servesClients && overLimitError(r.Context()) != nil {
 			s.refuseConnection(w, r)
 			return
 		}
-		s.within(g, w, r, next)
+		s.serveInSlot(g, w, r, next)
 	})
 }
 
-// gateOf is the gate that a call passes; nil if nobody serves it.
-func (s *Server) gateOf(p procedure, of *places) *gate {
+// limiterFor is the gate that a call passes; nil if nobody serves it.
+func (s *Server) limiterFor(p procedure, of *callLimiters) *limiter {
 	switch {
 	case p.kind == servesMembers:
-		return s.gates.peers
+		return s.limiters.peers
 	case p.kind == servesHealth:
-		return s.gates.health
+		return s.limiters.health
 	case p.kind == servesTools:
-		return s.gates.reflection
+		return s.limiters.reflection
 	case p.kind == servesClients && p.streams:
 		return of.streams
 	case p.kind == servesClients:
@@ -128,49 +128,49 @@ func (s *Server) gateOf(p procedure, of *places) *gate {
 	return nil
 }
 
-// within serves a call in a place of a gate.
-func (s *Server) within(g *gate, w http.ResponseWriter, r *http.Request, next http.Handler) {
-	notes := note(r.Context())
-	if err := notes.place.take(g, notes.caller); err != nil {
-		s.refuse(w, r, err)
+// serveInSlot serves a call in a place of a gate.
+func (s *Server) serveInSlot(g *limiter, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	notes := callOf(r.Context())
+	if err := notes.slot.acquireSlot(g, notes.caller); err != nil {
+		s.refuseCall(w, r, err)
 		return
 	}
-	defer notes.place.giveBack()
+	defer notes.slot.releaseSlot()
 	next.ServeHTTP(w, r)
 }
 
 // admitFrontEnd is admit for calls in the words of other systems.
 func (s *Server) admitFrontEnd(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if beyond(r.Context()) != nil {
+		if overLimitError(r.Context()) != nil {
 			s.refuseConnection(w, r)
 			return
 		}
-		s.within(s.gates.clients.calls, w, r, next)
+		s.serveInSlot(s.limiters.clients.calls, w, r, next)
 	})
 }
 
-// beyond is why the calls of a connection are not served; nil if they are.
-func beyond(ctx context.Context) error {
+// overLimitError is why the calls of a connection are not served; nil if they are.
+func overLimitError(ctx context.Context) error {
 	if c := connectionOf(ctx); c != nil {
-		return c.beyond
+		return c.overLimit
 	}
 	return nil
 }
 
 func (s *Server) refuseConnection(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "close")
-	s.refuse(w, r, beyond(r.Context()))
+	s.refuseCall(w, r, overLimitError(r.Context()))
 }
 
 // refusalPatience is how long the body of a call that was refused may take: net/http reads some of it before it takes the next
 // call of the connection.
 const refusalPatience = 2 * time.Second
 
-// refuse answers an error to a call whose body has not been read.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+// refuseCall answers an error to a call whose body has not been read.
+func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
 	limitRest(w, r)
-	s.fail(w, r, err)
+	s.writeError(w, r, err)
 }
 
 // notFound answers a path that nobody serves.
@@ -187,21 +187,21 @@ func limitRest(w http.ResponseWriter, r *http.Request) {
 }
 
 // waitInside moves a call from those under way to those that wait. What it answers must be called in the end.
-func (g *gates) waitInside(ctx context.Context) (leave func(), err error) {
-	notes := note(ctx)
-	of := notes.places
+func (g *limiters) waitInside(ctx context.Context) (leave func(), err error) {
+	notes := callOf(ctx)
+	of := notes.limiters
 	if of == nil {
 		of = &g.clients
 	}
-	if err := of.streams.take(notes.caller, 1); err != nil {
+	if err := of.streams.TryAcquire(notes.caller, 1); err != nil {
 		return nil, err
 	}
-	notes.givePlaceBack()
-	return func() { of.streams.give(notes.caller, 1) }, nil
+	notes.releaseSlot()
+	return func() { of.streams.Release(notes.caller, 1) }, nil
 }
 
-// withHint says when to try again, in the detail of gRPC's own error model and in the header of HTTP.
-func withHint(err *connect.Error, after time.Duration) *connect.Error {
+// withRetryAfter says when to try again, in the detail of gRPC's own error model and in the header of HTTP.
+func withRetryAfter(err *connect.Error, after time.Duration) *connect.Error {
 	err.Meta().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	return withDetail(err, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // limited starts one leading node with limits.
-func limited(t *testing.T, limits Limits) *door {
+func limited(t *testing.T, limits Limits) *testServer {
 	t.Helper()
 	c := newFakeCluster()
 	d := openWith(t, c, "n1", limits)
@@ -74,7 +74,7 @@ func TestTooManyCalls(t *testing.T) {
 		_, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1))
 		done <- err
 	}()
-	eventually(t, "the first call is inside", func() bool { return d.gates.clients.calls.inside.Load() == 1 })
+	eventually(t, "the first call is inside", func() bool { return d.limiters.clients.calls.inUse.Load() == 1 })
 
 	for _, options := range [][]connect.ClientOption{nil, {connect.WithGRPC()}, {connect.WithGRPCWeb()}} {
 		_, err := d.allocations(options...).GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
@@ -120,7 +120,7 @@ func TestTooManyStreams(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "b waits", func() bool {
-		return d.gates.clients.streams.inside.Load() == 1 && d.gates.clients.calls.inside.Load() == 0
+		return d.limiters.clients.streams.inUse.Load() == 1 && d.limiters.clients.calls.inUse.Load() == 0
 	})
 
 	stream, err := d.allocations().WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
@@ -139,14 +139,14 @@ func TestTooManyStreams(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the place of b is free", func() bool { return d.gates.clients.streams.inside.Load() == 0 })
+	eventually(t, "the place of b is free", func() bool { return d.limiters.clients.streams.inUse.Load() == 0 })
 }
 
 // TestTooManyConnections: a few more get an answer, the rest is closed, and places become free again.
 func TestTooManyConnections(t *testing.T) {
 	d := limited(t, Limits{Connections: 2})
 	overHTTP2.CloseIdleConnections()
-	inside := func(n int) func() bool { return func() bool { return d.gates.callers.count() == n } }
+	inside := func(n int) func() bool { return func() bool { return d.limiters.callers.connectionCount() == n } }
 	eventually(t, "nobody is there", inside(0))
 	address := strings.TrimPrefix(d.url, "http://")
 	dial := func() net.Conn {
@@ -182,7 +182,7 @@ func TestTooManyConnections(t *testing.T) {
 
 // TestTheEdgeOfABody: as many bytes as are allowed, and one more.
 func TestTheEdgeOfABody(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	frame := `{"id":"","claims":[{"tree":"cern","amounts":{"cores":"1"}}]}`
 	sized := func(n int) string { return strings.Repeat(" ", n-len(frame)) + frame }
 	if got := send(t, "POST", d.url+allocatePath, sized(MaxBody)); !strings.Contains(got.body, "id") || strings.Contains(got.body, "larger") {
@@ -201,7 +201,7 @@ func TestTheEdgeOfABody(t *testing.T) {
 
 // TestTooManyBytes: bodies count together, and those of calls that have ended do not.
 func TestTooManyBytes(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	allocate := func() error {
 		_, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1))
 		return err
@@ -209,9 +209,9 @@ func TestTooManyBytes(t *testing.T) {
 	if err := allocate(); err != nil {
 		t.Fatal(err)
 	}
-	small, large := d.gates.clients.smallBodies, d.gates.clients.largeBodies
-	eventually(t, "nobody sends anything", func() bool { return small.inside.Load() == 0 })
-	if err := large.take(nil, maxLargeBodies); err != nil {
+	small, large := d.limiters.clients.smallBodies, d.limiters.clients.largeBodies
+	eventually(t, "nobody sends anything", func() bool { return small.inUse.Load() == 0 })
+	if err := large.TryAcquire(nil, maxLargeBodies); err != nil {
 		t.Fatal(err)
 	}
 	if err := allocate(); err != nil {
@@ -221,16 +221,16 @@ func TestTooManyBytes(t *testing.T) {
 	if curl.status != http.StatusServiceUnavailable || curl.header.Get("Retry-After") != "1" || !strings.Contains(curl.body, "beyond 64 KiB") {
 		t.Errorf("a large body got %v", curl)
 	}
-	large.give(nil, maxLargeBodies)
-	if err := small.take(nil, maxSmallBodies); err != nil {
+	large.Release(nil, maxLargeBodies)
+	if err := small.TryAcquire(nil, maxSmallBodies); err != nil {
 		t.Fatal(err)
 	}
 	wantOverloaded(t, allocate(), "all bodies up to 64 KiB together")
-	small.give(nil, maxSmallBodies)
+	small.Release(nil, maxSmallBodies)
 	if err := allocate(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "all of it is given back", func() bool { return small.inside.Load() == 0 && large.inside.Load() == 0 })
+	eventually(t, "all of it is given back", func() bool { return small.inUse.Load() == 0 && large.inUse.Load() == 0 })
 }
 
 // TestAStalledReaderIsCutOff: a caller over TCP that receives nothing any more holds up nobody, loses its stream, and finds in
@@ -251,7 +251,7 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the stream is open", func() bool { return d.gates.clients.streams.inside.Load() == 1 })
+	eventually(t, "the stream is open", func() bool { return d.limiters.clients.streams.inUse.Load() == 1 })
 	n := 0
 	eventually(t, "the stream is cut", func() bool {
 		var commands []quota.Command
@@ -261,7 +261,7 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 			commands = append(commands, toAllocate(request(id, "cern:physics", 20)), quota.Release{ID: id})
 		}
 		d.node.apply(commands...)
-		return d.gates.clients.streams.inside.Load() == 0
+		return d.limiters.clients.streams.inUse.Load() == 0
 	})
 	if err := c.(*net.TCPConn).SetReadBuffer(4 << 20); err != nil { // what is left comes faster that way
 		t.Fatal(err)

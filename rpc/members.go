@@ -16,8 +16,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// succession is how long the answer to a transfer waits to say who leads now.
-const succession = 3 * time.Second
+// successorPatience is how long the answer to a transfer waits to say who leads now.
+const successorPatience = 3 * time.Second
 
 // ListMembers shows all nodes as the leader finds them.
 func (s clusterService) ListMembers(ctx context.Context, r *quoratev1.ListMembersRequest) (*quoratev1.ListMembersResponse, error) {
@@ -26,33 +26,33 @@ func (s clusterService) ListMembers(ctx context.Context, r *quoratev1.ListMember
 		return s.fromHealth(list), nil
 	}
 	if own := s.node.Status(); own.Removed {
-		return nil, accident(&cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: own.Problem}) // others know more
+		return nil, nodeError(&cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: own.Problem}) // others know more
 	}
 	leader, known := s.node.Leader()
 	if !known || leader.ID == s.id {
-		return s.unattended(noLeaderText), nil
+		return s.membersWithoutLeader(noLeaderText), nil
 	}
-	answer, err := s.peers.members(ctx, leader, r)
+	answer, err := s.peers.listMembers(ctx, leader, r)
 	if err != nil {
-		return s.unattended(fmt.Sprintf("%s cannot ask the leader %s: %v", s.id, leader.ID, err)), nil
+		return s.membersWithoutLeader(fmt.Sprintf("%s cannot ask the leader %s: %v", s.id, leader.ID, err)), nil
 	}
 	return answer, nil
 }
 
-// members asks the leader, unless the one who asks was asked itself.
-func (p peers) members(ctx context.Context, leader cluster.Member, r *quoratev1.ListMembersRequest) (*quoratev1.ListMembersResponse, error) {
+// listMembers asks the leader, unless the one who asks was asked itself.
+func (p peers) listMembers(ctx context.Context, leader cluster.Member, r *quoratev1.ListMembersRequest) (*quoratev1.ListMembersResponse, error) {
 	call, _ := connect.CallInfoForHandlerContext(ctx)
-	if call != nil && call.RequestHeader().Get(relayedByHeader) != "" || p.url(leader) == "" {
+	if call != nil && call.RequestHeader().Get(relayedByHeader) != "" || p.urlOf(leader) == "" {
 		return nil, errNotLeader
 	}
-	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.transport}, p.url(leader), connect.WithReadMaxBytes(MaxBody))
+	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.transport}, p.urlOf(leader), connect.WithReadMaxBytes(MaxBody))
 	ctx, info := connect.NewClientContext(ctx)
 	info.RequestHeader().Set(relayedByHeader, p.self)
 	return client.ListMembers(ctx, r)
 }
 
-// unattended is what this node knows while it cannot ask a leader.
-func (s clusterService) unattended(problem string) *quoratev1.ListMembersResponse {
+// membersWithoutLeader is what this node knows while it cannot ask a leader.
+func (s clusterService) membersWithoutLeader(problem string) *quoratev1.ListMembersResponse {
 	answer := &quoratev1.ListMembersResponse{ServedBy: s.id, Problem: problem}
 	for _, m := range s.node.Members() {
 		wire := fromMember(m)
@@ -81,7 +81,7 @@ var seatNames = map[cluster.Role]quoratev1.Seat{
 func (s clusterService) fromHealth(list []cluster.NodeHealth) *quoratev1.ListMembersResponse {
 	answer := &quoratev1.ListMembersResponse{ServedBy: s.id, LeaderId: s.id}
 	for _, h := range list {
-		answer.Members = append(answer.Members, fromOneHealth(h))
+		answer.Members = append(answer.Members, fromMemberHealth(h))
 		if h.Role != cluster.RoleVoter {
 			continue
 		}
@@ -101,7 +101,7 @@ func (s clusterService) fromHealth(list []cluster.NodeHealth) *quoratev1.ListMem
 	return answer
 }
 
-func fromOneHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
+func fromMemberHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
 	wire := fromMember(h.Member)
 	wire.Seat, wire.Healthy, wire.Problem = seatNames[h.Role], h.Healthy, h.Problem
 	if h.Role == cluster.RoleNone && h.Answered {
@@ -124,30 +124,30 @@ func (s clusterService) JoinMember(ctx context.Context, r *quoratev1.JoinMemberR
 	join := func() (bool, error) { return s.node.AddNode(ctx, r.GetId()) }
 	if address := r.GetGossipAddress(); address != "" {
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			return nil, toError(invalid("gossip_address", "%q is no address: allowed is host:port of a node's gossip", address))
+			return nil, toError(invalidField("gossip_address", "%q is no address: allowed is host:port of a node's gossip", address))
 		}
 		join = func() (bool, error) { return s.node.Join(ctx, address) }
 	}
 	changed, err := join()
-	return answerTo(&quoratev1.JoinMemberResponse{Changed: changed}, err)
+	return answerOrError(&quoratev1.JoinMemberResponse{Changed: changed}, err)
 }
 
 // PromoteMember gives a vote.
 func (s clusterService) PromoteMember(ctx context.Context, r *quoratev1.PromoteMemberRequest) (*quoratev1.PromoteMemberResponse, error) {
 	changed, err := s.node.Promote(ctx, r.GetId(), r.GetForce())
-	return answerTo(&quoratev1.PromoteMemberResponse{Changed: changed}, err)
+	return answerOrError(&quoratev1.PromoteMemberResponse{Changed: changed}, err)
 }
 
 // DemoteMember takes a vote.
 func (s clusterService) DemoteMember(ctx context.Context, r *quoratev1.DemoteMemberRequest) (*quoratev1.DemoteMemberResponse, error) {
 	changed, err := s.node.Demote(ctx, r.GetId(), r.GetForce())
-	return answerTo(&quoratev1.DemoteMemberResponse{Changed: changed}, err)
+	return answerOrError(&quoratev1.DemoteMemberResponse{Changed: changed}, err)
 }
 
 // RemoveMember removes a member.
 func (s clusterService) RemoveMember(ctx context.Context, r *quoratev1.RemoveMemberRequest) (*quoratev1.RemoveMemberResponse, error) {
 	changed, err := s.node.Remove(ctx, r.GetId(), r.GetForce())
-	return answerTo(&quoratev1.RemoveMemberResponse{Changed: changed}, err)
+	return answerOrError(&quoratev1.RemoveMemberResponse{Changed: changed}, err)
 }
 
 // TransferLeader hands the leadership over and says who has it then.
@@ -156,27 +156,27 @@ func (s clusterService) TransferLeader(ctx context.Context, r *quoratev1.Transfe
 	if err != nil {
 		return nil, toError(err)
 	}
-	return &quoratev1.TransferLeaderResponse{Changed: changed, LeaderId: s.successor(ctx, changed)}, nil
+	return &quoratev1.TransferLeaderResponse{Changed: changed, LeaderId: s.waitSuccessor(ctx, changed)}, nil
 }
 
-func (s clusterService) successor(ctx context.Context, changed bool) string {
+func (s clusterService) waitSuccessor(ctx context.Context, changed bool) string {
 	if !changed {
 		return s.id
 	}
-	ctx, cancel := context.WithTimeout(ctx, succession)
+	ctx, cancel := context.WithTimeout(ctx, successorPatience)
 	defer cancel()
 	for {
 		leader, err := s.node.WaitLeader(ctx)
 		if err == nil && leader.ID != s.id {
 			return leader.ID
 		}
-		if !pause(ctx, relayPause) {
+		if !sleepContext(ctx, relayPause) {
 			return ""
 		}
 	}
 }
 
-func answerTo[Message any](answer *Message, err error) (*Message, error) {
+func answerOrError[Message any](answer *Message, err error) (*Message, error) {
 	if err != nil {
 		return nil, toError(err)
 	}

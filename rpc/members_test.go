@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-func (s *trio) cluster(id string) quoratev1connect.ClusterServiceClient {
+func (s *threeNodes) cluster(id string) quoratev1connect.ClusterServiceClient {
 	return quoratev1connect.NewClusterServiceClient(overHTTP2, s.url(id))
 }
 
@@ -21,7 +21,7 @@ func settled[Answer any](ctx context.Context, call func() (Answer, error)) (Answ
 	for {
 		answer, err := call()
 		if code := connect.CodeOf(err); err == nil || code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded ||
-			!pause(ctx, relayPause) {
+			!sleepContext(ctx, relayPause) {
 			return answer, err
 		}
 	}
@@ -29,7 +29,7 @@ func settled[Answer any](ctx context.Context, call func() (Answer, error)) (Answ
 
 // TestMembersOverTheAPI: any node is asked, the leader answers and changes, and what is refused says why.
 func TestMembersOverTheAPI(t *testing.T) {
-	s := startTrio(t)
+	s := startThreeNodes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	asked := s.cluster(s.follower())
@@ -41,7 +41,7 @@ func TestMembersOverTheAPI(t *testing.T) {
 		if healthy = answer.GetHealthyVoters(); healthy == 3 && (answer.GetLeaderId() != answer.GetServedBy() || answer.GetFailureTolerance() != 1) {
 			t.Errorf("got %v", answer)
 		}
-		if !pause(ctx, relayPause) {
+		if !sleepContext(ctx, relayPause) {
 			t.Fatalf("still %v", answer)
 		}
 	}
@@ -79,7 +79,7 @@ func TestMembersOverTheAPI(t *testing.T) {
 }
 
 // removeTheLeader asks the leader itself, which hands the leadership over, and so is not the one who does it.
-func (s *trio) removeTheLeader(ctx context.Context, t *testing.T) {
+func (s *threeNodes) removeTheLeader(ctx context.Context, t *testing.T) {
 	t.Helper()
 	leader := s.Leader().Status().ID
 	removed, err := settled(ctx, func() (*quoratev1.RemoveMemberResponse, error) {

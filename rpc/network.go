@@ -33,15 +33,15 @@ const (
 	apiPort  = "2"
 )
 
-// url is where a call to another node goes; empty if its address is not known. It is where raft's configuration says that the node
+// urlOf is where a call to another node goes; empty if its address is not known. It is where raft's configuration says that the node
 // is. Only members that said that they are below internalLevel, in a cluster that is too, are called at the address that they
 // announced.
-func (p peers) url(m cluster.Member) string {
+func (p peers) urlOf(m cluster.Member) string {
 	if !p.network {
 		if m.HTTPAddr == "" {
 			return ""
 		}
-		return p.security.at(m.HTTPAddr)
+		return p.security.baseURL(m.HTTPAddr)
 	}
 	if m.FeatureLevel > 0 && m.FeatureLevel < internalLevel && m.HTTPAddr != "" && p.level() < internalLevel {
 		return nodeURL(m.ID, m.HTTPAddr, apiPort)
@@ -60,9 +60,9 @@ func (p peers) earlierURL(m cluster.Member) string {
 	return nodeURL(m.ID, m.HTTPAddr, apiPort)
 }
 
-// at is the address that a call to another node goes to, for people.
-func (p peers) at(m cluster.Member) string {
-	if _, address, _, err := splitNodeURL(strings.TrimPrefix(p.url(m), "http://")); err == nil && p.network {
+// addressOf is the address that a call to another node goes to, for people.
+func (p peers) addressOf(m cluster.Member) string {
+	if _, address, _, err := splitNodeURL(strings.TrimPrefix(p.urlOf(m), "http://")); err == nil && p.network {
 		return address
 	}
 	return m.HTTPAddr
@@ -100,8 +100,8 @@ func dialNodes(network Network) func(context.Context, string, string) (net.Conn,
 	}
 }
 
-// named gives a request the host that it is sent to instead of what nodeURL made of it.
-func named(r *http.Request) *http.Request {
+// withHostAddress gives a request the host that it is sent to instead of what nodeURL made of it.
+func withHostAddress(r *http.Request) *http.Request {
 	_, address, _, err := splitNodeURL(r.URL.Host)
 	if err != nil {
 		return r

@@ -117,9 +117,9 @@ func tcpPair(ctx context.Context) (near, far net.Conn, err error) {
 }
 
 // wired opens nodes that have listeners for each other; the last one leads, and all are at a feature level.
-func wired(t *testing.T, level uint32, ids ...string) (*wires, map[string]*door) {
+func wired(t *testing.T, level uint32, ids ...string) (*wires, map[string]*testServer) {
 	t.Helper()
-	w, c, doors := &wires{listeners: map[string]chan net.Conn{}}, newFakeCluster(), map[string]*door{}
+	w, c, doors := &wires{listeners: map[string]chan net.Conn{}}, newFakeCluster(), map[string]*testServer{}
 	for _, id := range ids {
 		n := w.of(t, id)
 		d := openOn(t, c, id, Limits{}, n)
@@ -164,7 +164,7 @@ func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	if said := w.said(); said != "n2 at raft:n2" {
 		t.Errorf("dialled %s, want the listener for nodes, once", said)
 	}
-	if inside := leader.gates.clients.calls.inside.Load() + leader.gates.members.calls.inside.Load(); inside != 0 {
+	if inside := leader.limiters.clients.calls.inUse.Load() + leader.limiters.members.calls.inUse.Load(); inside != 0 {
 		t.Errorf("%d calls are still inside", inside)
 	}
 }
@@ -258,8 +258,8 @@ func TestURLsOfNodes(t *testing.T) {
 			if err != nil || gotID != id || gotAddress != address || port != nodePort {
 				t.Errorf("%s: %q %q %q %v", url, gotID, gotAddress, port, err)
 			}
-			if named(r).Host != address {
-				t.Errorf("it is sent to %s", named(r).Host)
+			if withHostAddress(r).Host != address {
+				t.Errorf("it is sent to %s", withHostAddress(r).Host)
 			}
 		}
 	}
@@ -269,7 +269,7 @@ func TestURLsOfNodes(t *testing.T) {
 		}
 	}
 	p := peers{network: true, level: func() uint32 { return 1 }}
-	if url := p.url(cluster.Member{ID: "n1"}); url != "" {
+	if url := p.urlOf(cluster.Member{ID: "n1"}); url != "" {
 		t.Errorf("a member without an address is at %s", url)
 	}
 }
@@ -308,7 +308,7 @@ func FuzzListenerForNodes(f *testing.F) {
 			t.Error("the connection stays open although nothing more will come")
 		}
 		_ = near.Close()
-		if _, err := server.peers.standing(t.Context(), self); err != nil {
+		if _, err := server.peers.getStanding(t.Context(), self); err != nil {
 			t.Errorf("the listener does not serve any more: %v", err)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 // Node is what this room needs of the node below it; [cluster.Node] is one. All methods may be called concurrently.
 // Errors are of type [*cluster.Error] wherever the node knows a reason.
 type Node interface {
-	Upkeep
+	ClusterOperations
 	// Propose carries out commands in order and answers an outcome each, and the log index that reflects them all. Only
 	// the leader can.
 	Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)

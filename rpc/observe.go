@@ -14,8 +14,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// call is what the floors below note about one call for the log and the metrics.
-type call struct {
+// callRecord is what the floors below note about one call for the log and the metrics.
+type callRecord struct {
 	// code is the answer's code: "ok" or a Connect code; empty if nobody decoded the request.
 	code string
 	// relayedTo is the id of the member that served it, if it was not this one.
@@ -25,34 +25,34 @@ type call struct {
 	// decodedSize is how much memory the request takes when it is decoded, in bytes, by estimate.
 	decodedSize int64
 	// caller is who holds what the call takes; nil if the server does not tell callers apart. places are where it takes it.
-	caller *caller
-	places *places
-	place  place
+	caller   *caller
+	limiters *callLimiters
+	slot     slot
 	// received is when the request was there as a whole, prepared how long it took to decode and check it.
 	received time.Time
 	prepared time.Duration
 	// servedFor are the notes of the call that a front end serves by making this one; nil for calls of callers.
-	servedFor *call
+	servedFor *callRecord
 	// turn is that of an expensive read, decoding that of a large request.
 	turn, decoding heldTurn
 }
 
 type callKey struct{}
 
-// note finds the notes of a call; never nil.
-func note(ctx context.Context) *call {
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
+// callOf finds the notes of a call; never nil.
+func callOf(ctx context.Context) *callRecord {
+	if c, ok := ctx.Value(callKey{}).(*callRecord); ok {
 		return c
 	}
-	return &call{}
+	return &callRecord{}
 }
 
-// givePlaceBack is for a call that begins to wait elsewhere. One of a front end has the place of the call that it is for.
-func (c *call) givePlaceBack() {
+// releaseSlot is for a call that begins to wait elsewhere. One of a front end has the place of the call that it is for.
+func (c *callRecord) releaseSlot() {
 	if c.servedFor != nil {
 		c = c.servedFor
 	}
-	c.place.giveBack()
+	c.slot.releaseSlot()
 }
 
 // metrics count calls.
@@ -105,24 +105,24 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// observe names every call, counts it, and logs it: at debug, and those that failed for a reason of ours always.
-func (s *Server) observe(next http.Handler) http.Handler {
+// observeCalls names every call, counts it, and logs it: at debug, and those that failed for a reason of ours always.
+func (s *Server) observeCalls(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, notes := time.Now(), s.newCall(r)
-		recorded := &recorder{ResponseWriter: w, status: http.StatusOK, begins: notes.turn.end}
-		defer notes.turn.end()
-		defer notes.decoding.end()
-		notes.requestID = identify(w, r)
-		procedure := s.procedures.name(r.URL.Path)
+		began, notes := time.Now(), s.newCallRecord(r)
+		recorded := &recorder{ResponseWriter: w, status: http.StatusOK, begins: notes.turn.endTurn}
+		defer notes.turn.endTurn()
+		defer notes.decoding.endTurn()
+		notes.requestID = assignRequestID(w, r)
+		procedure := s.procedures.metricName(r.URL.Path)
 		open := s.metrics.open.WithLabelValues(procedure)
 		open.Inc()
 		defer func() {
-			took, code := time.Since(began), recorded.code(notes)
+			took, code := time.Since(began), recorded.answerCode(notes)
 			open.Dec()
 			s.metrics.calls.WithLabelValues(procedure, code).Inc()
 			s.metrics.duration.WithLabelValues(procedure).Observe(took.Seconds())
-			about := notes.about(r, procedure, code, took)
-			s.failures.tell(code, about...)
+			about := notes.logFields(r, procedure, code, took)
+			s.failures.logFailure(code, about...)
 			s.log.Debug("call", append(about, "method", r.Method, "path", r.URL.Path, "protocol", r.Proto,
 				"type", r.Header.Get("Content-Type"), "status", recorded.status, "bytes", recorded.bytes)...)
 		}()
@@ -130,11 +130,11 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// newCall are the first notes of a call.
-func (s *Server) newCall(r *http.Request) *call {
-	notes := &call{places: &s.gates.clients}
+// newCallRecord are the first notes of a call.
+func (s *Server) newCallRecord(r *http.Request) *callRecord {
+	notes := &callRecord{limiters: &s.limiters.clients}
 	if s.relayedByMember(r) {
-		notes.places = &s.gates.members
+		notes.limiters = &s.limiters.members
 	}
 	if c := connectionOf(r.Context()); c != nil {
 		notes.caller = c.caller
@@ -157,8 +157,8 @@ func (s *Server) relayedByMember(r *http.Request) bool {
 	return err == nil
 }
 
-// guard answers a panic as internal and goes on serving.
-func (s *Server) guard(next http.Handler) http.Handler {
+// recoverPanics answers a panic as internal and goes on serving.
+func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			cause := recover()
@@ -168,16 +168,16 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause) // net/http's own way to cut a connection
 			}
-			s.failures.tellPanic(cause, "path", r.URL.Path, "request_id", note(r.Context()).requestID)
-			s.fail(w, r, problem(connect.CodeInternal, "this is a bug of the server; its log has the details", &quoratev1.Problem{Reason: internal}))
+			s.failures.logPanic(cause, "path", r.URL.Path, "request_id", callOf(r.Context()).requestID)
+			s.writeError(w, r, newProblem(connect.CodeInternal, "this is a bug of the server; its log has the details", &quoratev1.Problem{Reason: reasonInternal}))
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// fail answers an error in the caller's protocol.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	note(r.Context()).code = connect.CodeOf(err).String()
+// writeError answers an error in the caller's protocol.
+func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	callOf(r.Context()).code = connect.CodeOf(err).String()
 	if failed := s.errors.Write(w, r, boundText(r.Context(), err)); failed != nil {
 		s.log.Debug("an answer did not reach its caller", "path", r.URL.Path, "error", failed)
 	}
@@ -218,8 +218,8 @@ func (r *recorder) Flush() {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// code is what was noted, or what the answer says if it failed before anybody could note anything.
-func (r *recorder) code(notes *call) string {
+// answerCode is what was noted, or what the answer says if it failed before anybody could note anything.
+func (r *recorder) answerCode(notes *callRecord) string {
 	if notes.code != "" {
 		return notes.code
 	}

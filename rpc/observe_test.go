@@ -39,14 +39,14 @@ func (p *page) String() string {
 }
 
 // listen makes a server log to a page.
-func (d *door) listen() *page {
+func (d *testServer) listen() *page {
 	log := &page{}
 	d.failures.log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
 	return log
 }
 
 func TestEveryCallHasARequestID(t *testing.T) {
-	follower, _ := two(t)
+	follower, _ := twoNodes(t)
 	for given, kept := range map[string]bool{
 		"job-17/retry:2": true, "a": true, strings.Repeat("x", 128): true,
 		"": false, strings.Repeat("x", 129): false, "two words": false, "-dash": false, "a\tb": false, `quo"te`: false,
@@ -62,7 +62,7 @@ func TestEveryCallHasARequestID(t *testing.T) {
 }
 
 func TestFailedCallsAreLoggedUnderTheirRequestID(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	log := d.listen()
 	d.node.reading = func(context.Context) error { return errors.New("the ledger is on fire") }
 	send(t, "POST", d.url+usagePath, `{"tree":"cern"}`, requestIDHeader, "call-1")
@@ -85,14 +85,14 @@ func TestFailedCallsAreLoggedUnderTheirRequestID(t *testing.T) {
 
 func TestFailuresDoNotFillTheLog(t *testing.T) {
 	log, now := &page{}, time.Unix(0, 0)
-	f := &failures{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
+	f := &failureLog{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
 	for i := range 50 {
-		f.tell("unavailable", "request_id", fmt.Sprint(i))
-		f.tell("not_found", "request_id", fmt.Sprint(i))
+		f.logFailure("unavailable", "request_id", fmt.Sprint(i))
+		f.logFailure("not_found", "request_id", fmt.Sprint(i))
 	}
 	now = now.Add(time.Second)
-	f.tell("internal", "request_id", "last")
-	if lines := strings.Count(log.String(), "\n"); lines != quietAfter+1 || !strings.Contains(log.String(), "request_id=last left_out=40") {
+	f.logFailure("internal", "request_id", "last")
+	if lines := strings.Count(log.String(), "\n"); lines != maxFailureLines+1 || !strings.Contains(log.String(), "request_id=last left_out=40") {
 		t.Errorf("%d lines:\n%s", lines, log)
 	}
 }
@@ -100,7 +100,7 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 // TestATraceOfTheCallerPassesThrough: who traces nothing himself is not in the way of those who do.
 func TestATraceOfTheCallerPassesThrough(t *testing.T) {
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	seen := make(chan http.Header, 1)
 	next := leader.http.Handler
 	leader.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,12 +123,12 @@ var someDiagnoses = []Diagnosis{
 }
 
 func TestDiagnostics(t *testing.T) {
-	follower, leader := two(t)
-	ask := func(d *door, member string) (*quoratev1.GetDiagnosticsResponse, error) {
+	follower, leader := twoNodes(t)
+	ask := func(d *testServer, member string) (*quoratev1.GetDiagnosticsResponse, error) {
 		client := quoratev1connect.NewDebugServiceClient(overHTTP2, d.url)
 		return client.GetDiagnostics(t.Context(), &quoratev1.GetDiagnosticsRequest{Member: member})
 	}
-	for _, d := range []*door{leader, follower} {
+	for _, d := range []*testServer{leader, follower} {
 		got, err := ask(d, "n2")
 		if err != nil || got.GetMember() != "n2" || len(got.GetDiagnostics()) != 2 {
 			t.Fatalf("%s says %v, %v", d.id, got, err)
@@ -150,12 +150,12 @@ func TestDiagnostics(t *testing.T) {
 
 // TestDiagnosticsAreForOneAtATime: others wait, as many as there is room for.
 func TestDiagnosticsAreForOneAtATime(t *testing.T) {
-	limits, err := newGates(Limits{}.WithDefaults(), prometheus.NewRegistry())
+	limits, err := newLimiters(Limits{}.WithDefaults(), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	running, goOn := 0, make(chan struct{})
-	s := newDebugService(core{id: "n1"}, peers{}, []Diagnosis{{"slow.txt", func(context.Context) ([]byte, error) {
+	s := newDebugService(service{id: "n1"}, peers{}, []Diagnosis{{"slow.txt", func(context.Context) ([]byte, error) {
 		running++ // a race if two collect at one time
 		<-goOn
 		return []byte("x"), nil
@@ -172,7 +172,7 @@ func TestDiagnosticsAreForOneAtATime(t *testing.T) {
 	for range maxDiagnostics - 2 {
 		go ask(context.Background())
 	}
-	eventually(t, "the others wait", func() bool { return limits.diagnostics.inside.Load() == maxDiagnostics })
+	eventually(t, "the others wait", func() bool { return limits.diagnostics.inUse.Load() == maxDiagnostics })
 	_, err = s.GetDiagnostics(t.Context(), &quoratev1.GetDiagnosticsRequest{})
 	wantOverloaded(t, err, "diagnostics")
 	leave()

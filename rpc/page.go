@@ -43,13 +43,13 @@ func makeToken(kind byte, content []byte) string {
 func openToken(kind byte, token string) ([]byte, error) {
 	content, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(content) == 0 || content[0] != kind {
-		return nil, notAToken(token)
+		return nil, invalidPageToken(token)
 	}
 	return content[1:], nil
 }
 
-func notAToken(token string) error {
-	return invalid("page_token", "%q is not a page token of this list; begin again without one", token)
+func invalidPageToken(token string) error {
+	return invalidField("page_token", "%q is not a page token of this list; begin again without one", token)
 }
 
 // allocationPageToken continues after a fence; 0 is the last page.
@@ -70,7 +70,7 @@ func openAllocationToken(token string) (uint64, error) {
 	}
 	after, n := binary.Uvarint(content)
 	if n <= 0 || n != len(content) {
-		return 0, notAToken(token)
+		return 0, invalidPageToken(token)
 	}
 	return after, nil
 }
@@ -125,7 +125,7 @@ func openItemToken(token, tree string) (*quota.ItemName, error) {
 	}
 	resource, name, both := strings.Cut(string(content), "\x00")
 	if !both {
-		return nil, notAToken(token)
+		return nil, invalidPageToken(token)
 	}
 	return &quota.ItemName{Tree: tree, Resource: resource, Name: name}, nil
 }
@@ -148,11 +148,11 @@ func openWaitingToken(token string) (*quota.QueueTurn, error) {
 	}
 	priority, n := binary.Varint(content)
 	if n <= 0 {
-		return nil, notAToken(token)
+		return nil, invalidPageToken(token)
 	}
 	arrival, m := binary.Uvarint(content[n:])
 	if m <= 0 || n+m != len(content) {
-		return nil, notAToken(token)
+		return nil, invalidPageToken(token)
 	}
 	return &quota.QueueTurn{Priority: priority, Arrival: arrival}, nil
 }

@@ -35,21 +35,21 @@ func (s peerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*
 // Notify takes in what the leader says about this node.
 func (s peerService) Notify(ctx context.Context, r *peerv1.NotifyRequest) (*peerv1.NotifyResponse, error) {
 	notice := cluster.Notice{Leader: r.GetLeaderId(), From: nodeCallOf(ctx).id, Instance: r.GetInstance(), PromoteWhenStable: r.GetCandidate()}
-	return answerTo(&peerv1.NotifyResponse{}, s.node.Notify(notice))
+	return answerOrError(&peerv1.NotifyResponse{}, s.node.Notify(notice))
 }
 
 // Status asks another node how it stands. With Notify it makes the server what [cluster.Node.SetPeerClient] wants.
 func (s *Server) Status(ctx context.Context, m cluster.Member) (cluster.NodeStatus, error) {
-	answer, err := s.peers.standing(ctx, m)
+	answer, err := s.peers.getStanding(ctx, m)
 	if err != nil {
-		return cluster.NodeStatus{}, fmt.Errorf("%s does not answer at %q: %w", m.ID, s.peers.at(m), err)
+		return cluster.NodeStatus{}, fmt.Errorf("%s does not answer at %q: %w", m.ID, s.peers.addressOf(m), err)
 	}
 	return standingFromWire(answer), nil
 }
 
 // Notify tells another node about its place.
 func (s *Server) Notify(ctx context.Context, m cluster.Member, notice cluster.Notice) error {
-	_, err := s.peers.client(m).Notify(ctx, &peerv1.NotifyRequest{
+	_, err := s.peers.clientOf(m).Notify(ctx, &peerv1.NotifyRequest{
 		LeaderId: notice.Leader, Instance: notice.Instance, Candidate: notice.PromoteWhenStable,
 	})
 	return err
@@ -66,7 +66,9 @@ type peers struct {
 	level func() uint32
 }
 
-func (p peers) client(m cluster.Member) peerv1connect.PeerServiceClient { return p.clientAt(p.url(m)) }
+func (p peers) clientOf(m cluster.Member) peerv1connect.PeerServiceClient {
+	return p.clientAt(p.urlOf(m))
+}
 
 func (p peers) clientAt(url string) peerv1connect.PeerServiceClient {
 	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.transport}, url, connect.WithReadMaxBytes(MaxBody))
@@ -74,21 +76,21 @@ func (p peers) clientAt(url string) peerv1connect.PeerServiceClient {
 
 // readIndex asks the leader for the index that a linearizable read must wait for.
 func (p peers) readIndex(ctx context.Context, leader cluster.Member) (uint64, error) {
-	answer, err := p.client(leader).ReadIndex(ctx, &peerv1.ReadIndexRequest{NodeId: p.self})
+	answer, err := p.clientOf(leader).ReadIndex(ctx, &peerv1.ReadIndexRequest{NodeId: p.self})
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case err != nil:
 		return 0, &cluster.Error{
 			Reason: cluster.NotLeader, NotApplied: true, Leader: leader.ID,
-			Text: fmt.Sprintf("%s at %q, which should lead, did not confirm it: %v", leader.ID, p.at(leader), err),
+			Text: fmt.Sprintf("%s at %q, which should lead, did not confirm it: %v", leader.ID, p.addressOf(leader), err),
 		}
 	}
 	return answer.GetIndex(), nil
 }
 
-func (p peers) standing(ctx context.Context, m cluster.Member) (*peerv1.GetStandingResponse, error) {
-	url := p.url(m)
+func (p peers) getStanding(ctx context.Context, m cluster.Member) (*peerv1.GetStandingResponse, error) {
+	url := p.urlOf(m)
 	if url == "" {
 		return nil, errNoAddress
 	}

@@ -23,7 +23,7 @@ func (s treeService) ListPrincipals(ctx context.Context, r *quoratev1.ListPrinci
 	read, err := s.readInTurn(ctx, r.GetRead(), func(v ledger.View) error {
 		var unknown *quota.Error
 		page, more, unknown = v.Principals(r.GetTree(), kind, r.GetName(), after, pageSize(r.GetPageSize(), defaultPrincipalPage))
-		return refused(unknown)
+		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err

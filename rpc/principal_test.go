@@ -10,7 +10,7 @@ import (
 )
 
 // limited puts limits of principals into the CERN tree: five cores for each user, and two applications for ann.
-func (d *door) limited(t *testing.T) {
+func (d *testServer) limited(t *testing.T) {
 	t.Helper()
 	tree := cern()
 	tree.Principals = []*quoratev1.PrincipalLimit{
@@ -31,7 +31,7 @@ func by(user, id, place string, n int64) *quoratev1.AllocateRequest {
 }
 
 func TestPrincipalsAreHeldToTheirLimits(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	d.limited(t)
 	granted, err := d.allocations().Allocate(t.Context(), by("ann", "a", "cern:physics", 4))
 	if err != nil || granted.GetAllocation().GetPrincipal().GetUser() != "ann" || granted.GetAllocation().GetClaims()[0].GetGroup() != "dev" {
@@ -57,7 +57,7 @@ func TestPrincipalsAreHeldToTheirLimits(t *testing.T) {
 }
 
 func TestPrincipalsInPages(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	d.limited(t)
 	for _, user := range []string{"zoe", "ann", "bob"} {
 		if _, err := d.allocations().Allocate(t.Context(), by(user, user+"-1", "cern:operations", 1)); err != nil {
@@ -102,9 +102,9 @@ func TestPrincipalsInPages(t *testing.T) {
 }
 
 // shares is a tree that borrows, with 8 of 10 cores held at a, whose share is 4.
-func shares(t *testing.T) *door {
+func shares(t *testing.T) *testServer {
 	t.Helper()
-	d := one(t)
+	d := oneNode(t)
 	tree := &quoratev1.Tree{
 		Name: "jobs", Policy: "borrowing", Resources: []*quoratev1.Resource{{Name: "cores"}}, Limits: cores(10),
 		Nodes: []*quoratev1.Node{{Path: "a", Limits: cores(4)}, {Path: "b", Limits: cores(6)}},

@@ -18,9 +18,9 @@ type procedures map[string]procedure
 
 type procedure struct {
 	kind serviceKind
-	// changes is true unless the method is declared without side effects: then only the leader can serve it. What a caller
+	// changesState is true unless the method is declared without side effects: then only the leader can serve it. What a caller
 	// streams cannot be sent twice: such a method finds the leader by itself.
-	changes bool
+	changesState bool
 	// streams is true if either side sends more than one message, uploads if the caller does.
 	streams, uploads bool
 	// input is the type of the request.
@@ -31,7 +31,7 @@ type procedure struct {
 type serviceKind int
 
 const (
-	servesNobody serviceKind = iota
+	servesNone serviceKind = iota
 	servesClients
 	servesMembers
 	servesHealth
@@ -54,12 +54,12 @@ func publicFiles() []protoreflect.FileDescriptor {
 	}
 }
 
-func learnProcedures() procedures {
+func newProcedures() procedures {
 	known := procedures{}
 	for _, file := range publicFiles() {
-		known.learn(file, true)
+		known.addServices(file, true)
 	}
-	known.learn(peerv1.File_quorate_peer_v1_peer_proto, false)
+	known.addServices(peerv1.File_quorate_peer_v1_peer_proto, false)
 	known["/"+grpchealth.HealthV1ServiceName+"/Check"] = procedure{kind: servesHealth}
 	for _, path := range toolStreams {
 		known[path] = procedure{kind: servesTools, streams: true, uploads: true}
@@ -67,7 +67,7 @@ func learnProcedures() procedures {
 	return known
 }
 
-func (p procedures) learn(file protoreflect.FileDescriptor, public bool) {
+func (p procedures) addServices(file protoreflect.FileDescriptor, public bool) {
 	kind := servesMembers
 	if public {
 		kind = servesClients
@@ -80,7 +80,7 @@ func (p procedures) learn(file protoreflect.FileDescriptor, public bool) {
 			options, _ := m.Options().(*descriptorpb.MethodOptions)
 			harmless := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
 			p["/"+string(services.Get(i).FullName())+"/"+string(m.Name())] = procedure{
-				kind: kind, changes: public && !harmless && !m.IsStreamingClient(),
+				kind: kind, changesState: public && !harmless && !m.IsStreamingClient(),
 				streams: m.IsStreamingClient() || m.IsStreamingServer(), uploads: m.IsStreamingClient(),
 				input: m.Input(),
 			}
@@ -88,19 +88,19 @@ func (p procedures) learn(file protoreflect.FileDescriptor, public bool) {
 	}
 }
 
-// unary tells whether the path is a known method with one request and one answer.
-func (p procedures) unary(path string) bool {
+// isUnary tells whether the path is a known method with one request and one answer.
+func (p procedures) isUnary(path string) bool {
 	known, found := p[path]
 	return found && !known.streams
 }
 
-// changes tells whether only the leader can serve a request.
-func (p procedures) changes(r *http.Request) bool {
-	return r.Method == http.MethodPost && p[r.URL.Path].changes
+// needsLeader tells whether only the leader can serve a request.
+func (p procedures) needsLeader(r *http.Request) bool {
+	return r.Method == http.MethodPost && p[r.URL.Path].changesState
 }
 
-// name is the path of a known method, and otherwise one word, so that metrics stay few whatever callers ask for.
-func (p procedures) name(path string) string {
+// metricName is the path of a known method, and otherwise one word, so that metrics stay few whatever callers ask for.
+func (p procedures) metricName(path string) string {
 	if _, found := p[path]; found {
 		return path
 	}

@@ -27,18 +27,18 @@ func toRenew(r *quoratev1.RenewRequest) quota.Renew {
 
 func (s allocationService) fromRenewOutcome(ctx context.Context, o ledger.Outcome, index uint64) (*quoratev1.RenewResponse, error) {
 	if o.Refused != nil {
-		return nil, refusal(o.Refused)
+		return nil, refusalError(o.Refused)
 	}
-	return &quoratev1.RenewResponse{Allocation: fromAllocation(s.shown(ctx, o.Allocation)), Index: index, LedgerTimeMs: int64(o.Now)}, nil
+	return &quoratev1.RenewResponse{Allocation: fromAllocation(s.withQueuePlace(ctx, o.Allocation)), Index: index, LedgerTimeMs: int64(o.Now)}, nil
 }
 
 // BatchRenew renews allocations, each on its own.
 func (s allocationService) BatchRenew(ctx context.Context, r *quoratev1.BatchRenewRequest) (*quoratev1.BatchRenewResponse, error) {
 	answer := &quoratev1.BatchRenewResponse{Outcomes: make([]*quoratev1.RenewOutcome, len(r.GetRenewals()))}
-	var valid share
+	var valid batchPart
 	for i, renewal := range r.GetRenewals() {
 		if err := s.validator.Validate(renewal); err != nil {
-			answer.Outcomes[i] = fromRenewal(nil, invalidRequest(err))
+			answer.Outcomes[i] = renewOutcome(nil, invalidRequestError(err))
 			continue
 		}
 		valid.commands, valid.places = append(valid.commands, toRenew(renewal)), append(valid.places, i)
@@ -51,13 +51,13 @@ func (s allocationService) BatchRenew(ctx context.Context, r *quoratev1.BatchRen
 		return nil, err
 	}
 	for i, place := range valid.places {
-		answer.Outcomes[place] = fromRenewal(s.fromRenewOutcome(ctx, decided[i], index))
+		answer.Outcomes[place] = renewOutcome(s.fromRenewOutcome(ctx, decided[i], index))
 	}
 	return answer, nil
 }
 
-// fromRenewal is one element of a batch.
-func fromRenewal(renewed *quoratev1.RenewResponse, err error) *quoratev1.RenewOutcome {
+// renewOutcome is one element of a batch.
+func renewOutcome(renewed *quoratev1.RenewResponse, err error) *quoratev1.RenewOutcome {
 	if err != nil {
 		return &quoratev1.RenewOutcome{Outcome: &quoratev1.RenewOutcome_Failure{Failure: toFailure(toError(err))}}
 	}

@@ -13,8 +13,8 @@ const requestIDHeader = "X-Request-Id"
 // wellFormed are the ids that are taken from callers: short, and nothing that could break a line of a log.
 var wellFormed = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}$`)
 
-// identify gives a call its id, for everybody below and for the caller.
-func identify(w http.ResponseWriter, r *http.Request) string {
+// assignRequestID gives a call its id, for everybody below and for the caller.
+func assignRequestID(w http.ResponseWriter, r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	if !wellFormed.MatchString(id) {
 		id = uuid.NewString()

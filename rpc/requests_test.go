@@ -11,7 +11,7 @@ import (
 )
 
 // reserve holds cores for a time.
-func (d *door) reserve(t *testing.T, id, place string, n int64) *quoratev1.Allocation {
+func (d *testServer) reserve(t *testing.T, id, place string, n int64) *quoratev1.Allocation {
 	t.Helper()
 	r := request(id, place, n)
 	r.Mode = quoratev1.Mode_MODE_RESERVE
@@ -23,7 +23,7 @@ func (d *door) reserve(t *testing.T, id, place string, n int64) *quoratev1.Alloc
 }
 
 func TestReservationsAreConfirmed(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	reserved := d.reserve(t, "a", "cern:physics", 20)
 	if reserved.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_RESERVED || reserved.GetReservedUntilLedgerMs() != reserved.GetGrantedLedgerMs()+60_000 {
 		t.Errorf("reserved %v", reserved)
@@ -48,7 +48,7 @@ func TestReservationsAreConfirmed(t *testing.T) {
 }
 
 func TestReservationsAreCancelled(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	d.reserve(t, "a", "cern:physics", 20)
 	for _, repeated := range []bool{false, true} {
 		answer, err := d.allocations().Cancel(t.Context(), &quoratev1.CancelRequest{Id: "a"})
@@ -69,14 +69,14 @@ func TestReservationsAreCancelled(t *testing.T) {
 func TestOnlyReservationsHaveATime(t *testing.T) {
 	r := request("a", "cern:physics", 1)
 	r.ReserveMs = 5
-	_, err := one(t).allocations().Allocate(t.Context(), r)
+	_, err := oneNode(t).allocations().Allocate(t.Context(), r)
 	if connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "reserve_ms" {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestForceLooksAtNoLimit(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	r := request("a", "cern:physics/higgs", 50)
 	r.Mode = quoratev1.Mode_MODE_FORCE
 	answer, err := d.allocations().Allocate(t.Context(), r)
@@ -90,7 +90,7 @@ func TestForceLooksAtNoLimit(t *testing.T) {
 }
 
 func TestExplainHypothetically(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	ask := func(r *quoratev1.AllocateRequest) (*quoratev1.ExplainResponse, error) {
 		return d.allocations().Explain(t.Context(), &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: r}})
 	}
@@ -125,7 +125,7 @@ func TestExplainHypothetically(t *testing.T) {
 }
 
 func TestExplainThePast(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	if _, err := d.allocations().Allocate(t.Context(), request("held", "cern:physics", 15)); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestExplainThePast(t *testing.T) {
 }
 
 func TestEventsInPages(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	for i := range 5 {
 		if _, err := d.allocations().Allocate(t.Context(), request(fmt.Sprint("a", i%2), "cern:physics", 21)); connect.CodeOf(err) != connect.CodeResourceExhausted {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 // Confirm makes a reservation a held allocation for good.
 func (s allocationService) Confirm(ctx context.Context, r *quoratev1.ConfirmRequest) (*quoratev1.ConfirmResponse, error) {
-	o, index, err := s.settle(ctx, quota.Confirm{ID: r.GetId()})
+	o, index, err := s.endReservation(ctx, quota.Confirm{ID: r.GetId()})
 	if err != nil {
 		return nil, err
 	}
@@ -19,7 +19,7 @@ func (s allocationService) Confirm(ctx context.Context, r *quoratev1.ConfirmRequ
 
 // Cancel ends a reservation and puts back what it had preempted, if it can.
 func (s allocationService) Cancel(ctx context.Context, r *quoratev1.CancelRequest) (*quoratev1.CancelResponse, error) {
-	o, index, err := s.settle(ctx, quota.Cancel{ID: r.GetId()})
+	o, index, err := s.endReservation(ctx, quota.Cancel{ID: r.GetId()})
 	if err != nil {
 		return nil, err
 	}
@@ -28,14 +28,14 @@ func (s allocationService) Cancel(ctx context.Context, r *quoratev1.CancelReques
 	}, nil
 }
 
-// settle decides the fate of a reservation; unless it is an error, the outcome has the allocation.
-func (s allocationService) settle(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
-	outcome, index, err := s.propose(ctx, command)
+// endReservation decides the fate of a reservation; unless it is an error, the outcome has the allocation.
+func (s allocationService) endReservation(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
+	outcome, index, err := s.proposeOne(ctx, command)
 	switch {
 	case err != nil:
 		return ledger.Outcome{}, 0, err
 	case outcome.Refused != nil:
-		return ledger.Outcome{}, 0, refusal(outcome.Refused)
+		return ledger.Outcome{}, 0, refusalError(outcome.Refused)
 	}
 	return outcome, index, nil
 }

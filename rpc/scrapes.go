@@ -27,17 +27,17 @@ func (s *Server) limitScrapes(metrics http.Handler) http.Handler {
 		if c := connectionOf(r.Context()); c != nil {
 			by = c.caller
 		}
-		if err := s.gates.scrapes.take(by, 1); err != nil {
+		if err := s.limiters.scrapes.TryAcquire(by, 1); err != nil {
 			w.Header().Set("Retry-After", "1")
 			writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
 			return
 		}
-		defer s.gates.scrapes.give(by, 1)
+		defer s.limiters.scrapes.Release(by, 1)
 		form := 0
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			form = 1
 		}
-		page := pages[form].get(metrics, r, form == 1)
+		page := pages[form].currentPage(metrics, r, form == 1)
 		// Nobody keeps a place by not taking the page.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(headerPatience)) // a recorded connection has no deadlines
 		maps.Copy(w.Header(), page.header)
@@ -53,8 +53,8 @@ type metricsPage struct {
 	last *pageRecorder
 }
 
-// get answers the last page, or a new one if that is too old. Those who ask meanwhile wait for it.
-func (p *metricsPage) get(metrics http.Handler, r *http.Request, packed bool) *pageRecorder {
+// currentPage answers the last page, or a new one if that is too old. Those who ask meanwhile wait for it.
+func (p *metricsPage) currentPage(metrics http.Handler, r *http.Request, packed bool) *pageRecorder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last != nil && time.Since(p.made) < scrapeAge {

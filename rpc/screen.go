@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// screening is what screen goes by.
-type screening struct {
+// screenRules is what screen goes by.
+type screenRules struct {
 	browsers Browsers
 	refused  *prometheus.CounterVec
 	// checkClient is that of the Security; nil if nothing is asked of clients.
@@ -33,30 +33,30 @@ func newRefused(registerer prometheus.Registerer) (*prometheus.CounterVec, error
 	return refused, nil
 }
 
-// screen refuses calls for what carries them, before anything of them is read: the page that a browser shows, the host that
+// screenCalls refuses calls for what carries them, before anything of them is read: the page that a browser shows, the host that
 // is called, the certificate of the connection.
-func (s *Server) screen(next http.Handler) http.Handler {
+func (s *Server) screenCalls(next http.Handler) http.Handler {
 	certified := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.checkCaller(r); err != nil {
-			s.screening.refused.WithLabelValues(refusedCertificate).Inc()
+			s.screenRules.refused.WithLabelValues(refusedCertificate).Inc()
 			w.Header().Set("Connection", "close") // the next connection may show a better one
-			s.fail(w, r, err)
+			s.writeError(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-	return s.screening.browsers.Protect(certified, func(reason string) { s.screening.refused.WithLabelValues(reason).Inc() })
+	return s.screenRules.browsers.Protect(certified, func(reason string) { s.screenRules.refused.WithLabelValues(reason).Inc() })
 }
 
 // checkCaller asks again for each call what the handshake asked once: connections live longer than certificates.
 func (s *Server) checkCaller(r *http.Request) error {
-	if s.screening.checkClient == nil {
+	if s.screenRules.checkClient == nil {
 		return nil
 	}
 	if r.TLS == nil {
 		return connect.NewError(connect.CodeUnauthenticated, errors.New("the connection is not encrypted"))
 	}
-	if err := s.screening.checkClient(r.TLS); err != nil {
+	if err := s.screenRules.checkClient(r.TLS); err != nil {
 		return connect.NewError(connect.CodeUnauthenticated, fmt.Errorf("the certificate of the client: %w", err))
 	}
 	return nil

@@ -24,8 +24,8 @@ type Security struct {
 	Version func() uint64
 }
 
-// at is the URL of another node.
-func (s Security) at(address string) string {
+// baseURL is the URL of another node.
+func (s Security) baseURL(address string) string {
 	if s.Dial == nil {
 		return "http://" + address
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"buf.build/go/protovalidate"
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
 	"connectrpc.com/grpcreflect"
@@ -60,21 +61,24 @@ type Server struct {
 	log        hclog.Logger
 	metrics    *metrics
 	traces     traces
-	failures   *failures
+	failures   *failureLog
 	errors     *connect.ErrorWriter
 	procedures procedures
 	transport  *renewingTransport
 	peers      peers
 	services   Services
-	desk       *desk
-	limits     Limits
-	gates      *gates
-	pacing     pacing
-	screening  screening
-	elements   *wirelimit.Checker
-	expensive  *expensiveReads
-	decoding   *turns
-	network    Network
+	// direct are the calls of services that need no encoding.
+	direct      map[string]connect.UnaryFunc
+	validator   protovalidate.Validator
+	grants      *grantNotifier
+	limits      Limits
+	limiters    *limiters
+	pacing      pacing
+	screenRules screenRules
+	elements    *wirelimit.Checker
+	expensive   *expensiveReads
+	decoding    *fairQueue
+	network     Network
 
 	draining atomic.Bool
 	// endStreams is called when shutting down begins, endCalls when it must be over.
@@ -90,7 +94,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	limits := c.Limits.WithDefaults()
-	gates, err := newGates(limits, c.Registerer)
+	gates, err := newLimiters(limits, c.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +120,12 @@ func New(c Config) (*Server, error) {
 	}
 	options := handlerOptions(validator, elements, spans)
 	s := &Server{
-		id: c.Node.Status().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: learnProcedures(),
+		id: c.Node.Status().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: newProcedures(),
 		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
-		failures: &failures{log: c.Logger, now: time.Now}, limits: limits, gates: gates, decoding: newTurns(0), pacing: defaultPacing, elements: elements, expensive: expensive,
-		screening: screening{c.Browsers, refused, c.Security.CheckClient},
+		failures: &failureLog{log: c.Logger, now: time.Now}, limits: limits, limiters: gates, decoding: newFairQueue(0), pacing: defaultPacing, elements: elements, expensive: expensive,
+		screenRules: screenRules{c.Browsers, refused, c.Security.CheckClient},
 	}
-	s.network, s.desk = c.Network, newDesk(c.Node)
+	s.network, s.grants = c.Network, newGrantNotifier(c.Node)
 	s.peers = peers{
 		self: s.id, transport: s.transport, security: c.Security, network: c.Network != nil,
 		level: func() uint32 { return c.Node.Level().Current },
@@ -129,15 +133,16 @@ func New(c Config) (*Server, error) {
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
-	base := core{id: s.id, node: c.Node, validator: validator, traces: spans, expensive: expensive}
-	api := s.api(base, c, options)
+	base := service{id: s.id, node: c.Node, validator: validator, traces: spans, expensive: expensive}
+	s.validator, s.direct = validator, directCalls(s.allocationService(base), itemService{service: base})
+	api := s.apiHandler(base, c, options)
 	s.services = s.localServices(streams, api)
-	routes := s.routes(streams, api, c.Metrics)
-	s.mount(routes, c.FrontEnds)
-	s.http = newHTTPServer(calls, s.screen(routes), c.Logger)
-	s.Bound(s.http)
+	routes := s.clientRoutes(streams, api, c.Metrics)
+	s.mountFrontEnds(routes, c.FrontEnds)
+	s.http = newHTTPServer(calls, s.screenCalls(routes), c.Logger)
+	s.LimitConnections(s.http)
 	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
-	s.gates.memberCallers.tellMembersApart(s.nodes)
+	s.limiters.memberCallers.keyByMember(s.nodes)
 	return s, nil
 }
 
@@ -156,24 +161,24 @@ func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Log
 	}
 }
 
-// api is all services, of ours and of the gRPC world.
-func (s *Server) api(base core, c Config, options []connect.HandlerOption) http.Handler {
+// apiHandler is all services, of ours and of the gRPC world.
+func (s *Server) apiHandler(base service, c Config, options []connect.HandlerOption) http.Handler {
 	api := http.NewServeMux()
-	api.Handle(quoratev1connect.NewAllocationServiceHandler(allocationService{core: base, desk: s.desk, gates: s.gates}, options...))
-	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{core: base}, options...))
-	api.Handle(quoratev1connect.NewItemServiceHandler(itemService{core: base}, options...))
-	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{core: base, clusterName: c.ClusterName, peers: s.peers}, options...))
+	api.Handle(quoratev1connect.NewAllocationServiceHandler(s.allocationService(base), options...))
+	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{service: base}, options...))
+	api.Handle(quoratev1connect.NewItemServiceHandler(itemService{service: base}, options...))
+	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{service: base, clusterName: c.ClusterName, peers: s.peers}, options...))
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
-	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.gates.diagnostics), options...))
+	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.limiters.diagnostics), options...))
 	if c.Backups != nil {
 		api.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{
-			core: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc, saving: s.gates.backups,
+			service: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc, saving: s.limiters.backups,
 		}, options...))
 	}
 	path, peerHandler := peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...)
-	api.Handle(path, s.apartFromClients(c.Security.nodesOnly(peerHandler, s.fail)))
+	api.Handle(path, s.refuseClients(c.Security.nodesOnly(peerHandler, s.writeError)))
 	limited := connect.WithReadMaxBytes(smallBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
 	api.Handle(grpcreflect.NewHandlerV1(reflector, limited))
@@ -182,35 +187,39 @@ func (s *Server) api(base core, c Config, options []connect.HandlerOption) http.
 	return api
 }
 
-// routes puts the services behind what every call passes, beside what machines ask by plain HTTP.
-func (s *Server) routes(streams context.Context, api, metrics http.Handler) *http.ServeMux {
+func (s *Server) allocationService(base service) allocationService {
+	return allocationService{service: base, grants: s.grants, limiters: s.limiters}
+}
+
+// clientRoutes puts the services behind what every call passes, beside what machines ask by plain HTTP.
+func (s *Server) clientRoutes(streams context.Context, api, metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", withoutBody(livez))
-	mux.HandleFunc("GET /readyz", withoutBody(s.readyz))
+	mux.HandleFunc("GET /livez", withoutBody(serveLivez))
+	mux.HandleFunc("GET /readyz", withoutBody(s.serveReadyz))
 	mux.Handle("GET /metrics", s.limitScrapes(metrics))
-	mux.Handle("/", s.observe(s.guard(s.refuseInternal(s.limitAsked(s.admit(s.limitLife(streams, s.limitTools(s.limitTime(
-		s.limitBody(s.limitElements(s.forward(s.decodeInTurn(s.limitDecoded(fresh(api)))))))))))))))
+	mux.Handle("/", s.observeCalls(s.recoverPanics(s.refuseInternal(s.limitAsked(s.admitCall(s.endWithServer(streams, s.limitTools(s.limitTime(
+		s.limitBody(s.limitElements(s.forwardWrites(s.decodeInTurn(s.limitDecoded(forbidCaching(api)))))))))))))))
 	return mux
 }
 
-// fresh forbids anybody on the way to keep an answer.
-func fresh(next http.Handler) http.Handler {
+// forbidCaching forbids anybody on the way to keep an answer.
+func forbidCaching(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
 }
 
-// limitLife ends streams when the server begins to shut down: they would never end by themselves.
-func (s *Server) limitLife(streams context.Context, next http.Handler) http.Handler {
+// endWithServer ends streams when the server begins to shut down: they would never end by themselves.
+func (s *Server) endWithServer(streams context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.procedures.unary(r.URL.Path) {
+		if s.procedures.isUnary(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // that of calls with one answer would cut a stream; a recorded connection has none
-		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), controlKey{}, sending{control, s.limits.SendPatience}))
+		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), streamDeadlinesKey{}, streamDeadlines{control, s.limits.SendPatience}))
 		defer cancel()
 		ended := make(chan struct{})
 		stop := context.AfterFunc(streams, func() {
@@ -228,10 +237,10 @@ func (s *Server) limitLife(streams context.Context, next http.Handler) http.Hand
 	})
 }
 
-type controlKey struct{}
+type streamDeadlinesKey struct{}
 
-// sending is how a stream reaches its caller.
-type sending struct {
+// streamDeadlines is how a stream reaches its caller.
+type streamDeadlines struct {
 	control  *http.ResponseController
 	patience time.Duration
 }
@@ -239,7 +248,7 @@ type sending struct {
 // extendSending gives a stream's caller some time to receive what is sent next, and that within a while; then the stream
 // breaks. Not every connection has deadlines (a recorded one in a test has none).
 func extendSending(ctx context.Context, within time.Duration) {
-	if to, ok := ctx.Value(controlKey{}).(sending); ok {
+	if to, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
 		_ = to.control.SetWriteDeadline(time.Now().Add(within + to.patience))
 	}
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// someGate is one of so many places.
-func someGate(t testing.TB, most int) *gate {
+// someLimiter is one of so many places.
+func someLimiter(t testing.TB, most int) *limiter {
 	t.Helper()
-	g, err := newGates(Limits{Calls: most}.WithDefaults(), prometheus.NewRegistry())
+	g, err := newLimiters(Limits{Calls: most}.WithDefaults(), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +31,8 @@ func someGate(t testing.TB, most int) *gate {
 }
 
 // takeAll takes places until one is refused.
-func takeAll(g *gate, c *caller) (taken int) {
-	for g.take(c, 1) == nil {
+func takeAll(g *limiter, c *caller) (taken int) {
+	for g.TryAcquire(c, 1) == nil {
 		taken++
 	}
 	return taken
@@ -41,11 +41,11 @@ func takeAll(g *gate, c *caller) (taken int) {
 // TestShares: a caller alone gets most of the places and never all, greedy ones get equal parts as places become free, and there is
 // always room for one more caller.
 func TestShares(t *testing.T) {
-	g, greedy, other := someGate(t, 8192), &caller{key: "greedy"}, &caller{key: "other"}
+	g, greedy, other := someLimiter(t, 8192), &caller{key: "greedy"}, &caller{key: "other"}
 	if got := takeAll(g, greedy); got != 6144 {
 		t.Errorf("one caller alone got %d of 8192, want three quarters", got)
 	}
-	if err := g.take(greedy, 1); err == nil || !strings.Contains(err.Error(), "greedy has 6144 of the 8192 calls under way") {
+	if err := g.TryAcquire(greedy, 1); err == nil || !strings.Contains(err.Error(), "greedy has 6144 of the 8192 calls under way") {
 		t.Errorf("the refusal says %v", err)
 	}
 	if got := takeAll(g, other); got != 1536 {
@@ -53,8 +53,8 @@ func TestShares(t *testing.T) {
 	}
 	for range 10_000 { // each gives one place back and asks for two
 		for _, c := range []*caller{greedy, other} {
-			g.give(c, 1)
-			_, _ = g.take(c, 1), g.take(c, 1)
+			g.Release(c, 1)
+			_, _ = g.TryAcquire(c, 1), g.TryAcquire(c, 1)
 		}
 	}
 	a, b := greedy.held[kindCalls].Load(), other.held[kindCalls].Load()
@@ -66,9 +66,9 @@ func TestShares(t *testing.T) {
 			t.Errorf("the next caller, number %d, got nothing", i)
 		}
 	}
-	g.give(greedy, a)
-	g.give(other, b)
-	if !greedy.idle() || !other.idle() {
+	g.Release(greedy, a)
+	g.Release(other, b)
+	if !greedy.isIdle() || !other.isIdle() {
 		t.Error("callers who gave all back are not idle")
 	}
 }
@@ -76,7 +76,7 @@ func TestShares(t *testing.T) {
 // TestSmallGates: few places are there to be used, also by one caller.
 func TestSmallGates(t *testing.T) {
 	for most, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3, 8: 6} {
-		if got := takeAll(someGate(t, most), &caller{}); got != want {
+		if got := takeAll(someLimiter(t, most), &caller{}); got != want {
 			t.Errorf("of %d places one caller got %d, want %d", most, got, want)
 		}
 	}
@@ -141,8 +141,8 @@ func TestAnnouncedBodiesTakeNothing(t *testing.T) {
 	d.pacing = pacing{bodyGrace: time.Second, busyBodyGrace: time.Second / 2}
 	ended := announce(t, clientFrom(t, "127.0.0.2"), d.url+allocatePath, "application/json", 200)
 	share := int64(48)
-	eventually(t, "the silent caller has its share", func() bool { return d.gates.clients.calls.inside.Load() == share })
-	if n := d.gates.clients.largeBodies.inside.Load() + d.gates.clients.smallBodies.inside.Load(); n != 0 {
+	eventually(t, "the silent caller has its share", func() bool { return d.limiters.clients.calls.inUse.Load() == share })
+	if n := d.limiters.clients.largeBodies.inUse.Load() + d.limiters.clients.smallBodies.inUse.Load(); n != 0 {
 		t.Errorf("%d bytes are charged, and none has come", n)
 	}
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1)); err != nil {
@@ -162,12 +162,12 @@ func TestAnnouncedBodiesTakeNothing(t *testing.T) {
 	if slow < int(share) || refused == 0 {
 		t.Errorf("%d were cut off and %d refused", slow, refused)
 	}
-	eventually(t, "all places are free", func() bool { return d.gates.clients.calls.inside.Load() == 0 })
+	eventually(t, "all places are free", func() bool { return d.limiters.clients.calls.inUse.Load() == 0 })
 }
 
 // TestSlowBodies: a body must keep to a rate, on every protocol and every way in.
 func TestSlowBodies(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	d.pacing = pacing{bodyGrace: 300 * time.Millisecond, busyBodyGrace: 300 * time.Millisecond}
 	front := http.NewServeMux()
 	front.Handle("/", d.FrontEnd(func(Services) http.Handler {
@@ -177,7 +177,7 @@ func TestSlowBodies(t *testing.T) {
 		})
 	}))
 	server := &http.Server{Handler: front, ReadHeaderTimeout: time.Minute}
-	d.Bound(server)
+	d.LimitConnections(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestSlowBodies(t *testing.T) {
 
 // TestFrontEndBodies: what comes whole reaches a front end, and what is too large fails there.
 func TestFrontEndBodies(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	handler := d.FrontEnd(func(Services) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n, err := io.Copy(io.Discard, r.Body)
@@ -237,7 +237,7 @@ func TestFrontEndBodies(t *testing.T) {
 		})
 	})
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	d.Bound(server)
+	d.LimitConnections(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -253,20 +253,20 @@ func TestFrontEndBodies(t *testing.T) {
 		}
 	}
 	eventually(t, "all bytes are given back", func() bool {
-		return d.gates.clients.smallBodies.inside.Load() == 0 && d.gates.clients.largeBodies.inside.Load() == 0
+		return d.limiters.clients.smallBodies.inUse.Load() == 0 && d.limiters.clients.largeBodies.inUse.Load() == 0
 	})
 }
 
 // TestUnpackedBytesCount: small packed bodies cannot become more than all bodies may be together.
 func TestUnpackedBytesCount(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
 	if _, err := writer.Write([]byte(strings.Repeat(" ", 3<<20) + "{}")); err != nil || writer.Close() != nil {
 		t.Fatal(err)
 	}
-	large := d.gates.clients.largeBodies
-	if err := large.take(nil, maxLargeBodies-(2<<20)); err != nil {
+	large := d.limiters.clients.largeBodies
+	if err := large.TryAcquire(nil, maxLargeBodies-(2<<20)); err != nil {
 		t.Fatal(err)
 	}
 	for name, header := range map[string][]string{
@@ -286,8 +286,8 @@ func TestUnpackedBytesCount(t *testing.T) {
 	if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "beyond 64 KiB") {
 		t.Errorf("a packed query got %v", got)
 	}
-	large.give(nil, maxLargeBodies-(2<<20))
-	eventually(t, "nothing is charged", func() bool { return large.inside.Load() == 0 })
+	large.Release(nil, maxLargeBodies-(2<<20))
+	eventually(t, "nothing is charged", func() bool { return large.inUse.Load() == 0 })
 	if got := send(t, "POST", d.url+allocatePath, packed.String(), "Content-Encoding", "gzip"); !strings.Contains(got.body, "id") || got.status != 400 {
 		t.Errorf("with room it got %v", got)
 	}
@@ -299,7 +299,7 @@ func TestUnpackedBytesCount(t *testing.T) {
 // TestUnknownPathsTakeNoPlace: they are answered also when there is no room.
 func TestUnknownPathsTakeNoPlace(t *testing.T) {
 	d := limited(t, Limits{Calls: 1, Streams: 1})
-	if err := d.gates.clients.calls.take(nil, 1); err != nil {
+	if err := d.limiters.clients.calls.TryAcquire(nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/nothing", "/quorate.v1.AllocationService/Alocate", "/quorate.v1.AllocationService/", "/"} {
@@ -307,7 +307,7 @@ func TestUnknownPathsTakeNoPlace(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	d.gates.clients.calls.give(nil, 1)
+	d.limiters.clients.calls.Release(nil, 1)
 }
 
 // TestReflectionIsForTools: its streams have few places of their own, and silent ones end.
@@ -335,17 +335,17 @@ func TestReflectionIsForTools(t *testing.T) {
 	if _, err := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context()).ListServices(); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
-	if d.gates.clients.calls.inside.Load() != 0 || d.gates.clients.streams.inside.Load() != 0 {
+	if d.limiters.clients.calls.inUse.Load() != 0 || d.limiters.clients.streams.inUse.Load() != 0 {
 		t.Error("reflection takes places of calls")
 	}
-	eventually(t, "silent streams have ended", func() bool { return d.gates.reflection.inside.Load() == 0 })
+	eventually(t, "silent streams have ended", func() bool { return d.limiters.reflection.inUse.Load() == 0 })
 }
 
 // TestOneHostDoesNotTakeAllConnections, streams and expensive reads.
 func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 	d := limited(t, Limits{Connections: 16})
 	overHTTP2.CloseIdleConnections()
-	eventually(t, "nobody is there", func() bool { return d.gates.callers.count() == 0 })
+	eventually(t, "nobody is there", func() bool { return d.limiters.callers.connectionCount() == 0 })
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
 	for range 12 + extraConnections + 20 {
 		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
@@ -354,13 +354,13 @@ func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 	}
-	eventually(t, "the host has its share and a few more", func() bool { return d.gates.callers.count() == 12+extraConnections })
+	eventually(t, "the host has its share and a few more", func() bool { return d.limiters.callers.connectionCount() == 12+extraConnections })
 	if _, err := d.trees().ListTrees(t.Context(), &quoratev1.ListTreesRequest{}); err != nil {
 		t.Errorf("another host: %v", err)
 	}
-	d.gates.callers.mu.Lock()
-	known := len(d.gates.callers.known)
-	d.gates.callers.mu.Unlock()
+	d.limiters.callers.mu.Lock()
+	known := len(d.limiters.callers.known)
+	d.limiters.callers.mu.Unlock()
 	if known != 2 {
 		t.Errorf("%d callers are known", known)
 	}
@@ -368,7 +368,7 @@ func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 
 // TestExpensiveReadsHaveShares: those of one caller do not keep others from theirs.
 func TestExpensiveReadsHaveShares(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	goOn := make(chan struct{})
 	d.node.reading = func(context.Context) error { <-goOn; return nil }
 	explain := func(client *http.Client) error {
@@ -386,7 +386,7 @@ func TestExpensiveReadsHaveShares(t *testing.T) {
 	}
 	other := make(chan error)
 	go func() { other <- explain(overHTTP2) }()
-	eventually(t, "another caller reads", func() bool { return d.gates.expensive.inside.Load() == maxExpensive*3/4+1 })
+	eventually(t, "another caller reads", func() bool { return d.limiters.expensive.inUse.Load() == maxExpensive*3/4+1 })
 	close(goOn)
 	if err := <-other; err != nil {
 		t.Errorf("another caller: %v", err)
@@ -396,7 +396,7 @@ func TestExpensiveReadsHaveShares(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := d.gates.expensive.inside.Load(); n != 0 {
+	if n := d.limiters.expensive.inUse.Load(); n != 0 {
 		t.Errorf("%d are still inside", n)
 	}
 }
@@ -407,8 +407,8 @@ func TestMembersAndClientsHavePlacesOfTheirOwn(t *testing.T) {
 	leader, follower := openWith(t, c, "n1", Limits{Calls: 2}), openWith(t, c, "n2", Limits{})
 	c.lead("n1")
 	leader.applyCERN(t)
-	eventually(t, "nobody calls", func() bool { return leader.gates.clients.calls.inside.Load() == 0 })
-	if err := leader.gates.clients.calls.take(nil, 2); err != nil {
+	eventually(t, "nobody calls", func() bool { return leader.limiters.clients.calls.inUse.Load() == 0 })
+	if err := leader.limiters.clients.calls.TryAcquire(nil, 2); err != nil {
 		t.Fatal(err)
 	}
 	_, err := leader.allocations().Allocate(t.Context(), request("a", "cern", 1))
@@ -441,21 +441,21 @@ func TestMembersHaveShares(t *testing.T) {
 		t.Errorf("what is beyond the share: %v", err)
 	}
 	go relay(clientFrom(t, "127.0.0.3"), "other")
-	eventually(t, "another member has a place", func() bool { return d.gates.members.calls.inside.Load() == 4 })
+	eventually(t, "another member has a place", func() bool { return d.limiters.members.calls.inUse.Load() == 4 })
 	close(goOn)
 	for range 4 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	}
-	if n := d.gates.callers.count(); n > 1 { // that of this test's first call
+	if n := d.limiters.callers.connectionCount(); n > 1 { // that of this test's first call
 		t.Errorf("%d connections count as those of clients", n)
 	}
 }
 
 // TestBodiesThatNobodyReads: a connection on which a body was announced to what reads none is closed when the body does not come.
 func TestBodiesThatNobodyReads(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	for _, path := range []string{"/livez", "/readyz", "/metrics", "/nothing"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()

@@ -16,11 +16,11 @@ import (
 )
 
 // snapshots is a client of one node's backups.
-func (s *trio) snapshots(id string, over connect.HTTPClient) quoratev1connect.SnapshotServiceClient {
+func (s *threeNodes) snapshots(id string, over connect.HTTPClient) quoratev1connect.SnapshotServiceClient {
 	return quoratev1connect.NewSnapshotServiceClient(over, s.url(id))
 }
 
-func (s *trio) save(t *testing.T, id string) []byte {
+func (s *threeNodes) save(t *testing.T, id string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -43,7 +43,7 @@ func (s *trio) save(t *testing.T, id string) []byte {
 	return nil
 }
 
-func (s *trio) restore(t *testing.T, id string, over connect.HTTPClient, cluster string, size int, file []byte) (*quoratev1.RestoreResponse, error) {
+func (s *threeNodes) restore(t *testing.T, id string, over connect.HTTPClient, cluster string, size int, file []byte) (*quoratev1.RestoreResponse, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -65,7 +65,7 @@ func (s *trio) restore(t *testing.T, id string, over connect.HTTPClient, cluster
 
 // TestBackupsThroughAnyNode: saved at each node, restored through each, over both versions of HTTP.
 func TestBackupsThroughAnyNode(t *testing.T) {
-	s := startTrio(t)
+	s := startThreeNodes(t)
 	leader := s.Leader().Status().ID
 	for _, id := range []string{"n1", "n2", "n3"} {
 		file := s.save(t, id)
@@ -83,7 +83,7 @@ func TestBackupsThroughAnyNode(t *testing.T) {
 }
 
 func TestRestoresThatAreRefused(t *testing.T) {
-	s := startTrio(t)
+	s := startThreeNodes(t)
 	file := s.save(t, "n1")
 	bad := bytes.Clone(file)
 	bad[len(bad)/2] ^= 1
@@ -118,7 +118,7 @@ func TestRestoresThatAreRefused(t *testing.T) {
 // TestAFileThatComesTooSlowly: a caller that announces a file and sends nothing, or next to nothing, does not keep others from
 // restoring.
 func TestAFileThatComesTooSlowly(t *testing.T) {
-	s := startTrio(t)
+	s := startThreeNodes(t)
 	leader := s.Leader().Status().ID
 	s.servers[leader].limits.SendPatience = time.Second
 	for name, every := range map[string]time.Duration{"nothing": time.Hour, "next to nothing": 100 * time.Millisecond} {

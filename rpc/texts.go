@@ -27,8 +27,8 @@ const (
 	thoroughBelow = 8 << 10
 )
 
-// shorten cuts a text to at most so many bytes.
-func shorten(text string, most int) string {
+// shortenText cuts a text to at most so many bytes.
+func shortenText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -36,7 +36,7 @@ func shorten(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len(rest)], "") + rest
 }
 
-func shortText(text string) string { return shorten(text, maxErrorText) }
+func shortText(text string) string { return shortenText(text, maxErrorText) }
 
 // boundText keeps the text of an answer within its bound.
 func boundText(_ context.Context, err error) error {
@@ -79,7 +79,7 @@ func shortenViolations(broken *protovalidate.ValidationError) {
 	for _, violation := range broken.Violations {
 		for _, element := range violation.Proto.GetField().GetElements() {
 			if key := element.GetStringKey(); len(key) > maxErrorKey {
-				element.SetStringKey(shorten(key, maxErrorKey))
+				element.SetStringKey(shortenText(key, maxErrorKey))
 			}
 		}
 	}

@@ -22,17 +22,17 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// trio are three real nodes with their servers, in one process and in real time.
-type trio struct {
+// threeNodes are three real nodes with their servers, in one process and in real time.
+type threeNodes struct {
 	*clustertest.Cluster
 
 	listeners map[string]net.Listener
 	servers   map[string]*Server
 }
 
-func startTrio(t *testing.T) *trio {
+func startThreeNodes(t *testing.T) *threeNodes {
 	t.Helper()
-	s := &trio{listeners: map[string]net.Listener{}, servers: map[string]*Server{}}
+	s := &threeNodes{listeners: map[string]net.Listener{}, servers: map[string]*Server{}}
 	for _, id := range []string{"n1", "n2", "n3"} {
 		s.listeners[id] = listenLow(t)
 	}
@@ -65,7 +65,7 @@ func listenLow(t *testing.T) net.Listener {
 	return nil
 }
 
-func (s *trio) serve(t *testing.T, n *cluster.Node) {
+func (s *threeNodes) serve(t *testing.T, n *cluster.Node) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	server, err := New(Config{
@@ -84,35 +84,35 @@ func (s *trio) serve(t *testing.T, n *cluster.Node) {
 }
 
 // kill ends a node and its server without a word to anybody.
-func (s *trio) kill(id string) {
+func (s *threeNodes) kill(id string) {
 	s.Crash(id)
 	_ = s.servers[id].http.Close()
 }
 
-func (s *trio) url(id string) string { return "http://" + s.listeners[id].Addr().String() }
+func (s *threeNodes) url(id string) string { return "http://" + s.listeners[id].Addr().String() }
 
-func (s *trio) client(id string) quoratev1connect.AllocationServiceClient {
+func (s *threeNodes) client(id string) quoratev1connect.AllocationServiceClient {
 	return quoratev1connect.NewAllocationServiceClient(overHTTP2, s.url(id))
 }
 
 // insist asks node after node until the request is decided, as a client does that has no better one.
-func (s *trio) insist(ctx context.Context, from int, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+func (s *threeNodes) insist(ctx context.Context, from int, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
 	for i := from; ; i++ {
 		answer, err := s.client(fmt.Sprint("n", i%3+1)).Allocate(ctx, r)
 		waits := err == nil && answer.GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING
-		if !waits && connect.CodeOf(err) != connect.CodeUnavailable || !pause(ctx, relayPause) {
+		if !waits && connect.CodeOf(err) != connect.CodeUnavailable || !sleepContext(ctx, relayPause) {
 			return answer, err
 		}
 	}
 }
 
 // follower is one that does not lead.
-func (s *trio) follower() string { return s.Followers()[0].Status().ID }
+func (s *threeNodes) follower() string { return s.Followers()[0].Status().ID }
 
 // TestWaitingAndWatchingWhileLeadersDie: three requests wait in order, through whatever node; the leader dies twice, and they
 // are granted in that order, once each. Whoever watches goes on with another node and sees the same.
 func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
-	s := startTrio(t)
+	s := startThreeNodes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	all := func(id string) *quoratev1.AllocateRequest {
@@ -164,7 +164,7 @@ func wantNext(t *testing.T, granted <-chan *quoratev1.AllocateResponse, id strin
 	}
 }
 
-func (s *trio) release(ctx context.Context, t *testing.T, id string) {
+func (s *threeNodes) release(ctx context.Context, t *testing.T, id string) {
 	t.Helper()
 	s.Eventually("a release", func() bool {
 		n := s.Nodes()[0].Status().ID
@@ -174,7 +174,7 @@ func (s *trio) release(ctx context.Context, t *testing.T, id string) {
 }
 
 // rise starts a node again that was killed.
-func (s *trio) rise(t *testing.T, id string) {
+func (s *threeNodes) rise(t *testing.T, id string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", s.listeners[id].Addr().String())
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *trio) rise(t *testing.T, id string) {
 }
 
 // watch follows all changes behind an index, on whatever node serves, until w3 is granted, and says what it saw.
-func (s *trio) watch(t *testing.T, ctx context.Context, after uint64) <-chan string { //nolint:revive // t goes first here
+func (s *threeNodes) watch(t *testing.T, ctx context.Context, after uint64) <-chan string { //nolint:revive // t goes first here
 	t.Helper()
 	saw, begun := make(chan string, 1), make(chan struct{})
 	begin := s.Leader().Status().ID // that is the one to die
@@ -211,7 +211,7 @@ func (s *trio) watch(t *testing.T, ctx context.Context, after uint64) <-chan str
 					break
 				}
 			}
-			pause(ctx, relayPause)
+			sleepContext(ctx, relayPause)
 		}
 		saw <- strings.Join(words, ", ")
 	}()

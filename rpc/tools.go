@@ -18,13 +18,13 @@ func (s *Server) limitTools(next http.Handler) http.Handler {
 		}
 		control, end := http.NewResponseController(w), time.Now().Add(toolSpan)
 		_ = control.SetWriteDeadline(end) // a recorded connection has no deadlines
-		r.Body = &impatientBody{ReadCloser: r.Body, control: control, patience: s.pacing.tool, end: end}
+		r.Body = &deadlineBody{ReadCloser: r.Body, control: control, patience: s.pacing.tool, end: end}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// impatientBody is a body whose next part must come soon.
-type impatientBody struct {
+// deadlineBody is a body whose next part must come soon.
+type deadlineBody struct {
 	io.ReadCloser
 
 	control  *http.ResponseController
@@ -32,7 +32,7 @@ type impatientBody struct {
 	end      time.Time
 }
 
-func (b *impatientBody) Read(p []byte) (int, error) {
+func (b *deadlineBody) Read(p []byte) (int, error) {
 	due := time.Now().Add(b.patience)
 	if due.After(b.end) {
 		due = b.end

@@ -36,7 +36,7 @@ func newTraces(provider trace.TracerProvider) (traces, error) {
 	calls, err := otelconnect.NewInterceptor(
 		otelconnect.WithTracerProvider(provider), otelconnect.WithPropagator(propagation.TraceContext{}),
 		otelconnect.WithTrustRemote(), // a relayed call belongs to the trace of the caller
-		otelconnect.WithoutMetrics(), otelconnect.WithFilter(traced),
+		otelconnect.WithoutMetrics(), otelconnect.WithFilter(isTraced),
 	)
 	if err != nil {
 		return traces{}, fmt.Errorf("preparing traces: %w", err)
@@ -44,21 +44,21 @@ func newTraces(provider trace.TracerProvider) (traces, error) {
 	return traces{tracer: provider.Tracer("github.com/quorate/quorate/rpc"), calls: calls}, nil
 }
 
-// traced leaves out what nodes ask each other on behalf of many callers at once.
-func traced(_ context.Context, called connect.Spec) bool {
+// isTraced leaves out what nodes ask each other on behalf of many callers at once.
+func isTraced(_ context.Context, called connect.Spec) bool {
 	return !strings.HasPrefix(called.Procedure, "/"+peerv1connect.PeerServiceName+"/")
 }
 
-// start begins a span, which records nothing without a provider.
-func (t traces) start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+// startSpan begins a span, which records nothing without a provider.
+func (t traces) startSpan(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if t.tracer == nil {
 		return ctx, noop.Span{}
 	}
 	return t.tracer.Start(ctx, name, options...)
 }
 
-// interceptors go in front of all others.
-func (t traces) interceptors() []connect.Interceptor {
+// handlerInterceptors go in front of all others.
+func (t traces) handlerInterceptors() []connect.Interceptor {
 	if t.calls == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (s *Server) limitAsked(next http.Handler) http.Handler {
 	}
 	limit := rate.NewLimiter(askedTraces, askedTraces)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asksForTrace(r.Header) && note(r.Context()).places != &s.gates.members && !limit.Allow() {
+		if asksForTrace(r.Header) && callOf(r.Context()).limiters != &s.limiters.members && !limit.Allow() {
 			r.Header.Del("Traceparent")
 			r.Header.Del("Tracestate")
 		}
@@ -101,30 +101,30 @@ func asksForTrace(h http.Header) bool {
 // noteTrace notes the trace that a call belongs to.
 func noteTrace(ctx context.Context, err error) error {
 	if span := trace.SpanContextFromContext(ctx); span.IsSampled() {
-		note(ctx).traceID = span.TraceID().String()
+		callOf(ctx).traceID = span.TraceID().String()
 	}
 	return err
 }
 
-// relay begins the span of a call on its way to the leader, under the caller's.
-func (t traces) relay(r *http.Request, leader cluster.Member) (context.Context, func(error)) {
+// startRelay begins the span of a call on its way to the leader, under the caller's.
+func (t traces) startRelay(r *http.Request, leader cluster.Member) (context.Context, func(error)) {
 	ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, span := t.start(ctx, "relay", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+	ctx, span := t.startSpan(ctx, "relay", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("quorate.leader", leader.ID), attribute.String("url.path", r.URL.Path),
 	))
 	_ = noteTrace(ctx, nil)
-	return ctx, func(err error) { end(span, err) }
+	return ctx, func(err error) { endSpan(span, err) }
 }
 
-// carry puts a context into what is sent on.
-func (t traces) carry(ctx context.Context, header http.Header) {
+// injectHeaders puts a context into what is sent on.
+func (t traces) injectHeaders(ctx context.Context, header http.Header) {
 	t.propagator.Inject(ctx, propagation.HeaderCarrier(header))
 }
 
-// propose makes the spans of commands on their way through the log: ledger.propose from their arrival to their outcome,
+// startPropose makes the spans of commands on their way through the log: ledger.propose from their arrival to their outcome,
 // and ledger.apply in it, which is the ledger of this node.
-func (t traces) propose(ctx context.Context, commands int) (context.Context, func(error)) {
-	ctx, span := t.start(ctx, "ledger.propose", trace.WithAttributes(attribute.Int("quorate.commands", commands)))
+func (t traces) startPropose(ctx context.Context, commands int) (context.Context, func(error)) {
+	ctx, span := t.startSpan(ctx, "ledger.propose", trace.WithAttributes(attribute.Int("quorate.commands", commands)))
 	if !span.IsRecording() {
 		return ctx, func(error) { span.End() }
 	}
@@ -137,37 +137,37 @@ func (t traces) propose(ctx context.Context, commands int) (context.Context, fun
 				attribute.Float64("quorate.queue_ms", way.Sent.Sub(way.Queued).Seconds()*1000),
 				attribute.Float64("quorate.commit_ms", way.ApplyBegan.Sub(way.Sent).Seconds()*1000),
 			)
-			_, apply := t.start(ctx, "ledger.apply", trace.WithTimestamp(way.ApplyBegan))
+			_, apply := t.startSpan(ctx, "ledger.apply", trace.WithTimestamp(way.ApplyBegan))
 			apply.End(trace.WithTimestamp(way.ApplyEnded))
 		}
-		end(span, err)
+		endSpan(span, err)
 	}
 }
 
-// read makes the span of a linearizable read.
-func (t traces) read(ctx context.Context, o cluster.ReadOptions) (context.Context, func(error)) {
+// startRead makes the span of a linearizable read.
+func (t traces) startRead(ctx context.Context, o cluster.ReadOptions) (context.Context, func(error)) {
 	if o.Stale {
 		return ctx, func(error) {}
 	}
-	ctx, span := t.start(ctx, "ledger.read")
-	return ctx, func(err error) { end(span, err) }
+	ctx, span := t.startSpan(ctx, "ledger.read")
+	return ctx, func(err error) { endSpan(span, err) }
 }
 
-func end(span trace.Span, err error) {
+func endSpan(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())
 	}
 	span.End()
 }
 
-// frontEnd makes the span of a call of another system's protocol.
-func (t traces) frontEnd(next http.Handler) http.Handler {
+// traceFrontEnd makes the span of a call of another system's protocol.
+func (t traces) traceFrontEnd(next http.Handler) http.Handler {
 	if t.calls == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := t.propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, span := t.start(ctx, "front end", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		ctx, span := t.startSpan(ctx, "front end", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
 			attribute.String("http.request.method", r.Method), attribute.String("url.path", r.URL.Path),
 		))
 		defer span.End()

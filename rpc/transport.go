@@ -21,7 +21,7 @@ const (
 // A connection that was kept instead would show a certificate that ends, and the other node, which verifies it for each
 // call, would refuse every call from then on.
 type renewingTransport struct {
-	open func() *http.Transport
+	openTransport func() *http.Transport
 	// version rises when certificates change; nil in plain text, where one transport serves for ever.
 	version func() uint64
 
@@ -32,14 +32,14 @@ type renewingTransport struct {
 }
 
 func newRenewingTransport(c Config) *renewingTransport {
-	t := &renewingTransport{version: c.Security.Version, open: func() *http.Transport {
+	t := &renewingTransport{version: c.Security.Version, openTransport: func() *http.Transport {
 		transport := newPeerTransport(c)
 		if c.Peers != nil {
 			transport.RegisterProtocol("http", c.Peers)
 		}
 		return transport
 	}}
-	t.current, t.opened = t.open(), time.Now()
+	t.current, t.opened = t.openTransport(), time.Now()
 	if t.version != nil {
 		t.made = t.version()
 	}
@@ -48,7 +48,7 @@ func newRenewingTransport(c Config) *renewingTransport {
 
 // RoundTrip sends a call over connections of the present.
 func (t *renewingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.present().RoundTrip(named(r))
+	return t.currentTransport().RoundTrip(withHostAddress(r))
 }
 
 // CloseIdleConnections closes the connections that carry no call.
@@ -58,7 +58,7 @@ func (t *renewingTransport) CloseIdleConnections() {
 	t.current.CloseIdleConnections()
 }
 
-func (t *renewingTransport) present() *http.Transport {
+func (t *renewingTransport) currentTransport() *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.version == nil {
@@ -67,7 +67,7 @@ func (t *renewingTransport) present() *http.Transport {
 	// The version is read before a connection is made: one that changes in between costs another renewal, and no more.
 	if version := t.version(); version != t.made || time.Since(t.opened) > connectionSpan {
 		drainTransport(t.current, time.Now().Add(drainSpan))
-		t.current, t.made, t.opened = t.open(), version, time.Now()
+		t.current, t.made, t.opened = t.openTransport(), version, time.Now()
 	}
 	return t.current
 }

@@ -17,7 +17,7 @@ const (
 )
 
 type treeService struct {
-	core
+	service
 }
 
 // GetTree shows one tree.
@@ -29,7 +29,7 @@ func (s treeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (
 		var unknown *quota.Error
 		spec, unknown = v.Tree(r.GetName())
 		answer.Revision = v.Revision()
-		return refused(unknown)
+		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s treeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
 		var unknown *quota.Error
 		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after, pageSize(r.GetPageSize(), defaultUsagePage))
-		return refused(unknown)
+		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err

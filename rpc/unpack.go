@@ -18,9 +18,9 @@ import (
 // unpackers are those that are not in use.
 var unpackers = sync.Pool{New: func() any { return &boundedGzip{} }}
 
-// unpack replaces a packed body by what it holds, and charges for that as it is unpacked: packed bodies are small, and what they
+// unpackBody replaces a packed body by what it holds, and charges for that as it is unpacked: packed bodies are small, and what they
 // hold must have a common bound too. What it does not understand is left to the caller's protocol, and charged as the largest body.
-func unpack(r *http.Request, body []byte, charge *bodyCharge) ([]byte, error) {
+func unpackBody(r *http.Request, body []byte, charge *bodyCharge) ([]byte, error) {
 	switch {
 	case r.Method == http.MethodGet:
 		return body, chargePackedQuery(r.URL, charge)
@@ -43,7 +43,7 @@ func unpack(r *http.Request, body []byte, charge *bodyCharge) ([]byte, error) {
 		}
 		return content, nil
 	}
-	return body, charge.add(MaxBody)
+	return body, charge.chargeBytes(MaxBody)
 }
 
 // unpackEnvelope unpacks the message of an envelope.
@@ -58,7 +58,7 @@ func unpackEnvelope(r *http.Request, body []byte, charge *bodyCharge) ([]byte, e
 	}
 	message := body[envelope:]
 	if encoding != "gzip" || len(message) == 0 || int(binary.BigEndian.Uint32(body[1:envelope])) != len(message) {
-		return body, charge.add(MaxBody)
+		return body, charge.chargeBytes(MaxBody)
 	}
 	content, err := inflateCharged(make([]byte, envelope, envelope+2*len(message)), message, charge)
 	if err != nil {
@@ -77,7 +77,7 @@ func chargePackedQuery(u *url.URL, charge *bodyCharge) error {
 	if encoding := u.Query().Get("compression"); encoding == "" || encoding == "identity" {
 		return nil
 	}
-	return charge.add(MaxBody)
+	return charge.chargeBytes(MaxBody)
 }
 
 // inflateCharged appends what packed bytes hold to a buffer.
@@ -96,7 +96,7 @@ func inflateCharged(to, packed []byte, charge *bodyCharge) ([]byte, error) {
 		}
 		n, err := from.Read(to[len(to):cap(to)])
 		to = to[:len(to)+n]
-		if charged := charge.add(int64(n)); charged != nil {
+		if charged := charge.chargeBytes(int64(n)); charged != nil {
 			return nil, charged
 		}
 		var refused *connect.Error

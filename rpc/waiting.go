@@ -14,15 +14,15 @@ import (
 // pollMargin is kept at most from the time that a call has, to look what has become of the request and to say so.
 const pollMargin = 300 * time.Millisecond
 
-// await is for a request that was put into the queue: it waits for the grant as long as its caller wants to, and answers how
+// awaitGrant is for a request that was put into the queue: it waits for the grant as long as its caller wants to, and answers how
 // the request stands then. It asks only this node, so it goes on while the cluster has no leader.
-func (s allocationService) await(
+func (s allocationService) awaitGrant(
 	ctx context.Context, r *quoratev1.AllocateRequest, first ledger.Outcome, index uint64,
 ) (*quoratev1.AllocateResponse, error) {
 	within, cancel := context.WithTimeout(ctx, pollTime(ctx, r))
 	defer cancel()
-	s.desk.wait(within, r.GetId(), func() bool { return !s.waits(ctx, r.GetId()) })
-	last, at, err := s.standing(ctx, r)
+	s.grants.waitFor(within, r.GetId(), func() bool { return !s.isWaiting(ctx, r.GetId()) })
+	last, at, err := s.currentOutcome(ctx, r)
 	if err != nil {
 		return s.fromAllocateOutcome(ctx, first, index)
 	}
@@ -42,8 +42,8 @@ func pollTime(ctx context.Context, r *quoratev1.AllocateRequest) time.Duration {
 	return most
 }
 
-// waits tells whether a request is in the queue as far as this node knows.
-func (s allocationService) waits(ctx context.Context, id string) bool {
+// isWaiting tells whether a request is in the queue as far as this node knows.
+func (s allocationService) isWaiting(ctx context.Context, id string) bool {
 	waits := false
 	_, err := s.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
 		info, unknown := v.Allocation(id)
@@ -52,12 +52,12 @@ func (s allocationService) waits(ctx context.Context, id string) bool {
 	return err == nil && waits
 }
 
-// standing is what repeating a request would be answered now, as far as this node knows. If it was granted a lease, it is
+// currentOutcome is what repeating a request would be answered now, as far as this node knows. If it was granted a lease, it is
 // really repeated, because that is how a caller comes for it; without a leader the first renewal will do.
-func (s allocationService) standing(ctx context.Context, r *quoratev1.AllocateRequest) (ledger.Outcome, uint64, error) {
+func (s allocationService) currentOutcome(ctx context.Context, r *quoratev1.AllocateRequest) (ledger.Outcome, uint64, error) {
 	command := toAllocate(r)
 	var outcome ledger.Outcome
-	info, err := s.lend(ctx, cluster.ReadOptions{Stale: true, Exclusive: true}, func(v ledger.View) error {
+	info, err := s.lendState(ctx, cluster.ReadOptions{Stale: true, Exclusive: true}, func(v ledger.View) error {
 		outcome = v.DryRun(command)
 		outcome.Now = v.Now()
 		return nil
@@ -66,15 +66,15 @@ func (s allocationService) standing(ctx context.Context, r *quoratev1.AllocateRe
 		return ledger.Outcome{}, 0, err
 	}
 	if outcome.Allocation != nil && outcome.Allocation.Info().Unclaimed {
-		if claimed, index, err := s.propose(ctx, command); err == nil {
+		if claimed, index, err := s.proposeOne(ctx, command); err == nil {
 			return claimed, index, nil
 		}
 	}
 	return outcome, info.GetIndex(), nil
 }
 
-// shown is the record of an outcome as an answer has it: that of a waiting one with its place, which only the state knows.
-func (s allocationService) shown(ctx context.Context, a *ledger.Allocation) quota.AllocationInfo {
+// withQueuePlace is the record of an outcome as an answer has it: that of a waiting one with its place, which only the state knows.
+func (s allocationService) withQueuePlace(ctx context.Context, a *ledger.Allocation) quota.AllocationInfo {
 	info := a.Info()
 	if info.Waiting == nil {
 		return info
@@ -98,10 +98,10 @@ func (s allocationService) ListWaiting(ctx context.Context, r *quoratev1.ListWai
 	}
 	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
 	var page quota.QueuePage
-	read, err := s.readAlone(ctx, r.GetRead(), func(v ledger.View) error {
+	read, err := s.readExclusive(ctx, r.GetRead(), func(v ledger.View) error {
 		var unknown *quota.Error
 		page, unknown = v.Waiting(filter, after, pageSize(r.GetPageSize(), defaultWaitingPage))
-		return refused(unknown)
+		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err

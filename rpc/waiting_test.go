@@ -14,15 +14,15 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// full is a cluster of one node whose physics holds all it may, as "holder".
-func full(t *testing.T) *door {
+// fullNode is a cluster of one node whose physics holds all it may, as "holder".
+func fullNode(t *testing.T) *testServer {
 	t.Helper()
-	d := one(t)
+	d := oneNode(t)
 	d.hold(t, "holder")
 	return d
 }
 
-func (d *door) hold(t *testing.T, id string) {
+func (d *testServer) hold(t *testing.T, id string) {
 	t.Helper()
 	if _, err := d.allocations().Allocate(t.Context(), request(id, "cern:physics", 20)); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func stateOf(a *quoratev1.Allocation) string {
 func TestAPlaceInTheQueueIsNoError(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			client := full(t).allocations(options...)
+			client := fullNode(t).allocations(options...)
 			for i, id := range []string{"a", "b"} {
 				got, err := client.Allocate(t.Context(), patiently(id, 0))
 				if err != nil {
@@ -75,7 +75,7 @@ func TestAPlaceInTheQueueIsNoError(t *testing.T) {
 }
 
 func TestWaitingByHand(t *testing.T) {
-	d := full(t)
+	d := fullNode(t)
 	body := `{"id":"a","mode":"MODE_WAIT","claims":[{"tree":"cern","node":"physics","amounts":{"cores":1}}]}`
 	if got := send(t, "POST", d.url+allocatePath, body); got.status != 200 || !strings.Contains(got.body, `"outcome":"OUTCOME_WAITING"`) ||
 		!strings.Contains(got.body, `"position":"1"`) {
@@ -96,7 +96,7 @@ type polled struct {
 }
 
 // poll begins a call and returns when it waits.
-func (d *door) poll(t *testing.T, ctx context.Context, r *quoratev1.AllocateRequest) <-chan polled { //nolint:revive // t goes first here
+func (d *testServer) poll(t *testing.T, ctx context.Context, r *quoratev1.AllocateRequest) <-chan polled { //nolint:revive // t goes first here
 	t.Helper()
 	answered := make(chan polled, 1)
 	go func() {
@@ -109,13 +109,13 @@ func (d *door) poll(t *testing.T, ctx context.Context, r *quoratev1.AllocateRequ
 }
 
 // waiting tells whether somebody waits at the desk for an allocation.
-func (d *door) waiting(id string) bool {
-	d.desk.mu.Lock()
-	defer d.desk.mu.Unlock()
-	return len(d.desk.bells[id]) > 0
+func (d *testServer) waiting(id string) bool {
+	d.grants.mu.Lock()
+	defer d.grants.mu.Unlock()
+	return len(d.grants.subscribers[id]) > 0
 }
 
-func (d *door) until(t *testing.T, holds func() bool) {
+func (d *testServer) until(t *testing.T, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -125,7 +125,7 @@ func (d *door) until(t *testing.T, holds func() bool) {
 }
 
 func TestACallWaitsForItsGrant(t *testing.T) {
-	d := full(t)
+	d := fullNode(t)
 	lease := patiently("a", 30*time.Second)
 	lease.TtlMs, lease.KeepMs = 600_000, 60_000
 	first := d.poll(t, t.Context(), lease)
@@ -140,11 +140,11 @@ func TestACallWaitsForItsGrant(t *testing.T) {
 			t.Errorf("its caller has come, but the lease lasts only from %d to %d", got.answer.GetLedgerTimeMs(), got.answer.GetAllocation().GetExpiresLedgerMs())
 		}
 	}
-	d.until(t, func() bool { d.desk.mu.Lock(); defer d.desk.mu.Unlock(); return d.desk.empty == nil })
+	d.until(t, func() bool { d.grants.mu.Lock(); defer d.grants.mu.Unlock(); return d.grants.idle == nil })
 }
 
 func TestACallEndsWithItsPlace(t *testing.T) {
-	d := full(t)
+	d := fullNode(t)
 	for name, c := range map[string]struct {
 		poll, keep, deadline time.Duration
 		least, most          time.Duration
@@ -178,7 +178,7 @@ func TestACallEndsWithItsPlace(t *testing.T) {
 }
 
 func TestACallLearnsThatItsRequestHasEnded(t *testing.T) {
-	d := full(t)
+	d := fullNode(t)
 	answered := d.poll(t, t.Context(), patiently("a", 30*time.Second))
 	d.node.apply(quota.Cancel{ID: "a"})
 	got := <-answered
@@ -189,7 +189,7 @@ func TestACallLearnsThatItsRequestHasEnded(t *testing.T) {
 
 // TestACallGoesOnWithoutALeader: this node applies what the next leader writes, and that is all that a waiting call needs.
 func TestACallGoesOnWithoutALeader(t *testing.T) {
-	d := full(t)
+	d := fullNode(t)
 	lease := patiently("a", 30*time.Second)
 	lease.TtlMs = 600_000
 	answered := d.poll(t, t.Context(), lease)
@@ -205,7 +205,7 @@ func TestACallGoesOnWithoutALeader(t *testing.T) {
 }
 
 func TestACallEndsWithoutALeader(t *testing.T) {
-	d := full(t)
+	d := fullNode(t)
 	answered := d.poll(t, t.Context(), patiently("a", time.Second))
 	d.node.lead("")
 	if got := <-answered; got.err != nil || stateOf(got.answer.GetAllocation()) != "WAITING" {
@@ -215,7 +215,7 @@ func TestACallEndsWithoutALeader(t *testing.T) {
 
 // TestTheFeedMayForgetWhoWaits: then everybody looks for himself.
 func TestTheFeedMayForgetWhoWaits(t *testing.T) {
-	d := full(t)
+	d := fullNode(t)
 	answered := d.poll(t, t.Context(), patiently("a", 30*time.Second))
 	d.node.mu.Lock()
 	d.node.forgotten = cluster.PositionAfter(d.node.index + 1)
@@ -227,7 +227,7 @@ func TestTheFeedMayForgetWhoWaits(t *testing.T) {
 }
 
 func TestListWaiting(t *testing.T) {
-	d := full(t)
+	d := fullNode(t)
 	for i, priority := range []int64{0, 5, 0, -1} {
 		r := patiently(fmt.Sprint("w", i), 0)
 		r.Priority = priority

@@ -32,14 +32,14 @@ func (s allocationService) WatchAllocations(
 	ctx context.Context, r *quoratev1.WatchAllocationsRequest, stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
 ) error {
 	if r.GetNode() != "" && r.GetTree() == "" {
-		return toError(invalid("node", "a node filter needs a tree too"))
+		return toError(invalidField("node", "a node filter needs a tree too"))
 	}
 	w := watcher{node: s.node, filter: newWatchFilter(r), send: func(m *quoratev1.WatchAllocationsResponse) error {
 		extendSending(ctx, 0)
 		defer extendSending(ctx, watchHeartbeat) // until the next message there is nothing to receive
 		return stream.Send(m)
 	}}
-	return w.run(ctx, watchFrom(r))
+	return w.streamChanges(ctx, watchFrom(r))
 }
 
 // watchFrom is where to begin. An index without a number is that of a read or write, which has seen all of it.
@@ -62,21 +62,21 @@ type watcher struct {
 	sent time.Time
 }
 
-// run sends until the caller has enough. A stream that has nothing to tell at first says where it begins.
-func (w *watcher) run(ctx context.Context, from cluster.Position) error {
+// streamChanges sends until the caller has enough. A stream that has nothing to tell at first says where it begins.
+func (w *watcher) streamChanges(ctx context.Context, from cluster.Position) error {
 	bulletin, err := w.node.Events(from, watchReads)
 	if err != nil {
 		return toError(err)
 	}
 	backlog := bulletin.Behind
 	for {
-		if err := w.report(bulletin); err != nil {
+		if err := w.sendPage(bulletin); err != nil {
 			return err
 		}
 		if bulletin.Behind > max(watchLag, backlog) {
-			return tooSlow(bulletin)
+			return tooSlowError(bulletin)
 		}
-		if bulletin.Behind == 0 && !w.rest(ctx, bulletin.Changed) {
+		if bulletin.Behind == 0 && !w.waitForMore(ctx, bulletin.Changed) {
 			return nil
 		}
 		if bulletin, err = w.node.Events(bulletin.Next, watchReads); err != nil {
@@ -85,34 +85,34 @@ func (w *watcher) run(ctx context.Context, from cluster.Position) error {
 	}
 }
 
-// report sends what concerns the caller, and at times that there is nothing.
-func (w *watcher) report(b cluster.EventPage) error {
+// sendPage sends what concerns the caller, and at times that there is nothing.
+func (w *watcher) sendPage(b cluster.EventPage) error {
 	for _, n := range b.News {
-		if !w.filter.admits(n.Allocation) {
+		if !w.filter.matchesAllocation(n.Allocation) {
 			continue
 		}
-		if err := w.tell(fromNews(n)); err != nil {
+		if err := w.sendMessage(fromNews(n)); err != nil {
 			return err
 		}
 	}
 	if time.Since(w.sent) < watchHeartbeat {
 		return nil
 	}
-	return w.tell(heartbeat(b))
+	return w.sendMessage(heartbeatMessage(b))
 }
 
-func (w *watcher) tell(m *quoratev1.WatchAllocationsResponse) error {
+func (w *watcher) sendMessage(m *quoratev1.WatchAllocationsResponse) error {
 	w.sent = time.Now()
 	return w.send(m)
 }
 
-// rest waits until there is more to look at, or a heartbeat is due; false when the stream ends.
-func (w *watcher) rest(ctx context.Context, changed <-chan struct{}) bool {
+// waitForMore waits until there is more to look at, or a heartbeat is due; false when the stream ends.
+func (w *watcher) waitForMore(ctx context.Context, changed <-chan struct{}) bool {
 	due := time.NewTimer(watchHeartbeat - time.Since(w.sent))
 	defer due.Stop()
 	select {
 	case <-changed:
-		return pause(ctx, watchPause)
+		return sleepContext(ctx, watchPause)
 	case <-due.C:
 		return true
 	case <-ctx.Done():
@@ -120,7 +120,7 @@ func (w *watcher) rest(ctx context.Context, changed <-chan struct{}) bool {
 	}
 }
 
-func heartbeat(b cluster.EventPage) *quoratev1.WatchAllocationsResponse {
+func heartbeatMessage(b cluster.EventPage) *quoratev1.WatchAllocationsResponse {
 	message := &quoratev1.WatchAllocationsResponse{Index: b.Next.Index, LedgerTimeMs: int64(b.At)}
 	if b.Next.Number != math.MaxUint32 { // all of that entry is sent, as if it had been read
 		message.Number = b.Next.Number
@@ -146,9 +146,9 @@ func fromNews(n cluster.Event) *quoratev1.WatchAllocationsResponse {
 	}
 }
 
-// tooSlow cuts a caller off while it can still go on where it was.
-func tooSlow(b cluster.EventPage) error {
-	return problem(connect.CodeResourceExhausted, fmt.Sprintf(
+// tooSlowError cuts a caller off while it can still go on where it was.
+func tooSlowError(b cluster.EventPage) error {
+	return newProblem(connect.CodeResourceExhausted, fmt.Sprintf(
 		"this stream is %d changes behind, because they are received too slowly; watch again after index %d and number %d, with a filter if not all is wanted",
 		b.Behind, b.Next.Index, b.Next.Number,
 	), &quoratev1.Problem{Reason: "TOO_SLOW", NotApplied: true})
@@ -171,16 +171,16 @@ func newWatchFilter(r *quoratev1.WatchAllocationsRequest) watchFilter {
 	return f
 }
 
-func (f watchFilter) admits(a *ledger.Allocation) bool {
+func (f watchFilter) matchesAllocation(a *ledger.Allocation) bool {
 	if f.ids != nil && !f.ids[a.ID()] {
 		return false
 	}
 	return f.tree == "" || slices.ContainsFunc(a.Info().Claims, func(c quota.ClaimInfo) bool {
-		return c.Tree == f.tree && (below(c.Node, f.node) || below(c.Placed, f.node))
+		return c.Tree == f.tree && (isBelow(c.Node, f.node) || isBelow(c.Placed, f.node))
 	})
 }
 
-// below is true for a node and everything in its subtree.
-func below(path, node string) bool {
+// isBelow is true for a node and everything in its subtree.
+func isBelow(path, node string) bool {
 	return node == "" || path == node || strings.HasPrefix(path, node+"/")
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // watch opens a stream that ends with the test.
-func (d *door) watch(t *testing.T, r *quoratev1.WatchAllocationsRequest, options ...connect.ClientOption) *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse] {
+func (d *testServer) watch(t *testing.T, r *quoratev1.WatchAllocationsRequest, options ...connect.ClientOption) *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse] {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -63,7 +63,7 @@ func wantSaid(t *testing.T, list []*quoratev1.WatchAllocationsResponse, want ...
 }
 
 // history lets something happen: a is held, b waits; a ends, and b is granted in the same entry; c is held elsewhere.
-func history(t *testing.T, d *door) (begin uint64) {
+func history(t *testing.T, d *testServer) (begin uint64) {
 	t.Helper()
 	begin = d.node.index
 	d.hold(t, "a")
@@ -78,7 +78,7 @@ func history(t *testing.T, d *door) (begin uint64) {
 }
 
 func TestWatching(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	begin := history(t, d)
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func heartbeatWithout(t *testing.T, stream *connect.ServerStreamForClient[quorat
 
 // TestAWatchBeginsNow, and its first message says where that is.
 func TestAWatchBeginsNow(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	history(t, d)
 	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{})
 	begin := heartbeatWithout(t, stream)
@@ -145,7 +145,7 @@ func TestAWatchBeginsNow(t *testing.T) {
 
 // TestAnyNodeWatches: a stream is not relayed, and needs no leader.
 func TestAnyNodeWatches(t *testing.T) {
-	follower, leader := two(t)
+	follower, leader := twoNodes(t)
 	begin := history(t, leader)
 	leader.node.lead("")
 	stream := follower.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin, Ids: []string{"a"}}, connect.WithGRPC())
@@ -153,7 +153,7 @@ func TestAnyNodeWatches(t *testing.T) {
 }
 
 func TestWatchesThatCannotBe(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	history(t, d)
 	d.node.forgotten = cluster.Position{Index: 3, Number: 1}
 	for name, c := range map[string]struct {
@@ -181,7 +181,7 @@ func TestWatchesThatCannotBe(t *testing.T) {
 }
 
 func TestShutdownEndsWatches(t *testing.T) {
-	d := one(t)
+	d := oneNode(t)
 	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{})
 	heartbeatWithout(t, stream)
 	began := time.Now()
@@ -212,7 +212,7 @@ func TestASilentStreamIsAlive(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		time.AfterFunc(12*time.Second, func() { node.apply(quota.Release{ID: "nobody"}) })
-		if err := w.run(ctx, cluster.LatestPosition()); err != nil {
+		if err := w.streamChanges(ctx, cluster.LatestPosition()); err != nil {
 			t.Fatal(err)
 		}
 		if len(at) != 7 || !at[0].Equal(began) || at[6].Sub(began) != 30*time.Second || last.GetIndex() != 2 || last.GetChange() != 0 {
@@ -243,7 +243,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 			}
 			return nil
 		})
-		err := w.run(t.Context(), cluster.Position{})
+		err := w.streamChanges(t.Context(), cluster.Position{})
 		var failed *connect.Error
 		if !errors.As(err, &failed) || failed.Code() != connect.CodeResourceExhausted || problemOf(t, err).GetReason() != "TOO_SLOW" {
 			t.Fatalf("got %v", err)
@@ -254,7 +254,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		received = 1000
-		if err := w.run(ctx, cluster.Position{}); err != nil {
+		if err := w.streamChanges(ctx, cluster.Position{}); err != nil {
 			t.Errorf("whoever begins far back and keeps up: %v", err)
 		}
 	})

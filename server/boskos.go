@@ -43,7 +43,7 @@ func startBoskos(listener net.Listener, service *Service, logger hclog.Logger) *
 		Handler: service.boskos, ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
-	service.api.Bound(b.server)
+	service.api.LimitConnections(b.server)
 	go func() {
 		defer close(b.ended)
 		if err := b.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 )
 
-// TestOnlyMembersAreAdmitted: members admit members, not a node that never joined and not one that was removed. A node that is no
-// member admits every node, and so does one without state.
+// TestOnlyMembersAreAdmitted: members accept members, but neither a node that never joined nor one that was removed. A
+// node that is not a member, or has no state, accepts every node.
 func TestOnlyMembersAreAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -39,8 +39,8 @@ func TestOnlyMembersAreAdmitted(t *testing.T) {
 	})
 }
 
-// TestALeaderThatAMemberNamesIsAdmitted: n3 was away while n4 came and all other members but n2 went. It knows n2, which tells it
-// that n4 leads.
+// TestALeaderThatAMemberNamesIsAdmitted: n3 was down while n4 joined and all other members except n2 left. It knows n2,
+// which tells it that n4 leads.
 func TestALeaderThatAMemberNamesIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -68,8 +68,8 @@ func TestALeaderThatAMemberNamesIsAdmitted(t *testing.T) {
 	})
 }
 
-// TestARemovedLeaderIsNotAdmitted, although members said a moment ago that it leads, and raft takes it for the leader until it
-// hears of another.
+// TestARemovedLeaderIsNotAdmitted, although members recently named it as the leader, and raft considers it the leader
+// until it hears of another one.
 func TestARemovedLeaderIsNotAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -91,8 +91,8 @@ func TestARemovedLeaderIsNotAdmitted(t *testing.T) {
 	})
 }
 
-// TestNoticesComeFromTheLeader: with certificates a notice says which node it comes from, and only the leader that the node knows
-// may give one.
+// TestNoticesComeFromTheLeader: with certificates the sender of a notice is known, and only the leader that the node
+// knows may send one.
 func TestNoticesComeFromTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)

@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkPropose measures acknowledged writes on three nodes in one process, over a network without delay: with
-// stores in memory what the software costs, with files what three syncing nodes on one disk cost. Each write is an
+// stores in memory the cost of the software, with files that of three syncing nodes on one disk. Each write is an
 // allocation of its own.
 func BenchmarkPropose(b *testing.B) {
 	for _, store := range []string{"memory", "bolt"} {

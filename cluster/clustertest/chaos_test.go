@@ -15,8 +15,8 @@ import (
 
 var seeds = flag.Uint64("seeds", 2, "how many random schedules of faults to try")
 
-// Random faults, one after the other and several at a time, while callers write; snapshots are taken all the time. In
-// the end nothing acknowledged is lost, nothing is charged twice, and all nodes hold the same bytes.
+// Random faults, several at a time, while callers write and snapshots are taken continuously. In the end nothing
+// acknowledged is lost, nothing is charged twice, and all nodes hold identical bytes.
 func TestRandomFaults(t *testing.T) {
 	for seed := range *seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -24,13 +24,13 @@ import (
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
-// snapshotsKept is how many snapshots a test disk retains, as a real one does.
+// snapshotsKept is how many snapshots a test disk retains, the same as a real one.
 const snapshotsKept = 3
 
-// electionBound is by when a healthy majority must have a leader.
+// electionBound is the time within which a healthy majority must elect a leader.
 const electionBound = 30 * time.Second
 
-// Cluster is a set of nodes on one network. It stops by itself at the end of the test.
+// Cluster is a set of nodes on one network. It stops at the end of the test.
 type Cluster struct {
 	t      testing.TB
 	net    *simnet.Network
@@ -45,7 +45,7 @@ type Cluster struct {
 	mu     sync.Mutex
 	nodes  map[string]*cluster.Node
 	cutOff map[string]bool
-	// statusOverrides change what nodes answer others about themselves.
+	// statusOverrides change what nodes report to others about themselves.
 	statusOverrides map[string]func(*cluster.NodeStatus)
 }
 
@@ -55,7 +55,7 @@ type Option func(*Cluster)
 // WithConfig changes the configuration of every node.
 func WithConfig(change func(*cluster.Config)) Option { return func(c *Cluster) { c.change = change } }
 
-// WithParts gives the nodes other stores than disks in memory; Transport and Discovery are filled in if they are nil.
+// WithParts replaces the in-memory stores of the nodes. Transport and Discovery are filled in if they are nil.
 func WithParts(parts func(id string) cluster.Parts) Option {
 	return func(c *Cluster) { c.parts = parts }
 }
@@ -72,7 +72,7 @@ func Start(t testing.TB, size int, options ...Option) *Cluster {
 	return c
 }
 
-// New prepares size nodes and runs none.
+// New prepares size nodes and starts none.
 func New(t testing.TB, size int, options ...Option) *Cluster {
 	t.Helper()
 	c := &Cluster{
@@ -172,10 +172,10 @@ func (c *Cluster) Nodes() []*cluster.Node {
 	return running
 }
 
-// Disk returns what a node has stored.
+// Disk returns the disk of a node.
 func (c *Cluster) Disk(id string) *simnet.Disk { return c.disks[id] }
 
-// Stop shuts one node down in an orderly way.
+// Stop shuts down one node in an orderly way.
 func (c *Cluster) Stop(id string) {
 	c.t.Helper()
 	n := c.Node(id)
@@ -189,7 +189,7 @@ func (c *Cluster) Stop(id string) {
 	}
 }
 
-// Leader waits until a node that is not cut off has established itself as leader, and that one only.
+// Leader waits until exactly one reachable node has established itself as leader, and returns it.
 func (c *Cluster) Leader() *cluster.Node {
 	c.t.Helper()
 	var found *cluster.Node
@@ -217,7 +217,7 @@ func (c *Cluster) Followers() []*cluster.Node {
 	return slices.DeleteFunc(c.Nodes(), func(n *cluster.Node) bool { return n == leader })
 }
 
-// Eventually waits until a condition holds, at most as long as an election may take.
+// Eventually waits until a condition holds, for at most electionBound.
 func (c *Cluster) Eventually(what string, holds func() bool) {
 	c.t.Helper()
 	for deadline := time.Now().Add(electionBound); ; {
@@ -231,7 +231,7 @@ func (c *Cluster) Eventually(what string, holds func() bool) {
 	}
 }
 
-// AwaitConverged waits until all running nodes are ready and have applied the same.
+// AwaitConverged waits until all running nodes are ready and have applied the same entries.
 func (c *Cluster) AwaitConverged() {
 	c.t.Helper()
 	c.Eventually("all nodes ready and at one index", func() bool {

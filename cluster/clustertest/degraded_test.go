@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 )
 
-// TestOneOfThree: a node that is left alone refuses writes at once and certainly, and goes on telling what it knows, and how
-// old that is.
+// TestOneOfThree: a node without a majority refuses writes at once, with NotApplied, and continues to serve stale reads
+// that tell their age.
 func TestOneOfThree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)

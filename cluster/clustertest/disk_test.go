@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// smallDisk is a disk whose space and speed a test decides.
+// smallDisk is a disk whose free space and latency are set by a test.
 type smallDisk struct {
 	raft.LogStore
 	disk  *simnet.Disk
@@ -116,8 +116,8 @@ func TestASlowDiskIsToldOf(t *testing.T) {
 	})
 }
 
-// TestAllDisksFullAndThenRoom: no node can write any more, so all stop; with room again they start from what they have, and
-// nothing that was acknowledged is missing.
+// TestAllDisksFullAndThenRoom: no node can write any more, so all stop. With free space they restart from their stores,
+// and nothing that was acknowledged is missing.
 func TestAllDisksFullAndThenRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, disks := startWithSmallDisks(t, 3)

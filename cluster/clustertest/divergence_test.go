@@ -13,10 +13,10 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// withCheckpoints has the members compare their states every minute.
+// withCheckpoints makes the members compare their states every minute.
 func withCheckpoints(c *cluster.Config) { c.CheckpointEvery = time.Minute }
 
-// startWithCheckpoints runs nodes at level 4 with something in the ledger and a snapshot each.
+// startWithCheckpoints runs nodes at level 4, each with a snapshot and something in the ledger.
 func startWithCheckpoints(t *testing.T, size int) *clustertest.Cluster {
 	t.Helper()
 	c := clustertest.Start(t, size, clustertest.WithConfig(withCheckpoints))
@@ -31,7 +31,7 @@ func startWithCheckpoints(t *testing.T, size int) *clustertest.Cluster {
 	return c
 }
 
-// injectDivergence stops a node, plants another state in it and starts it again.
+// injectDivergence stops a node, changes its state and starts it again.
 func injectDivergence(c *clustertest.Cluster, id string) {
 	c.Stop(id)
 	c.InjectDivergence(id, quota.Release{ID: "a3"})
@@ -48,7 +48,7 @@ func comparisonFindings(n *cluster.Node) map[string]cluster.Finding {
 	return found
 }
 
-// TestEqualStatesAgree: checkpoints come by themselves while something happens, and only then, also under new leaders.
+// TestEqualStatesAgree: checkpoints are written only while commands are applied, also under new leaders.
 func TestEqualStatesAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startWithCheckpoints(t, 3)
@@ -75,8 +75,8 @@ func TestEqualStatesAgree(t *testing.T) {
 	})
 }
 
-// TestAMinorityWithAnotherStateStops: whether it follows or leads; it says why, also after a restart, until its data is
-// replaced. The others go on.
+// TestAMinorityWithAnotherStateStops: leader or follower, it says why, also after a restart, until its data is
+// replaced. The others continue.
 func TestAMinorityWithAnotherStateStops(t *testing.T) {
 	for _, leads := range []bool{false, true} {
 		t.Run(fmt.Sprint("leading ", leads), func(t *testing.T) {
@@ -149,7 +149,7 @@ func writeOne(n *cluster.Node) error {
 	return err
 }
 
-// TestADisputeStopsNobody: of two nodes with different states neither is known to be right.
+// TestADisputeStopsNobody: if two nodes have different states, neither is known to be right.
 func TestADisputeStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startWithCheckpoints(t, 3)

@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// readEvents reads the news of a node behind a position until it has as many as wanted.
+// readEvents reads the events of a node after a position until it has as many as wanted.
 func readEvents(t *testing.T, n *cluster.Node, after cluster.Position, want int) (news []string, next cluster.Position) {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -39,7 +39,8 @@ func readEvents(t *testing.T, n *cluster.Node, after cluster.Position, want int)
 	}
 }
 
-// TestNewsGoOnOnAnotherNode: whoever watches a node that dies goes on with any other, misses nothing and sees nothing twice.
+// TestNewsGoOnOnAnotherNode: a reader of a node that crashes continues on another node, misses nothing and sees nothing
+// twice.
 func TestNewsGoOnOnAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -70,7 +71,8 @@ func TestNewsGoOnOnAnotherNode(t *testing.T) {
 	})
 }
 
-// TestNewsBehindASnapshotAreForgotten: a node that was brought up to date by a snapshot says that it has not seen them.
+// TestNewsBehindASnapshotAreForgotten: a node that installed a snapshot reports that it has not seen the events before
+// it.
 func TestNewsBehindASnapshotAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(func(config *cluster.Config) { config.TrailingLogs = 1 }))

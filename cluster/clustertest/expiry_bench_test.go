@@ -10,8 +10,9 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// BenchmarkExpiry lets 100,000 leases end at one instant on three nodes in one process, while one caller goes on to allocate
-// and release, and reports how many log entries that takes, how long, and how long the caller had to wait at most.
+// BenchmarkExpiry expires 100,000 leases at one instant on three nodes in one process while one caller continues to
+// allocate and release. It reports how many log entries and how much time this takes, and the longest wait of the
+// caller.
 func BenchmarkExpiry(b *testing.B) {
 	const leases = 100_000
 	for _, store := range []string{"memory", "bolt"} {
@@ -42,7 +43,7 @@ func BenchmarkExpiry(b *testing.B) {
 	}
 }
 
-// createLeasesUntil grants leases that end at one instant, which it answers.
+// createLeasesUntil grants leases that end at one instant and returns it.
 func createLeasesUntil(b *testing.B, c *clustertest.Cluster, n int, in time.Duration) quota.Instant {
 	b.Helper()
 	due := ledgerTime(b, c.Leader()) + quota.Instant(in.Milliseconds())
@@ -87,7 +88,7 @@ func heldAmount(b *testing.B, n *cluster.Node) quota.Amount {
 	return used
 }
 
-// allocateAndRelease is how long the longer of both took.
+// allocateAndRelease returns the duration of the longer of the two calls.
 func allocateAndRelease(b *testing.B, n *cluster.Node, i int) time.Duration {
 	b.Helper()
 	id, slowest := fmt.Sprint("other", i), time.Duration(0)

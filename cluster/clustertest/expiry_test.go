@@ -18,7 +18,7 @@ func reserveRequest(id string, span time.Duration) quota.Allocate {
 	return c
 }
 
-// lookUp reads an allocation, and ledger time, from what one node has.
+// lookUp reads an allocation and the ledger time from one node, possibly stale.
 func lookUp(t *testing.T, n *cluster.Node, id string) (quota.AllocationInfo, quota.Instant) {
 	t.Helper()
 	var info quota.AllocationInfo
@@ -146,7 +146,7 @@ func TestManyLapsesGoInBoundedEntries(t *testing.T) {
 	})
 }
 
-// TestExclusiveReads: a dry run may change the ledger on its way; the others never see that.
+// TestExclusiveReads: a dry run may change the ledger temporarily; other reads never see that.
 func TestExclusiveReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// failingLog refuses writes from some moment on.
+// failingLog refuses writes once it is told to.
 type failingLog struct {
 	raft.LogStore
 	full atomic.Bool

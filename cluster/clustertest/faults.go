@@ -9,13 +9,13 @@ import (
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
-// localDelay is a delay as in one building, a little different on every way. Without any, nothing would ever be under way
-// when a fault strikes.
+// localDelay is a delay as within one building, slightly different on every link. Without a delay no message would be
+// in flight when a fault occurs.
 func localDelay(from, to raft.ServerID) time.Duration {
 	return time.Millisecond + time.Duration(3*from[1]+5*to[1])*time.Microsecond
 }
 
-// reachableNode returns a node if another one can send it requests.
+// reachableNode returns a node if another one can send it requests, otherwise nil.
 func (c *Cluster) reachableNode(from, to string) *cluster.Node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,7 +25,7 @@ func (c *Cluster) reachableNode(from, to string) *cluster.Node {
 	return c.nodes[to]
 }
 
-// Crash ends one node without a word to the others: it is cut off first, so that nothing of its shutdown is heard.
+// Crash ends one node without a message to the others: it is cut off first, so that its shutdown is not noticed.
 func (c *Cluster) Crash(id string) {
 	c.t.Helper()
 	c.Isolate(id)
@@ -44,7 +44,7 @@ func (c *Cluster) Isolate(ids ...string) {
 	}
 }
 
-// CutRaft cuts what raft of two nodes sends each other; they still reach each other otherwise.
+// CutRaft cuts the raft messages between two nodes; they still reach each other otherwise.
 func (c *Cluster) CutRaft(a, b string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,20 +69,20 @@ func (c *Cluster) reconnectNode(id string) {
 	}
 }
 
-// OverrideLevel makes a node answer others that it understands entries up to a format only.
+// OverrideLevel makes a node report that it understands only formats up to level.
 func (c *Cluster) OverrideLevel(id string, level uint32) {
 	c.OverrideStatus(id, func(s *cluster.NodeStatus) { s.FeatureLevel = level })
 }
 
-// OverrideStatus changes what a node answers others about itself, from now on; nil ends it.
+// OverrideStatus changes what a node reports to others about itself, from now on; nil ends it.
 func (c *Cluster) OverrideStatus(id string, change func(*cluster.NodeStatus)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.statusOverrides[id] = change
 }
 
-// ForgeGossip makes gossip say something in the name of a node, also of one that does not exist, until the end of the test.
+// ForgeGossip makes gossip report a peer, which may impersonate a member or not exist, until the end of the test.
 func (c *Cluster) ForgeGossip(p cluster.Peer) { c.board.forgePeer(p) }
 
-// Network is the raft network, for faults that Cluster has no verb for.
+// Network returns the raft network, for faults that Cluster has no method for.
 func (c *Cluster) Network() *simnet.Network { return c.net }

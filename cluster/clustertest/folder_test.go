@@ -16,7 +16,7 @@ import (
 
 const preciousWrites = 20
 
-// onFolders runs nodes on data folders of this machine, under a folder of the test.
+// onFolders runs nodes on real data folders below root.
 func onFolders(t *testing.T, root string) clustertest.Option {
 	t.Helper()
 	return clustertest.WithParts(func(id string) cluster.Parts {
@@ -34,9 +34,9 @@ func openFolder(root, id string) (cluster.Parts, error) {
 	})
 }
 
-// TestEverySubsetOfADataFolderInACluster: a leader and one follower alone hold twenty writes; all nodes stop, and the follower's folder
-// loses a part. Together with the third node, which missed the writes, it must not lead: the writes are on a majority,
-// and what the folder has lost would be lost for all. With a folder that still holds everything the two of them go on.
+// TestEverySubsetOfADataFolderInACluster: only a leader and one follower hold twenty writes; all nodes stop, and the
+// follower's folder loses a part. Together with the third node, which missed the writes, the follower must not lead:
+// the writes are on a majority and would be lost for all. With a complete folder the two of them continue.
 func TestEverySubsetOfADataFolderInACluster(t *testing.T) {
 	parts := []string{"identity.json", "raft.db", "snapshots"}
 	logs := map[string]func(*cluster.Config){"long logs": func(*cluster.Config) {}, "short logs": shortLogs}

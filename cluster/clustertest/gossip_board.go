@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// gossipBoard is gossip without delay: every node that has started sees what every other one last wrote. A silent node
+// gossipBoard is gossip without delay: every running node sees the last announcement of every other one. A silent node
 // neither sees nor is seen.
 type gossipBoard struct {
 	mu          sync.Mutex
@@ -59,10 +59,10 @@ func (b *gossipBoard) notifyAll() {
 	}
 }
 
-// Start puts the notice up.
+// Start publishes the announcement.
 func (n *boardDiscovery) Start(self cluster.Peer) error { return n.Update(self) }
 
-// Update replaces the notice.
+// Update replaces the announcement.
 func (n *boardDiscovery) Update(self cluster.Peer) error {
 	n.board.mu.Lock()
 	defer n.board.mu.Unlock()
@@ -72,10 +72,10 @@ func (n *boardDiscovery) Update(self cluster.Peer) error {
 	return nil
 }
 
-// KeepMembers does nothing: every name has a place.
+// KeepMembers does nothing: no node is ever evicted.
 func (n *boardDiscovery) KeepMembers([]string) {}
 
-// Peers reads the other notices.
+// Peers returns the other announcements.
 func (n *boardDiscovery) Peers() []cluster.Peer {
 	n.board.mu.Lock()
 	defer n.board.mu.Unlock()
@@ -101,7 +101,8 @@ func (n *boardDiscovery) Peers() []cluster.Peer {
 	return peers
 }
 
-// Join finds who has that address for its raft, as if it were for gossip; all who are up know each other already.
+// Join looks for a node with that raft address, taken for its gossip address. All running nodes know each other
+// already.
 func (n *boardDiscovery) Join(_ context.Context, address string) (bool, error) {
 	for _, p := range n.Peers() {
 		if p.RaftAddr == address {
@@ -111,13 +112,13 @@ func (n *boardDiscovery) Join(_ context.Context, address string) (bool, error) {
 	return false, errors.New("nobody answers at " + address)
 }
 
-// Changed has a value after any notice has changed.
+// Changed receives a value after any announcement has changed.
 func (n *boardDiscovery) Changed() <-chan struct{} { return n.changed }
 
-// Leave takes the notice down.
+// Leave withdraws the announcement.
 func (n *boardDiscovery) Leave(context.Context) error { return n.Close() }
 
-// Close takes the notice down.
+// Close withdraws the announcement.
 func (n *boardDiscovery) Close() error {
 	n.board.mu.Lock()
 	defer n.board.mu.Unlock()
@@ -128,5 +129,5 @@ func (n *boardDiscovery) Close() error {
 	return nil
 }
 
-// NoPeers is the discovery of a node without peers.
+// NoPeers returns the discovery of a node without peers.
 func NoPeers() cluster.Discovery { return newGossipBoard().newDiscovery() }

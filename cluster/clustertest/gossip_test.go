@@ -12,22 +12,22 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// forgedMember is what a hostile peer says in the name of a member: other addresses, an old version, other plans.
+// forgedMember is what an attacker announces in the name of a member: other addresses, an old version, another intent.
 func forgedMember(id string) cluster.Peer {
 	return cluster.Peer{
 		ID: id, RaftAddr: "attacker:1", HTTPAddr: "attacker:2", Version: "v0", FeatureLevel: 1, Expect: 5, Intent: "another", Alive: true,
 	}
 }
 
-// forgedNonMember is a node that somebody made up.
+// forgedNonMember is a node that does not exist.
 func forgedNonMember(id string) cluster.Peer {
 	return cluster.Peer{
 		ID: id, RaftAddr: "nowhere:1", HTTPAddr: "nowhere:2", FeatureLevel: math.MaxUint32, Expect: 5, HasState: true, Alive: true,
 	}
 }
 
-// TestForgedGossipDecidesNothing: whatever gossip says of members and of nodes that do not exist, the members stay who and
-// where they are, everything is served, and the level rises as if nothing had been said.
+// TestForgedGossipDecidesNothing: whatever gossip claims about members and about nodes that do not exist, the members
+// and their addresses stay the same, all requests are served, and the level rises as usual.
 func TestForgedGossipDecidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, raiseLevelAfter(time.Minute))
@@ -63,7 +63,7 @@ func TestForgedGossipDecidesNothing(t *testing.T) {
 	})
 }
 
-// TestForgedGossipAtTheStart: the nodes that form a cluster believe each other, not what gossip says of them.
+// TestForgedGossipAtTheStart: the nodes that form a cluster rely on each other's answers and not on gossip.
 func TestForgedGossipAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 3)
@@ -83,7 +83,7 @@ func TestForgedGossipAtTheStart(t *testing.T) {
 	})
 }
 
-// TestOneMemberCannotAccuseAnother: a false digest of one member, or of somebody who is none, is one voice.
+// TestOneMemberCannotAccuseAnother: a false digest of one member, or of a non-member, is not a majority.
 func TestOneMemberCannotAccuseAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startWithCheckpoints(t, 3)

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// InjectDivergence makes a node that does not run, and has a snapshot, hold another state than the others: in its newest
-// snapshot a command has been carried out that is not in the log.
+// InjectDivergence changes the state of a stopped node that has a snapshot: its newest snapshot contains the effect of
+// a command that is not in the log.
 func (c *Cluster) InjectDivergence(id string, command quota.Command) {
 	c.t.Helper()
 	if err := InjectIntoSnapshot(c.disks[id].Snapshots, command); err != nil {
@@ -19,8 +19,8 @@ func (c *Cluster) InjectDivergence(id string, command quota.Command) {
 	}
 }
 
-// InjectIntoSnapshot writes the newest snapshot of a store again, as it would be if a command had been carried out that is not
-// in the log. Everything in it fits together, as after a fault in memory: no digest gives it away.
+// InjectIntoSnapshot rewrites the newest snapshot of a store as if a command had been applied that is not in the log.
+// The snapshot is consistent in itself, as after a memory fault: no checksum reveals it.
 func InjectIntoSnapshot(snapshots raft.SnapshotStore, command quota.Command) error {
 	list, err := snapshots.List()
 	if err != nil || len(list) == 0 {

@@ -21,7 +21,7 @@ func leaseRequest(id string, ttl time.Duration) quota.Allocate {
 	return c
 }
 
-// mustRenew renews on whoever leads, as a patient caller does.
+// mustRenew renews a lease on the leader, with ProposeBatched.
 func mustRenew(t *testing.T, c *clustertest.Cluster, id string) ledger.Outcome {
 	t.Helper()
 	outcomes, _, err := c.Leader().ProposeBatched(t.Context(), quota.Renew{ID: id})
@@ -40,7 +40,7 @@ func wantState(t *testing.T, n *cluster.Node, id string, want quota.State) quota
 	return a
 }
 
-// TestALeaseOverALeaderChange (P4): the time without a leader does not count, and nobody loses a lease that he renews.
+// TestALeaseOverALeaderChange (P4): the time without a leader does not count, and a lease that is renewed is not lost.
 func TestALeaseOverALeaderChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -70,7 +70,8 @@ func TestALeaseOverALeaderChange(t *testing.T) {
 	})
 }
 
-// TestAnOutageEndsNoLease (P4): ledger time stands still while nobody leads; a holder that comes back finds its lease.
+// TestAnOutageEndsNoLease (P4): ledger time stands still without a leader; a holder that comes back still has its
+// lease.
 func TestAnOutageEndsNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -96,7 +97,8 @@ func TestAnOutageEndsNoLease(t *testing.T) {
 	})
 }
 
-// TestAPausedHolderLosesItsLease: whoever comes back too late is told so, and its fence is older than that of the next.
+// TestAPausedHolderLosesItsLease: a holder that comes back too late is told so, and its fence is lower than that of the
+// next holder.
 func TestAPausedHolderLosesItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -123,7 +125,7 @@ func TestAPausedHolderLosesItsLease(t *testing.T) {
 	})
 }
 
-// TestRenewalsAreGathered: however many holders renew, each by itself, that takes at most 20 entries a second.
+// TestRenewalsAreGathered: independent renewals of any number of holders take at most 20 entries a second.
 func TestRenewalsAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)

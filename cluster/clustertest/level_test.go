@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// raiseLevelAfter has the leader raise the level by itself, after so long.
+// raiseLevelAfter sets RaiseLevelAfter.
 func raiseLevelAfter(after time.Duration) clustertest.Option {
 	return clustertest.WithConfig(func(c *cluster.Config) { c.RaiseLevelAfter = after })
 }
@@ -32,8 +32,8 @@ func tryCheckpoint(t *testing.T, c *clustertest.Cluster) error {
 	return err
 }
 
-// TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile: what needs the level is refused until then, with the reason; a
-// member that goes back, or goes away, starts the while anew.
+// TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile: until then commands that need the level are refused with the
+// reason. A member that is downgraded, or does not answer, restarts the wait.
 func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ids := []string{"n1", "n2", "n3"}
@@ -80,7 +80,8 @@ func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 	})
 }
 
-// TestANewClusterIsRaisedAtOnce: it has no data that an older version could go back to. By hand stays by hand.
+// TestANewClusterIsRaisedAtOnce: it has no data that an older version could return to. Without RaiseLevelAfter the
+// level is not raised.
 func TestANewClusterIsRaisedAtOnce(t *testing.T) {
 	for after, want := range map[time.Duration]uint32{time.Hour: fsm.EntryFormat, 0: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -91,7 +92,7 @@ func TestANewClusterIsRaisedAtOnce(t *testing.T) {
 	}
 }
 
-// TestTheLevelIsRaisedByHand: at once, unless a member holds it back, and only once.
+// TestTheLevelIsRaisedByHand: at once, unless a member does not understand it, and only once.
 func TestTheLevelIsRaisedByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
@@ -125,7 +126,7 @@ func TestTheLevelIsRaisedByHand(t *testing.T) {
 	})
 }
 
-// TestAMembersWordAboutTheLevelStopsNobody: the log or a snapshot does, when a node gets it.
+// TestAMembersWordAboutTheLevelStopsNobody: only an entry or a snapshot of that level does.
 func TestAMembersWordAboutTheLevelStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)

@@ -11,10 +11,10 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// callInterval is the pause of a caller before each try.
+// callInterval is the pause of a caller before each attempt.
 const callInterval = 25 * time.Millisecond
 
-// Load is a set of callers that take one unit after the other, and retry each under the same id until it is
+// Load is a set of callers that allocate one unit after the other, and retry each under the same id until it is
 // acknowledged.
 type Load struct {
 	c    *Cluster
@@ -28,7 +28,7 @@ type Load struct {
 	refused      int
 }
 
-// StartLoad starts callers; Stop ends them, at the latest at the end of the test.
+// StartLoad starts callers. They run until Stop or the end of the test.
 func (c *Cluster) StartLoad(callers int) *Load {
 	l := &Load{c: c, stop: make(chan struct{}), acknowledged: map[string]bool{}}
 	for caller := range callers {
@@ -47,7 +47,7 @@ func (l *Load) runCaller(caller int) {
 	}
 }
 
-// retryUntilGranted retries one request until it is acknowledged; false if the load was stopped before.
+// retryUntilGranted retries one request until it is acknowledged. It returns false if the load was stopped before.
 func (l *Load) retryUntilGranted(request quota.Allocate) bool {
 	for {
 		select {
@@ -79,14 +79,14 @@ func (l *Load) tryOnce(n *cluster.Node, request quota.Allocate) bool {
 	return false
 }
 
-// Acknowledged is how many requests have been acknowledged so far.
+// Acknowledged returns the number of requests acknowledged so far.
 func (l *Load) Acknowledged() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.acknowledged)
 }
 
-// Stop ends the load and returns how many requests were acknowledged, and how many tries had an unknown outcome.
+// Stop ends the load. It returns the number of acknowledged requests and of attempts with an unknown outcome.
 func (l *Load) Stop() (acknowledged, unknown int) {
 	l.once.Do(func() { close(l.stop) })
 	l.busy.Wait()
@@ -95,8 +95,8 @@ func (l *Load) Stop() (acknowledged, unknown int) {
 	return len(l.acknowledged), l.unknown
 }
 
-// Check verifies that the ledger holds everything that was acknowledged, once, and that what else it holds can only be
-// tries with an unknown outcome.
+// Check verifies that the ledger holds everything that was acknowledged, once, and that anything else in it comes from
+// attempts with an unknown outcome.
 func (l *Load) Check() {
 	l.c.t.Helper()
 	l.mu.Lock()

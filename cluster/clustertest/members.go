@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
-// testPeerClient is how a node of the test asks the others: over the same ways as raft's.
+// testPeerClient is the cluster.PeerClient of a test node. It is subject to the same faults as raft's messages.
 type testPeerClient struct {
 	c    *Cluster
 	self string
@@ -16,7 +16,7 @@ type testPeerClient struct {
 
 var errUnreachable = errors.New("it cannot be reached")
 
-// Status asks a node how it stands.
+// Status queries the status of a node.
 func (k testPeerClient) Status(_ context.Context, m cluster.Member) (cluster.NodeStatus, error) {
 	n := k.c.reachableNode(k.self, m.ID)
 	if n == nil {
@@ -32,7 +32,7 @@ func (k testPeerClient) Status(_ context.Context, m cluster.Member) (cluster.Nod
 	return standing, nil
 }
 
-// Notify tells a node about its place.
+// Notify delivers a notice to a node.
 func (k testPeerClient) Notify(_ context.Context, m cluster.Member, notice cluster.Notice) error {
 	n := k.c.reachableNode(k.self, m.ID)
 	if n == nil {
@@ -41,7 +41,7 @@ func (k testPeerClient) Notify(_ context.Context, m cluster.Member, notice clust
 	return n.Notify(notice)
 }
 
-// AddNode runs one node more, on an empty disk, that forms no cluster and waits to be taken in.
+// AddNode starts another node on an empty disk. It forms no cluster and waits to be added.
 func (c *Cluster) AddNode(id string) *cluster.Node {
 	c.t.Helper()
 	c.mu.Lock()
@@ -52,14 +52,14 @@ func (c *Cluster) AddNode(id string) *cluster.Node {
 	return c.StartNode(id)
 }
 
-// WipeDisk replaces the disk of a node that does not run by an empty one.
+// WipeDisk replaces the disk of a stopped node by an empty one.
 func (c *Cluster) WipeDisk(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.disks[id] = simnet.NewDisk(snapshotsKept)
 }
 
-// Health is what the leader says about all nodes, by id; nil while nobody leads.
+// Health returns the leader's view of all nodes by id; nil if the leader does not answer.
 func (c *Cluster) Health() map[string]cluster.NodeHealth {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
@@ -74,7 +74,7 @@ func (c *Cluster) Health() map[string]cluster.NodeHealth {
 	return found
 }
 
-// Voters counts those who have a vote, and are well.
+// Voters counts the voters, and the healthy ones among them.
 func (c *Cluster) Voters() (all, healthy int) {
 	for _, h := range c.Health() {
 		if h.Role == cluster.RoleVoter {

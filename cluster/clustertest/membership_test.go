@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 )
 
-// retryChange repeats a change of the membership on whoever leads, until it is carried out or refused.
+// retryChange repeats a membership change on the current leader until it is made or refused.
 func retryChange(t *testing.T, c *clustertest.Cluster, change func(context.Context, *cluster.Node) (bool, error)) (bool, error) {
 	t.Helper()
 	var changed bool
@@ -103,8 +103,8 @@ func TestANewNodeHasNoVoteBeforeItIsStable(t *testing.T) {
 	})
 }
 
-// TestAVoterThatLostItsDiskDoesNotVote: n1 and n2 alone hold an entry; n2 loses its disk, then n1 is cut off. If n2 would vote
-// for n3, the entry would be lost.
+// TestAVoterThatLostItsDiskDoesNotVote: only n1 and n2 hold an entry; n2 loses its disk, then n1 is cut off. If n2
+// voted for n3, the entry would be lost.
 func TestAVoterThatLostItsDiskDoesNotVote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)

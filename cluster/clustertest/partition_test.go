@@ -69,7 +69,7 @@ func TestNoWriteIsAcknowledgedWithoutAMajority(t *testing.T) {
 			t.Error("the leader claims that a written entry is certainly not applied")
 		}
 		c.Heal()
-		// The same id afterwards: granted now or found granted, charged once either way.
+		// The same id afterwards: whether it is granted now or was granted before, it is charged once.
 		c.MustPropose(clustertest.NewAllocate("a", 1))
 		if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used != 1 {
 			t.Errorf("used %d, %v; want 1", used, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 )
 
-// logRecorder can be read while nodes write to it.
+// logRecorder collects the log and can be read while nodes write to it.
 type logRecorder struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -34,8 +34,8 @@ func (l *logRecorder) countLines(says string) int {
 	return strings.Count(l.text.String(), says)
 }
 
-// TestAFollowerThatCannotAskItsLeaderIsNotReady, although raft reaches it: it says so without a read that fails first, in
-// its log once, and in its sizes; and it is ready again when it can ask.
+// TestAFollowerThatCannotAskItsLeaderIsNotReady, although raft reaches it: it reports this before a read fails, in its
+// log once, and in its gauges. It is ready again when it can query the leader.
 func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said logRecorder
@@ -77,7 +77,7 @@ func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
 	})
 }
 
-// unreachableClient are colleagues that do not answer.
+// unreachableClient is a PeerClient whose peers never answer.
 type unreachableClient struct{}
 
 func (unreachableClient) Status(context.Context, cluster.Member) (cluster.NodeStatus, error) {
@@ -88,7 +88,8 @@ func (unreachableClient) Notify(context.Context, cluster.Member, cluster.Notice)
 	return errors.New("no answer")
 }
 
-// TestALeaderTellsWhomItCannotAsk: each member of the configuration has its own line, and those that left have none.
+// TestALeaderTellsWhomItCannotAsk: each member of the configuration has a value of its own, and removed members have
+// none.
 func TestALeaderTellsWhomItCannotAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)

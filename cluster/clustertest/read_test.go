@@ -38,8 +38,8 @@ func TestLinearizableReadsFromEveryNodeSeeAcknowledgedWrites(t *testing.T) {
 	})
 }
 
-// Writes and reads run against each other through partitions: a read that begins after a write was acknowledged must
-// see it, whichever node serves it.
+// Writes and reads run concurrently through partitions: a read that begins after a write was acknowledged must see it,
+// whichever node serves it.
 func TestReadsNeverMissAnAcknowledgedWriteUnderFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -88,7 +88,8 @@ func TestReadsNeverMissAnAcknowledgedWriteUnderFaults(t *testing.T) {
 	})
 }
 
-// The deposed leader hears nothing but still believes: the answers to its heartbeats were sent before the partition.
+// The deposed leader hears nothing but still considers itself the leader: the answers to its heartbeats were sent
+// before the partition.
 func TestADeposedLeaderServesNoLinearizableRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -160,7 +161,7 @@ func TestOnesOwnWriteOnAnotherNode(t *testing.T) {
 	})
 }
 
-// The last entries of the log are those of elections, which never reach the ledger: nobody may wait for them.
+// The last entries of the log are those of elections, which never reach the ledger: a read must not wait for them.
 func TestAnIndexThatIsNoCommandIsReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -185,8 +186,8 @@ func TestAnIndexThatIsNoCommandIsReached(t *testing.T) {
 	})
 }
 
-// Answers take longer than an election, so a deposed leader goes on hearing what was sent to it before. raft's own
-// verification believes them; a read must not.
+// Answers take longer than an election, so a deposed leader continues to receive answers to old messages. raft's own
+// verification accepts them; a read must not.
 func TestLateAnswersProveNoLeadership(t *testing.T) {
 	tempted := 0
 	for run := 0; run < 200 && tempted < 3; run++ {
@@ -201,8 +202,8 @@ func TestLateAnswersProveNoLeadership(t *testing.T) {
 	}
 }
 
-// provokeStaleRead makes a deposed leader that believes to lead while another acknowledges a write, and asks it for
-// a read index; false if that did not come about.
+// provokeStaleRead makes a deposed leader consider itself the leader while another one acknowledges a write, and asks
+// it for a read index. It returns false if this did not succeed.
 func provokeStaleRead(t *testing.T, c *clustertest.Cluster, jitter time.Duration) bool {
 	t.Helper()
 	const late = 3500 * time.Millisecond
@@ -213,7 +214,7 @@ func provokeStaleRead(t *testing.T, c *clustertest.Cluster, jitter time.Duration
 		if to != slow {
 			return time.Millisecond
 		}
-		// It grows slowly, so that the leader is never without answers for as long as its lease.
+		// The delay grows slowly, so that the leader never goes without answers for as long as its lease.
 		return min(late, time.Since(begin)/2)
 	})
 	time.Sleep(10*time.Second + jitter)

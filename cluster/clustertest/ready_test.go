@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 )
 
-// wantUnready polls nodes until one of them is not ready for a reason that says this.
+// wantUnready polls nodes until one of them is not ready for a reason that contains this text.
 func wantUnready(t *testing.T, says string, nodes ...*cluster.Node) {
 	t.Helper()
 	if last := awaitUnready(says, nodes); last != nil {
@@ -19,7 +19,8 @@ func wantUnready(t *testing.T, says string, nodes ...*cluster.Node) {
 	}
 }
 
-// awaitUnready answers nil once one of the nodes is not ready for a reason that says this, and the last reason if none is.
+// awaitUnready returns nil once one of the nodes is not ready for a reason that contains this text, otherwise the last
+// reason.
 func awaitUnready(says string, nodes []*cluster.Node) error {
 	var last error
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
@@ -35,7 +36,7 @@ func awaitUnready(says string, nodes []*cluster.Node) error {
 	return last
 }
 
-// TestANodeSaysWhyItIsNotReady: every reason has a sentence. Those of nodes that stopped are in the tests of their faults.
+// TestANodeSaysWhyItIsNotReady: every reason has a text. Those of nodes that stopped are in the tests of their faults.
 func TestANodeSaysWhyItIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.New(t, 5)
@@ -44,7 +45,7 @@ func TestANodeSaysWhyItIsNotReady(t *testing.T) {
 		c.AwaitConverged()
 		c.CreateTree()
 
-		// Raft looks at random moments whether its leader is lost: mostly before a follower has heard nothing for 2 s.
+		// Raft checks at random times whether its leader is lost: usually before a follower has heard nothing for 2 s.
 		silent := errors.New("nobody was isolated")
 		for range 20 {
 			leader, followers := c.Leader().Status().ID, c.Followers()

@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// BenchmarkRenewals renews 100,000 leases every 30 s, each by a call of its own, on three nodes in one process, and reports
-// how many log entries a second that makes and what part of one core all three nodes and the callers use together. An
+// BenchmarkRenewals renews 100,000 leases every 30 s, each by a call of its own, on three nodes in one process. It
+// reports the log entries per second, and the share of one core that all three nodes and the callers use together. An
 // operation is a renewal.
 func BenchmarkRenewals(b *testing.B) {
 	const leases, perSecond = 100_000, 100_000 / 30
@@ -54,7 +54,7 @@ func BenchmarkRenewals(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the CPU time that this process has used so far.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

@@ -29,7 +29,7 @@ func saveBackup(t *testing.T, n *cluster.Node, o cluster.ReadOptions) []byte {
 	return file.Bytes()
 }
 
-// mustRestore gives a backup to whoever leads, and tries again while leaders change.
+// mustRestore restores a backup on the leader, and retries while leaders change.
 func mustRestore(t *testing.T, c *clustertest.Cluster, file []byte) cluster.RestoreResult {
 	t.Helper()
 	var done cluster.RestoreResult
@@ -41,8 +41,8 @@ func mustRestore(t *testing.T, c *clustertest.Cluster, file []byte) cluster.Rest
 	return done
 }
 
-// TestABackupOfAFollowerHoldsEverythingAcknowledged: a backup is as fresh as a linearizable read, and a stale one is taken
-// without a leader.
+// TestABackupOfAFollowerHoldsEverythingAcknowledged: a backup is as fresh as a linearizable read; a stale one needs no
+// leader.
 func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -69,7 +69,7 @@ func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 	})
 }
 
-// TestARestoreUnderLoad: every node has the same afterwards, from its log and from its disk, and fences have grown (P5).
+// TestARestoreUnderLoad: afterwards all nodes have the same state, in memory and on disk, and fences have grown (P5).
 func TestARestoreUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
@@ -104,8 +104,8 @@ func TestARestoreUnderLoad(t *testing.T) {
 	})
 }
 
-// TestANewClusterGoesOnFromABackup: fences, revision and ledger time go on, leases have their whole time again (P4) and
-// then end, and a node that was away learns it all.
+// TestANewClusterGoesOnFromABackup: fences, revisions and ledger time continue, leases get their whole TTL again (P4)
+// and then end, and a node that was down catches up with all of it.
 func TestANewClusterGoesOnFromABackup(t *testing.T) {
 	var file []byte
 	var before quota.Instant
@@ -220,8 +220,8 @@ func (r *slowReader) Read(data []byte) (int, error) {
 	return r.Reader.Read(data)
 }
 
-// TestALeaderLostDuringARestore: whenever that is, all nodes have all of the backup afterwards, or nothing of it; and what
-// was answered is true.
+// TestALeaderLostDuringARestore: whenever that happens, afterwards all nodes have either all of the backup or nothing
+// of it, as the answer says.
 func TestALeaderLostDuringARestore(t *testing.T) {
 	outcomes := map[bool]int{}
 	for step := range 16 {
@@ -268,7 +268,7 @@ func largeAllocate(id string, amount quota.Amount) quota.Allocate {
 	return request
 }
 
-// untouchedReader fails the test when it is read.
+// untouchedReader fails the test if it is read.
 type untouchedReader struct{ t *testing.T }
 
 func (u untouchedReader) Read([]byte) (int, error) {
@@ -276,7 +276,7 @@ func (u untouchedReader) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestARestoreIsRefusedBeforeItsFileIsRead: for want of room on the disk, and because it would raise the feature level.
+// TestARestoreIsRefusedBeforeItsFileIsRead: because the disk lacks space, or because it would raise the feature level.
 func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, disks := startWithSmallDisks(t, 3)
@@ -311,7 +311,7 @@ func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 	})
 }
 
-// fillingReader is a file while whose reading the disk fills up.
+// fillingReader is a file during whose reading the disk fills up.
 type fillingReader struct {
 	*bytes.Reader
 	full func()

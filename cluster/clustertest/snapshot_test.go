@@ -91,8 +91,8 @@ func TestAllNodesComeBackFromTheirDisks(t *testing.T) {
 	}
 }
 
-// A deposed leader left a long tail that nobody else has (raft#697): stock raft would receive snapshots for ever. The
-// node stops and says so, and its next start heals it.
+// A deposed leader left a long tail that no other node has (raft#697): stock raft would receive snapshots for ever. The
+// node stops and says so, and its next start repairs it.
 func TestATailThatContradictsTheSnapshotIsHealedByARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
@@ -127,7 +127,7 @@ func TestATailThatContradictsTheSnapshotIsHealedByARestart(t *testing.T) {
 	})
 }
 
-// leaveTail appends entries of the last term to a disk, as a leader does that reaches nobody.
+// leaveTail appends entries of the last term to a disk, like a leader that reaches no other node.
 func leaveTail(t *testing.T, disk *simnet.Disk, length uint64) {
 	t.Helper()
 	logs := raftguard.NewChecksum(disk)
@@ -150,9 +150,9 @@ func leaveTail(t *testing.T, disk *simnet.Disk, length uint64) {
 	}
 }
 
-// A follower is further than the leader knows, because its answers were lost, and has shortened its log behind itself.
-// The leader's probes fall below the follower's log, and its snapshot is older than the follower's own: stock raft
-// leads the follower back to it, again and again.
+// A follower is further than the leader knows, because its answers were lost, and has truncated its log. The leader's
+// probes are below the follower's log, and the leader's snapshot is older than the follower's own: stock raft resets
+// the follower to it, again and again.
 func TestAFollowerThatIsFurtherThanTheLeaderKnowsNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(func(config *cluster.Config) { config.TrailingLogs = 5 }))

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// tryReserve proposes a command that the first feature level does not have.
+// tryReserve proposes a command that feature level 1 does not have.
 func tryReserve(t *testing.T, c *clustertest.Cluster, id string) error {
 	t.Helper()
 	_, _, err := c.Leader().Propose(t.Context(), reserveRequest(id, time.Hour))
@@ -72,7 +72,7 @@ func TestAMemberThatWasNeverHeardCountsAsNotUpgraded(t *testing.T) {
 	})
 }
 
-// TestEachFormatHasAGateOfItsOwn: members that understand the second format take reservations, not yet leases.
+// TestEachFormatHasAGateOfItsOwn: members that understand format 2 accept reservations, but not leases yet.
 func TestEachFormatHasAGateOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)

@@ -14,14 +14,14 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// waitingAllocate asks to wait for all the room there is.
+// waitingAllocate requests the whole limit and is willing to wait.
 func waitingAllocate(id string, priority int64) quota.Allocate {
 	c := clustertest.NewAllocate(id, clustertest.TreeLimit)
 	c.Mode, c.Priority = quota.Wait, priority
 	return c
 }
 
-// queuedIDs is what waits, in order, as one node has it.
+// queuedIDs returns the waiting requests of one node in queue order.
 func queuedIDs(t *testing.T, n *cluster.Node) string {
 	t.Helper()
 	var ids []string
@@ -40,7 +40,8 @@ func queuedIDs(t *testing.T, n *cluster.Node) string {
 	return strings.Join(ids, " ")
 }
 
-// TestTheQueueOutlivesLeaders (P8): priority, then arrival, whoever leads; and a restart of all nodes changes nothing.
+// TestTheQueueOutlivesLeaders (P8): the order is priority, then arrival, under every leader; a restart of all nodes
+// changes nothing.
 func TestTheQueueOutlivesLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -95,7 +96,7 @@ func TestTheQueueOutlivesLeaders(t *testing.T) {
 	})
 }
 
-// TestARepeatedRequestKeepsItsPlace: whoever did not hear the answer asks the next leader, and stands where it stood.
+// TestARepeatedRequestKeepsItsPlace: a caller that did not get the answer asks the next leader and keeps its place.
 func TestARepeatedRequestKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -122,7 +123,8 @@ func TestARepeatedRequestKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// TestTheQueueForgetsWhoIsGone: a caller that gives no sign, and one whose deadline has come. An outage counts for neither.
+// TestTheQueueForgetsWhoIsGone: a caller without heartbeats, and one whose deadline has passed. An outage counts for
+// neither.
 func TestTheQueueForgetsWhoIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
@@ -155,7 +157,7 @@ func TestTheQueueForgetsWhoIsGone(t *testing.T) {
 	})
 }
 
-// TestALeaseFromTheQueueWaitsForItsCaller, but not for ever: the next in the queue has it then.
+// TestALeaseFromTheQueueWaitsForItsCaller, but not for ever: then the next request in the queue gets it.
 func TestALeaseFromTheQueueWaitsForItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)

@@ -11,17 +11,17 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// Tree, Resource and Room describe the one limit that the workload runs against.
+// Tree, Resource and TreeLimit describe the one limit that the workload runs against.
 const (
 	Tree      = "test"
 	Resource  = "cores"
 	TreeLimit = 1_000_000
 )
 
-// askTime is how long a write or a read of a test may take.
+// askTime bounds a write or a read of a test.
 const askTime = 20 * time.Second
 
-// CreateTree makes the tree of the workload.
+// CreateTree creates the tree of the workload.
 func (c *Cluster) CreateTree() {
 	c.t.Helper()
 	c.MustPropose(quota.ApplyTrees{
@@ -33,14 +33,14 @@ func (c *Cluster) CreateTree() {
 	})
 }
 
-// NewAllocate asks to hold an amount under an id.
+// NewAllocate requests an amount under an id.
 func NewAllocate(id string, amount quota.Amount) quota.Allocate {
 	return quota.Allocate{ID: id, Claims: []quota.Claim{
 		{Tree: Tree, Amounts: quota.Vector{{Resource: Resource, Amount: amount}}},
 	}}
 }
 
-// MustPropose carries one command out on whoever leads, tries again while leaders change, and fails the test if that takes
+// MustPropose proposes one command to the leader. It retries while leaders change, and fails the test if that takes
 // longer than an election. The command must be idempotent.
 func (c *Cluster) MustPropose(command quota.Command) ledger.Outcome {
 	c.t.Helper()
@@ -56,7 +56,7 @@ func (c *Cluster) MustPropose(command quota.Command) ledger.Outcome {
 	return outcome
 }
 
-// Propose carries one command out on one node.
+// Propose proposes one command on one node.
 func Propose(n *cluster.Node, command quota.Command) (ledger.Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
@@ -67,7 +67,7 @@ func Propose(n *cluster.Node, command quota.Command) (ledger.Outcome, error) {
 	return outcomes[0], nil
 }
 
-// ReadUsed reads from one node how much of the tree is held.
+// ReadUsed reads from one node how much of the tree is in use.
 func ReadUsed(n *cluster.Node, o cluster.ReadOptions) (quota.Amount, cluster.ReadInfo, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
@@ -81,8 +81,8 @@ func ReadUsed(n *cluster.Node, o cluster.ReadOptions) (quota.Amount, cluster.Rea
 	return used, info, err
 }
 
-// CheckEqual waits until all running nodes stand at one index and compares what each would write as a snapshot, byte by
-// byte. It returns that snapshot.
+// CheckEqual waits until all running nodes are at one index and compares their snapshots byte by byte. It returns that
+// snapshot.
 func (c *Cluster) CheckEqual() []byte {
 	c.t.Helper()
 	c.AwaitConverged()
@@ -100,7 +100,7 @@ func (c *Cluster) CheckEqual() []byte {
 	return first
 }
 
-// takeSnapshot is the newest snapshot of a node after it was asked for one.
+// takeSnapshot makes a node take a snapshot and returns its content.
 func (c *Cluster) takeSnapshot(n *cluster.Node, id string) []byte {
 	c.t.Helper()
 	if err := n.Snapshot(c.t.Context()); err != nil {

@@ -9,29 +9,29 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// delegate is what memberlist calls. Most calls come with memberlist's lock held, so none calls back into it.
+// delegate implements memberlist's callbacks. memberlist holds its lock during most of them, so none calls memberlist.
 type delegate struct{ g *Gossip }
 
-// NodeMeta is what this node says of itself.
+// NodeMeta returns what this node announces about itself.
 func (d delegate) NodeMeta(int) []byte {
 	d.g.mu.Lock()
 	defer d.g.mu.Unlock()
 	return d.g.ownMeta
 }
 
-// NotifyMsg ignores messages: there are none.
+// NotifyMsg ignores messages: none are used.
 func (d delegate) NotifyMsg([]byte) {}
 
-// GetBroadcasts has no messages.
+// GetBroadcasts returns nothing: no messages are used.
 func (d delegate) GetBroadcasts(int, int) [][]byte { return nil }
 
-// LocalState has nothing to add.
+// LocalState returns nothing: no user state is exchanged.
 func (d delegate) LocalState(bool) []byte { return nil }
 
-// MergeRemoteState expects nothing.
+// MergeRemoteState ignores user state: none is exchanged.
 func (d delegate) MergeRemoteState([]byte, bool) {}
 
-// NotifyAlive refuses nodes of other clusters, and names that nobody expects beyond maxNames.
+// NotifyAlive refuses nodes of other clusters, and unknown names beyond maxNames.
 func (d delegate) NotifyAlive(n *memberlist.Node) error {
 	if _, err := decodeMeta(d.g.config.Cluster, n.Name, n.Meta); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (d delegate) NotifyAlive(n *memberlist.Node) error {
 	return d.g.admitName(n.Name)
 }
 
-// NotifyMerge refuses to join a network in which another cluster gossips.
+// NotifyMerge refuses to join a gossip network that contains nodes of another cluster.
 func (d delegate) NotifyMerge(nodes []*memberlist.Node) error {
 	for _, n := range nodes {
 		if n.State != memberlist.StateAlive {
@@ -52,30 +52,30 @@ func (d delegate) NotifyMerge(nodes []*memberlist.Node) error {
 	return nil
 }
 
-// NotifyConflict says that two processes use one id.
+// NotifyConflict logs that two processes use the same id.
 func (d delegate) NotifyConflict(existing, other *memberlist.Node) {
 	d.g.log.Error("two nodes use the same id; stop one of them and start it with its own id",
 		"id", existing.Name, "one", existing.Address(), "other", other.Address())
 }
 
-// NotifyJoin notes a peer that has come.
+// NotifyJoin records a peer that has joined.
 func (d delegate) NotifyJoin(n *memberlist.Node) { d.recordPeer(n, true) }
 
-// NotifyUpdate notes a peer that says something new.
+// NotifyUpdate records a peer that has changed its metadata.
 func (d delegate) NotifyUpdate(n *memberlist.Node) { d.recordPeer(n, true) }
 
-// NotifyLeave notes a peer that has gone, on purpose or not.
+// NotifyLeave records a peer that has left or failed.
 func (d delegate) NotifyLeave(n *memberlist.Node) { d.recordPeer(n, false) }
 
 const (
-	// maxNames is how many nodes are known at once, those that have gone a moment ago too: many times as many as a cluster has.
+	// maxNames bounds the nodes known at once, including those that left recently. It is many times the size of a cluster.
 	maxNames = 64
-	// nameMemory is how long a name is remembered after it was last said to be alive: longer than memberlist does.
+	// nameMemory is how long a name is remembered after it was last reported alive: longer than memberlist does.
 	nameMemory = 2 * time.Minute
 )
 
-// admitName is an error if there are too many names to take in one more. Without that bound anyone could make up nodes until the
-// memory is full, and until those that exist are not looked after any more.
+// admitName returns an error if too many names are known. Without that bound an attacker could make up nodes until
+// memory is exhausted and memberlist no longer probes the real nodes.
 func (g *Gossip) admitName(name string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,7 +91,7 @@ func (g *Gossip) admitName(name string) error {
 	return nil
 }
 
-// evictDeadPeer forgets a node that has gone, if there are too many to take in one more. It must be called with mu held.
+// evictDeadPeer forgets a dead peer if there are too many to add name. It must be called with mu held.
 func (g *Gossip) evictDeadPeer(name string) {
 	if _, known := g.peers[name]; known || len(g.peers) < maxNames {
 		return
@@ -106,7 +106,7 @@ func (g *Gossip) evictDeadPeer(name string) {
 
 func (d delegate) recordPeer(n *memberlist.Node, alive bool) {
 	if n.Name == d.g.config.ID {
-		// Only here: memberlist changes its own record of this node while others read it.
+		// Read the address only here: memberlist changes its own record of this node without a lock that readers could take.
 		d.g.mu.Lock()
 		d.g.ownAddress = n.Address()
 		d.g.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/chaos/forge"
 )
 
-// sendPacket sends one datagram to a node, from a place where nobody else is.
+// sendPacket sends one datagram to a node, from an address without a node.
 func (p *testNetwork) sendPacket(n int, packet []byte) {
 	p.t.Helper()
 	if _, err := p.wire.newEnd(200).WriteTo(packet, gossipAddress(n)); err != nil {
@@ -28,8 +28,8 @@ func forgedNode(name string, at byte) forge.Node {
 	}
 }
 
-// TestMadeUpNodesAreBounded: however many names somebody makes up, few are remembered, those who are to be known are, and a
-// minute after the end the others have gone.
+// TestMadeUpNodesAreBounded: however many names are forged, few are remembered, members are always known, and one
+// minute after the end the forged names are gone.
 func TestMadeUpNodesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestNetwork(t)
@@ -59,7 +59,8 @@ func TestMadeUpNodesAreBounded(t *testing.T) {
 	})
 }
 
-// TestNonsenseStopsNobody: datagrams and streams that made memberlist inflate without a bound, or end the process.
+// TestNonsenseStopsNobody: datagrams and streams that made memberlist inflate without a bound, or end the process, have
+// no effect.
 func TestNonsenseStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestNetwork(t)

@@ -1,4 +1,8 @@
-// Package gossip finds the peers of a node with memberlist, and hears when they come, go or change.
+// Package gossip discovers the peers of a node with memberlist: [Gossip] implements cluster.Discovery.
+//
+// memberlist trusts what it receives, so everything that arrives is checked first: [Gossip] listens through a transport
+// that drops whatever a member could not have sent (transport.go, message.go). [Keyring] holds the keys that encrypt
+// gossip. What gossip reports is only a hint; no decision about membership is based on it (docs/adr/0053).
 package gossip
 
 import (
@@ -18,25 +22,25 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// Config says who gossips, and where.
+// Config is the configuration of Gossip.
 type Config struct {
 	// ID and Cluster are the names of the node and of its cluster.
 	ID, Cluster string
-	// Bind is what to listen on, TCP and UDP, as host:port.
+	// Bind is the host:port to listen on, TCP and UDP.
 	Bind string
-	// Advertise is what peers dial, as host:port; by default Bind. If its host is unspecified, memberlist picks a
-	// private address of the machine.
+	// Advertise is the host:port that peers dial; default Bind. If its host is unspecified, memberlist picks a private
+	// address of the machine.
 	Advertise string
-	// Join lists gossip addresses of peers. This node's own may be among them.
+	// Join lists gossip addresses of peers. It may contain this node's own address.
 	Join   []string
 	Logger hclog.Logger
-	// Keys encrypt what is said; nil says it in plain text, and hears only that.
+	// Keys encrypt all messages. If nil, messages are sent and accepted in plain text only.
 	Keys *Keyring
-	// Transport replaces the sockets, in tests.
+	// Transport replaces the sockets in tests.
 	Transport memberlist.Transport
 }
 
-// Gossip is a cluster.Discovery. It keeps nothing on disk.
+// Gossip is a cluster.Discovery. It stores nothing on disk.
 type Gossip struct {
 	config  Config
 	log     hclog.Logger
@@ -54,7 +58,7 @@ type Gossip struct {
 	keptNames  []string             // names that always have a place
 }
 
-// gossipPeer is a peer with its place in the gossip network.
+// gossipPeer is a peer with its gossip address.
 type gossipPeer struct {
 	cluster.Peer
 	address string
@@ -62,7 +66,7 @@ type gossipPeer struct {
 
 var _ cluster.Discovery = (*Gossip)(nil)
 
-// New prepares to gossip; Start begins.
+// New creates a Gossip that does not run yet; see Start.
 func New(c Config) *Gossip {
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
@@ -74,7 +78,7 @@ func New(c Config) *Gossip {
 	return g
 }
 
-// Start listens, makes self known and begins to join the list, without waiting to find anybody.
+// Start listens, announces self and starts to join the list, without waiting to find a peer.
 func (g *Gossip) Start(self cluster.Peer) error {
 	own, err := encodeMeta(g.config.Cluster, self)
 	if err != nil {
@@ -97,8 +101,8 @@ func (g *Gossip) Start(self cluster.Peer) error {
 	return nil
 }
 
-// memberlistConfig tunes memberlist for small clusters, on one machine as well as on a network: a dead node is noticed within
-// about five seconds and a change is everywhere in well under one.
+// memberlistConfig tunes memberlist for small clusters, on one machine or in a network: a dead node is detected within
+// about five seconds, and a change reaches all nodes in well under one second.
 func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	c := memberlist.DefaultLANConfig()
 	c.Name = g.config.ID
@@ -106,7 +110,7 @@ func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	c.Logger.SetOutput(&limitedLog{to: c.Logger.Writer()})
 	c.Delegate, c.Events, c.Alive, c.Merge, c.Conflict = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
 	if g.config.Keys != nil {
-		// What is not encrypted is neither sent nor heard, unless the operator allows it for a while.
+		// Unencrypted messages are neither sent nor accepted, unless the operator temporarily allows them.
 		keys := g.config.Keys
 		c.Keyring, c.GossipVerifyIncoming, c.GossipVerifyOutgoing = keys.ring, !keys.acceptsPlain, !keys.sendsPlain
 	}
@@ -115,7 +119,7 @@ func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	c.TCPTimeout = 2 * time.Second
 	// A node that crashed may come back under another address soon.
 	c.DeadNodeReclaimTime = 5 * time.Second
-	// This is only about what is sent. What comes compressed is refused by checkedTransport.
+	// This only affects sending. Received compressed messages are refused by checkedTransport.
 	c.EnableCompression = false
 	below := g.config.Transport
 	if below == nil {
@@ -128,7 +132,7 @@ func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	return c, nil
 }
 
-// openSockets opens the sockets and sets the addresses.
+// openSockets opens the sockets and sets the addresses in c.
 func (g *Gossip) openSockets(c *memberlist.Config) (memberlist.Transport, error) {
 	var err error
 	if c.BindAddr, c.BindPort, err = resolveAddress(g.config.Bind); err != nil {
@@ -152,7 +156,7 @@ func (g *Gossip) openSockets(c *memberlist.Config) (memberlist.Transport, error)
 	return sockets, nil
 }
 
-// resolveAddress turns host:port into what memberlist wants: an address and a number.
+// resolveAddress splits host:port into an IP address and a port number, as memberlist wants them.
 func resolveAddress(address string) (string, int, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -169,10 +173,10 @@ func resolveAddress(address string) (string, int, error) {
 	return ip.IP.String(), number, nil
 }
 
-// updateTimeout bounds the wait until one peer has been told; the news spreads anyway.
+// updateTimeout bounds the wait until one peer has received an update; the update spreads anyway.
 const updateTimeout = time.Second
 
-// Update changes what peers learn about this node. Only one call at a time.
+// Update changes what this node announces. Calls must not be concurrent.
 func (g *Gossip) Update(self cluster.Peer) error {
 	own, err := encodeMeta(g.config.Cluster, self)
 	if err != nil {
@@ -191,7 +195,7 @@ func (g *Gossip) Update(self cluster.Peer) error {
 	return nil
 }
 
-// Peers returns the others by id, those that have gone with Alive false.
+// Peers returns the other nodes sorted by id, with Alive false for those that have left or failed.
 func (g *Gossip) Peers() []cluster.Peer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,17 +207,17 @@ func (g *Gossip) Peers() []cluster.Peer {
 	return peers
 }
 
-// KeepMembers says whose names always have a place, however many others there are.
+// KeepMembers sets the ids that are never evicted.
 func (g *Gossip) KeepMembers(ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.keptNames = ids
 }
 
-// Changed has a value after anything about the peers has changed.
+// Changed receives a value after the peers have changed.
 func (g *Gossip) Changed() <-chan struct{} { return g.changed }
 
-// Leave tells the peers that this node goes on purpose. It fails if nobody could be told before ctx ends.
+// Leave announces that this node leaves. It fails if no peer could be told before ctx ends.
 func (g *Gossip) Leave(ctx context.Context) error {
 	list := g.activeList()
 	if list == nil {
@@ -229,7 +233,7 @@ func (g *Gossip) Leave(ctx context.Context) error {
 	return list.Leave(timeout)
 }
 
-// Close ends gossip and frees the port.
+// Close stops gossip and frees the port.
 func (g *Gossip) Close() error {
 	list := g.activeList()
 	g.cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/cluster/gossip"
 )
 
-// testNetwork is some nodes that gossip over one wire.
+// testNetwork is a set of nodes that gossip over one memoryWire.
 type testNetwork struct {
 	t     *testing.T
 	wire  *memoryWire
@@ -69,7 +69,7 @@ func (p *testNetwork) crashNode(n int) {
 	delete(p.nodes, n)
 }
 
-// peersSeen answers the ids of the peers that a node takes for alive.
+// peersSeen returns the ids of the peers that a node considers alive.
 func (p *testNetwork) peersSeen(n int) string {
 	var alive []string
 	for _, peer := range p.nodes[n].Peers() {

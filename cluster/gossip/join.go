@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// aloneRetry is how often a node that has found nobody tries to join.
+	// aloneRetry is how often a node without live peers tries to join.
 	aloneRetry = time.Second
-	// missingRetry is how often a node that has company looks for those who are missing: after a partition memberlist
-	// forgets the other side, and each side would go on without it for ever.
+	// missingRetry is how often a node with live peers looks for missing ones: after a partition memberlist forgets the
+	// other side, and without retries the two sides would stay separate for ever.
 	missingRetry = 15 * time.Second
 )
 
-// keepJoined dials the join list, and everybody whom it ever met, until each of them is there.
+// keepJoined dials the addresses of the join list, and of all peers ever seen, until a live peer is known at each of
+// them.
 func (g *Gossip) keepJoined() {
 	for {
 		missing := g.missingAddresses()
@@ -29,7 +30,7 @@ func (g *Gossip) keepJoined() {
 		if len(missing) > 0 && g.isAlone() {
 			pause = aloneRetry
 		}
-		// A little disorder keeps nodes that started together from dialling in step.
+		// Jitter keeps nodes that started together from dialing at the same time.
 		timer := time.NewTimer(pause + rand.N(pause/4))
 		select {
 		case <-timer.C:
@@ -54,8 +55,8 @@ func (g *Gossip) joinAddresses(addresses []string) (found int) {
 	return found
 }
 
-// Join dials an address and answers whether that is news: false if somebody alive is known there. Whoever is found is dialled
-// again whenever it is missing.
+// Join dials an address and reports whether no live peer was known there. Peers found this way are dialed again
+// whenever they are missing.
 func (g *Gossip) Join(_ context.Context, address string) (bool, error) {
 	list := g.activeList()
 	if list == nil {
@@ -72,7 +73,7 @@ func (g *Gossip) Join(_ context.Context, address string) (bool, error) {
 	return !before, nil
 }
 
-// isAliveAt tells whether somebody alive, perhaps this node, has an address.
+// isAliveAt reports whether a live node, possibly this one, has an address.
 func (g *Gossip) isAliveAt(address string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,7 +97,7 @@ func (g *Gossip) isAlone() bool {
 	return true
 }
 
-// missingAddresses returns the addresses at which nobody is alive that this node knows of.
+// missingAddresses returns the addresses at which no live node is known.
 func (g *Gossip) missingAddresses() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 func testKey(letter byte) []byte { return bytes.Repeat([]byte{letter}, 32) }
 
-// setKeys makes the keys of a node, or changes them.
+// setKeys sets or changes the keys of a node.
 func (p *testNetwork) setKeys(n int, keys ...[]byte) {
 	p.t.Helper()
 	var err error
@@ -94,8 +94,9 @@ func TestAKeyringTakesAnyNewKeys(t *testing.T) {
 	}
 }
 
-// TestKeysComeOneNodeAfterTheOther: first all get a key and go on in plain text, then they encrypt, then they hear nothing else.
-// At each step the nodes of the step before still hear them, and at the last a bomb in plain text is still refused.
+// TestKeysComeOneNodeAfterTheOther: first all nodes get a key and continue in plain text, then they encrypt, then they
+// accept nothing else. At each step the nodes still at the previous step accept their messages, and at the last step a
+// decompression bomb in plain text is still refused.
 func TestKeysComeOneNodeAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestNetwork(t)

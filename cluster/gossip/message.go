@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// The types of messages of memberlist (its net.go) that members send each other, or that are named in errors.
+// The message types of memberlist (its net.go) that members send each other, or that appear in errors.
 const (
 	pingMessage         = 0
 	indirectPingMessage = 1
@@ -30,18 +30,19 @@ const (
 )
 
 const (
-	// maxPacket is the longest datagram that is heard: members send at most 1,400 bytes and what encryption adds.
+	// maxPacket is the maximum size of an accepted datagram: members send at most 1,400 bytes plus the overhead of
+	// encryption.
 	maxPacket = 4096
-	// maxState is the longest state of all nodes that is heard: maxNames of them, with all that one may say.
+	// maxState is the maximum size of an accepted push/pull state: maxNames nodes of maximum size.
 	maxState = maxNames * 1024
-	// encryptionVersion is the only version of memberlist's encryption that members use; 0 would have padding.
+	// encryptionVersion is the only version of memberlist's encryption that members use; version 0 has padding.
 	encryptionVersion = 1
 	nonceBytes        = 12
 	versionSize       = 6 // of the six versions that a node says it speaks
 )
 
-// acceptedKeys are the keys of which one must have encrypted what is heard; plain is true if plain text is heard too. Without a key
-// only plain text is heard.
+// acceptedKeys are the keys of which one must have encrypted a message; plain is true if plain text is accepted too.
+// Without keys only plain text is accepted.
 type acceptedKeys struct {
 	keys  [][]byte
 	plain bool
@@ -53,8 +54,8 @@ var (
 	errEncryption = errors.New("it is not encrypted with a key of this node")
 )
 
-// checkPacket is nil for a datagram that members could have sent. memberlist gets no other: it inflates what is compressed without
-// a bound, and stops the process at some messages that are cut short (docs/adr/0053).
+// checkPacket returns an error for a datagram that members could not have sent. memberlist gets no others, because it
+// inflates compressed messages without a bound, and some truncated messages crash it (docs/adr/0053).
 func checkPacket(data []byte, keys acceptedKeys) error {
 	if len(data) > maxPacket {
 		return fmt.Errorf("it has %d bytes, members send less than %d", len(data), maxPacket)
@@ -79,7 +80,7 @@ func checkPacket(data []byte, keys acceptedKeys) error {
 	return checkCompound(data[1:])
 }
 
-// checkCompound checks each message of several in one datagram: a count, their sizes, then they themselves.
+// checkCompound checks each message of a compound datagram: a count, the sizes, then the messages.
 func checkCompound(data []byte) error {
 	if len(data) == 0 || len(data) < 1+2*int(data[0]) {
 		return errEmpty
@@ -99,7 +100,7 @@ func checkCompound(data []byte) error {
 	return nil
 }
 
-// checkMessage checks one message of a datagram that has no others in it.
+// checkMessage checks one message of a datagram.
 func checkMessage(data []byte) error {
 	if len(data) == 0 {
 		return errEmpty
@@ -122,7 +123,7 @@ func checkMessage(data []byte) error {
 	return checkFields(data[0], fields)
 }
 
-// checkFields checks what memberlist relies on without looking.
+// checkFields checks the fields that memberlist uses without checking them.
 func checkFields(kind byte, fields map[string]field) error {
 	switch kind {
 	case aliveMessage:
@@ -135,7 +136,7 @@ func checkFields(kind byte, fields map[string]field) error {
 	return nil
 }
 
-// checkNode checks what is said of a node, in a message or in the state of all nodes.
+// checkNode checks the description of a node, in a message or in a push/pull state.
 func checkNode(fields map[string]field, name string) error {
 	err := errors.Join(checkName(fields, name), checkAddress(fields, "Addr"))
 	if size := len(fields["Meta"].text); size > memberlist.MetaMaxSize {
@@ -158,7 +159,7 @@ func checkAddress(fields map[string]field, name string) error {
 	return nil
 }
 
-// checkState reads one message of a stream to its end, and is nil if members could have sent it.
+// checkState reads one message of a stream to its end and returns an error if members could not have sent it.
 func checkState(kind byte, from byteSource) error {
 	switch kind {
 	case compressedMessage:
@@ -173,7 +174,7 @@ func checkState(kind byte, from byteSource) error {
 	}
 }
 
-// checkNodes checks the state of all nodes: how many they are, then each.
+// checkNodes checks a push/pull state: the number of nodes, then each node.
 func checkNodes(from byteSource) error {
 	header, err := readFields(from)
 	if err != nil {
@@ -195,7 +196,7 @@ func checkNodes(from byteSource) error {
 	return nil
 }
 
-// decryptMessage is what memberlist does with every datagram and every state: AES-GCM with the first key that fits.
+// decryptMessage decrypts as memberlist does: AES-GCM with the first key that fits.
 func decryptMessage(data, also []byte, keys [][]byte) ([]byte, error) {
 	if len(data) < 1+nonceBytes || data[0] != encryptionVersion {
 		return nil, errEncryption

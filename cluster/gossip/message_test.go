@@ -26,14 +26,14 @@ func testNode(name string) forge.Node {
 	}
 }
 
-// nodeWithVersions is a node that says it speaks so many versions; memberlist looks at six without counting.
+// nodeWithVersions is a node with that many protocol versions; memberlist reads six without checking the length.
 func nodeWithVersions(count int) forge.Node {
 	n := testNode("n1")
 	n.Versions = make([]byte, count)
 	return n
 }
 
-// TestOnlyWhatMembersSendIsHeard: each datagram as it is, after a checksum, encrypted, and both.
+// TestOnlyWhatMembersSendIsHeard sends each datagram as it is, with a checksum, encrypted, and both.
 func TestOnlyWhatMembersSendIsHeard(t *testing.T) {
 	alive := forge.Alive(testNode("n1"))
 	bomb := forge.Bomb(1 << 20)
@@ -100,8 +100,8 @@ func wantPacketCheck(t *testing.T, packet []byte, refuse string, keys ...[]byte)
 	}
 }
 
-// TestOnlyStatesOfMembersAreHeard: the same for what comes over streams. Nothing is asked for after the end of what passed, and
-// what is refused gives out nothing.
+// TestOnlyStatesOfMembersAreHeard does the same for streams. Nothing is read after the end of an accepted message, and
+// a refused one yields no data.
 func TestOnlyStatesOfMembersAreHeard(t *testing.T) {
 	nodes := []forge.Node{testNode("n1"), testNode("n2")}
 	var many []forge.Node
@@ -165,7 +165,8 @@ func wantStreamCheck(t *testing.T, keys [][]byte, sent, want []byte, refuse stri
 	}
 }
 
-// FuzzPacket: whatever comes, nothing panics, and what passes is what memberlist's own decoder reads, with all that it relies on.
+// FuzzPacket: no input panics, and accepted input is what memberlist's own decoder reads, with all fields that it
+// relies on.
 func FuzzPacket(f *testing.F) {
 	for _, seed := range [][]byte{
 		forge.Alive(testNode("n1")), forge.Dead("n1", "n2", 1), forge.Ping("n1"), forge.Compound(forge.Ping("n1"), forge.Alive(testNode("n2"))),

@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// meta is what a node tells of itself with every sign of life. Its names are short because all of it must fit into
-// memberlist.MetaMaxSize bytes. A reader ignores fields that it does not know, so later versions may add some.
+// meta is the metadata that a node announces with every alive message. Its field names are short because it must fit
+// into memberlist.MetaMaxSize bytes. Readers ignore unknown fields, so later versions may add some.
 type meta struct {
 	Cluster  string `json:"c"`
 	RaftAddr string `json:"r"`
@@ -40,7 +40,8 @@ func encodeMeta(clusterName string, p cluster.Peer) ([]byte, error) {
 	return data, nil
 }
 
-// decodeMeta reads what a node says of itself; an error if it is not of this cluster, or no node of Quorate.
+// decodeMeta decodes the metadata of a node. It returns an error if the node belongs to another cluster or is not a
+// Quorate node.
 func decodeMeta(clusterName, id string, data []byte) (cluster.Peer, error) {
 	var m meta
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -59,7 +60,8 @@ func decodeMeta(clusterName, id string, data []byte) (cluster.Peer, error) {
 	}, nil
 }
 
-// validateMeta refuses what no node says of itself. It is shown to operators, whoever said it.
+// validateMeta returns an error for metadata that no node announces. The fields are shown to operators, so they must be
+// printable even if they are forged.
 func (m meta) validateMeta() error {
 	err := errors.Join(cluster.CheckAdvertisedAddr("its raft address", m.RaftAddr), cluster.CheckAdvertisedAddr("its API address", m.HTTPAddr))
 	for _, text := range []string{m.RaftAddr, m.HTTPAddr, m.Version, m.Intent} {

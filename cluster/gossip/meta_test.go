@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// FuzzDecode: whatever a stranger gossips, nothing panics, and what is understood means the same again.
+// FuzzDecode: no metadata panics, and accepted metadata keeps its meaning when it is encoded again.
 func FuzzDecode(f *testing.F) {
 	seed, err := encodeMeta("c", cluster.Peer{
 		RaftAddr: "127.0.0.1:1", HTTPAddr: "127.0.0.1:2", Version: "v", FeatureLevel: 2, Expect: 3, HasState: true, Intent: "join",

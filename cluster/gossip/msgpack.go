@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxFields is how many fields a message may have, and maxText how long the value of one may be: memberlist carries 512 bytes
-	// of metadata, and texts of errors.
+	// maxFields bounds the fields of a message, and maxText the length of a value: memberlist sends up to 512 bytes of
+	// metadata, and error texts.
 	maxFields = 16
 	maxText   = 1024
 )
@@ -21,16 +21,17 @@ type field struct {
 	isText bool
 }
 
-// errTooLong: a value is longer than any that memberlist sends.
+// errTooLong is the error for a value longer than any that memberlist sends.
 var errTooLong = errors.New("a value is longer than any that members send")
 
-// byteSource gives the bytes of a message one after the other. Nothing is allocated for more than has come.
+// byteSource yields the bytes of a message in order. It never allocates more than was received.
 type byteSource interface {
 	readBytes(n int) ([]byte, error)
 }
 
-// readFields reads one message of memberlist as it writes them: a msgpack map of texts, numbers, booleans and empty values. What
-// memberlist's own decoder would take besides (arrays, nested values, extensions, a field twice) is refused.
+// readFields reads one message in the form that memberlist writes: a msgpack map of strings, numbers, booleans and nil.
+// Anything else that memberlist's decoder would accept (arrays, nested values, extensions, duplicate fields) is
+// refused.
 func readFields(from byteSource) (map[string]field, error) {
 	count, err := readMapSize(from)
 	if err != nil {
@@ -65,7 +66,7 @@ func readMapSize(from byteSource) (int, error) {
 	return int(head[0] & 0x0f), nil
 }
 
-// readField reads one value that has no others in it.
+// readField reads one value that is not a container.
 func readField(from byteSource) (field, error) {
 	head, err := from.readBytes(1)
 	if err != nil {
@@ -114,7 +115,7 @@ func readNumber(from byteSource, size int) (uint64, error) {
 	return binary.BigEndian.Uint64(number[:]), err
 }
 
-// memorySource is a message that is there already.
+// memorySource is a message in memory.
 type memorySource struct{ rest []byte }
 
 func (m *memorySource) readBytes(n int) ([]byte, error) {
@@ -126,7 +127,7 @@ func (m *memorySource) readBytes(n int) ([]byte, error) {
 	return taken, nil
 }
 
-// streamSource is a message that is being received. It keeps all that it took, at most as much as is left.
+// streamSource is a message that is being received. It keeps the bytes read, at most left of them.
 type streamSource struct {
 	from io.Reader
 	kept []byte

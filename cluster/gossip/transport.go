@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxStreams is how many streams of others are open at once; memberlist gives each of them two seconds.
+	// maxStreams bounds the open incoming streams; memberlist gives each of them two seconds.
 	maxStreams = 32
-	// refusalInterval is how often the log says that something was refused.
+	// refusalInterval is the minimum time between two log messages about refusals.
 	refusalInterval = 10 * time.Second
 )
 
-// checkedTransport lets memberlist hear only what members could have sent. memberlist looks at a message only after it has
-// inflated it, whether or not compression is enabled, so everything is checked before memberlist gets it.
+// checkedTransport passes to memberlist only what members could have sent. memberlist inflates a message before it
+// looks at it, even if compression is disabled, so everything is checked before memberlist gets it.
 type checkedTransport struct {
 	memberlist.Transport
 
@@ -54,13 +54,13 @@ func (t *checkedTransport) currentKeys() acceptedKeys {
 	return acceptedKeys{t.keys.Keys(), t.keys.acceptsPlain}
 }
 
-// PacketCh gives out the datagrams that passed.
+// PacketCh returns the channel of accepted datagrams.
 func (t *checkedTransport) PacketCh() <-chan *memberlist.Packet { return t.packets }
 
-// StreamCh gives out streams that are checked as they are read.
+// StreamCh returns the channel of incoming streams, which are checked when they are read.
 func (t *checkedTransport) StreamCh() <-chan net.Conn { return t.streams }
 
-// DialTimeout connects to another node, whose answer is checked as it is read.
+// DialTimeout connects to another node, whose answer is checked when it is read.
 func (t *checkedTransport) DialTimeout(address string, timeout time.Duration) (net.Conn, error) {
 	c, err := t.Transport.DialTimeout(address, timeout)
 	if err != nil {
@@ -69,7 +69,7 @@ func (t *checkedTransport) DialTimeout(address string, timeout time.Duration) (n
 	return &checkedStream{Conn: c, transport: t, end: func() {}}, nil
 }
 
-// Shutdown ends listening.
+// Shutdown stops listening.
 func (t *checkedTransport) Shutdown() error {
 	var err error
 	t.once.Do(func() {
@@ -81,7 +81,7 @@ func (t *checkedTransport) Shutdown() error {
 	return err
 }
 
-// receiveLoop takes everything from below until the end.
+// receiveLoop receives packets and streams from the wrapped transport until Shutdown.
 func (t *checkedTransport) receiveLoop() {
 	for {
 		select {
@@ -123,8 +123,8 @@ func (t *checkedTransport) receiveStream(c net.Conn) {
 	}
 }
 
-// checkedStream is a stream of which memberlist reads one message. All of it is received and checked before memberlist gets its
-// first byte.
+// checkedStream is a stream from which memberlist reads one message. The whole message is received and checked before
+// memberlist gets its first byte.
 type checkedStream struct {
 	net.Conn
 
@@ -135,7 +135,7 @@ type checkedStream struct {
 	failure   error
 }
 
-// Read gives out the message once it has passed, and nothing of what follows it.
+// Read returns the message once it was accepted, and nothing that follows it.
 func (s *checkedStream) Read(p []byte) (int, error) {
 	if !s.received {
 		s.received = true
@@ -197,7 +197,8 @@ func (s *checkedStream) receiveMessage() ([]byte, error) {
 	return from.kept, checkState(plain[0], &memorySource{plain[1:]})
 }
 
-// limitedLog passes on what memberlist logs, at most maxLines warnings and errors in each refusalInterval: anyone can cause them.
+// limitedLog forwards memberlist's log, with at most maxLines warnings and errors per refusalInterval, because any
+// sender can cause them.
 type limitedLog struct {
 	to io.Writer
 
@@ -206,10 +207,10 @@ type limitedLog struct {
 	written int
 }
 
-// maxLines is how many warnings and errors of memberlist are logged in each refusalInterval.
+// maxLines is the number of warnings and errors of memberlist that are logged per refusalInterval.
 const maxLines = 20
 
-// Write takes one line.
+// Write writes one line, or drops it.
 func (l *limitedLog) Write(line []byte) (int, error) {
 	if !bytes.Contains(line, []byte("[WARN]")) && !bytes.Contains(line, []byte("[ERR")) {
 		return l.to.Write(line)
@@ -225,7 +226,7 @@ func (l *limitedLog) Write(line []byte) (int, error) {
 	return l.to.Write(line)
 }
 
-// refusalLog keeps those who send nonsense from filling the log.
+// refusalLog limits the log messages about refused input.
 type refusalLog struct {
 	log hclog.Logger
 
@@ -234,7 +235,7 @@ type refusalLog struct {
 	suppressed int
 }
 
-// logRefusal says what was refused, unless that was said a moment ago.
+// logRefusal logs what was refused, at most once per refusalInterval.
 func (r *refusalLog) logRefusal(what string, from net.Addr, reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -246,7 +247,7 @@ func (r *refusalLog) logRefusal(what string, from net.Addr, reason error) {
 	r.reported, r.suppressed = time.Now(), 0
 }
 
-// logStreamRefusal does so for a stream, unless it only broke off or was not answered in time.
+// logStreamRefusal logs a refused stream, unless it was only interrupted or timed out.
 func (r *refusalLog) logStreamRefusal(from net.Addr, reason error) {
 	var broken net.Error
 	if errors.As(reason, &broken) || errors.Is(reason, io.EOF) || errors.Is(reason, io.ErrUnexpectedEOF) {

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// memoryWire is a network in memory. Packets get lost as over UDP: when nobody is there, when the link is cut, or when the
-// receiver's queue is full.
+// memoryWire is a network in memory. Packets are lost as over UDP: if there is no receiver, if the link is cut, or if
+// the receiver's queue is full.
 type memoryWire struct {
 	mu    sync.Mutex
 	ends  map[string]*wireEnd
@@ -49,7 +49,7 @@ func (w *memoryWire) newEnd(n int) *wireEnd {
 
 func gossipAddress(n int) string { return "10.0.0." + strconv.Itoa(n) + ":7000" }
 
-// setCut separates two sides from now on; nil heals.
+// setCut separates two sides from now on; nil heals the network.
 func (w *memoryWire) setCut(split func(from, to string) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,11 +14,12 @@ import (
 // verifyEvery is how often open connections between nodes are verified again.
 const verifyEvery = time.Second
 
-// connectionPool are the open connections between nodes: those of raft, dialled and accepted, and accepted ones that carry calls.
-// A handshake verifies once, and connections live for as long as both sides do. So every one is verified again while it is
-// open, and is closed when its other side would not be let in now, because its certificate has ended or it is no member any
-// more. Raft's are also closed when this node's own certificates have changed since: raft dials again at once, and both
-// sides show what they have now. Callers renew the connections of their calls themselves, between two calls.
+// connectionPool holds the open connections between nodes: those of raft, dialed and accepted, and accepted ones for
+// RPCs. A handshake verifies the other side only once, but a connection lives as long as both sides do. Therefore every
+// connection is verified again periodically, and is closed when its other side would be refused now, because its
+// certificate has expired or it is no longer a member. Connections of raft are also closed when this node's own
+// certificates have changed: raft dials again at once, and both sides present their current certificates. RPC clients
+// renew their connections themselves, between two calls.
 type connectionPool struct {
 	version  func() uint64
 	identify func(tls.ConnectionState) (string, error)
@@ -26,7 +27,7 @@ type connectionPool struct {
 	closed   chan struct{}
 	close    func()
 
-	// authorizerSet is closed when admits is set.
+	// authorizerSet is closed when authorize is set.
 	authorizerSet  chan struct{}
 	authorizerOnce sync.Once
 
@@ -36,7 +37,7 @@ type connectionPool struct {
 	counts    map[string]int // accepted ones, by origin
 }
 
-// connection is one of them.
+// connection is one connection of a connectionPool.
 type connection struct {
 	net.Conn // first byte aside, what the other side sends
 
@@ -64,7 +65,8 @@ func newConnectionPool(s Security, log hclog.Logger) *connectionPool {
 	return c
 }
 
-// setAuthorizer sets who is admitted to raft. Until then callers wait, within the time for their handshake.
+// setAuthorizer sets the function that decides which nodes may send raft messages. Until it is set, raft connections
+// wait within their handshake timeout.
 func (c *connectionPool) setAuthorizer(admits func(id string) error) {
 	c.mu.Lock()
 	c.authorize = admits
@@ -72,8 +74,8 @@ func (c *connectionPool) setAuthorizer(admits func(id string) error) {
 	c.authorizerOnce.Do(func() { close(c.authorizerSet) })
 }
 
-// awaitAuthorized is an error if the other side of an accepted connection may not send messages of raft. Whom calls are answered is
-// decided for each call.
+// awaitAuthorized returns an error if the other side of an accepted connection may not send raft messages. RPCs are
+// authorized one by one.
 func (c *connectionPool) awaitAuthorized(ctx context.Context, conn *connection) error {
 	if conn.calls {
 		return nil
@@ -96,7 +98,7 @@ func (c *connectionPool) checkAuthorized(conn *connection) error {
 	return admits(conn.node)
 }
 
-// trackConn keeps an eye on a connection.
+// trackConn adds a connection to the pool.
 func (c *connectionPool) trackConn(conn *connection) error {
 	conn.pool = c
 	c.mu.Lock()
@@ -112,7 +114,7 @@ func (c *connectionPool) trackConn(conn *connection) error {
 	return nil
 }
 
-// untrackConn forgets a connection that is being closed.
+// untrackConn removes a connection that is being closed.
 func (c *connectionPool) untrackConn(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +131,7 @@ func (c *connectionPool) untrackConn(conn *connection) {
 	}
 }
 
-// originKey is the node of a connection, or in plain text the IP address that it came from.
+// originKey returns the node id of a connection or, in plain text, its source IP address.
 func (c *connection) originKey() string {
 	if c.tls != nil {
 		return c.node
@@ -141,10 +143,10 @@ func (c *connection) originKey() string {
 	return host
 }
 
-// NodeID is the node that the other side proved to be; empty in plain text.
+// NodeID returns the id that the other side proved; empty in plain text.
 func (c *connection) NodeID() string { return c.node }
 
-// Read returns what the other side sends.
+// Read returns the bytes that the other side sends, starting with the peeked ones.
 func (c *connection) Read(p []byte) (int, error) {
 	if len(c.peeked) > 0 && len(p) > 0 {
 		n := copy(p, c.peeked)
@@ -154,7 +156,7 @@ func (c *connection) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Close closes the connection.
+// Close closes the connection and removes it from the pool.
 func (c *connection) Close() error {
 	c.closeOnce.Do(func() { c.pool.untrackConn(c) })
 	return c.Conn.Close()
@@ -173,7 +175,7 @@ func (c *connectionPool) reverifyLoop() {
 	}
 }
 
-// closeOutdated closes what would not be made now as it was made.
+// closeOutdated closes connections that would not be accepted, or not be dialed in the same way, now.
 func (c *connectionPool) closeOutdated() {
 	version, renewed := c.version(), 0
 	for _, conn := range c.openConns() {

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// connectionTest is two streams, of n1 and n2, and what decides about connections of n1.
+// connectionTest is two stream layers, of n1 and n2, with control over the connections of n1.
 type connectionTest struct {
 	n1, n2  *streamLayer
 	version atomic.Uint64
@@ -39,7 +39,7 @@ func newConnectionTest(t *testing.T) *connectionTest {
 	return m
 }
 
-// listenSecured listens as a node with a certificate; its connections are those of m, or stay for ever.
+// listenSecured listens as a node with a certificate; m controls its connections, if it is not nil.
 func listenSecured(t *testing.T, authority *pki.Authority, folder pki.Folder, id string, m *connectionTest) *streamLayer {
 	t.Helper()
 	pair, err := authority.Node(id, nil, time.Hour)
@@ -71,7 +71,7 @@ func listenSecured(t *testing.T, authority *pki.Authority, folder pki.Folder, id
 	return s
 }
 
-// connectTo makes a connection from one stream to another, both of whose ends are told when it closes.
+// connectTo connects one stream layer to another; both ends report when the connection closes.
 func connectTo(t *testing.T, from, to *streamLayer) (closed chan error) {
 	t.Helper()
 	accepted := make(chan net.Conn, 1)
@@ -111,8 +111,8 @@ func (m *connectionTest) awaitClosed(t *testing.T, why string, closed chan error
 	}
 }
 
-// TestConnectionsOfRaftAreRenewed: those that n1 dialled and those that it accepted close when its own certificates
-// change, and when the other side would not be believed any more; others stay, and new ones are made at once.
+// TestConnectionsOfRaftAreRenewed: connections that n1 dialed or accepted close when its own certificates change and
+// when the other side would be refused; others stay, and new ones are made at once.
 func TestConnectionsOfRaftAreRenewed(t *testing.T) {
 	t.Parallel()
 	m := newConnectionTest(t)

@@ -1,11 +1,16 @@
-// Package host gives a node what a machine has: a data folder, TCP and gossip. The node itself knows none of them.
+// Package host runs a node on a machine: with a data folder, a raft port and gossip.
 //
-// A data folder holds:
+// [OpenSecured] opens a node and [Open] one without encryption; both call [OpenParts], which builds the
+// [cluster.Parts]. The data folder is opened in folder.go, the raft port, which raft shares with the RPCs between
+// nodes, in listener.go and connections.go. [NewObserver] and [RegisterGauges] export metrics. [Recover],
+// [ComputeDigests], [LiftQuarantine] and [StartOver] work on the data folder of a stopped node.
 //
-//	identity.json      whose folder it is
+// A data folder contains:
+//
+//	identity.json      the node and the cluster that the folder belongs to
 //	raft.db            raft's log, its votes and its term
 //	snapshots/         the newest snapshots of the ledger
-//	snapshots-corrupt/ snapshots that were found damaged and could be replaced; keep for inquiry, or remove
-//	set-aside-1/ to 9  what was left when a part of the folder had been lost; remove it once the node serves again
-//	lock               keeps a second server out
+//	snapshots-corrupt/ corrupt snapshots that could be replaced; keep them for analysis, or remove them
+//	set-aside-1/ to 9  the remains of a folder that had lost a part; remove them once the node serves again
+//	lock               prevents a second server from using the folder
 package host

@@ -21,20 +21,20 @@ const (
 	storeFile       = "raft.db"
 	snapshotsFolder = "snapshots"
 	corruptFolder   = "snapshots-corrupt"
-	// setAsideFolder and a number is where the rest of a state goes that has lost a part; mostSetAside is how often that
-	// may happen until an operator looks at it.
+	// setAsideFolder and a number is the name of a folder for the remains of state that has lost a part. After maxSetAside
+	// of them an operator must intervene.
 	setAsideFolder = "set-aside-"
-	mostSetAside   = 9
+	maxSetAside    = 9
 )
 
-// storeKey is where raft.db says which folder it belongs to.
+// storeKey is the key in raft.db under which it names the data folder it belongs to.
 var storeKey = []byte("quorate-store")
 
 // dataFolder is an open data folder.
 //
-// A folder that has lost a part of what it held is noticed, whatever part it is (docs/adr/0051), and what is left is set
-// aside before raft can start on it. The order of the steps makes that so after a crash between any two of them: identity.json says that
-// something was lost before anything is moved, and names a new raft.db only after that was made.
+// A folder that has lost any part of its content is detected (docs/adr/0051), and the remains are set aside before raft
+// can start on them. The order of the steps makes this true after a crash between any two of them: identity.json
+// records the loss before anything is moved, and names a new raft.db only after that was created.
 type dataFolder struct {
 	path      string
 	log       hclog.Logger
@@ -42,11 +42,11 @@ type dataFolder struct {
 	lock      *folderLock
 	store     *boltstore.Store
 	snapshots raft.SnapshotStore
-	// aside is where what was left of a state was moved to; empty if nothing was.
+	// aside is the folder to which remains were moved; empty if there were none.
 	aside string
 }
 
-// openFolder opens the data folder of a node, or makes a new one. The result's me.Lost says what it has lost.
+// openFolder opens the data folder of a node, or creates it. owner.Lost of the result says what it has lost.
 func openFolder(path string, me identity, log hclog.Logger) (*dataFolder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data folder: %w", err)
@@ -96,8 +96,8 @@ func (f *dataFolder) openLocked() error {
 	return f.recordStore("")
 }
 
-// missingStore says what is lost if there is no raft.db although there are traces of one; empty if there is one, or if the
-// folder is new. raft.db is the first thing that a new folder gets.
+// missingStore says what is lost if there is no raft.db although there are traces of one; empty if raft.db exists or
+// the folder is new. raft.db is the first file that a new folder gets.
 func (f *dataFolder) missingStore(owner identity) (string, error) {
 	if there, err := pathExists(filepath.Join(f.path, storeFile)); err != nil || there {
 		return "", err
@@ -112,7 +112,7 @@ func (f *dataFolder) missingStore(owner identity) (string, error) {
 	return fmt.Sprintf("%s with its log, term and vote is gone, and %s is left", storeFile, trace), nil
 }
 
-// firstExisting is the first of the names that is there; empty if there is none.
+// firstExisting returns the first of the names that exists; empty if none does.
 func (f *dataFolder) firstExisting(names ...string) (string, error) {
 	for _, name := range names {
 		if there, err := pathExists(filepath.Join(f.path, name)); err != nil || there {
@@ -122,7 +122,7 @@ func (f *dataFolder) firstExisting(names ...string) (string, error) {
 	return "", nil
 }
 
-// checkHistory finds out whether the stores hold all that the folder must hold.
+// checkHistory checks whether the stores are complete.
 func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, error) {
 	history, err := raftguard.CheckHistory(raftguard.NewChecksum(f.store), f.store, f.snapshots)
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, er
 	return history, "", nil
 }
 
-// recordStore notes that the stores belong to the folder, and what the folder has lost.
+// recordStore records which raft.db belongs to the folder, and what the folder has lost.
 func (f *dataFolder) recordStore(lost string) error {
 	named, err := f.storeName()
 	if err != nil {
@@ -175,7 +175,7 @@ func (f *dataFolder) recordStore(lost string) error {
 	return f.owner.writeFile(f.path)
 }
 
-// storeName is what raft.db says of whose folder it is part; empty if it says nothing yet.
+// storeName returns the name that raft.db carries; empty if it has none yet.
 func (f *dataFolder) storeName() (string, error) {
 	name, err := f.store.Get(storeKey)
 	if err != nil && err.Error() != "not found" {
@@ -184,7 +184,7 @@ func (f *dataFolder) storeName() (string, error) {
 	return string(name), nil
 }
 
-// startOver sets aside what is left of a state that has lost a part, and opens empty stores.
+// startOver sets aside the remains of state that has lost a part, and opens empty stores.
 func (f *dataFolder) startOver(lost string) error {
 	f.owner.Store, f.owner.Lost = "", lost
 	if err := f.owner.writeFile(f.path); err != nil {
@@ -202,7 +202,8 @@ func (f *dataFolder) startOver(lost string) error {
 	return f.recordStore(lost)
 }
 
-// setAside moves what is left where raft does not find it. Nothing is removed: an operator may need it.
+// setAside moves the remains to a folder where raft does not find them. Nothing is deleted, because an operator may
+// need it.
 func (f *dataFolder) setAside() error {
 	var left []string
 	for _, name := range []string{storeFile, snapshotsFolder} {
@@ -235,7 +236,7 @@ func (f *dataFolder) setAside() error {
 }
 
 func (f *dataFolder) newSetAside() (string, error) {
-	for i := range mostSetAside {
+	for i := range maxSetAside {
 		folder := filepath.Join(f.path, fmt.Sprint(setAsideFolder, i+1))
 		err := os.Mkdir(folder, 0o700)
 		if err == nil {
@@ -246,11 +247,11 @@ func (f *dataFolder) newSetAside() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("data folder %s has lost data %d times, and what was left is in %s1 to %d; find out why, remove those and start "+
-		"the server again", f.path, mostSetAside, setAsideFolder, mostSetAside)
+		"the server again", f.path, maxSetAside, setAsideFolder, maxSetAside)
 }
 
-// openStores opens raft.db and the snapshots, and verifies the snapshots before raft can start from them: raft itself would
-// skip a damaged one.
+// openStores opens raft.db and the snapshots, and verifies the snapshots before raft can start from them: raft itself
+// would skip a corrupt one.
 func (f *dataFolder) openStores() error {
 	store, err := boltstore.Open(filepath.Join(f.path, storeFile), 0)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var tester = identity{ID: "n1", Cluster: "blue"}
 
-// fillFolder gives a folder a history: log entries first to last, all of term 3, and snapshots.
+// fillFolder writes log entries first to last, all of term 3, and snapshots into a folder.
 func fillFolder(t *testing.T, path string, first, last uint64, snapshots ...uint64) {
 	t.Helper()
 	f := mustOpen(t, path)
@@ -75,7 +75,7 @@ func mustClose(t *testing.T, f *dataFolder) {
 	}
 }
 
-// openOutcome says what came of it: "whole", "new", "lost", or an error.
+// openOutcome returns the outcome of opening a folder: "whole", "new", "lost", or an error.
 func openOutcome(t *testing.T, path string) string {
 	t.Helper()
 	f, err := openFolder(path, tester, hclog.NewNullLogger())
@@ -102,8 +102,8 @@ func openOutcome(t *testing.T, path string) string {
 
 var folderParts = []string{identityFile, storeFile, snapshotsFolder, corruptFolder}
 
-// TestEverySubsetOfADataFolder removes every subset of what a data folder holds. With raft.db gone the log is gone, and the
-// node must say so whatever else is left; only a folder with nothing in it is new.
+// TestEverySubsetOfADataFolder removes every subset of the parts of a data folder. Without raft.db the log is lost, and
+// the node must report it whatever else is left; only a folder without any part is new.
 func TestEverySubsetOfADataFolder(t *testing.T) {
 	kinds := []struct {
 		name             string
@@ -152,7 +152,7 @@ func TestEverySubsetOfADataFolder(t *testing.T) {
 	}
 }
 
-// wantedOutcome is the specification: it looks only at what is gone.
+// wantedOutcome is the specification: it depends only on what is missing.
 func wantedOutcome(gone int, withoutSnapshots string) string {
 	noIdentity, noStore, noSnapshots, all := gone&1 != 0, gone&2 != 0, gone&4 != 0, gone == 1<<len(folderParts)-1
 	switch {
@@ -168,7 +168,7 @@ func wantedOutcome(gone int, withoutSnapshots string) string {
 	return "whole"
 }
 
-// forgetMarks makes of a folder what a version before 0.6 would have left.
+// forgetMarks turns a folder into one written by a version before 0.6.
 func forgetMarks(t *testing.T, path string) {
 	t.Helper()
 	f := mustOpen(t, path)
@@ -240,7 +240,8 @@ func TestWhatANodeHoldsMustFitTogether(t *testing.T) {
 	}
 }
 
-// TestALossIsRememberedUntilTheNodeWasTakenInAgain: an empty store is no new folder, until there is state in it.
+// TestALossIsRememberedUntilTheNodeWasTakenInAgain: a folder with an empty store does not count as new until it has
+// state again.
 func TestALossIsRememberedUntilTheNodeWasTakenInAgain(t *testing.T) {
 	path := t.TempDir()
 	fillFolder(t, path, 1, 9)
@@ -272,7 +273,8 @@ func TestALossIsRememberedUntilTheNodeWasTakenInAgain(t *testing.T) {
 	}
 }
 
-// TestACrashWhileALossIsNoted stops between the steps of noting a loss: identity.json is written, nothing was moved yet.
+// TestACrashWhileALossIsNoted stops between the steps of recording a loss: identity.json is written, nothing was moved
+// yet.
 func TestACrashWhileALossIsNoted(t *testing.T) {
 	path := t.TempDir()
 	fillFolder(t, path, 1, 9, 5)
@@ -290,7 +292,7 @@ func TestACrashWhileALossIsNoted(t *testing.T) {
 
 func TestWhatIsSetAsideIsBounded(t *testing.T) {
 	path := t.TempDir()
-	for i := range mostSetAside {
+	for i := range maxSetAside {
 		if err := os.Mkdir(filepath.Join(path, fmt.Sprint(setAsideFolder, i+1)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +317,8 @@ func TestAFolderHasOneServer(t *testing.T) {
 	}
 }
 
-// failingSnapshots is a snapshot store whose sinks cannot be completed, and answer nil when they are closed again, as raft's do.
+// failingSnapshots is a snapshot store whose sinks cannot be completed and return nil when they are closed again, like
+// raft's.
 type failingSnapshots struct{ raft.SnapshotStore }
 
 type failingSink struct {

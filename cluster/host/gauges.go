@@ -10,14 +10,14 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// gauge is one size of a node, under one set of labels' values.
+// gauge is one gauge with the values of its labels.
 type gauge struct {
 	desc   *prometheus.Desc
 	labels []string
 	value  func(cluster.NodeGauges) float64
 }
 
-// gaugeCollector reads all sizes of a node once for each scrape.
+// gaugeCollector reads all gauges of a node once per scrape.
 type gaugeCollector struct {
 	readGauges func() cluster.NodeGauges
 	gauges     []gauge
@@ -25,7 +25,7 @@ type gaugeCollector struct {
 
 var _ prometheus.Collector = (*gaugeCollector)(nil)
 
-// RegisterGauges shows the sizes of a node, and which build it is.
+// RegisterGauges registers the gauges of a node and its build information.
 func RegisterGauges(to prometheus.Registerer, node *cluster.Node) error {
 	own := node.Status()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -87,11 +87,11 @@ func (s *gaugeCollector) addLabeledGauge(about *prometheus.Desc, value func(clus
 	s.gauges = append(s.gauges, gauge{desc: about, labels: labels, value: value})
 }
 
-// unreachable is the one size with a line for each member of raft's configuration.
+// unreachable is the one gauge with a time series for each member of raft's configuration.
 var unreachable = newDesc("quorate_member_unreachable_seconds",
 	"For how long all questions of this node to that member have failed; 0 if it answers.", "member")
 
-// Describe tells what there is.
+// Describe sends the descriptors of all gauges.
 func (s *gaugeCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- unreachable
 	for _, g := range s.gauges {
@@ -99,7 +99,7 @@ func (s *gaugeCollector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the sizes.
+// Collect reads the gauges.
 func (s *gaugeCollector) Collect(to chan<- prometheus.Metric) {
 	m := s.readGauges()
 	for _, g := range s.gauges {

@@ -24,11 +24,11 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// patience is how long something may take on a busy machine.
+// patience is the timeout of operations, long enough for a busy machine.
 const patience = time.Minute
 
-// ports counts upwards from a random start, so that no two tests get the same port. They are below those that the system
-// gives to outgoing connections, which come and go between the choice and the use.
+// ports counts up from a random start, so that no two tests get the same port. The ports are below those that the
+// system uses for outgoing connections, which could take a port between its choice and its use.
 var ports atomic.Int32
 
 const (
@@ -36,7 +36,7 @@ const (
 	portCount = 1_900
 )
 
-// freeAddress picks a port of loopback that is free for TCP and for UDP.
+// freeAddress returns a loopback address with a port that is free for TCP and UDP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ports.CompareAndSwap(0, 1+rand.Int32N(portCount))
@@ -72,7 +72,7 @@ type testCluster struct {
 	log     logLines
 }
 
-// logLines collects what nodes log.
+// logLines collects the log of the nodes.
 type logLines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -132,7 +132,7 @@ func (s *testCluster) startAll() {
 	}
 }
 
-// Status asks a node of the site.
+// Status returns the status of a node of the cluster.
 func (s *testCluster) Status(_ context.Context, m cluster.Member) (cluster.NodeStatus, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *testCluster) Status(_ context.Context, m cluster.Member) (cluster.NodeS
 	return cluster.NodeStatus{}, errors.New(m.ID + " does not run")
 }
 
-// Notify tells nobody anything: the members of the site do not change.
+// Notify does nothing: the members of the cluster do not change.
 func (s *testCluster) Notify(context.Context, cluster.Member, cluster.Notice) error { return nil }
 
 func (s *testCluster) stopAll() {

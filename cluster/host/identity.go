@@ -13,18 +13,19 @@ import (
 
 const identityFile = "identity.json"
 
-// identity is whose data folder it is. A vote counts once for an id, so a folder that changed its id could vote twice.
+// identity says which node a data folder belongs to. Votes are counted by id, so a folder that changed its id could
+// vote twice.
 type identity struct {
 	ID      string `json:"id"`
 	Cluster string `json:"cluster"`
-	// Store names the one raft.db that belongs to the folder, which has the same text in it: another one, or one that was
-	// made anew, does not know what the node has promised. Empty in folders of versions before 0.6.
+	// Store names the raft.db that belongs to the folder and contains the same name: another raft.db, or a new one, does
+	// not know the votes and acknowledgements of the node. Empty in folders of versions before 0.6.
 	Store string `json:"store,omitempty"`
-	// Lost says what the folder has lost; it stays until the node was taken in again and holds state.
+	// Lost describes what the folder has lost, until the node was admitted again and holds state.
 	Lost string `json:"lost,omitempty"`
 }
 
-// readIdentity reads whose folder it is; the zero value if it does not say.
+// readIdentity reads the identity of a folder; the zero value if it has none.
 func readIdentity(folder string) (identity, error) {
 	path := filepath.Join(folder, identityFile)
 	data, err := os.ReadFile(path)
@@ -42,7 +43,7 @@ func readIdentity(folder string) (identity, error) {
 	return owner, nil
 }
 
-// checkOwner refuses the folder of another node or cluster.
+// checkOwner returns an error if owner, the identity in a folder, is another node or cluster.
 func (me identity) checkOwner(folder string, owner identity) error {
 	switch {
 	case owner.ID == "":
@@ -57,7 +58,7 @@ func (me identity) checkOwner(folder string, owner identity) error {
 	return nil
 }
 
-// writeFile makes it durable whose folder it is.
+// writeFile writes the identity durably.
 func (me identity) writeFile(folder string) error {
 	data, err := json.Marshal(me)
 	if err == nil {

@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// nodeProtocol is how a connection says that it carries HTTP/2 between nodes and not raft (ALPN).
+	// nodeProtocol is the ALPN protocol of a connection that carries HTTP/2 between nodes instead of raft.
 	nodeProtocol = "quorate-node/1"
-	// handshakeTimeout bounds how long a caller may take to prove which node it is, and in plain text to send its first byte.
+	// handshakeTimeout bounds the handshake of a caller or, in plain text, the time until its first byte.
 	handshakeTimeout = 10 * time.Second
-	// maxHandshakes bounds how many callers do so at once; more are refused.
+	// maxHandshakes bounds the handshakes in progress; further connections are refused.
 	maxHandshakes = 256
-	// maxPerNode bounds the open connections that were accepted from one node, or in plain text from one IP address.
+	// maxPerNode bounds the open connections accepted from one node or, in plain text, from one IP address.
 	maxPerNode = 256
-	// refusalInterval is how often the log says that a caller was refused.
+	// refusalInterval is the minimum time between two log messages about refused connections.
 	refusalInterval = 10 * time.Second
 )
 
-// nodeListener accepts the connections of other nodes. It finds out which node called, and whether the connection carries raft
-// or HTTP/2, before either sees a byte of it: raft itself would take the time of a handshake for that of a message, and
-// does not ask who sends its messages.
+// nodeListener accepts the connections of other nodes. It identifies the calling node and the protocol, raft or HTTP/2,
+// before either of them reads from the connection: raft's timeout for a message does not allow for a handshake, and
+// raft does not check who sends its messages.
 //
-// With TLS the caller says what it speaks in the handshake (ALPN). Raft names no protocol, as all versions before. In plain text
-// the first byte tells: HTTP/2 begins with "PRI", and raft's messages with a small number.
+// With TLS the caller names the protocol in the handshake (ALPN). Raft connections name none, for compatibility with
+// earlier versions. In plain text the first byte tells: HTTP/2 starts with "PRI", raft messages with a small number.
 type nodeListener struct {
 	listener net.Listener
 	accept   *tls.Config // nil in plain text
@@ -38,8 +38,8 @@ type nodeListener struct {
 	log      hclog.Logger
 
 	raft, calls chan net.Conn
-	// raftEnded is closed when raft takes no more connections. A node in quarantine runs without raft, and the others still ask
-	// how it stands and which state it holds.
+	// raftEnded is closed when raft accepts no more connections. A node in quarantine runs without raft and still answers
+	// status queries of the others.
 	raftEnded  chan struct{}
 	endRaft    func()
 	handshakes chan struct{} // has one element for each handshake under way
@@ -64,7 +64,7 @@ func newNodeListener(l net.Listener, accept *tls.Config, open *connectionPool, l
 	return n
 }
 
-// Close ends listening, every handshake, and both of the listeners for what was accepted.
+// Close closes the port, all handshakes, and the listeners of both protocols.
 func (n *nodeListener) Close() error {
 	n.close()
 	return n.listener.Close()
@@ -95,7 +95,7 @@ func (n *nodeListener) acceptLoop() {
 	}
 }
 
-// handleConn finds out who calls, and gives the connection to those who speak its protocol.
+// handleConn identifies the caller and passes the connection to the listener of its protocol.
 func (n *nodeListener) handleConn(plain net.Conn) {
 	defer func() { <-n.handshakes }()
 	ctx, cancel := context.WithTimeout(n.ctx, handshakeTimeout)
@@ -145,13 +145,13 @@ func (n *nodeListener) identifyPeer(ctx context.Context, plain net.Conn) (*conne
 }
 
 const (
-	// firstHTTP2Byte is the first byte of what every HTTP/2 connection begins with ("PRI * HTTP/2.0").
+	// firstHTTP2Byte is the first byte of every HTTP/2 connection ("PRI * HTTP/2.0").
 	firstHTTP2Byte = 'P'
-	// raftKindLimit is above the numbers of all kinds of raft's messages, which are the first byte of each.
+	// raftKindLimit is above the message types of raft, which are the first byte of each message.
 	raftKindLimit = 0x10
 )
 
-// detectProtocol reads the first byte of a connection in plain text, which tells what it carries.
+// detectProtocol reads the first byte of a connection in plain text, which tells the protocol.
 func (c *connection) detectProtocol(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	var first [1]byte
@@ -171,7 +171,7 @@ func (c *connection) detectProtocol(ctx context.Context) error {
 	return nil
 }
 
-// reportRefusal logs that a caller was refused, not too often.
+// reportRefusal logs a refused connection, at most once per refusalInterval.
 func (n *nodeListener) reportRefusal(c net.Conn, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -194,7 +194,7 @@ type protocolListener struct {
 	ended chan struct{} // nil if it ends with the port
 }
 
-// Accept returns the next connection of a node that speaks this protocol.
+// Accept returns the next connection of this protocol.
 func (a protocolListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-a.queue:
@@ -206,10 +206,11 @@ func (a protocolListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Addr is the address of the port.
+// Addr returns the address of the port.
 func (a protocolListener) Addr() net.Addr { return a.listener.Addr() }
 
-// callListener is the listener for calls. Closing it leaves raft's connections alone: the port closes with the node's parts.
+// callListener is the listener for RPCs. Closing it must not affect raft's connections: the port closes with the node's
+// parts.
 type callListener struct{ protocolListener }
 
 // Close does nothing.

@@ -53,7 +53,7 @@ func readLine(t *testing.T, c net.Conn) string {
 	return line
 }
 
-// TestTheFirstByteTellsRaftFromCalls: in plain text nothing else does, and neither side loses a byte of what was sent.
+// TestTheFirstByteTellsRaftFromCalls: in plain text only the first byte does, and neither side loses a byte.
 func TestTheFirstByteTellsRaftFromCalls(t *testing.T) {
 	t.Parallel()
 	s := openPort(t)
@@ -87,8 +87,7 @@ func TestTheFirstByteTellsRaftFromCalls(t *testing.T) {
 	}
 }
 
-// TestTheHandshakeTellsRaftFromCalls: with certificates the name of the protocol does, and the other side's certificate says
-// which node it is.
+// TestTheHandshakeTellsRaftFromCalls: with certificates ALPN does, and the certificate identifies the other node.
 func TestTheHandshakeTellsRaftFromCalls(t *testing.T) {
 	t.Parallel()
 	m := newConnectionTest(t)
@@ -113,7 +112,8 @@ func TestTheHandshakeTellsRaftFromCalls(t *testing.T) {
 	}
 }
 
-// TestOnlyTheNodeThatWasCalledAnswers: n2 has a good certificate, and is still told nothing when n3 is called at its address.
+// TestOnlyTheNodeThatWasCalledAnswers: n2 has a valid certificate, and still gets no data when n3 is called at n2's
+// address.
 func TestOnlyTheNodeThatWasCalledAnswers(t *testing.T) {
 	t.Parallel()
 	m := newConnectionTest(t)
@@ -140,8 +140,8 @@ func TestOnlyTheNodeThatWasCalledAnswers(t *testing.T) {
 	}
 }
 
-// TestRaftIsSpokenWithMembersOnly: a node that is no member gets no connection for raft, and loses the one that it has when it
-// is removed. It may still ask.
+// TestRaftIsSpokenWithMembersOnly: a node that is not a member gets no raft connection, and loses an existing one when
+// it is removed. It may still make RPCs.
 func TestRaftIsSpokenWithMembersOnly(t *testing.T) {
 	t.Parallel()
 	m := newConnectionTest(t)
@@ -172,7 +172,8 @@ func TestRaftIsSpokenWithMembersOnly(t *testing.T) {
 	<-calls
 }
 
-// TestConnectionsOfOneNodeAreBounded: beyond the bound the newest is refused, and a closed one makes room.
+// TestConnectionsOfOneNodeAreBounded: the newest connection beyond the bound is refused, and closing one frees its
+// place.
 func TestConnectionsOfOneNodeAreBounded(t *testing.T) {
 	t.Parallel()
 	open := newConnectionPool(Security{Identify: func(tls.ConnectionState) (string, error) { return "n2", nil }}, hclog.NewNullLogger())
@@ -200,7 +201,7 @@ func TestConnectionsOfOneNodeAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzPortOfRaft sends arbitrary bytes: whatever they are, the port goes on to serve others.
+// FuzzPortOfRaft sends arbitrary bytes; the port must continue to serve other connections.
 func FuzzPortOfRaft(f *testing.F) {
 	f.Add([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
 	f.Add([]byte{0, 1, 2, 3})
@@ -238,7 +239,7 @@ func drainConn(l net.Listener) {
 	}
 }
 
-// TestCallsOutliveRaft: a node whose raft has ended, as in quarantine, is still asked how it stands.
+// TestCallsOutliveRaft: a node whose raft has ended, as in quarantine, still answers status queries.
 func TestCallsOutliveRaft(t *testing.T) {
 	s, err := listenRaft("127.0.0.1:0", "n1:1", Security{}, hclog.NewNullLogger())
 	if err != nil {

@@ -17,11 +17,11 @@ const (
 	lockRetry = 50 * time.Millisecond
 )
 
-// folderLock keeps a second server out of a data folder, also one that finds no raft.db in it. The system releases it when
-// the process ends. The file stays and says nothing.
+// folderLock prevents a second server from using a data folder, even if the folder has no raft.db. The system releases
+// the lock when the process ends. The empty lock file stays.
 type folderLock struct{ file *os.File }
 
-// lockFolder waits a little for another server that is about to stop.
+// lockFolder waits for a short time, because the other server may be about to stop.
 func lockFolder(folder string) (*folderLock, error) {
 	path := filepath.Join(folder, lockFile)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -41,7 +41,7 @@ func lockFolder(folder string) (*folderLock, error) {
 	}
 }
 
-// release lets another server in. It is idempotent.
+// release unlocks the folder. It is idempotent.
 func (l *folderLock) release() error {
 	if err := l.file.Close(); !errors.Is(err, os.ErrClosed) {
 		return err
@@ -49,7 +49,7 @@ func (l *folderLock) release() error {
 	return nil
 }
 
-// freeSpace tells the bytes that are left for an ordinary user in the file system of a folder.
+// freeSpace returns a function that reports the bytes available to an unprivileged user in the file system of a folder.
 func freeSpace(folder string) func() (int64, error) {
 	return func() (int64, error) {
 		var s unix.Statfs_t

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// dialTimeout is how long the machine of another node may take to accept a connection: one that is gone does not even do that.
+// dialTimeout bounds the TCP connect to another node. It is short: a machine that runs accepts at once.
 const dialTimeout = time.Second
 
-// handshakeWait is how long a node may take to prove which one it is: one that is busy takes its time.
+// handshakeWait bounds the TLS handshake. It is longer than dialTimeout, because a busy node is slow.
 const handshakeWait = 5 * time.Second
 
-// Network is how nodes call each other beside raft: HTTP/2, without another handshake, on connections of either kind.
+// Network connects nodes for RPCs: HTTP/2 on connections whose handshake is already done, with TLS or in plain text.
 type Network struct{ stream *streamLayer }
 
-// Calls is the listener for calls of other nodes, on the port of raft. Its connections have a method NodeID, which is the node that
-// the other side proved to be, or empty in plain text. They are closed when that would not be believed any more. It closes with
-// the node.
+// Calls returns the listener for RPCs of other nodes on the raft port. Its connections have a method NodeID that
+// returns the id proved by the other side, or "" in plain text. Connections are closed when the other side would no
+// longer be accepted. The listener closes with the node.
 func (n *Network) Calls() net.Listener {
 	return callListener{protocolListener{n.stream.port, n.stream.port.calls, nil}}
 }
 
-// DialNode connects to the port of raft of another node for calls. With certificates it must be that node that answers.
+// DialNode connects to the raft port of another node for RPCs. With certificates it verifies that this node answers.
 func (n *Network) DialNode(ctx context.Context, id, raftAddress string) (net.Conn, error) {
 	if n.stream.dial == nil {
 		return dialTCP(ctx, raftAddress)
@@ -32,8 +32,8 @@ func (n *Network) DialNode(ctx context.Context, id, raftAddress string) (net.Con
 	return n.dialTLS(ctx, id, raftAddress, nodeProtocol)
 }
 
-// DialAPI connects to the API of another node, as nodes did before they had a listener of their own. With certificates it must be
-// that node that answers.
+// DialAPI connects to the API of another node, as versions before feature level 5 did. With certificates it verifies
+// that this node answers.
 func (n *Network) DialAPI(ctx context.Context, id, address string) (net.Conn, error) {
 	if n.stream.dial == nil {
 		return dialTCP(ctx, address)

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// observer counts what a node does.
+// observer implements cluster.Observer with Prometheus metrics.
 type observer struct {
 	entries, snapshots, restores, rounds  *prometheus.CounterVec
 	reads, leaderships, applied           prometheus.Counter
@@ -22,7 +22,7 @@ type observer struct {
 
 var _ cluster.Observer = (*observer)(nil)
 
-// Words of labels.
+// Values of the label "outcome".
 const (
 	outcomeOK     = "ok"
 	outcomeFailed = "failed"
@@ -36,16 +36,17 @@ func outcomeLabel(err error) string {
 }
 
 var (
-	// latencyBuckets are the upper ends of buckets in seconds for what takes a disk or a network: 0.1 ms to 13 s.
+	// latencyBuckets are the bucket bounds, in seconds, of operations on disk or network: 0.1 ms to 13 s.
 	latencyBuckets = prometheus.ExponentialBuckets(0.0001, 2, 18)
-	// durationBuckets are those for what grows with the ledger: 1 ms to 4.4 minutes.
+	// durationBuckets are those of operations whose duration grows with the ledger: 1 ms to 4.4 minutes.
 	durationBuckets = prometheus.ExponentialBuckets(0.001, 4, 10)
-	// commandBuckets are those for commands in an entry, volumes those for its bytes.
+	// commandBuckets are those of commands per entry, byteBuckets those of bytes per entry.
 	commandBuckets = prometheus.ExponentialBuckets(1, 2, 14)
 	byteBuckets    = prometheus.ExponentialBuckets(64, 4, 9)
 )
 
-// NewObserver makes metrics of what a node does, for cluster.Config. One for each node and registerer.
+// NewObserver returns an observer for cluster.Config that registers its metrics with to. Create one per node and
+// registerer.
 func NewObserver(to prometheus.Registerer) (cluster.Observer, error) {
 	o := &observer{
 		entries:     newCounterVec("quorate_entries_total", "Log entries that this node proposed as the leader, by outcome.", "outcome"),
@@ -91,7 +92,7 @@ func newHistogram(name, help string, buckets []float64) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 }
 
-// initLabels shows every line from the start, at zero: a rate over a line that appears with its first failure misses it.
+// initLabels creates every time series at zero: a rate would miss the first failure of a series that it creates.
 func (o *observer) initLabels() {
 	for _, what := range []string{outcomeOK, outcomeFailed} {
 		for _, vector := range []*prometheus.CounterVec{o.entries, o.snapshots, o.restores} {
@@ -120,7 +121,7 @@ func (o *observer) EntryEnded(r cluster.EntryReport) {
 	}
 }
 
-// Applied counts what went into the ledger.
+// Applied counts applied commands.
 func (o *observer) Applied(_, commands int, took time.Duration) {
 	o.applied.Add(float64(commands))
 	o.apply.Observe(took.Seconds())
@@ -135,13 +136,13 @@ func (o *observer) SnapshotEnded(r cluster.SnapshotReport) {
 	}
 }
 
-// Restored counts a ledger that was replaced.
+// Restored counts a ledger that was replaced by a snapshot.
 func (o *observer) Restored(took time.Duration, err error) {
 	o.restores.WithLabelValues(outcomeLabel(err)).Inc()
 	o.restore.Observe(took.Seconds())
 }
 
-// ReadBatchEnded counts a question on behalf of reads.
+// ReadBatchEnded counts a confirmation of a batch of reads.
 func (o *observer) ReadBatchEnded(r cluster.ReadBatchReport) {
 	by := asFollower
 	if r.Leader {
@@ -156,8 +157,8 @@ func (o *observer) ReadBatchEnded(r cluster.ReadBatchReport) {
 func (o *observer) LeadershipEstablished() { o.leaderships.Inc() }
 
 // InstallMetrics makes raft and memberlist report to a Prometheus registry, under names such as raft_apply and
-// memberlist_gossip. Those libraries report to one place per process, so this is for the whole process and all nodes
-// in it: call it once, before the first node is opened.
+// memberlist_gossip. These libraries support only one sink per process, which all nodes of the process share: call it
+// once, before the first node is opened.
 func InstallMetrics(registry prometheus.Registerer) error {
 	sink, err := gometricsprometheus.NewPrometheusSinkFrom(gometricsprometheus.PrometheusOpts{Registerer: registry})
 	if err != nil {
@@ -165,7 +166,7 @@ func InstallMetrics(registry prometheus.Registerer) error {
 	}
 	config := gometrics.DefaultConfig("")
 	config.EnableHostname = false
-	// The Go runtime's metrics come from Prometheus's own collector.
+	// Prometheus's own collector provides the metrics of the Go runtime.
 	config.EnableRuntimeMetrics = false
 	if _, err := gometrics.NewGlobal(config, sink); err != nil {
 		return fmt.Errorf("report the metrics of raft and gossip: %w", err)

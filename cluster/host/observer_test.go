@@ -13,7 +13,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// TestWhatANodeDoesIsCounted: one write, one read and one snapshot are in the metrics, and the writer learns their way.
+// TestWhatANodeDoesIsCounted: one write, one read and one snapshot are in the metrics, and the writer gets the report
+// of its entry.
 func TestWhatANodeDoesIsCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	observer, err := host.NewObserver(registry)
@@ -70,7 +71,7 @@ func TestWhatANodeDoesIsCounted(t *testing.T) {
 	}
 }
 
-// gatherMetrics are the values of a registry, under name and labels; of histograms the count.
+// gatherMetrics returns the values of a registry by name and labels; for histograms the count.
 func gatherMetrics(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

@@ -13,25 +13,26 @@ import (
 
 const (
 	snapshotsKept = 3
-	// raftPool is how many connections to a peer stay open.
+	// raftPool is the number of connections to a peer that stay open.
 	raftPool = 3
-	// raftTimeout bounds one message to a peer; a snapshot gets it for every 256 KiB.
+	// raftTimeout bounds one message to a peer; for a snapshot it applies to every 256 KiB.
 	raftTimeout = 10 * time.Second
 )
 
-// Security encrypts what goes between the nodes. The zero value sends plain text, and takes it.
+// Security configures encryption between nodes. The zero value sends and accepts plain text.
 type Security struct {
-	// Accept is for the port of raft. It must verify that the other side is a node of the cluster.
+	// Accept is the TLS configuration of the raft port. It must verify that the other side is a node of the cluster.
 	Accept *tls.Config
-	// Dial is for a connection to the node of that id. It must verify that the other side is that node.
+	// Dial returns the TLS configuration for a connection to the node with that id. It must verify that the other side is
+	// that node.
 	Dial func(id string) *tls.Config
-	// Identify tells which node is the other side of an open connection; it is an error if that would not be believed now.
-	// Connections for which it is are closed.
+	// Identify returns the node at the other side of an open connection, or an error if it would not be accepted now; the
+	// connection is then closed.
 	Identify func(tls.ConnectionState) (id string, err error)
-	// Version rises whenever Accept and Dial would show or trust other certificates than before: connections of raft that
-	// are older are closed then, and raft dials anew. Nil if that never happens.
+	// Version changes whenever Accept and Dial start to present or trust other certificates: older raft connections are
+	// then closed, and raft dials again. Nil if this never happens.
 	Version func() uint64
-	// Keys are those of gossip.
+	// Keys are the gossip keys.
 	Keys *gossip.Keyring
 }
 
@@ -42,14 +43,14 @@ func (s Security) validate() error {
 	return nil
 }
 
-// Open starts a node on this machine that speaks plain text.
+// Open starts a node on this machine that uses plain text.
 func Open(ctx context.Context, c cluster.Config) (*cluster.Node, error) {
 	node, _, err := OpenSecured(ctx, c, Security{})
 	return node, err
 }
 
-// OpenSecured starts a node on this machine: cluster.Open with the parts of OpenParts. From then on raft takes messages from
-// those nodes only that the node admits.
+// OpenSecured starts a node on this machine: cluster.Open with the parts of OpenParts. From then on raft accepts
+// messages only from nodes that the node authorizes.
 func OpenSecured(ctx context.Context, c cluster.Config, s Security) (*cluster.Node, *Network, error) {
 	parts, network, err := OpenParts(c, s)
 	if err != nil {
@@ -63,8 +64,8 @@ func OpenSecured(ctx context.Context, c cluster.Config, s Security) (*cluster.No
 	return node, network, nil
 }
 
-// OpenParts opens the data folder of a node, see OpenStores, and its raft port, and prepares its gossip. The parts are closed
-// by the node that is opened with them.
+// OpenParts opens the data folder of a node, see OpenStores, and its raft port, and prepares its gossip. The node that
+// is opened with the parts closes them.
 func OpenParts(c cluster.Config, s Security) (cluster.Parts, *Network, error) {
 	if err := s.validate(); err != nil {
 		return cluster.Parts{}, nil, fmt.Errorf("configuration of node %s: %w", c.ID, err)
@@ -87,10 +88,10 @@ func OpenParts(c cluster.Config, s Security) (cluster.Parts, *Network, error) {
 	return parts, &Network{layer}, nil
 }
 
-// OpenStores opens the data folder of a node, or makes a new one. It refuses, with the way out, a folder that another server
-// uses or that belongs to another node or cluster, and a store or snapshot that is damaged and cannot be repaired from this
-// disk. From a folder that has lost a part of what it held it makes an empty one, sets aside what is left, and says so in
-// Parts.Lost.
+// OpenStores opens the data folder of a node, or creates it. It returns an error that says what to do if another server
+// uses the folder, if the folder belongs to another node or cluster, or if a store or snapshot is damaged and cannot be
+// repaired from this disk. If the folder has lost a part of its content, the remains are set aside, the stores are
+// empty, and Parts.Lost says what was lost.
 func OpenStores(c cluster.Config) (cluster.Parts, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(); err != nil {

@@ -14,14 +14,14 @@ import (
 type Peer struct {
 	ID      string `json:"id" yaml:"id"`
 	Address string `json:"address" yaml:"address"`
-	// Voter is true if not given.
+	// Voter is true if unset.
 	Voter *bool `json:"voter,omitempty" yaml:"voter,omitempty"`
 }
 
-// IsVoter tells whether it is a voter.
+// IsVoter reports whether the peer is a voter.
 func (p Peer) IsVoter() bool { return p.Voter == nil || *p.Voter }
 
-// CheckPeers returns every fault of a list of peers, each naming the field and what is allowed.
+// CheckPeers returns all errors in a list of peers. Each error names the field and what is allowed.
 func CheckPeers(peers []Peer) error {
 	var faults []error
 	ids, addresses := map[string]int{}, map[string]int{}
@@ -49,7 +49,7 @@ func CheckPeers(peers []Peer) error {
 	return errors.Join(faults...)
 }
 
-// checkOwnPeer wants the node of the folder among the voters: nobody else has the state.
+// checkOwnPeer requires the node of the folder to be one of the voters, because no other node has the state.
 func checkOwnPeer(peers []Peer, id string) error {
 	if err := CheckPeers(peers); err != nil {
 		return err

@@ -17,41 +17,41 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// digestsKept is how many checkpoints of a folder are summed up, the newest ones.
+// digestsKept is the number of checkpoints of a folder, the newest ones, whose digests are computed.
 const digestsKept = 8
 
-// QuarantinedError says that a node must not serve, because its state was found to be another one than the majority's.
+// QuarantinedError says that a node must not serve, because its state differs from that of the majority.
 type QuarantinedError struct {
-	// ID is the node's, Folder its data folder, Reason what was found.
+	// ID is the id of the node, Folder its data folder, Reason the finding.
 	ID, Folder, Reason string
 }
 
-// Error names the finding and the ways out.
+// Error names the finding and what to do.
 func (e *QuarantinedError) Error() string {
 	return fmt.Sprintf("node %s is in quarantine (%s). If a majority of the others is well, let it begin again from their state: quorate recover "+
 		"start-over --data-dir %s. If its state is equal to that of a majority after all, prove it: quorate recover digests on each stopped member, "+
 		"then quorate recover lift; see docs/operations.md, Divergence", e.ID, e.Reason, e.Folder)
 }
 
-// FolderDigests are the digests of the state that a data folder holds, computed anew from its snapshot and its log.
+// FolderDigests are the digests of the state in a data folder, recomputed from its snapshot and its log.
 type FolderDigests struct {
 	ID      string `json:"id"`
 	Cluster string `json:"cluster"`
 	// Quarantine is why the node must not serve; empty if it may.
 	Quarantine string `json:"quarantine,omitempty"`
-	// Voters are those of the configuration that the folder holds.
+	// Voters are those of the configuration in the folder.
 	Voters []string `json:"voters"`
 	// Digests are those of the last checkpoints and of the end of the log, by index.
 	Digests []IndexDigest `json:"digests"`
 }
 
-// IndexDigest is the digest, in hexadecimal, of the state behind an entry of the log.
+// IndexDigest is the digest, in hexadecimal, of the state after a log entry.
 type IndexDigest struct {
 	Index  uint64 `json:"index"`
 	Digest string `json:"digest"`
 }
 
-// digestAt is the digest at an index; empty if there is none.
+// digestAt returns the digest at an index; empty if there is none.
 func (d FolderDigests) digestAt(index uint64) string {
 	for _, known := range d.Digests {
 		if known.Index == index {
@@ -61,7 +61,8 @@ func (d FolderDigests) digestAt(index uint64) string {
 	return ""
 }
 
-// ComputeDigests sums up the state of a node that does not run. The folder is not changed, but for what a start cleans up.
+// ComputeDigests computes the digests of the state of a stopped node. The folder is not changed, except that unfinished
+// snapshots are removed as at a start.
 func ComputeDigests(dataDir string, logger hclog.Logger) (found FolderDigests, err error) {
 	r, err := openStopped(dataDir, logger)
 	if err != nil {
@@ -108,7 +109,7 @@ func (r *stoppedNode) stateDigests() (FolderDigests, error) {
 	return found, err
 }
 
-// endDigest is the digest behind the last entry.
+// endDigest returns the digest after the last entry.
 func endDigest(machine *fsm.FSM) (IndexDigest, error) {
 	state, err := machine.Freeze()
 	if err != nil {
@@ -121,17 +122,17 @@ func endDigest(machine *fsm.FSM) (IndexDigest, error) {
 	return IndexDigest{state.Info().Index, hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// Agreement is where the state of a folder was proved to be that of a majority.
+// Agreement is the index at which the state of a folder was proved to be that of a majority.
 type Agreement struct {
 	IndexDigest
 
-	// ID is the node's, Members are those that hold the same state, itself among them.
+	// ID is the id of the node, Members are the members with the same state, including the node.
 	ID      string   `json:"id"`
 	Members []string `json:"members"`
 }
 
-// LiftQuarantine lets a node that does not run serve again, if the state that its folder holds now, computed anew, is that of a
-// majority of the voters: at one index, not before the checkpoint of the quarantine, with the digests of the others.
+// LiftQuarantine allows a stopped node to serve again if the recomputed state of its folder is that of a majority of
+// the voters, according to the digests of the others, at one index at or after the checkpoint of the quarantine.
 func LiftQuarantine(dataDir string, others []FolderDigests, logger hclog.Logger) (proof Agreement, err error) {
 	r, err := openStopped(dataDir, logger)
 	if err != nil {
@@ -152,7 +153,7 @@ func LiftQuarantine(dataDir string, others []FolderDigests, logger hclog.Logger)
 	return proof, cluster.LiftQuarantine(r.store)
 }
 
-// findAgreement finds the newest index at which a majority holds the same state as the folder.
+// findAgreement returns the newest index at which a majority has the same state as the folder.
 func findAgreement(own FolderDigests, others []FolderDigests) (Agreement, error) {
 	least := quarantinedAt(own.Quarantine)
 	var found []string
@@ -185,7 +186,7 @@ func findAgreement(own FolderDigests, others []FolderDigests) (Agreement, error)
 
 var quarantineIndex = regexp.MustCompile(`at checkpoint (\d+)`)
 
-// quarantinedAt is the index of the checkpoint that a quarantine was found at; 0 if it does not say.
+// quarantinedAt returns the index of the checkpoint in the reason of a quarantine; 0 if there is none.
 func quarantinedAt(reason string) uint64 {
 	match := quarantineIndex.FindStringSubmatch(reason)
 	if match == nil {
@@ -198,8 +199,8 @@ func quarantinedAt(reason string) uint64 {
 	return index
 }
 
-// StartOver sets aside the state of a node that does not run and is in quarantine, and returns where it is. The node begins again
-// like one that has lost its data: it takes part in nothing until the leader has taken its vote and taken it in again.
+// StartOver sets aside the state of a stopped node in quarantine and returns the folder that it was moved to. The node
+// starts again like one that has lost its data: it takes part in nothing until the leader has demoted and admitted it.
 func StartOver(dataDir string, logger hclog.Logger) (folder string, err error) {
 	r, err := openStopped(dataDir, logger)
 	if err != nil {

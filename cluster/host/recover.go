@@ -20,10 +20,10 @@ import (
 
 // Recovery says what Recover did, or would do.
 type Recovery struct {
-	// ID and Cluster say whose folder it is.
+	// ID and Cluster are the identity of the folder.
 	ID      string `json:"id"`
 	Cluster string `json:"cluster"`
-	// Index and Term are of the last entry that is kept; State is what the folder holds up to there.
+	// Index and Term are those of the last entry that is kept; State describes the state up to there.
 	Index uint64   `json:"index"`
 	Term  uint64   `json:"term"`
 	State fsm.Info `json:"state"`
@@ -34,11 +34,11 @@ type Recovery struct {
 	Done bool `json:"done"`
 }
 
-// Recover gives the stopped node of a data folder a new configuration, after the majority of the old one was lost for good.
-// Everything in its log counts as committed from then on. A dry run only looks.
+// Recover gives the data folder of a stopped node a new configuration, after the majority of the old one was lost for
+// good. All entries in its log count as committed from then on. A dry run writes nothing.
 //
-// It refuses a folder that a server uses, one without state or with damage, one that has lost a part or is in quarantine, and
-// peers without the folder's own node as a voter. Nothing was changed then.
+// It refuses a folder that is in use, has no state, is damaged or incomplete, or is in quarantine, and peers that do
+// not contain the folder's own node as a voter. Nothing is changed then.
 func Recover(dataDir string, peers []Peer, dry bool, logger hclog.Logger) (done Recovery, err error) {
 	r, err := openStopped(dataDir, logger)
 	if err != nil {
@@ -59,7 +59,7 @@ func Recover(dataDir string, peers []Peer, dry bool, logger hclog.Logger) (done 
 	return r.recoverFolder(dry)
 }
 
-// openStopped opens the data folder of a node that does not run.
+// openStopped opens the data folder of a stopped node.
 func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
 	me, err := readOwner(dataDir)
 	if err != nil {
@@ -78,7 +78,8 @@ func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
 
 func (r *stoppedNode) close() error { return errors.Join(r.store.Close(), r.lock.release()) }
 
-// readOwner reads whose folder it is. A folder that nobody has used is refused before anything is made in it.
+// readOwner reads the identity of a folder. It returns an error before anything is created in a folder that is not a
+// data folder.
 func readOwner(folder string) (identity, error) {
 	for _, name := range []string{identityFile, storeFile} {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
@@ -96,7 +97,7 @@ func readOwner(folder string) (identity, error) {
 	return me, nil
 }
 
-// stoppedNode is one call of Recover.
+// stoppedNode is the open data folder of a stopped node.
 type stoppedNode struct {
 	folder string
 	owner  identity
@@ -127,7 +128,7 @@ func (r *stoppedNode) recoverFolder(dry bool) (Recovery, error) {
 	return r.writeRecovered(found, snapshots)
 }
 
-// prepareStores makes the folder fit to be read, as a start does.
+// prepareStores verifies and repairs the folder as a start does.
 func (r *stoppedNode) prepareStores() (raft.SnapshotStore, error) {
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(r.folder, snapshotsKept, r.logger)
 	if err != nil {
@@ -149,7 +150,7 @@ func (r *stoppedNode) prepareStores() (raft.SnapshotStore, error) {
 	return snapshots, nil
 }
 
-// replayState reads all there is into a state machine, as raft will.
+// replayState reads the whole state into a state machine, as raft would.
 func (r *stoppedNode) replayState(snapshots raft.SnapshotStore, o fsm.Options) (Recovery, *fsm.FSM, error) {
 	found := Recovery{ID: r.owner.ID, Cluster: r.owner.Cluster, After: r.peers}
 	machine := fsm.New(o)
@@ -193,7 +194,7 @@ func (f *Recovery) replayLog(logs raft.LogStore, machine *fsm.FSM) error {
 	return machine.Halted()
 }
 
-// writeRecovered lets raft make a snapshot of everything, with the new configuration, in the place of the log.
+// writeRecovered makes raft replace the log by a snapshot of the state with the new configuration.
 func (r *stoppedNode) writeRecovered(found Recovery, snapshots raft.SnapshotStore) (Recovery, error) {
 	config := raft.DefaultConfig()
 	config.LocalID = raft.ServerID(r.owner.ID)

@@ -12,8 +12,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// streamLayer carries raft's messages over TCP. Unlike raft's own it is known by the address that was advertised, which may
-// be a name: the address that a name stands for may change while the node keeps its place in the configuration.
+// streamLayer carries raft's messages over TCP. Unlike raft's own stream layer it is identified by the advertised
+// address, which may be a host name: the address that a name resolves to may change while the node keeps its place in
+// the configuration.
 type streamLayer struct {
 	net.Listener // of raft
 
@@ -23,18 +24,18 @@ type streamLayer struct {
 	open       *connectionPool
 }
 
-// advertised is an address as it was written.
+// advertised is an address as it was configured.
 type advertised string
 
-// Network is always "tcp".
+// Network returns "tcp".
 func (advertised) Network() string { return "tcp" }
 
-// String is the address.
+// String returns the address.
 func (a advertised) String() string { return string(a) }
 
 var _ raft.StreamLayer = (*streamLayer)(nil)
 
-// listenRaft opens the port of raft, which only nodes of the cluster may connect to if there is security.
+// listenRaft opens the raft port, to which only nodes of the cluster may connect if there is security.
 func listenRaft(bind, advertise string, with Security, log hclog.Logger) (*streamLayer, error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", bind)
 	if err != nil {
@@ -46,27 +47,28 @@ func listenRaft(bind, advertise string, with Security, log hclog.Logger) (*strea
 	return s, nil
 }
 
-// Close ends listening for raft, which closes its connections itself. Calls are still taken until closePort.
+// Close stops accepting raft connections; raft closes its connections itself. RPC connections are accepted until
+// closePort.
 func (s *streamLayer) Close() error {
 	s.port.endRaft()
 	return nil
 }
 
-// closePort ends listening for all.
+// closePort closes the port.
 func (s *streamLayer) closePort() error {
 	s.open.close()
 	return s.port.Close()
 }
 
-// Addr is the advertised address.
+// Addr returns the advertised address.
 func (s *streamLayer) Addr() net.Addr { return s.advertised }
 
-// withID is a raft address that names the node that must answer there. No id holds '@'.
+// withID returns a raft address that names the node that must answer there. Ids do not contain '@'.
 func withID(id raft.ServerID, address raft.ServerAddress) raft.ServerAddress {
 	return raft.ServerAddress(string(id) + "@" + string(address))
 }
 
-// Dial connects to a peer at an address of withID. With certificates it must be that peer that answers.
+// Dial connects to a peer at an address of withID. With certificates it verifies that this peer answers.
 func (s *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	id, address, _ := strings.Cut(string(target), "@")
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -86,7 +88,7 @@ func (s *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (ne
 	return c, s.open.trackConn(c)
 }
 
-// tlsHandshake begins TLS on a connection, which it closes if that fails.
+// tlsHandshake performs the client side of a TLS handshake. It closes the connection on failure.
 func tlsHandshake(ctx context.Context, plain net.Conn, config *tls.Config) (*tls.Conn, error) {
 	c := tls.Client(plain, config)
 	if err := c.HandshakeContext(ctx); err != nil {

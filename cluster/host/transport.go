@@ -12,9 +12,9 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// transport is raft's own transport over TCP, told which node must answer at the address that it dials. Raft has a provider of
-// addresses for that purpose; it is not used because raft also asks it for the address that messages name as the sender's,
-// and because it is given the id without the address that raft means (docs/adr/0054).
+// transport is raft's transport over TCP, with addresses that name the node that must answer. Raft has a
+// ServerAddressProvider for that purpose. It is not used because raft also asks it for the sender's address in
+// messages, and because it gets the id without the address that raft means (docs/adr/0054).
 type transport struct {
 	*raft.NetworkTransport
 }
@@ -25,7 +25,7 @@ var (
 	_ raft.WithClose   = transport{}
 )
 
-// openTransport listens for raft and for calls between nodes.
+// openTransport opens the port for raft and for RPCs between nodes.
 func openTransport(c cluster.Config, s Security) (transport, *streamLayer, error) {
 	log := c.Logger.Named("raft-net")
 	layer, err := listenRaft(c.RaftAddr, c.RaftAdvertise, s, log)
@@ -49,14 +49,14 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAdd
 	return t.NetworkTransport.AppendEntriesPipeline(id, withID(id, target))
 }
 
-// RequestVote asks a node for its vote.
+// RequestVote requests the vote of a node.
 func (t transport) RequestVote(
 	id raft.ServerID, target raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
 ) error {
 	return t.NetworkTransport.RequestVote(id, withID(id, target), args, resp)
 }
 
-// RequestPreVote asks a node whether it would give its vote.
+// RequestPreVote asks a node whether it would vote for this node.
 func (t transport) RequestPreVote(
 	id raft.ServerID, target raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
 ) error {
@@ -70,18 +70,18 @@ func (t transport) InstallSnapshot(
 	return t.NetworkTransport.InstallSnapshot(id, withID(id, target), args, resp, data)
 }
 
-// TimeoutNow has a node begin an election.
+// TimeoutNow makes a node start an election.
 func (t transport) TimeoutNow(
 	id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse,
 ) error {
 	return t.NetworkTransport.TimeoutNow(id, withID(id, target), args, resp)
 }
 
-// transportLog keeps back two complaints: that a transport which is being shut down reads no more, and neither does a
-// connection that this node has closed to renew it.
+// transportLog demotes two errors to debug level: that a transport that is being shut down reads no more, and the same
+// for a connection that this node has closed to renew it.
 type transportLog struct{ hclog.Logger }
 
-// Error logs an error, or mentions it at debug level if it only says that the transport or the connection is closed.
+// Error logs an error, at debug level if it only says that the transport or the connection is closed.
 func (l transportLog) Error(message string, args ...any) {
 	closing := slices.ContainsFunc(args, func(arg any) bool {
 		err, ok := arg.(error)

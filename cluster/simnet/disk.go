@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Disk is what survives when a node crashes: its log, its stable store and its snapshots. A test keeps one for each
-// node and starts raft on it again.
+// Disk is what survives the crash of a node: its log, its stable store and its snapshots. A test keeps one per node and
+// starts raft on it again.
 type Disk struct {
 	// InmemStore is the log and the stable store.
 	*raft.InmemStore
@@ -27,7 +27,7 @@ func NewDisk(retain int) *Disk {
 }
 
 // SnapshotStore is a raft.SnapshotStore in memory. Unlike raft's own it lists only complete snapshots, retains several,
-// and names each by its content only, so that a run can be repeated.
+// and derives their ids from their content only, so that runs are repeatable.
 type SnapshotStore struct {
 	retain int
 
@@ -71,7 +71,7 @@ func (s *SnapshotStore) List() ([]*raft.SnapshotMeta, error) {
 	return list, nil
 }
 
-// Open returns the snapshot of that id.
+// Open returns the snapshot with that id.
 func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ type sink struct {
 	ended bool
 }
 
-// Write adds to the state.
+// Write appends to the state.
 func (k *sink) Write(p []byte) (int, error) {
 	if k.ended {
 		return 0, errors.New("simnet: write to a snapshot that has ended")
@@ -122,7 +122,7 @@ func (k *sink) Close() error {
 	return nil
 }
 
-// Cancel forgets the snapshot, unless it is complete. It is idempotent.
+// Cancel discards the snapshot, unless it is complete. It is idempotent.
 func (k *sink) Cancel() error {
 	k.ended = true
 	return nil

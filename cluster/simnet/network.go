@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// What a sender learns of a message that does not get through.
+// Errors that a sender gets for a message that is not delivered.
 var (
 	errRefused = errors.New("simnet: connection refused: no such node is running")
 	errLost    = errors.New("simnet: connection lost: the link is cut or the message was dropped")
@@ -27,14 +27,14 @@ var (
 )
 
 const (
-	// lossNotice is how long a sender waits before it learns that a message was lost.
+	// lossNotice is how long it takes until a sender learns that a message was lost.
 	lossNotice = 500 * time.Millisecond
-	// answerTimeout is how long a sender waits for an answer to a message that arrived.
+	// answerTimeout is how long a sender waits for an answer to a delivered message.
 	answerTimeout = 10 * time.Second
 )
 
-// Network connects the transports that it makes. The address of a node is its id. All methods are safe for concurrent
-// use and act at once; without any call, messages arrive at once and none is lost.
+// Network connects the transports that it creates. The address of a node is its id. All methods are safe for concurrent
+// use and take effect at once. By default messages arrive at once and none is lost.
 type Network struct {
 	done chan struct{}
 	busy sync.WaitGroup // goroutines that carry messages
@@ -51,7 +51,7 @@ type Network struct {
 // link is one direction between two nodes.
 type link struct{ from, to raft.ServerAddress }
 
-// New makes a network without nodes. seed decides which messages SetLoss drops.
+// New creates a network without nodes. seed determines which messages SetLoss drops.
 func New(seed uint64) *Network {
 	return &Network{
 		done:   make(chan struct{}),
@@ -61,8 +61,8 @@ func New(seed uint64) *Network {
 	}
 }
 
-// Transport makes the transport of node id and replaces an earlier one, which it closes: this is how a node restarts.
-// Cuts, delay and loss stay as they are.
+// Transport creates the transport of node id and closes its previous one: this is how a node restarts. Cuts, delay and
+// loss stay as they are.
 func (n *Network) Transport(id raft.ServerID) *Transport {
 	t := newTransport(n, raft.ServerAddress(id))
 	n.mu.Lock()
@@ -75,7 +75,7 @@ func (n *Network) Transport(id raft.ServerID) *Transport {
 	return t
 }
 
-// Cut stops all messages between a and b, both ways. Messages under way are lost too.
+// Cut stops all messages between a and b, both ways. Messages in flight are lost too.
 func (n *Network) Cut(a, b raft.ServerID) {
 	n.CutOneWay(a, b)
 	n.CutOneWay(b, a)
@@ -108,15 +108,15 @@ func (n *Network) Heal() {
 	clear(n.cuts)
 }
 
-// SetDelay makes every message that is sent from now on take as long as delay says; nil means no delay. Requests and
-// answers are delayed alike, each in its own direction. delay is called under a lock and must not call the network.
+// SetDelay delays every message sent from now on by the result of delay; nil means no delay. Requests and answers are
+// delayed alike, each in its own direction. delay is called under a lock and must not call the network.
 func (n *Network) SetDelay(delay func(from, to raft.ServerID) time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.delay = delay
 }
 
-// SetLoss drops every message with the probability, 0 to 1, that loss says; nil means no loss. loss is called under a
+// SetLoss drops every message with the probability, 0 to 1, returned by loss; nil means no loss. loss is called under a
 // lock and must not call the network.
 func (n *Network) SetLoss(loss func(from, to raft.ServerID) float64) {
 	n.mu.Lock()
@@ -124,8 +124,8 @@ func (n *Network) SetLoss(loss func(from, to raft.ServerID) float64) {
 	n.loss = loss
 }
 
-// Close closes all transports and waits until no goroutine of the network is left. It is idempotent. Close it after
-// the nodes have shut down and before the bubble of testing/synctest ends.
+// Close closes all transports and waits until no goroutine of the network is left. It is idempotent. Call it after the
+// nodes have shut down and before the testing/synctest bubble ends.
 func (n *Network) Close() {
 	n.mu.Lock()
 	if !n.closed {
@@ -164,7 +164,7 @@ func (n *Network) transportAt(address raft.ServerAddress) (*Transport, error) {
 	return t, nil
 }
 
-// sendDelay decides the fate of one message when it is sent: how long it travels, or that it is lost.
+// sendDelay determines, when a message is sent, how long it travels or that it is lost.
 func (n *Network) sendDelay(way link) (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -181,7 +181,7 @@ func (n *Network) sendDelay(way link) (time.Duration, error) {
 	return n.delay(from, to), nil
 }
 
-// checkArrival tells whether the link is still open when a message reaches its end.
+// checkArrival returns an error if the link is cut when a message arrives.
 func (n *Network) checkArrival(way link) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

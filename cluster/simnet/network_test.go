@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/cluster/simnet"
 )
 
-// valueRegister is the smallest FSM with a history: the applied commands, one after the other.
+// valueRegister is the smallest FSM with a history: the applied commands in order.
 type valueRegister struct {
 	mu      sync.Mutex
 	applied []byte
@@ -144,7 +144,7 @@ func (c *cluster) mustWrite(id raft.ServerID, value string) {
 	}
 }
 
-// awaitConverged gives every node time to catch up, then wants the same content everywhere.
+// awaitConverged gives every node time to catch up, then requires the same content everywhere.
 func (c *cluster) awaitConverged() string {
 	c.t.Helper()
 	time.Sleep(20 * time.Second)
@@ -225,7 +225,7 @@ func requestVote(t *simnet.Transport) error {
 	return t.RequestVote("b", "b", &raft.RequestVoteRequest{Term: 1}, &raft.RequestVoteResponse{})
 }
 
-// answerVotes answers every request of t, as raft would, and returns how many there were.
+// answerVotes answers every request to t, as raft would, and returns their number.
 func answerVotes(t *simnet.Transport) func() int {
 	var mu sync.Mutex
 	count := 0

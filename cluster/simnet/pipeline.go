@@ -7,10 +7,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipelineDepth is how many requests may be under way in one pipeline.
+// pipelineDepth is the number of requests that may be in flight in one pipeline.
 const pipelineDepth = 64
 
-// AppendEntriesPipeline opens a pipeline to target: one connection, whose requests and answers keep their order.
+// AppendEntriesPipeline opens a pipeline to target: one connection, on which requests and answers keep their order.
 func (t *Transport) AppendEntriesPipeline(_ raft.ServerID, target raft.ServerAddress) (raft.AppendPipeline, error) {
 	peer, err := t.net.transportAt(target)
 	if err != nil {
@@ -42,7 +42,7 @@ type pipeline struct {
 	closed chan struct{}
 }
 
-// inFlight is one pipelined request and raft's handle to it.
+// inFlight is one pipelined request and its raft.AppendFuture.
 type inFlight struct {
 	started   time.Time
 	request   *raft.AppendEntriesRequest
@@ -52,7 +52,7 @@ type inFlight struct {
 	completed chan struct{}
 }
 
-// AppendEntries sends a request without waiting for its answer. It blocks when too many are under way.
+// AppendEntries sends a request without waiting for its answer. It blocks while too many are in flight.
 func (p *pipeline) AppendEntries(
 	args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) (raft.AppendFuture, error) {
@@ -82,7 +82,7 @@ func (p *pipeline) AppendEntries(
 // Consumer returns the requests whose answers have arrived, in order.
 func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.done }
 
-// Close breaks the connection. Requests under way may still take effect at the other end.
+// Close breaks the connection. Requests in flight may still take effect at the other end.
 func (p *pipeline) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
@@ -142,7 +142,7 @@ func (p *pipeline) awaitArrival(f *inFlight, way link) error {
 	return p.net.checkArrival(way)
 }
 
-// nextInFlight returns what comes out of a stage, or nil when the pipeline ends.
+// nextInFlight returns the next element of a stage, or nil when the pipeline ends.
 func nextInFlight(p *pipeline, stage <-chan *inFlight) *inFlight {
 	select {
 	case f := <-stage:
@@ -154,7 +154,7 @@ func nextInFlight(p *pipeline, stage <-chan *inFlight) *inFlight {
 	return nil
 }
 
-// passOn hands f to the next stage, unless the pipeline ends.
+// passOn sends f to the next stage. It returns false when the pipeline ends.
 func passOn[T any](p *pipeline, stage chan<- T, f T) bool {
 	select {
 	case stage <- f:
@@ -173,7 +173,7 @@ func (f *inFlight) completeRequest() {
 	close(f.completed)
 }
 
-// Error waits for the answer and returns why there is none.
+// Error waits for the answer and returns the error, if there is one.
 func (f *inFlight) Error() error {
 	<-f.completed
 	return f.answer.err

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// chunk is how much of a snapshot travels at once.
+// chunk is the size of the pieces in which a snapshot is sent.
 const chunk = 64 << 10
 
-// snapshotStream carries the body of a snapshot over one link, chunk by chunk, each of which can be lost.
+// snapshotStream sends the content of a snapshot over one link, chunk by chunk, each of which can be lost.
 type snapshotStream struct {
 	net    *Network
 	way    link
@@ -26,7 +26,7 @@ func newStream(n *Network, way link, source io.Reader) *snapshotStream {
 	return &snapshotStream{net: n, way: way, source: source, reader: reader, writer: writer}
 }
 
-// start begins to copy and returns the receiver's end.
+// start starts to copy and returns the receiver's end.
 func (s *snapshotStream) start() io.Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *snapshotStream) copyChunks() {
 	}
 }
 
-// stop ends the stream and returns when source is not read any more: the caller is about to close it.
+// stop ends the stream and waits until source is no longer read, because the caller is about to close it.
 func (s *snapshotStream) stop() {
 	s.mu.Lock()
 	s.stopped = true

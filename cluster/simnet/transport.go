@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Transport is one node's end of a Network. It behaves as raft.NetworkTransport does where raft can tell: heartbeats
-// take the fast path when a handler is set, every other request waits for raft's main loop, pipelines keep their order
-// and break on the first loss, and an answer that comes too late is not heard while its request takes effect.
+// Transport is one node's end of a Network. It behaves like raft.NetworkTransport as far as raft can observe:
+// heartbeats take the fast path if a handler is set, every other request waits for raft's main loop, pipelines keep
+// their order and break on the first loss, and a request takes effect even if its answer arrives too late.
 type Transport struct {
 	net     *Network
 	address raft.ServerAddress
@@ -33,7 +33,7 @@ func newTransport(n *Network, address raft.ServerAddress) *Transport {
 	return &Transport{net: n, address: address, inbox: make(chan raft.RPC), closed: make(chan struct{})}
 }
 
-// Close takes the node off the network: others are refused, its own calls fail. It is idempotent.
+// Close disconnects the node: requests to it are refused, its own requests fail. It is idempotent.
 func (t *Transport) Close() error {
 	t.close()
 	return nil
@@ -50,24 +50,24 @@ func (t *Transport) isClosed() bool {
 	}
 }
 
-// Done is closed when the transport is.
+// Done is closed when the transport is closed.
 func (t *Transport) Done() <-chan struct{} { return t.closed }
 
-// Consumer returns the requests that wait for raft's main loop.
+// Consumer returns the channel of requests for raft's main loop.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.inbox }
 
 // LocalAddr returns the address, which is the id, of the node.
 func (t *Transport) LocalAddr() raft.ServerAddress { return t.address }
 
-// EncodePeer returns the address as it is.
+// EncodePeer returns the address unchanged.
 func (t *Transport) EncodePeer(_ raft.ServerID, address raft.ServerAddress) []byte {
 	return []byte(address)
 }
 
-// DecodePeer returns the address as it is.
+// DecodePeer returns the address unchanged.
 func (t *Transport) DecodePeer(address []byte) raft.ServerAddress { return raft.ServerAddress(address) }
 
-// SetHeartbeatHandler sets the fast path: heartbeats that arrive from now on are handled beside raft's main loop.
+// SetHeartbeatHandler sets the fast path: heartbeats are then handled outside of raft's main loop.
 func (t *Transport) SetHeartbeatHandler(handler func(raft.RPC)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +105,7 @@ func (t *Transport) TimeoutNow(
 	return sendRequest(t, target, &request, nil, resp)
 }
 
-// InstallSnapshot sends one request and streams data after it; a cut breaks the stream in the middle.
+// InstallSnapshot sends one request and streams data after it; a cut breaks the stream.
 func (t *Transport) InstallSnapshot(
 	_ raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse,
 	data io.Reader,
@@ -116,7 +116,7 @@ func (t *Transport) InstallSnapshot(
 	return sendRequest(t, target, &request, s, resp)
 }
 
-// copyAppend keeps nodes from sharing memory, and frees raft to use one heartbeat request again and again.
+// copyAppend copies a request, so that nodes do not share memory and raft may reuse its heartbeat request.
 func copyAppend(args *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	request := *args
 	request.Entries = make([]*raft.Log, len(args.Entries))
@@ -127,13 +127,13 @@ func copyAppend(args *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	return &request
 }
 
-// answer is what comes back for one request.
+// answer is the response to one request.
 type answer struct {
 	response any
 	err      error
 }
 
-// sendRequest sends request to target and waits until resp is filled, the message is lost, or nobody answers in time.
+// sendRequest sends request to target and waits until resp is filled, the message is lost, or the answer times out.
 func sendRequest[Response any](t *Transport, target raft.ServerAddress, request any, body *snapshotStream, resp *Response) error {
 	answers := make(chan answer, 1)
 	started := t.net.startCarrier(func() { answers <- t.roundTrip(target, request, body) })
@@ -155,7 +155,8 @@ func sendRequest[Response any](t *Transport, target raft.ServerAddress, request 
 	}
 }
 
-// roundTrip carries request there and the answer back. It goes on when the caller has given up, as a real one does.
+// roundTrip delivers request and returns the answer. It continues after the caller has given up, as a real network
+// does.
 func (t *Transport) roundTrip(target raft.ServerAddress, request any, body *snapshotStream) answer {
 	peer, err := t.net.transportAt(target)
 	if err != nil {
@@ -171,7 +172,7 @@ func (t *Transport) roundTrip(target raft.ServerAddress, request any, body *snap
 	return a
 }
 
-// senderError returns err when the sender can know of it: a loss shows only by silence.
+// senderError returns err once the sender can know of it: a lost message is noticed only by a timeout.
 func (n *Network) senderError(err error) error {
 	if errors.Is(err, errLost) {
 		if closed := n.sleepOrClose(lossNotice); closed != nil {
@@ -181,7 +182,7 @@ func (n *Network) senderError(err error) error {
 	return err
 }
 
-// handleRequest hands request to this node's raft and waits for its answer.
+// handleRequest passes request to this node's raft and waits for its answer.
 func (t *Transport) handleRequest(request any, body *snapshotStream) answer {
 	responses := make(chan raft.RPCResponse, 1)
 	rpc := raft.RPC{Command: request, RespChan: responses}
@@ -214,7 +215,7 @@ func (t *Transport) enqueueRequest(rpc raft.RPC) error {
 	}
 }
 
-// fastPath returns the heartbeat handler when request is what raft.NetworkTransport takes for a heartbeat.
+// fastPath returns the heartbeat handler if raft.NetworkTransport would consider request a heartbeat.
 func (t *Transport) fastPath(request any) func(raft.RPC) {
 	a, ok := request.(*raft.AppendEntriesRequest)
 	if !ok || a.Term == 0 || a.Addr == nil {

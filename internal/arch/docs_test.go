@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const root = "../.."
@@ -54,6 +55,20 @@ func TestDecisionRecordsAreListed(t *testing.T) {
 		folder, name := filepath.Split(path)
 		if folder == "docs/adr/" && name != "README.md" && !strings.Contains(index, "("+name+")") {
 			t.Errorf("%s is not listed in docs/adr/README.md", path)
+		}
+	}
+}
+
+// TestLinesOfPages checks that prose on pages has at most 120 columns; tables and code blocks may be wider.
+func TestLinesOfPages(t *testing.T) {
+	for path, text := range pages(t) {
+		if path == "docs/server.md" || strings.Contains(path, "/") && !strings.HasPrefix(path, "docs/") {
+			continue // generated, or the page of a package
+		}
+		for line := range strings.Lines(codeBlock.ReplaceAllString(text, "")) {
+			if utf8.RuneCountInString(line) > 121 && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "    ") {
+				t.Errorf("%s has a line of more than 120 columns: %.40s…", path, line)
+			}
 		}
 	}
 }

@@ -49,6 +49,8 @@ func TestPlantedViolations(t *testing.T) {
 		"the SDK uses the public API only":          {"client", module + "quota", "client may only import [gen]"},
 		"the SDK has no server dependencies":        {"client", "github.com/hashicorp/go-hclog", "clients stay free"},
 		"manifests are text and messages":           {"manifest", module + "client", "manifest may only import"},
+		"manifests are read by yamldoc":             {"manifest", module + "internal/yamldoc", ""},
+		"yamldoc imports nothing of ours":           {"internal/yamldoc", module + "gen/quorate/v1", "internal/yamldoc may only import []"},
 		"manifests make messages":                   {"manifest", module + "gen/quorate/v1", ""},
 		"a front end uses the public API":           {"compat/boskos", module + "cluster", "compat may only import"},
 		"chaos does not link rpc":                   {"chaos", module + "rpc", "chaos may only import"},

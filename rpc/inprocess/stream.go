@@ -32,7 +32,7 @@ func (t *Transport) serveStream(r, served *http.Request) (*http.Response, error)
 		defer func() {
 			cause := recover()
 			_ = served.Body.Close() // a caller that still sends must not wait for a reader
-			answer.end(cause)
+			answer.endAnswer(cause)
 		}()
 		t.Handler.ServeHTTP(answer, served)
 	}()
@@ -82,16 +82,16 @@ func (a *streamAnswer) Write(p []byte) (int, error) {
 // Flush sends the headers; the body is never kept back.
 func (a *streamAnswer) Flush() { a.WriteHeader(http.StatusOK) }
 
-// end is for the return of the handler, by a panic if there is a cause.
-func (a *streamAnswer) end(cause any) {
+// endAnswer is for the return of the handler, by a panic if there is a cause.
+func (a *streamAnswer) endAnswer(cause any) {
 	a.WriteHeader(http.StatusOK)
 	if cause != nil {
-		a.body.end(nil, fmt.Errorf("the handler broke off the answer: %v", cause))
+		a.body.endWriting(nil, fmt.Errorf("the handler broke off the answer: %v", cause))
 		return
 	}
 	trailer := http.Header{}
 	addTrailers(trailer, a.sent, a.header)
-	a.body.end(trailer, io.EOF)
+	a.body.endWriting(trailer, io.EOF)
 }
 
 // pipe is a bounded buffer between a handler and its caller.
@@ -130,8 +130,8 @@ func (p *pipe) Write(data []byte) (int, error) {
 	return p.buffer.Write(data)
 }
 
-// end is the writer's last word.
-func (p *pipe) end(trailers http.Header, err error) {
+// endWriting is the writer's last word.
+func (p *pipe) endWriting(trailers http.Header, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended, p.trailers = err, trailers

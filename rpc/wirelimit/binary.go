@@ -7,9 +7,9 @@ import (
 
 // Binary scans a request in protobuf's binary form.
 func (c *Checker) Binary(data []byte, d protoreflect.MessageDescriptor) (Usage, error) {
-	s, m, err := c.start(d.FullName())
+	s, m, err := c.startScan(d.FullName())
 	if err == nil {
-		err = s.message(m, data, false)
+		err = s.scanMessage(m, data, false)
 	}
 	if err != nil {
 		return Usage{}, err
@@ -17,8 +17,8 @@ func (c *Checker) Binary(data []byte, d protoreflect.MessageDescriptor) (Usage, 
 	return s.usage, nil
 }
 
-// message scans the fields of a message. A lenient one keeps only to the bounds of the whole request.
-func (s *scan) message(m *message, data []byte, lenient bool) error {
+// scanMessage scans the fields of a message. A lenient one keeps only to the bounds of the whole request.
+func (s *scan) scanMessage(m *message, data []byte, lenient bool) error {
 	base := len(s.counts)
 	for range m.bounded {
 		s.counts = append(s.counts, 0)
@@ -37,22 +37,22 @@ func (s *scan) message(m *message, data []byte, lenient bool) error {
 		data = data[n:]
 		f, known := m.fields[number]
 		if !known {
-			if err := s.add(0, int64(n)); err != nil {
+			if err := s.addUsage(0, int64(n)); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := s.field(f, kind, value, base, lenient); err != nil {
+		if err := s.scanField(f, kind, value, base, lenient); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// field scans one occurrence of a field.
-func (s *scan) field(f *field, kind protowire.Type, value []byte, base int, lenient bool) error {
+// scanField scans one occurrence of a field.
+func (s *scan) scanField(f *field, kind protowire.Type, value []byte, base int, lenient bool) error {
 	if kind != protowire.BytesType {
-		return s.scalar(f, base, lenient)
+		return s.scanScalar(f, base, lenient)
 	}
 	content, n := protowire.ConsumeBytes(value)
 	if n < 0 {
@@ -60,44 +60,44 @@ func (s *scan) field(f *field, kind protowire.Type, value []byte, base int, leni
 	}
 	switch {
 	case f.isMap:
-		n, err := s.count(f, base, lenient)
+		n, err := s.countElements(f, base, lenient)
 		if err != nil {
 			return err
 		}
-		return s.pair(f, content, n, lenient)
+		return s.scanPair(f, content, n, lenient)
 	case f.message != nil:
-		return s.nested(f, content, base, lenient)
+		return s.scanNested(f, content, base, lenient)
 	case f.isList && f.kind != protoreflect.StringKind && f.kind != protoreflect.BytesKind:
-		return s.packed(f, content, base, lenient)
+		return s.scanPacked(f, content, base, lenient)
 	case f.isList:
-		if _, err := s.count(f, base, lenient); err != nil {
+		if _, err := s.countElements(f, base, lenient); err != nil {
 			return err
 		}
 	}
-	return s.add(0, allocated(int64(len(content))))
+	return s.addUsage(0, allocatedSize(int64(len(content))))
 }
 
-// count notes another element of a list or a map, and answers how many there are.
-func (s *scan) count(f *field, base int, lenient bool) (int, error) {
+// countElements notes another element of a list or a map, and answers how many there are.
+func (s *scan) countElements(f *field, base int, lenient bool) (int, error) {
 	s.counts[base+f.slot]++
 	n := s.counts[base+f.slot]
-	return n, s.element(f, n, lenient)
+	return n, s.addElement(f, n, lenient)
 }
 
-// scalar counts a value of a fixed width or a varint.
-func (s *scan) scalar(f *field, base int, lenient bool) error {
+// scanScalar counts a value of a fixed width or a varint.
+func (s *scan) scanScalar(f *field, base int, lenient bool) error {
 	switch {
 	case f.isList && f.message == nil:
-		_, err := s.count(f, base, lenient)
+		_, err := s.countElements(f, base, lenient)
 		return err
 	case f.presence:
-		return s.add(0, pointerSize)
+		return s.addUsage(0, pointerSize)
 	}
 	return nil
 }
 
-// packed counts the values of a list of scalars that are written one behind the other.
-func (s *scan) packed(f *field, content []byte, base int, lenient bool) error {
+// scanPacked counts the values of a list of scalars that are written one behind the other.
+func (s *scan) scanPacked(f *field, content []byte, base int, lenient bool) error {
 	for len(content) > 0 {
 		n := scalarWidth(f.kind)
 		if n == 0 {
@@ -107,7 +107,7 @@ func (s *scan) packed(f *field, content []byte, base int, lenient bool) error {
 			return errMalformed
 		}
 		content = content[n:]
-		if _, err := s.count(f, base, lenient); err != nil {
+		if _, err := s.countElements(f, base, lenient); err != nil {
 			return err
 		}
 	}
@@ -125,33 +125,33 @@ func scalarWidth(kind protoreflect.Kind) int {
 	return 0
 }
 
-// nested scans a message in a message.
-func (s *scan) nested(f *field, content []byte, base int, lenient bool) error {
+// scanNested scans a message in a message.
+func (s *scan) scanNested(f *field, content []byte, base int, lenient bool) error {
 	at := step{field: f}
 	if f.isList {
-		n, err := s.count(f, base, lenient)
+		n, err := s.countElements(f, base, lenient)
 		if err != nil {
 			return err
 		}
 		at.index = n - 1
-	} else if err := s.add(1, 0); err != nil {
+	} else if err := s.addUsage(1, 0); err != nil {
 		return err
 	}
-	if err := s.add(0, f.message.size); err != nil {
+	if err := s.addUsage(0, f.message.size); err != nil {
 		return err
 	}
-	if err := s.enter(at); err != nil {
+	if err := s.enterMessage(at); err != nil {
 		return err
 	}
-	defer s.leave()
-	return s.message(f.message, content, lenient || f.lenient)
+	defer s.leaveMessage()
+	return s.scanMessage(f.message, content, lenient || f.lenient)
 }
 
-// pair scans a map entry: field 1 is the key, field 2 the value.
-func (s *scan) pair(f *field, content []byte, n int, lenient bool) error {
+// scanPair scans a map entry: field 1 is the key, field 2 the value.
+func (s *scan) scanPair(f *field, content []byte, n int, lenient bool) error {
 	at := step{field: f, index: n - 1}
 	if f.message != nil {
-		if err := s.add(0, f.message.size); err != nil {
+		if err := s.addUsage(0, f.message.size); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func (s *scan) pair(f *field, content []byte, n int, lenient bool) error {
 		if number == 1 {
 			at.key = string(inside[:min(len(inside), longestKey+1)])
 		}
-		if err := s.add(0, allocated(int64(len(inside)))); err != nil {
+		if err := s.addUsage(0, allocatedSize(int64(len(inside)))); err != nil {
 			return err
 		}
 	}
@@ -190,9 +190,9 @@ func (s *scan) pair(f *field, content []byte, n int, lenient bool) error {
 }
 
 func (s *scan) pairValue(f *field, at step, content []byte, lenient bool) error {
-	if err := s.enter(at); err != nil {
+	if err := s.enterMessage(at); err != nil {
 		return err
 	}
-	defer s.leave()
-	return s.message(f.message, content, lenient || f.lenient)
+	defer s.leaveMessage()
+	return s.scanMessage(f.message, content, lenient || f.lenient)
 }

@@ -73,8 +73,8 @@ type scan struct {
 	counts []int
 }
 
-// add counts elements and the memory that they take.
-func (s *scan) add(elements, size int64) error {
+// addUsage counts elements and the memory that they take.
+func (s *scan) addUsage(elements, size int64) error {
 	s.usage.Elements += elements
 	s.usage.Size += size
 	switch {
@@ -87,20 +87,20 @@ func (s *scan) add(elements, size int64) error {
 	return nil
 }
 
-// element counts an element of a list or a map, the nth of its field, and looks at the field's bound.
-func (s *scan) element(f *field, n int, lenient bool) error {
-	if !lenient && f.most > 0 && n > f.most {
-		text := fmt.Sprintf("must contain no more than %d items", f.most)
+// addElement counts an element of a list or a map, the nth of its field, and looks at the field's bound.
+func (s *scan) addElement(f *field, n int, lenient bool) error {
+	if !lenient && f.maxItems > 0 && n > f.maxItems {
+		text := fmt.Sprintf("must contain no more than %d items", f.maxItems)
 		if f.isMap {
-			text = fmt.Sprintf("must contain no more than %d pairs", f.most)
+			text = fmt.Sprintf("must contain no more than %d pairs", f.maxItems)
 		}
 		return &Error{Field: s.fieldPath(f), Text: text}
 	}
-	return s.add(1, f.elementSize(n))
+	return s.addUsage(1, f.elementSize(n))
 }
 
-// enter goes into a message or a value that is nested in another.
-func (s *scan) enter(at step) error {
+// enterMessage goes into a message or a value that is nested in another.
+func (s *scan) enterMessage(at step) error {
 	if len(s.path) >= s.limits.Depth {
 		return &Error{Text: fmt.Sprintf("the request is nested deeper than %d levels", s.limits.Depth)}
 	}
@@ -108,7 +108,7 @@ func (s *scan) enter(at step) error {
 	return nil
 }
 
-func (s *scan) leave() { s.path = s.path[:len(s.path)-1] }
+func (s *scan) leaveMessage() { s.path = s.path[:len(s.path)-1] }
 
 // fieldPath writes the path of a field of the current message.
 func (s *scan) fieldPath(last *field) string {
@@ -120,7 +120,7 @@ func (s *scan) fieldPath(last *field) string {
 		b.WriteString(at.field.name)
 		switch {
 		case at.field.isMap:
-			b.WriteString("[" + strconv.Quote(cut(at.key)) + "]")
+			b.WriteString("[" + strconv.Quote(shortenKey(at.key)) + "]")
 		case at.field.isList:
 			b.WriteString("[" + strconv.Itoa(at.index) + "]")
 		}
@@ -130,8 +130,8 @@ func (s *scan) fieldPath(last *field) string {
 	return b.String()
 }
 
-// cut shortens a key for an error text.
-func cut(key string) string {
+// shortenKey shortens a key for an error text.
+func shortenKey(key string) string {
 	if len(key) <= longestKey {
 		return key
 	}
@@ -144,12 +144,12 @@ type Checker struct {
 	messages map[protoreflect.FullName]*message
 }
 
-// start begins a scan of a message of the type, and finds its schema.
-func (c *Checker) start(name protoreflect.FullName) (*scan, *message, error) {
+// startScan begins a scan of a message of the type, and finds its schema.
+func (c *Checker) startScan(name protoreflect.FullName) (*scan, *message, error) {
 	m, known := c.messages[name]
 	if !known {
 		return nil, nil, fmt.Errorf("the bounds of %s are not known; this is a bug of the server", name)
 	}
 	s := &scan{limits: c.limits}
-	return s, m, s.add(1, m.size)
+	return s, m, s.addUsage(1, m.size)
 }

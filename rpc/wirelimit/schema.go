@@ -43,8 +43,8 @@ type field struct {
 	isList, isMap bool
 	// slot is the place of its counter among those of its message, for lists and maps.
 	slot int
-	// most is how many elements a list or a map may have; 0 is any number.
-	most int
+	// maxItems is how many elements a list or a map may have; 0 is any number.
+	maxItems int
 	// lenient is true if the rules of the messages in it are not for the request as a whole, so that each of them can be
 	// refused alone: only the bounds of the whole request hold inside.
 	lenient bool
@@ -76,14 +76,14 @@ func (f *field) elementSize(n int) int64 {
 func New(limits Limits, messages ...protoreflect.MessageDescriptor) (*Checker, error) {
 	c := &Checker{limits: limits, messages: map[protoreflect.FullName]*message{}}
 	for _, d := range messages {
-		if _, err := c.learn(d); err != nil {
+		if _, err := c.learnMessage(d); err != nil {
 			return nil, fmt.Errorf("reading the bounds of %s: %w", d.FullName(), err)
 		}
 	}
 	return c, nil
 }
 
-func (c *Checker) learn(d protoreflect.MessageDescriptor) (*message, error) {
+func (c *Checker) learnMessage(d protoreflect.MessageDescriptor) (*message, error) {
 	if known, found := c.messages[d.FullName()]; found {
 		return known, nil
 	}
@@ -118,17 +118,17 @@ func (c *Checker) learnField(d protoreflect.FieldDescriptor) (*field, error) {
 	switch {
 	case f.isMap:
 		of, elements = d.MapValue(), rules.GetMap().GetValues()
-		f.kind, f.most = of.Kind(), int(rules.GetMap().GetMaxPairs())
+		f.kind, f.maxItems = of.Kind(), int(rules.GetMap().GetMaxPairs())
 	case f.isList:
-		elements, f.most = rules.GetRepeated().GetItems(), int(rules.GetRepeated().GetMaxItems())
+		elements, f.maxItems = rules.GetRepeated().GetItems(), int(rules.GetRepeated().GetMaxItems())
 	}
 	always := validatepb.Ignore_IGNORE_ALWAYS
 	if f.lenient = rules.GetIgnore() == always || elements.GetIgnore() == always; rules.GetIgnore() == always {
-		f.most = 0
+		f.maxItems = 0
 	}
 	f.value = scalarSize(f.kind)
 	if of.Message() != nil {
-		f.message, err = c.learn(of.Message())
+		f.message, err = c.learnMessage(of.Message())
 	}
 	return f, err
 }
@@ -157,8 +157,8 @@ func goSize(d protoreflect.MessageDescriptor) int64 {
 	if t.Kind() != reflect.Pointer {
 		return unknownMessage
 	}
-	return allocated(int64(t.Elem().Size()))
+	return allocatedSize(int64(t.Elem().Size()))
 }
 
-// allocated is what the allocator takes for n bytes, at most: its classes are an eighth apart.
-func allocated(n int64) int64 { return (n + n/8 + 15) &^ 15 }
+// allocatedSize is what the allocator takes for n bytes, at most: its classes are an eighth apart.
+func allocatedSize(n int64) int64 { return (n + n/8 + 15) &^ 15 }

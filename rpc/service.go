@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// core is what the handlers share: the ways to ask the node.
-type core struct {
+// service is what the handlers share: the ways to ask the node.
+type service struct {
 	id        string
 	node      Node
 	validator protovalidate.Validator
@@ -22,8 +22,8 @@ type core struct {
 	expensive *expensiveReads
 }
 
-// propose carries out one command.
-func (c core) propose(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
+// proposeOne carries out one command.
+func (c service) proposeOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	outcomes, index, err := c.proposeAll(ctx, command)
 	if err != nil {
 		return ledger.Outcome{}, 0, err
@@ -32,21 +32,21 @@ func (c core) propose(ctx context.Context, command quota.Command) (ledger.Outcom
 }
 
 // proposeAll carries out commands in order and answers as many outcomes.
-func (c core) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	return c.carryOut(ctx, c.node.Propose, commands)
+func (c service) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	return c.proposeWith(ctx, c.node.Propose, commands)
 }
 
 // proposeSoon is proposeAll for what comes often and may wait a moment for company.
-func (c core) proposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	return c.carryOut(ctx, c.node.ProposeBatched, commands)
+func (c service) proposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	return c.proposeWith(ctx, c.node.ProposeBatched, commands)
 }
 
-// proposing is one of the ways to carry commands out.
-type proposing func(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
+// proposeFunc is one of the ways to carry commands out.
+type proposeFunc func(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 
-func (c core) carryOut(ctx context.Context, propose proposing, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
-	note(ctx).isPrepared()
-	ctx, ended := c.traces.propose(ctx, len(commands))
+func (c service) proposeWith(ctx context.Context, propose proposeFunc, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
+	callOf(ctx).markPrepared()
+	ctx, ended := c.traces.startPropose(ctx, len(commands))
 	outcomes, index, err := propose(ctx, commands...)
 	ended(err)
 	if err != nil {
@@ -58,17 +58,17 @@ func (c core) carryOut(ctx context.Context, propose proposing, commands []quota.
 	return outcomes, index, nil
 }
 
-// try decides commands on the present state and changes nothing.
-func (c core) try(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+// dryRunExclusive decides commands on the present state and changes nothing.
+func (c service) dryRunExclusive(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{Exclusive: true}, commands)
 }
 
-// plan is try for changes of the configuration.
-func (c core) plan(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+// planChanges is try for changes of the configuration.
+func (c service) planChanges(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, commands)
 }
 
-func (c core) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
+func (c service) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
 	outcomes := make([]ledger.Outcome, len(commands))
 	info, err := c.lendInTurn(ctx, options, func(v ledger.View) error {
 		for i, command := range commands {
@@ -79,18 +79,18 @@ func (c core) dryRun(ctx context.Context, options cluster.ReadOptions, commands 
 	return outcomes, info.GetIndex(), err
 }
 
-// read lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
-func (c core) read(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	return c.lend(ctx, toReadOptions(o), fn)
+// readState lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
+func (c service) readState(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+	return c.lendState(ctx, toReadOptions(o), fn)
 }
 
 // readInTurn is read for what may cost as much as many writes: it waits for its turn among all such reads.
-func (c core) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+func (c service) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
 	return c.lendInTurn(ctx, toReadOptions(o), fn)
 }
 
-// readAlone is readInTurn for an fn that tries something out: on the way it may change the state and restore it.
-func (c core) readAlone(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+// readExclusive is readInTurn for an fn that tries something out: on the way it may change the state and restore it.
+func (c service) readExclusive(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
 	options := toReadOptions(o)
 	options.Exclusive = true
 	return c.lendInTurn(ctx, options, fn)
@@ -100,11 +100,11 @@ func (c core) readAlone(ctx context.Context, o *quoratev1.ReadOptions, fn func(l
 const smallRead = 2000
 
 // readBySize is read if what size counts is little, and readInTurn if it is not.
-func (c core) readBySize(
+func (c service) readBySize(
 	ctx context.Context, o *quoratev1.ReadOptions, size func(ledger.View) int, fn func(ledger.View) error,
 ) (*quoratev1.ReadInfo, error) {
 	large := false
-	read, err := c.read(ctx, o, func(v ledger.View) error {
+	read, err := c.readState(ctx, o, func(v ledger.View) error {
 		if large = size(v) > smallRead; large {
 			return nil
 		}
@@ -121,43 +121,43 @@ func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
 }
 
 // lendInTurn is lend when the caller's turn has come. The turn of a call lasts until its answer is made and begins to be sent.
-func (c core) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	notes, known := ctx.Value(callKey{}).(*call)
+func (c service) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+	notes, known := ctx.Value(callKey{}).(*callRecord)
 	if !known {
-		notes = &call{}
-		defer notes.turn.end()
+		notes = &callRecord{}
+		defer notes.turn.endTurn()
 	}
-	notes.turn.end() // a call that reads again waits again
-	notes.isPrepared()
-	give, err := c.expensive.take(notes.caller)
+	notes.turn.endTurn() // a call that reads again waits again
+	notes.markPrepared()
+	give, err := c.expensive.tryEnter(notes.caller)
 	if err != nil {
 		return nil, err
 	}
-	notes.turn.hold(give)
+	notes.turn.addEnd(give)
 	options.Admit = func() error {
-		leave, err := c.expensive.enter(ctx, notes.caller, notes.prepared)
+		leave, err := c.expensive.waitTurn(ctx, notes.caller, notes.prepared)
 		if err == nil {
-			notes.turn.hold(leave)
+			notes.turn.addEnd(leave)
 			notes.prepared = 0
 		}
 		return err
 	}
-	read, err := c.lend(ctx, options, fn)
+	read, err := c.lendState(ctx, options, fn)
 	if err != nil {
-		notes.turn.end()
+		notes.turn.endTurn()
 	}
 	return read, err
 }
 
-func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	note(ctx).isPrepared()
+func (c service) lendState(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+	callOf(ctx).markPrepared()
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if options.MinIndex == 0 {
 		within, cancel = context.WithTimeout(ctx, leaderPatience)
 	}
 	defer cancel()
 	var refused error
-	within, ended := c.traces.read(within, options)
+	within, ended := c.traces.startRead(within, options)
 	info, err := c.node.Read(within, options, func(v ledger.View) { refused = fn(v) })
 	ended(err)
 	switch {
@@ -170,19 +170,19 @@ func (c core) lend(ctx context.Context, options cluster.ReadOptions, fn func(led
 }
 
 // readFailure says what a read that ran out of time waited for.
-func (c core) readFailure(err error, o cluster.ReadOptions) error {
+func (c service) readFailure(err error, o cluster.ReadOptions) error {
 	var failed *cluster.Error
 	late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &failed) && failed.Reason == cluster.Deadline
 	if !late || o.Stale {
 		return toError(err)
 	}
 	if _, known := c.node.Leader(); !known || o.MinIndex == 0 {
-		return toError(noLeader())
+		return toError(noLeaderError())
 	}
 	return toError(err)
 }
 
-func (c core) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
+func (c service) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
 	wire := &quoratev1.ReadInfo{
 		Index: info.Index, LedgerTimeMs: int64(info.Now), ServedBy: c.id, Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE,
 	}
@@ -192,8 +192,8 @@ func (c core) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
 	return wire
 }
 
-// refused turns the ledger's typed refusal into an error that is nil if there is none.
-func refused(e *quota.Error) error {
+// refusalOrNil turns the ledger's typed refusal into an error that is nil if there is none.
+func refusalOrNil(e *quota.Error) error {
 	if e == nil {
 		return nil
 	}

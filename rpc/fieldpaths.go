@@ -10,8 +10,8 @@ import (
 
 // The ledger wants lists in order; callers write them as they like. A refusal must name the place in the caller's list.
 
-// sorted gives the order of a list: which element comes first, second, and so on. Equal ones stay as they were.
-func sorted[T any](list []T, compare func(a, b T) int) []int {
+// sortedOrder gives the order of a list: which element comes first, second, and so on. Equal ones stay as they were.
+func sortedOrder[T any](list []T, compare func(a, b T) int) []int {
 	order := make([]int, len(list))
 	for i := range order {
 		order[i] = i
@@ -20,11 +20,11 @@ func sorted[T any](list []T, compare func(a, b T) int) []int {
 	return order
 }
 
-// moves leads the element of an ordered list ("trees[0].nodes[3]") back to where the caller wrote it.
-type moves map[string]string
+// fieldPaths leads the element of an ordered list ("trees[0].nodes[3]") back to where the caller wrote it.
+type fieldPaths map[string]string
 
-// note remembers an order, and answers it.
-func (m moves) note(list string, order []int) []int {
+// recordOrder remembers an order, and answers it.
+func (m fieldPaths) recordOrder(list string, order []int) []int {
 	for to, from := range order {
 		if to != from {
 			m[fmt.Sprintf("%s[%d]", list, to)] = fmt.Sprintf("%s[%d]", list, from)
@@ -33,8 +33,8 @@ func (m moves) note(list string, order []int) []int {
 	return order
 }
 
-// back is the refusal with its field as the caller wrote it.
-func (m moves) back(e *quota.Error) *quota.Error {
+// restoreField is the refusal with its field as the caller wrote it.
+func (m fieldPaths) restoreField(e *quota.Error) *quota.Error {
 	const tree = "trees[" // the element is behind the second bracket: trees[0].nodes[3].path
 	_, rest, nested := strings.Cut(e.Field, "].")
 	end := strings.IndexByte(rest, ']')

@@ -17,14 +17,14 @@ type heldTurn struct {
 	ends []func()
 }
 
-func (t *heldTurn) hold(end func()) {
+func (t *heldTurn) addEnd(end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ends = append(t.ends, end)
 }
 
-// end gives the turn back, if there is one.
-func (t *heldTurn) end() {
+// endTurn gives the turn back, if there is one.
+func (t *heldTurn) endTurn() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, end := range slices.Backward(t.ends) {
@@ -33,8 +33,8 @@ func (t *heldTurn) end() {
 	t.ends = nil
 }
 
-// turn is that of one call.
-type turn struct {
+// queuedTurn is that of one call.
+type queuedTurn struct {
 	caller *caller
 	// granted is closed when the read may begin.
 	granted chan struct{}
@@ -43,18 +43,18 @@ type turn struct {
 	prepared time.Duration
 }
 
-// turns admit work one at a time. Callers take turns: one that asks for much waits for itself, and for one of each other caller.
+// fairQueue admit work one at a time. Callers take turns: one that asks for much waits for itself, and for one of each other caller.
 //
 // With a share, all of the work takes no more than one part in so many of the time, but for a burst. It is measured on the clock and
 // not as processor time: on a machine that is busy it takes longer, and the pause after it is longer too.
-type turns struct {
+type fairQueue struct {
 	share time.Duration // 0 for no pauses
 	// dropped counts those who did not wait for their turn, taken is how long the others took.
 	dropped, taken atomic.Int64
 
 	mu sync.Mutex
 	// queues have the work that waits, by caller; callers are those that have some, in the order of their turns.
-	queues  map[*caller][]*turn
+	queues  map[*caller][]*queuedTurn
 	callers []*caller
 	running bool
 	// paused is true while a timer will call next.
@@ -64,18 +64,18 @@ type turns struct {
 	creditAt time.Time
 }
 
-func newTurns(share time.Duration) *turns {
-	return &turns{share: share, queues: map[*caller][]*turn{}, credit: expensiveBurst, creditAt: time.Now()}
+func newFairQueue(share time.Duration) *fairQueue {
+	return &fairQueue{share: share, queues: map[*caller][]*queuedTurn{}, credit: expensiveBurst, creditAt: time.Now()}
 }
 
-// enter waits for the turn of a caller, nil for all that are not told apart. If it is granted, leave must be called.
-func (t *turns) enter(ctx context.Context, by *caller, prepared time.Duration) (leave func(), err error) {
-	read := &turn{caller: by, prepared: prepared, granted: make(chan struct{})}
-	t.enqueue(read)
+// waitTurn waits for the turn of a caller, nil for all that are not told apart. If it is granted, leave must be called.
+func (t *fairQueue) waitTurn(ctx context.Context, by *caller, prepared time.Duration) (leave func(), err error) {
+	read := &queuedTurn{caller: by, prepared: prepared, granted: make(chan struct{})}
+	t.enqueueTurn(read)
 	select {
 	case <-read.granted:
 	case <-ctx.Done():
-		if t.giveUp(read) {
+		if t.abandonTurn(read) {
 			return nil, &cluster.Error{
 				Reason: cluster.Overloaded, NotApplied: true, Cause: ctx.Err(),
 				Text: "this server decodes large requests, and answers plans, dry runs, explanations, long lists and large trees, one after " +
@@ -83,55 +83,55 @@ func (t *turns) enter(ctx context.Context, by *caller, prepared time.Duration) (
 			}
 		}
 	}
-	return func() { t.leave(read) }, nil
+	return func() { t.endTurn(read) }, nil
 }
 
-func (t *turns) enqueue(read *turn) {
+func (t *fairQueue) enqueueTurn(read *queuedTurn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.queues[read.caller]) == 0 {
 		t.callers = append(t.callers, read.caller)
 	}
 	t.queues[read.caller] = append(t.queues[read.caller], read)
-	t.next()
+	t.startNext()
 }
 
-// giveUp is for a caller that waits no longer; false if its turn has come meanwhile.
-func (t *turns) giveUp(read *turn) bool {
+// abandonTurn is for a caller that waits no longer; false if its turn has come meanwhile.
+func (t *fairQueue) abandonTurn(read *queuedTurn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !slices.Contains(t.queues[read.caller], read) {
 		return false
 	}
-	t.remove(read)
+	t.removeTurn(read)
 	t.dropped.Add(1)
 	return true
 }
 
-// remove takes a read out of the queue of its caller.
-func (t *turns) remove(read *turn) {
+// removeTurn takes a read out of the queue of its caller.
+func (t *fairQueue) removeTurn(read *queuedTurn) {
 	by := read.caller
-	t.queues[by] = slices.DeleteFunc(t.queues[by], func(r *turn) bool { return r == read })
+	t.queues[by] = slices.DeleteFunc(t.queues[by], func(r *queuedTurn) bool { return r == read })
 	if len(t.queues[by]) == 0 {
 		delete(t.queues, by)
 		t.callers = slices.DeleteFunc(t.callers, func(c *caller) bool { return c == by })
 	}
 }
 
-// next lets the next read begin, now or when there is time for it again.
-func (t *turns) next() {
+// startNext lets the next read begin, now or when there is time for it again.
+func (t *fairQueue) startNext() {
 	if t.running || t.paused || len(t.callers) == 0 {
 		return
 	}
 	now := time.Now()
 	if t.share > 0 && !t.hasCredit(now) {
 		t.paused = true
-		time.AfterFunc(t.share*(1-t.credit), t.resume)
+		time.AfterFunc(t.share*(1-t.credit), t.resumeQueue)
 		return
 	}
 	by := t.callers[0]
 	read := t.queues[by][0]
-	t.remove(read)
+	t.removeTurn(read)
 	if len(t.queues[by]) > 0 { // the other callers come first
 		t.callers = append(t.callers[1:], by)
 	}
@@ -140,21 +140,21 @@ func (t *turns) next() {
 }
 
 // hasCredit brings the credit up to date.
-func (t *turns) hasCredit(now time.Time) bool {
+func (t *fairQueue) hasCredit(now time.Time) bool {
 	t.credit = min(expensiveBurst, t.credit+now.Sub(t.creditAt)/t.share)
 	t.creditAt = now
 	return t.credit > 0
 }
 
-func (t *turns) resume() {
+func (t *fairQueue) resumeQueue() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paused = false
-	t.next()
+	t.startNext()
 }
 
-// leave charges a read and lets the next one begin.
-func (t *turns) leave(read *turn) {
+// endTurn charges a read and lets the next one begin.
+func (t *fairQueue) endTurn(read *queuedTurn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	took := read.prepared + time.Since(read.began)
@@ -162,5 +162,5 @@ func (t *turns) leave(read *turn) {
 	// What is refilled for the time of the read itself is less than the charge.
 	t.credit -= min(took, maxCharge)
 	t.running = false
-	t.next()
+	t.startNext()
 }

@@ -13,8 +13,8 @@ import (
 // TestUpkeep: levels and digests are answered by any node, and what changes them by the leader, wherever it was asked.
 func TestUpkeep(t *testing.T) {
 	c := newFakeCluster()
-	first := open(t, c, "n1")
-	open(t, c, "n2")
+	first := openServer(t, c, "n1")
+	openServer(t, c, "n2")
 	c.lead("n2")
 	client := quoratev1connect.NewClusterServiceClient(overHTTP2, first.url)
 	raised, err := client.RaiseLevel(t.Context(), &quoratev1.RaiseLevelRequest{})

@@ -10,8 +10,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Upkeep is what this room needs of the node below it to show and to change how the cluster is kept.
-type Upkeep interface {
+// ClusterOperations is what this room needs of the node below it to show and to change how the cluster is kept.
+type ClusterOperations interface {
 	// Level is the feature level of the cluster as this node knows it.
 	Level() cluster.FeatureLevel
 	// RaiseLevel raises it to what all members understand, and answers what it is then. Only the leader can.
@@ -34,12 +34,12 @@ func (s clusterService) GetLevel(context.Context, *quoratev1.GetLevelRequest) (*
 	return answer, nil
 }
 
-// held answers what members hold back with another code than of calls in general: who asks for this wants to hear it now,
+// upkeepError answers what members hold back with another code than of calls in general: who asks for this wants to hear it now,
 // and not to wait until they were upgraded.
-func held(err error) error {
+func upkeepError(err error) error {
 	var failed *cluster.Error
 	if errors.As(err, &failed) && failed.Reason == cluster.NotUpgraded {
-		return problem(connect.CodeFailedPrecondition, failed.Error(), &quoratev1.Problem{Reason: failed.Reason.String(), NotApplied: true})
+		return newProblem(connect.CodeFailedPrecondition, failed.Error(), &quoratev1.Problem{Reason: failed.Reason.String(), NotApplied: true})
 	}
 	return toError(err)
 }
@@ -48,7 +48,7 @@ func held(err error) error {
 func (s clusterService) RaiseLevel(ctx context.Context, _ *quoratev1.RaiseLevelRequest) (*quoratev1.RaiseLevelResponse, error) {
 	level, err := s.node.RaiseLevel(ctx)
 	if err != nil {
-		return nil, held(err)
+		return nil, upkeepError(err)
 	}
 	return &quoratev1.RaiseLevelResponse{Level: level}, nil
 }
@@ -57,7 +57,7 @@ func (s clusterService) RaiseLevel(ctx context.Context, _ *quoratev1.RaiseLevelR
 func (s clusterService) Checkpoint(ctx context.Context, _ *quoratev1.CheckpointRequest) (*quoratev1.CheckpointResponse, error) {
 	index, err := s.node.Checkpoint(ctx)
 	if err != nil {
-		return nil, held(err)
+		return nil, upkeepError(err)
 	}
 	return &quoratev1.CheckpointResponse{Index: index}, nil
 }

@@ -13,24 +13,24 @@ import (
 // that want all of them get three sevenths each, and there is always room for one more caller that holds nothing yet.
 const shareOfFree = 3
 
-// gate admits a bounded number of units (calls, bytes) at a time and divides them among callers: a caller that holds more than
+// limiter admits a bounded number of units (calls, bytes) at a time and divides them among callers: a caller that holds more than
 // its share waits for others, not they for it. The share is not a constant but follows what is free, as the dynamic thresholds
 // of a switch that many queues share, so that a caller may have nearly all of it while nobody else wants any.
-type gate struct {
+type limiter struct {
 	// what and setting are for the text of a refusal.
 	what, setting string
-	kind          gateKind
-	most          int64
-	inside        atomic.Int64
+	kind          limiterKind
+	capacity      int64
+	inUse         atomic.Int64
 	// full and beyondShare count refusals by their reason.
 	full, beyondShare prometheus.Counter
 }
 
-// gateKind is the place of a gate's count in what a caller holds.
-type gateKind int
+// limiterKind is the place of a gate's count in what a caller holds.
+type limiterKind int
 
 const (
-	kindCalls gateKind = iota
+	kindCalls limiterKind = iota
 	kindStreams
 	kindSmallBodies
 	kindLargeBodies
@@ -48,102 +48,102 @@ const (
 	kindDiagnostics
 	kindScrapes
 	kindConnections
-	gateKinds
+	limiterKinds
 )
 
-// take admits n more units for a caller; then give must follow. A nil caller has no share of its own.
-func (g *gate) take(c *caller, n int64) error {
-	inside := g.inside.Add(n)
-	if inside > g.most {
-		g.inside.Add(-n)
+// TryAcquire admits n more units for a caller; then give must follow. A nil caller has no share of its own.
+func (g *limiter) TryAcquire(c *caller, n int64) error {
+	inside := g.inUse.Add(n)
+	if inside > g.capacity {
+		g.inUse.Add(-n)
 		g.full.Inc()
 		return g.errFull()
 	}
 	if c == nil {
 		return nil
 	}
-	if held := c.held[g.kind].Add(n); held > shareOfFree*(g.most-inside+n) {
+	if held := c.held[g.kind].Add(n); held > shareOfFree*(g.capacity-inside+n) {
 		c.held[g.kind].Add(-n)
-		g.inside.Add(-n)
+		g.inUse.Add(-n)
 		g.beyondShare.Inc()
 		return g.errBeyondShare(c, held-n)
 	}
 	return nil
 }
 
-// give returns what take admitted.
-func (g *gate) give(c *caller, n int64) {
+// Release returns what take admitted.
+func (g *limiter) Release(c *caller, n int64) {
 	if c != nil {
 		c.held[g.kind].Add(-n)
 	}
-	g.inside.Add(-n)
+	g.inUse.Add(-n)
 }
 
-// busy tells whether more than half of the gate is taken.
-func (g *gate) busy() bool { return g.inside.Load() > g.most/2 }
+// isBusy tells whether more than half of the gate is taken.
+func (g *limiter) isBusy() bool { return g.inUse.Load() > g.capacity/2 }
 
-func (g *gate) errFull() error {
-	return overloaded("this server has %d %s already, as many as it takes (%s); nothing was done, try again later or at another server",
-		g.most, g.what, g.setting)
+func (g *limiter) errFull() error {
+	return overloadedError("this server has %d %s already, as many as it takes (%s); nothing was done, try again later or at another server",
+		g.capacity, g.what, g.setting)
 }
 
-func (g *gate) errBeyondShare(c *caller, held int64) error {
-	return overloaded("%s has %d of the %d %s that this server takes (%s), which is its share: the rest is kept for other callers; "+
-		"nothing was done, try again later or at another server", c.key, held, g.most, g.what, g.setting)
+func (g *limiter) errBeyondShare(c *caller, held int64) error {
+	return overloadedError("%s has %d of the %d %s that this server takes (%s), which is its share: the rest is kept for other callers; "+
+		"nothing was done, try again later or at another server", c.key, held, g.capacity, g.what, g.setting)
 }
 
-// overloaded is the answer to what finds no room: OVERLOADED, with a time to come back.
-func overloaded(format string, args ...any) error {
-	return accident(&cluster.Error{Reason: cluster.Overloaded, NotApplied: true, Text: fmt.Sprintf(format, args...)})
+// overloadedError is the answer to what finds no room: OVERLOADED, with a time to come back.
+func overloadedError(format string, args ...any) error {
+	return nodeError(&cluster.Error{Reason: cluster.Overloaded, NotApplied: true, Text: fmt.Sprintf(format, args...)})
 }
 
-// gates are all those of a server.
-type gates struct {
+// limiters are all those of a server.
+type limiters struct {
 	// clients are the places of calls of clients, members those of calls that other members relay. Neither takes from the other.
-	clients, members places
+	clients, members callLimiters
 	// connections are open ones of clients. callers has them, and memberCallers those of other members, which have no limit.
-	connections            *gate
+	connections            *limiter
 	callers, memberCallers *callers
 	// peers are questions of other members, health checks are those of gRPC's protocol, reflection is for tools.
-	peers, health, reflection *gate
+	peers, health, reflection *limiter
 	// expensive are reads that cost as much as many writes, under way or waiting for their turn.
-	expensive *gate
+	expensive *limiter
 	// backups are those that are saved.
-	backups *gate
+	backups *limiter
 	// diagnostics are requests for them, scrapes those for /metrics.
-	diagnostics, scrapes *gate
+	diagnostics, scrapes *limiter
 }
 
-// places are what calls take while they are under way.
-type places struct {
-	calls, streams *gate
+// callLimiters are what calls take while they are under way.
+type callLimiters struct {
+	calls, streams *limiter
 	// smallBodies and largeBodies are bytes of requests; a body is small up to smallBody.
-	smallBodies, largeBodies *gate
+	smallBodies, largeBodies *limiter
 	// decoded is memory of decoded requests, in bytes by estimate.
-	decoded *gate
+	decoded *limiter
 }
 
-func newGates(l Limits, registerer prometheus.Registerer) (*gates, error) {
+func newLimiters(l Limits, registerer prometheus.Registerer) (*limiters, error) {
 	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "quorate_rpc_shed_total",
 		Help: "Calls, streams, bodies and connections that were refused: the limit was full, or the caller was beyond its share.",
 	}, []string{"limit", "reason"})
-	make := func(kind gateKind, limit, what, setting string, most int64) *gate {
-		return &gate{
-			what: what, setting: setting, kind: kind, most: most,
+	make := func(kind limiterKind, limit, what, setting string, most int64) *limiter {
+		return &limiter{
+			what: what, setting: setting, kind: kind, capacity: most,
 			full: shed.WithLabelValues(limit, "full"), beyondShare: shed.WithLabelValues(limit, "share"),
 		}
 	}
 	calls, streams := int64(l.Calls), int64(l.Streams)
-	g := &gates{
-		clients: places{
+	g := &limiters{
+		clients: callLimiters{
 			calls:       make(kindCalls, "calls", "calls under way", "max-calls", calls),
 			streams:     make(kindStreams, "streams", "streams and waiting requests", "max-streams", streams),
 			smallBodies: make(kindSmallBodies, "bodies", "bytes of small requests", "all bodies up to 64 KiB together", maxSmallBodies),
 			largeBodies: make(kindLargeBodies, "bodies", "bytes of large requests", "all bodies beyond 64 KiB together", maxLargeBodies),
 			decoded:     make(kindDecoded, "decoded", "bytes of decoded requests", "all calls together", maxAllDecoded),
 		},
-		members: places{
+		members: callLimiters{
 			calls:       make(kindRelays, "relays", "calls that other members relay", "max-calls", calls),
 			streams:     make(kindRelayedWaits, "relays", "waiting requests that other members relay", "max-streams", streams),
 			smallBodies: make(kindRelayedSmallBodies, "relays", "bytes of small relayed requests", "all bodies up to 64 KiB together", maxSmallBodies/2),
@@ -160,12 +160,12 @@ func newGates(l Limits, registerer prometheus.Registerer) (*gates, error) {
 		diagnostics: make(kindDiagnostics, "diagnostics", "requests for diagnostics", "all such requests together", maxDiagnostics),
 		scrapes:     make(kindScrapes, "scrapes", "requests for metrics", "all such requests together", maxScrapes),
 	}
-	return g, g.register(registerer, shed)
+	return g, g.registerMetrics(registerer, shed)
 }
 
-func (g *gates) register(registerer prometheus.Registerer, shed prometheus.Collector) error {
-	inside := func(name, help string, g *gate) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(g.inside.Load()) })
+func (g *limiters) registerMetrics(registerer prometheus.Registerer, shed prometheus.Collector) error {
+	inside := func(name, help string, g *limiter) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(g.inUse.Load()) })
 	}
 	for _, c := range []prometheus.Collector{
 		shed,
@@ -173,12 +173,12 @@ func (g *gates) register(registerer prometheus.Registerer, shed prometheus.Colle
 		inside("quorate_rpc_streams_inside", "Streams and requests that wait here for their grant.", g.clients.streams),
 		inside("quorate_rpc_relays_inside", "Calls under way that other members relayed to this one.", g.members.calls),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quorate_rpc_connections_inside", Help: "Open connections."},
-			func() float64 { return float64(g.callers.count()) }),
+			func() float64 { return float64(g.callers.connectionCount()) }),
 		inside("quorate_rpc_expensive_reads_inside", "Plans, dry runs, explanations, long lists and large trees, under way or waiting for their turn.", g.expensive),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "quorate_rpc_body_bytes", Help: "Bytes of requests of clients in memory, unpacked.",
 		}, func() float64 {
-			return float64(g.clients.smallBodies.inside.Load() + g.clients.largeBodies.inside.Load())
+			return float64(g.clients.smallBodies.inUse.Load() + g.clients.largeBodies.inUse.Load())
 		}),
 	} {
 		if err := registerer.Register(c); err != nil {

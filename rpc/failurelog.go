@@ -11,33 +11,33 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// quietAfter is how many failed calls are logged in a second; an overload must not fill the log as well.
-const quietAfter = 10
+// maxFailureLines is how many failed calls are logged in a second; an overload must not fill the log as well.
+const maxFailureLines = 10
 
-// failures logs calls that went wrong for a reason of ours. It says how many it left out.
-type failures struct {
+// failureLog logs calls that went wrong for a reason of ours. It says how many it left out.
+type failureLog struct {
 	log hclog.Logger
 	now func() time.Time
 
 	mu      sync.Mutex
 	since   time.Time
-	said    int
+	logged  int
 	leftOut int
 }
 
-// ours tells whether a code says that something is wrong here, and not with the call.
-func ours(code string) bool {
+// isServerFault tells whether a code says that something is wrong here, and not with the call.
+func isServerFault(code string) bool {
 	return slices.ContainsFunc([]connect.Code{
 		connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss, connect.CodeUnavailable,
 	}, func(c connect.Code) bool { return c.String() == code }) || code == "http_502" || code == "http_500"
 }
 
-// tell logs a failed call, unless there were too many in this second.
-func (f *failures) tell(code string, about ...any) {
-	if !ours(code) {
+// logFailure logs a failed call, unless there were too many in this second.
+func (f *failureLog) logFailure(code string, about ...any) {
+	if !isServerFault(code) {
 		return
 	}
-	leftOut, allowed := f.allow()
+	leftOut, allowed := f.allowLine()
 	if !allowed {
 		return
 	}
@@ -54,10 +54,10 @@ func (f *failures) tell(code string, about ...any) {
 // maxStack is how much of a stack trace is logged, in bytes.
 const maxStack = 8 << 10
 
-// tellPanic logs the panic of a call, unless there were too many failures in this second: a caller that knows how to cause one
+// logPanic logs the panic of a call, unless there were too many failures in this second: a caller that knows how to cause one
 // must not fill the disk of the log.
-func (f *failures) tellPanic(cause any, about ...any) {
-	leftOut, allowed := f.allow()
+func (f *failureLog) logPanic(cause any, about ...any) {
+	leftOut, allowed := f.allowLine()
 	if !allowed {
 		return
 	}
@@ -68,24 +68,24 @@ func (f *failures) tellPanic(cause any, about ...any) {
 	f.log.Error("a call panicked", append(about, "panic", cause, "stack", string(stack[:min(len(stack), maxStack)]))...)
 }
 
-// allow answers how many were left out since the last that was allowed.
-func (f *failures) allow() (leftOut int, allowed bool) {
+// allowLine answers how many were left out since the last that was allowed.
+func (f *failureLog) allowLine() (leftOut int, allowed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now := f.now(); now.Sub(f.since) >= time.Second {
-		f.since, f.said = now, 0
+		f.since, f.logged = now, 0
 	}
-	if f.said == quietAfter {
+	if f.logged == maxFailureLines {
 		f.leftOut++
 		return 0, false
 	}
-	f.said++
+	f.logged++
 	leftOut, f.leftOut = f.leftOut, 0
 	return leftOut, true
 }
 
-// about is what every line of the log says of a call.
-func (c *call) about(r *http.Request, procedure, code string, took time.Duration) []any {
+// logFields is what every line of the log says of a call.
+func (c *callRecord) logFields(r *http.Request, procedure, code string, took time.Duration) []any {
 	about := []any{"procedure", procedure, "code", code, "took", took, "from", r.RemoteAddr, "request_id", c.requestID}
 	if c.traceID != "" {
 		about = append(about, "trace_id", c.traceID)

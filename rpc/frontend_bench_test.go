@@ -1,0 +1,22 @@
+package rpc
+
+import (
+	"fmt"
+	"testing"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// BenchmarkFrontEndCalls measures what a front end pays for a pair of calls of the API in its own process.
+func BenchmarkFrontEndCalls(b *testing.B) {
+	d := oneNode(b)
+	for i := 0; b.Loop(); i++ {
+		id := fmt.Sprint("a", i)
+		if _, err := d.services.Allocations.Allocate(b.Context(), request(id, "cern:physics", 1)); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := d.services.Allocations.Release(b.Context(), &quoratev1.ReleaseRequest{Id: id}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
