@@ -20,7 +20,8 @@ func BenchmarkAdmit(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	handler := server.observeCalls(server.recoverPanics(server.admitCall(server.limitBody(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))))
+	handler := server.receiveCalls(server.admission.admitCall(server.admission.limitBody(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))))
 	body := strings.Repeat(" ", 200)
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {

@@ -24,13 +24,13 @@ func TestAnswersMustBeTaken(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20)) })
 	}))
 	const restorePath = "/quorate.v1.SnapshotService/Restore"
-	mux.Handle(restorePath, d.endWithServer(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle(restorePath, d.admission.endWithServer(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(1500 * time.Millisecond)
 		_, _ = io.WriteString(w, "restored")
 	})))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	d.LimitConnections(server)
-	if want := longestDeadline + d.limits.SendPatience; server.WriteTimeout != want {
+	d.admission.LimitConnections(server)
+	if want := longestDeadline + d.admission.limits.SendPatience; server.WriteTimeout != want {
 		t.Errorf("answers may take %v, want %v", server.WriteTimeout, want)
 	}
 	server.WriteTimeout = time.Second
@@ -48,8 +48,8 @@ func TestAnswersMustBeTaken(t *testing.T) {
 	if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the call has a place", func() bool { return d.limiters.clients.calls.inUse.Load() == 1 })
-	eventually(t, "the call has lost its place", func() bool { return d.limiters.clients.calls.inUse.Load() == 0 })
+	eventually(t, "the call has a place", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == 1 })
+	eventually(t, "the call has lost its place", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == 0 })
 	if got := send(t, "POST", "http://"+listener.Addr().String()+restorePath, ""); got.body != "restored" {
 		t.Errorf("a stream that lasted longer was answered %v", got)
 	}
@@ -59,8 +59,8 @@ func TestAnswersMustBeTaken(t *testing.T) {
 func TestPanicsDoNotFillTheLog(t *testing.T) {
 	d := oneNode(t)
 	log, now := &page{}, time.Unix(0, 0)
-	d.failures = &failureLog{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
-	handler := d.recoverPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
+	d.observer.failures = &failureLog{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
+	handler := d.observer.recoverPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
 	for range 50 {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/x", nil))
@@ -85,9 +85,8 @@ func TestFewCallsAreTracedOnDemand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.traces = spans
 	asked := 0
-	handler := d.limitAsked(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := spans.limitAsked(d.admission.isRelayed, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Traceparent") != "" {
 			asked++
 		}
@@ -98,7 +97,7 @@ func TestFewCallsAreTracedOnDemand(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, allocatePath, nil)
 			r.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-"+flags)
 			r.Header.Set(relayedByHeader, by)
-			d.observeCalls(handler).ServeHTTP(httptest.NewRecorder(), r)
+			d.receiveCalls(handler).ServeHTTP(httptest.NewRecorder(), r)
 		}
 		return asked
 	}

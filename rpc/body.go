@@ -99,14 +99,14 @@ func (b *bodyCharge) refundBytes() {
 // limitBody reads and unpacks the body of a call with one request before anything else happens: too large a body is refused in
 // the caller's protocol, and a relayed call can be sent again. What a caller streams passes untouched; its messages are bounded one
 // by one.
-func (s *Server) limitBody(next http.Handler) http.Handler {
+func (a *Controller) limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		known := s.procedures[r.URL.Path]
+		known := a.procedures[r.URL.Path]
 		if known.uploads {
 			next.ServeHTTP(w, r)
 			return
 		}
-		notes := callOf(r.Context())
+		notes := ticketOf(r.Context())
 		charge, most := bodyCharge{of: notes.limiters, caller: notes.caller}, MaxBody
 		if known.kind != servesClients {
 			charge.of, most = nil, smallBody
@@ -115,12 +115,12 @@ func (s *Server) limitBody(next http.Handler) http.Handler {
 		if isEnveloped(r) {
 			most += envelope
 		}
-		body, err := s.receiveBody(w, r, &charge, most)
+		body, err := a.receiveBody(w, r, &charge, most)
 		if err == nil {
 			body, err = unpackBody(r, body, &charge)
 		}
 		if err != nil {
-			s.writeError(w, r, err)
+			a.hooks.WriteError(w, r, err)
 			return
 		}
 		setBody(r, body)
@@ -136,17 +136,17 @@ func setBody(r *http.Request, body []byte) {
 }
 
 // limitFrontEndBody is limitBody for front ends, which answer in their own words to a body that is too large.
-func (s *Server) limitFrontEndBody(next http.Handler) http.Handler {
+func (a *Controller) limitFrontEndBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes := callOf(r.Context())
+		notes := ticketOf(r.Context())
 		charge := bodyCharge{of: notes.limiters, caller: notes.caller}
 		defer charge.refundBytes()
-		body, err := s.receiveBody(w, r, &charge, MaxBody)
+		body, err := a.receiveBody(w, r, &charge, MaxBody)
 		switch {
 		case errors.Is(err, errTooLarge):
 			r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failingReader{&http.MaxBytesError{Limit: MaxBody}}))
 		case err != nil:
-			s.writeError(w, r, err)
+			a.hooks.WriteError(w, r, err)
 			return
 		default:
 			setBody(r, body)
@@ -163,15 +163,15 @@ func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 var errTooLarge = errors.New("the request is too large")
 
 // receiveBody reads a body of at most so many bytes. With an error for its size it returns what it has read.
-func (s *Server) receiveBody(w http.ResponseWriter, r *http.Request, charge *bodyCharge, most int) ([]byte, error) {
+func (a *Controller) receiveBody(w http.ResponseWriter, r *http.Request, charge *bodyCharge, most int) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
 	from := &bodyReader{
-		body: r.Body, control: http.NewResponseController(w), charge: charge, most: most, began: time.Now(), grace: s.pacing.bodyGrace,
+		body: r.Body, control: http.NewResponseController(w), charge: charge, most: most, began: time.Now(), grace: a.pacing.bodyGrace,
 	}
-	if s.limiters.clients.calls.isBusy() {
-		from.grace = s.pacing.busyBodyGrace
+	if a.limiters.clients.calls.isBusy() {
+		from.grace = a.pacing.busyBodyGrace
 	}
 	body, err := from.readAll(min(max(r.ContentLength, 512), 4<<10), r.ContentLength > int64(most), isEnveloped(r))
 	if err == nil && r.ProtoMajor < 2 {

@@ -140,12 +140,12 @@ func (cs *callers) forgetIdle() {
 }
 
 // LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that it bounds.
-func (s *Server) LimitConnections(server *http.Server) {
+func (a *Controller) LimitConnections(server *http.Server) {
 	server.MaxHeaderBytes, server.ReadHeaderTimeout, server.IdleTimeout = maxHeader, headerPatience, idlePatience
 	// The whole of a call with one answer, and the time that its caller may take to receive it; streams have their own.
-	server.WriteTimeout = longestDeadline + s.limits.SendPatience
+	server.WriteTimeout = longestDeadline + a.limits.SendPatience
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		opened := s.limiters.callers.openConnection(c, callerKey(c.RemoteAddr()), s.limiters.connections)
+		opened := a.limiters.callers.openConnection(c, callerKey(c.RemoteAddr()), a.limiters.connections)
 		if opened == nil {
 			_ = c.Close() // nobody listens yet
 			return ctx
@@ -154,19 +154,20 @@ func (s *Server) LimitConnections(server *http.Server) {
 	}
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		if state == http.StateClosed || state == http.StateHijacked {
-			s.limiters.callers.closeConnection(c)
+			a.limiters.callers.closeConnection(c)
 		}
 	}
 }
 
 // keyByMember lets each member have a share of what members take, by its id, or by its address if it proves none.
-func (cs *callers) keyByMember(server *http.Server) {
+func (a *Controller) keyByMember(server *http.Server, memberOf func(context.Context) string) {
+	cs := a.limiters.memberCallers
 	inner := server.ConnContext
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		ctx = inner(ctx, c)
-		key := "node " + nodeCallOf(ctx).id
-		if nodeCallOf(ctx).id == "" {
-			key = "the node at " + callerKey(c.RemoteAddr())
+		key := "the node at " + callerKey(c.RemoteAddr())
+		if id := memberOf(ctx); id != "" {
+			key = "node " + id
 		}
 		return context.WithValue(ctx, connectionKey{}, cs.openConnection(c, key, nil))
 	}

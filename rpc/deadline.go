@@ -18,9 +18,9 @@ const (
 )
 
 // limitTime gives every call with one request a deadline shortly before the caller's own.
-func (s *Server) limitTime(next http.Handler) http.Handler {
+func (a *Controller) limitTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.procedures.isUnary(r.URL.Path) {
+		if !a.procedures.isUnary(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -59,7 +59,7 @@ func (s debugService) GetDiagnostics(ctx context.Context, r *quoratev1.GetDiagno
 }
 
 func (s debugService) collectOwn(ctx context.Context) (*quoratev1.GetDiagnosticsResponse, error) {
-	by := callOf(ctx).caller
+	by := ticketOf(ctx).caller
 	if err := s.waiting.TryAcquire(by, 1); err != nil {
 		return nil, err
 	}

@@ -45,29 +45,29 @@ var newElementChecker = sync.OnceValues(func() (*wirelimit.Checker, error) {
 
 // limitElements counts the elements of a request before anything is built from it, on the node that the caller asked:
 // what is over a bound is not relayed. The codecs count once more, because messages of streams do not pass here.
-func (s *Server) limitElements(next http.Handler) http.Handler {
+func (a *Controller) limitElements(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		usage, err := s.scanRequest(r)
+		usage, err := a.scanRequest(r)
 		if err != nil {
-			s.writeError(w, r, err)
+			a.hooks.WriteError(w, r, err)
 			return
 		}
-		callOf(r.Context()).decodedSize = usage.Size
+		ticketOf(r.Context()).decodedSize = usage.Size
 		next.ServeHTTP(w, r)
 	})
 }
 
 // limitDecoded charges what the request will take when it is decoded here, for as long as the call goes on.
-func (s *Server) limitDecoded(next http.Handler) http.Handler {
+func (a *Controller) limitDecoded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes := callOf(r.Context())
+		notes := ticketOf(r.Context())
 		size := notes.decodedSize
-		if size == 0 || s.procedures[r.URL.Path].kind != servesClients {
+		if size == 0 || a.procedures[r.URL.Path].kind != servesClients {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if err := notes.limiters.decoded.TryAcquire(notes.caller, size); err != nil {
-			s.writeError(w, r, err)
+			a.hooks.WriteError(w, r, err)
 			return
 		}
 		defer notes.limiters.decoded.Release(notes.caller, size)
@@ -76,9 +76,9 @@ func (s *Server) limitDecoded(next http.Handler) http.Handler {
 }
 
 // scanRequest measures a call with one request. What it cannot read is left to the handler to refuse.
-func (s *Server) scanRequest(r *http.Request) (wirelimit.Usage, error) {
-	input := s.procedures[r.URL.Path].input
-	if input == nil || !s.procedures.isUnary(r.URL.Path) {
+func (a *Controller) scanRequest(r *http.Request) (wirelimit.Usage, error) {
+	input := a.procedures[r.URL.Path].input
+	if input == nil || !a.procedures.isUnary(r.URL.Path) {
 		return wirelimit.Usage{}, nil
 	}
 	form, found, err := findRequest(r)
@@ -94,7 +94,7 @@ func (s *Server) scanRequest(r *http.Request) (wirelimit.Usage, error) {
 		}
 		form.data = buffer.Bytes()
 	}
-	usage, err := scanEncoded(s.elements, form, input)
+	usage, err := scanEncoded(a.elements, form, input)
 	if err != nil {
 		return wirelimit.Usage{}, overBoundError(err)
 	}

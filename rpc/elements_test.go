@@ -144,14 +144,14 @@ func TestDecodedRequestsShareABound(t *testing.T) {
 		claims[i] = request(fmt.Sprint("a", i), "cern:physics", 0)
 	}
 	batch := &quoratev1.BatchAllocateRequest{Requests: claims}
-	d.limiters.clients.decoded.inUse.Store(maxAllDecoded - 10_000)
+	d.admission.limiters.clients.decoded.inUse.Store(maxAllDecoded - 10_000)
 	_, err := d.allocations().BatchAllocate(t.Context(), batch)
 	wantOverloaded(t, err, "all calls together")
-	d.limiters.clients.decoded.inUse.Store(0)
+	d.admission.limiters.clients.decoded.inUse.Store(0)
 	if _, err := d.allocations().BatchAllocate(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	if left := d.limiters.clients.decoded.inUse.Load(); left != 0 {
+	if left := d.admission.limiters.clients.decoded.inUse.Load(); left != 0 {
 		t.Errorf("%d bytes are still counted", left)
 	}
 }

@@ -53,13 +53,13 @@ func (e *expensiveReads) tryEnter(by *caller) (give func(), err error) {
 
 // decodeInTurn has large requests decoded and checked one at a time. That takes as long as many writes, and happens before
 // anything is known of what is asked. The turn ends when the call reads or proposes something, or is answered.
-func (s *Server) decodeInTurn(next http.Handler) http.Handler {
+func (a *Controller) decodeInTurn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes := callOf(r.Context())
+		notes := ticketOf(r.Context())
 		if r.ContentLength > smallBody {
-			leave, err := s.decoding.waitTurn(r.Context(), notes.caller, 0)
+			leave, err := a.decoding.waitTurn(r.Context(), notes.caller, 0)
 			if err != nil {
-				s.writeError(w, r, toError(err))
+				a.hooks.WriteError(w, r, toError(err))
 				return
 			}
 			notes.decoding.addEnd(leave)
@@ -67,13 +67,4 @@ func (s *Server) decodeInTurn(next http.Handler) http.Handler {
 		notes.received = time.Now()
 		next.ServeHTTP(w, r)
 	})
-}
-
-// markPrepared notes how long it took to decode and check the request of a call, when it is called for the first time.
-func (c *callRecord) markPrepared() {
-	if !c.received.IsZero() {
-		c.prepared = time.Since(c.received)
-		c.received = time.Time{}
-		c.decoding.endTurn()
-	}
 }

@@ -26,7 +26,7 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
 		t.Fatal(err)
 	}
-	leave, err := d.expensive.waitTurn(t.Context(), nil, 0)
+	leave, err := d.admission.expensive.waitTurn(t.Context(), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,10 +157,10 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.expensive.mu.Lock()
-	defer d.expensive.mu.Unlock()
-	if d.expensive.running || len(d.expensive.callers) != 0 || d.limiters.expensive.inUse.Load() != 0 {
-		t.Errorf("running %v, %d callers wait, %d inside", d.expensive.running, len(d.expensive.callers), d.limiters.expensive.inUse.Load())
+	d.admission.expensive.mu.Lock()
+	defer d.admission.expensive.mu.Unlock()
+	if d.admission.expensive.running || len(d.admission.expensive.callers) != 0 || d.admission.limiters.expensive.inUse.Load() != 0 {
+		t.Errorf("running %v, %d callers wait, %d inside", d.admission.expensive.running, len(d.admission.expensive.callers), d.admission.limiters.expensive.inUse.Load())
 	}
 }
 
@@ -168,7 +168,7 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 // carried out, also for one that is refused.
 func TestLargeRequestsAreDecodedInTurn(t *testing.T) {
 	d := limited(t, Limits{})
-	leave, err := d.decoding.waitTurn(t.Context(), nil, 0)
+	leave, err := d.admission.decoding.waitTurn(t.Context(), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,9 +188,9 @@ func TestLargeRequestsAreDecodedInTurn(t *testing.T) {
 	leave()
 	held := make(chan struct{})
 	d.node.proposing = func(context.Context) error {
-		d.decoding.mu.Lock()
-		defer d.decoding.mu.Unlock()
-		if d.decoding.running {
+		d.admission.decoding.mu.Lock()
+		defer d.admission.decoding.mu.Unlock()
+		if d.admission.decoding.running {
 			t.Error("the turn goes on while the request is carried out")
 		}
 		close(held)

@@ -104,17 +104,3 @@ func drainStream(ctx context.Context, stream *connect.ClientStream[quoratev1.Res
 	for left := maxDrained; left > 0 && stream.Receive(); left -= len(stream.Msg().GetChunk()) + 1 {
 	}
 }
-
-// messagePatience is how long the next message of a restore may take to come.
-func messagePatience(ctx context.Context) time.Duration {
-	from, _ := ctx.Value(streamDeadlinesKey{}).(streamDeadlines)
-	return from.patience
-}
-
-// extendReceiving bounds until when the next message of a stream must have come; then the stream breaks. Not every connection
-// has deadlines (a recorded one in a test has none).
-func extendReceiving(ctx context.Context, until time.Time) {
-	if from, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
-		_ = from.control.SetReadDeadline(until)
-	}
-}

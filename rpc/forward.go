@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -33,55 +34,75 @@ var errNotLeader = errors.New("it does not lead any more")
 // errNoAddress: the leader is known, and its address is not known yet.
 var errNoAddress = errors.New("its address is not known yet")
 
+// forwarder relays calls to the leader.
+type forwarder struct {
+	id         string
+	node       leaderNode
+	peers      peers
+	transport  http.RoundTripper
+	procedures procedures
+	traces     traces
+	metrics    *metrics
+	errorLog   *log.Logger
+	// writeError answers an error in the caller's protocol.
+	writeError func(http.ResponseWriter, *http.Request, error)
+}
+
+// leaderNode is what a forwarder needs of the node.
+type leaderNode interface {
+	IsLeader() bool
+	WaitLeader(ctx context.Context) (cluster.Member, error)
+}
+
 // forwardWrites relays calls that only the leader can serve; all others go on. It relays the HTTP exchange, not the message,
 // so every protocol and every method passes alike. One hop at most.
-func (s *Server) forwardWrites(next http.Handler) http.Handler {
+func (f *forwarder) forwardWrites(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.procedures.needsLeader(r) || s.node.IsLeader() {
+		if !f.procedures.needsLeader(r) || f.node.IsLeader() {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if by := r.Header.Get(relayedByHeader); by != "" {
-			s.writeError(w, r, nodeError(&cluster.Error{
+			f.writeError(w, r, nodeError(&cluster.Error{
 				Reason: cluster.NotLeader, NotApplied: true,
-				Text: fmt.Sprintf("%s relayed this call to %s, which does not lead; nothing was done, repeat it", by, s.id),
+				Text: fmt.Sprintf("%s relayed this call to %s, which does not lead; nothing was done, repeat it", by, f.id),
 			}))
 			return
 		}
-		s.relayToLeader(w, r, next)
+		f.relayToLeader(w, r, next)
 	})
 }
 
 // relayToLeader holds a call until there is a leader that can be reached, within its deadline, and relays it once. What was
 // certainly not carried out is tried again; anything else is the caller's to repeat.
-func (s *Server) relayToLeader(w http.ResponseWriter, r *http.Request, next http.Handler) {
+func (f *forwarder) relayToLeader(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx, cancel := context.WithTimeout(r.Context(), leaderPatience)
 	defer cancel()
 	for {
-		leader, err := s.node.WaitLeader(ctx)
+		leader, err := f.node.WaitLeader(ctx)
 		switch {
 		case err != nil:
-			s.writeError(w, r, waitFailure(err))
+			f.writeError(w, r, waitFailure(err))
 			return
-		case leader.ID == s.id:
-			s.serveLocally(w, r, next)
+		case leader.ID == f.id:
+			f.serveLocally(w, r, next)
 			return
 		}
-		if err = s.relayCall(w, r, leader); err == nil {
+		if err = f.relayCall(w, r, leader); err == nil {
 			return
 		}
 		if !notSent(err) || !sleepContext(ctx, relayPause) {
-			s.writeError(w, r, relayFailure(s.id, leader, s.peers.addressOf(leader), err))
+			f.writeError(w, r, relayFailure(f.id, leader, f.peers.addressOf(leader), err))
 			return
 		}
 	}
 }
 
 // serveLocally carries out a call that was perhaps sent away in vain before, with the body that it came with.
-func (s *Server) serveLocally(w http.ResponseWriter, r *http.Request, next http.Handler) {
+func (f *forwarder) serveLocally(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	body, err := r.GetBody()
 	if err != nil {
-		s.writeError(w, r, err)
+		f.writeError(w, r, err)
 		return
 	}
 	r.Body = body
@@ -98,8 +119,8 @@ func waitFailure(err error) error {
 }
 
 // relayCall sends the call to the leader and copies the answer. It writes nothing if it fails.
-func (s *Server) relayCall(w http.ResponseWriter, r *http.Request, leader cluster.Member) (failed error) {
-	target, err := url.Parse(s.peers.urlOf(leader))
+func (f *forwarder) relayCall(w http.ResponseWriter, r *http.Request, leader cluster.Member) (failed error) {
+	target, err := url.Parse(f.peers.urlOf(leader))
 	if err != nil || target.Host == "" {
 		return errNoAddress
 	}
@@ -108,28 +129,28 @@ func (s *Server) relayCall(w http.ResponseWriter, r *http.Request, leader cluste
 		return err
 	}
 	r.Body = body
-	traced, ended := s.traces.startRelay(r, leader)
+	traced, ended := f.traces.startRelay(r, leader)
 	defer func() { ended(failed) }()
 	proxy := httputil.ReverseProxy{
-		Transport: s.transport,
+		Transport: f.transport,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(target)
 			p.SetXForwarded()
 			forgetBrowser(p.Out.Header)
-			p.Out.Header.Set(relayedByHeader, s.id)
-			s.traces.injectHeaders(traced, p.Out.Header)
+			p.Out.Header.Set(relayedByHeader, f.id)
+			f.traces.injectHeaders(traced, p.Out.Header)
 		},
 		ModifyResponse: receiveWhole,
 		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
-		ErrorLog:       s.http.ErrorLog,
+		ErrorLog:       f.errorLog,
 	}
 	proxy.ServeHTTP(w, r)
 	if failed == nil {
-		s.metrics.relayed.Inc()
+		f.metrics.relayed.Inc()
 		callOf(r.Context()).relayedTo = leader.ID
 		return nil
 	}
-	s.metrics.unsent.WithLabelValues(relayOutcome(failed)).Inc()
+	f.metrics.unsent.WithLabelValues(relayOutcome(failed)).Inc()
 	return failed
 }
 

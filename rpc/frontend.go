@@ -35,8 +35,14 @@ type FrontEnd struct {
 // FrontEnd is the handler of a front end behind what every call passes: a look at what carries it, observation, recovery, a
 // place, a deadline, and the bounds of bodies. It is for those that own an address; those of Config are on the API's port already.
 func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
-	return s.screenCalls(s.observeCalls(s.recoverPanics(s.refuseInternal(s.limitAsked(s.traces.traceFrontEnd(s.admitFrontEnd(withDefaultDeadline(s.limitFrontEndBody(forbidCaching(make(s.services)))))))))))
+	a := s.admission
+	served := a.admitFrontEnd(withDefaultDeadline(a.limitFrontEndBody(forbidCaching(make(s.services)))))
+	return s.screenCalls(s.receiveCalls(s.refuseInternal(s.traces.limitAsked(a.isRelayed, s.traces.traceFrontEnd(served)))))
 }
+
+// LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that it was
+// called for.
+func (s *Server) LimitConnections(server *http.Server) { s.admission.LimitConnections(server) }
 
 func (s *Server) mountFrontEnds(mux *http.ServeMux, frontEnds []FrontEnd) {
 	for _, f := range frontEnds {
@@ -58,7 +64,9 @@ const localHost = "http://in-process"
 // localServices are clients of this server's API. What their calls pass is less than the network's callers do: a front end
 // was admitted and observed for the call that it serves, and its requests are no larger than that one.
 func (s *Server) localServices(streams context.Context, api http.Handler) Services {
-	handler := s.shareNotes(s.recoverPanics(s.endWithServer(streams, s.limitTime(s.forwardWrites(api)))))
+	a := s.admission
+	handler := a.endWithServer(streams, a.limitTime(s.forwarder.forwardWrites(api)))
+	handler = observeFrontEnd(a.shareTicket(s.observer.recoverPanics(handler)))
 	client := &inprocess.Transport{
 		Handler: handler, Whole: func(r *http.Request) bool { return s.procedures.isUnary(r.URL.Path) },
 	}
@@ -71,20 +79,6 @@ func (s *Server) localServices(streams context.Context, api http.Handler) Servic
 		Trees:       quoratev1connect.NewTreeServiceClient(client, localHost, options...),
 		Items:       quoratev1connect.NewItemServiceClient(client, localHost, options...),
 	}
-}
-
-// shareNotes gives a call in the process notes of its own, since its code is not that of the call which a front end serves. It
-// is of the same caller, in the same places, and under the same request id.
-func (s *Server) shareNotes(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		of := callOf(r.Context())
-		own := &callRecord{requestID: of.requestID, traceID: of.traceID, caller: of.caller, limiters: of.limiters, servedFor: of}
-		defer own.turn.endTurn()
-		if own.requestID != "" {
-			r.Header.Set(requestIDHeader, own.requestID)
-		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, own)))
-	})
 }
 
 // repeatWrites repeats a write that another attempt may carry out, also when an answer was lost on the way: under the

@@ -161,7 +161,7 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 		_ = response.Body.Close() // it is empty
 	}()
 	d.until(t, func() bool { return d.waiting("b") })
-	if calls, streams := d.limiters.clients.calls.inUse.Load(), d.limiters.clients.streams.inUse.Load(); calls != 0 || streams != 1 {
+	if calls, streams := d.admission.limiters.clients.calls.inUse.Load(), d.admission.limiters.clients.streams.inUse.Load(); calls != 0 || streams != 1 {
 		t.Errorf("%d calls under way and %d that wait", calls, streams)
 	}
 	if id := <-seen; id != "the-callers-own" {
@@ -171,7 +171,9 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 	if status := <-answered; status != http.StatusNoContent {
 		t.Errorf("answered %d", status)
 	}
-	d.until(t, func() bool { return d.limiters.clients.calls.inUse.Load()+d.limiters.clients.streams.inUse.Load() == 0 })
+	d.until(t, func() bool {
+		return d.admission.limiters.clients.calls.inUse.Load()+d.admission.limiters.clients.streams.inUse.Load() == 0
+	})
 }
 
 // TestFrontEndsGetPanicsAsErrors: a bug in a handler is an error for the front end, which answers in its own words.

@@ -58,7 +58,9 @@ func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
 
 // nodeRoutes puts the services behind what every call of another node passes.
 func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Handler {
-	return s.observeCalls(s.recoverPanics(s.admitNode(s.endWithServer(streams, s.limitTime(s.limitBody(s.limitElements(s.forwardWrites(s.limitDecoded(forbidCaching(api))))))))))
+	a := s.admission
+	call := a.limitTime(a.limitBody(a.limitElements(s.forwarder.forwardWrites(a.limitDecoded(forbidCaching(api))))))
+	return s.receiveCalls(s.admitNode(a.endWithServer(streams, call)))
 }
 
 // admitNode lets in calls of members. How this node stands is told to every node of the cluster: one that is to be taken in
@@ -68,20 +70,20 @@ func (s *Server) admitNode(next http.Handler) http.Handler {
 		from := nodeCallOf(r.Context())
 		known := s.procedures[r.URL.Path]
 		if known.kind != servesClients && known.kind != servesMembers {
-			s.notFound(w, r)
+			s.admission.notFound(w, r)
 			return
 		}
 		if from.id != "" && r.URL.Path != peerv1connect.PeerServiceGetStandingProcedure {
 			if err := s.node.AuthorizePeer(from.id); err != nil {
 				w.Header().Set("Connection", "close")
-				s.writeError(w, r, connect.NewError(connect.CodePermissionDenied, err))
+				s.observer.writeError(w, r, connect.NewError(connect.CodePermissionDenied, err))
 				return
 			}
 		}
 		if known.kind == servesClients && (from.id != "" || r.Header.Get(relayedByHeader) == "") {
 			r.Header.Set(relayedByHeader, from.displayName())
 		}
-		s.serveInSlot(s.limiterFor(known, callOf(r.Context()).limiters), w, r, next)
+		s.admission.serveInSlot(s.admission.limiterFor(known, ticketOf(r.Context()).limiters), w, r, next)
 	})
 }
 
@@ -107,7 +109,7 @@ func (s *Server) refuseInternal(next http.Handler) http.Handler {
 				continue
 			}
 			s.metrics.refusedHeaders.Inc()
-			s.refuseCall(w, r, toError(invalidField(name, "the header %s is for nodes among themselves; send the request without it", name)))
+			s.admission.refuseCall(w, r, toError(invalidField(name, "the header %s is for nodes among themselves; send the request without it", name)))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -130,9 +132,24 @@ func (s *Server) fromEarlierNode(r *http.Request) bool {
 func (s *Server) refuseClients(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.isStrict() && !nodeCallOf(r.Context()).internal {
-			s.writeError(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is served to nodes only, on their own listener", peerv1connect.PeerServiceName)))
+			s.observer.writeError(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is served to nodes only, on their own listener", peerv1connect.PeerServiceName)))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// relayedByMember tells whether another member relays the call. In plain text everyone may be a member.
+func (s *Server) relayedByMember(r *http.Request) bool {
+	if nodeCallOf(r.Context()).internal {
+		return true
+	}
+	if r.Header.Get(relayedByHeader) == "" {
+		return false
+	}
+	if s.peers.security.NodeOf == nil {
+		return true
+	}
+	_, err := s.peers.security.NodeOf(r.TLS)
+	return err == nil
 }

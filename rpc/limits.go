@@ -95,31 +95,31 @@ func (p *slot) releaseSlot() {
 
 // admitCall takes a call in, or answers that there is no room. A path that nobody serves takes no place. Questions of other members,
 // and health, have places of their own, so that the cluster goes on however many clients there are.
-func (s *Server) admitCall(next http.Handler) http.Handler {
+func (a *Controller) admitCall(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		notes, known := callOf(r.Context()), s.procedures[r.URL.Path]
-		g := s.limiterFor(known, notes.limiters)
+		notes, known := ticketOf(r.Context()), a.procedures[r.URL.Path]
+		g := a.limiterFor(known, notes.limiters)
 		if g == nil {
-			s.notFound(w, r)
+			a.notFound(w, r)
 			return
 		}
 		if known.kind == servesClients && overLimitError(r.Context()) != nil {
-			s.refuseConnection(w, r)
+			a.refuseConnection(w, r)
 			return
 		}
-		s.serveInSlot(g, w, r, next)
+		a.serveInSlot(g, w, r, next)
 	})
 }
 
 // limiterFor is the gate that a call passes; nil if nobody serves it.
-func (s *Server) limiterFor(p procedure, of *callLimiters) *limiter {
+func (a *Controller) limiterFor(p procedure, of *callLimiters) *limiter {
 	switch {
 	case p.kind == servesMembers:
-		return s.limiters.peers
+		return a.limiters.peers
 	case p.kind == servesHealth:
-		return s.limiters.health
+		return a.limiters.health
 	case p.kind == servesTools:
-		return s.limiters.reflection
+		return a.limiters.reflection
 	case p.kind == servesClients && p.streams:
 		return of.streams
 	case p.kind == servesClients:
@@ -129,10 +129,10 @@ func (s *Server) limiterFor(p procedure, of *callLimiters) *limiter {
 }
 
 // serveInSlot serves a call in a place of a gate.
-func (s *Server) serveInSlot(g *limiter, w http.ResponseWriter, r *http.Request, next http.Handler) {
-	notes := callOf(r.Context())
+func (a *Controller) serveInSlot(g *limiter, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	notes := ticketOf(r.Context())
 	if err := notes.slot.acquireSlot(g, notes.caller); err != nil {
-		s.refuseCall(w, r, err)
+		a.refuseCall(w, r, err)
 		return
 	}
 	defer notes.slot.releaseSlot()
@@ -140,13 +140,13 @@ func (s *Server) serveInSlot(g *limiter, w http.ResponseWriter, r *http.Request,
 }
 
 // admitFrontEnd is admit for calls in the words of other systems.
-func (s *Server) admitFrontEnd(next http.Handler) http.Handler {
+func (a *Controller) admitFrontEnd(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if overLimitError(r.Context()) != nil {
-			s.refuseConnection(w, r)
+			a.refuseConnection(w, r)
 			return
 		}
-		s.serveInSlot(s.limiters.clients.calls, w, r, next)
+		a.serveInSlot(a.limiters.clients.calls, w, r, next)
 	})
 }
 
@@ -158,9 +158,9 @@ func overLimitError(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) refuseConnection(w http.ResponseWriter, r *http.Request) {
+func (a *Controller) refuseConnection(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Connection", "close")
-	s.refuseCall(w, r, overLimitError(r.Context()))
+	a.refuseCall(w, r, overLimitError(r.Context()))
 }
 
 // refusalPatience is how long the body of a call that was refused may take: net/http reads some of it before it takes the next
@@ -168,13 +168,13 @@ func (s *Server) refuseConnection(w http.ResponseWriter, r *http.Request) {
 const refusalPatience = 2 * time.Second
 
 // refuseCall answers an error to a call whose body has not been read.
-func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
+func (a *Controller) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
 	limitRest(w, r)
-	s.writeError(w, r, err)
+	a.hooks.WriteError(w, r, err)
 }
 
 // notFound answers a path that nobody serves.
-func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+func (a *Controller) notFound(w http.ResponseWriter, r *http.Request) {
 	limitRest(w, r)
 	http.NotFound(w, r)
 }
@@ -188,7 +188,7 @@ func limitRest(w http.ResponseWriter, r *http.Request) {
 
 // waitInside moves a call from those under way to those that wait. What it answers must be called in the end.
 func (g *limiters) waitInside(ctx context.Context) (leave func(), err error) {
-	notes := callOf(ctx)
+	notes := ticketOf(ctx)
 	of := notes.limiters
 	if of == nil {
 		of = &g.clients

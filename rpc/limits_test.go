@@ -74,7 +74,7 @@ func TestTooManyCalls(t *testing.T) {
 		_, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1))
 		done <- err
 	}()
-	eventually(t, "the first call is inside", func() bool { return d.limiters.clients.calls.inUse.Load() == 1 })
+	eventually(t, "the first call is inside", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == 1 })
 
 	for _, options := range [][]connect.ClientOption{nil, {connect.WithGRPC()}, {connect.WithGRPCWeb()}} {
 		_, err := d.allocations(options...).GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
@@ -120,7 +120,7 @@ func TestTooManyStreams(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "b waits", func() bool {
-		return d.limiters.clients.streams.inUse.Load() == 1 && d.limiters.clients.calls.inUse.Load() == 0
+		return d.admission.limiters.clients.streams.inUse.Load() == 1 && d.admission.limiters.clients.calls.inUse.Load() == 0
 	})
 
 	stream, err := d.allocations().WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
@@ -139,14 +139,16 @@ func TestTooManyStreams(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the place of b is free", func() bool { return d.limiters.clients.streams.inUse.Load() == 0 })
+	eventually(t, "the place of b is free", func() bool { return d.admission.limiters.clients.streams.inUse.Load() == 0 })
 }
 
 // TestTooManyConnections: a few more get an answer, the rest is closed, and places become free again.
 func TestTooManyConnections(t *testing.T) {
 	d := limited(t, Limits{Connections: 2})
 	overHTTP2.CloseIdleConnections()
-	inside := func(n int) func() bool { return func() bool { return d.limiters.callers.connectionCount() == n } }
+	inside := func(n int) func() bool {
+		return func() bool { return d.admission.limiters.callers.connectionCount() == n }
+	}
 	eventually(t, "nobody is there", inside(0))
 	address := strings.TrimPrefix(d.url, "http://")
 	dial := func() net.Conn {
@@ -209,7 +211,7 @@ func TestTooManyBytes(t *testing.T) {
 	if err := allocate(); err != nil {
 		t.Fatal(err)
 	}
-	small, large := d.limiters.clients.smallBodies, d.limiters.clients.largeBodies
+	small, large := d.admission.limiters.clients.smallBodies, d.admission.limiters.clients.largeBodies
 	eventually(t, "nobody sends anything", func() bool { return small.inUse.Load() == 0 })
 	if err := large.TryAcquire(nil, maxLargeBodies); err != nil {
 		t.Fatal(err)
@@ -251,7 +253,7 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the stream is open", func() bool { return d.limiters.clients.streams.inUse.Load() == 1 })
+	eventually(t, "the stream is open", func() bool { return d.admission.limiters.clients.streams.inUse.Load() == 1 })
 	n := 0
 	eventually(t, "the stream is cut", func() bool {
 		var commands []quota.Command
@@ -261,7 +263,7 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 			commands = append(commands, toAllocate(request(id, "cern:physics", 20)), quota.Release{ID: id})
 		}
 		d.node.apply(commands...)
-		return d.limiters.clients.streams.inUse.Load() == 0
+		return d.admission.limiters.clients.streams.inUse.Load() == 0
 	})
 	if err := c.(*net.TCPConn).SetReadBuffer(4 << 20); err != nil { // what is left comes faster that way
 		t.Fatal(err)

@@ -164,7 +164,7 @@ func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	if said := w.said(); said != "n2 at raft:n2" {
 		t.Errorf("dialled %s, want the listener for nodes, once", said)
 	}
-	if inside := leader.limiters.clients.calls.inUse.Load() + leader.limiters.members.calls.inUse.Load(); inside != 0 {
+	if inside := leader.admission.limiters.clients.calls.inUse.Load() + leader.admission.limiters.members.calls.inUse.Load(); inside != 0 {
 		t.Errorf("%d calls are still inside", inside)
 	}
 }

@@ -3,13 +3,12 @@ package rpc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/hashicorp/go-hclog"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
@@ -22,19 +21,6 @@ type callRecord struct {
 	relayedTo string
 	// requestID names the call in all logs; traceID is empty unless it is traced.
 	requestID, traceID string
-	// decodedSize is how much memory the request takes when it is decoded, in bytes, by estimate.
-	decodedSize int64
-	// caller is who holds what the call takes; nil if the server does not tell callers apart. places are where it takes it.
-	caller   *caller
-	limiters *callLimiters
-	slot     slot
-	// received is when the request was there as a whole, prepared how long it took to decode and check it.
-	received time.Time
-	prepared time.Duration
-	// servedFor are the notes of the call that a front end serves by making this one; nil for calls of callers.
-	servedFor *callRecord
-	// turn is that of an expensive read, decoding that of a large request.
-	turn, decoding heldTurn
 }
 
 type callKey struct{}
@@ -47,118 +33,53 @@ func callOf(ctx context.Context) *callRecord {
 	return &callRecord{}
 }
 
-// releaseSlot is for a call that begins to wait elsewhere. One of a front end has the place of the call that it is for.
-func (c *callRecord) releaseSlot() {
-	if c.servedFor != nil {
-		c = c.servedFor
-	}
-	c.slot.releaseSlot()
+// observer names, counts and logs calls, and answers their errors.
+type observer struct {
+	log        hclog.Logger
+	metrics    *metrics
+	failures   *failureLog
+	errors     *connect.ErrorWriter
+	procedures procedures
 }
 
-// metrics count calls.
-type metrics struct {
-	calls    *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	open     *prometheus.GaugeVec
-	relayed  prometheus.Counter
-	unsent   *prometheus.CounterVec
-	// refusedHeaders counts requests of clients with headers that only nodes may set.
-	refusedHeaders prometheus.Counter
-}
-
-// Why a relay failed: nothing was done, and it is tried again, or nobody knows.
-const (
-	notDone = "not_sent"
-	unknown = "lost"
-)
-
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quorate_rpc_calls_total", Help: "Calls by procedure and code.",
-		}, []string{"procedure", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "quorate_rpc_duration_seconds", Help: "Time from the request's headers to the end of the answer.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
-		}, []string{"procedure"}),
-		relayed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quorate_rpc_relayed_total", Help: "Calls that this node relayed to the leader.",
-		}),
-		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "quorate_rpc_open", Help: "Calls and streams that go on now, by procedure.",
-		}, []string{"procedure"}),
-		unsent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quorate_rpc_relay_failures_total", Help: "Attempts to relay a call that failed: not_sent (nothing was done) or lost (nobody knows).",
-		}, []string{"outcome"}),
-	}
-	m.refusedHeaders = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "quorate_rpc_refused_headers_total", Help: "Requests of clients that were refused because they carry a header that only nodes may set.",
-	})
-	for _, outcome := range []string{notDone, unknown} {
-		m.unsent.WithLabelValues(outcome)
-	}
-	for _, c := range []prometheus.Collector{m.calls, m.duration, m.relayed, m.open, m.unsent, m.refusedHeaders} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the metrics of the API: %w", err)
-		}
-	}
-	return m, nil
-}
-
-// observeCalls names every call, counts it, and logs it: at debug, and those that failed for a reason of ours always.
-func (s *Server) observeCalls(next http.Handler) http.Handler {
+// observeCalls names every call, counts it, and logs it: at debug, and always if it failed because of the server.
+func (o *observer) observeCalls(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, notes := time.Now(), s.newCallRecord(r)
-		recorded := &recorder{ResponseWriter: w, status: http.StatusOK, begins: notes.turn.endTurn}
-		defer notes.turn.endTurn()
-		defer notes.decoding.endTurn()
+		began, notes := time.Now(), &callRecord{}
+		recorded := &recorder{ResponseWriter: w, status: http.StatusOK}
 		notes.requestID = assignRequestID(w, r)
-		procedure := s.procedures.metricName(r.URL.Path)
-		open := s.metrics.open.WithLabelValues(procedure)
+		procedure := o.procedures.metricName(r.URL.Path)
+		open := o.metrics.open.WithLabelValues(procedure)
 		open.Inc()
 		defer func() {
 			took, code := time.Since(began), recorded.answerCode(notes)
 			open.Dec()
-			s.metrics.calls.WithLabelValues(procedure, code).Inc()
-			s.metrics.duration.WithLabelValues(procedure).Observe(took.Seconds())
-			about := notes.logFields(r, procedure, code, took)
-			s.failures.logFailure(code, about...)
-			s.log.Debug("call", append(about, "method", r.Method, "path", r.URL.Path, "protocol", r.Proto,
+			o.metrics.calls.WithLabelValues(procedure, code).Inc()
+			o.metrics.duration.WithLabelValues(procedure).Observe(took.Seconds())
+			fields := notes.logFields(r, procedure, code, took)
+			o.failures.logFailure(code, fields...)
+			o.log.Debug("call", append(fields, "method", r.Method, "path", r.URL.Path, "protocol", r.Proto,
 				"type", r.Header.Get("Content-Type"), "status", recorded.status, "bytes", recorded.bytes)...)
 		}()
 		next.ServeHTTP(recorded, r.WithContext(context.WithValue(r.Context(), callKey{}, notes)))
 	})
 }
 
-// newCallRecord are the first notes of a call.
-func (s *Server) newCallRecord(r *http.Request) *callRecord {
-	notes := &callRecord{limiters: &s.limiters.clients}
-	if s.relayedByMember(r) {
-		notes.limiters = &s.limiters.members
-	}
-	if c := connectionOf(r.Context()); c != nil {
-		notes.caller = c.caller
-	}
-	return notes
-}
-
-// relayedByMember tells whether another member relays the call. In plain text everyone may be a member.
-func (s *Server) relayedByMember(r *http.Request) bool {
-	if nodeCallOf(r.Context()).internal {
-		return true
-	}
-	if r.Header.Get(relayedByHeader) == "" {
-		return false
-	}
-	if s.peers.security.NodeOf == nil {
-		return true
-	}
-	_, err := s.peers.security.NodeOf(r.TLS)
-	return err == nil
+// observeFrontEnd gives a call that a front end makes a record of its own, since its code is not that of the call which the
+// front end serves. Both have the same request id and trace.
+func observeFrontEnd(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		of := callOf(r.Context())
+		if of.requestID != "" {
+			r.Header.Set(requestIDHeader, of.requestID)
+		}
+		own := &callRecord{requestID: of.requestID, traceID: of.traceID}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, own)))
+	})
 }
 
 // recoverPanics answers a panic as internal and goes on serving.
-func (s *Server) recoverPanics(next http.Handler) http.Handler {
+func (o *observer) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			cause := recover()
@@ -168,18 +89,19 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(cause) // net/http's own way to cut a connection
 			}
-			s.failures.logPanic(cause, "path", r.URL.Path, "request_id", callOf(r.Context()).requestID)
-			s.writeError(w, r, newProblem(connect.CodeInternal, "this is a bug of the server; its log has the details", &quoratev1.Problem{Reason: reasonInternal}))
+			o.failures.logPanic(cause, "path", r.URL.Path, "request_id", callOf(r.Context()).requestID)
+			o.writeError(w, r, newProblem(connect.CodeInternal, "this is a bug of the server; its log has the details",
+				&quoratev1.Problem{Reason: reasonInternal}))
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
 // writeError answers an error in the caller's protocol.
-func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
+func (o *observer) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	callOf(r.Context()).code = connect.CodeOf(err).String()
-	if failed := s.errors.Write(w, r, boundText(r.Context(), err)); failed != nil {
-		s.log.Debug("an answer did not reach its caller", "path", r.URL.Path, "error", failed)
+	if failed := o.errors.Write(w, r, boundText(r.Context(), err)); failed != nil {
+		o.log.Debug("an answer did not reach its caller", "path", r.URL.Path, "error", failed)
 	}
 }
 
@@ -189,20 +111,29 @@ type recorder struct {
 
 	status int
 	bytes  int64
-	// begins is called before a part of the answer is sent.
-	begins func()
+	// onAnswer, if set, is called before a part of the answer is sent.
+	onAnswer func()
+}
+
+// OnAnswer has a function called before each part of the answer is sent.
+func (r *recorder) OnAnswer(fn func()) { r.onAnswer = fn }
+
+func (r *recorder) answering() {
+	if r.onAnswer != nil {
+		r.onAnswer()
+	}
 }
 
 // WriteHeader remembers the status.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
-	r.begins()
+	r.answering()
 	r.ResponseWriter.WriteHeader(status)
 }
 
 // Write counts.
 func (r *recorder) Write(p []byte) (int, error) {
-	r.begins()
+	r.answering()
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, err

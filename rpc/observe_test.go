@@ -41,7 +41,7 @@ func (p *page) String() string {
 // listen makes a server log to a page.
 func (d *testServer) listen() *page {
 	log := &page{}
-	d.failures.log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
+	d.observer.failures.log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
 	return log
 }
 

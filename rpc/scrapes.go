@@ -19,7 +19,7 @@ const (
 
 // limitScrapes answers /metrics. A page is made at most once in a while, however often it is asked for, and is kept in the forms
 // that scrapers ask for: with and without compression.
-func (s *Server) limitScrapes(metrics http.Handler) http.Handler {
+func (a *Controller) limitScrapes(metrics http.Handler) http.Handler {
 	var pages [pagesAtOnce]metricsPage
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limitRest(w, r)
@@ -27,12 +27,12 @@ func (s *Server) limitScrapes(metrics http.Handler) http.Handler {
 		if c := connectionOf(r.Context()); c != nil {
 			by = c.caller
 		}
-		if err := s.limiters.scrapes.TryAcquire(by, 1); err != nil {
+		if err := a.limiters.scrapes.TryAcquire(by, 1); err != nil {
 			w.Header().Set("Retry-After", "1")
 			writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
 			return
 		}
-		defer s.limiters.scrapes.Release(by, 1)
+		defer a.limiters.scrapes.Release(by, 1)
 		form := 0
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			form = 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -20,7 +21,6 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
-	"github.com/quorate/quorate/rpc/wirelimit"
 )
 
 // Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups, Network,
@@ -58,11 +58,10 @@ type Config struct {
 type Server struct {
 	id         string
 	node       Node
-	log        hclog.Logger
+	observer   *observer
 	metrics    *metrics
 	traces     traces
-	failures   *failureLog
-	errors     *connect.ErrorWriter
+	forwarder  *forwarder
 	procedures procedures
 	transport  *renewingTransport
 	peers      peers
@@ -71,13 +70,8 @@ type Server struct {
 	direct      map[string]connect.UnaryFunc
 	validator   protovalidate.Validator
 	grants      *grantNotifier
-	limits      Limits
-	limiters    *limiters
-	pacing      pacing
+	admission   *Controller
 	screenRules screenRules
-	elements    *wirelimit.Checker
-	expensive   *expensiveReads
-	decoding    *fairQueue
 	network     Network
 
 	draining atomic.Bool
@@ -90,11 +84,6 @@ type Server struct {
 // New makes a server that does not listen yet.
 func New(c Config) (*Server, error) {
 	counters, err := newMetrics(c.Registerer)
-	if err != nil {
-		return nil, err
-	}
-	limits := c.Limits.WithDefaults()
-	gates, err := newLimiters(limits, c.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -114,47 +103,55 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	expensive, err := newExpensiveReads(gates.expensive, c.Registerer)
+	options := handlerOptions(validator, elements, spans)
+	known := newProcedures()
+	s := &Server{
+		id: c.Node.Status().ID, node: c.Node, metrics: counters, procedures: known, transport: newRenewingTransport(c), traces: spans,
+		screenRules: screenRules{c.Browsers, refused, c.Security.CheckClient},
+		observer: &observer{
+			log: c.Logger, metrics: counters, procedures: known, errors: connect.NewErrorWriter(options...),
+			failures: &failureLog{log: c.Logger, now: time.Now},
+		},
+	}
+	s.admission, err = newController(c.Limits, known, c.Registerer, ControllerHooks{s.observer.writeError, s.relayedByMember})
 	if err != nil {
 		return nil, err
-	}
-	options := handlerOptions(validator, elements, spans)
-	s := &Server{
-		id: c.Node.Status().ID, node: c.Node, log: c.Logger, metrics: counters, procedures: newProcedures(),
-		errors: connect.NewErrorWriter(options...), transport: newRenewingTransport(c), traces: spans,
-		failures: &failureLog{log: c.Logger, now: time.Now}, limits: limits, limiters: gates, decoding: newFairQueue(0), pacing: defaultPacing, elements: elements, expensive: expensive,
-		screenRules: screenRules{c.Browsers, refused, c.Security.CheckClient},
 	}
 	s.network, s.grants = c.Network, newGrantNotifier(c.Node)
 	s.peers = peers{
 		self: s.id, transport: s.transport, security: c.Security, network: c.Network != nil,
 		level: func() uint32 { return c.Node.Level().Current },
 	}
+	errorLog := c.Logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
+	s.forwarder = &forwarder{
+		id: s.id, node: s.node, peers: s.peers, transport: s.transport, procedures: known, traces: spans, metrics: counters,
+		errorLog: errorLog, writeError: s.observer.writeError,
+	}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
-	base := service{id: s.id, node: c.Node, validator: validator, traces: spans, expensive: expensive}
+	base := service{id: s.id, node: c.Node, validator: validator, traces: spans, expensive: s.admission.expensive}
 	s.validator, s.direct = validator, directCalls(s.allocationService(base), itemService{service: base})
 	api := s.apiHandler(base, c, options)
 	s.services = s.localServices(streams, api)
 	routes := s.clientRoutes(streams, api, c.Metrics)
 	s.mountFrontEnds(routes, c.FrontEnds)
-	s.http = newHTTPServer(calls, s.screenCalls(routes), c.Logger)
-	s.LimitConnections(s.http)
+	s.http = newHTTPServer(calls, s.screenCalls(routes), errorLog)
+	s.admission.LimitConnections(s.http)
 	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
-	s.limiters.memberCallers.keyByMember(s.nodes)
+	s.admission.keyByMember(s.nodes, func(ctx context.Context) string { return nodeCallOf(ctx).id })
 	return s, nil
 }
 
 // newHTTPServer speaks HTTP/1.1 and HTTP/2, on connections in plain text and on those of TLS.
-func newHTTPServer(calls context.Context, handler http.Handler, logger hclog.Logger) *http.Server {
+func newHTTPServer(calls context.Context, handler http.Handler, errorLog *log.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler: handler, Protocols: protocols,
-		ErrorLog:          logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		ErrorLog:          errorLog,
 		ReadHeaderTimeout: headerPatience,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: callsPerConnection},
 		BaseContext:       func(net.Listener) context.Context { return calls },
@@ -171,14 +168,14 @@ func (s *Server) apiHandler(base service, c Config, options []connect.HandlerOpt
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
-	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.limiters.diagnostics), options...))
+	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.admission.limiters.diagnostics), options...))
 	if c.Backups != nil {
 		api.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{
-			service: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc, saving: s.limiters.backups,
+			service: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc, saving: s.admission.limiters.backups,
 		}, options...))
 	}
 	path, peerHandler := peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...)
-	api.Handle(path, s.refuseClients(c.Security.nodesOnly(peerHandler, s.writeError)))
+	api.Handle(path, s.refuseClients(c.Security.nodesOnly(peerHandler, s.observer.writeError)))
 	limited := connect.WithReadMaxBytes(smallBody)
 	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
 	api.Handle(grpcreflect.NewHandlerV1(reflector, limited))
@@ -188,7 +185,7 @@ func (s *Server) apiHandler(base service, c Config, options []connect.HandlerOpt
 }
 
 func (s *Server) allocationService(base service) allocationService {
-	return allocationService{service: base, grants: s.grants, limiters: s.limiters}
+	return allocationService{service: base, grants: s.grants, limiters: s.admission.limiters}
 }
 
 // clientRoutes puts the services behind what every call passes, beside what machines ask by plain HTTP.
@@ -196,10 +193,17 @@ func (s *Server) clientRoutes(streams context.Context, api, metrics http.Handler
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", withoutBody(serveLivez))
 	mux.HandleFunc("GET /readyz", withoutBody(s.serveReadyz))
-	mux.Handle("GET /metrics", s.limitScrapes(metrics))
-	mux.Handle("/", s.observeCalls(s.recoverPanics(s.refuseInternal(s.limitAsked(s.admitCall(s.endWithServer(streams, s.limitTools(s.limitTime(
-		s.limitBody(s.limitElements(s.forwardWrites(s.decodeInTurn(s.limitDecoded(forbidCaching(api)))))))))))))))
+	mux.Handle("GET /metrics", s.admission.limitScrapes(metrics))
+	a := s.admission
+	call := a.decodeInTurn(a.limitDecoded(forbidCaching(api)))
+	call = a.limitTime(a.limitBody(a.limitElements(s.forwarder.forwardWrites(call))))
+	mux.Handle("/", s.receiveCalls(s.refuseInternal(s.traces.limitAsked(a.isRelayed, a.admitCall(a.endWithServer(streams, a.limitTools(call)))))))
 	return mux
+}
+
+// receiveCalls is what every call passes first: it is observed, gets its ticket, and a panic ends no more than the call.
+func (s *Server) receiveCalls(next http.Handler) http.Handler {
+	return s.observer.observeCalls(s.admission.issueTicket(s.observer.recoverPanics(next)))
 }
 
 // forbidCaching forbids anybody on the way to keep an answer.
@@ -208,49 +212,6 @@ func forbidCaching(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
-}
-
-// endWithServer ends streams when the server begins to shut down: they would never end by themselves.
-func (s *Server) endWithServer(streams context.Context, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.procedures.isUnary(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		control := http.NewResponseController(w)
-		_ = control.SetWriteDeadline(time.Time{}) // that of calls with one answer would cut a stream; a recorded connection has none
-		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), streamDeadlinesKey{}, streamDeadlines{control, s.limits.SendPatience}))
-		defer cancel()
-		ended := make(chan struct{})
-		stop := context.AfterFunc(streams, func() {
-			defer close(ended)
-			cancel()
-			// A handler that waits for the caller's next message does not look at its context.
-			_ = control.SetReadDeadline(time.Now())
-		})
-		defer func() {
-			if !stop() {
-				<-ended // w must not be touched once this function returns
-			}
-		}()
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
-}
-
-type streamDeadlinesKey struct{}
-
-// streamDeadlines is how a stream reaches its caller.
-type streamDeadlines struct {
-	control  *http.ResponseController
-	patience time.Duration
-}
-
-// extendSending gives a stream's caller some time to receive what is sent next, and that within a while; then the stream
-// breaks. Not every connection has deadlines (a recorded one in a test has none).
-func extendSending(ctx context.Context, within time.Duration) {
-	if to, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
-		_ = to.control.SetWriteDeadline(time.Now().Add(within + to.patience))
-	}
 }
 
 // Handler answers everything that the port serves.

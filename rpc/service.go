@@ -45,7 +45,7 @@ func (c service) proposeSoon(ctx context.Context, commands ...quota.Command) ([]
 type proposeFunc func(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 
 func (c service) proposeWith(ctx context.Context, propose proposeFunc, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
-	callOf(ctx).markPrepared()
+	ticketOf(ctx).markPrepared()
 	ctx, ended := c.traces.startPropose(ctx, len(commands))
 	outcomes, index, err := propose(ctx, commands...)
 	ended(err)
@@ -122,9 +122,9 @@ func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
 
 // lendInTurn is lend when the caller's turn has come. The turn of a call lasts until its answer is made and begins to be sent.
 func (c service) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	notes, known := ctx.Value(callKey{}).(*callRecord)
+	notes, known := ctx.Value(ticketKey{}).(*Ticket)
 	if !known {
-		notes = &callRecord{}
+		notes = &Ticket{}
 		defer notes.turn.endTurn()
 	}
 	notes.turn.endTurn() // a call that reads again waits again
@@ -150,7 +150,7 @@ func (c service) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn
 }
 
 func (c service) lendState(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	callOf(ctx).markPrepared()
+	ticketOf(ctx).markPrepared()
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if options.MinIndex == 0 {
 		within, cancel = context.WithTimeout(ctx, leaderPatience)

@@ -138,11 +138,11 @@ func announce(t *testing.T, client *http.Client, url, kind string, count int) (e
 // TestAnnouncedBodiesTakeNothing: what is announced and does not come takes no room from others, and is cut off.
 func TestAnnouncedBodiesTakeNothing(t *testing.T) {
 	d := limited(t, Limits{Calls: 64})
-	d.pacing = pacing{bodyGrace: time.Second, busyBodyGrace: time.Second / 2}
+	d.admission.pacing = pacing{bodyGrace: time.Second, busyBodyGrace: time.Second / 2}
 	ended := announce(t, clientFrom(t, "127.0.0.2"), d.url+allocatePath, "application/json", 200)
 	share := int64(48)
-	eventually(t, "the silent caller has its share", func() bool { return d.limiters.clients.calls.inUse.Load() == share })
-	if n := d.limiters.clients.largeBodies.inUse.Load() + d.limiters.clients.smallBodies.inUse.Load(); n != 0 {
+	eventually(t, "the silent caller has its share", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == share })
+	if n := d.admission.limiters.clients.largeBodies.inUse.Load() + d.admission.limiters.clients.smallBodies.inUse.Load(); n != 0 {
 		t.Errorf("%d bytes are charged, and none has come", n)
 	}
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1)); err != nil {
@@ -162,13 +162,13 @@ func TestAnnouncedBodiesTakeNothing(t *testing.T) {
 	if slow < int(share) || refused == 0 {
 		t.Errorf("%d were cut off and %d refused", slow, refused)
 	}
-	eventually(t, "all places are free", func() bool { return d.limiters.clients.calls.inUse.Load() == 0 })
+	eventually(t, "all places are free", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == 0 })
 }
 
 // TestSlowBodies: a body must keep to a rate, on every protocol and every way in.
 func TestSlowBodies(t *testing.T) {
 	d := oneNode(t)
-	d.pacing = pacing{bodyGrace: 300 * time.Millisecond, busyBodyGrace: 300 * time.Millisecond}
+	d.admission.pacing = pacing{bodyGrace: 300 * time.Millisecond, busyBodyGrace: 300 * time.Millisecond}
 	front := http.NewServeMux()
 	front.Handle("/", d.FrontEnd(func(Services) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -177,7 +177,7 @@ func TestSlowBodies(t *testing.T) {
 		})
 	}))
 	server := &http.Server{Handler: front, ReadHeaderTimeout: time.Minute}
-	d.LimitConnections(server)
+	d.admission.LimitConnections(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +237,7 @@ func TestFrontEndBodies(t *testing.T) {
 		})
 	})
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	d.LimitConnections(server)
+	d.admission.LimitConnections(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestFrontEndBodies(t *testing.T) {
 		}
 	}
 	eventually(t, "all bytes are given back", func() bool {
-		return d.limiters.clients.smallBodies.inUse.Load() == 0 && d.limiters.clients.largeBodies.inUse.Load() == 0
+		return d.admission.limiters.clients.smallBodies.inUse.Load() == 0 && d.admission.limiters.clients.largeBodies.inUse.Load() == 0
 	})
 }
 
@@ -265,7 +265,7 @@ func TestUnpackedBytesCount(t *testing.T) {
 	if _, err := writer.Write([]byte(strings.Repeat(" ", 3<<20) + "{}")); err != nil || writer.Close() != nil {
 		t.Fatal(err)
 	}
-	large := d.limiters.clients.largeBodies
+	large := d.admission.limiters.clients.largeBodies
 	if err := large.TryAcquire(nil, maxLargeBodies-(2<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestUnpackedBytesCount(t *testing.T) {
 // TestUnknownPathsTakeNoPlace: they are answered also when there is no room.
 func TestUnknownPathsTakeNoPlace(t *testing.T) {
 	d := limited(t, Limits{Calls: 1, Streams: 1})
-	if err := d.limiters.clients.calls.TryAcquire(nil, 1); err != nil {
+	if err := d.admission.limiters.clients.calls.TryAcquire(nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/nothing", "/quorate.v1.AllocationService/Alocate", "/quorate.v1.AllocationService/", "/"} {
@@ -307,13 +307,13 @@ func TestUnknownPathsTakeNoPlace(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	d.limiters.clients.calls.Release(nil, 1)
+	d.admission.limiters.clients.calls.Release(nil, 1)
 }
 
 // TestReflectionIsForTools: its streams have few places of their own, and silent ones end.
 func TestReflectionIsForTools(t *testing.T) {
 	d := limited(t, Limits{Calls: 1, Streams: 1})
-	d.pacing.tool = 3 * time.Second
+	d.admission.pacing.tool = 3 * time.Second
 	attacker := grpcreflect.NewClient(clientFrom(t, "127.0.0.2"), d.url, connect.WithGRPC())
 	var streams []*grpcreflect.ClientStream
 	for range 2 * maxReflection {
@@ -335,17 +335,17 @@ func TestReflectionIsForTools(t *testing.T) {
 	if _, err := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context()).ListServices(); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
-	if d.limiters.clients.calls.inUse.Load() != 0 || d.limiters.clients.streams.inUse.Load() != 0 {
+	if d.admission.limiters.clients.calls.inUse.Load() != 0 || d.admission.limiters.clients.streams.inUse.Load() != 0 {
 		t.Error("reflection takes places of calls")
 	}
-	eventually(t, "silent streams have ended", func() bool { return d.limiters.reflection.inUse.Load() == 0 })
+	eventually(t, "silent streams have ended", func() bool { return d.admission.limiters.reflection.inUse.Load() == 0 })
 }
 
 // TestOneHostDoesNotTakeAllConnections, streams and expensive reads.
 func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 	d := limited(t, Limits{Connections: 16})
 	overHTTP2.CloseIdleConnections()
-	eventually(t, "nobody is there", func() bool { return d.limiters.callers.connectionCount() == 0 })
+	eventually(t, "nobody is there", func() bool { return d.admission.limiters.callers.connectionCount() == 0 })
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
 	for range 12 + extraConnections + 20 {
 		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
@@ -354,13 +354,13 @@ func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 	}
-	eventually(t, "the host has its share and a few more", func() bool { return d.limiters.callers.connectionCount() == 12+extraConnections })
+	eventually(t, "the host has its share and a few more", func() bool { return d.admission.limiters.callers.connectionCount() == 12+extraConnections })
 	if _, err := d.trees().ListTrees(t.Context(), &quoratev1.ListTreesRequest{}); err != nil {
 		t.Errorf("another host: %v", err)
 	}
-	d.limiters.callers.mu.Lock()
-	known := len(d.limiters.callers.known)
-	d.limiters.callers.mu.Unlock()
+	d.admission.limiters.callers.mu.Lock()
+	known := len(d.admission.limiters.callers.known)
+	d.admission.limiters.callers.mu.Unlock()
 	if known != 2 {
 		t.Errorf("%d callers are known", known)
 	}
@@ -386,7 +386,7 @@ func TestExpensiveReadsHaveShares(t *testing.T) {
 	}
 	other := make(chan error)
 	go func() { other <- explain(overHTTP2) }()
-	eventually(t, "another caller reads", func() bool { return d.limiters.expensive.inUse.Load() == maxExpensive*3/4+1 })
+	eventually(t, "another caller reads", func() bool { return d.admission.limiters.expensive.inUse.Load() == maxExpensive*3/4+1 })
 	close(goOn)
 	if err := <-other; err != nil {
 		t.Errorf("another caller: %v", err)
@@ -396,7 +396,7 @@ func TestExpensiveReadsHaveShares(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := d.limiters.expensive.inUse.Load(); n != 0 {
+	if n := d.admission.limiters.expensive.inUse.Load(); n != 0 {
 		t.Errorf("%d are still inside", n)
 	}
 }
@@ -407,8 +407,8 @@ func TestMembersAndClientsHavePlacesOfTheirOwn(t *testing.T) {
 	leader, follower := openWith(t, c, "n1", Limits{Calls: 2}), openWith(t, c, "n2", Limits{})
 	c.lead("n1")
 	leader.applyCERN(t)
-	eventually(t, "nobody calls", func() bool { return leader.limiters.clients.calls.inUse.Load() == 0 })
-	if err := leader.limiters.clients.calls.TryAcquire(nil, 2); err != nil {
+	eventually(t, "nobody calls", func() bool { return leader.admission.limiters.clients.calls.inUse.Load() == 0 })
+	if err := leader.admission.limiters.clients.calls.TryAcquire(nil, 2); err != nil {
 		t.Fatal(err)
 	}
 	_, err := leader.allocations().Allocate(t.Context(), request("a", "cern", 1))
@@ -441,14 +441,14 @@ func TestMembersHaveShares(t *testing.T) {
 		t.Errorf("what is beyond the share: %v", err)
 	}
 	go relay(clientFrom(t, "127.0.0.3"), "other")
-	eventually(t, "another member has a place", func() bool { return d.limiters.members.calls.inUse.Load() == 4 })
+	eventually(t, "another member has a place", func() bool { return d.admission.limiters.members.calls.inUse.Load() == 4 })
 	close(goOn)
 	for range 4 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	}
-	if n := d.limiters.callers.connectionCount(); n > 1 { // that of this test's first call
+	if n := d.admission.limiters.callers.connectionCount(); n > 1 { // that of this test's first call
 		t.Errorf("%d connections count as those of clients", n)
 	}
 }

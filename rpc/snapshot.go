@@ -40,7 +40,7 @@ type snapshotService struct {
 
 // Save streams a backup of this node's state.
 func (s snapshotService) Save(ctx context.Context, r *quoratev1.SaveRequest, stream *connect.ServerStream[quoratev1.SaveResponse]) error {
-	by := callOf(ctx).caller
+	by := ticketOf(ctx).caller
 	if err := s.saving.TryAcquire(by, 1); err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func TestRestoresThatAreRefused(t *testing.T) {
 func TestAFileThatComesTooSlowly(t *testing.T) {
 	s := startThreeNodes(t)
 	leader := s.Leader().Status().ID
-	s.servers[leader].limits.SendPatience = time.Second
+	s.servers[leader].admission.limits.SendPatience = time.Second
 	for name, every := range map[string]time.Duration{"nothing": time.Hour, "next to nothing": 100 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()

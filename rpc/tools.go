@@ -10,15 +10,15 @@ import (
 const toolSpan = time.Minute
 
 // limitTools ends streams of gRPC's reflection and health that are silent or last too long.
-func (s *Server) limitTools(next http.Handler) http.Handler {
+func (a *Controller) limitTools(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.procedures[r.URL.Path].kind != servesTools {
+		if a.procedures[r.URL.Path].kind != servesTools {
 			next.ServeHTTP(w, r)
 			return
 		}
 		control, end := http.NewResponseController(w), time.Now().Add(toolSpan)
 		_ = control.SetWriteDeadline(end) // a recorded connection has no deadlines
-		r.Body = &deadlineBody{ReadCloser: r.Body, control: control, patience: s.pacing.tool, end: end}
+		r.Body = &deadlineBody{ReadCloser: r.Body, control: control, patience: a.pacing.tool, end: end}
 		next.ServeHTTP(w, r)
 	})
 }

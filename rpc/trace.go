@@ -78,13 +78,13 @@ func (t traces) clients() []connect.Interceptor {
 const askedTraces = 100
 
 // limitAsked takes the wish to be traced from calls when too many have one. What members relay has passed here before.
-func (s *Server) limitAsked(next http.Handler) http.Handler {
-	if s.traces.tracer == nil {
+func (t traces) limitAsked(isRelayed func(context.Context) bool, next http.Handler) http.Handler {
+	if t.tracer == nil {
 		return next
 	}
 	limit := rate.NewLimiter(askedTraces, askedTraces)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asksForTrace(r.Header) && callOf(r.Context()).limiters != &s.limiters.members && !limit.Allow() {
+		if asksForTrace(r.Header) && !isRelayed(r.Context()) && !limit.Allow() {
 			r.Header.Del("Traceparent")
 			r.Header.Del("Tracestate")
 		}
