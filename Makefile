@@ -1,4 +1,4 @@
-# The workshop. `make help` lists what it does; `make` alone checks and builds everything.
+# `make help` lists the targets; `make` alone checks and builds everything.
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -7,7 +7,7 @@ MAKEFLAGS += --warn-undefined-variables --no-builtin-rules --no-print-directory
 
 BIN := $(CURDIR)/.bin
 export PATH := $(BIN):$(PATH)
-# The linter remembers files by content and reports them under the path of an older checkout: each has its own memory.
+# The linter caches by content and reports files under the path of an older checkout: each checkout has its own cache.
 export GOLANGCI_LINT_CACHE := $(CURDIR)/.cache/golangci-lint
 
 BUF_VERSION := v1.73.0
@@ -22,9 +22,9 @@ FUZZTIME ?= 30s
 BENCHCOUNT ?= 10
 SIMCOUNT ?= 20
 SIMSEEDS ?= 200
-# Of make chaos: faults and workloads (all if empty), seed (drawn if 0), how long in all, numbers of nodes, folder for
-# reports, an older server to begin with (a file, a released version or a git revision); LENGTH plays one run with faults
-# for so long, as the repeating command says.
+# Of make chaos: faults and workloads (all if empty), seed (drawn if 0), duration in all, numbers of nodes, folder for
+# reports, an older server to begin with (a file, a released version or a git revision). LENGTH makes it one run with
+# faults for that long, as the command says that repeats a run.
 SCENARIO ?=
 WORKLOADS ?=
 SEED ?= 0
@@ -34,13 +34,14 @@ NODES ?= 3
 OUT ?=
 OLD ?=
 PLANTED ?=
-# VULNCHECK=require makes make vulncheck fail where the database of vulnerabilities cannot be reached.
+# VULNCHECK=require makes `make vulncheck` fail where the database of vulnerabilities cannot be reached.
 VULNCHECK ?=
-# What the protocol must stay compatible with: the main branch, if this clone knows one.
+# The protocol must stay compatible with the main branch, if this clone has one.
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
-.PHONY: all help build test short lint vulncheck fmt generate check-generated golden fixture conformance original fuzz bench sim e2e demo chaos chaos-selftest chaos-list tools clean
+.PHONY: all help build test short lint vulncheck fmt generate check-generated golden fixture conformance original \
+  fuzz bench sim e2e demo chaos chaos-selftest chaos-list tools clean
 
 all: generate lint test build ## generate, lint, test and build
 
@@ -55,16 +56,16 @@ test: ## all tests, with the race detector and full invariant checks; then SIMSE
 	go test -timeout 15m ./chaos/simtest -args -seeds $(SIMSEEDS)
 	$(MAKE) conformance
 
-conformance: ## the unmodified clients of Boskos, against three real servers; a module of its own
+conformance: ## run the unmodified clients of Boskos against three real servers
 	cd compat/boskos/conformance && go test -count=1 -timeout 10m .
 
-original: ## let Boskos itself play what was recorded from it; builds half of Kubernetes the first time
+original: ## replay the recorded exchanges against Boskos itself; builds half of Kubernetes the first time
 	cd compat/boskos/conformance && go test -count=1 -timeout 10m ./original
 
 short: ## quick tests only, no race detector
 	go test -short ./...
 
-lint: $(TOOLS) ## rules for code, protocol and architecture
+lint: $(TOOLS) ## check the rules for code, protocol and imports
 	golangci-lint run
 	buf lint
 	@if [ -n "$(BASE)" ]; then \
@@ -72,7 +73,7 @@ lint: $(TOOLS) ## rules for code, protocol and architecture
 	else echo "buf breaking: skipped, this clone has no main branch to compare with"; fi
 	go test -count=1 ./internal/arch
 
-vulncheck: $(BIN)/govulncheck ## known vulnerabilities in what is called; skipped, and said so, where their database cannot be reached
+vulncheck: $(BIN)/govulncheck ## find known vulnerabilities in called code; reports if the database cannot be reached
 	@if said=$$(govulncheck ./... 2>&1); then echo "$$said"; \
 	elif grep -q 'fetching vulnerabilities' <<<"$$said" && [ "$(VULNCHECK)" != require ]; then \
 	  echo "vulncheck: SKIPPED, nothing was checked: the database cannot be reached: $$said"; \
@@ -82,17 +83,17 @@ fmt: $(TOOLS) ## format everything
 	golangci-lint fmt
 	buf format -w proto
 
-generate: $(TOOLS) ## write gen/ anew from proto/
+generate: $(TOOLS) ## generate gen/ from proto/
 	buf generate
 
-check-generated: generate ## fail if gen/ or go.mod is not what its sources say
+check-generated: generate ## fail if gen/ or go.mod does not match its sources
 	@test -z "$$(git status --porcelain -- gen | tee /dev/stderr)"
 	go mod tidy -diff
 
 golden: ## rewrite golden files; read the diff before you commit it
 	go test $$(grep -rlE --include='*_test.go' 'flag\.Bool\("rewrite"' . | xargs -n1 dirname | sort -u) -args -rewrite
 
-fixture: ## keep the data folder that VERSION=v0.4.0 leaves, for later versions; its commit must be in released_e2e_test.go
+fixture: ## keep a data folder of VERSION=v0.4.0 for later versions; its commit must be in released/commits.txt
 	go test -count=1 ./cmd/quorate -run '^TestFoldersOfReleasedVersions$$' -args -write-fixture=$(VERSION)
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
@@ -108,18 +109,18 @@ sim: ## clusters in virtual time, SIMCOUNT (20) runs, and chaos in virtual time,
 	go test -count $(SIMCOUNT) ./cluster/...
 	go test -count 1 -timeout 30m ./chaos/simtest -args -seeds $(SIMSEEDS) -first $(SEED)
 
-e2e: ## everything that drives the real binary, verbosely
+e2e: ## run everything that drives the real binary, verbosely
 	go test -count=1 -v ./cmd/...
 
 demo: build ## three real servers play the CERN script and lose their leader
 	QUORATE=$(BIN)/quorate examples/demo.sh
 
-chaos: ## break real clusters (SCENARIO, SEED, TIME, NODES, OUT: see chaos/README.md), and judge what callers saw
+chaos: ## break real clusters and check what callers saw (SCENARIO, SEED, TIME, NODES, OUT: see chaos/README.md)
 	go build -o $(BIN)/chaos-run ./chaos/run
 	$(BIN)/chaos-run -scenario "$(SCENARIO)" -workloads "$(WORKLOADS)" -seed $(SEED) -time $(TIME) -length $(LENGTH) \
 	  -nodes $(NODES) -out "$(OUT)" -old "$(OLD)" -planted "$(PLANTED)"
 
-chaos-selftest: ## show that chaos finds every planted bug, in virtual time and among real processes
+chaos-selftest: ## check that chaos finds every planted bug, in virtual time and with real processes
 	go test -count=1 -v -timeout 30m ./chaos/simtest -run PlantedBugs -args -planted
 	go build -o $(BIN)/chaos-run ./chaos/run
 	$(BIN)/chaos-run -selftest -scenario "$(SCENARIO)" -seed $(SEED) -out "$(OUT)"
@@ -129,8 +130,8 @@ chaos-list: ## list the faults that SCENARIO may name
 
 tools: $(TOOLS) $(BIN)/govulncheck ## install the pinned tools into .bin
 
-# install makes sure that a tool has its pinned version: $(call install,package,version). A tool that has it already is
-# left alone, so editing this file does not cost four minutes of building linters.
+# install installs the pinned version of a tool: $(call install,package,version). A tool that has it already is kept, so
+# that editing this file does not cost four minutes of building linters.
 define install
 @if go version -m $@ 2>/dev/null | grep -qE "^	mod	[^	]+	$(2)	"; then touch $@; \
 else echo "go install $(1)@$(2)"; GOBIN=$(BIN) go install $(1)@$(2); fi
@@ -148,5 +149,5 @@ $(BIN)/golangci-lint: Makefile
 $(BIN)/govulncheck: Makefile
 	$(call install,golang.org/x/vuln/cmd/govulncheck,$(GOVULNCHECK_VERSION))
 
-clean: ## remove what was built; the tools stay
+clean: ## remove what was built, but not the tools
 	rm -rf $(BIN)/quorate bench.txt
