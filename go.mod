@@ -10,7 +10,6 @@ require (
 	connectrpc.com/validate v0.7.0
 	github.com/armon/go-metrics v0.4.1
 	github.com/cenkalti/backoff/v5 v5.0.3
-	github.com/goccy/go-yaml v1.19.2
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
 	github.com/hashicorp/go-hclog v1.6.3

@@ -27,8 +27,8 @@ func BenchmarkFact(b *testing.B) {
 	}
 }
 
-// BenchmarkSample reads a large ledger: 20,000 nodes that hold something, and 50,000 requests that wait. The ledger waits
-// for a page at most, and not for the whole.
+// BenchmarkSample reads a large ledger: 20,000 nodes that hold something, and 50,000 requests that wait. The ledger
+// waits for a page at most, and not for the whole.
 func BenchmarkSample(b *testing.B) {
 	s := newScene(b, Bounds{})
 	spec := quota.TreeSpec{Name: "large", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}}

@@ -22,7 +22,8 @@ type Bounds struct {
 // OtherStates is what states are called that are too many to be told apart.
 const OtherStates = "(others)"
 
-// DefaultBounds take 101 MiB at the very most, measured with 5,500 series in which something changes in every single step.
+// DefaultBounds take 101 MiB at the very most, measured with 5,500 series in which something changes in every single
+// step.
 func DefaultBounds() Bounds { return Bounds{Nodes: 5_000, Resources: 500, States: 16} }
 
 const (
@@ -30,8 +31,8 @@ const (
 	sampleEvery = 10 * time.Second
 	// freshFor is how long a sample is good enough for whoever asks.
 	freshFor = time.Second
-	// gatherFor is the pause before news are read again, so that a busy ledger wakes the recorder ten times a second and not
-	// for every entry.
+	// gatherFor is the pause before news are read again, so that a busy ledger wakes the recorder ten times a second and
+	// not for every entry.
 	gatherFor = 100 * time.Millisecond
 	// retryAfter is the pause after the node could not be asked.
 	retryAfter = 100 * time.Millisecond

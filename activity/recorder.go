@@ -136,9 +136,9 @@ func (r *Recorder) takeAll() (changed <-chan struct{}, err error) {
 	}
 }
 
-// Series is what is remembered of a node or resource up to now, the oldest step first, not before a log index is applied
-// here. NotFound if nothing is: nothing has happened there that this server has seen, or too much elsewhere since. Other
-// errors are the node's.
+// Series is what is remembered of a node or resource up to now, the oldest step first, not before a log index is
+// applied here. NotFound if nothing is: nothing has happened there that this server has seen, or too much elsewhere
+// since. Other errors are the node's.
 func (r *Recorder) Series(ctx context.Context, key Key, minIndex uint64) ([]Step, cluster.ReadInfo, error) {
 	info, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: minIndex}, func(ledger.View) {})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// sample is how the ledger stands. Its parts are read one after the other, so that the ledger never waits for long; each is
-// of one moment, all of them of nearly the same.
+// sample is how the ledger stands. Its parts are read one after the other, so that the ledger never waits for long;
+// each is of one moment, all of them of nearly the same.
 type sample struct {
 	counts  quota.Counts
 	trees   []treeSample

@@ -10,8 +10,8 @@ import (
 // Key names a series: a node of a tree, or one of its itemized resources; then Node is empty.
 type Key struct{ Tree, Node, Resource string }
 
-// Step is five minutes of a series. Counts are of claims: an allocation that has several in the subtree of a node counts for
-// each.
+// Step is five minutes of a series. Counts are of claims: an allocation that has several in the subtree of a node
+// counts for each.
 type Step struct {
 	From time.Time
 	// Held and Waiting are as of the last sample in the step.

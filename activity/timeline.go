@@ -26,8 +26,8 @@ type entry[T any] struct {
 	value  T
 }
 
-// at is the present step, to be changed. What is too old is forgotten, and if the clock was set back, so are steps that are
-// yet to come.
+// at is the present step, to be changed. What is too old is forgotten, and if the clock was set back, so are steps
+// that are yet to come.
 func (t *timeline[T]) at(n number) *T {
 	var last T
 	if len(t.entries) > 0 {

@@ -35,28 +35,29 @@ type Progress struct {
 // AcquireOption changes how Acquire works.
 type AcquireOption func(*acquisition)
 
-// WithProgress is told where the request stands, at first and then about every ten seconds, by the goroutine that called
-// Acquire.
+// WithProgress is told where the request stands, at first and then about every ten seconds, by the goroutine that
+// called Acquire.
 func WithProgress(report func(Progress)) AcquireOption {
 	return func(a *acquisition) { a.report = report }
 }
 
-// WithMargin says how long before its end a lease is over for its holder, at most a third of its TTL. The default is a tenth
-// of the TTL, and at most three seconds. It should be as long as the holder needs to stop.
+// WithMargin says how long before its end a lease is over for its holder, at most a third of its TTL. The default is
+// a tenth of the TTL, and at most three seconds. It should be as long as the holder needs to stop.
 func WithMargin(margin time.Duration) AcquireOption {
 	return func(a *acquisition) { a.margin = margin }
 }
 
 // Acquire asks for an allocation and renews it in the background until it is released or lost.
 //
-// A request without a mode waits in the queue (MODE_WAIT) until there is room or the context ends, whatever servers come
-// and go meanwhile; it is always asked for under the same id. When the context ends first, the request is taken out of the
-// queue. With MODE_REJECT or MODE_FORCE it does not wait; reservations and dry runs make no lease.
+// A request without a mode waits in the queue (MODE_WAIT) until there is room or the context ends, whatever servers
+// come and go meanwhile; it is always asked for under the same id. When the context ends first, the request is taken
+// out of the queue. With MODE_REJECT or MODE_FORCE it does not wait; reservations and dry runs make no lease.
 //
 // If neither the request nor its items and trees have a TTL, it is held until it is released, and nothing is renewed.
 //
-// Errors: *DeniedError if it can never fit, or was not to wait; *TimedOutError if it waited in vain; ErrUnavailable if no
-// server answered; ErrLost if it ended while it waited; context.Canceled; and any other answer as the server sent it.
+// Errors: *DeniedError if it can never fit, or was not to wait; *TimedOutError if it waited in vain; ErrUnavailable
+// if no server answered; ErrLost if it ended while it waited; context.Canceled; and any other answer as the server
+// sent it.
 func (c *Client) Acquire(ctx context.Context, request *quoratev1.AllocateRequest, options ...AcquireOption) (*Lease, error) {
 	a, err := c.acquisition(ctx, request, options)
 	if err != nil {
@@ -76,8 +77,8 @@ func (c *Client) Acquire(ctx context.Context, request *quoratev1.AllocateRequest
 	return lease, nil
 }
 
-// Wait asks for an allocation and waits for it as Acquire does, with the same errors, but leaves it to the caller to renew
-// what it answers.
+// Wait asks for an allocation and waits for it as Acquire does, with the same errors, but leaves it to the caller to
+// renew what it answers.
 func (c *Client) Wait(
 	ctx context.Context, request *quoratev1.AllocateRequest, options ...AcquireOption,
 ) (*quoratev1.AllocateResponse, error) {
@@ -171,8 +172,9 @@ func rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// lease is made of a grant. One that had to wait is renewed at once: the answer may come from a server that lags behind,
-// and its question may have been on its way for long, so it does not tell how long the lease lasts from now on.
+// lease is made of a grant. One that had to wait is renewed at once: the answer may come from a server that lags
+// behind, and its question may have been on its way for long, so it does not tell how long the lease lasts from now
+// on.
 func (a *acquisition) lease(ctx context.Context, answer *quoratev1.AllocateResponse, sent time.Time) (*Lease, error) {
 	l := &Lease{
 		client: a.client, id: a.request.GetId(), fence: answer.GetFence(), margin: a.margin, revoked: make(chan struct{}),
@@ -242,8 +244,8 @@ func (a *acquisition) ended(ctx context.Context, err error) error {
 	return &LostError{ID: id, How: Ended, cause: err}
 }
 
-// leave takes the request out of the queue, and gives back what it may have been granted at the last moment. If that does
-// not get through, the request goes by itself when its keep_ms are over.
+// leave takes the request out of the queue, and gives back what it may have been granted at the last moment. If that
+// does not get through, the request goes by itself when its keep_ms are over.
 func (a *acquisition) leave(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
 	defer cancel()

@@ -17,9 +17,9 @@ import (
 // backupChunk is how much of a backup goes into one message.
 const backupChunk = 256 << 10
 
-// SaveBackup writes a backup of the state to out and verifies its digest. While nothing was written it goes on to the next
-// server if one fails, for as long as the client is patient (WithPatience); after that a failure is the caller's, and what was
-// written is no backup.
+// SaveBackup writes a backup of the state to out and verifies its digest. While nothing was written it goes on to the
+// next server if one fails, for as long as the client is patient (WithPatience); after that a failure is the
+// caller's, and what was written is no backup.
 func (c *Client) SaveBackup(ctx context.Context, request *quoratev1.SaveRequest, out io.Writer) (*quoratev1.SaveSummary, error) {
 	var summary *quoratev1.SaveSummary
 	written := &counted{out: out}
@@ -67,9 +67,9 @@ func (c *Client) saveOnce(ctx context.Context, request *quoratev1.SaveRequest, o
 	return nil, connect.NewError(connect.CodeUnavailable, errors.New("the backup broke off before its end"))
 }
 
-// RestoreBackup replaces the state of the cluster by that of a backup of the confirmed size. It goes on to the next server
-// while it is certain that nothing was done. MayBeDone tells of an error whether the state may have been replaced all
-// the same; to repeat the restore is safe.
+// RestoreBackup replaces the state of the cluster by that of a backup of the confirmed size. It goes on to the next
+// server while it is certain that nothing was done. MayBeDone tells of an error whether the state may have been
+// replaced all the same; to repeat the restore is safe.
 func (c *Client) RestoreBackup(
 	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file io.ReadSeeker,
 ) (*quoratev1.RestoreResponse, error) {
@@ -108,8 +108,8 @@ func (c *Client) restoreOnce(
 	return stream.CloseAndReceive()
 }
 
-// anywhere makes attempts at one server after the other, until one is answered, may not be repeated, or the client has lost
-// its patience.
+// anywhere makes attempts at one server after the other, until one is answered, may not be repeated, or the client
+// has lost its patience.
 func (c *Client) anywhere(ctx context.Context, once func(context.Context) (again bool, err error)) error {
 	pause, begun := pauses(), time.Now()
 	for {

@@ -22,8 +22,9 @@ func ProblemOf(err error) (*quoratev1.Problem, bool) {
 	return detailOf[*quoratev1.Problem](err)
 }
 
-// MayBeDone tells whether a write that failed may have been carried out all the same, so that only repeating it under the
-// same id, or looking, can tell. It is false for every answer, and for accidents that certainly came before the deed.
+// MayBeDone tells whether a write that failed may have been carried out all the same, so that only repeating it under
+// the same id, or looking, can tell. It is false for every answer, and for accidents that certainly came before the
+// deed.
 func MayBeDone(err error) bool {
 	if err == nil || !mayPass(err) && connect.CodeOf(err) != connect.CodeUnknown && connect.CodeOf(err) != connect.CodeInternal {
 		return false

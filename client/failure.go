@@ -10,8 +10,8 @@ import (
 
 // What errors.Is finds in the errors of Acquire and of calls, and in the cause of a lease's context.
 var (
-	// ErrUnavailable says that no server answered in time. The request may have been carried out; Acquire has tried to take
-	// it back.
+	// ErrUnavailable says that no server answered in time. The request may have been carried out; Acquire has tried to
+	// take it back.
 	ErrUnavailable = errors.New("no server answers")
 	// ErrCertificate says that a server wants a certificate of this client, or does not take the one that it has. Nothing
 	// was carried out there.

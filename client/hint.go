@@ -11,8 +11,9 @@ import (
 // longestHint is how long a server may tell a caller to stay away.
 const longestHint = time.Minute
 
-// RetryAfter is how long to wait before a call is repeated, as the server said that failed it because it has too much to do,
-// at most a minute. It answers false if nobody said so. The client keeps to it by itself wherever it repeats calls.
+// RetryAfter is how long to wait before a call is repeated, as the server said that failed it because it has too much
+// to do, at most a minute. It answers false if nobody said so. The client keeps to it by itself wherever it repeats
+// calls.
 func RetryAfter(err error) (time.Duration, bool) {
 	info, found := detailOf[*errdetails.RetryInfo](err)
 	return min(max(info.GetRetryDelay().AsDuration(), 0), longestHint), found
@@ -25,7 +26,8 @@ type hinted struct {
 	last error
 }
 
-// NextBackOff spreads what a server asked for upwards by half, so that those whom it sent away do not come back together.
+// NextBackOff spreads what a server asked for upwards by half, so that those whom it sent away do not come back
+// together.
 func (h *hinted) NextBackOff() time.Duration {
 	pause := h.BackOff.NextBackOff()
 	if asked, found := RetryAfter(h.last); found && asked > 0 {

@@ -22,8 +22,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// playground is a cluster in this process: a few servers over one small ledger of leases, without sockets, so that it runs
-// in virtual time. Its ledger time is the time since it was made, less the time without a leader.
+// playground is a cluster in this process: a few servers over one small ledger of leases, without sockets, so that it
+// runs in virtual time. Its ledger time is the time since it was made, less the time without a leader.
 type playground struct {
 	quoratev1connect.UnimplementedAllocationServiceHandler
 

@@ -12,11 +12,11 @@ import (
 const (
 	// mostRenewals is how many go into one call.
 	mostRenewals = 1000
-	// A lease is renewed when a third of its TTL is over, spread by a tenth of that, and up to a sixth of its TTL before if
-	// another one is renewed anyway.
+	// A lease is renewed when a third of its TTL is over, spread by a tenth of that, and up to a sixth of its TTL before
+	// if another one is renewed anyway.
 	renewPart, renewSpread, renewEarly = 3, 10, 6
-	// An attempt to renew takes no longer than a sixth of the shortest TTL in it, so that several fit before a safe moment;
-	// but so long it may take.
+	// An attempt to renew takes no longer than a sixth of the shortest TTL in it, so that several fit before a safe
+	// moment; but so long it may take.
 	attemptPart     = 6
 	shortestAttempt = 50 * time.Millisecond
 )

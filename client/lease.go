@@ -10,10 +10,11 @@ import (
 
 // Lease is an allocation that is renewed in the background until it is released or lost. It is safe for concurrent use.
 //
-// A holder that cannot renew cannot know what the servers do meanwhile. So a lease counts the time by the holder's own
-// monotonic clock from the moment at which the last successful renewal was sent, less a margin: that is its safe moment.
-// Until then nobody else holds it, unless it was preempted without notice; the fence is there for what must not go wrong
-// even so. A machine that is suspended does not count the time that it sleeps, which is another case for the fence.
+// A holder that cannot renew cannot know what the servers do meanwhile. So a lease counts the time by the holder's
+// own monotonic clock from the moment at which the last successful renewal was sent, less a margin: that is its safe
+// moment. Until then nobody else holds it, unless it was preempted without notice; the fence is there for what must
+// not go wrong even so. A machine that is suspended does not count the time that it sleeps, which is another case for
+// the fence.
 type Lease struct {
 	client *Client
 	id     string
@@ -45,8 +46,8 @@ func (l *Lease) Fence() uint64 { return l.fence }
 // Acquire, and neither its deadline nor its end.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Revoked is closed when the lease has to give way to another allocation after a time of grace. Allocation says to whom,
-// Remaining how long it lasts. Whoever is done earlier should release it.
+// Revoked is closed when the lease has to give way to another allocation after a time of grace. Allocation says to
+// whom, Remaining how long it lasts. Whoever is done earlier should release it.
 func (l *Lease) Revoked() <-chan struct{} { return l.revoked }
 
 // Allocation is the record as the last answer showed it; not to be changed.
@@ -81,21 +82,22 @@ func (l *Lease) Remaining() time.Duration {
 	return max(0, time.Until(l.safe))
 }
 
-// Ends is the earliest moment at which the servers may end the lease unless it is renewed, and so the latest at which its
-// holder must have stopped; zero if it has no TTL. The context ends a margin before it, or less if the lease has to give way
-// within its margin.
+// Ends is the earliest moment at which the servers may end the lease unless it is renewed, and so the latest at which
+// its holder must have stopped; zero if it has no TTL. The context ends a margin before it, or less if the lease has
+// to give way within its margin.
 func (l *Lease) Ends() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ends
 }
 
-// Release gives everything back. Its context ends at once, before the servers are asked, and it is not renewed any more.
-// Releasing a lease that is over is no error. If no server answers, what it holds goes when its TTL is over; Release may
-// be repeated.
+// Release gives everything back. Its context ends at once, before the servers are asked, and it is not renewed any
+// more. Releasing a lease that is over is no error. If no server answers, what it holds goes when its TTL is over;
+// Release may be repeated.
 func (l *Lease) Release(ctx context.Context) error { return l.ReleaseAs(ctx, "") }
 
-// ReleaseAs is Release that says in which state its items are then, for example "dirty"; empty is what their resource says.
+// ReleaseAs is Release that says in which state its items are then, for example "dirty"; empty is what their resource
+// says.
 func (l *Lease) ReleaseAs(ctx context.Context, state string) error {
 	l.finish(ErrReleased)
 	_, err := l.client.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: l.id, ItemState: state})

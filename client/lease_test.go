@@ -172,8 +172,8 @@ func TestAServerGoes(t *testing.T) {
 	})
 }
 
-// TestNoLeader: for less than the TTL nobody notices. For longer, holders stop, although ledger time stands still and the
-// lease is held: they cannot know.
+// TestNoLeader: for less than the TTL nobody notices. For longer, holders stop, although ledger time stands still and
+// the lease is held: they cannot know.
 func TestNoLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlayground()
@@ -259,8 +259,8 @@ func TestLongLeasesAreTold(t *testing.T) {
 	})
 }
 
-// TestAShortGraceIsTold: a grace may be shorter than the time to the next renewal, and than the holder's margin. Then the
-// context ends at once, and Ends says how little time is left.
+// TestAShortGraceIsTold: a grace may be shorter than the time to the next renewal, and than the holder's margin. Then
+// the context ends at once, and Ends says how little time is left.
 func TestAShortGraceIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlayground()

@@ -18,9 +18,9 @@ const (
 	lookoutPause = 10 * time.Second
 )
 
-// lookout lets the servers tell at once when a long lease has to give way or has ended. What it hears only makes the keeper
-// renew the lease, which tells the truth; so whatever it misses is learned by the next renewal, and nobody need know of its
-// troubles.
+// lookout lets the servers tell at once when a long lease has to give way or has ended. What it hears only makes the
+// keeper renew the lease, which tells the truth; so whatever it misses is learned by the next renewal, and nobody
+// need know of its troubles.
 type lookout struct {
 	keeper *keeper
 
@@ -46,7 +46,8 @@ func (o *lookout) add(l *Lease, ttl time.Duration) {
 	}
 }
 
-// drop is called by the keeper, with its lock held. A stream may name more than is needed, but ends with the last lease.
+// drop is called by the keeper, with its lock held. A stream may name more than is needed, but ends with the last
+// lease.
 func (o *lookout) drop(l *Lease) {
 	delete(o.watched, l.id)
 	if len(o.watched) == 0 && o.regroup != nil {

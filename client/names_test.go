@@ -12,8 +12,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestWritesAreNamedOnce: what the caller leaves unnamed gets a name, the same in every attempt, and another in the next
-// call. The caller's message stays as it was.
+// TestWritesAreNamedOnce: what the caller leaves unnamed gets a name, the same in every attempt, and another in the
+// next call. The caller's message stays as it was.
 func TestWritesAreNamedOnce(t *testing.T) {
 	var names []string
 	fail := func(name string) error {

@@ -29,14 +29,14 @@ func defaults() settings {
 	}
 }
 
-// WithPatience bounds a call whose context has no deadline, all attempts and pauses together. The default is 30 seconds.
-// A context with a deadline is kept to the deadline instead.
+// WithPatience bounds a call whose context has no deadline, all attempts and pauses together. The default is 30
+// seconds. A context with a deadline is kept to the deadline instead.
 func WithPatience(d time.Duration) Option {
 	return func(s *settings) { s.patience = d }
 }
 
-// WithAttemptTimeout bounds one attempt at one server, so that a server that neither answers nor refuses does not use up
-// the whole call. The default is 5 seconds.
+// WithAttemptTimeout bounds one attempt at one server, so that a server that neither answers nor refuses does not use
+// up the whole call. The default is 5 seconds.
 func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) { s.attemptTimeout = d }
 }
@@ -48,9 +48,9 @@ func WithTLS(config *tls.Config) Option {
 	return func(s *settings) { s.tls = config }
 }
 
-// WithHTTPClient sends through another HTTP client, which knows its certificates itself: only the scheme of addresses is
-// left to WithTLS. The default keeps connections open and speaks HTTP/1.1, which is quicker than HTTP/2 for calls with one
-// answer each.
+// WithHTTPClient sends through another HTTP client, which knows its certificates itself: only the scheme of addresses
+// is left to WithTLS. The default keeps connections open and speaks HTTP/1.1, which is quicker than HTTP/2 for calls
+// with one answer each.
 func WithHTTPClient(c connect.HTTPClient) Option {
 	return func(s *settings) { s.http = c }
 }
@@ -61,8 +61,9 @@ func WithNotice(notice func(failure error)) Option {
 	return func(s *settings) { s.notice = notice }
 }
 
-// WithInterceptors puts interceptors around every call, the first outermost: one call of the client is one call for them,
-// whatever it takes to get through. With the one of connectrpc.com/otelconnect the trace of the caller goes on in the servers.
+// WithInterceptors puts interceptors around every call, the first outermost: one call of the client is one call for
+// them, whatever it takes to get through. With the one of connectrpc.com/otelconnect the trace of the caller goes on
+// in the servers.
 func WithInterceptors(interceptors ...connect.Interceptor) Option {
 	return func(s *settings) { s.interceptors = append(s.interceptors, interceptors...) }
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Pauses between attempts grow from the first to the longest, each spread by half, so that the clients of a cluster that
-// elects a leader do not all come back at once.
+// Pauses between attempts grow from the first to the longest, each spread by half, so that the clients of a cluster
+// that elects a leader do not all come back at once.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second
@@ -138,8 +138,8 @@ func (r *retrier) attempt(
 	return nil, fmt.Errorf("%s: %w", r.servers.urls[index].Host, err)
 }
 
-// begin notes that an attempt is made now, and says how long it may take. A server that is asked to wait before it answers
-// may take so much longer.
+// begin notes that an attempt is made now, and says how long it may take. A server that is asked to wait before it
+// answers may take so much longer.
 func (r *retrier) begin(ctx context.Context, request connect.AnyRequest) time.Duration {
 	limit := r.settings.attemptTimeout
 	if waits, is := request.Any().(interface{ GetPollMs() int64 }); is {

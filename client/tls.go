@@ -63,8 +63,9 @@ func misheard(server *url.URL, response *http.Response, err error) error {
 	return connect.NewError(connect.CodeUnavailable, &tlsError{server: server.Host, advice: "the server speaks TLS: use https://" + server.Host})
 }
 
-// hearingConn tells who writes why the server has closed the connection. With TLS 1.3 a server judges the certificate of a
-// client after the client may already write, so that its alert and the end of the connection are met by different goroutines.
+// hearingConn tells who writes why the server has closed the connection. With TLS 1.3 a server judges the certificate
+// of a client after the client may already write, so that its alert and the end of the connection are met by
+// different goroutines.
 type hearingConn struct {
 	net.Conn
 
@@ -103,7 +104,8 @@ func dialTLS(secure *tls.Config) func(ctx context.Context, network, address stri
 	}
 }
 
-// alerts are what servers say to clients whose certificates they do not like, in the words of crypto/tls, and what to do.
+// alerts are what servers say to clients whose certificates they do not like, in the words of crypto/tls, and what to
+// do.
 var alerts = map[string]string{
 	"tls: bad certificate":               "the server does not take this client's certificate",
 	"tls: unsupported certificate":       "the server does not take this client's certificate",

@@ -19,7 +19,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestTheTraceOfTheCallerGoesOn: one call is one span, however often it is repeated, and the servers learn of it each time.
+// TestTheTraceOfTheCallerGoesOn: one call is one span, however often it is repeated, and the servers learn of it each
+// time.
 func TestTheTraceOfTheCallerGoesOn(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))

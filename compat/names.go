@@ -25,11 +25,11 @@ var (
 )
 
 // Name makes a name of a tree or node of any text but the empty one, and different names of different texts. Letters,
-// digits and _ . @ - stay as they are; every other byte, + included, becomes + and two hexadecimal digits: "team one" is
-// "team+20one". A name begins with a letter, digit or _, so _ is put before anything else that is first.
+// digits and _ . @ - stay as they are; every other byte, + included, becomes + and two hexadecimal digits: "team one"
+// is "team+20one". A name begins with a letter, digit or _, so _ is put before anything else that is first.
 //
-// A name has up to 63 bytes. One that would be longer is its first 45, two +, and the first 16 hexadecimal digits of the
-// SHA-256 of the text.
+// A name has up to 63 bytes. One that would be longer is its first 45, two +, and the first 16 hexadecimal digits of
+// the SHA-256 of the text.
 func Name(text string) (string, error) {
 	if text == "" {
 		return "", errors.New("a name is empty")

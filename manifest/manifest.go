@@ -19,11 +19,12 @@
 //	          - users: [ann, bob] # each of them
 //	            limits: {cores: 5}
 //
-// All keys of a tree: policy, forest, require-reason, maintenance, labels, leases, queueing, overtake, resources, limits,
-// defaults, applications, admins, principals, moves and nodes; all keys of a node: policy, hard, labels, queueing, limits,
-// defaults, borrow, lend, applications, admins, principals and nodes. A resource has a unit, or items: their names, or how
-// many are made on demand (min, max, lifespan), and state, released, expired, ttl, turns and queueing. What they mean is
-// said at the messages Tree, Node and ItemSpec of the API. Times are written as 90s, 30m or 1h30m.
+// All keys of a tree: policy, forest, require-reason, maintenance, labels, leases, queueing, overtake, resources,
+// limits, defaults, applications, admins, principals, moves and nodes; all keys of a node: policy, hard, labels,
+// queueing, limits, defaults, borrow, lend, applications, admins, principals and nodes. A resource has a unit, or
+// items: their names, or how many are made on demand (min, max, lifespan), and state, released, expired, ttl, turns
+// and queueing. What they mean is said at the messages Tree, Node and ItemSpec of the API. Times are written as 90s,
+// 30m or 1h30m.
 //
 // A limit is a quantity, or the word unlimited; a resource that is not named is unset, and the node's policy says what
 // that means. A key with nothing after it is an error, since that is what a file looks like that was cut off.

@@ -15,7 +15,7 @@ import (
 // An error names up to ten problems with line and column (each an *Error, joined); nothing is returned then. Policies
 // are not checked here: the server knows them.
 func Parse(file string, text []byte) ([]*quoratev1.Tree, error) {
-	root, err := read(file, text)
+	root, err := readText(file, text)
 	if err != nil {
 		return nil, err
 	}

@@ -56,8 +56,9 @@ const (
 	maxQuantity = 64
 )
 
-// MaxAmount is the largest amount that ParseQuantity reads: 2^62-1 base units, the most that the ledger takes. It repeats
-// quota.MaxAmount, since this package knows the API only; a test of cmd/quorate holds both against each other.
+// MaxAmount is the largest amount that ParseQuantity reads: 2^62-1 base units, the most that the ledger takes. It
+// repeats quota.MaxAmount, since this package knows the API only; a test of cmd/quorate holds both against each
+// other.
 const MaxAmount int64 = 1<<62 - 1
 
 var quantity = regexp.MustCompile(`^((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)([A-Za-z]*)$`)
@@ -139,9 +140,9 @@ func baseUnits(unit quoratev1.Unit) string {
 	return "things"
 }
 
-// FormatQuantity writes an amount exactly and as short as it can: bytes with the suffix that leaves the fewest digits,
-// milli as whole things or with m, counts and items as they are. ParseQuantity reads the result back as the same amount, from 0 to
-// MaxAmount.
+// FormatQuantity writes an amount exactly and as short as it can: bytes with the suffix that leaves the fewest
+// digits, milli as whole things or with m, counts and items as they are. ParseQuantity reads the result back as the
+// same amount, from 0 to MaxAmount.
 func FormatQuantity(amount int64, unit quoratev1.Unit) string {
 	plain := strconv.FormatInt(amount, 10)
 	switch unit {
@@ -173,8 +174,8 @@ func shortest(amount int64, best string) string {
 	return best
 }
 
-// RoundQuantity writes an amount for a table: exactly if that is short, and otherwise, which only happens to bytes, rounded
-// down to two decimals and marked with ~.
+// RoundQuantity writes an amount for a table: exactly if that is short, and otherwise, which only happens to bytes,
+// rounded down to two decimals and marked with ~.
 func RoundQuantity(amount int64, unit quoratev1.Unit) string {
 	const short = 7
 	exact := FormatQuantity(amount, unit)

@@ -1,14 +1,14 @@
 package manifest
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/quorate/quorate/internal/yamldoc"
 )
 
 // maxNesting bounds how deep maps and lists may be inside each other. The deepest legal node needs 38.
@@ -52,184 +52,144 @@ type entry struct {
 	value        value
 }
 
-// unused says why the parts of YAML that a manifest does without are refused.
-var unused = map[token.Type]string{
-	token.AnchorType:         "anchors (&) and aliases (*) are not used here: write the value out",
-	token.AliasType:          "anchors (&) and aliases (*) are not used here: write the value out",
-	token.MergeKeyType:       "merging (<<) is not used here: write the keys out",
-	token.TagType:            "tags (!) are not used here: put the value in quotes if it begins with !",
-	token.DirectiveType:      "directives (%) are not used here: leave the line out",
-	token.MappingKeyType:     "keys with ? are not used here: write name: value",
-	token.LiteralType:        "texts over several lines are not used here: write \"one\\ntwo\"",
-	token.FoldedType:         "texts over several lines are not used here: write \"one two\"",
-	token.DocumentHeaderType: "a file holds one document: put all trees under one trees:",
-	token.DocumentEndType:    "a file holds one document: put all trees under one trees:",
-}
-
-// reader makes maps and lists of tokens.
-//
-// The YAML library finds the tokens; its parser is not used, because it takes time and stack in the square of the size
-// (4 MiB of short keys keep it busy for minutes), and because the maps and lists that a manifest is made of need little
-// more than a look at columns.
-type reader struct {
-	file   string
-	tokens token.Tokens
-	next   int
-}
-
-// read makes a map of a whole text.
-func read(file string, text []byte) (value, error) {
+// readText makes a map of a whole text.
+func readText(file string, text []byte) (value, error) {
 	if len(text) > MaxSize {
 		return value{}, fmt.Errorf("%s: a manifest may have %d bytes, this one has %d: split it by trees",
 			file, MaxSize, len(text))
 	}
-	if err := checkText(file, text); err != nil {
-		return value{}, err
+	if err := checkMarkers(text); err != nil {
+		return value{}, located(file, err)
 	}
-	r := &reader{file: file}
-	begun := false // the first --- may stand, but only before everything else
-	for _, tk := range lexer.Tokenize(string(bytes.TrimPrefix(text, []byte("\ufeff")))) {
-		if tk.Type == token.CommentType {
-			continue
-		}
-		header := tk.Type == token.DocumentHeaderType && !begun
-		begun = true
-		if header {
-			continue
-		}
-		if err := r.checkToken(tk); err != nil {
-			return value{}, err
-		}
-		r.tokens = append(r.tokens, tk)
+	document, err := yamldoc.Read(text, yamldoc.Rules{Depth: maxNesting})
+	if err != nil {
+		return value{}, located(file, err)
 	}
-	if r.peek() == nil {
+	if document.Root == nil || yamldoc.IsNull(document.Root) && document.Root.Value == "" {
 		return value{}, &Error{file, 1, 1, "the manifest is empty: it begins with trees:"}
 	}
-	return r.document()
-}
-
-// checkText refuses what no editor writes, before anything looks closer.
-func checkText(file string, text []byte) error {
-	for line, content := range bytes.Split(text, []byte("\n")) {
-		if !utf8.Valid(content) {
-			return &Error{file, line + 1, 1, "the line is not UTF-8 text"}
-		}
-		if before, _, found := bytes.Cut(content, []byte{0}); found {
-			return &Error{file, line + 1, utf8.RuneCount(before) + 1, "a zero byte is not text"}
-		}
+	root, err := (&converter{document}).convert(document.Root, entry{})
+	if err == nil && root.kind != kindMap {
+		err = yamldoc.ErrorAt(document.Root, "a manifest is a map and begins with trees:, not with %.40s", root.shown())
 	}
-	return nil
-}
-
-func (r *reader) checkToken(tk *token.Token) error {
-	if tk.Type == token.InvalidType {
-		return r.fail(tk, "%s", tk.Error)
-	}
-	if why, found := unused[tk.Type]; found {
-		return r.fail(tk, "%s", why)
-	}
-	if isScalar(tk) && strings.Contains(strings.TrimSpace(tk.Origin), "\n") {
-		return r.fail(tk, "a value ends on its line: the next line is indented too deep, or a quote is missing")
-	}
-	return nil
-}
-
-// document is the one map of a file, and nothing after it.
-func (r *reader) document() (value, error) {
-	first := r.peek()
-	if first.Type == token.MappingStartType {
-		root, err := r.flowMap(1)
-		if err != nil {
-			return value{}, err
-		}
-		if tk := r.peek(); tk != nil {
-			return value{}, r.fail(tk, "nothing may follow the closing }")
-		}
-		return root, nil
-	}
-	root, err := r.blockMap(1)
 	if err != nil {
-		return value{}, err
-	}
-	if tk := r.peek(); tk != nil {
-		return value{}, r.fail(tk, "the indentation fits no line above")
+		return value{}, located(file, err)
 	}
 	return root, nil
 }
 
-// key reads a name and its colon.
-func (r *reader) key(seen map[string]int) (entry, error) {
-	tk := r.peek()
-	if !isScalar(tk) {
-		return entry{}, r.fail(tk, "%q cannot begin a key: a key is a name, a colon and a space", tk.Value)
+// located puts the name of the file in front of a problem.
+func located(file string, err error) error {
+	var at *yamldoc.Error
+	if errors.As(err, &at) {
+		return &Error{file, max(at.Line, 1), max(at.Column, 1), at.Message}
 	}
-	if !r.isKey() {
-		return entry{}, r.fail(tk, "%q has no value: a key is followed by a colon and a space", tk.Value)
-	}
-	if line, again := seen[tk.Value]; again {
-		return entry{}, r.fail(tk, "%q is here twice: it is already in line %d", tk.Value, line)
-	}
-	seen[tk.Value] = tk.Position.Line
-	r.next += 2
-	return entry{line: tk.Position.Line, column: tk.Position.Column, key: tk.Value}, nil
+	return fmt.Errorf("%s: %w", file, err)
 }
 
-func (r *reader) scalar(e entry) (value, error) {
-	tk := r.take()
-	if tk.Type == token.NullType {
-		return value{}, r.nothing(e)
-	}
-	return value{line: tk.Position.Line, column: tk.Position.Column, text: tk.Value}, nil
-}
-
-// isKey tells whether the next token is followed by its colon.
-func (r *reader) isKey() bool {
-	if r.next+1 >= len(r.tokens) {
-		return false
-	}
-	name, colon := r.tokens[r.next], r.tokens[r.next+1]
-	return colon.Type == token.MappingValueType && colon.Position.Line == name.Position.Line
-}
-
-func (r *reader) nothing(e entry) error {
-	return &Error{r.file, e.line, e.column, fmt.Sprintf("%q has nothing after it: write {} if it is meant to be empty", e.key)}
-}
-
-// deeper refuses maps and lists inside each other without end.
-func (r *reader) deeper(tk *token.Token, depth int) error {
-	if depth > maxNesting {
-		return r.fail(tk, "nested deeper than %d levels; a node may be %d deep", maxNesting, maxDepth)
+// checkMarkers refuses directives and further documents. It looks at lines, because the library hides both, and it may,
+// because a text of a manifest never has several lines.
+func checkMarkers(text []byte) error {
+	begun := false
+	number := 0
+	for line := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		marker := yamldoc.IsMarker(line, "---") || yamldoc.IsMarker(line, "...")
+		switch {
+		case strings.TrimSpace(line) == "" || strings.HasPrefix(strings.TrimSpace(line), "#"):
+			continue
+		case !begun && strings.HasPrefix(line, "%"):
+			return &yamldoc.Error{Line: number, Column: 1, Message: "directives (%) are not used here: leave the line out"}
+		case marker && (begun || line[0] == '.'):
+			return &yamldoc.Error{
+				Line: number, Column: 1, Message: "a file holds one document: put all trees under one trees:",
+			}
+		}
+		begun = true
 	}
 	return nil
 }
 
-func (r *reader) peek() *token.Token {
-	if r.next == len(r.tokens) {
-		return nil
+// converter makes values of the nodes of one document and refuses the parts of YAML that a manifest does without.
+type converter struct {
+	*yamldoc.Document
+}
+
+// convert makes a value of a node that belongs to a key or a dash. Nodes come in the order of the text.
+func (c *converter) convert(n *yaml.Node, owner entry) (value, error) {
+	v := value{line: n.Line, column: n.Column}
+	switch {
+	case n.Anchor != "":
+		return v, yamldoc.ErrorAt(n, "anchors (&) and aliases (*) are not read: write the value out")
+	case c.Begins(n, "!"):
+		return v, yamldoc.ErrorAt(n, "tags (!) are not read: put the value in quotes if it begins with !")
+	case n.Kind == yaml.MappingNode:
+		return c.convertMap(v, n)
+	case n.Kind == yaml.SequenceNode:
+		return c.convertList(v, n)
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return v, yamldoc.ErrorAt(n, `texts over several lines are not read: write "one\ntwo"`)
+	case yamldoc.IsNull(n):
+		return v, c.failNull(n, owner)
+	case !c.IsOneLine(n):
+		return v, yamldoc.ErrorAt(n, "a value ends on its line: the next line is indented too deep, or a quote is missing")
 	}
-	return r.tokens[r.next]
+	v.text = n.Value
+	return v, nil
 }
 
-// last is the token that was taken last.
-func (r *reader) last() *token.Token { return r.tokens[r.next-1] }
-
-func (r *reader) take() *token.Token {
-	tk := r.tokens[r.next]
-	r.next++
-	return tk
-}
-
-func (r *reader) fail(tk *token.Token, format string, args ...any) error {
-	return &Error{r.file, tk.Position.Line, tk.Position.Column, fmt.Sprintf(format, args...)}
-}
-
-func isScalar(tk *token.Token) bool {
-	switch tk.Type { //nolint:exhaustive // all other tokens are punctuation
-	case token.StringType, token.SingleQuoteType, token.DoubleQuoteType, token.NullType, token.BoolType,
-		token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType,
-		token.FloatType, token.InfinityType, token.NanType:
-		return true
-	default:
-		return false
+func (c *converter) failNull(n *yaml.Node, owner entry) error {
+	at, key := n, owner.key
+	if owner.line > 0 {
+		at = &yaml.Node{Line: owner.line, Column: owner.column}
+	} else {
+		key = n.Value
 	}
+	return yamldoc.ErrorAt(at, "%q has nothing after it: write {} if it is meant to be empty", key)
+}
+
+func (c *converter) convertMap(v value, n *yaml.Node) (value, error) {
+	v.kind = kindMap
+	inBraces := n.Style&yaml.FlowStyle != 0
+	if inBraces && !c.Begins(n, "{") {
+		return v, yamldoc.ErrorAt(n, "a key in brackets has braces of its own: [{name: value}]")
+	}
+	var problems []*yamldoc.Error
+	entries := yamldoc.Entries(n, func(err *yamldoc.Error) { problems = append(problems, err) })
+	if len(problems) > 0 {
+		return v, problems[0]
+	}
+	for _, pair := range entries {
+		key := pair.Key
+		switch {
+		case key.Anchor != "" || c.Begins(key, "!"):
+			return v, yamldoc.ErrorAt(key, "anchors (&) and tags (!) are not read: put the name in quotes if it begins so")
+		case !inBraces && key.Column != n.Column:
+			return v, &yamldoc.Error{Line: key.Line, Column: n.Column, Message: "keys with ? are not read: write name: value"}
+		}
+		e := entry{line: key.Line, column: key.Column, key: key.Value}
+		var err error
+		if e.value, err = c.convert(pair.Value, e); err != nil {
+			return v, err
+		}
+		v.entries = append(v.entries, e)
+	}
+	return v, nil
+}
+
+func (c *converter) convertList(v value, n *yaml.Node) (value, error) {
+	v.kind = kindList
+	for _, item := range n.Content {
+		var owner entry
+		if n.Style&yaml.FlowStyle == 0 {
+			owner = entry{line: item.Line, column: n.Column, key: "-"}
+		}
+		converted, err := c.convert(item, owner)
+		if err != nil {
+			return v, err
+		}
+		v.items = append(v.items, converted)
+	}
+	return v, nil
 }

@@ -79,8 +79,8 @@ func OpenAuthority(p Pair) (*Authority, error) {
 	return nil, errors.New("the authority does not say of which cluster it is: it was not made by \"quorate tls init\"")
 }
 
-// Node makes the certificate of a node, for servers and clients both. Hosts are the names and addresses at which clients
-// reach it; its id is one of them.
+// Node makes the certificate of a node, for servers and clients both. Hosts are the names and addresses at which
+// clients reach it; its id is one of them.
 func (a *Authority) Node(id string, hosts []string, span time.Duration) (Pair, error) {
 	return a.issue(Role{a.Cluster, Node, id}, append([]string{id}, hosts...), span, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 }

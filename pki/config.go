@@ -36,7 +36,8 @@ func (a ClientAuth) Check() error {
 	return fmt.Errorf("tls-client-auth is %q: allowed are %s, %s and %s", string(a), AuthNone, AuthRequest, AuthRequire)
 }
 
-// PeerError is a peer that did not prove to be a node of this cluster, or not the one that was called. Nothing was said to it.
+// PeerError is a peer that did not prove to be a node of this cluster, or not the one that was called. Nothing was
+// said to it.
 type PeerError struct{ cause error }
 
 // Error says why.
@@ -47,8 +48,8 @@ func (e *PeerError) Error() string {
 // Unwrap is what was wrong with its certificate.
 func (e *PeerError) Unwrap() error { return e.cause }
 
-// API is for the listener of the API and of front ends: HTTP/2 and HTTP/1.1. Every connection gets the certificates of its
-// moment; none is resumed, so that nobody comes in by a certificate that would be refused now.
+// API is for the listener of the API and of front ends: HTTP/2 and HTTP/1.1. Every connection gets the certificates
+// of its moment; none is resumed, so that nobody comes in by a certificate that would be refused now.
 func (s *Store) API(auth ClientAuth) *tls.Config {
 	protocols := []string{"h2", "http/1.1"}
 	return &tls.Config{
@@ -63,8 +64,8 @@ func (s *Store) API(auth ClientAuth) *tls.Config {
 	}
 }
 
-// NodeProtocol is how nodes name HTTP/2 between them when they make a connection (ALPN). A connection to the same port that
-// names no protocol carries raft.
+// NodeProtocol is how nodes name HTTP/2 between them when they make a connection (ALPN). A connection to the same
+// port that names no protocol carries raft.
 const NodeProtocol = "quorate-node/1"
 
 // Accept is for listeners that only nodes of this cluster may connect to.
@@ -86,9 +87,10 @@ func (s *Store) Accept() *tls.Config {
 	}
 }
 
-// Dial is for a connection to one other node, or to any node of this cluster if the id is empty. It asks whether the other
-// side is that node, and not at which address it is: addresses come and go, and the certificate of a node is worth the same
-// at all of them. So whoever answers at the address of a node with the certificate of another one is told nothing.
+// Dial is for a connection to one other node, or to any node of this cluster if the id is empty. It asks whether the
+// other side is that node, and not at which address it is: addresses come and go, and the certificate of a node is
+// worth the same at all of them. So whoever answers at the address of a node with the certificate of another one is
+// told nothing.
 func (s *Store) Dial(id string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
@@ -135,9 +137,9 @@ func (s *Store) Identify(c tls.ConnectionState) (id string, err error) {
 // maxKnownClients bounds how many certificates of clients are remembered as verified; beyond it all are verified anew.
 const maxKnownClients = 4096
 
-// CheckClient asks of a connection again what its handshake asked, with the authorities and the time of now: a connection
-// may outlive both. A certificate that says whom it stands for must be of this cluster; one that does not say is taken for
-// what its authority says it is. It is nil where nothing is asked of clients.
+// CheckClient asks of a connection again what its handshake asked, with the authorities and the time of now: a
+// connection may outlive both. A certificate that says whom it stands for must be of this cluster; one that does not
+// say is taken for what its authority says it is. It is nil where nothing is asked of clients.
 func (s *Store) CheckClient(auth ClientAuth) func(*tls.ConnectionState) error {
 	if auth == AuthNone {
 		return nil
@@ -214,9 +216,9 @@ func (m *material) node(chain []*x509.Certificate, cluster string, usage x509.Ex
 	return role, nil
 }
 
-// ClientConfig is for callers of the API. All files may be left out: without CA the authorities of the system are trusted,
-// without Cert and Key the caller shows nothing. A serverName is what the server's certificate must be for, if not the host
-// that is called.
+// ClientConfig is for callers of the API. All files may be left out: without CA the authorities of the system are
+// trusted, without Cert and Key the caller shows nothing. A serverName is what the server's certificate must be for,
+// if not the host that is called.
 func ClientConfig(f Files, serverName string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: serverName}
 	if f.CA != "" {

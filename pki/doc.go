@@ -1,6 +1,6 @@
-// Package pki keeps what the processes of a cluster prove themselves with: certificates that name a role, the authority
-// that signs them, and the keys of gossip. It reads them from files, takes renewed ones while the process runs, and makes
-// them for clusters without an authority of their own.
+// Package pki keeps what the processes of a cluster prove themselves with: certificates that name a role, the
+// authority that signs them, and the keys of gossip. It reads them from files, takes renewed ones while the process
+// runs, and makes them for clusters without an authority of their own.
 //
 // A certificate names its holder by a URI among its alternative names:
 //

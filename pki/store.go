@@ -36,7 +36,8 @@ type Store struct {
 	ended  time.Time // when the log said last that one has ended
 }
 
-// Open reads the certificates of a node. It refuses those of another node, and those that other nodes would not believe.
+// Open reads the certificates of a node. It refuses those of another node, and those that other nodes would not
+// believe.
 func Open(files Files, cluster, id string, log hclog.Logger) (*Store, error) {
 	if log == nil {
 		log = hclog.NewNullLogger()
@@ -162,8 +163,8 @@ func (s *Store) warn(now time.Time) {
 // Ends tells when the certificate in use ends, and the first of those of the authority.
 func (s *Store) Ends() (own, authority time.Time) { return s.present.Load().ends() }
 
-// Version rises whenever other certificates came into use, the node's own or those of authorities. A connection that was
-// made at an older version was verified by what may not hold any more, and shows what this node showed then.
+// Version rises whenever other certificates came into use, the node's own or those of authorities. A connection that
+// was made at an older version was verified by what may not hold any more, and shows what this node showed then.
 func (s *Store) Version() uint64 { return s.present.Load().version }
 
 // Reloads counts how often files were read again: those that were used, and those that were not.

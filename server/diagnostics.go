@@ -14,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/internal/yamldoc"
 	"github.com/quorate/quorate/rpc"
 )
 
@@ -24,7 +23,7 @@ import (
 func diagnostics(node *cluster.Node, s Settings, p Process) []rpc.Diagnosis {
 	return []rpc.Diagnosis{
 		{Name: "build.txt", Collect: func(context.Context) ([]byte, error) { return buildText(p.Version), nil }},
-		{Name: "settings.yaml", Collect: func(context.Context) ([]byte, error) { return yaml.Marshal(s.redacted()) }},
+		{Name: "settings.yaml", Collect: func(context.Context) ([]byte, error) { return yamldoc.Marshal(s.redacted()) }},
 		{Name: "standing.json", Collect: func(context.Context) ([]byte, error) { return indentedJSON(node.Status()) }},
 		{Name: "members.json", Collect: func(context.Context) ([]byte, error) { return indentedJSON(node.Members()) }},
 		{Name: "snapshots.json", Collect: func(context.Context) ([]byte, error) { return snapshotsText(node) }},
@@ -72,12 +71,12 @@ const hiddenText = "(hidden)"
 var secretKeys = regexp.MustCompile(`(?i)(secret|token|password|passphrase|credential|private|headers|key)s?$`)
 
 // redacted is every setting under its key, without secrets.
-func (s Settings) redacted() yaml.MapSlice {
-	var list yaml.MapSlice
+func (s Settings) redacted() []yamldoc.Field {
+	var list []yamldoc.Field
 	values := reflect.ValueOf(s)
 	for _, one := range settingFields() {
 		value := values.FieldByIndex(one.field.Index).Interface()
-		list = append(list, yaml.MapItem{Key: one.key, Value: redactValue(one.key, value)})
+		list = append(list, yamldoc.Field{Key: one.key, Value: redactValue(one.key, value)})
 	}
 	return list
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"github.com/quorate/quorate/internal/yamldoc"
 )
 
 // TestNoSecretIsTold plants secrets wherever a setting could have one.
@@ -29,7 +29,7 @@ func TestNoSecretIsTold(t *testing.T) {
 			t.Errorf("%s: %v is shown as %s", key, value, shown)
 		}
 	}
-	text, err := yaml.Marshal(Settings{ID: "n1", SnapshotCheck: time.Minute, OTLPEndpoint: "http://a:hunter2@b"}.redacted())
+	text, err := yamldoc.Marshal(Settings{ID: "n1", SnapshotCheck: time.Minute, OTLPEndpoint: "http://a:hunter2@b"}.redacted())
 	if err != nil || strings.Contains(string(text), "hunter2") || !strings.Contains(string(text), "snapshot-check: 1m0s") {
 		t.Errorf("told %s, %v", text, err)
 	}

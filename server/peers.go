@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/quorate/quorate/cluster/host"
 )
 
@@ -23,8 +21,8 @@ func ReadPeers(path string) ([]host.Peer, error) {
 	var file struct {
 		Peers []host.Peer `yaml:"peers"`
 	}
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
-		return nil, locateYAMLError(path, err)
+	if _, err := decodeYAML(path, text, &file); err != nil {
+		return nil, err
 	}
 	if err := host.CheckPeers(file.Peers); err != nil {
 		return nil, fmt.Errorf("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", "; "))

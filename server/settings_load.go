@@ -4,19 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"github.com/quorate/quorate/internal/yamldoc"
 )
 
-// Load reads the settings from the defaults of the flags, the configuration file, the environment and the flags, in this
-// order; the last one wins. The flags are those of [AddFlags]. It returns an error that names every fault if the settings
-// are not valid.
+// Load reads the settings from the defaults of the flags, the configuration file, the environment and the flags, in
+// this order; the last one wins. The flags are those of [AddFlags]. It returns an error that names every fault if the
+// settings are not valid.
 func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	path, err := configFile(flags, environ)
 	if err != nil {
@@ -67,24 +69,45 @@ func readConfigFile(k *koanf.Koanf, path string) error {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
 	var typed Settings
-	if err := yaml.UnmarshalWithOptions(text, &typed, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
-		return locateYAMLError(path, err)
+	document, err := decodeYAML(path, text, &typed)
+	if err != nil {
+		return err
 	}
-	values := map[string]any{}
-	if err := yaml.Unmarshal(text, &values); err != nil {
-		return locateYAMLError(path, err)
-	}
-	return k.Load(confmap.Provider(values, "."), nil)
+	return k.Load(confmap.Provider(typed.written(document), "."), nil)
 }
 
-// locateYAMLError puts file, line and column first, as compilers do.
-func locateYAMLError(path string, err error) error {
-	var located yaml.Error
-	if errors.As(err, &located) && located.GetToken() != nil {
-		at := located.GetToken().Position
-		return fmt.Errorf("%s:%d:%d: %s", path, at.Line, at.Column, located.GetMessage())
+// written is the settings that a file names; a key with nothing after it is nil.
+func (s Settings) written(document *yamldoc.Document) map[string]any {
+	values := map[string]any{}
+	known := settingsByKey()
+	fields := reflect.ValueOf(s)
+	for key, value := range document.All() {
+		values[key] = nil
+		if !yamldoc.IsNull(value) {
+			values[key] = fields.FieldByIndex(known[key].field.Index).Interface()
+		}
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	return values
+}
+
+// maxConfigFile is the most bytes of a YAML file that a server reads.
+const maxConfigFile = 1 << 20
+
+// decodeYAML fills a struct from a file, strictly. An error begins with file, line and column, as compilers write it.
+func decodeYAML(path string, text []byte, out any) (*yamldoc.Document, error) {
+	document, err := yamldoc.Read(text, yamldoc.Rules{Bytes: maxConfigFile, Depth: 100, Values: 1 << 17, Aliases: 1000})
+	if err == nil {
+		err = document.Decode(out)
+	}
+	var at *yamldoc.Error
+	switch {
+	case err == nil:
+		return document, nil
+	case errors.As(err, &at) && at.Line > 0:
+		return nil, fmt.Errorf("%s:%d:%d: %s", path, at.Line, at.Column, at.Message)
+	default:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 }
 
 // settingsByKey are all settings by name.
@@ -96,8 +119,8 @@ func settingsByKey() map[string]setting {
 	return known
 }
 
-// environmentEntry makes QUORATE_DATA_DIR the key data-dir. Variables with this prefix that are not settings belong to other
-// commands.
+// environmentEntry makes QUORATE_DATA_DIR the key data-dir. Variables with this prefix that are not settings belong
+// to other commands.
 func environmentEntry(known map[string]setting, name, value string) (string, any) {
 	key := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "_", "-")
 	s, found := known[key]

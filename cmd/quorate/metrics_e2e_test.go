@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	diff "github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )

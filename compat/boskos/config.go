@@ -72,7 +72,7 @@ func Parse(data []byte) (*Config, error) {
 			switch pair.Key {
 			case "resources":
 				for i, item := range p.Items("resources", pair.Value) {
-					p.entry(fmt.Sprintf("resources[%d]", i), compat.Target(item))
+					p.entry(fmt.Sprintf("resources[%d]", i), item)
 				}
 			case extensionKey:
 				p.extension(pair.Value)
@@ -140,8 +140,7 @@ func (p *parser) entry(what string, node *yaml.Node) {
 
 func (p *parser) staticNames(what string, node *yaml.Node) []string {
 	var names []string
-	for _, item := range p.Items(what, node) {
-		name := compat.Target(item)
+	for _, name := range p.Items(what, node) {
 		switch line, again := p.names[name.Value]; {
 		case name.Kind != yaml.ScalarNode || len(name.Value) > maxNameBytes || !subdomain.MatchString(name.Value):
 			p.Add("line %d: %s: %.80q is no name: lower-case letters, digits, dots and dashes, as in DNS, up to %d",

@@ -20,9 +20,9 @@ const (
 )
 
 // Convert reads a configuration file and answers the tree "boskos" under the policy "open": each type is an itemized
-// resource. Its items are called by their static names, or made on demand from min-count to max-count. A lease that is
-// not updated for DefaultTTL expires, and its item has the state then that the file gives to new ones; the key "quorate"
-// of the file changes that, and makes nodes for tenants.
+// resource. Its items are called by their static names, or made on demand from min-count to max-count. A lease that
+// is not updated for DefaultTTL expires, and its item has the state then that the file gives to new ones; the key
+// "quorate" of the file changes that, and makes nodes for tenants.
 func Convert(data []byte) (*compat.Conversion, error) {
 	config, err := Parse(data)
 	if err != nil {

@@ -57,7 +57,7 @@ func (p *parser) extension(node *yaml.Node) {
 			p.config.TTL = p.ttl(field, pair.Value)
 		case "tenants":
 			for _, item := range p.Items(field, pair.Value) {
-				p.config.Tenants = append(p.config.Tenants, p.tenant(field, compat.Target(item)))
+				p.config.Tenants = append(p.config.Tenants, p.tenant(field, item))
 			}
 		default:
 			p.unknownKey(field, pair)
@@ -78,7 +78,7 @@ func (p *parser) tenant(what string, node *yaml.Node) Tenant {
 			t.Node = p.Text(field, pair.Value)
 		case "owners":
 			for _, item := range p.Items(field, pair.Value) {
-				t.Owners = append(t.Owners, p.pattern(field, compat.Target(item)))
+				t.Owners = append(t.Owners, p.pattern(field, item))
 			}
 		case "limits":
 			t.Limits = p.needs(field, pair.Value)
@@ -127,7 +127,7 @@ func (p *parser) cycle(what string, node *yaml.Node) Cycle {
 			c.Expired = p.state(field, pair.Value)
 		case "turns":
 			for _, item := range p.Items(field, pair.Value) {
-				c.Turns = append(c.Turns, p.turn(field, compat.Target(item)))
+				c.Turns = append(c.Turns, p.turn(field, item))
 			}
 		default:
 			p.unknownKey(field, pair)

@@ -13,8 +13,8 @@ import (
 // mostLooks bounds how often a call looks again because what it saw has changed before it could act.
 const mostLooks = 5
 
-// itemsNamed finds the items of a name in all trees. Static names are unique; a name that was made on demand may be that
-// of another type's item by chance.
+// itemsNamed finds the items of a name in all trees. Static names are unique; a name that was made on demand may be
+// that of another type's item by chance.
 func (s *server) itemsNamed(ctx context.Context, l *layout, name string) ([]*quoratev1.Item, error) {
 	if len(name) > maxNameBytes {
 		return nil, nil

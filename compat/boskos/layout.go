@@ -83,8 +83,8 @@ func (l *layouts) recent(ctx context.Context) (*layout, error) {
 // fresh is the layout now: what was applied before the call is in it.
 func (l *layouts) fresh(ctx context.Context) (*layout, error) { return l.renew(ctx, nil) }
 
-// renew reads the layout and remembers it, unless one is known that was read later. Several callers may do so at once: one
-// who has to wait for a leader must hold up nobody who needs none.
+// renew reads the layout and remembers it, unless one is known that was read later. Several callers may do so at
+// once: one who has to wait for a leader must hold up nobody who needs none.
 func (l *layouts) renew(ctx context.Context, read *quoratev1.ReadOptions) (*layout, error) {
 	begun := time.Now()
 	found, err := l.load(ctx, read)

@@ -28,7 +28,8 @@ func (t leaderless) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (*
 	}}, nil
 }
 
-// TestWhoWaitsForALeaderHoldsUpNobody: somebody asks for a type that does not exist, which only a leader can say for certain.
+// TestWhoWaitsForALeaderHoldsUpNobody: somebody asks for a type that does not exist, which only a leader can say for
+// certain.
 func TestWhoWaitsForALeaderHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		trees := leaderless{make(chan struct{})}

@@ -46,8 +46,8 @@ func newLives(a acquisition, r *quoratev1.AllocateRequest) lives {
 
 func (l lives) id(n int) string { return fmt.Sprintf("%s/%d", l.base, n) }
 
-// after finds the first life after one that has ended which has not ended. Each begins when the one before has ended, so
-// there is no gap between those that have.
+// after finds the first life after one that has ended which has not ended. Each begins when the one before has ended,
+// so there is no gap between those that have.
 func (l lives) after(n int, ended func(n int) (bool, error)) (int, error) {
 	last, next := n, n+1
 	for step := 1; ; step *= 2 {

@@ -125,7 +125,8 @@ func byKnownState(states map[string]int64) map[string]int64 {
 	return counts
 }
 
-// acquired counts a grant to a request that came at a time. States are what callers make up: unknown ones are counted together.
+// acquired counts a grant to a request that came at a time. States are what callers make up: unknown ones are counted
+// together.
 func (m *metrics) acquired(a acquisition, since time.Time) {
 	labels := [4]string{a.rtype, knownState(a.state), knownState(a.dest), strconv.FormatBool(a.requestID != "")}
 	if !m.grants.admit(labels) {
@@ -195,8 +196,8 @@ func (w *measured) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Each combination of labels costs a histogram for as long as the process runs. The first ones are told apart, so many of calls
-// and so many of grants; the rest is counted together.
+// Each combination of labels costs a histogram for as long as the process runs. The first ones are told apart, so
+// many of calls and so many of grants; the rest is counted together.
 const (
 	mostCallSeries  = 100
 	mostGrantSeries = 1000

@@ -12,9 +12,9 @@ import (
 
 // Labels of a node of the tree that make it a tenant's.
 const (
-	// LabelOwners are patterns of owners, separated by blanks, whose items are counted at the node. A star stands for any
-	// number of characters, also none. If several patterns fit, the one with the most other characters counts; among equals
-	// the one whose node comes first by path. LabelOwners followed by a dot and anything holds more patterns.
+	// LabelOwners are patterns of owners, separated by blanks, whose items are counted at the node. A star stands for
+	// any number of characters, also none. If several patterns fit, the one with the most other characters counts; among
+	// equals the one whose node comes first by path. LabelOwners followed by a dot and anything holds more patterns.
 	LabelOwners = "boskos.owners"
 	// LabelAlso is "tree:node" of another tree, where one of the resource of the type's name is counted as well for each
 	// item, if that tree has a resource of that name.

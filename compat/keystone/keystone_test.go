@@ -96,8 +96,8 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// TestLevels: what the model strict_two_level refuses is a problem here, where the default of a parent without a limit counts,
-// and unlimited is more than any amount.
+// TestLevels: what the model strict_two_level refuses is a problem here, where the default of a parent without a
+// limit counts, and unlimited is more than any amount.
 func TestLevels(t *testing.T) {
 	text := func(projects, limits string) []byte {
 		return []byte(`{"registered_limits": [{"service_id": "s", "resource_name": "cores", "default_limit": 20}],

@@ -7,8 +7,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// checkLevel: in the model strict_two_level, a limit is at most that of the project or domain above, or else the default.
-// In the flat model nobody is above.
+// checkLevel: in the model strict_two_level, a limit is at most that of the project or domain above, or else the
+// default. In the flat model nobody is above.
 func (c *converter) checkLevel(what string, l projectLimit) {
 	id := cmp.Or(deref(l.Project), deref(l.Domain))
 	s, place := c.services[l.Service], c.places[id]

@@ -85,18 +85,20 @@ type (
 	}
 )
 
-// parse reads the first document of a text, strictly. It uses the YAML library that the original uses, because what
-// counts as a number, a text or nothing is that library's: 1e1 is a count of ten, "2" is none, and ~ is zero.
-func parse(text []byte) (*config, ConfigErrors) {
-	if problem := measure(text); problem != nil {
-		return nil, ConfigErrors{*problem}
+// parse reads the first document of a text, strictly, and also answers its nodes; nil if it is empty. It uses the
+// YAML library that the original uses, because what counts as a number, a text or nothing is that library's: 1e1 is a
+// count of ten, "2" is none, and ~ is zero.
+func parse(text []byte) (*config, *yaml.Node, ConfigErrors) {
+	root, problem := readNodes(text)
+	if problem != nil {
+		return nil, nil, ConfigErrors{*problem}
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	c := &config{}
 	err := decoder.Decode(c)
 	if err == nil || errors.Is(err, io.EOF) { // an empty text is a configuration without partitions
-		return c, nil
+		return c, root, nil
 	}
 	lines := []string{err.Error()}
 	var several *yaml.TypeError
@@ -107,7 +109,7 @@ func parse(text []byte) (*config, ConfigErrors) {
 	for _, line := range lines {
 		v.tell(yamlProblem(line))
 	}
-	return nil, v.found()
+	return nil, nil, v.found()
 }
 
 var (

@@ -70,8 +70,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// ConfigErrors is everything that is wrong in a configuration: the first 1,000, and then one that says how many more there
-// are. The first is the one that YuniKorn, which stops there, would name.
+// ConfigErrors is everything that is wrong in a configuration: the first 1,000, and then one that says how many more
+// there are. The first is the one that YuniKorn, which stops there, would name.
 type ConfigErrors []Problem
 
 // Error gives every problem a line.

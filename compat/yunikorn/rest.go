@@ -54,8 +54,8 @@ func get(answer func(*http.Request) (any, error)) http.Handler {
 	return answering(http.MethodGet, answer)
 }
 
-// answering writes an answer or an error as JSON. Which web pages may read it, which the original leaves to any, is for the
-// server to say. Other methods are refused; the empty method is any.
+// answering writes an answer or an error as JSON. Which web pages may read it, which the original leaves to any, is
+// for the server to say. Other methods are refused; the empty method is any.
 func answering(method string, answer func(*http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

@@ -279,7 +279,8 @@ func TestErrorsBetween(t *testing.T) {
 	}
 }
 
-// TestOtherTrees shows a tree that was not converted: names in capitals, and amounts at the edge of what a number holds.
+// TestOtherTrees shows a tree that was not converted: names in capitals, and amounts at the edge of what a number
+// holds.
 func TestOtherTrees(t *testing.T) {
 	one := &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 1}}
 	trees := &fakeTrees{
@@ -317,7 +318,7 @@ func TestValidateConf(t *testing.T) {
 		"good":      {onRoot(sue), `{"allowed":true}`},
 		"empty":     {"", `{"allowed":true}`},
 		"bad":       {partitions("{name: a}"), `{"allowed":false,"reason":"partitions[0]: the partition has no queues: write queues: [] if there are none [queues-missing]"}`},
-		"too large": {strings.Repeat("#", 2*yunikorn.MaxSize), `{"allowed":false,"reason":"a configuration may have 1048576 bytes, and this one has more: split it by partitions [bounds]"}`},
+		"too large": {strings.Repeat("#", 2*yunikorn.MaxSize), `{"allowed":false,"reason":"the text has more than 1048576 bytes: split the configuration by partitions [bounds]"}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package yunikorn
 
 import (
-	"bytes"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -25,20 +24,12 @@ func (v *validator) inheritedMax(n *node, most *scoped[int64]) {
 
 // counts refuses counts with a fraction or an exponent, which the YAML library cuts off silently: -1.5 becomes the
 // largest count there is.
-func (v *validator) counts(text []byte) {
-	var document yaml.Node
-	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&document); err != nil {
-		return // an empty text; any other fault was found before
-	}
-	v.countsIn(&document)
-}
-
-func (v *validator) countsIn(n *yaml.Node) {
+func (v *validator) counts(n *yaml.Node) {
 	for i, child := range n.Content {
 		isValue := n.Kind == yaml.MappingNode && i%2 == 1
 		if isValue && n.Content[i-1].Value == "maxapplications" && child.ShortTag() == "!!float" {
 			v.fail(fmt.Sprintf("line %d", child.Line), "", ruleStrictCount, "%s is no whole number in digits", clip(child.Value))
 		}
-		v.countsIn(child)
+		v.counts(child)
 	}
 }

@@ -28,7 +28,7 @@ func Validate(text []byte, options ...Option) error {
 
 // validated reads and judges a configuration; the roots, one for each partition, are complete if there is no problem.
 func validated(text []byte, options []Option) (*checked, ConfigErrors) {
-	c, problems := parse(text)
+	c, document, problems := parse(text)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -41,8 +41,8 @@ func validated(text []byte, options []Option) (*checked, ConfigErrors) {
 	for i := range c.Partitions {
 		result.roots = append(result.roots, v.partition(&c.Partitions[i], fmt.Sprintf("partitions[%d]", i), names))
 	}
-	if v.strict {
-		v.counts(text)
+	if v.strict && document != nil {
+		v.counts(document)
 	}
 	return result, v.found()
 }

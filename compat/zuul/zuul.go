@@ -65,7 +65,7 @@ func Convert(data []byte) (*compat.Conversion, error) {
 			}
 			found = true
 			for _, item := range c.problems.Items(section, p.Value) {
-				c.tenant(compat.Target(item))
+				c.tenant(item)
 			}
 		}
 	}

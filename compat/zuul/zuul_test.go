@@ -33,9 +33,9 @@ func TestConvertRefuses(t *testing.T) {
 		text string
 		want string
 	}{
-		"no YAML":           {"a: [", "not YAML: "},
+		"no YAML":           {"a: [", "line 1, column 4: this [ is never closed"},
 		"no map":            {"- a\n", "line 1: the configuration is not a map"},
-		"two documents":     {"a: b\n---\nc: d\n", "line 2: a second document begins"},
+		"two documents":     {"a: b\n---\nc: d\n", "line 2, column 1: a second document begins"},
 		"the section twice": {limits("  []\n") + limits("  []\n"), `line 3: the configuration: "tenant-resource-limits" is here twice: it is already in line 1`},
 		"no list":           {limits("  tenant-name: a\n"), "line 2: tenant-resource-limits is not a list"},
 		"no entry":          {limits("  - a\n"), "line 2: an entry of tenant-resource-limits is not a map"},
@@ -57,7 +57,7 @@ func TestConvertRefuses(t *testing.T) {
 		"a bad resource":    {limits("  - tenant-name: a\n    my own: 5\n"), `line 3: "my own" of tenant "a" is no name for a resource`},
 		"a merge":           {"x: &x {max-cores: 1}\n" + limits("  - tenant-name: a\n    <<: *x\n"), "line 4: an entry of tenant-resource-limits: merging (<<) is not read"},
 		"a key of keys":     {limits("  - tenant-name: a\n    [b]: 1\n"), "line 3: an entry of tenant-resource-limits: a key is a word"},
-		"many aliases":      {"x: &x {}\n" + limits(strings.Repeat("  - *x\n", 1001)), "the text has 1001 aliases (*name); up to 1000 are read"},
+		"many aliases":      {"x: &x {}\n" + limits(strings.Repeat("  - *x\n", 1001)), "line 1003, column 5: the text has more than 1000 aliases"},
 		"too long a text":   {strings.Repeat("#", compat.MaxSize+1), "up to 4194304 are read"},
 	}
 	for name, test := range tests {

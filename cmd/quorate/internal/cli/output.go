@@ -7,9 +7,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/internal/yamldoc"
 )
 
 // What -o understands.
@@ -92,7 +93,7 @@ func toYAML(message proto.Message) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return yaml.JSONToYAML(text)
+	return yamldoc.FromJSON(text)
 }
 
 // TrimLines drops the blanks that columns leave at the ends of lines.
@@ -115,7 +116,7 @@ func (c *Env) PrintValue(value any, draw func(*Page) error) error {
 	}
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err == nil && c.Output == OutputYAML {
-		text, err = yaml.JSONToYAML(text)
+		text, err = yamldoc.FromJSON(text)
 	}
 	if err != nil {
 		return fmt.Errorf("print the result: %w", err)
