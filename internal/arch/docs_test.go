@@ -16,7 +16,9 @@ var (
 	codeBlock = regexp.MustCompile("(?s)```.*?```")
 	link      = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
 	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	anchorCut = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	// quotedPath is a path in backquotes; the second group is its first folder.
+	quotedPath = regexp.MustCompile("`(([a-z]+)/[A-Za-z0-9_./-]*[A-Za-z0-9_-])/?`")
+	anchorCut  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
 // TestLinks checks that every relative link of a Markdown page leads to a file, and its anchor to a heading.
@@ -56,6 +58,28 @@ func TestDecisionRecordsAreListed(t *testing.T) {
 		if folder == "docs/adr/" && name != "README.md" && !strings.Contains(index, "("+name+")") {
 			t.Errorf("%s is not listed in docs/adr/README.md", path)
 		}
+	}
+}
+
+// TestPathsOnPages checks that files which pages name exist. Decision records and the changelog may name what is gone.
+func TestPathsOnPages(t *testing.T) {
+	paths := 0
+	for page, text := range pages(t) {
+		if strings.HasPrefix(page, "docs/adr/") || page == "CHANGELOG.md" {
+			continue
+		}
+		for _, m := range quotedPath.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
+			if _, err := os.Stat(filepath.Join(root, m[2])); err != nil {
+				continue // not a path of this repository
+			}
+			paths++
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+				t.Errorf("%s names %s, which does not exist", page, m[1])
+			}
+		}
+	}
+	if paths < 50 {
+		t.Errorf("only %d paths were found", paths)
 	}
 }
 
