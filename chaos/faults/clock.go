@@ -13,13 +13,13 @@ func clockKinds() []Kind {
 			missingNeed: needsClock, minHold: 2 * time.Second, maxHold: 10 * time.Second, newFault: turnClock(roleAny),
 		},
 		{
-			Name: "clock-leader", Description: "the same of the leader", missingNeed: needsClock, minHold: 2 * time.Second, maxHold: 10 * time.Second,
+			Name: "clock-leader", Description: "the wall clock of the leader jumps in the same way", missingNeed: needsClock, minHold: 2 * time.Second, maxHold: 10 * time.Second,
 			newFault: turnClock(roleLeader),
 		},
 	}
 }
 
-// turnClock turns a clock. It takes no node: whatever else happens to the node may happen at the same time.
+// turnClock sets the wall clock of a node. It does not reserve the node, so other faults may hit it at the same time.
 func turnClock(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		spans := []time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour, 24 * time.Hour, 365 * 24 * time.Hour}
@@ -32,10 +32,10 @@ func turnClock(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, 
 				if node = t.Leader(ctx); node < 0 || who == roleAny {
 					node = p.dice % len(t.Nodes)
 				}
-				t.Note(node, "wall clock turned by %v", by)
+				t.Note(node, "wall clock set off by %v", by)
 				return t.Nodes[node].Clock.SetOffset(by)
 			}, func(_ context.Context, t *Target) error {
-				t.Note(node, "wall clock turned back")
+				t.Note(node, "wall clock corrected")
 				return t.Nodes[node].Clock.SetOffset(0)
 			}
 	}

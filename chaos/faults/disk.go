@@ -17,11 +17,11 @@ func diskKinds() []Kind {
 		hold(Kind{Name: "slow-disk", Description: "each fsync of one node takes 20 to 600 ms longer", newFault: slowDisk}),
 		hold(Kind{Name: "full-disk", Description: "the disk of one node is full", newFault: fullDisk}),
 		hold(Kind{Name: "failing-fsync", Description: "each fsync of one node fails", newFault: brokenDisk("fsync fails", failSyncs)}),
-		hold(Kind{Name: "torn-write", Description: "a write of one node ends in its middle, then the disk fails", newFault: brokenDisk("a write is torn", tearWrite)}),
+		hold(Kind{Name: "torn-write", Description: "one write of a node is cut short, then its disk fails", newFault: brokenDisk("a write is torn", tearWrite)}),
 	}
 }
 
-// chooseNodeOrLeader hits the leader every other time.
+// chooseNodeOrLeader chooses the leader every second time, so that it is hit more often than the others.
 func chooseNodeOrLeader(r *rand.Rand) nodeChoice {
 	if r.IntN(2) == 0 {
 		return chooseNode(r, roleLeader)
@@ -31,7 +31,7 @@ func chooseNodeOrLeader(r *rand.Rand) nodeChoice {
 
 func slowDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	by := time.Duration(20+r.IntN(580)) * ms
-	return singleNode(chooseNodeOrLeader(r), fmt.Sprintf("each fsync takes %v longer", by), "the disk is quick again",
+	return singleNode(chooseNodeOrLeader(r), fmt.Sprintf("each fsync takes %v longer", by), "the disk is fast again",
 		func(_ context.Context, t *Target, node int) error {
 			t.Nodes[node].Disk.Slow(by)
 			return nil
@@ -41,13 +41,13 @@ func slowDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		})
 }
 
-// exitTimeout is how long a node whose disk was full may take to end because of it, once there is room again.
+// exitTimeout is how long a node may take to exit because its disk was full, after space was freed.
 const exitTimeout = 5 * time.Second
 
-// fullDisk lets the node end, or go on if it can once there is room again.
+// fullDisk accepts that the node exits, and that it goes on if it can once there is space again.
 func fullDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	exits := 0
-	return singleNode(chooseNodeOrLeader(r), "the disk is full", "there is room again",
+	return singleNode(chooseNodeOrLeader(r), "the disk is full", "the disk has space again",
 		func(_ context.Context, t *Target, node int) error {
 			exits = len(t.Nodes[node].Exits())
 			return t.Nodes[node].Disk.Fill()
@@ -66,12 +66,13 @@ func fullDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		})
 }
 
-// killAndStart kills a node if it runs, and starts it.
+// killAndStart kills a node if it runs and starts it.
 func (t *Target) killAndStart(node int) error {
 	return errors.Join(t.Nodes[node].Kill(), t.startNode(node))
 }
 
-// brokenDisk is a disk that fails and is a good one after the node was started again, with what had been written.
+// brokenDisk makes a fault whose disk fails until the node is started again, on a good disk with what had been
+// written.
 func brokenDisk(what string, fail func(*Target, int)) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		exits := 0

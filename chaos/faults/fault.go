@@ -1,3 +1,8 @@
+// Package faults breaks a cluster of chaos/nodes in every way that it must survive, and heals it again.
+//
+// A Fault is drawn from a seed before it begins; only the present leader is looked up when it begins. Faults stay within
+// what the service promises to survive: data is taken from the disk of one node at a time, and only when the other nodes
+// have everything that was acknowledged.
 package faults
 
 import (
@@ -10,40 +15,44 @@ import (
 	"time"
 )
 
-// errNoFreeNode is what Begin answers if other faults have all nodes that it could hit: then nothing happens.
-var errNoFreeNode = errors.New("other faults have all nodes")
+// errNoFreeNode is the error of Begin if other faults have reserved all nodes that it could hit. Then nothing
+// happens.
+var errNoFreeNode = errors.New("other faults have reserved all nodes")
 
-// Fault is one thing that goes wrong. Both functions note in the target's timeline what they do. End is called after every
-// Begin that succeeded, and leaves the nodes running as they were; it may wait until they are.
+// Fault is one thing that goes wrong. Begin and End note in the target's timeline what they do. End is called after
+// every Begin that succeeded. It restores the nodes, and may wait until they run as before.
 type Fault struct {
-	// Name is that of its kind.
+	// Name is the name of the fault's kind.
 	Name string
-	// Hold is how long it should last.
+	// Hold is how long the fault lasts.
 	Hold       time.Duration
 	Begin, End func(ctx context.Context, t *Target) error
-	// skipInUpgrade is that of its kind, early is true if its kind comes early.
+	// skipInUpgrade is copied from the kind; isUpgrade is true if the kind happens early in a run.
 	skipInUpgrade, isUpgrade bool
 }
 
-// Kind is a way in which something goes wrong.
+// Kind is a kind of fault.
 type Kind struct {
 	Name string
 	// Description is one line for people.
 	Description string
-	// Alone is true for what must not be mixed with others, because together they could break more than is promised.
+	// Alone is true for faults that must not be mixed with others: together they could destroy more than the service
+	// promises to survive.
 	Alone bool
-	// skipInUpgrade is true for what is left alone while nodes run an older version, which may not have survived it.
+	// skipInUpgrade is true for faults that do not happen while nodes run an older version, which may not survive
+	// them.
 	skipInUpgrade bool
-	// earlySteps, if not 0, says that it comes so often at the beginning of a run, at every second step, and then no more.
+	// earlySteps, if not 0, is how often the fault happens: at every second step from the beginning of a run, and
+	// never later.
 	earlySteps int
-	// missingNeed says what of a target it needs; nil if nothing.
+	// missingNeed says what the fault needs and the target lacks; empty if nothing. A nil function needs nothing.
 	missingNeed func(*Target) string
-	// minHold and to bound how long it lasts.
+	// minHold and maxHold bound how long the fault lasts.
 	minHold, maxHold time.Duration
 	newFault         func(r *rand.Rand) (begin, end func(ctx context.Context, t *Target) error)
 }
 
-// Draw makes a fault of the kind.
+// Draw draws a fault of the kind.
 func (k Kind) Draw(r *rand.Rand) Fault {
 	hold := k.minHold
 	if k.maxHold > k.minHold {
@@ -53,15 +62,15 @@ func (k Kind) Draw(r *rand.Rand) Fault {
 	return Fault{Name: k.Name, Hold: hold, Begin: begin, End: end, skipInUpgrade: k.skipInUpgrade, isUpgrade: k.earlySteps > 0}
 }
 
-// All are all kinds, by name.
+// All returns all kinds, by name.
 func All() []Kind {
 	all := slices.Concat(processKinds(), networkKinds(), diskKinds(), clockKinds(), replaceKinds(), memberKinds(), clientKinds(), gossipKinds())
 	slices.SortFunc(all, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
-// Find gives the kinds of the names, or all without names. Those that the target does not allow are left out, and the
-// sentences say why; a name that does not exist is an error.
+// Find returns the kinds with the given names, or all if there are none. Kinds that the target does not support are
+// left out, and without says why. An unknown name is an error.
 func Find(t *Target, names []string) (kinds []Kind, without []string, err error) {
 	all := All()
 	for _, name := range names {

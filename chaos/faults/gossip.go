@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// forgePause is between two messages of a hostile peer to each node.
+	// forgePause is the pause between two messages to a node.
 	forgePause = 30 * time.Millisecond
-	// maxIncarnation bounds by how much forged statements are newer than true ones: a node can still say the truth after it.
+	// maxIncarnation bounds the incarnations of forged statements, so that a node can still refute them with a later
+	// one.
 	maxIncarnation = 1 << 20
-	// bombBytes is what a message of it inflates to.
+	// bombBytes is the size that one of the messages inflates to.
 	bombBytes = 16 << 20
 )
 
 func gossipKinds() []Kind {
 	return []Kind{{
-		Name: "hostile-gossip", Description: "a peer with the gossip key says false things of all nodes, makes some up, and sends what inflates",
+		Name: "hostile-gossip", Description: "a peer with the gossip key forges statements about all nodes, invents nodes, and sends compressed bombs",
 		skipInUpgrade: true, minHold: 4 * time.Second, maxHold: 15 * time.Second, newFault: hostileGossip,
 	}}
 }
 
-// hostileGossip sends to all nodes until it ends. Nothing that it says is to have an effect that callers see.
+// hostileGossip sends to all nodes until it ends. It must have no effect that clients see.
 func hostileGossip(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	dice := rand.New(rand.NewPCG(r.Uint64(), 0))
 	var stop context.CancelFunc
@@ -37,7 +38,7 @@ func hostileGossip(r *rand.Rand) (begin, end func(context.Context, *Target) erro
 	return func(ctx context.Context, t *Target) error {
 			var sent context.Context
 			sent, stop = context.WithCancel(context.WithoutCancel(ctx))
-			t.Note(-1, "a hostile peer gossips")
+			t.Note(-1, "a hostile peer sends forged gossip")
 			bomb := forge.Bomb(bombBytes)
 			sending.Go(func() {
 				for Sleep(sent, forgePause) {
@@ -49,12 +50,13 @@ func hostileGossip(r *rand.Rand) (begin, end func(context.Context, *Target) erro
 		}, func(_ context.Context, t *Target) error {
 			stop()
 			sending.Wait()
-			t.Note(-1, "the hostile peer is silent")
+			t.Note(-1, "the hostile peer stops")
 			return nil
 		}
 }
 
-// gossipTo sends one message as a datagram or over a stream, with the key or without. A node that is down is no concern.
+// gossipTo sends one message as a datagram or over a stream, with the key or without. Errors are ignored: the node
+// may be down.
 func (t *Target) gossipTo(ctx context.Context, node int, message []byte, way int) {
 	protocol, stream, plain := "udp", way == 1, way == 2
 	if stream {
@@ -78,7 +80,7 @@ func (t *Target) gossipTo(ctx context.Context, node int, message []byte, way int
 	}
 }
 
-// forgeMessage draws something that is not true.
+// forgeMessage draws a message that is not true.
 func (t *Target) forgeMessage(dice *rand.Rand, bomb []byte) []byte {
 	about := dice.IntN(len(t.Nodes))
 	incarnation := uint32(dice.IntN(maxIncarnation))
@@ -101,12 +103,12 @@ func (t *Target) forgeMessage(dice *rand.Rand, bomb []byte) []byte {
 	return forge.Alive(t.falseMember(dice, about, incarnation))
 }
 
-// falseMember is a member with the state, the level and the addresses of another.
+// falseMember is a member with an invented state and level and with the addresses of another member.
 func (t *Target) falseMember(dice *rand.Rand, about int, incarnation uint32) forge.Node {
 	other := (about + 1) % len(t.Nodes)
 	at, err := net.ResolveUDPAddr("udp", t.GossipAddress(about))
 	if err != nil {
-		at = &net.UDPAddr{IP: net.IPv4zero} // it never happens: addresses are numbers
+		at = &net.UDPAddr{IP: net.IPv4zero} // cannot happen: all addresses are numeric
 	}
 	return forge.Node{
 		Name: t.Nodes[about].ID, Addr: at, Incarnation: incarnation,

@@ -16,7 +16,7 @@ const (
 	greedyReflection = 256
 	greedyPosts      = 200
 	greedyReads      = 4
-	// greedySpan is how long a call is kept open at most, greedyPause is kept between it and the next.
+	// greedySpan bounds how long one call is kept open; greedyPause is the pause before the next.
 	greedySpan  = 8 * time.Second
 	greedyPause = 500 * time.Millisecond
 )
@@ -24,11 +24,11 @@ const (
 func clientKinds() []Kind {
 	return []Kind{{
 		Name: "greedy-client", skipInUpgrade: true, minHold: 4 * time.Second, maxHold: 12 * time.Second, newFault: greedyClient,
-		Description: "a client wants all places of a node, or of all: announced bodies, silent reflection, slow front end bodies, explanations",
+		Description: "a client takes all call slots of one node or of all: missing bodies, idle reflection, slow posts, explanations",
 	}}
 }
 
-// greedyClient takes no node: whatever else happens to the nodes may happen at the same time.
+// greedyClient does not reserve the node, so other faults may hit it at the same time.
 func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	p, everywhere := chooseNode(r, roleAny), r.IntN(2) == 0
 	var stop context.CancelFunc
@@ -51,7 +51,7 @@ func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error
 		}
 }
 
-// startGreedyCalls keeps calls open at a node, and opens others when they end, until ctx ends.
+// startGreedyCalls keeps calls open at a node until ctx ends. A call that ends is replaced by another.
 func startGreedyCalls(ctx context.Context, calls *sync.WaitGroup, url string) {
 	overHTTP2, overHTTP1 := greedyTransport(true), greedyTransport(false)
 	keep := func(count int, by *http.Transport, path, kind string, body func() io.ReadCloser, length int64) {
@@ -73,7 +73,7 @@ func startGreedyCalls(ctx context.Context, calls *sync.WaitGroup, url string) {
 		func() io.ReadCloser { return io.NopCloser(strings.NewReader(question)) }, int64(len(question)))
 }
 
-// greedyTransport has connections of its own.
+// greedyTransport returns a transport with its own connections.
 func greedyTransport(http2 bool) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!http2)
@@ -81,11 +81,11 @@ func greedyTransport(http2 bool) *http.Transport {
 	return &http.Transport{Protocols: protocols}
 }
 
-// greedyCall makes one call. What it is answered does not matter, nor that it fails: nodes come and go.
+// greedyCall makes one call and ignores its result: nodes come and go.
 func greedyCall(ctx context.Context, by http.RoundTripper, url, kind string, body io.ReadCloser, length int64) {
 	within, cancel := context.WithTimeout(ctx, greedySpan)
 	defer cancel()
-	// A transport of HTTP/1.1 waits for the body, also when the connection is gone.
+	// The HTTP/1.1 transport waits for the body even when the connection is gone.
 	defer context.AfterFunc(within, func() { _ = body.Close() })()
 	request, err := http.NewRequestWithContext(within, http.MethodPost, url, body)
 	if err != nil {

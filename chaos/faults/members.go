@@ -12,13 +12,13 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// memberKinds change the membership while other things go wrong. None is alone: whatever the others do, raft lets one change
-// happen at a time, and what was removed loses its data only once that is beyond doubt (settled). What a removal may
-// cost is the majority, for as long as another fault keeps a needed node away.
+// memberKinds change the membership. They may be mixed with all other faults: raft makes only one change at a time,
+// and a removed node loses its data only once the removal is certain, see settledRoles. The worst that a removal can
+// do is to cost the majority while another fault keeps a needed node away.
 func memberKinds() []Kind {
 	return []Kind{
 		{
-			Name: "remove-member", Description: "a member, alive or dead, is removed through the API and comes back later as a new one",
+			Name: "remove-member", Description: "a running or killed member is removed through the API and later rejoins as a new one",
 			skipInUpgrade: true, minHold: 6 * time.Second, maxHold: 14 * time.Second, newFault: removeMember,
 		},
 		{
@@ -26,24 +26,25 @@ func memberKinds() []Kind {
 			minHold: 3 * time.Second, maxHold: 10 * time.Second, newFault: demoteMember,
 		},
 		{
-			Name: "hand-over", Description: "the leadership is handed to drawn nodes, again and again", skipInUpgrade: true,
+			Name: "hand-over", Description: "the leadership is transferred to random nodes, again and again", skipInUpgrade: true,
 			minHold: 4 * time.Second, maxHold: 12 * time.Second, newFault: handOver,
 		},
 	}
 }
 
-// memberChange is one change of the membership, asked for until it is answered or its fault ends.
+// memberChange is one change of the membership. It is requested until a request succeeds or the fault ends.
 type memberChange struct {
 	node, via int
-	// force asks with force from the beginning: also while too few of the others are well.
+	// force sets the force flag from the beginning, which allows the change even if too few other members are
+	// healthy.
 	force bool
-	// done says what has happened once ask was answered.
+	// done says what a confirmed change means.
 	done string
 	ask  func(ctx context.Context, c *client.Client, id string, force bool) error
 
 	stop  context.CancelFunc
 	ended chan struct{}
-	// confirmed and failed are what became of it; they may be read after ended.
+	// confirmed and failed are the result; they may be read after ended is closed.
 	confirmed bool
 	failed    error
 }
@@ -53,16 +54,16 @@ func drawChange(r *rand.Rand, done string) *memberChange {
 }
 
 func removeMember(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-	c, dead := drawChange(r, "is no member any more"), r.IntN(3) == 0
+	c, dead := drawChange(r, "is not a member any more"), r.IntN(3) == 0
 	c.ask = func(ctx context.Context, c *client.Client, id string, force bool) error {
 		_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: force})
 		return err
 	}
-	return singleNode(chooseNodeOrLeader(r), "to be removed", "the removal is over",
+	return singleNode(chooseNodeOrLeader(r), "removal begins", "removal ends",
 		func(ctx context.Context, t *Target, node int) error {
 			t.updateDeparture(node, func(l *departure) { l.removed = true })
 			if dead {
-				t.Note(node, "killed before that")
+				t.Note(node, "killed before its removal")
 				if err := t.Nodes[node].Kill(); err != nil {
 					return err
 				}
@@ -71,7 +72,7 @@ func removeMember(r *rand.Rand) (begin, end func(context.Context, *Target) error
 			return nil
 		}, func(ctx context.Context, t *Target, node int) error {
 			c.stopAsking(t)
-			// If it was dead, it comes back with its data first: that must not make it a member again.
+			// A killed node first comes back with its data: that must not make it a member again.
 			if err := t.startNode(node); err != nil {
 				return err
 			}
@@ -85,7 +86,7 @@ func demoteMember(r *rand.Rand) (begin, end func(context.Context, *Target) error
 		_, err := c.Cluster.DemoteMember(ctx, &quoratev1.DemoteMemberRequest{Id: id, Force: force})
 		return err
 	}
-	return singleNode(chooseNodeOrLeader(r), "to be demoted", "the demotion is over",
+	return singleNode(chooseNodeOrLeader(r), "demotion begins", "demotion ends",
 		func(ctx context.Context, t *Target, node int) error {
 			t.updateDeparture(node, func(l *departure) { l.demoted = true })
 			c.startAsking(ctx, t, node)
@@ -106,8 +107,9 @@ func (c *memberChange) startAsking(ctx context.Context, t *Target, node int) {
 	}()
 }
 
-// askUntilDone asks one node after the other while the fault lasts. What is refused is asked for with force from then on: of three
-// voters none can be missed by the rules. A call that was made is waited for, so that none is under way afterwards.
+// askUntilDone asks one node after the other while the fault lasts. A refused change is requested with force from
+// then on: with three voters the rules allow none to be missing. A call under way is waited for, so that none is left
+// afterwards.
 func (c *memberChange) askUntilDone(ctx, lasts context.Context, t *Target) {
 	force := c.force
 	for i := c.via; ; i++ {
@@ -131,32 +133,32 @@ func (c *memberChange) stopAsking(t *Target) {
 	c.stop()
 	<-c.ended
 	if !c.confirmed {
-		t.Note(c.node, "no answer says that it %s: %v", c.done, c.failed)
+		t.Note(c.node, "no answer confirms that it %s: %v", c.done, c.failed)
 	}
 }
 
-// awaitVoter waits until the node of a change is a voter again, whether or not the change has happened. If that takes too
-// long it is left to Heal: others may still be in the way.
+// awaitVoter waits until the node of a change is a voter again, whether or not the change took effect. If that takes
+// too long, it leaves the rest to Heal: other faults may still prevent it.
 func (t *Target) awaitVoter(ctx context.Context, c *memberChange) error {
 	if err := retryUntil(ctx, Patience, func() error { return t.restoreVote(ctx, c.node) }); err != nil {
-		t.Note(c.node, "no voter yet: %v", err)
-		return nil // Heal sees to it, and fails if it cannot
+		t.Note(c.node, "not a voter yet: %v", err)
+		return nil // Heal restores the vote, or fails
 	}
 	if c.confirmed {
 		t.updateDeparture(c.node, func(l *departure) { *l = departure{} })
 	}
-	t.Note(c.node, "a voter")
+	t.Note(c.node, "a voter again")
 	return nil
 }
 
-// transferLeadership takes no node: whatever else happens to whoever is to lead may happen at the same time.
+// handOver does not reserve the nodes, so other faults may hit the next leader at the same time.
 func handOver(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	seed, done := r.Uint64(), make(chan struct{})
 	var stop context.CancelFunc
 	return func(ctx context.Context, t *Target) error {
 			lasts, cancel := context.WithCancel(ctx)
 			stop = cancel
-			t.Note(-1, "leaders are asked to hand over")
+			t.Note(-1, "leadership transfers begin")
 			go func() {
 				defer close(done)
 				t.transferLeadership(ctx, lasts, rand.New(rand.NewPCG(seed, 0)))
@@ -180,13 +182,13 @@ func (t *Target) transferLeadership(ctx, lasts context.Context, r *rand.Rand) {
 			failed, last = failed+1, err
 		case answer.GetChanged():
 			handed++
-			t.Note(node, "was handed the leadership")
+			t.Note(node, "leadership transferred here")
 		}
 		Sleep(lasts, time.Duration(200+r.IntN(1300))*ms)
 	}
-	what := fmt.Sprintf("the leadership was handed over %d times", handed)
+	what := fmt.Sprintf("the leadership was transferred %d times", handed)
 	if failed > 0 {
-		what += fmt.Sprintf(", and %d times not: %v", failed, last)
+		what += fmt.Sprintf(", and %d transfers failed: %v", failed, last)
 	}
 	t.Note(-1, "%s", what)
 }

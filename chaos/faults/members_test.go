@@ -16,12 +16,12 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// fakeService is a node's service for changes of the membership.
+// fakeService answers changes of the membership.
 type fakeService struct {
 	quoratev1connect.ClusterServiceClient
 
 	mu sync.Mutex
-	// answers are those to removals, one after the other; the last one stays.
+	// answers are the errors of the next removals; the last one is repeated.
 	answers []error
 	forced  []bool
 }
@@ -37,7 +37,7 @@ func (f *fakeService) RemoveMember(_ context.Context, r *quoratev1.RemoveMemberR
 	return &quoratev1.RemoveMemberResponse{}, err
 }
 
-// fakeTarget is three nodes that do not run; one service answers for all.
+// fakeTarget has three nodes that do not run. One service answers for all.
 func fakeTarget(service *fakeService) *Target {
 	t := &Target{Cluster: &nodes.Cluster{}, departures: map[int]departure{}}
 	for i := range 3 {
@@ -56,7 +56,7 @@ func eventText(t *Target) string {
 }
 
 func newRemoval() *memberChange {
-	return &memberChange{done: "is no member any more", ask: func(ctx context.Context, c *client.Client, id string, force bool) error {
+	return &memberChange{done: "is not a member any more", ask: func(ctx context.Context, c *client.Client, id string, force bool) error {
 		_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: force})
 		return err
 	}}
@@ -72,7 +72,7 @@ func TestRefusedChangeIsForced(t *testing.T) {
 	if got, want := fmt.Sprint(service.forced), "[false false true]"; got != want || !c.confirmed {
 		t.Errorf("asked with force: %s, want %s; confirmed: %v", got, want, c.confirmed)
 	}
-	if text := eventText(target); !strings.Contains(text, "n2 refused: failed_precondition: min-quorum") || !strings.Contains(text, "no member any more, says n") {
+	if text := eventText(target); !strings.Contains(text, "n2 refused: failed_precondition: min-quorum") || !strings.Contains(text, "not a member any more, says n") {
 		t.Error(text)
 	}
 }
@@ -82,12 +82,12 @@ func TestUnansweredChangeIsNoted(t *testing.T) {
 	target, c := fakeTarget(service), newRemoval()
 	c.startAsking(t.Context(), target, 0)
 	c.stopAsking(target)
-	if text := eventText(target); c.confirmed || len(service.forced) == 0 || text != "n1 no answer says that it is no member any more: unavailable: no leader" {
+	if text := eventText(target); c.confirmed || len(service.forced) == 0 || text != "n1 no answer confirms that it is not a member any more: unavailable: no leader" {
 		t.Errorf("confirmed: %v, asked %d times: %s", c.confirmed, len(service.forced), text)
 	}
 }
 
-// TestSettledMembershipIsKnownToAllVoters because a folder is emptied on the strength of it.
+// TestSettledMembershipIsKnownToAllVoters: folders are emptied only because of this check.
 func TestSettledMembershipIsKnownToAllVoters(t *testing.T) {
 	s := membership{leader: 0, term: 4, lastIndex: 90, roles: map[string]quoratev1.Seat{
 		"n1": quoratev1.Seat_SEAT_VOTER, "n2": quoratev1.Seat_SEAT_VOTER, "n3": quoratev1.Seat_SEAT_NONE,
@@ -115,7 +115,7 @@ func TestSettledMembershipIsKnownToAllVoters(t *testing.T) {
 	}
 }
 
-// TestMembersChangeOnlyInOneVersion: servers before v0.5 know none of the calls, and take nobody in while they lead.
+// TestMembersChangeOnlyInOneVersion: servers before v0.5 do not have the calls, and admit no members while they lead.
 func TestMembersChangeOnlyInOneVersion(t *testing.T) {
 	for _, k := range memberKinds() {
 		if !k.skipInUpgrade {

@@ -9,11 +9,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// settleTimeout is how long one look waits for the voters to have what the leader had. Whoever looks does so again.
+// settleTimeout bounds how long one attempt waits for all voters to have what the leader had. The caller tries again.
 const settleTimeout = 5 * time.Second
 
-// departure is what a node was asked to give up. It stays noted until it is certain that no such change can happen any more: one
-// that nobody answered for may be in the log of a leader that was cut off.
+// departure records what a node was asked to give up. It is kept until no such change can take effect any more: an
+// unanswered change may still be in the log of a leader that was cut off.
 type departure struct {
 	removed, demoted bool
 	// emptied is true from when the node got an empty folder until it is a member again.
@@ -34,20 +34,21 @@ func (t *Target) departureOf(node int) departure {
 	return t.departures[node]
 }
 
-// membership is the configuration of a leader at one moment.
+// membership is the configuration that a leader had at one moment.
 type membership struct {
 	leader int
 	term   uint64
-	// lastIndex is the end of the leader's log: the configuration is that or an earlier entry.
+	// lastIndex is the end of the leader's log: the configuration is that entry or an earlier one.
 	lastIndex uint64
 	roles     map[string]quoratev1.Seat
 }
 
-// readMembership asks the leader who its members are. It may be wrong about that: its newest configuration may be in no other log.
+// readMembership asks the leader for its members. The answer may be preliminary: the newest configuration may not be
+// in any other log.
 func (t *Target) readMembership(ctx context.Context) (membership, error) {
 	s := membership{leader: t.Leader(ctx), roles: map[string]quoratev1.Seat{}}
 	if s.leader < 0 {
-		return s, errors.New("nobody leads")
+		return s, errors.New("there is no leader")
 	}
 	before, err := t.nodeStatus(ctx, s.leader)
 	if err != nil {
@@ -63,7 +64,7 @@ func (t *Target) readMembership(ctx context.Context) (membership, error) {
 	}
 	id := t.Nodes[s.leader].ID
 	if answer.GetServedBy() != id || answer.GetLeaderId() != id || before.GetTerm() != after.GetTerm() {
-		return s, fmt.Errorf("%s leads no more", id)
+		return s, fmt.Errorf("%s does not lead any more", id)
 	}
 	for _, m := range answer.GetMembers() {
 		s.roles[m.GetId()] = m.GetSeat()
@@ -76,8 +77,9 @@ func (t *Target) readMembership(ctx context.Context) (membership, error) {
 	return s, nil
 }
 
-// settledRoles is the membership beyond doubt: all voters of it are in the leader's term and know as committed whatever the leader had
-// in its log when it was asked. So no other configuration can be in the log of any of them, or come back from there.
+// settledRoles returns the roles of all members once they are certain: all voters are in the leader's term and know
+// as committed whatever the leader had in its log. Then no log of a voter has another configuration, and none can
+// come back from there.
 func (t *Target) settledRoles(ctx context.Context) (map[string]quoratev1.Seat, error) {
 	s, err := t.readMembership(ctx)
 	if err != nil {
@@ -86,7 +88,7 @@ func (t *Target) settledRoles(ctx context.Context) (map[string]quoratev1.Seat, e
 	return s.roles, retryUntil(ctx, settleTimeout, func() error { return s.checkShared(t, t.nodeStatuses(ctx)) })
 }
 
-// checkShared is nil if all voters have it.
+// checkShared returns nil if all voters have what the leader had.
 func (s membership) checkShared(t *Target, all []*quoratev1.GetStatusResponse) error {
 	for i, one := range all {
 		switch id := t.Nodes[i].ID; {
@@ -102,8 +104,8 @@ func (s membership) checkShared(t *Target, all []*quoratev1.GetStatusResponse) e
 	return nil
 }
 
-// restoreVote takes one step to make a node a voter again that was asked to be none, and is nil if it is one. What it does not do is
-// what the cluster should do by itself: take a new node in, and give it a vote.
+// restoreVote takes one step towards making a node a voter again, and returns nil if it is one. It leaves to the
+// cluster what the cluster should do by itself: to admit a new node and to give it a vote.
 func (t *Target) restoreVote(ctx context.Context, node int) error {
 	seats, err := t.settledRoles(ctx)
 	if err != nil {
@@ -132,8 +134,8 @@ func (t *Target) promoteNode(ctx context.Context, node int) error {
 	return fmt.Errorf("%s was just given a vote", t.Nodes[node].ID)
 }
 
-// rejoinEmpty gives a node that was removed an empty folder, as its message asks for. The removal is settled: the node's vote
-// and what it has on its disk count for nothing any more, whatever else is wrong at the moment.
+// rejoinEmpty gives a removed node an empty folder, as its message demands. The removal is certain, so neither the
+// node's vote nor its data counts any more, whatever else is broken.
 func (t *Target) rejoinEmpty(node int) error {
 	n := t.Nodes[node]
 	if err := errors.Join(n.Kill(), n.Wipe(), n.Start()); err != nil {
@@ -144,7 +146,7 @@ func (t *Target) rejoinEmpty(node int) error {
 	return fmt.Errorf("%s was just started", n.ID)
 }
 
-// restoreVotes takes a step with every node that was asked to give up its seat.
+// restoreVotes takes a step for every node that was asked to give up its membership or its vote.
 func (t *Target) restoreVotes(ctx context.Context) error {
 	var failed []error
 	for node := range t.Nodes {

@@ -10,13 +10,13 @@ import (
 	"github.com/quorate/quorate/chaos/nodes"
 )
 
-// direction is a way from one node to another.
+// direction is the link from one node to another.
 type direction struct{ from, to int }
 
-// linkLayer is what one fault does to the network. Faults lie on top of each other.
+// linkLayer is what one fault does to the network. The layers of several faults are combined.
 type linkLayer struct{ links map[direction]nodes.Link }
 
-// addLayer lays links over what is there.
+// addLayer adds the links of a fault.
 func (t *Target) addLayer(l *linkLayer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,7 +38,7 @@ func (t *Target) clearLinks() {
 	t.applyLinks()
 }
 
-// applyLinks sets all links to the worst of what lies over them. The lock is held.
+// applyLinks sets each link to the worst of all layers. The caller holds the lock.
 func (t *Target) applyLinks() {
 	for from := range t.Nodes {
 		for to := range t.Nodes {
@@ -65,30 +65,30 @@ func networkKinds() []Kind {
 		return Kind{Name: name, Description: says, missingNeed: needsNetwork, minHold: 3 * time.Second, maxHold: 12 * time.Second, newFault: staticLinks(shape)}
 	}
 	return []Kind{
-		kind("isolate-leader", "the leader reaches nobody and nobody reaches it", isolateLeader),
-		kind("split", "a minority and a majority do not reach each other", splitCluster),
-		kind("one-way", "one node is heard by nobody, or hears nobody", oneWay),
+		kind("isolate-leader", "the leader is cut off from all other nodes", isolateLeader),
+		kind("split", "a minority is cut off from the majority", splitCluster),
+		kind("one-way", "one node cannot send, or cannot receive", oneWay),
 		kind("bridge", "two halves reach each other only through one node that both reach", bridgeHalves),
 		kind("delay", "packets take 20 to 200 ms longer", everyLink("packets are late", func(r *rand.Rand) nodes.Link {
 			return nodes.Link{Delay: time.Duration(20+r.IntN(180)) * ms, Jitter: time.Duration(1+r.IntN(100)) * ms}
 		})),
-		kind("loss", "5 to 30 of a hundred packets are lost", everyLink("packets are lost", func(r *rand.Rand) nodes.Link {
+		kind("loss", "5 to 30 percent of the packets are lost", everyLink("packets are lost", func(r *rand.Rand) nodes.Link {
 			return nodes.Link{Loss: 0.05 + 0.25*r.Float64()}
 		})),
 		kind("reorder", "packets overtake each other", everyLink("packets overtake each other", func(r *rand.Rand) nodes.Link {
 			return nodes.Link{Reorder: 0.1 + 0.4*r.Float64(), Delay: time.Duration(r.IntN(20)) * ms}
 		})),
 		{
-			Name: "flap", Description: "the leader is cut off and reached again, many times", missingNeed: needsNetwork,
+			Name: "flap", Description: "the leader is cut off and reconnected, many times", missingNeed: needsNetwork,
 			minHold: 6 * time.Second, maxHold: 15 * time.Second, newFault: flapLeaderLinks,
 		},
 	}
 }
 
-// linkPattern draws links; who leads is told when the fault begins, -1 if nobody does.
+// linkPattern draws links. leads is the leader when the fault begins, -1 if there is none.
 type linkPattern func(r *rand.Rand, size, leads int) (links map[direction]nodes.Link, what string)
 
-// staticLinks is a fault that lays links over the network and lifts them again.
+// staticLinks makes a fault that adds links and removes them again.
 func staticLinks(s linkPattern) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		seed, l := r.Uint64(), &linkLayer{}
@@ -100,7 +100,7 @@ func staticLinks(s linkPattern) func(*rand.Rand) (begin, end func(context.Contex
 				return nil
 			}, func(_ context.Context, t *Target) error {
 				t.removeLayer(l)
-				t.Note(-1, "the network is whole again")
+				t.Note(-1, "the network is healed")
 				return nil
 			}
 	}
@@ -124,7 +124,7 @@ func splitCluster(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) 
 	return cutBetween(side), fmt.Sprintf("%s cut off from the others", nodeNames(apart))
 }
 
-// cutBetween cuts all ways between two sides.
+// cutBetween cuts all links between two sides.
 func cutBetween(side []bool) map[direction]nodes.Link {
 	links := map[direction]nodes.Link{}
 	for from := range side {
@@ -151,9 +151,9 @@ func oneWay(r *rand.Rand, size, leads int) (map[direction]nodes.Link, string) {
 		}
 	}
 	if deaf {
-		return links, fmt.Sprintf("n%d hears nobody", node+1)
+		return links, fmt.Sprintf("n%d receives nothing", node+1)
 	}
-	return links, fmt.Sprintf("n%d is heard by nobody", node+1)
+	return links, fmt.Sprintf("n%d cannot send", node+1)
 }
 
 func bridgeHalves(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) {
@@ -170,10 +170,10 @@ func bridgeHalves(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) 
 			}
 		}
 	}
-	return links, fmt.Sprintf("only n%d reaches everybody", middle+1)
+	return links, fmt.Sprintf("only n%d reaches all nodes", middle+1)
 }
 
-// everyLink draws one bad link for all ways, or for those of one node.
+// everyLink draws one bad link and applies it to all links, or to those of one node.
 func everyLink(what string, bad func(*rand.Rand) nodes.Link) linkPattern {
 	return func(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) {
 		link, all, node := bad(r), r.IntN(2) == 0, r.IntN(size)
@@ -192,13 +192,13 @@ func everyLink(what string, bad func(*rand.Rand) nodes.Link) linkPattern {
 	}
 }
 
-// flapLeaderLinks cuts whoever leads off, and again, until it ends.
+// flapLeaderLinks cuts off the present leader again and again until it ends.
 func flapLeaderLinks(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	seed, l, done := r.Uint64(), &linkLayer{}, make(chan struct{})
 	var cancel context.CancelFunc
 	return func(ctx context.Context, t *Target) error {
 			ctx, cancel = context.WithCancel(ctx)
-			t.Note(-1, "leaders are cut off and reached again")
+			t.Note(-1, "leaders are cut off and reconnected")
 			go func() {
 				defer close(done)
 				t.flapLeader(ctx, rand.New(rand.NewPCG(seed, 0)), l)
@@ -208,7 +208,7 @@ func flapLeaderLinks(r *rand.Rand) (begin, end func(context.Context, *Target) er
 			cancel()
 			<-done
 			t.removeLayer(l)
-			t.Note(-1, "the network is whole again")
+			t.Note(-1, "the network is healed")
 			return nil
 		}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/chaos/nodes"
 )
 
-// reachableFrom is whom a node reaches directly, itself too.
+// reachableFrom counts the nodes that a node reaches directly, itself included.
 func reachableFrom(links map[direction]nodes.Link, size, from int) int {
 	count := 0
 	for to := range size {
@@ -43,7 +43,7 @@ func TestBridgeNodeReachesAll(t *testing.T) {
 			}
 		}
 		if whole != 1 {
-			t.Errorf("%d of %d nodes reach everybody: %s", whole, size, what)
+			t.Errorf("%d of %d nodes reach all nodes: %s", whole, size, what)
 		}
 	}
 }

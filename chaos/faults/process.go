@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a node may take to stop when it is asked to.
+// stopTimeout is how long a node may take to stop after SIGTERM.
 const stopTimeout = time.Minute
 
 func processKinds() []Kind {
 	return []Kind{
-		{Name: "kill-leader", Description: "SIGKILL to whoever leads, then a start", minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleLeader)},
-		{Name: "kill-follower", Description: "SIGKILL to one that follows, then a start", minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleFollower)},
-		{Name: "kill-all", Description: "SIGKILL to all, then a start in any order", minHold: 0, maxHold: 2 * time.Second, newFault: killAll},
-		{Name: "pause-leader", Description: "SIGSTOP of the leader, mostly until another one leads", minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleLeader)},
-		{Name: "pause-follower", Description: "SIGSTOP of one that follows", minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleFollower)},
+		{Name: "kill-leader", Description: "SIGKILL to the leader, then a start", minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleLeader)},
+		{Name: "kill-follower", Description: "SIGKILL to a follower, then a start", minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleFollower)},
+		{Name: "kill-all", Description: "SIGKILL to all nodes, then a start in random order", minHold: 0, maxHold: 2 * time.Second, newFault: killAll},
+		{Name: "pause-leader", Description: "SIGSTOP of the leader, mostly until another node leads", minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleLeader)},
+		{Name: "pause-follower", Description: "SIGSTOP of a follower", minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleFollower)},
 		{
-			Name: "lagging-follower", Description: "one that follows is down until it needs a snapshot, under load",
+			Name: "lagging-follower", Description: "a follower is down under load until it needs a snapshot",
 			minHold: 12 * time.Second, maxHold: 20 * time.Second, newFault: killNode(roleFollower),
 		},
-		{Name: "rolling-restart", Description: "each node stops in order and starts again, one after the other", Alone: true, newFault: rollingRestart},
+		{Name: "rolling-restart", Description: "each node is stopped with SIGTERM and started again, one after the other", Alone: true, newFault: rollingRestart},
 		upgradeKind(),
 	}
 }
 
-// singleNode makes a fault of one node, from what is done to it and how it is undone.
+// singleNode makes a fault of one node that no other fault has reserved.
 func singleNode(
 	p nodeChoice, what, undone string, begin, end func(ctx context.Context, t *Target, node int) error,
 ) (func(context.Context, *Target) error, func(context.Context, *Target) error) {
@@ -61,7 +61,7 @@ func pauseNode(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, 
 	}
 }
 
-// startNode starts a node that should not run, unless somebody else has.
+// startNode starts a node unless it runs already.
 func (t *Target) startNode(node int) error {
 	if t.Nodes[node].Running() {
 		return nil
@@ -69,7 +69,7 @@ func (t *Target) startNode(node int) error {
 	return t.Nodes[node].Start()
 }
 
-// killAll leaves nodes alone that another fault has: that fault starts them.
+// killAll spares nodes that another fault has reserved: that fault starts them.
 func killAll(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	dice := r.Uint64()
 	var taken []int
@@ -96,7 +96,7 @@ func killAll(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		}
 }
 
-// rollingRestart stops all nodes in order and starts them again, each when the one before is back.
+// rollingRestart stops and starts each node once the one before is back.
 func rollingRestart(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(ctx context.Context, t *Target) error {
 		for node := range t.Nodes {
@@ -111,7 +111,7 @@ func rollingRestart(*rand.Rand) (begin, end func(context.Context, *Target) error
 	}, func(ctx context.Context, t *Target) error { return t.AwaitHealthy(ctx, Patience) }
 }
 
-// restartNode asks a node to stop and starts it again.
+// restartNode stops a node with SIGTERM and starts it again.
 func (t *Target) restartNode(node int) error {
 	t.Note(node, "asked to stop")
 	if err := errors.Join(t.Nodes[node].Terminate(stopTimeout), t.startNode(node)); err != nil {

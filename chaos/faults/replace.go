@@ -18,19 +18,21 @@ func replaceKinds() []Kind {
 	}
 	return []Kind{
 		kind("lost-disk", "a node comes back with an empty folder", func(*rand.Rand, string) (string, error) { return "", nil }),
-		kind("damaged-log", "bytes of a stopped node's log are changed, or its end is gone", damageLog),
-		kind("damaged-snapshot", "bytes of a stopped node's newest snapshot are changed, or its end is gone", damageSnapshot),
+		kind("damaged-log", "bytes of a stopped node's log are changed or zeroed, or its end is cut off", damageLog),
+		kind("damaged-snapshot", "bytes of a stopped node's newest snapshot are changed or zeroed, or its end is cut off", damageSnapshot),
 	}
 }
 
-// damageFunc spoils the data of a stopped node and says what it did; nothing means that the folder is to be emptied.
+// damageFunc damages the data of a stopped node and describes the damage. An empty description means that the folder
+// is to be emptied.
 type damageFunc func(r *rand.Rand, dir string) (what string, err error)
 
-// replaceDisk kills one node of a healthy cluster, waits until the others have all that it had, and spoils its data. A node that
-// refuses spoiled data gets an empty folder, as its message says.
+// replaceDisk kills one node of a healthy cluster, waits until the others have all that it had, and damages its data.
+// A node that refuses damaged data gets an empty folder, as its message demands.
 //
-// A voter that has lost its log has also forgotten what it has acknowledged and whom it has voted for. That is safe only if
-// no other node is behind at that moment, and none is disturbed until it is back: so this kind is alone.
+// A voter that has lost its log has also forgotten which entries and which vote it has confirmed. That is safe only
+// if no other node is behind at that moment and none is disturbed until it is back, so this kind is not mixed with
+// others.
 func replaceDisk(spoil damageFunc) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		p, seed, node := chooseNodeOrLeader(r), r.Uint64(), -1
@@ -59,7 +61,8 @@ func replaceDisk(spoil damageFunc) func(*rand.Rand) (begin, end func(context.Con
 	}
 }
 
-// awaitReplicated waits until all other nodes have everything that was acknowledged before and shortly after a node was killed.
+// awaitReplicated waits until all other nodes have everything that was acknowledged before a node was killed and
+// shortly after.
 func (t *Target) awaitReplicated(ctx context.Context, without int) error {
 	return retryUntil(ctx, Patience, func() error {
 		lead := t.Leader(ctx)
@@ -79,7 +82,8 @@ func (t *Target) awaitReplicated(ctx context.Context, without int) error {
 	})
 }
 
-// startOrEmpty starts a node and waits until it is healthy; if it ends instead, it gets an empty folder and is started again.
+// startOrEmpty starts a node and waits until it is healthy. A node that exits instead gets an empty folder and is
+// started again.
 func (t *Target) startOrEmpty(ctx context.Context, node int) error {
 	n := t.Nodes[node]
 	exits := len(n.Exits())
@@ -135,11 +139,11 @@ func olderFile(a, b string) int {
 	return one.ModTime().Compare(two.ModTime())
 }
 
-// damageFile changes bytes, or cuts the end off.
+// damageFile changes or zeroes bytes of a file, or cuts off its end.
 func damageFile(r *rand.Rand, path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil || len(data) == 0 {
-		return "", fmt.Errorf("spoil %s: %w", path, errors.Join(err, errors.New("it is empty")))
+		return "", fmt.Errorf("damage %s: %w", path, errors.Join(err, errors.New("it is empty")))
 	}
 	var what string
 	name := filepath.Base(path)
@@ -159,7 +163,7 @@ func damageFile(r *rand.Rand, path string) (string, error) {
 		what = fmt.Sprintf("16 bytes of %s are changed", name)
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return "", fmt.Errorf("spoil %s: %w", path, err)
+		return "", fmt.Errorf("damage %s: %w", path, err)
 	}
 	return what, nil
 }

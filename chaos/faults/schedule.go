@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Step is a pause and then one fault, or two at a time.
+// Step is a pause followed by one fault, or by two at a time.
 type Step struct {
 	Pause  time.Duration
 	Faults []Fault
@@ -22,19 +22,19 @@ type Step struct {
 type Schedule struct {
 	random    *rand.Rand
 	kinds     []Kind
-	remaining []Kind // what was not drawn yet of this round
-	early     []Kind // what must still happen at the beginning
+	remaining []Kind // kinds that were not drawn in this round yet
+	early     []Kind // kinds that must still happen at the beginning of the run
 	drawn     int
-	// pause is the longest between two steps.
+	// pause is the longest pause between two steps.
 	pause time.Duration
 	// mixed is the share of steps with two faults.
 	mixed float64
 }
 
-// NewSchedule needs at least one kind.
+// NewSchedule returns an error if there are no kinds.
 func NewSchedule(seed uint64, kinds []Kind) (*Schedule, error) {
 	if len(kinds) == 0 {
-		return nil, errors.New("no fault of those that were asked for is possible here")
+		return nil, errors.New("none of the requested faults is possible on this machine")
 	}
 	s := &Schedule{random: rand.New(rand.NewPCG(seed, 2)), pause: 3 * time.Second, mixed: 0.35}
 	for _, k := range kinds {
@@ -49,8 +49,8 @@ func NewSchedule(seed uint64, kinds []Kind) (*Schedule, error) {
 	return s, nil
 }
 
-// Next is the next step. What must happen at the beginning takes every second one until it is done. Each other kind comes
-// once before any comes again, so that a short run sees many.
+// Next returns the next step. Every second step takes a fault that must happen at the beginning, until none is left.
+// Each other kind happens once before any happens again, so that a short run sees many.
 func (s *Schedule) Next() Step {
 	step := Step{Pause: s.pause/3 + time.Duration(s.random.Int64N(int64(s.pause)))}
 	first := s.drawKind()
@@ -88,7 +88,7 @@ func (s Step) String() string {
 // Counts are numbers of faults by the name of their kind.
 type Counts map[string]int
 
-// All is how many there were of all kinds.
+// All returns the number of faults of all kinds.
 func (c Counts) All() int {
 	all := 0
 	for _, n := range c {
@@ -97,14 +97,14 @@ func (c Counts) All() int {
 	return all
 }
 
-// Add adds others.
+// Add adds the counts of another run.
 func (c Counts) Add(others Counts) {
 	for name, n := range others {
 		c[name] += n
 	}
 }
 
-// String names every kind with its number, by name.
+// String returns every kind with its number, by name.
 func (c Counts) String() string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -113,8 +113,8 @@ func (c Counts) String() string {
 	return strings.Join(list, ", ")
 }
 
-// Drive carries out steps until ctx ends; what has begun by then is ended in order. It answers which faults there were.
-// An error means that the harness could not do its work, not that a promise was broken.
+// Drive runs steps until ctx ends, then ends the faults that have begun. It returns how many faults there were. An
+// error means that the harness failed, not that a promise was broken.
 func Drive(ctx context.Context, t *Target, s *Schedule) (Counts, error) {
 	counts := Counts{}
 	for {
@@ -131,7 +131,7 @@ func Drive(ctx context.Context, t *Target, s *Schedule) (Counts, error) {
 	}
 }
 
-// runStep lets the faults of a step overlap, and answers which of them happened.
+// runStep runs the faults of a step at overlapping times and returns how many of them happened.
 func runStep(ctx context.Context, t *Target, step Step) (Counts, error) {
 	happened, failed := make([]bool, len(step.Faults)), make([]error, len(step.Faults))
 	var group sync.WaitGroup
@@ -148,7 +148,7 @@ func runStep(ctx context.Context, t *Target, step Step) (Counts, error) {
 	return counts, errors.Join(failed...)
 }
 
-// runFault answers whether the fault happened.
+// runFault runs one fault and reports whether it happened.
 func runFault(ctx context.Context, t *Target, f Fault, after time.Duration) (bool, error) {
 	if !Sleep(ctx, after) {
 		return false, nil
@@ -165,7 +165,7 @@ func runFault(ctx context.Context, t *Target, f Fault, after time.Duration) (boo
 	return true, f.End(whole, t)
 }
 
-// Heal ends whatever may still be wrong, and waits until the cluster is healthy.
+// Heal ends all faults and waits until the cluster is healthy.
 func Heal(ctx context.Context, t *Target, patience time.Duration) error {
 	defer t.addSpan("(healing)", time.Now())
 	t.clearLinks()
@@ -174,14 +174,14 @@ func Heal(ctx context.Context, t *Target, patience time.Duration) error {
 		n.Disk.ClearFaults()
 		failed = append(failed, n.Disk.FreeSpace(), n.Resume())
 		if !n.Running() {
-			t.Note(t.Index(n.ID), "started, for it had ended by itself")
+			t.Note(t.Index(n.ID), "started: it had exited by itself")
 			failed = append(failed, n.Start())
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	t.Note(-1, "all is healed")
+	t.Note(-1, "all faults are healed")
 	err := t.finishUpgrade(ctx)
 	if err == nil {
 		err = t.AwaitHealthy(ctx, patience)

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/chaos/nodes"
 )
 
-// firstSteps is the first steps of a schedule in words.
+// firstSteps returns the first steps of a schedule.
 func firstSteps(t *testing.T, seed uint64, kinds []Kind, steps int) []Step {
 	t.Helper()
 	s, err := NewSchedule(seed, kinds)
@@ -45,7 +45,7 @@ func TestEachKindComesOncePerRound(t *testing.T) {
 	}
 }
 
-// TestAloneFaultsAreNotMixed because two of those together break more than is promised.
+// TestAloneFaultsAreNotMixed: two of them together destroy more than the service promises to survive.
 func TestAloneFaultsAreNotMixed(t *testing.T) {
 	alone := map[string]bool{}
 	for _, k := range All() {
@@ -78,7 +78,7 @@ func TestScheduleNeedsKinds(t *testing.T) {
 	}
 }
 
-// TestUpgradesComeEarly so that a run ends with the new version on all nodes, and with it for a while.
+// TestUpgradesComeEarly: a run must end with the new version on all nodes, and have it for a while.
 func TestUpgradesComeEarly(t *testing.T) {
 	var at []int
 	for i, step := range firstSteps(t, 5, All(), 200) {
@@ -95,12 +95,12 @@ func TestOnlyUpgrades(t *testing.T) {
 	only := slices.DeleteFunc(All(), func(k Kind) bool { return k.Name != "upgrade" })
 	for _, step := range firstSteps(t, 5, only, 20) {
 		if step.Faults[0].Name != "upgrade" {
-			t.Errorf("%s came, which nobody asked for", step)
+			t.Errorf("%s came, which was not requested", step)
 		}
 	}
 }
 
-// TestFaultsWaitForUpgrades because an older version may not have survived it.
+// TestFaultsWaitForUpgrades: an older version may not survive these faults.
 func TestFaultsWaitForUpgrades(t *testing.T) {
 	late, early, other := Fault{Name: "late", skipInUpgrade: true}, Fault{Name: "early", isUpgrade: true}, Fault{Name: "other"}
 	target := &Target{Cluster: &nodes.Cluster{Nodes: []*nodes.Node{{ID: "n1"}}}, Old: "old"}
@@ -117,7 +117,7 @@ func TestCountsOnlyFaultsThatHappened(t *testing.T) {
 	end := func(context.Context, *Target) error { ended++; return nil }
 	step := Step{Faults: []Fault{
 		{Name: "done", Begin: func(context.Context, *Target) error { return nil }, End: end},
-		{Name: "nobody left", Begin: func(context.Context, *Target) error { return errNoFreeNode }, End: end},
+		{Name: "no free node", Begin: func(context.Context, *Target) error { return errNoFreeNode }, End: end},
 	}}
 	counts, err := runStep(t.Context(), new(Target), step)
 	if err != nil || counts.String() != "done 1" || ended != 1 {

@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// pollInterval is the pause between two looks at a cluster that should get somewhere.
+	// pollInterval is the pause between two looks at the state of the cluster.
 	pollInterval = 100 * time.Millisecond
-	// askTimeout bounds one question to one node.
+	// askTimeout bounds one call to one node.
 	askTimeout = 2 * time.Second
-	// Patience bounds how long a cluster without faults may take to be healthy. It is long because the machine of a test may
-	// be busy with others.
+	// Patience bounds how long a cluster without faults may take to become healthy. It is long because the machine
+	// may be busy.
 	Patience = 2 * time.Minute
 )
 
 // Event is one line of the timeline of a run.
 type Event struct {
 	At time.Time
-	// What happened, and to which node; empty if to none or several.
+	// Node is empty if the event concerns no node or several.
 	What, Node string
 }
 
-// Span is one fault from its beginning to its end, or the healing.
+// Span is the time of one fault, or of the healing.
 type Span struct {
 	Name        string
 	From, Until time.Time
@@ -40,11 +40,11 @@ type Span struct {
 // Target is a cluster under faults. All methods are safe for concurrent use.
 type Target struct {
 	*nodes.Cluster
-	// Binary is what the nodes should run in the end, Old another version, empty if there is none.
+	// Binary is what the nodes run in the end. Old is the version that they run first; empty if there is none.
 	Binary, Old string
-	// Turnable is true if the binary has a clock that can be turned.
+	// Turnable is true if the binary has a clock that can be set.
 	Turnable bool
-	// Watch, if not nil, is told of each event when it happens.
+	// Watch, if not nil, is called with each event.
 	Watch func(Event)
 
 	clients []*client.Client
@@ -55,13 +55,13 @@ type Target struct {
 	busy    map[int]bool
 	excused map[int]int
 	layers  map[*linkLayer]bool
-	// departures are the seats that nodes were asked to give up.
+	// departures are the memberships and votes that nodes were asked to give up.
 	departures map[int]departure
-	// upgraded is how many nodes, the first ones, run Binary instead of Old.
+	// upgraded is the number of nodes, from the first on, that run Binary instead of Old.
 	upgraded int
 }
 
-// NewTarget looks after a cluster.
+// NewTarget makes a target of a cluster.
 func NewTarget(c *nodes.Cluster, binary string) (*Target, error) {
 	t := &Target{
 		Cluster: c, Binary: binary, busy: map[int]bool{}, excused: map[int]int{}, layers: map[*linkLayer]bool{},
@@ -91,28 +91,28 @@ func (t *Target) Note(node int, format string, args ...any) {
 	}
 }
 
-// Events is the timeline so far.
+// Events returns the timeline so far.
 func (t *Target) Events() []Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.events)
 }
 
-// Spans are all faults that have ended so far, and the healing.
+// Spans returns all faults that have ended so far, and the healing.
 func (t *Target) Spans() []Span {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.spans)
 }
 
-// addSpan notes that something has lasted from a time until now.
+// addSpan adds a span that ends now.
 func (t *Target) addSpan(name string, from time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spans = append(t.spans, Span{name, from, time.Now()})
 }
 
-// nodeStatus asks one node about itself.
+// nodeStatus asks one node for its own status.
 func (t *Target) nodeStatus(ctx context.Context, node int) (*quoratev1.GetStatusResponse, error) {
 	if !t.Nodes[node].Running() {
 		return nil, fmt.Errorf("%s does not run", t.Nodes[node].ID)
@@ -122,7 +122,7 @@ func (t *Target) nodeStatus(ctx context.Context, node int) (*quoratev1.GetStatus
 	return t.clients[node].Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: true})
 }
 
-// nodeStatuses asks all nodes at once; nil for those that do not answer.
+// nodeStatuses asks all nodes at once. The status of a node that does not answer is nil.
 func (t *Target) nodeStatuses(ctx context.Context) []*quoratev1.GetStatusResponse {
 	all := make([]*quoratev1.GetStatusResponse, len(t.Nodes))
 	var group sync.WaitGroup
@@ -137,7 +137,7 @@ func (t *Target) nodeStatuses(ctx context.Context) []*quoratev1.GetStatusRespons
 	return all
 }
 
-// Leader is the node that says in the newest term that it leads, or -1.
+// Leader returns the node that claims to lead in the newest term, or -1.
 func (t *Target) Leader(ctx context.Context) int {
 	leader, term := -1, uint64(0)
 	for i, s := range t.nodeStatuses(ctx) {
@@ -148,14 +148,15 @@ func (t *Target) Leader(ctx context.Context) int {
 	return leader
 }
 
-// isVoter tells whether a node that was asked about itself alone is a voter. One that came back with an empty folder is none for
-// a while, and until then the cluster can miss nobody.
+// isVoter reports whether a node that was asked about itself is a voter. A node that came back with an empty folder
+// is not one for a while, and until then a cluster of three can miss no other.
 func isVoter(s *quoratev1.GetStatusResponse) bool {
 	own := s.GetMembers()
 	return len(own) == 1 && own[0].GetVoter()
 }
 
-// Healthy is nil if all nodes run, vote, follow one leader, find nothing wrong, and have applied what the leader had.
+// Healthy returns nil if all nodes run, vote, follow one leader, report no problem, and have applied what the leader
+// had.
 func (t *Target) Healthy(ctx context.Context) error {
 	all := t.nodeStatuses(ctx)
 	leader := ""
@@ -179,7 +180,7 @@ func (t *Target) Healthy(ctx context.Context) error {
 	return t.awaitApplied(ctx, applied)
 }
 
-// awaitApplied is nil once all nodes have applied an index.
+// awaitApplied waits until all nodes have applied an index.
 func (t *Target) awaitApplied(ctx context.Context, index uint64) error {
 	return retryUntil(ctx, Patience, func() error {
 		for i, s := range t.nodeStatuses(ctx) {
@@ -191,8 +192,8 @@ func (t *Target) awaitApplied(ctx context.Context, index uint64) error {
 	})
 }
 
-// AwaitHealthy waits until the cluster is healthy; an error says what is missing after patience. Members that a fault could not
-// bring back, because another one was in the way, it brings back.
+// AwaitHealthy waits until the cluster is healthy. The error says what is missing after patience. It restores the
+// votes that a fault could not restore because another fault prevented it.
 func (t *Target) AwaitHealthy(ctx context.Context, patience time.Duration) error {
 	return retryUntil(ctx, patience, func() error {
 		err := t.Healthy(ctx)
@@ -203,7 +204,7 @@ func (t *Target) AwaitHealthy(ctx context.Context, patience time.Duration) error
 	})
 }
 
-// retryUntil tries until it works; an error is the last one.
+// retryUntil calls try until it succeeds or patience is over, and returns the last error.
 func retryUntil(ctx context.Context, patience time.Duration, try func() error) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := try()
@@ -219,7 +220,7 @@ func retryUntil(ctx context.Context, patience time.Duration, try func() error) e
 	}
 }
 
-// Sleep waits, and answers false if ctx ended meanwhile.
+// Sleep waits, and returns false if ctx ended meanwhile.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -229,17 +230,17 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// nodeRole is who a fault hits.
+// nodeRole says which nodes a fault may hit.
 type nodeRole uint8
 
-// The closed list of roles.
+// All roles.
 const (
 	roleAny nodeRole = iota
 	roleLeader
 	roleFollower
 )
 
-// nodeChoice is a node that is drawn before it is known who leads.
+// nodeChoice chooses a node before it is known which one leads.
 type nodeChoice struct {
 	role nodeRole
 	dice int
@@ -247,7 +248,8 @@ type nodeChoice struct {
 
 func chooseNode(r *rand.Rand, who nodeRole) nodeChoice { return nodeChoice{who, r.IntN(1 << 16)} }
 
-// reserveNode resolves a pick to a node that no other fault has, and reserves it until give; -1 if all are taken.
+// reserveNode returns a node that fits a choice and that no other fault has reserved, and reserves it until
+// releaseNode; -1 if there is none.
 func (t *Target) reserveNode(ctx context.Context, p nodeChoice) int {
 	leading := -1
 	if p.role != roleAny {
@@ -275,7 +277,7 @@ func (t *Target) releaseNode(node int) {
 	delete(t.busy, node)
 }
 
-// excuseExits says that the exits of a node from a number on were what its fault should lead to.
+// excuseExits declares that a fault was expected to cause the exits of a node since it had had from exits.
 func (t *Target) excuseExits(node, from int) {
 	exits := len(t.Nodes[node].Exits())
 	t.mu.Lock()
@@ -283,7 +285,7 @@ func (t *Target) excuseExits(node, from int) {
 	t.excused[node] += exits - from
 }
 
-// UnexpectedExits are the ends of processes that no fault explains.
+// UnexpectedExits returns the exits of processes that no fault explains.
 func (t *Target) UnexpectedExits() []nodes.Exit {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// maxNodes is how many nodes a cluster may have, and so how often the fault "upgrade" must come.
+// maxNodes is the largest number of nodes, and so how often the fault "upgrade" must happen.
 const maxNodes = 5
 
 func upgradeKind() Kind {
 	return Kind{
-		Name: "upgrade", Description: "the next node goes from the old binary to the new one, soon after the start of the run", Alone: true,
+		Name: "upgrade", Description: "the next node is upgraded from the old binary to the new one, early in the run", Alone: true,
 		earlySteps: maxNodes, newFault: upgradeNode,
 		missingNeed: func(t *Target) string {
 			if t.Old == "" {
@@ -31,23 +31,25 @@ func upgradeNode(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 		}
 }
 
-// isMixed is true while some nodes run the old binary, or all run the new one without what it brings.
+// isMixed reports whether an upgrade is not finished: some nodes run the old binary, or the feature level is not
+// raised yet.
 func (t *Target) isMixed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.Old != "" && t.upgraded < len(t.Nodes)
 }
 
-// skipsFault tells whether a fault has no place now: upgrades once all nodes are upgraded, and what is late before.
+// skipsFault reports whether a fault must not happen now: upgrades after the last node, and others during the
+// upgrade.
 func (t *Target) skipsFault(f Fault) bool {
 	mixed := t.isMixed()
 	if f.skipInUpgrade && mixed {
-		t.Note(-1, "%s is left alone until all nodes are upgraded", f.Name)
+		t.Note(-1, "%s is skipped until all nodes are upgraded", f.Name)
 	}
 	return f.skipInUpgrade && mixed || f.isUpgrade && !mixed
 }
 
-// upgradeNext brings the next node to the new binary, and after the last one the cluster to its feature level.
+// upgradeNext upgrades the next node, and raises the feature level after the last one.
 func (t *Target) upgradeNext(ctx context.Context) error {
 	t.mu.Lock()
 	node := t.upgraded
@@ -74,7 +76,7 @@ func (t *Target) upgradeNext(ctx context.Context) error {
 	return nil
 }
 
-// raiseLevel raises the feature level, as an administrator does who has upgraded all nodes.
+// raiseLevel raises the feature level, as an administrator does after upgrading all nodes.
 func (t *Target) raiseLevel(ctx context.Context) error {
 	return retryUntil(ctx, Patience, func() error {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
@@ -87,7 +89,7 @@ func (t *Target) raiseLevel(ctx context.Context) error {
 	})
 }
 
-// finishUpgrade brings the nodes to the new binary that do not run it yet.
+// finishUpgrade upgrades the remaining nodes.
 func (t *Target) finishUpgrade(ctx context.Context) error {
 	for t.isMixed() {
 		if err := t.upgradeNext(ctx); err != nil {

@@ -1,5 +1,5 @@
-// Package forge makes what a hostile gossip peer sends: messages in the name of any node, as the library memberlist would write
-// them, and others that no node sends. Tests of package gossip, the attacks of chaos/hostile and a fault of chaos use it.
+// Package forge makes the messages of a hostile gossip peer: messages of any node in the format of memberlist, and
+// others that no node sends. The tests of cluster/gossip, the attacks of chaos/hostile and one fault of chaos use it.
 package forge
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/go-msgpack/v2/codec"
 )
 
-// The types of messages of memberlist (its net.go).
+// Message types of memberlist, see net.go there.
 const (
 	pingType       = 0
 	aliveType      = 4
@@ -30,10 +30,10 @@ const (
 	labelType      = 244
 )
 
-// Versions are what a node says it speaks: of memberlist, and of what it carries.
+// Versions are the protocol versions that a node announces.
 var Versions = []byte{1, 5, 2, 0, 0, 0}
 
-// Meta is what a node of Quorate says of itself; the zero value of a field is left out.
+// Meta is what a Quorate node gossips about itself. Zero values are left out.
 type Meta struct {
 	Cluster  string `json:"c"`
 	RaftAddr string `json:"r"`
@@ -43,16 +43,16 @@ type Meta struct {
 	Expect   int    `json:"e,omitempty"`
 	HasState bool   `json:"s,omitempty"`
 	Intent   string `json:"i,omitempty"`
-	// ClusterLevel, Checkpoint and Digest were heeded by versions before feature level 5.
+	// Versions before feature level 5 act on ClusterLevel, Checkpoint and Digest.
 	ClusterLevel uint32 `json:"f,omitempty"`
 	Checkpoint   uint64 `json:"x,omitempty"`
 	Digest       string `json:"d,omitempty"`
 }
 
-// Node is a node that a message is about.
+// Node is the node that a message is about.
 type Node struct {
 	Name        string
-	Addr        *net.UDPAddr // of its gossip
+	Addr        *net.UDPAddr // its gossip address
 	Incarnation uint32
 	Meta        Meta
 	Versions    []byte // Versions if nil
@@ -88,7 +88,7 @@ type compressedMessage struct {
 	Buf  []byte
 }
 
-// encodeMessage writes a type and a value as memberlist does. The types of this package can all be encoded.
+// encodeMessage encodes a message as memberlist does. All types of this package can be encoded.
 func encodeMessage(kind byte, value any) []byte {
 	out := bytes.NewBuffer([]byte{kind})
 	if err := codec.NewEncoder(out, &codec.MsgpackHandle{}).Encode(value); err != nil {
@@ -112,12 +112,12 @@ func (n Node) versionsOrDefault() []byte {
 	return n.Versions
 }
 
-// Alive says that a node is alive, and everything else of it.
+// Alive announces that a node is alive, with all its data.
 func Alive(n Node) []byte {
 	return encodeMessage(aliveType, aliveMessage{n.Incarnation, n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encodeJSON(), n.versionsOrDefault()})
 }
 
-// Dead says, in the name of a node, that another is dead.
+// Dead announces, in the name of one node, that another is dead.
 func Dead(name, from string, incarnation uint32) []byte {
 	return encodeMessage(deadType, struct {
 		Incarnation uint32
@@ -125,7 +125,7 @@ func Dead(name, from string, incarnation uint32) []byte {
 	}{incarnation, name, from})
 }
 
-// Ping asks a node for a sign of life.
+// Ping probes a node.
 func Ping(name string) []byte {
 	return encodeMessage(pingType, struct {
 		SeqNo uint32
@@ -133,7 +133,7 @@ func Ping(name string) []byte {
 	}{7, name})
 }
 
-// PushPull is the state of all nodes, as it goes over a stream; extra is how many bytes it says follow besides.
+// PushPull is the state of all nodes as sent over a stream. extra is the announced size of what follows.
 func PushPull(nodes []Node, claimed, extra int) []byte {
 	out := encodeMessage(pushPullType, pushPullHeader{Nodes: claimed, UserStateLen: extra, Join: true})
 	for _, n := range nodes {
@@ -144,7 +144,7 @@ func PushPull(nodes []Node, claimed, extra int) []byte {
 	return out
 }
 
-// Compound puts several messages into one.
+// Compound combines several messages into one.
 func Compound(messages ...[]byte) []byte {
 	out := []byte{compoundType, byte(len(messages))}
 	for _, m := range messages {
@@ -153,7 +153,7 @@ func Compound(messages ...[]byte) []byte {
 	return append(out, bytes.Join(messages, nil)...)
 }
 
-// Compressed says that a message is compressed, which members never do.
+// Compressed compresses a message, which members never do.
 func Compressed(message []byte) []byte {
 	var packed bytes.Buffer
 	to := lzw.NewWriter(&packed, lzw.LSB, 8)
@@ -166,24 +166,24 @@ func Compressed(message []byte) []byte {
 	return encodeMessage(compressedType, compressedMessage{Buf: packed.Bytes()})
 }
 
-// Bomb is a short message that inflates to so many bytes of nothing.
+// Bomb is a short message that inflates to so many zero bytes.
 func Bomb(inflated int) []byte { return Compressed(make([]byte, inflated)) }
 
-// Checksummed puts a checksum in front of a message.
+// Checksummed adds a checksum to a message.
 func Checksummed(message []byte) []byte {
 	out := binary.BigEndian.AppendUint32([]byte{checksumType}, crc32.ChecksumIEEE(message))
 	return append(out, message...)
 }
 
-// Labelled puts a label in front of a message.
+// Labelled adds a label to a message.
 func Labelled(name string, message []byte) []byte {
 	return append(append([]byte{labelType, byte(len(name))}, name...), message...)
 }
 
-// Encrypted is a datagram, encrypted with a key of gossip.
+// Encrypted encrypts a datagram with a gossip key.
 func Encrypted(key, message []byte) []byte { return encryptMessage(key, message, nil) }
 
-// EncryptedStream is what goes over a stream, encrypted with a key of gossip.
+// EncryptedStream encrypts a stream message with a gossip key.
 func EncryptedStream(key, message []byte) []byte {
 	head := binary.BigEndian.AppendUint32([]byte{encryptedType}, uint32(1+12+len(message)+16))
 	return append(head, encryptMessage(key, message, head)...)

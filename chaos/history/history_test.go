@@ -66,7 +66,7 @@ func TestReadNamesInvalidOperation(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a file holds, reading it ends, and what was read is written and read again as the same.
+// FuzzRead: reading any file ends, and what was read can be written and read again unchanged.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"n":1,"kind":"change","call":1,"return":2,"outcome":"ok","index":7,"within":1,"change":"ENDED"}`))
 	f.Add([]byte(`{"kind":"read-usage","call":0,"return":0,"outcome":"ok","usage":[{"tree":"t","resource":"r","used":-1,"limit":9}]}x`))

@@ -1,31 +1,31 @@
-// Package history records what callers of a cluster asked for, when, and what they were answered.
+// Package history records what clients of a cluster requested, when, and what they were answered.
 //
-// It knows nothing of the server: an operation is what a caller could write down himself. Histories are files of JSON
-// lines, one operation each, so that a run can be judged again.
+// It does not depend on the server: an operation is what a client can know. Histories are files of JSON lines, one
+// operation each, so that a run can be judged again.
 package history
 
 import "slices"
 
-// Kind is what an operation asked for.
+// Kind says what an operation requested.
 type Kind string
 
-// The closed list of kinds.
+// All kinds.
 const (
 	Allocate       Kind = "allocate"
 	Renew          Kind = "renew"
 	Release        Kind = "release"
 	Confirm        Kind = "confirm"
 	Cancel         Kind = "cancel"
-	Configure      Kind = "configure"       // SetLimits or ApplyTrees; Limits says what it asked for
-	ReadUsage      Kind = "read-usage"      // Usage is what it saw
-	ReadAllocation Kind = "read-allocation" // Records has one
-	ListHeld       Kind = "list-held"       // Records, all of one tree at one index
-	ListWaiting    Kind = "list-waiting"    // Records in the order of the queue
-	ReadLimits     Kind = "read-limits"     // Limits is what it saw
-	// Change is one message of a watch. The first of a watch has the change WatchBegins and the position behind which it
-	// begins; a watch that goes on elsewhere under the same session says nothing of it.
+	Configure      Kind = "configure"       // SetLimits or ApplyTrees; Limits are those requested
+	ReadUsage      Kind = "read-usage"      // Usage is what it read
+	ReadAllocation Kind = "read-allocation" // Records has one allocation
+	ListHeld       Kind = "list-held"       // Records has all allocations of one tree at one index
+	ListWaiting    Kind = "list-waiting"    // Records is in queue order
+	ReadLimits     Kind = "read-limits"     // Limits is what it read
+	// Change is one message of a watch. The first operation of a watch has the change WatchBegins and the position
+	// after which the watch begins. A watch that resumes at another server keeps its session.
 	Change Kind = "change"
-	// BoskosAcquire, Give and Keep are acquire, release and update of the Boskos front end; the item is in Claims, the owner in ID.
+	// The calls of Boskos front ends have the item in Claims and the owner in ID.
 	BoskosAcquire Kind = "boskos-acquire"
 	BoskosRelease Kind = "boskos-release"
 	BoskosUpdate  Kind = "boskos-update"
@@ -34,22 +34,22 @@ const (
 // WatchBegins is the change of the first operation of a watch.
 const WatchBegins = "BEGINS"
 
-// Outcome is how a call ended.
+// Outcome says how a call ended.
 type Outcome string
 
-// The closed list of outcomes.
+// All outcomes.
 const (
-	// OK is an answer that says that it was done, or for MODE_WAIT that it waits.
+	// OK says that the call was carried out, or with MODE_WAIT that the request waits.
 	OK Outcome = "ok"
-	// Refused is an answer of the ledger: it was decided, and changed nothing. Reason says why.
+	// Refused says that the ledger decided and changed nothing. Reason says why.
 	Refused Outcome = "refused"
-	// Failed certainly changed nothing: nobody carried it out.
+	// Failed calls were certainly not carried out.
 	Failed Outcome = "failed"
-	// Unknown may have been carried out, or may still be, once.
+	// Unknown calls may have been carried out, or may still be, at most once.
 	Unknown Outcome = "unknown"
 )
 
-// Denied is the reason of a refusal that limits stand behind; all others are reasons of the API, such as ENDED.
+// Denied is the reason of a refusal because of limits. All other reasons are those of the API, such as ENDED.
 const Denied = "DENIED"
 
 // States of allocations as the API names them, without the prefix.
@@ -71,12 +71,12 @@ const (
 	Wait    = "WAIT"
 )
 
-// Claim is what is asked for, or held, at one node.
+// Claim is what is requested or held at one node.
 type Claim struct {
 	Tree    string           `json:"tree"`
 	Node    string           `json:"node,omitempty"`
 	Amounts map[string]int64 `json:"amounts,omitempty"`
-	// Items are "resource/name" of items that are held; in a request, Pick is the resource of the one that is wanted.
+	// Items are the held items as "resource/name". In a request, Pick is the resource of which one item is wanted.
 	Items []string `json:"items,omitempty"`
 	Pick  string   `json:"pick,omitempty"`
 }
@@ -101,7 +101,7 @@ type Limit struct {
 	Amount   int64  `json:"amount"`
 }
 
-// Usage is the standing of one resource at one node. Limit is that in force; Unlimited if there is none.
+// Usage is the usage of one resource at one node. Limit is the limit in force, or Unlimited.
 type Usage struct {
 	Tree     string `json:"tree"`
 	Node     string `json:"node,omitempty"`
@@ -112,11 +112,11 @@ type Usage struct {
 	Over     int64  `json:"over,omitempty"`
 }
 
-// Unlimited is the limit where there is none.
+// Unlimited stands for a missing limit.
 const Unlimited = -1
 
-// Record is an allocation as a read shows it. Expires is ledger time: the end of a lease or reservation, or for a waiting
-// request the time at which it gives up.
+// Record is an allocation as a read shows it. Expires is a ledger time: the end of a lease or reservation, or for a
+// waiting request the time at which it stops waiting.
 type Record struct {
 	ID       string  `json:"id"`
 	State    string  `json:"state"`
@@ -124,15 +124,15 @@ type Record struct {
 	Claims   []Claim `json:"claims,omitempty"`
 	Expires  int64   `json:"expires,omitempty"`
 	Priority int64   `json:"priority,omitempty"`
-	// Place is that of a waiting request in its line, from 1.
+	// Place is the position of a waiting request in its queue, from 1.
 	Place int64 `json:"place,omitempty"`
 }
 
 // Op is one call with its answer, or one message of a watch.
 type Op struct {
-	// Number counts operations in the order in which they were written down, from 1.
+	// Number counts operations in the order in which they were recorded, from 1.
 	Number int64 `json:"n"`
-	// Workload and Client are who asked; a client asks for one thing at a time.
+	// Workload and Client identify the client, which makes one call at a time.
 	Workload string `json:"workload"`
 	Client   int    `json:"client"`
 	Kind     Kind   `json:"kind"`
@@ -140,40 +140,40 @@ type Op struct {
 	Call    int64   `json:"call"`
 	Return  int64   `json:"return"`
 	Outcome Outcome `json:"outcome"`
-	// Reason is that of a refusal; for Failed and Unknown the error in words.
+	// Reason is the reason of a refusal; for Failed and Unknown it is the error.
 	Reason string `json:"reason,omitempty"`
-	// Server is the address that was asked.
+	// Server is the address that was called.
 	Server string `json:"server,omitempty"`
 
-	// ID is that of the allocation, or the request id of a change of configuration.
+	// ID is the id of the allocation, or the request id of a change of configuration.
 	ID       string  `json:"id,omitempty"`
 	Claims   []Claim `json:"claims,omitempty"`
 	Mode     string  `json:"mode,omitempty"`
 	Priority int64   `json:"priority,omitempty"`
-	// TTL is that of a lease, or the time of a reservation, in milliseconds.
+	// TTL is the TTL of a lease or the time of a reservation, in milliseconds.
 	TTL int64 `json:"ttl,omitempty"`
-	// Session joins the requests of one batch, or the messages of one watch.
+	// Session links the requests of one batch, or the messages of one watch.
 	Session int64 `json:"session,omitempty"`
 
-	// Index is that of the answer: of the entry that decided it, or if Repeated of a later one. Denials by servers of v0.4.0
-	// carry none.
+	// Index is the log index of the answer: that of the entry that decided it, or a later one if Repeated. Denials by
+	// v0.4.0 have none.
 	Index uint64 `json:"index,omitempty"`
 	// Position is the number of a change within its index.
 	Position uint32 `json:"within,omitempty"`
-	// Fence, State and Got are those of the allocation in the answer; Got is what it holds.
+	// Fence, State and Granted describe the allocation in the answer; Granted is what it holds.
 	Fence   uint64  `json:"fence,omitempty"`
 	State   string  `json:"state,omitempty"`
 	Granted []Claim `json:"got,omitempty"`
-	// Repeated says that it had taken effect before the attempt that was answered.
+	// Repeated says that the call had taken effect at an earlier attempt.
 	Repeated bool `json:"repeated,omitempty"`
-	// Change is what a watch saw.
+	// Change is the change that a watch reported.
 	Change string `json:"change,omitempty"`
-	// Ledger is the ledger time of Index, Expires that of the end, in milliseconds; 0 if the answer does not say.
+	// Ledger is the ledger time of Index and Expires that of the end, in milliseconds; 0 if the answer does not tell.
 	Ledger     int64       `json:"ledger,omitempty"`
 	Expires    int64       `json:"expires,omitempty"`
 	Violations []Violation `json:"violations,omitempty"`
 
-	// Stale says that the read asked for a stale answer, Marked that the answer says that it is one.
+	// Stale says that a stale read was requested, MarkedStale that the answer says so too.
 	Stale       bool `json:"stale,omitempty"`
 	MarkedStale bool `json:"marked,omitempty"`
 	// MinIndex is the index that the read insisted on.
@@ -186,7 +186,7 @@ type Op struct {
 	Revision uint64   `json:"revision,omitempty"`
 }
 
-// IsRead tells whether the operation asks only.
+// IsRead reports whether the operation only reads.
 func (o *Op) IsRead() bool {
 	return slices.Contains([]Kind{ReadUsage, ReadAllocation, ListHeld, ListWaiting, ReadLimits}, o.Kind)
 }

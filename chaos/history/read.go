@@ -20,8 +20,8 @@ var (
 	allOutcomes = []Outcome{OK, Refused, Failed, Unknown}
 )
 
-// Read reads a history as a Recorder wrote it. A last line that was cut off, as when the harness itself was killed, is
-// left out; everything else that is not an operation is an error that names its number.
+// Read reads a history that a Recorder wrote. A truncated last line is left out, as the harness may have been killed;
+// any other invalid operation is an error that names its number.
 func Read(in io.Reader) (History, error) {
 	var h History
 	for decoder := json.NewDecoder(in); ; {
@@ -40,7 +40,7 @@ func Read(in io.Reader) (History, error) {
 	}
 }
 
-// validate finds what no Recorder writes.
+// validate returns an error for what a Recorder does not write.
 func (o *Op) validate() error {
 	switch {
 	case !slices.Contains(allKinds, o.Kind):

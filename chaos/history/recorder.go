@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Recorder collects operations of concurrent clients, and writes them down as they end.
+// Recorder records the operations of concurrent clients.
 type Recorder struct {
 	began time.Time
 
@@ -22,7 +22,7 @@ type Recorder struct {
 	err error
 }
 
-// NewRecorder begins now. It writes JSON lines to out unless that is nil; Flush says whether that went well.
+// NewRecorder starts the clock of a history. It writes JSON lines to out unless that is nil; Flush reports errors.
 func NewRecorder(out io.Writer) *Recorder {
 	r := &Recorder{began: time.Now()}
 	if out != nil {
@@ -31,13 +31,13 @@ func NewRecorder(out io.Writer) *Recorder {
 	return r
 }
 
-// Now is the time since the recorder began, in nanoseconds of the monotonic clock.
+// Now returns the time since the recorder began, in nanoseconds of the monotonic clock.
 func (r *Recorder) Now() int64 { return int64(time.Since(r.began)) }
 
-// Began is when the recorder began.
+// Began returns when the recorder began.
 func (r *Recorder) Began() time.Time { return r.began }
 
-// Add numbers an operation that has ended and keeps it. The caller does not change it any more.
+// Add numbers and keeps an operation that has ended. The caller must not change it afterwards.
 func (r *Recorder) Add(o Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *Recorder) Add(o Op) {
 	r.err = err
 }
 
-// Flush writes what is still in memory, and says whether all operations could be written.
+// Flush writes what is buffered, and returns an error unless all operations were written.
 func (r *Recorder) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,14 +66,14 @@ func (r *Recorder) Flush() error {
 	return nil
 }
 
-// History is everything so far.
+// History returns all operations so far.
 func (r *Recorder) History() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return History{Ops: slices.Clone(r.ops)}
 }
 
-// Write keeps a whole history in a file, as a Recorder would have written it.
+// Write writes a history to a file, in the format of a Recorder.
 func Write(path string, h History) error {
 	file, err := os.Create(path)
 	if err != nil {

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// nodeAddresses of one node, as the others see them.
+// nodeAddresses are the addresses of one node, as the other nodes reach them.
 type nodeAddresses struct{ api, raft, gossip, boskos string }
 
-// nodeAddress of a node in the networks that exist only here.
+// nodeAddress returns the IP address of a node in its namespace.
 func nodeAddress(node int) netip.Addr { return netip.AddrFrom4([4]byte{10, 99, 0, byte(node + 1)}) }
 
 func nodeHostPort(node int, port uint16) string {
 	return netip.AddrPortFrom(nodeAddress(node), port).String()
 }
 
-// RaftAddress is where the other nodes reach the raft port of a node.
+// RaftAddress returns where the other nodes reach the raft port of a node.
 func (c *Cluster) RaftAddress(node int) string { return c.addresses[node].raft }
 
-// APIAddress is where the other nodes reach the API of a node.
+// APIAddress returns where the other nodes reach the API of a node.
 func (c *Cluster) APIAddress(node int) string { return c.addresses[node].api }
 
-// GossipAddress is where the other nodes reach the gossip of a node.
+// GossipAddress returns where the other nodes reach the gossip port of a node.
 func (c *Cluster) GossipAddress(node int) string { return c.addresses[node].gossip }
 
-// DialGossip reaches the gossip of a node, by tcp or udp, whatever is wrong with the links.
+// DialGossip connects to the gossip port of a node by "tcp" or "udp". Faults of links do not affect the connection.
 func (c *Cluster) DialGossip(ctx context.Context, node int, protocol string) (net.Conn, error) {
 	if c.network != nil {
 		return c.network.dialNode(ctx, node, protocol+"4", c.addresses[node].gossip)
@@ -39,7 +39,8 @@ func (c *Cluster) DialGossip(ctx context.Context, node int, protocol string) (ne
 	return conn, nil
 }
 
-// assignAddresses gives every node its addresses: its own in a namespace, ports of loopback without.
+// assignAddresses assigns the addresses of all nodes: IP addresses of their own in namespaces, else ports on
+// loopback.
 func (c *Cluster) assignAddresses(size int) ([]nodeAddresses, error) {
 	list := make([]nodeAddresses, size)
 	if c.network != nil {
@@ -57,7 +58,7 @@ func (c *Cluster) assignAddresses(size int) ([]nodeAddresses, error) {
 	return list, err
 }
 
-// exposeAPI makes the API of a node reachable for this process.
+// exposeAPI makes the APIs of a node reachable from this process.
 func (c *Cluster) exposeAPI(node int, a nodeAddresses) error {
 	api, boskos := a.api, a.boskos
 	if c.network != nil {
@@ -73,7 +74,7 @@ func (c *Cluster) exposeAPI(node int, a nodeAddresses) error {
 	return nil
 }
 
-// freePorts finds ports on loopback that nobody listens on, for TCP and UDP both.
+// freePorts finds ports on loopback that are free for both TCP and UDP.
 func freePorts(n int) ([]string, error) {
 	ctx, listen := context.Background(), net.ListenConfig{}
 	var found []string

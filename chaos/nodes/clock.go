@@ -13,13 +13,13 @@ import (
 	"github.com/quorate/quorate/chaos/overlay"
 )
 
-// clockVariable names the file that a binary with a clock that can be turned takes its deviation from.
+// clockVariable names the file from which a binary with a turnable clock reads its offset.
 const clockVariable = "CHAOS_CLOCK"
 
-// clockBytes is the size of that file: seconds, as a signed number in the order of bytes of this machine.
+// clockBytes is the size of that file: seconds, as a signed number in native byte order.
 const clockBytes = 8
 
-// Clock is the wall clock of one node.
+// Clock sets the wall clock of one node.
 type Clock struct{ path string }
 
 func newClock(path string) (*Clock, error) {
@@ -27,8 +27,8 @@ func newClock(path string) (*Clock, error) {
 	return c, c.SetOffset(0)
 }
 
-// SetOffset makes the wall clock deviate by so much, in whole seconds, until it is turned again. The monotonic clock goes on
-// as it does on a machine whose administrator sets the time.
+// SetOffset sets the wall clock off by whole seconds until the next call. The monotonic clock goes on unchanged, as
+// on a machine whose administrator sets the time.
 func (c *Clock) SetOffset(by time.Duration) error {
 	file, err := os.OpenFile(c.path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -46,7 +46,8 @@ func (c *Clock) SetOffset(by time.Duration) error {
 	return nil
 }
 
-// clockSource goes into package time of the binary. The file is mapped, so that looking at it costs nothing.
+// clockSource is added to package time of the binary. The file is mapped into memory, so that reading it costs
+// nothing.
 const clockSource = `package time
 
 import (
@@ -78,14 +79,14 @@ func chaosMap() *int64 {
 func chaosDeviates() int64 { return atomic.LoadInt64(chaosDeviation) }
 `
 
-// timeSource is where the standard library tells the time, and nowLine the line that gets the deviation added behind it.
+// timeSource is the file of the standard library that reads the clock. The offset is added after nowLine.
 const (
 	timeSource = "src/time/time.go"
 	nowFunc    = "func Now() Time {\n"
 	nowLine    = "\tsec, nsec, mono := runtimeNow()\n"
 )
 
-// AddTurnableClock adds to an overlay what gives a binary a wall clock that can be turned.
+// AddTurnableClock adds the sources of a turnable wall clock to an overlay.
 func AddTurnableClock(o *overlay.Overlay) error {
 	out, err := exec.Command("go", "env", "GOROOT").Output() //nolint:noctx // it starts no other process
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/chaos/overlay"
 )
 
-// TestAddTurnableClock because it is a patch of this Go's standard library, which another Go may not take.
+// TestAddTurnableClock: another version of Go may not have the source lines that the overlay changes.
 func TestAddTurnableClock(t *testing.T) {
 	o, err := overlay.New(t.TempDir())
 	if err != nil {

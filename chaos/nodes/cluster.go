@@ -1,3 +1,10 @@
+// Package nodes runs clusters of real server processes with faults: each server has its own network namespace, connected by
+// a packet switch in this process, a disk that can be slow, full or broken, and a wall clock that can be set.
+//
+// Faults that the machine does not support are left out, and Cluster.Without says so: without namespaces the nodes share
+// the loopback interface and the network between them has no faults. Nothing outlives this process: servers are killed
+// with it, a namespace ends with its last process, and mounts carry the process id of the harness, so that the next Start
+// removes the mounts of a harness that crashed.
 package nodes
 
 import (
@@ -11,25 +18,26 @@ import (
 	"strings"
 )
 
-// Config says which cluster to start.
+// Config says how to start a cluster.
 type Config struct {
-	// Binary is what the nodes run.
+	// Binary is the server that the nodes run.
 	Binary string
-	// Dir is an empty folder, for all that the nodes write. It stays; what is mounted below it goes with Close.
+	// Dir is an empty folder for all files of the nodes. It stays; Close removes what is mounted below it.
 	Dir string
-	// Size is how many nodes there are.
+	// Size is the number of nodes.
 	Size int
-	// Seed decides which packets get lost.
+	// Seed decides which packets are lost.
 	Seed uint64
-	// Args are more arguments of every server, Env more of its environment.
+	// Args are additional arguments of every server, Env additional environment variables.
 	Args, Env []string
-	// Mixed is true if some nodes run a version without keys of gossip: then all others gossip in plain text too.
+	// Mixed is true if some nodes run a version without gossip keys. Then the other nodes accept and send plain
+	// gossip too.
 	Mixed bool
-	// Loopback does without namespaces, PlainDisks without mounts, even where the machine has them.
+	// Loopback and PlainDisks do without namespaces and without mounts even if the machine supports them.
 	Loopback, PlainDisks bool
 }
 
-// Ports of a node that has an address of its own.
+// Ports of a node with its own IP address.
 const (
 	apiPort    = 7101
 	raftPort   = 7201
@@ -37,11 +45,11 @@ const (
 	boskosPort = 7401
 )
 
-// gossipKeyBytes is how long the key of gossip is.
+// gossipKeyBytes is the size of the gossip key.
 const gossipKeyBytes = 32
 
-// serverEnvironment are in the environment, because older servers do not know them as flags: the network of the nodes keeps
-// strangers out, their disks are small, and a run is short.
+// serverEnvironment holds settings that older servers do not know as flags. The nodes' network is closed to others,
+// their disks are small, and runs are short.
 var serverEnvironment = []string{ //nolint:gochecknoglobals // constant
 	"QUORATE_INSECURE=true", "QUORATE_DISK_RESERVE=16", "QUORATE_STABILIZATION_TIME=1s", "QUORATE_RAISE_LEVEL_AFTER=2s",
 }
@@ -50,10 +58,10 @@ var serverEnvironment = []string{ //nolint:gochecknoglobals // constant
 type Cluster struct {
 	// Nodes are the servers; n1 is the first.
 	Nodes []*Node
-	// Without says, one sentence each, what could not be had here.
+	// Without says what this machine does not support, one sentence each.
 	Without []string
 
-	// GossipKey is the key that all nodes gossip with, unless some know none.
+	// GossipKey is the gossip key of all nodes, unless some versions have none.
 	GossipKey []byte
 
 	network   *network
@@ -63,8 +71,8 @@ type Cluster struct {
 	boskos    []string
 }
 
-// Start makes a cluster and starts its nodes; it does not wait until they serve. Close must be called, also after an error
-// in what follows.
+// Start creates a cluster and starts its nodes. It does not wait until they serve. After a success the caller must
+// call Close.
 func Start(config Config) (*Cluster, error) {
 	if err := unmountOrphans(); err != nil {
 		return nil, err
@@ -114,10 +122,10 @@ func (c *Cluster) createNodes(config Config) error {
 	return nil
 }
 
-// makeKey makes a key of gossip for all nodes. Versions that know no keys do not look at it.
+// makeKey creates the gossip key of all nodes. Versions without gossip keys ignore it.
 func (c *Cluster) makeKey(config Config) error {
 	c.GossipKey = make([]byte, gossipKeyBytes)
-	_, _ = rand.Read(c.GossipKey) // it never fails
+	_, _ = rand.Read(c.GossipKey) // never fails
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of the nodes: %w", err)
 	}
@@ -127,12 +135,12 @@ func (c *Cluster) makeKey(config Config) error {
 	}
 	text := base64.StdEncoding.EncodeToString(c.GossipKey) + "\n"
 	if err := os.WriteFile(c.keyFile, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the key of gossip: %w", err)
+		return fmt.Errorf("write the gossip key: %w", err)
 	}
 	return nil
 }
 
-// gossipSettings are in the environment for the same reason as settings.
+// gossipSettings are environment variables for the same reason as serverEnvironment.
 func (c *Cluster) gossipSettings(config Config) []string {
 	list := []string{"QUORATE_GOSSIP_KEYS_FILE=" + c.keyFile}
 	if config.Mixed {
@@ -141,16 +149,16 @@ func (c *Cluster) gossipSettings(config Config) []string {
 	return list
 }
 
-// createNetwork makes the network, if it may.
+// createNetwork creates the network between the nodes if the machine supports it.
 func (c *Cluster) createNetwork(config Config) error {
 	if config.Loopback {
-		c.leaveOut("faults of the network (not wanted)")
+		c.leaveOut("faults of the network (disabled)")
 		return nil
 	}
 	made, err := newNetwork(config.Size, config.Seed)
 	if err != nil {
 		c.leaveOut(fmt.Sprintf("faults of the network (%v)", err))
-		return nil // it goes on without, and says so
+		return nil // the run goes on without, and reports it
 	}
 	c.network = made
 	return nil
@@ -181,7 +189,7 @@ func (c *Cluster) addNode(config Config, i int) (*Node, error) {
 	}
 	c.Nodes = append(c.Nodes, n)
 	if config.PlainDisks {
-		c.leaveOut("faults of disks (not wanted)")
+		c.leaveOut("faults of disks (disabled)")
 		n.Disk, err = plainDisk(below)
 		return n, err
 	}
@@ -193,7 +201,7 @@ func (c *Cluster) addNode(config Config, i int) (*Node, error) {
 	return n, err
 }
 
-// Close kills what runs, removes what was mounted, and lets the namespaces go. It may be called again.
+// Close kills all nodes, removes the mounts and closes the namespaces. It may be called more than once.
 func (c *Cluster) Close() error {
 	var failed []error
 	for _, n := range c.Nodes {
@@ -211,13 +219,13 @@ func (c *Cluster) Close() error {
 	return errors.Join(failed...)
 }
 
-// URLs are the addresses of the API of all nodes. They can be reached whatever the network between the nodes is like.
+// URLs returns the API addresses of all nodes. Faults of the network do not affect them.
 func (c *Cluster) URLs() []string { return c.urls }
 
-// Boskos are the addresses of all nodes for clients of Boskos.
+// Boskos returns the addresses of all nodes for Boskos clients.
 func (c *Cluster) Boskos() []string { return c.boskos }
 
-// Index finds a node by its id, or -1.
+// Index returns the index of the node with an id, or -1.
 func (c *Cluster) Index(id string) int {
 	for i, n := range c.Nodes {
 		if n.ID == id {
@@ -227,17 +235,17 @@ func (c *Cluster) Index(id string) int {
 	return -1
 }
 
-// Networked is true if the network between the nodes can be broken.
+// Networked reports whether the network between the nodes can have faults.
 func (c *Cluster) Networked() bool { return c.network != nil }
 
-// SetLink changes the way from one node to another, in that direction. Without a network it does nothing.
+// SetLink changes the link from one node to another, in that direction only. Without a network it does nothing.
 func (c *Cluster) SetLink(from, to int, link Link) {
 	if c.network != nil && from != to {
 		c.network.packets.setLink(from, to, link)
 	}
 }
 
-// Logs is what all nodes have said.
+// Logs returns the logs of all nodes.
 func (c *Cluster) Logs() string {
 	var b strings.Builder
 	for _, n := range c.Nodes {

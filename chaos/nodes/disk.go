@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// Disk is where a node keeps its data, and what may be wrong with it. Its faults may be begun and ended at any time.
+// Disk holds the data of a node and can have faults, which may begin and end at any time.
 type Disk struct {
-	// Dir is the folder as the node sees it, Backing as this process must: through what stands between them a fault
-	// would hit whoever looks.
+	// Dir is the folder as the node sees it. The harness must use Backing, where faults do not apply.
 	Dir, Backing string
 
 	limited, faulty bool
 	unmounts        []func() error
 
-	slow  atomic.Int64 // nanoseconds that each fsync takes longer
+	slow  atomic.Int64 // delay of each fsync, in nanoseconds
 	fails atomic.Bool  // every fsync fails
-	full  atomic.Bool  // every write fails, where the size is not limited
-	tear  atomic.Bool  // the next write is torn, and everything fails after it
+	full  atomic.Bool  // every write fails; used if the disk has no limited size
+	tear  atomic.Bool  // the next write is cut short, and all after it fail
 	torn  atomic.Bool
 }
 
-// plainDisk is a folder, with nothing wrong.
+// plainDisk is a folder without faults.
 func plainDisk(below string) (*Disk, error) {
 	path := filepath.Join(below, "data")
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -36,25 +35,25 @@ func plainDisk(below string) (*Disk, error) {
 	return &Disk{Dir: path, Backing: path}, nil
 }
 
-// Limited is true if the disk can be full.
+// Limited reports whether the disk can be full.
 func (d *Disk) Limited() bool { return d.limited || d.faulty }
 
-// Faulty is true if the disk can be slow or fail.
+// Faulty reports whether the disk can be slow or fail.
 func (d *Disk) Faulty() bool { return d.faulty }
 
-// Slow makes each fsync take so much longer; 0 ends that.
+// Slow delays each fsync; 0 ends that.
 func (d *Disk) Slow(by time.Duration) { d.slow.Store(int64(by)) }
 
 // FailSyncs makes each fsync fail with EIO, or ends that.
 func (d *Disk) FailSyncs(fails bool) { d.fails.Store(fails) }
 
-// Tear lets the next write end in its middle with EIO, and fails each one after it until Mend.
+// Tear makes the next write stop halfway with EIO, and all writes and fsyncs after it fail until ClearFaults.
 func (d *Disk) Tear() { d.tear.Store(true) }
 
-// Torn is true once a write was torn.
+// Torn reports whether a write was torn.
 func (d *Disk) Torn() bool { return d.torn.Load() }
 
-// ClearFaults ends all faults but a full disk.
+// ClearFaults ends all faults except a full disk.
 func (d *Disk) ClearFaults() {
 	d.slow.Store(0)
 	d.fails.Store(false)
@@ -62,10 +61,10 @@ func (d *Disk) ClearFaults() {
 	d.torn.Store(false)
 }
 
-// fillerName is the file that takes the room of a full disk.
+// fillerName is the file that fills a disk.
 const fillerName = ".chaos-filler"
 
-// Fill takes all room that is left.
+// Fill takes all free space.
 func (d *Disk) Fill() error {
 	if !d.limited {
 		d.full.Store(true)
@@ -75,7 +74,7 @@ func (d *Disk) Fill() error {
 	if err != nil {
 		return fmt.Errorf("fill a disk: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // nobody reads it
+	defer file.Close() //nolint:errcheck // its content does not matter
 	for block := make([]byte, 1<<20); len(block) > 0; {
 		switch _, err := file.Write(block); {
 		case errors.Is(err, syscall.ENOSPC):
@@ -87,7 +86,7 @@ func (d *Disk) Fill() error {
 	return nil
 }
 
-// FreeSpace gives the room back that Fill took.
+// FreeSpace frees the space that Fill took.
 func (d *Disk) FreeSpace() error {
 	d.full.Store(false)
 	if err := os.Remove(filepath.Join(filepath.Dir(d.Backing), fillerName)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -96,7 +95,7 @@ func (d *Disk) FreeSpace() error {
 	return nil
 }
 
-// removeContents is a new, empty disk in the place of the old one. The node must not run.
+// removeContents empties the disk. The node must not run.
 func (d *Disk) removeContents() error {
 	entries, err := os.ReadDir(d.Backing)
 	if err != nil {
@@ -110,7 +109,7 @@ func (d *Disk) removeContents() error {
 	return nil
 }
 
-// unmountAll removes what was mounted, the last first. The node must not run.
+// unmountAll removes the mounts in reverse order. The node must not run.
 func (d *Disk) unmountAll() error {
 	var failed []error
 	for _, undo := range slices.Backward(d.unmounts) {

@@ -17,22 +17,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskSize bounds the disks that can be full. Memory is only taken for what is on them.
+// diskSize limits the disks that can be full. Only what they hold takes memory.
 const diskSize = "256m"
 
-// mountMark begins the source of all our mounts; the number of the process that made them follows.
+// mountMark begins the source of all mounts of the harness. The process id of the harness follows.
 const mountMark = "quorate-chaos-"
 
 func mountName() string { return mountMark + strconv.Itoa(os.Getpid()) }
 
-// newDisk makes a disk below a folder, with as many faults as the machine allows; without says which it does not.
+// newDisk creates a disk in a folder with all faults that the machine supports. without says which are not supported.
 func newDisk(below string) (d *Disk, without []string, err error) {
 	d = &Disk{Backing: filepath.Join(below, "disk", "data"), Dir: filepath.Join(below, "data")}
 	if err := os.MkdirAll(filepath.Dir(d.Backing), 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make a disk: %w", err)
 	}
 	if err := d.mountLimited(filepath.Dir(d.Backing)); err != nil {
-		without = append(without, fmt.Sprintf("really full disks (%v)", err))
+		without = append(without, fmt.Sprintf("truly full disks (%v)", err))
 	}
 	if err := errors.Join(os.MkdirAll(d.Backing, 0o700), os.MkdirAll(d.Dir, 0o700)); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("make a disk: %w", err), d.unmountAll())
@@ -44,7 +44,7 @@ func newDisk(below string) (d *Disk, without []string, err error) {
 	return d, without, nil
 }
 
-// mountLimited mounts a file system of a limited size.
+// mountLimited mounts a file system of limited size.
 func (d *Disk) mountLimited(at string) error {
 	if err := unix.Mount(mountName(), at, "tmpfs", 0, "mode=0700,size="+diskSize); err != nil {
 		return fmt.Errorf("mount a small disk: %w", err)
@@ -54,7 +54,8 @@ func (d *Disk) mountLimited(at string) error {
 	return nil
 }
 
-// mountFaulty mounts a file system between the node and the backing folder that passes everything on, but for the faults.
+// mountFaulty mounts a file system between the node and the backing folder that passes calls on unless a fault
+// applies.
 func (d *Disk) mountFaulty() error {
 	var at unix.Stat_t
 	if err := unix.Stat(d.Backing, &at); err != nil {
@@ -78,11 +79,11 @@ func (d *Disk) mountFaulty() error {
 	return nil
 }
 
-// mountPrivate mounts a file system that dies with this process. The library opens the kernel's door to it so that children
-// inherit it; a server that did could be killed, but not die, while it waits for an answer from a harness that is gone: the
-// door that would have to close for that would be its own.
+// mountPrivate mounts a file system that ends with this process. The FUSE library opens /dev/fuse in a way that child
+// processes inherit. A server with that descriptor could not exit while it waits for an answer from a harness that is
+// gone: the file system ends only when the last descriptor is closed, and the server's own would be the last.
 func mountPrivate(at string, top fs.InodeEmbedder) (*fuse.Server, error) {
-	syscall.ForkLock.RLock() // nobody is started until the door is marked
+	syscall.ForkLock.RLock() // no process is started until the descriptor is marked
 	defer syscall.ForkLock.RUnlock()
 	second := time.Second
 	server, err := fs.Mount(at, top, &fs.Options{
@@ -98,7 +99,7 @@ func mountPrivate(at string, top fs.InodeEmbedder) (*fuse.Server, error) {
 	return server, nil
 }
 
-// setCloseOnExec marks what is open of a file.
+// setCloseOnExec marks all descriptors of a file, so that child processes do not inherit them.
 func setCloseOnExec(path string) error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -107,7 +108,7 @@ func setCloseOnExec(path string) error {
 	for _, entry := range open {
 		target, err := os.Readlink(filepath.Join("/proc/self/fd", entry.Name()))
 		if err != nil || target != path {
-			continue // some are closed by now
+			continue // it may be closed by now
 		}
 		number, err := strconv.Atoi(entry.Name())
 		if err != nil {
@@ -118,7 +119,7 @@ func setCloseOnExec(path string) error {
 	return nil
 }
 
-// detachMount takes the mount out of sight at once, whoever still uses it.
+// detachMount unmounts a file system even if it is in use.
 func detachMount(at string) error {
 	if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
 		return fmt.Errorf("unmount %s: %w", at, err)
@@ -126,11 +127,11 @@ func detachMount(at string) error {
 	return nil
 }
 
-// unmountOrphans removes what processes that are gone have left mounted.
+// unmountOrphans removes mounts of harnesses that have ended.
 func unmountOrphans() error {
 	file, err := os.Open("/proc/self/mounts")
 	if err != nil {
-		return fmt.Errorf("look for what was left mounted: %w", err)
+		return fmt.Errorf("look for orphaned mounts: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // reading only
 	var left []string
@@ -143,14 +144,14 @@ func unmountOrphans() error {
 	}
 	var failed []error
 	for _, at := range slices.Backward(left) {
-		if err := detachMount(at); !errors.Is(err, unix.EINVAL) { // that is what it says if another harness was quicker
+		if err := detachMount(at); !errors.Is(err, unix.EINVAL) { // another harness was faster
 			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// isOrphaned is true if a mount is of a process that is gone.
+// isOrphaned reports whether a mount belongs to a process that has ended.
 func isOrphaned(source string) bool {
 	number, ours := strings.CutPrefix(source, mountMark)
 	if _, err := strconv.Atoi(number); !ours || err != nil {

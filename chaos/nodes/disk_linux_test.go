@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestChildrenDoNotInheritDisk: a process that has the door to its own disk open cannot die without the harness.
+// TestChildrenDoNotInheritDisk: a process that inherits the descriptor of its own disk cannot exit without the
+// harness.
 func TestChildrenDoNotInheritDisk(t *testing.T) {
 	faultyDisk(t)
 	open, err := exec.CommandContext(t.Context(), "ls", "-l", "/proc/self/fd").CombinedOutput()
@@ -18,7 +19,7 @@ func TestChildrenDoNotInheritDisk(t *testing.T) {
 	}
 }
 
-// TestConcurrentUnmountOrphans what a third one, which is gone, has left mounted.
+// TestConcurrentUnmountOrphans: two harnesses may remove the mounts of a third one at the same time.
 func TestConcurrentUnmountOrphans(t *testing.T) {
 	const gone = mountMark + "99999999" // no process has this number
 	for range 20 {

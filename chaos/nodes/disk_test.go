@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// writeSynced writes to a file and makes it last.
+// writeSynced writes and syncs a file.
 func writeSynced(path string, size int) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -18,7 +18,7 @@ func writeSynced(path string, size int) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// faultyDisk is a disk until the test ends; the test is skipped where disks cannot be broken.
+// faultyDisk makes a disk for the test, which is skipped if the machine does not support faults of disks.
 func faultyDisk(t *testing.T) *Disk {
 	t.Helper()
 	d, without, err := newDisk(t.TempDir())
@@ -36,7 +36,7 @@ func faultyDisk(t *testing.T) *Disk {
 	return d
 }
 
-// TestDisk breaks a disk in each way and puts it right again.
+// TestDisk begins and ends each fault of a disk.
 func TestDisk(t *testing.T) {
 	d := faultyDisk(t)
 	path := filepath.Join(d.Dir, "file")

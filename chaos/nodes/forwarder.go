@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// forwarder passes connections to an address on loopback on to somewhere else.
+// forwarder accepts connections on loopback and forwards them to another address.
 type forwarder struct {
 	listener    net.Listener
-	ctx         context.Context //nolint:containedctx // it is the life of the door
+	ctx         context.Context //nolint:containedctx // it ends with the forwarder
 	cancel      context.CancelFunc
 	dial        func(context.Context) (net.Conn, error)
 	connections sync.WaitGroup
@@ -21,7 +21,7 @@ type forwarder struct {
 func newForwarder(dial func(context.Context) (net.Conn, error)) (*forwarder, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("open a door: %w", err)
+		return nil, fmt.Errorf("open a forwarder: %w", err)
 	}
 	d := &forwarder{listener: listener, dial: dial}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -41,7 +41,8 @@ func (d *forwarder) acceptLoop() {
 	}
 }
 
-// forwardConn joins a caller with the node until either hangs up. A node that does not answer is one that refuses.
+// forwardConn connects a client with the node until either closes. If the node does not answer, the client is
+// refused.
 func (d *forwarder) forwardConn(caller net.Conn) {
 	defer caller.Close() //nolint:errcheck // nothing is lost that TCP had promised
 	node, err := d.dial(d.ctx)
@@ -60,7 +61,7 @@ func (d *forwarder) forwardConn(caller net.Conn) {
 	ways.Wait()
 }
 
-// copyStream copies until one side ends. A side that only stops sending may still listen; one that broke is hung up on.
+// copyStream copies until one side ends. A side that only stops sending may still receive; a broken one closes both.
 func copyStream(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	half, ok := to.(*net.TCPConn)

@@ -9,13 +9,13 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// faultyNode passes everything on to a folder; what is opened in it obeys the disk's faults.
+// faultyNode passes all calls on to a folder. Files opened in it have the disk's faults.
 type faultyNode struct {
 	fs.LoopbackNode
 	disk *Disk
 }
 
-// WrapChild makes what is found or made in it a faultyNode too.
+// WrapChild makes children faulty nodes too.
 func (n *faultyNode) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.InodeEmbedder {
 	plain, ok := child.(*fs.LoopbackNode)
 	if !ok {
@@ -30,7 +30,7 @@ func (n *faultyNode) Open(ctx context.Context, flags uint32) (fs.FileHandle, uin
 	return n.wrapFile(handle), more, errno
 }
 
-// Create makes a file and opens it.
+// Create creates and opens a file.
 func (n *faultyNode) Create(
 	ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut,
 ) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
@@ -41,7 +41,7 @@ func (n *faultyNode) Create(
 	return node, n.wrapFile(handle), more, errno
 }
 
-// Fsync makes names in a folder last, or what was written to a file.
+// Fsync syncs a file, or the names in a folder.
 func (n *faultyNode) Fsync(ctx context.Context, handle fs.FileHandle, flags uint32) syscall.Errno {
 	if file, ok := handle.(*faultyFile); ok {
 		return file.Fsync(ctx, flags)
@@ -62,7 +62,7 @@ type faultyFile struct {
 	disk *Disk
 }
 
-// PassthroughFd says no: the kernel would write past us.
+// PassthroughFd refuses: the kernel would write directly to the backing file.
 func (f *faultyFile) PassthroughFd() (int, bool) { return 0, false }
 
 func (f *faultyFile) Write(ctx context.Context, data []byte, at int64) (uint32, syscall.Errno) {
@@ -81,7 +81,7 @@ func (f *faultyFile) Write(ctx context.Context, data []byte, at int64) (uint32, 
 	return f.LoopbackFile.Write(ctx, data, at)
 }
 
-// Allocate takes room beforehand.
+// Allocate reserves space.
 func (f *faultyFile) Allocate(ctx context.Context, at, size uint64, mode uint32) syscall.Errno {
 	if f.disk.full.Load() {
 		return syscall.ENOSPC
@@ -89,7 +89,7 @@ func (f *faultyFile) Allocate(ctx context.Context, at, size uint64, mode uint32)
 	return f.LoopbackFile.Allocate(ctx, at, size, mode)
 }
 
-// Fsync makes what was written last.
+// Fsync syncs the file.
 func (f *faultyFile) Fsync(ctx context.Context, flags uint32) syscall.Errno {
 	if errno := f.disk.faultySync(); errno != 0 {
 		return errno
@@ -97,7 +97,7 @@ func (f *faultyFile) Fsync(ctx context.Context, flags uint32) syscall.Errno {
 	return f.LoopbackFile.Fsync(ctx, flags)
 }
 
-// faultySync is what every fsync goes through first.
+// faultySync applies the faults of every fsync.
 func (d *Disk) faultySync() syscall.Errno {
 	if by := time.Duration(d.slow.Load()); by > 0 {
 		time.Sleep(by)

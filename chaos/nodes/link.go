@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Link is what is wrong with the way from one node to another, in that direction only. The zero value is a good link.
+// Link describes the faults of the link from one node to another, in that direction only. The zero value has none.
 type Link struct {
-	// Cut loses every packet.
+	// Cut drops every packet.
 	Cut bool
-	// Loss is the share of packets that get lost, 0 to 1.
+	// Loss is the share of dropped packets, 0 to 1.
 	Loss float64
-	// Delay holds packets up, Jitter up to so much more, each packet differently but in order.
+	// Delay delays each packet, and Jitter adds a random delay of at most so much without changing the order.
 	Delay, Jitter time.Duration
-	// Reorder is the share of packets that are overtaken by those behind them, 0 to 1. They take Delay once more, at least
-	// 2 ms.
+	// Reorder is the share of packets that later ones overtake, 0 to 1. Their delay is doubled, or 2 ms longer if
+	// that is more.
 	Reorder float64
 }
 
-// minOvertaken is how much longer an overtaken packet takes at least.
+// minOvertaken is the least additional delay of an overtaken packet.
 const minOvertaken = 2 * time.Millisecond
 
-// packet is one IP packet on its way.
+// packet is one delayed IP packet.
 type packet struct {
 	due    time.Time
 	number uint64 // breaks ties in the order of arrival
@@ -32,7 +32,7 @@ type packet struct {
 	data   []byte
 }
 
-// packetHeap is a heap of what is held up, the next to arrive first.
+// packetHeap is a heap of delayed packets, the next one first.
 type packetHeap []packet
 
 func (p packetHeap) Len() int { return len(p) }
@@ -56,17 +56,17 @@ func (p *packetHeap) Pop() any {
 	return last
 }
 
-// packetSwitch decides what happens to each packet between any two nodes.
+// packetSwitch carries packets between the nodes and applies the faults of links.
 type packetSwitch struct {
 	mu      sync.Mutex
 	links   [][]Link      // from, to
-	last    [][]time.Time // when the last packet of a link arrives that nobody overtakes
+	last    [][]time.Time // when the last packet in order arrives
 	held    packetHeap
 	number  uint64
 	random  *rand.Rand
 	changed chan struct{}
 	closed  chan struct{}
-	// deliver gives a packet to its node.
+	// deliver sends a packet to its node.
 	deliver func(to int, data []byte)
 }
 
@@ -81,7 +81,7 @@ func newPacketSwitch(size int, seed uint64, deliver func(to int, data []byte)) *
 	return f
 }
 
-// setLink changes one link; what is on its way already arrives as it would have, unless it is cut.
+// setLink changes one link. Packets already delayed still arrive, unless the link is cut.
 func (f *packetSwitch) setLink(from, to int, link Link) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,10 +92,10 @@ func (f *packetSwitch) setLink(from, to int, link Link) {
 	}
 }
 
-// sender is the node that sent a packet, by its source address.
+// sender returns the node that sent a packet, by its source address.
 func (p packet) sender() int { return int(p.data[15]) - 1 }
 
-// sendPacket takes a packet from a node. It may keep data only as a copy.
+// sendPacket takes a packet from a node. It does not retain data.
 func (f *packetSwitch) sendPacket(from, to int, data []byte) {
 	now := time.Now()
 	f.mu.Lock()
@@ -117,7 +117,7 @@ func (f *packetSwitch) sendPacket(from, to int, data []byte) {
 	}
 }
 
-// delayPacket puts a packet on the way. The lock is held.
+// delayPacket queues a packet. The caller holds the lock.
 func (f *packetSwitch) delayPacket(link Link, from int, p packet) {
 	if link.Jitter > 0 {
 		p.due = p.due.Add(time.Duration(f.random.Int64N(int64(link.Jitter))))
@@ -136,7 +136,7 @@ func (f *packetSwitch) delayPacket(link Link, from int, p packet) {
 	heap.Push(&f.held, p)
 }
 
-// deliverLoop delivers what was held up until the fabric is closed.
+// deliverLoop delivers delayed packets until the switch is closed.
 func (f *packetSwitch) deliverLoop() {
 	for {
 		timer := time.NewTimer(f.deliverDue(time.Now()))
@@ -151,7 +151,7 @@ func (f *packetSwitch) deliverLoop() {
 	}
 }
 
-// deliverDue delivers what is due, and says how long it is until the next.
+// deliverDue delivers all packets that are due and returns how long it is until the next.
 func (f *packetSwitch) deliverDue(now time.Time) time.Duration {
 	for {
 		f.mu.Lock()

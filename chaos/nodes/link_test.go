@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// numberedPacket is a packet from a node with a number in it.
+// numberedPacket is a packet from a node that carries a number.
 func numberedPacket(from, number int) []byte {
 	data := make([]byte, 24)
 	data[15], data[23] = byte(from+1), byte(number)
 	return data
 }
 
-// arrivals collects what a fabric delivers.
+// arrivals collects what a packet switch delivers.
 type arrivals struct {
 	mu      sync.Mutex
 	numbers []int
@@ -28,8 +28,8 @@ func (a *arrivals) addPacket(_ int, data []byte) {
 	a.at = append(a.at, time.Now())
 }
 
-// sendAll sends numbered packets from node 0 to node 1 over a link, in virtual time, and answers what has arrived after a
-// minute, and when the sending began.
+// sendAll sends numbered packets from node 0 to node 1 over a link, in virtual time. It returns what has arrived
+// after a minute, and when the sending began.
 func sendAll(t *testing.T, link Link, count int) (*arrivals, time.Time) {
 	t.Helper()
 	got := &arrivals{}
@@ -103,7 +103,7 @@ func isAscending(numbers []int) bool {
 	return true
 }
 
-// TestCutDropsDelayedPackets because a cut cable does too.
+// TestCutDropsDelayedPackets: packets on their way do not survive a cut link.
 func TestCutDropsDelayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := &arrivals{}

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a network of its own: no interface of the machine is in it, only what is made in it. It has no name
-// anywhere, so it goes when this process and those started in it are gone.
+// namespace is a network namespace with its own interfaces only. It has no name, so it ends with this process and
+// those started in it.
 type namespace struct{ file *os.File }
 
-// threadsNamespace is the network of the present thread.
+// threadsNamespace is the network namespace of the current thread.
 const threadsNamespace = "/proc/thread-self/ns/net"
 
 func newNamespace() (*namespace, error) {
@@ -32,7 +32,7 @@ func newNamespace() (*namespace, error) {
 	return &namespace{made}, nil
 }
 
-// runInside runs do on a thread in the namespace. Sockets that do makes stay there for good, and so do processes.
+// runInside runs do on a thread in the namespace. Sockets and processes that do creates stay in the namespace.
 func (n *namespace) runInside(do func() error) error {
 	return onOwnThread(func() error {
 		if err := n.enterThread(); err != nil {
@@ -42,7 +42,7 @@ func (n *namespace) runInside(do func() error) error {
 	})
 }
 
-// enterThread moves the present thread.
+// enterThread moves the current thread to the namespace.
 func (n *namespace) enterThread() error {
 	if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("enter a network namespace: %w", err)
@@ -52,29 +52,29 @@ func (n *namespace) enterThread() error {
 
 func (n *namespace) closeFile() error { return n.file.Close() }
 
-// onOwnThread runs do, which may move its thread to another network, and moves the thread back. A thread that cannot be
-// moved back ends with its goroutine.
+// onOwnThread runs do, which may move its thread to another namespace, and moves the thread back. A thread that
+// cannot be moved back ends with its goroutine.
 func onOwnThread(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		home, err := thisNamespace()
+		original, err := thisNamespace()
 		if err != nil {
 			runtime.UnlockOSThread()
 			done <- err
 			return
 		}
 		err = do()
-		back := home.enterThread()
+		back := original.enterThread()
 		if back == nil {
 			runtime.UnlockOSThread()
 		}
-		done <- errors.Join(err, back, home.closeFile())
+		done <- errors.Join(err, back, original.closeFile())
 	}()
 	return <-done
 }
 
-// thisNamespace is that of the present thread.
+// thisNamespace returns the namespace of the current thread.
 func thisNamespace() (*namespace, error) {
 	file, err := os.Open(threadsNamespace)
 	if err != nil {

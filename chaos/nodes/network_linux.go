@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// network is a namespace for each node and a switch between them.
+// network is a namespace for each node and a packet switch between them.
 type network struct {
 	namespaces []*namespace
 	ports      []*os.File
@@ -17,7 +17,7 @@ type network struct {
 	forwarders []*forwarder
 }
 
-// newNetwork makes namespaces for nodes and joins them.
+// newNetwork creates and connects the namespaces of all nodes.
 func newNetwork(size int, seed uint64) (*network, error) {
 	n := &network{}
 	n.packets = newPacketSwitch(size, seed, n.deliverPacket)
@@ -40,7 +40,7 @@ func newNetwork(size int, seed uint64) (*network, error) {
 	return n, nil
 }
 
-// readPackets takes what a node sends until its port is closed.
+// readPackets forwards what a node sends to the switch until the node's port is closed.
 func (n *network) readPackets(from int) {
 	buffer := make([]byte, 2*mtu)
 	for {
@@ -49,7 +49,7 @@ func (n *network) readPackets(from int) {
 			return
 		}
 		if length < 20 || buffer[0]>>4 != 4 {
-			continue // not an IPv4 packet: nodes speak nothing else
+			continue // not IPv4, which is all that nodes use
 		}
 		if to := int(buffer[19]) - 1; to >= 0 && to < len(n.ports) && buffer[15] == byte(from+1) {
 			n.packets.sendPacket(from, to, buffer[:length])
@@ -57,11 +57,11 @@ func (n *network) readPackets(from int) {
 	}
 }
 
-// deliverPacket writes a packet to a node. One that cannot be written is lost, as on any network.
+// deliverPacket writes a packet to a node. A packet that cannot be written is lost, as on any network.
 func (n *network) deliverPacket(to int, data []byte) { _, _ = n.ports[to].Write(data) }
 
-// dialNode connects to an address of a node from within its namespace, so that no broken link is in the way. The protocol is tcp4
-// or udp4.
+// dialNode connects to an address of a node from within its namespace, so that faults of links do not matter. The
+// protocol is "tcp4" or "udp4".
 func (n *network) dialNode(ctx context.Context, node int, protocol, at string) (net.Conn, error) {
 	var conn net.Conn
 	err := n.namespaces[node].runInside(func() (err error) {
@@ -75,7 +75,7 @@ func (n *network) dialNode(ctx context.Context, node int, protocol, at string) (
 	return conn, nil
 }
 
-// openForwarder makes a door: an address on this machine's loopback that leads to one of a node.
+// openForwarder returns an address on loopback that leads to an address of a node.
 func (n *network) openForwarder(node int, at string) (string, error) {
 	d, err := newForwarder(func(ctx context.Context) (net.Conn, error) { return n.dialNode(ctx, node, "tcp4", at) })
 	if err != nil {
@@ -85,7 +85,7 @@ func (n *network) openForwarder(node int, at string) (string, error) {
 	return d.listenAddress(), nil
 }
 
-// enterNamespace moves the present thread to a node's namespace.
+// enterNamespace moves the current thread to a node's namespace.
 func (n *network) enterNamespace(node int) error { return n.namespaces[node].enterThread() }
 
 func (n *network) shutDown() error {

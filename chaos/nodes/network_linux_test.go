@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestNetwork connects two namespaces, cuts one way between them, and lets them be.
+// TestNetwork connects two namespaces, cuts the link one way, and closes them.
 func TestNetwork(t *testing.T) {
 	n, err := newNetwork(2, 1)
 	if err != nil {
@@ -27,14 +27,14 @@ func TestNetwork(t *testing.T) {
 	callUntilAnswered(t, n)
 	n.packets.setLink(1, 0, Link{Cut: true})
 	if said, err := callThroughNetwork(t, n, time.Second); err == nil {
-		t.Errorf("%q came over a way that is cut", said)
+		t.Errorf("%q came over a link that is cut", said)
 	}
 	n.packets.setLink(1, 0, Link{})
 	callUntilAnswered(t, n)
 	callForwarderUntilAnswered(t, n)
 }
 
-// serveWord listens in the present namespace and answers whoever comes with a word.
+// serveWord listens in the current namespace and answers each connection with a word.
 func serveWord(t *testing.T, address string) error {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", address)
@@ -55,7 +55,7 @@ func serveWord(t *testing.T, address string) error {
 	return nil
 }
 
-// callThroughNetwork asks node 1 from node 0.
+// callThroughNetwork calls node 1 from node 0.
 func callThroughNetwork(t *testing.T, n *network, within time.Duration) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -77,7 +77,7 @@ func readWord(conn net.Conn, within time.Duration) (string, error) {
 	return string(buffer[:length]), err
 }
 
-// callUntilAnswered calls until it is answered.
+// callUntilAnswered repeats a call until it is answered.
 func callUntilAnswered(t *testing.T, n *network) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
@@ -91,7 +91,7 @@ func callUntilAnswered(t *testing.T, n *network) {
 	}
 }
 
-// callForwarderUntilAnswered calls node 1 from outside, by its door.
+// callForwarderUntilAnswered calls node 1 from outside, through its forwarder.
 func callForwarderUntilAnswered(t *testing.T, n *network) {
 	t.Helper()
 	address, err := n.openForwarder(1, nodeHostPort(1, apiPort))
@@ -103,6 +103,6 @@ func callForwarderUntilAnswered(t *testing.T, n *network) {
 		t.Fatal(err)
 	}
 	if said, err := readWord(conn, 2*time.Minute); err != nil || said != "hello" {
-		t.Errorf("node 1 says %q at its door: %v", said, err)
+		t.Errorf("node 1 says %q through its forwarder: %v", said, err)
 	}
 }

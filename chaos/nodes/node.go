@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Node is one server of a cluster: what it needs to be started, and its process while it runs. All methods are safe for
-// concurrent use, but only one caller should start and stop it.
+// Node is one server of a cluster: how to start it, and its process while it runs. All methods are safe for
+// concurrent use, but only one goroutine at a time should start and stop a node.
 type Node struct {
 	// ID is the node's name, n1 and so on.
 	ID    string
 	Disk  *Disk
 	Clock *Clock
 
-	// log is the file that all its processes write to.
+	// log is the file to which all processes of the node write.
 	log            string
 	args           []string
 	env            []string
@@ -30,7 +30,7 @@ type Node struct {
 	exits   []Exit
 }
 
-// Exit is the end of a process that nobody had asked for.
+// Exit is the unexpected end of a process.
 type Exit struct {
 	Node string
 	At   time.Time
@@ -41,13 +41,13 @@ type Exit struct {
 // nodeProcess is one process of a node.
 type nodeProcess struct {
 	cmd *exec.Cmd
-	// asked is true once somebody wants it to end; the node's lock protects it.
+	// asked is true once the harness wants the process to end. The node's lock protects it.
 	asked bool
-	// ended is closed when the process has been reaped.
+	// ended is closed after the process has ended.
 	ended chan struct{}
 }
 
-// Start starts the node on what its disk holds. It is an error if it runs.
+// Start starts the node with the data on its disk. Starting a running node is an error.
 func (n *Node) Start() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -71,9 +71,9 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// awaitExit waits for the end of a process and remembers an end that nobody had asked for.
+// awaitExit waits for the end of a process and records it if it was unexpected.
 func (n *Node) awaitExit(r *nodeProcess) {
-	_ = r.cmd.Wait() // ProcessState tells
+	_ = r.cmd.Wait() // ProcessState has the result
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !r.asked {
@@ -83,28 +83,28 @@ func (n *Node) awaitExit(r *nodeProcess) {
 	close(r.ended)
 }
 
-// Running is true while the node has a process, be it a paused one.
+// Running reports whether the node has a process, even a paused one.
 func (n *Node) Running() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.process != nil
 }
 
-// Exits are the ends that nobody had asked for, the oldest first.
+// Exits returns the unexpected ends of the node's processes, the oldest first.
 func (n *Node) Exits() []Exit {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return append([]Exit(nil), n.exits...)
 }
 
-// SetBinary says which binary the next Start runs.
+// SetBinary sets the binary that the next Start runs.
 func (n *Node) SetBinary(path string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.binary = path
 }
 
-// Kill ends the node with SIGKILL, paused or not, and waits until it is gone. One that does not run is left alone.
+// Kill ends the node with SIGKILL, paused or not, and waits for the end. It does nothing if the node does not run.
 func (n *Node) Kill() error {
 	r, err := n.sendSignal(syscall.SIGKILL, true)
 	if r != nil {
@@ -113,19 +113,19 @@ func (n *Node) Kill() error {
 	return err
 }
 
-// Pause stops the node where it is, as a machine does that has no time for it.
+// Pause stops the node with SIGSTOP, as if its machine had no time for it.
 func (n *Node) Pause() error {
 	_, err := n.sendSignal(syscall.SIGSTOP, false)
 	return err
 }
 
-// Resume lets a paused node go on.
+// Resume continues a paused node.
 func (n *Node) Resume() error {
 	_, err := n.sendSignal(syscall.SIGCONT, false)
 	return err
 }
 
-// Terminate asks the node to stop and waits for that. One that takes longer than patience is killed, which is an error.
+// Terminate stops the node with SIGTERM and waits for its end. After patience it kills the node and returns an error.
 func (n *Node) Terminate(patience time.Duration) error {
 	r, err := n.sendSignal(syscall.SIGTERM, true)
 	if r == nil || err != nil {
@@ -142,7 +142,7 @@ func (n *Node) Terminate(patience time.Duration) error {
 	}
 }
 
-// Wait waits until the node has no process, and answers false after patience.
+// Wait waits until the node has no process, and returns false after patience.
 func (n *Node) Wait(patience time.Duration) bool {
 	n.mu.Lock()
 	r := n.process
@@ -158,7 +158,7 @@ func (n *Node) Wait(patience time.Duration) bool {
 	}
 }
 
-// sendSignal sends a signal to all processes of the node; the run is nil if there is none.
+// sendSignal sends a signal to the process group of the node. It returns nil if the node has no process.
 func (n *Node) sendSignal(s syscall.Signal, asked bool) (*nodeProcess, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -173,7 +173,7 @@ func (n *Node) sendSignal(s syscall.Signal, asked bool) (*nodeProcess, error) {
 	return n.process, nil
 }
 
-// Wipe gives a node that does not run a new, empty disk.
+// Wipe empties the disk of a node that does not run.
 func (n *Node) Wipe() error {
 	if n.Running() {
 		return fmt.Errorf("wipe the disk of %s: it runs", n.ID)
@@ -181,7 +181,7 @@ func (n *Node) Wipe() error {
 	return n.Disk.removeContents()
 }
 
-// Log is what the node has said so far.
+// Log returns the log of the node so far.
 func (n *Node) Log() string {
 	said, err := os.ReadFile(n.log)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// errNotHere is why faults of the network and of disks are left out on this system.
+// errNotHere says why there are no faults of the network and of disks on this system.
 var errNotHere = errors.New("they need Linux")
 
 // network exists only on Linux.
@@ -35,7 +35,7 @@ func newDisk(below string) (*Disk, []string, error) {
 
 func unmountOrphans() error { return nil }
 
-// startProcess starts a process in a group of its own. On these systems it outlives a crash of the harness.
+// startProcess starts a process in its own process group. On these systems it outlives a crash of the harness.
 func startProcess(cmd *exec.Cmd, _ func() error) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd.Start()

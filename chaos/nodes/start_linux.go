@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// startProcess starts a process that dies with this one. The kernel ties that to the thread that started it, so one thread,
-// which never ends, starts all of them. place, if not nil, moves that thread for as long as that takes.
+// startProcess starts a process that dies with this one. The kernel kills it when the thread that started it ends, so
+// one thread that never ends starts all processes. place, if not nil, moves that thread to a namespace for the start.
 func startProcess(cmd *exec.Cmd, place func() error) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	done := make(chan error, 1)
@@ -21,14 +21,14 @@ func startInNamespace(cmd *exec.Cmd, place func() error) error {
 	if place == nil {
 		return cmd.Start()
 	}
-	home, err := thisNamespace()
+	original, err := thisNamespace()
 	if err != nil {
 		return err
 	}
 	if err := place(); err != nil {
-		return errors.Join(err, home.closeFile())
+		return errors.Join(err, original.closeFile())
 	}
-	return errors.Join(cmd.Start(), home.enterThread(), home.closeFile())
+	return errors.Join(cmd.Start(), original.enterThread(), original.closeFile())
 }
 
 var starterThread = sync.OnceValue(func() chan<- func() {

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// device is the name of the interface in each namespace, and mtu the largest packet on it.
+// deviceName is the name of the interface in each namespace; mtu is its largest packet.
 const (
 	deviceName = "chaos0"
 	mtu        = 1500
 )
 
-// newTUN gives the namespace an interface with an address, in a network of 254. What is sent to others in that network can
-// be read from the file, and what is written to it arrives.
+// newTUN creates an interface with an address in the namespace, in a network of 254 addresses. The file reads what is
+// sent to other addresses of that network, and what is written to it arrives in the namespace.
 func newTUN(n *namespace, address netip.Addr) (*os.File, error) {
 	var file *os.File
 	err := n.runInside(func() error {
@@ -33,10 +33,10 @@ func newTUN(n *namespace, address netip.Addr) (*os.File, error) {
 	return file, err
 }
 
-// closeAfter gives a descriptor back for which there is no use after an error.
+// closeAfter closes a descriptor after an error.
 func closeAfter(fd int, err error) error { return errors.Join(err, unix.Close(fd)) }
 
-// configureTUN makes the interface and switches it and the loopback of the present namespace on.
+// configureTUN creates the interface and enables it and the loopback interface of the current namespace.
 func configureTUN(tun int, address netip.Addr) error {
 	request, err := unix.NewIfreq(deviceName)
 	if err != nil {

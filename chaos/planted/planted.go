@@ -17,7 +17,7 @@ import (
 type Bug struct {
 	// Name is also that of the patch file, which says what the bug is and which promise it breaks.
 	Name string
-	// Faults and Workloads are those of the runs that look for it; nil is all of them.
+	// Faults and Workloads are those of the runs that look for the bug; nil is all of them.
 	Faults, Workloads []string
 	Length            time.Duration
 	// VirtualTime is set if the bug shows in chaos/simtest too. Clocks and processes cannot be disturbed there, and all

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// Charts are so high, and lines have so many points.
+// chartHeight is the height of charts, bucketCount the number of points of a line.
 const (
 	chartHeight = 140
 	bucketCount = 200
@@ -19,7 +19,7 @@ func (s timeScale) bucketAt(at int64) int {
 	return min(int(int64(bucketCount)*at/int64(s.length)), bucketCount-1)
 }
 
-// chart is a picture of lines over time. Most is the value at its top, Half that in the middle.
+// chart shows lines over time. Most is the value at its top, Half that in the middle.
 type chart struct {
 	Title, Most, Half string
 	Lines             []chartLine
@@ -30,7 +30,7 @@ type chartLine struct {
 	Name, Color, Path string
 }
 
-// throughputChart counts answers by outcome.
+// throughputChart shows answers per second by outcome.
 func (s timeScale) throughputChart(ops []history.Op) chart {
 	series := map[history.Outcome][]float64{}
 	perSecond := bucketCount / s.length.Seconds()
@@ -61,7 +61,7 @@ func (s timeScale) throughputChart(ops []history.Op) chart {
 	return c
 }
 
-// latencyChart is how long answers took: the median and the longest of those that came in a while.
+// latencyChart shows the median and the longest latency of each bucket.
 func (s timeScale) latencyChart(ops []history.Op) chart {
 	took := make([][]time.Duration, bucketCount)
 	for i := range ops {
@@ -85,7 +85,7 @@ func (s timeScale) latencyChart(ops []history.Op) chart {
 	}
 }
 
-// svgPath draws values from 0 to most.
+// svgPath draws values between 0 and most.
 func svgPath(values []float64, most float64) string {
 	var b strings.Builder
 	for i, value := range values {

@@ -1,4 +1,4 @@
-// Package report shows one run of chaos as a page: faults over throughput and latency, a verdict for each promise, counts.
+// Package report writes a page about one run of chaos: faults, throughput, latency, verdicts and counts.
 package report
 
 import (
@@ -15,26 +15,26 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// Event is something that was done, to break something or to heal it. Times are since the recorder of the history began.
+// Event is something that was done to break or heal the cluster. Times count from the beginning of the history.
 type Event struct {
 	At   time.Duration
 	What string
-	// Node is whom it struck; empty for the cluster.
+	// Node is the node it was done to; empty for the cluster.
 	Node string
 }
 
-// Span is one fault from its beginning to its end, or the healing.
+// Span is the time of one fault, or of the healing.
 type Span struct {
 	Name        string
 	From, Until time.Duration
 }
 
-// Run is everything that there is to say of one run.
+// Run is all data of one run.
 type Run struct {
 	Seed     uint64
 	Nodes    int
 	Scenario string
-	// Faults counts them by kind, Again is the command that plays the run again.
+	// Faults counts the faults by kind. Again is the command that repeats the run.
 	Faults, Again string
 	// Events and Spans may be in any order.
 	Events   []Event
@@ -48,11 +48,11 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// Name is the file that Write makes.
+// Name is the name of the file that Write writes.
 const Name = "report.html"
 
-// Write makes the page in a folder, which it makes too if need be. The page refers to nothing outside of it, except pictures
-// of porcupine that lie beside it.
+// Write writes the page to a folder, which it creates if necessary. The page refers to no other files except pictures
+// of porcupine in the same folder.
 func Write(dir string, r Run) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("make the folder of the report: %w", err)
@@ -71,7 +71,7 @@ func Write(dir string, r Run) error {
 	return nil
 }
 
-// pageView is what the page shows.
+// pageView is the data of the page template.
 type pageView struct {
 	Run
 
@@ -84,7 +84,7 @@ type pageView struct {
 	Pictures []string
 }
 
-// callCounts is how the calls of one kind ended.
+// callCounts says how the calls of one kind ended.
 type callCounts struct {
 	Kind                             history.Kind
 	OK, Refused, Failed, Unknown     int
@@ -139,7 +139,7 @@ func countsOf(ops []history.Op) []callCounts {
 
 func (c callCounts) totalCalls() int { return c.OK + c.Refused + c.Failed + c.Unknown }
 
-// percentile is what so many in a hundred do not exceed; times are sorted and not empty.
+// percentile returns a percentile of sorted times. There must be at least one.
 func percentile(times []time.Duration, hundredths int) time.Duration {
 	return times[(len(times)-1)*hundredths/100].Round(time.Microsecond)
 }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Sizes of pictures, in their own units. Names of lanes stand left of gutter; times stand below, axis high.
+// Sizes of pictures in their own units. Lane names stand left of gutterWidth, times in axisHeight below.
 const (
 	chartWidth  = 1000
 	gutterWidth = 120
 	laneHeight  = 18
 	axisHeight  = 16
-	// maxTicks is how many times are written below a picture.
+	// maxTicks bounds the number of times below a picture.
 	maxTicks = 12
 )
 
-// timeScale turns time into places.
+// timeScale maps times to positions.
 type timeScale struct{ length time.Duration }
 
 func newTimeScale(r Run) timeScale {
@@ -37,13 +37,13 @@ func (s timeScale) xAt(at time.Duration) float64 {
 	return gutterWidth + (chartWidth-gutterWidth)*float64(min(max(at, 0), s.length))/float64(s.length)
 }
 
-// timeTick is a time that is written below a picture.
+// timeTick is a time below a picture.
 type timeTick struct {
 	X    float64
 	Text string
 }
 
-// timeTicks are at round times.
+// timeTicks returns ticks at round times.
 func (s timeScale) timeTicks() (list []timeTick) {
 	steps := []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600}
 	i := slices.IndexFunc(steps, func(step time.Duration) bool { return s.length/(step*time.Second) < maxTicks })
@@ -56,7 +56,7 @@ func (s timeScale) timeTicks() (list []timeTick) {
 	return list
 }
 
-// timeBar is a span, or an instant, in its lane.
+// timeBar is a span or an instant in its lane.
 type timeBar struct {
 	X, Width float64
 	Y        int
@@ -64,13 +64,13 @@ type timeBar struct {
 	Color    string
 }
 
-// laneLabel names a lane.
+// laneLabel is the name of a lane.
 type laneLabel struct {
 	Name string
 	Y    int
 }
 
-// laneChart are what went wrong, a lane for each kind of fault, and below what was done, a lane for each node.
+// laneChart has a lane for each kind of fault, and below them one for each node with its events.
 type laneChart struct {
 	Rows   []laneLabel
 	Bars   []timeBar
@@ -79,7 +79,7 @@ type laneChart struct {
 
 var laneColors = []string{"#c0392b", "#2980b9", "#8e44ad", "#d35400", "#16a085", "#7f8c8d", "#2c3e50", "#b7950b"}
 
-// drawLanes draws spans, which are in the order in which they began, and events.
+// drawLanes draws spans, sorted by their beginning, and events.
 func (s timeScale) drawLanes(spans []Span, events []Event) laneChart {
 	var l laneChart
 	for _, span := range spans {
@@ -106,10 +106,10 @@ func (s timeScale) drawLanes(spans []Span, events []Event) laneChart {
 	return l
 }
 
-// Full is how high the picture is with its times.
+// Full returns the height of the picture, times included.
 func (l laneChart) Full() int { return l.Bottom + axisHeight + 2 }
 
-// laneFor is where a lane is; it is made if there is none of that name.
+// laneFor returns the position of a lane, which is added if it is new.
 func (l *laneChart) laneFor(name string) int {
 	i := slices.IndexFunc(l.Rows, func(r laneLabel) bool { return r.Name == name })
 	if i < 0 {
@@ -119,7 +119,7 @@ func (l *laneChart) laneFor(name string) int {
 	return l.Rows[i].Y
 }
 
-// laneName is the lane of a node, or of the whole cluster.
+// laneName returns the lane of a node, or of the cluster.
 func laneName(node string) string {
 	if node == "" {
 		return "cluster"

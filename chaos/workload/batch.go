@@ -9,7 +9,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Batches of requests that do not all fit, and of releases.
+// batchTrees has less room than a batch of requests needs.
 func batchTrees() []treeSpec { return []treeSpec{newTreeSpec("batch", "", 24, "x", 14, "y", 14)} }
 
 func startBatch(c *caller) func(context.Context) {
@@ -26,7 +26,7 @@ func startBatch(c *caller) func(context.Context) {
 	}
 }
 
-// acquireMany asks for several things in one call, and repeats those that were not answered one by one.
+// acquireMany sends several requests in one call and repeats the unanswered ones one by one.
 func (h *holder) acquireMany(ctx context.Context, count int) {
 	var wants []requestSpec
 	for range count {
@@ -57,7 +57,7 @@ func (h *holder) releaseMany(ctx context.Context, count int) {
 	}
 }
 
-// batchAllocate makes one attempt; each request is an operation of its own, and they share a session.
+// batchAllocate makes one attempt. Each request is an operation of its own; they share a session.
 func (c *caller) batchAllocate(ctx context.Context, wants []requestSpec) []history.Op {
 	s := c.randomServer()
 	c.serial++
@@ -116,13 +116,13 @@ func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
 	return ended
 }
 
-// elementRefusal is what one element of a batch was answered instead of being carried out.
+// elementRefusal is the error of one element of a batch.
 type elementRefusal struct{ failure *quoratev1.Failure }
 
-// Error is the sentence for a person.
+// Error returns the message of the server.
 func (r *elementRefusal) Error() string { return r.failure.GetMessage() }
 
-// failureError is nil for an element that was carried out.
+// failureError returns nil if the element was carried out.
 func failureError(f *quoratev1.Failure) error {
 	if f == nil {
 		return nil
@@ -130,7 +130,7 @@ func failureError(f *quoratev1.Failure) error {
 	return &elementRefusal{f}
 }
 
-// refusalOf finds the refusal of an element of a batch.
+// refusalOf returns the refusal of a batch element, if err is one.
 func refusalOf(err error) (*quoratev1.Failure, bool) {
 	var r *elementRefusal
 	if errors.As(err, &r) {

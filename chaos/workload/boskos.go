@@ -12,10 +12,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// boskosTree is the tree that front ends look into.
+// boskosTree is the tree behind the Boskos front ends.
 const boskosTree = "boskos"
 
-// vanTTL is how long a van is kept without an update, in milliseconds: whoever was not answered loses his.
+// vanTTL is how long a resource is held without an update, in milliseconds. It bounds how long a resource stays lost
+// after an unanswered call.
 const vanTTL = 4000
 
 func boskosTrees() []treeSpec {
@@ -26,7 +27,7 @@ func boskosTrees() []treeSpec {
 	}}
 }
 
-// startBoskos acquires, updates and releases as the clients of Boskos do.
+// startBoskos acquires, updates and releases resources as Boskos clients do.
 func startBoskos(c *caller) func(context.Context) {
 	held := ""
 	return func(ctx context.Context) {
@@ -48,14 +49,14 @@ func startBoskos(c *caller) func(context.Context) {
 	}
 }
 
-// acquireVan is the van that it got, or empty.
+// acquireVan returns the acquired resource, or "".
 func (c *caller) acquireVan(ctx context.Context) string {
 	_, van := c.callBoskos(ctx, history.BoskosAcquire, "", url.Values{"type": {"van"}, "state": {"free"}, "dest": {"busy"}})
 	return van
 }
 
-// callBoskos makes one call of the front end, and answers the name of the resource in its answer. A front end that says 404 or
-// 401 has decided; every other failure may have been carried out.
+// callBoskos makes one call of the front end and returns the resource of the answer. The answers 404 and 401 are
+// decisions; after any other failure the call may have been carried out.
 func (c *caller) callBoskos(ctx context.Context, kind history.Kind, name string, query url.Values) (history.Op, string) {
 	base := c.config.Boskos[c.random.IntN(len(c.config.Boskos))]
 	o := c.beginOp(kind, &server{url: base})

@@ -33,7 +33,7 @@ func newServers(config Config) []*server {
 	return servers
 }
 
-// caller is one sequential caller.
+// caller is a client that makes one call at a time.
 type caller struct {
 	config   Config
 	workload string
@@ -41,7 +41,7 @@ type caller struct {
 	servers  []*server
 	random   *rand.Rand
 	serial   int
-	// highestIndex is the highest log index of any answer so far.
+	// highestIndex is the highest log index of all answers so far.
 	highestIndex uint64
 }
 
@@ -52,7 +52,7 @@ func (c *caller) runSteps(ctx context.Context, step func(context.Context)) {
 	}
 }
 
-// pauseAbout waits for about a mean time, at most twice as long, or until ctx ends.
+// pauseAbout waits for a random time with the given mean, or until ctx ends.
 func (c *caller) pauseAbout(ctx context.Context, mean time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -60,7 +60,7 @@ func (c *caller) pauseAbout(ctx context.Context, mean time.Duration) {
 	}
 }
 
-// oneIn of n: true once in n times.
+// oneIn returns true once in so many times.
 func (c *caller) oneIn(of int) bool { return c.random.IntN(of) == 0 }
 
 func (c *caller) newID() string {
@@ -70,12 +70,12 @@ func (c *caller) newID() string {
 
 func (c *caller) randomServer() *server { return c.servers[c.random.IntN(len(c.servers))] }
 
-// beginOp starts the record of a call to a server.
+// beginOp starts the record of a call.
 func (c *caller) beginOp(kind history.Kind, s *server) *history.Op {
 	return &history.Op{Workload: c.workload, Client: c.number, Kind: kind, Server: s.url, Call: c.config.Recorder.Now()}
 }
 
-// endOp finishes the record and writes it down.
+// endOp completes the record and adds it to the history.
 func (c *caller) endOp(o *history.Op, err error) history.Op {
 	o.Return = c.config.Recorder.Now()
 	c.setOutcome(o, err)
@@ -84,7 +84,7 @@ func (c *caller) endOp(o *history.Op, err error) history.Op {
 	return *o
 }
 
-// setOutcome says what an error means for the outcome.
+// setOutcome derives the outcome of a call from its error.
 func (c *caller) setOutcome(o *history.Op, err error) {
 	o.Outcome = history.OK
 	if err == nil {
@@ -108,7 +108,7 @@ func (c *caller) setOutcome(o *history.Op, err error) {
 	}
 }
 
-// clusterFailures are reasons of what keeps a cluster from serving; everything else is what the ledger said.
+// clusterFailures are reasons why a cluster cannot serve. All other reasons are decisions of the ledger.
 const clusterFailures = "NO_LEADER NOT_LEADER LEADERSHIP_LOST OVERLOADED DEADLINE HALTED SHUTTING_DOWN NOT_UPGRADED FORGOTTEN INTERNAL"
 
 func isClusterFailure(p *quoratev1.Problem) bool {
@@ -126,7 +126,7 @@ func violationsOf(d *quoratev1.Decision) []history.Violation {
 	return all
 }
 
-// enumName is the name of a value of an enumeration without its prefix; empty for the one that means none.
+// enumName returns the name of an enum value without its prefix, and "" for the unspecified value.
 func enumName(name, prefix string) string {
 	name = strings.TrimPrefix(name, prefix)
 	if name == "UNSPECIFIED" {
@@ -135,14 +135,15 @@ func enumName(name, prefix string) string {
 	return name
 }
 
-// withTimeout runs one attempt. It outlives the run: a call that is on its way when the run ends gets its answer.
+// withTimeout runs one attempt. The attempt may outlive ctx: a call that is under way when the run ends still gets
+// its answer.
 func (c *caller) withTimeout(ctx context.Context, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Timeout)
 	defer cancel()
 	return attempt(ctx)
 }
 
-// retryUntilDecided repeats a call until it is decided, a few times at most or until ctx ends.
+// retryUntilDecided repeats a call until it is decided or ctx ends, a few times at most.
 func (c *caller) retryUntilDecided(ctx context.Context, attempt func() history.Op) history.Op {
 	const attempts = 8
 	for i := 1; ; i++ {

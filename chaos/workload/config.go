@@ -1,8 +1,8 @@
-// Package workload plays callers of a cluster: seeded clients who allocate, release, reserve, lease, wait, configure, read
-// and watch, and write down every call. It judges nothing.
+// Package workload simulates clients of a cluster: they allocate, release, reserve, lease, wait, configure, read and
+// watch, driven by a seed, and record every call. It does not check anything.
 //
-// Clients speak the public API only, each call to one server and once: what a client library would repeat, the history
-// shows as two calls of one id. Set HTTP to reach servers that have no sockets.
+// Clients use the public API only, and each call goes to one server and is made once: what a client library would
+// retry, the history shows as two calls with one id. Set Config.HTTP to reach servers without sockets.
 package workload
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// Config says who calls what.
+// Config says which clients call which servers.
 type Config struct {
 	// Servers are base URLs such as "http://10.0.0.1:7101"; at least one. Every call goes to a random one.
 	Servers []string
@@ -31,31 +31,31 @@ type Config struct {
 	Boskos []string
 	// HTTP carries the calls; http.DefaultClient if nil.
 	HTTP connect.HTTPClient
-	// Seed decides what every client asks for, though not how calls interleave.
+	// Seed decides what every client requests, but not how calls interleave.
 	Seed uint64
 	// Names are the workloads to run; nil is all of them.
 	Names []string
-	// Clients is how many there are of each workload; 3 if 0. A few workloads have one writer only.
+	// Clients is the number of clients of each workload; 3 if 0. Some workloads have a single writer.
 	Clients int
 	// Pause is the mean time between two calls of a client; 10 ms if 0.
 	Pause time.Duration
-	// Timeout is how long a call waits for its answer; 3 s if 0.
+	// Timeout bounds each call; 3 s if 0.
 	Timeout time.Duration
-	// Recorder takes every call; required.
+	// Recorder records every call; required.
 	Recorder *history.Recorder
 }
 
 // workloadSpec is one workload.
 type workloadSpec struct {
-	// trees are what it needs, by SetUp.
+	// trees are the trees that SetUp creates for it.
 	trees func() []treeSpec
-	// single means one client only.
+	// single limits the workload to one client.
 	single bool
-	// start makes the step of one client, which is called again and again.
+	// start returns the step that one client repeats.
 	start func(*caller) func(context.Context)
 }
 
-// workloads are all workloads by name.
+// workloads returns all workloads by name.
 func workloads() map[string]workloadSpec {
 	return map[string]workloadSpec{
 		"deep":    {trees: deepTrees, start: startDeep},
@@ -74,7 +74,7 @@ func workloads() map[string]workloadSpec {
 	}
 }
 
-// Names are all workloads, sorted.
+// Names returns the names of all workloads, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(workloads())) }
 
 func (c Config) withDefaults() (Config, error) {
@@ -97,8 +97,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Run lets the clients work until ctx ends, and returns when the last call has ended, which takes Timeout at most.
-// Accidents of calls are no errors: they are in the history.
+// Run runs the clients until ctx ends, and returns after the last call has ended, at most Timeout later. Failed calls
+// are not errors: they are in the history.
 func Run(ctx context.Context, config Config) error {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -120,7 +120,7 @@ func Run(ctx context.Context, config Config) error {
 	return nil
 }
 
-// clientRandom gives every client a generator of its own, so that what it asks for does not depend on the others.
+// clientRandom returns a generator for one client, so that its requests do not depend on other clients.
 func clientRandom(seed uint64, name string, number int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%s/%d", name, number) // a hash never fails

@@ -8,22 +8,22 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// holding is what a client believes to hold.
+// holding is an allocation that a client may hold.
 type holding struct {
 	id     string
 	claims []history.Claim
 }
 
-// holder allocates and releases, and repeats what it was not answered.
+// holder allocates and releases, and repeats unanswered calls.
 type holder struct {
 	*caller
 
 	held []holding
-	// maxHeld is how much it holds at once.
+	// maxHeld is how many allocations it holds at once.
 	maxHeld int
 }
 
-// acquireOne asks for something until it is decided, and remembers it if it may be held.
+// acquireOne repeats a request until it is decided, and remembers the allocation if it may be held.
 func (h *holder) acquireOne(ctx context.Context, w requestSpec) {
 	o := h.retryUntilDecided(ctx, func() history.Op { return h.callAllocate(ctx, w) })
 	if o.Outcome != history.Refused && o.Outcome != history.Failed {
@@ -31,7 +31,7 @@ func (h *holder) acquireOne(ctx context.Context, w requestSpec) {
 	}
 }
 
-// releaseOne releases something held until that is decided.
+// releaseOne releases a random allocation and repeats that until it is decided.
 func (h *holder) releaseOne(ctx context.Context) {
 	i := h.random.IntN(len(h.held))
 	id := h.held[i].id
@@ -39,7 +39,7 @@ func (h *holder) releaseOne(ctx context.Context) {
 	h.retryUntilDecided(ctx, func() history.Op { return h.callRelease(ctx, id) })
 }
 
-// nextStep does one thing: it asks for a claim, gives one back, repeats what was granted long ago, or looks.
+// nextStep makes one random call: a new request, a release, a repeated request, or a read.
 func (h *holder) nextStep(ctx context.Context, claims func() []history.Claim, tree string) {
 	switch dice := h.random.IntN(10); {
 	case len(h.held) == 0 || dice < 4 && len(h.held) < h.maxHeld:
@@ -56,7 +56,8 @@ func (h *holder) nextStep(ctx context.Context, claims func() []history.Claim, tr
 	}
 }
 
-// A deep tree: "hot" nodes that all want, and a node for each client that nobody else wants, eight levels down.
+// deepPath leads through a deep tree. It has a "hot" node that all clients want and a node for each client, eight
+// levels down.
 const deepPath = "a/b/c/d/e/f/g"
 
 func deepTrees() []treeSpec {
@@ -80,7 +81,7 @@ func startDeep(c *caller) func(context.Context) {
 	return func(ctx context.Context) { h.nextStep(ctx, claims, "deep") }
 }
 
-// Two trees: most requests claim in both, at several nodes, so that half a grant would show.
+// pairTrees returns two trees. Most requests claim in both, at several nodes, so that a partial grant would show.
 func pairTrees() []treeSpec {
 	return []treeSpec{newTreeSpec("left", "", 20, "x", 12, "y", 12), newTreeSpec("right", "", 16, "x", 12, "y", 9)}
 }
@@ -98,13 +99,13 @@ func startPair(c *caller) func(context.Context) {
 	return func(ctx context.Context) { h.nextStep(ctx, claims, trees[c.random.IntN(2)]) }
 }
 
-// One tree in which several clients ask for, repeat and release the same ids.
+// retryTrees returns one tree in which several clients request, repeat and release the same ids.
 func retryTrees() []treeSpec { return []treeSpec{newTreeSpec("retry", "", 12, "x", 8, "y", 8)} }
 
 func startRetry(c *caller) func(context.Context) {
 	return func(ctx context.Context) {
 		c.serial++
-		// Whoever uses an id says the same under it.
+		// Every client that uses an id sends the same request.
 		node := []string{"x", "y"}[c.serial%2]
 		w := requestSpec{id: fmt.Sprintf("retry-%d", c.serial), claims: []history.Claim{claimAt("retry", node, 1+int64(c.serial%4))}}
 		for range 1 + c.random.IntN(3) {
@@ -117,7 +118,7 @@ func startRetry(c *caller) func(context.Context) {
 	}
 }
 
-// A tree whose limits change while requests come; the first client changes them.
+// limitTrees returns a tree whose limits change during requests. The first client changes them.
 func limitTrees() []treeSpec { return []treeSpec{newTreeSpec("limits", "", 30, "x", 15, "y", 15)} }
 
 func startLimits(c *caller) func(context.Context) {

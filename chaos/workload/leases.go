@@ -8,18 +8,18 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// heldLease is one that a client holds, or believes to hold.
+// heldLease is a lease that a client holds, or may hold.
 type heldLease struct {
 	id    string
 	fence uint64
 	ttl   int64
-	// renewed is when the last renewal that was answered was sent, in nanoseconds of the recorder.
+	// renewed is when the last answered renewal was sent, in nanoseconds of the recorder.
 	renewed int64
-	// silent ones are never renewed.
+	// silent leases are never renewed.
 	silent bool
 }
 
-// leaseHolder holds leases, renews some in time, and falls silent about others.
+// leaseHolder holds leases, renews most of them in time, and lets the others expire.
 type leaseHolder struct {
 	*caller
 
@@ -27,7 +27,7 @@ type leaseHolder struct {
 	maxHeld int
 }
 
-// dueLease is the lease that must be renewed now: the one whose third is over for the longest.
+// dueLease returns the lease that is overdue for renewal most, once a third of its TTL is over; nil if there is none.
 func (l *leaseHolder) dueLease() *heldLease {
 	var found *heldLease
 	for _, one := range l.held {
@@ -41,7 +41,7 @@ func (l *leaseHolder) dueLease() *heldLease {
 	return found
 }
 
-// remainingMillis is how many milliseconds a lease lasts for certain, as its holder counts.
+// remainingMillis returns how long the lease certainly lasts by the clock of its holder.
 func (l *heldLease) remainingMillis(now int64) int64 { return l.ttl - (now-l.renewed)/1e6 }
 
 func (l *leaseHolder) renewLease(ctx context.Context, one *heldLease) {
@@ -59,7 +59,7 @@ func (l *leaseHolder) dropLease(one *heldLease) {
 	l.held = slices.DeleteFunc(l.held, func(o *heldLease) bool { return o == one })
 }
 
-// acquireLease asks for a lease and notes it if it may be held.
+// acquireLease requests a lease and remembers it if it was granted.
 func (l *leaseHolder) acquireLease(ctx context.Context, w requestSpec) history.Op {
 	asked := l.config.Recorder.Now()
 	o := l.retryUntilDecided(ctx, func() history.Op { return l.callAllocate(ctx, w) })
@@ -69,7 +69,7 @@ func (l *leaseHolder) acquireLease(ctx context.Context, w requestSpec) history.O
 	return o
 }
 
-// nextStep renews what has to be renewed; if nothing has, it asks for more, gives one back or looks at one.
+// nextStep renews a due lease, or else makes a random call: a new request, a release, or a read.
 func (l *leaseHolder) nextStep(ctx context.Context, ask func() requestSpec) {
 	if one := l.dueLease(); one != nil {
 		l.renewLease(ctx, one)
@@ -101,7 +101,7 @@ func startLease(c *caller) func(context.Context) {
 	}
 }
 
-// Items that are fewer than the clients who want them.
+// itemTrees returns a tree with fewer items than clients that want them.
 func itemTrees() []treeSpec {
 	t := newTreeSpec("items", "", history.Unlimited)
 	t.items = map[string][]string{"car": {"ant", "bee", "cow", "dog"}}
@@ -117,7 +117,7 @@ func startItems(c *caller) func(context.Context) {
 	}
 }
 
-// Reservations: confirmed, cancelled, or left to lapse.
+// reserveTrees is for reservations that are confirmed, cancelled, or left to expire.
 func reserveTrees() []treeSpec { return []treeSpec{newTreeSpec("reserve", "", 16, "x", 10, "y", 10)} }
 
 func startReserve(c *caller) func(context.Context) {
@@ -136,7 +136,7 @@ func startReserve(c *caller) func(context.Context) {
 		}
 		c.pauseAbout(ctx, 4*c.config.Pause)
 		switch c.random.IntN(5) {
-		case 0: // left to lapse
+		case 0: // left to expire
 		case 1:
 			c.retryUntilDecided(ctx, func() history.Op { return c.callCancel(ctx, w.id) })
 		default:
@@ -147,7 +147,7 @@ func startReserve(c *caller) func(context.Context) {
 	}
 }
 
-// A queue that nobody may overtake in: two lines for the same kind of thing, and priorities.
+// waitTrees returns a tree with a strict queue: two nodes, small limits, and requests with priorities.
 func waitTrees() []treeSpec {
 	return []treeSpec{newTreeSpec("queue", "", history.Unlimited, "x", 3, "y", 2).withStrictQueue()}
 }
@@ -175,7 +175,8 @@ func startWait(c *caller) func(context.Context) {
 	}
 }
 
-// newWaitRequest is a request that waits if it must. All in a line want the same, so that nothing but the order decides.
+// newWaitRequest returns a request that may wait. All requests for a node want the same amount, so that only the
+// queue order decides.
 func (c *caller) newWaitRequest() requestSpec {
 	node := []string{"x", "y"}[c.random.IntN(2)]
 	return requestSpec{
@@ -184,7 +185,7 @@ func (c *caller) newWaitRequest() requestSpec {
 	}
 }
 
-// startTwins: the first client gives two trees the same limit in one change, again and again; the others look.
+// startTwins sets the same limit of two trees in one change, again and again, from the first client. The others read.
 func startTwins(c *caller) func(context.Context) {
 	return func(ctx context.Context) {
 		if c.number > 0 || c.config.Clients == 1 && c.oneIn(2) {

@@ -10,7 +10,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// readMode is how fresh a read must be.
+// readMode is the consistency of a read.
 type readMode struct {
 	stale    bool
 	minIndex uint64
@@ -24,7 +24,8 @@ func (f readMode) protoOptions() *quoratev1.ReadOptions {
 	return r
 }
 
-// randomReadMode is linearizable, stale, or stale but not behind what this client has seen.
+// randomReadMode returns a linearizable read, a stale one, or a stale one that is not behind what this client has
+// seen.
 func (c *caller) randomReadMode() readMode {
 	switch c.random.IntN(4) {
 	case 0:
@@ -42,7 +43,7 @@ func (c *caller) beginRead(kind history.Kind, s *server, f readMode) *history.Op
 	return o
 }
 
-// setReadInfo fills in where in the log a read was answered.
+// setReadInfo records at which log index a read was answered, and by which node.
 func setReadInfo(o *history.Op, r *quoratev1.ReadInfo) {
 	if r == nil {
 		return
@@ -51,7 +52,7 @@ func setReadInfo(o *history.Op, r *quoratev1.ReadInfo) {
 	o.MarkedStale = r.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE
 }
 
-// readUsage sees a whole tree at one index.
+// readUsage reads the usage of a whole tree at one index.
 func (c *caller) readUsage(ctx context.Context, tree string, f readMode) {
 	s := c.randomServer()
 	o := c.beginRead(history.ReadUsage, s, f)
@@ -66,7 +67,7 @@ func (c *caller) readUsage(ctx context.Context, tree string, f readMode) {
 	c.endOp(o, err)
 }
 
-// UsageOf is what the counted resource of nodes stands at.
+// UsageOf converts the usage of counted resources.
 func UsageOf(tree string, nodes []*quoratev1.NodeUsage) []history.Usage {
 	var all []history.Usage
 	for _, n := range nodes {
@@ -107,7 +108,7 @@ func (c *caller) readAllocation(ctx context.Context, id string, f readMode) {
 	c.endOp(o, err)
 }
 
-// listHeld sees what is held in a tree, if that fits on one page: pages are taken at an index each.
+// listHeld lists the allocations of a tree if they fit on one page: each page has an index of its own.
 func (c *caller) listHeld(ctx context.Context, tree string, f readMode) {
 	s := c.randomServer()
 	o := c.beginRead(history.ListHeld, s, f)
@@ -122,12 +123,12 @@ func (c *caller) listHeld(ctx context.Context, tree string, f readMode) {
 		o.Records = append(o.Records, RecordOf(a))
 	}
 	if answer.GetNextPageToken() != "" {
-		o.Kind, o.Records = history.ReadAllocation, nil // a part says nothing of the whole
+		o.Kind, o.Records = history.ReadAllocation, nil // one page is not the whole list
 	}
 	c.endOp(o, err)
 }
 
-// listWaiting sees the queue of a tree.
+// listWaiting lists the queue of a tree.
 func (c *caller) listWaiting(ctx context.Context, tree string, f readMode) {
 	s := c.randomServer()
 	o := c.beginRead(history.ListWaiting, s, f)
@@ -171,7 +172,7 @@ func startRead(c *caller) func(context.Context) {
 	}
 }
 
-// readLimits sees the limits of the trees whose names begin so, all at one index.
+// readLimits reads the limits of the trees with a name prefix, all at one index.
 func (c *caller) readLimits(ctx context.Context, prefix string, f readMode) history.Op {
 	s := c.randomServer()
 	o := c.beginRead(history.ReadLimits, s, f)
@@ -190,7 +191,7 @@ func (c *caller) readLimits(ctx context.Context, prefix string, f readMode) hist
 	return c.endOp(o, err)
 }
 
-// LimitsOf are the limits of a tree, by node as it lists them and resource.
+// LimitsOf returns the limits of a tree in the order of its nodes, by resource.
 func LimitsOf(t *quoratev1.Tree) []history.Limit {
 	var all []history.Limit
 	add := func(node string, limits map[string]*quoratev1.Limit) {

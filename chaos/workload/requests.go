@@ -9,7 +9,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// requestSpec is a request before it is made.
+// requestSpec is a request that can be made more than once.
 type requestSpec struct {
 	id       string
 	claims   []history.Claim
@@ -49,7 +49,7 @@ func toClaims(claims []history.Claim) []*quoratev1.Claim {
 	return all
 }
 
-// fillIn fills in what an operation asks for.
+// fillIn records what the operation requests.
 func (w requestSpec) fillIn(o *history.Op) {
 	o.ID, o.Claims, o.Mode, o.Priority, o.TTL = w.id, w.claims, w.mode, w.priority, w.ttl
 }
@@ -68,13 +68,13 @@ func (c *caller) callAllocate(ctx context.Context, w requestSpec) history.Op {
 	return c.endOp(o, err)
 }
 
-// setGrant fills in an answer; of nil it takes nothing.
+// setGrant records the answer, if there is one.
 func setGrant(o *history.Op, answer *quoratev1.AllocateResponse) {
 	o.Index, o.Fence, o.Repeated, o.Ledger = answer.GetIndex(), answer.GetFence(), answer.GetRepeated(), answer.GetLedgerTimeMs()
 	setAllocation(o, answer.GetAllocation())
 }
 
-// setAllocation fills in the record of an answer.
+// setAllocation records the allocation of an answer, if there is one.
 func setAllocation(o *history.Op, a *quoratev1.Allocation) {
 	if a == nil {
 		return
@@ -139,7 +139,7 @@ func (c *caller) callCancel(ctx context.Context, id string) history.Op {
 	return c.endOp(o, err)
 }
 
-// RecordOf is an allocation as histories have it.
+// RecordOf converts an allocation.
 func RecordOf(a *quoratev1.Allocation) history.Record {
 	r := history.Record{
 		ID: a.GetId(), State: enumName(a.GetState().String(), "ALLOCATION_STATE_"), Fence: a.GetFence(), Priority: a.GetPriority(),

@@ -8,19 +8,19 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// countedResource is what all trees count.
+// countedResource is the counted resource of all trees.
 const countedResource = "units"
 
-// treeSpec is a tree as histories say it: its limits, and what else it needs.
+// treeSpec is a tree: its limits as histories have them, its items, and other settings.
 type treeSpec struct {
 	name   string
 	limits []history.Limit
 	items  map[string][]string
-	// change fills in the rest.
+	// change adds other settings; nil if there are none.
 	change func(*quoratev1.Tree)
 }
 
-// newTreeSpec makes a tree of nodes and limits: limits("t", "", 10, "a", 5).
+// newTreeSpec makes a tree from nodes and limits: newTreeSpec("t", "", 10, "a", 5).
 func newTreeSpec(name string, pairs ...any) treeSpec {
 	t := treeSpec{name: name}
 	for i := 0; i < len(pairs); i += 2 {
@@ -62,8 +62,8 @@ func toLimit(amount int64) *quoratev1.Limit {
 	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}
 }
 
-// SetUp makes the trees of the workloads, and writes that down too: their limits are part of the history. It tries until
-// the cluster takes them or ctx ends.
+// SetUp creates the trees of the workloads, and records that: their limits are part of the history. It retries until
+// the cluster accepts them or ctx ends.
 func SetUp(ctx context.Context, config Config) error {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -86,15 +86,15 @@ func SetUp(ctx context.Context, config Config) error {
 		case o.Outcome == history.OK:
 			return nil
 		case o.Outcome == history.Refused:
-			return fmt.Errorf("set the workloads up: the cluster refused their trees: %s", o.Reason)
+			return fmt.Errorf("set up the workloads: the cluster refused their trees: %s", o.Reason)
 		case ctx.Err() != nil:
-			return fmt.Errorf("set the workloads up: %w, after %s", ctx.Err(), o.Reason)
+			return fmt.Errorf("set up the workloads: %w, after %s", ctx.Err(), o.Reason)
 		}
 		c.pauseAbout(ctx, config.Timeout/8)
 	}
 }
 
-// callApplyTrees makes one attempt to make trees as they are written.
+// callApplyTrees makes one attempt to apply trees.
 func (c *caller) callApplyTrees(ctx context.Context, id string, trees []treeSpec) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Configure, s)
@@ -134,7 +134,7 @@ func (c *caller) callSetLimits(ctx context.Context, id string, l history.Limit) 
 	return c.endOp(o, err)
 }
 
-// withStrictQueue forbids overtaking in the whole tree.
+// withStrictQueue sets the strict queue policy for the whole tree.
 func (t treeSpec) withStrictQueue() treeSpec {
 	t.change = func(p *quoratev1.Tree) { p.Queueing = quoratev1.Queueing_QUEUEING_STRICT }
 	return t

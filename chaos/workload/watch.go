@@ -10,7 +10,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// watcher follows all changes, one server after the other, and goes on with the next where the last one stopped.
+// watcher watches all changes at one server after the other, each from where the last one stopped.
 type watcher struct {
 	*caller
 
@@ -28,7 +28,7 @@ func startWatch(c *caller) func(context.Context) {
 	}
 }
 
-// beginWatch begins a new watch behind a state that it has read.
+// beginWatch begins a new watch after the index of a read.
 func (w *watcher) beginWatch(ctx context.Context) bool {
 	read := w.readLimits(ctx, "no tree has this name", readMode{})
 	if read.Outcome != history.OK {
@@ -42,7 +42,8 @@ func (w *watcher) beginWatch(ctx context.Context) bool {
 	return true
 }
 
-// followServer watches one server until it breaks off, or for a while: whoever resumes often finds what resuming loses.
+// followServer watches one server for a while or until the stream ends. Watches that resume often show what resuming
+// loses.
 func (w *watcher) followServer(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 50*w.config.Pause+time.Duration(w.random.Int64N(int64(300*w.config.Pause))))
 	defer cancel()
@@ -56,10 +57,10 @@ func (w *watcher) followServer(ctx context.Context) {
 		w.addChange(s, stream.Msg())
 	}
 	w.dropForgotten(stream.Err())
-	_ = stream.Close() // it is over
+	_ = stream.Close() // the stream has ended
 }
 
-// dropForgotten gives a position up that the server does not remember.
+// dropForgotten drops a position that the server does not remember any more.
 func (w *watcher) dropForgotten(err error) {
 	if connect.CodeOf(err) == connect.CodeOutOfRange {
 		w.request = nil
