@@ -53,12 +53,15 @@ func (n *Node) checkNotice(notice Notice) error {
 	leader := n.leaderID()
 	switch {
 	case notice.From != notice.Leader:
-		return newError(Unsafe, true, nil, "node %s gives a notice in the name of %s: only the leader itself may", notice.From, notice.Leader)
+		return newError(Unsafe, true, nil, "node %s sends a notice in the name of %s; only the leader itself may do that",
+			notice.From, notice.Leader)
 	case leader != "" && leader != notice.From:
-		return newError(Unsafe, true, nil, "node %s gives a notice, and the leader that node %s knows is %s: only the leader may",
+		return newError(Unsafe, true, nil, "node %s sends a notice, but the leader known to node %s is %s; only the leader "+
+			"may do that",
 			notice.From, n.config.ID, leader)
 	case leader == "" && n.isMember(n.config.ID) && !n.isMember(notice.From):
-		return newError(Unsafe, true, nil, "node %s gives a notice, and is not a member as node %s knows them", notice.From, n.config.ID)
+		return newError(Unsafe, true, nil, "node %s sends a notice, but is not a member known to node %s", notice.From,
+			n.config.ID)
 	}
 	return nil
 }

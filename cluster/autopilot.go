@@ -38,7 +38,7 @@ func (l *leadership) reconcile(said logLimiter) {
 			return
 		}
 		if err != nil && said.shouldLog(about) {
-			l.node.log.Warn("cannot look after a member", "member", about, "error", err)
+			l.node.log.Warn("cannot reconcile a member", "member", about, "error", err)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func (l *leadership) isAutomatic() bool { return !l.node.config.ManualJoin }
 func (l *leadership) demoteEmptyVoter(list []NodeHealth) (string, error) {
 	for _, h := range votersOf(list) {
 		if l.isAutomatic() && h.Status.Instance != "" {
-			l.node.log.Warn("a voter came back without its data, it begins again as a non-voter", "member", h.ID)
+			l.node.log.Warn("a voter came back without its data and is demoted", "member", h.ID)
 			return h.ID, l.demoteVoter(h.ID)
 		}
 	}
@@ -77,11 +77,11 @@ func (l *leadership) addWaitingNode(list []NodeHealth) (string, error) {
 func (l *leadership) addNonvoter(h NodeHealth) error {
 	n := l.node
 	if written := n.ledger.Format(); h.Status.FeatureLevel < written {
-		return newError(Unsafe, true, nil, "%s (version %s) understands feature level %d, and the log has entries of level %d; "+
-			"upgrade it first", h.ID, h.Status.Version, h.Status.FeatureLevel, written)
+		return newError(Unsafe, true, nil, "%s (version %s) understands feature level %d, and the log has entries of level "+
+			"%d; upgrade it first", h.ID, h.Status.Version, h.Status.FeatureLevel, written)
 	}
 	address := cmp.Or(h.Status.RaftAddr, h.RaftAddr) // versions below feature level 5 say it through gossip only
-	n.log.Info("taking in a new node", "member", h.ID, "raft", address)
+	n.log.Info("adding a new node", "member", h.ID, "raft", address)
 	timeout := n.config.scaleTimeout(stepTimeout)
 	return l.configurationError(n.raft.AddNonvoter(raft.ServerID(h.ID), raft.ServerAddress(address), 0, timeout).Error())
 }
@@ -111,7 +111,7 @@ func (l *leadership) sendNotice(m Member, notice Notice) error {
 	}
 	others := l.node.peerClient.Load()
 	if others == nil {
-		return fmt.Errorf("%s cannot be told: no way to other nodes is set", m.ID)
+		return fmt.Errorf("%s cannot be notified: no client for other nodes is set", m.ID)
 	}
 	return (*others).Notify(ctx, m, notice)
 }
@@ -130,17 +130,20 @@ func (l *leadership) promoteStableNode(list []NodeHealth) (string, error) {
 }
 
 func (l *leadership) promoteToVoter(m Member) error {
-	l.node.log.Info("a node becomes a voter", "member", m.ID)
+	l.node.log.Info("promoting a node to voter", "member", m.ID)
 	timeout := l.node.config.scaleTimeout(stepTimeout)
-	return l.configurationError(l.node.raft.AddVoter(raft.ServerID(m.ID), raft.ServerAddress(m.RaftAddr), 0, timeout).Error())
+	future := l.node.raft.AddVoter(raft.ServerID(m.ID), raft.ServerAddress(m.RaftAddr), 0, timeout)
+	return l.configurationError(future.Error())
 }
 
 func (l *leadership) demoteVoter(id string) error {
-	return l.configurationError(l.node.raft.DemoteVoter(raft.ServerID(id), 0, l.node.config.scaleTimeout(stepTimeout)).Error())
+	timeout := l.node.config.scaleTimeout(stepTimeout)
+	return l.configurationError(l.node.raft.DemoteVoter(raft.ServerID(id), 0, timeout).Error())
 }
 
 func (l *leadership) removeServer(id string) error {
-	return l.configurationError(l.node.raft.RemoveServer(raft.ServerID(id), 0, l.node.config.scaleTimeout(stepTimeout)).Error())
+	timeout := l.node.config.scaleTimeout(stepTimeout)
+	return l.configurationError(l.node.raft.RemoveServer(raft.ServerID(id), 0, timeout).Error())
 }
 
 // removeDeadMember removes one member from which neither its API, gossip nor raft has heard for RemoveDeadAfter, if
@@ -152,7 +155,8 @@ func (l *leadership) removeDeadMember(list []NodeHealth) (string, error) {
 	}
 	for _, h := range list {
 		member := h.Role == RoleVoter || h.Role == RoleNonVoter
-		silent := min(time.Since(h.LastHeard), time.Since(l.node.transport.LastAck(raft.ServerID(h.ID))), time.Since(l.startedAt))
+		silent := min(time.Since(h.LastHeard), time.Since(l.node.transport.LastAck(raft.ServerID(h.ID))),
+			time.Since(l.startedAt))
 		if !member || h.LastHeard.IsZero() || silent < patience {
 			continue
 		}
@@ -161,7 +165,7 @@ func (l *leadership) removeDeadMember(list []NodeHealth) (string, error) {
 				return h.ID, err
 			}
 		}
-		l.node.log.Warn("removing a member that was silent for long", "member", h.ID, "silent", silent.Round(time.Second))
+		l.node.log.Warn("removing a dead member", "member", h.ID, "silent", silent.Round(time.Second))
 		return h.ID, l.removeServer(h.ID)
 	}
 	return "", nil

@@ -55,13 +55,14 @@ func decideBootstrap(self Peer, peers []Peer) bootstrapDecision {
 		candidates = append(candidates, p)
 	}
 	if len(candidates) != self.Expect {
-		return bootstrapDecision{intent: self.Intent, waitReason: fmt.Sprintf("%d of %d expected nodes are here", len(candidates), self.Expect)}
+		return bootstrapDecision{intent: self.Intent, waitReason: fmt.Sprintf("%d of %d expected nodes are here",
+			len(candidates), self.Expect)}
 	}
 	slices.SortFunc(candidates, func(a, b Peer) int { return cmp.Compare(a.ID, b.ID) })
 	intent := intentDigest(candidates)
 	if self.Intent != "" && self.Intent != intent {
-		return bootstrapDecision{intent: self.Intent, waitReason: "other nodes came than were here first; stop all nodes of the new " +
-			"cluster, then start exactly as many as are expected"}
+		return bootstrapDecision{intent: self.Intent, waitReason: "the set of nodes has changed since this node announced " +
+			"it; stop all nodes of the new cluster, then start exactly as many as are expected"}
 	}
 	for _, c := range candidates {
 		if c.ID != self.ID && c.Intent != intent {
@@ -138,11 +139,11 @@ func (n *Node) bootstrapStep() bootstrapDecision {
 	}
 	candidates, unasked, silent := n.bootstrapCandidates()
 	if unasked != "" && time.Since(n.started) < bootstrapProbeWait {
-		return bootstrapDecision{intent: self.Intent, waitReason: unasked + " was not asked yet"}
+		return bootstrapDecision{intent: self.Intent, waitReason: unasked + " has not been queried yet"}
 	}
 	v := decideBootstrap(self, candidates)
 	if v.waitReason != "" && silent != "" {
-		v.waitReason += "; gossip knows one that does not answer: " + silent
+		v.waitReason += "; a node known from gossip does not answer: " + silent
 	}
 	if v.clusterExists {
 		v.waitReason += "; this node waits until its leader adds it"

@@ -27,21 +27,26 @@ func TestDeliberation(t *testing.T) {
 		never  bool
 		wait   string // part of the reason
 	}{
-		{name: "a single node forms its cluster in two steps", self: testPeer("a", expects(1)), intent: intentDigest([]Peer{testPeer("a")}), wait: "not announced"},
+		{name: "a single node forms its cluster in two steps", self: testPeer("a", expects(1)),
+			intent: intentDigest([]Peer{testPeer("a")}), wait: "not announced"},
 		{
-			name: "a single node that has announced itself", self: testPeer("a", expects(1), intends(intentDigest([]Peer{testPeer("a")}))),
+			name: "a single node that has announced itself", self: testPeer("a", expects(1),
+				intends(intentDigest([]Peer{testPeer("a")}))),
 			form: "a", intent: intentDigest([]Peer{testPeer("a")}),
 		},
-		{name: "nobody else is here yet", self: testPeer("a"), wait: "1 of 3"},
+		{name: "no other node is here yet", self: testPeer("a"), wait: "1 of 3"},
 		{name: "one is missing", self: testPeer("a"), peers: []Peer{testPeer("b")}, wait: "2 of 3"},
-		{name: "all are here, none has agreed", self: testPeer("a"), peers: []Peer{testPeer("b"), testPeer("c")}, intent: agreed, wait: "not agreed"},
+		{name: "all are here, none has agreed", self: testPeer("a"), peers: []Peer{testPeer("b"), testPeer("c")},
+			intent: agreed, wait: "not agreed"},
 		{
-			name: "one has not agreed", self: testPeer("a", intends(agreed)), peers: []Peer{testPeer("b", intends(agreed)), testPeer("c")},
+			name: "one has not agreed", self: testPeer("a", intends(agreed)), peers: []Peer{testPeer("b", intends(agreed)),
+				testPeer("c")},
 			intent: agreed, wait: "c has not agreed",
 		},
 		{
 			name: "one agreed to another set", self: testPeer("a", intends(agreed)),
-			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends("other"))}, intent: agreed, wait: "c has not agreed",
+			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends("other"))}, intent: agreed,
+			wait: "c has not agreed",
 		},
 		{
 			name: "all have agreed but this node", self: testPeer("a"),
@@ -53,24 +58,29 @@ func TestDeliberation(t *testing.T) {
 		},
 		{
 			name: "a fourth came after the agreement", self: testPeer("a", intends(agreed)),
-			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed)), testPeer("d")}, intent: agreed, wait: "4 of 3",
+			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed)), testPeer("d")}, intent: agreed,
+			wait: "4 of 3",
 		},
 		{
 			name: "another set is here than was agreed on", self: testPeer("a", intends(agreed)),
-			peers: []Peer{testPeer("b"), testPeer("d")}, intent: agreed, wait: "other nodes came",
+			peers: []Peer{testPeer("b"), testPeer("d")}, intent: agreed, wait: "the set of nodes has changed",
 		},
 		{
 			name: "one with another address is another set", self: testPeer("a", intends(agreed)),
-			peers: []Peer{testPeer("b"), testPeer("c", func(p *Peer) { p.RaftAddr = "elsewhere:1" })}, intent: agreed, wait: "other nodes",
+			peers: []Peer{testPeer("b"), testPeer("c",
+				func(p *Peer) { p.RaftAddr = "elsewhere:1" })}, intent: agreed, wait: "the set of nodes has changed",
 		},
 		{
 			name: "one joins only", self: testPeer("a", intends(agreed)),
-			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed)), testPeer("d", expects(0))}, form: "a b c", intent: agreed,
+			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed)), testPeer("d", expects(0))},
+			form:  "a b c", intent: agreed,
 		},
-		{name: "they disagree about the number", self: testPeer("a"), peers: []Peer{testPeer("b"), testPeer("c", expects(5))}, wait: "c expects 5"},
+		{name: "they disagree about the number", self: testPeer("a"), peers: []Peer{testPeer("b"), testPeer("c", expects(5))},
+			wait: "c expects 5"},
 		{
 			name: "a cluster exists already", self: testPeer("a", intends(agreed)),
-			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed), settled)}, never: true, wait: "c belongs",
+			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed), settled)}, never: true,
+			wait: "c belongs",
 		},
 		{
 			name: "a cluster exists already, of nodes that only joined", self: testPeer("a"),

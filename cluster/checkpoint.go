@@ -44,7 +44,8 @@ type checkpoints struct {
 
 func newCheckpoints() *checkpoints {
 	return &checkpoints{
-		frozen: make(chan *fsm.Checkpointed, 1), points: map[string][]Checkpoint{}, recordedAt: map[string]time.Time{}, logged: map[string]bool{},
+		frozen: make(chan *fsm.Checkpointed, 1), points: map[string][]Checkpoint{}, recordedAt: map[string]time.Time{},
+		logged: map[string]bool{},
 	}
 }
 

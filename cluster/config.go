@@ -151,10 +151,12 @@ func (c Config) Validate() error {
 		faults = append(faults, fmt.Errorf("TimeoutScale is %d: allowed are 1 to %d", c.TimeoutScale, maxTimeoutScale))
 	}
 	if len(c.Version) > maxVersionBytes {
-		faults = append(faults, fmt.Errorf("the Version has %d bytes: allowed are at most %d", len(c.Version), maxVersionBytes))
+		faults = append(faults, fmt.Errorf("the Version has %d bytes: allowed are at most %d", len(c.Version),
+			maxVersionBytes))
 	}
 	if c.DiskSlow < 0 || c.DiskReserve < 0 {
-		faults = append(faults, fmt.Errorf("DiskSlow is %v and DiskReserve %d: neither may be negative; 0 is for none", c.DiskSlow, c.DiskReserve))
+		faults = append(faults, fmt.Errorf("DiskSlow is %v and DiskReserve %d: neither may be negative; 0 means none",
+			c.DiskSlow, c.DiskReserve))
 	}
 	if c.CommitNotice < time.Millisecond || c.CommitNotice > time.Second {
 		faults = append(faults, fmt.Errorf("CommitNotice is %v: allowed are 1ms to 1s", c.CommitNotice))
@@ -163,10 +165,11 @@ func (c Config) Validate() error {
 		faults = append(faults, fmt.Errorf("SnapshotInterval is %v: allowed is 1ms or more", c.SnapshotInterval))
 	}
 	if c.RaiseLevelAfter < 0 {
-		faults = append(faults, fmt.Errorf("RaiseLevelAfter is %v: allowed is a duration, or 0 for never by itself", c.RaiseLevelAfter))
+		faults = append(faults, fmt.Errorf("RaiseLevelAfter is %v: allowed is a positive duration, or 0 for never",
+			c.RaiseLevelAfter))
 	}
 	if c.CheckpointEvery != 0 && c.CheckpointEvery < time.Second {
-		faults = append(faults, fmt.Errorf("CheckpointEvery is %v: allowed is 1s or more, or 0 for never by itself", c.CheckpointEvery))
+		faults = append(faults, fmt.Errorf("CheckpointEvery is %v: allowed is 1s or more, or 0 for never", c.CheckpointEvery))
 	}
 	return errors.Join(faults...)
 }
@@ -178,7 +181,8 @@ func (c Config) checkMembership() error {
 		faults = append(faults, fmt.Errorf("StabilizationTime is %v: allowed are positive spans", c.StabilizationTime))
 	}
 	if c.RemoveDeadAfter != 0 && c.RemoveDeadAfter < minRemoveDead {
-		faults = append(faults, fmt.Errorf("RemoveDeadAfter is %v: allowed are %v or more, or 0 for never", c.RemoveDeadAfter, minRemoveDead))
+		faults = append(faults, fmt.Errorf("RemoveDeadAfter is %v: allowed are %v or more, or 0 for never", c.RemoveDeadAfter,
+			minRemoveDead))
 	}
 	if c.MinQuorum < 1 || c.MinQuorum > maxMinQuorum {
 		faults = append(faults, fmt.Errorf("MinQuorum is %d: allowed are 1 to %d", c.MinQuorum, maxMinQuorum))
@@ -209,7 +213,8 @@ func CheckAdvertisedAddr(field, value string) error {
 		return fmt.Errorf("%s is %q: allowed are ports 1 to 65535", field, value)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return fmt.Errorf("%s is %q: peers cannot dial that host; advertise the address that they reach this node at", field, value)
+		return fmt.Errorf("%s is %q: peers cannot dial that host; advertise the address that they reach this node at", field,
+			value)
 	}
 	return nil
 }
@@ -230,8 +235,8 @@ func (c Config) checkJoin() error {
 			return fmt.Errorf("the Join list has %q: allowed is host:port of a peer's gossip (%w)", address, err)
 		}
 		if c.BootstrapExpect == 1 && address != c.GossipAddr && address != c.GossipAdvertise {
-			return fmt.Errorf("the Join list names %s but BootstrapExpect is 1: a node that forms a cluster alone joins nobody; "+
-				"set BootstrapExpect to the number of nodes, or to 0 to be added to theirs", address)
+			return fmt.Errorf("the Join list names %s but BootstrapExpect is 1: a node that forms a cluster alone does not "+
+				"join others; set BootstrapExpect to the number of nodes, or to 0 to be added to theirs", address)
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func (l *leadership) changeConfiguration(ctx context.Context, f func() (bool, er
 		defer close(done)
 		result.err = l.configLock.withLock(l, func() (err error) {
 			if ctx.Err() != nil {
-				return newError(Deadline, true, ctx.Err(), "another change of the membership took all the time")
+				return newError(Deadline, true, ctx.Err(), "another membership change took until the deadline")
 			}
 			result.changed, err = f()
 			return err
@@ -49,8 +49,8 @@ func (l *leadership) changeConfiguration(ctx context.Context, f func() (bool, er
 	case <-done:
 		return result.changed, result.err
 	case <-ctx.Done():
-		return false, newError(Deadline, false, ctx.Err(), "the change of the membership was not confirmed in time; look with "+
-			"`quorate cluster members`, and repeat it if it did not happen")
+		return false, newError(Deadline, false, ctx.Err(), "the membership change was not confirmed in time; check with "+
+			"`quorate cluster members`, and repeat it if it was not made")
 	}
 }
 
@@ -60,11 +60,12 @@ func (l *leadership) configurationError(err error) error {
 		return nil
 	}
 	for _, accident := range []error{
-		raft.ErrNotLeader, raft.ErrLeadershipLost, raft.ErrLeadershipTransferInProgress, raft.ErrEnqueueTimeout, raft.ErrRaftShutdown,
+		raft.ErrNotLeader, raft.ErrLeadershipLost, raft.ErrLeadershipTransferInProgress, raft.ErrEnqueueTimeout,
+		raft.ErrRaftShutdown,
 	} {
 		if errors.Is(err, accident) {
 			return l.node.applyError(err)
 		}
 	}
-	return newError(Unsafe, true, err, "this change of the membership makes no sense")
+	return newError(Unsafe, true, err, "this membership change is not possible")
 }

@@ -65,7 +65,8 @@ func (n *Node) checkDisk() DiskStatus {
 	}
 	d.Free = free
 	reserve := n.config.DiskReserve
-	if n.DiskStatus().Low { // a little more than the reserve must come back, so that the answer does not change all the time
+	// a little more than the reserve must come back, so that the answer does not change all the time
+	if n.DiskStatus().Low {
 		reserve += reserve / 8
 	}
 	d.Low = free < reserve
@@ -74,22 +75,23 @@ func (n *Node) checkDisk() DiskStatus {
 
 func (n *Node) logDiskChange(d DiskStatus) {
 	if warning := n.diskWarning(d); warning != "" {
-		n.log.Warn("the disk needs help", "reason", warning)
+		n.log.Warn("the disk has a problem", "reason", warning)
 		return
 	}
-	n.log.Info("the disk is well again", "free-mib", d.Free/mebibyte, "write-mean", d.WriteMean)
+	n.log.Info("the disk has recovered", "free-mib", d.Free/mebibyte, "write-mean", d.WriteMean)
 }
 
 // diskWarning describes what is wrong with the disk and how to fix it; empty if it is fine.
 func (n *Node) diskWarning(d DiskStatus) string {
 	var warnings []string
 	if d.Low {
-		warnings = append(warnings, fmt.Sprintf("the data folder of node %s has %d MiB left, and the reserve is %d MiB (disk-reserve): "+
-			"while it leads, it refuses what makes the ledger grow; make room", n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte))
+		warnings = append(warnings, fmt.Sprintf("the data folder of node %s has %d MiB left, and the reserve is %d MiB "+
+			"(disk-reserve): while it leads, it refuses commands that make the ledger grow; free disk "+
+			"space", n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte))
 	}
 	if d.Slow {
-		warnings = append(warnings, fmt.Sprintf("writing to the log of node %s takes %v on average, more than %v (disk-slow): "+
-			"look for a busy or failing disk", n.config.ID, d.WriteMean.Round(time.Millisecond), n.config.DiskSlow))
+		warnings = append(warnings, fmt.Sprintf("writing to the log of node %s takes %v on average, more than %v "+
+			"(disk-slow): look for a busy or failing disk", n.config.ID, d.WriteMean.Round(time.Millisecond), n.config.DiskSlow))
 	}
 	return strings.Join(warnings, "; ")
 }
@@ -101,8 +103,9 @@ func (n *Node) checkDiskSpace(commands []quota.Command) *Error {
 	if !d.Low || !slices.ContainsFunc(commands, growsLedger) {
 		return nil
 	}
-	return newError(DiskFull, true, nil, "the disk of leader %s is nearly full (%d MiB left, the reserve is %d MiB): it takes releases and "+
-		"renewals and nothing that makes the ledger grow; make room, or stop it so that another node leads",
+	return newError(DiskFull, true, nil, "the disk of leader %s is nearly full (%d MiB left, the reserve is %d MiB): it "+
+		"accepts releases and renewals, but no commands that make the ledger grow; free disk space, or stop it so that "+
+		"another node leads",
 		n.config.ID, d.Free/mebibyte, n.config.DiskReserve/mebibyte)
 }
 

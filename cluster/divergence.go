@@ -102,17 +102,19 @@ func (n *Node) logDivergence(b digestTally, wrong []string) {
 	switch {
 	case again:
 	case b.disputed:
-		n.log.Error("the members hold different states and none has a majority; nobody is stopped: find out which one is right, and "+
-			"replace the others", "checkpoint", b.index, "states", b.digests)
+		n.log.Error("the members hold different states and none has a majority; no member is stopped: find out which state "+
+			"is right, and replace the other members", "checkpoint", b.index, "states", b.digests)
 	default:
-		n.log.Error("members hold another state than the majority; they stop serving: replace them by new ones with empty data folders",
+		n.log.Error("members hold another state than the majority; they stop serving: replace them by new ones with empty "+
+			"data folders",
 			"checkpoint", b.index, "members", wrong, "states", b.digests)
 	}
 }
 
 func (n *Node) divergenceError(b digestTally) error {
-	return fmt.Errorf("node %s holds another state than the majority: at checkpoint %d its digest is %s and theirs is %s; its data cannot "+
-		"be trusted: stop it, put its data folder aside for analysis, and let it join again with an empty one", n.config.ID, b.index,
+	return fmt.Errorf("node %s holds another state than the majority: at checkpoint %d its digest is %s and theirs is "+
+		"%s; its data cannot be trusted: stop it, put its data folder aside for analysis, and let it join again with an "+
+		"empty one", n.config.ID, b.index,
 		b.digests[n.config.ID], b.majority)
 }
 
@@ -123,7 +125,7 @@ var divergedKey = []byte("quorate.diverged")
 // and reports the reason. The quarantine ends when the data folder is emptied or LiftQuarantine is called.
 func (n *Node) quarantine(fault error) {
 	if err := n.parts.Stable.Set(divergedKey, []byte(fault.Error())); err != nil {
-		n.log.Error("cannot remember that this node must not serve", "error", err)
+		n.log.Error("cannot record that this node must not serve", "error", err)
 	}
 	n.stopServing(fault, true)
 }
@@ -135,7 +137,7 @@ func quarantineFault(stable raft.StableStore) error {
 	case err != nil && err.Error() == "not found": // as raft tells it
 		return nil
 	case err != nil:
-		return fmt.Errorf("look whether this node may serve: %w", err)
+		return fmt.Errorf("check whether this node may serve: %w", err)
 	case len(text) == 0:
 		return nil
 	}
@@ -149,7 +151,7 @@ func QuarantineReason(stable raft.StableStore) (string, error) {
 	case err != nil && err.Error() == "not found": // as raft tells it
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("look whether this node may serve: %w", err)
+		return "", fmt.Errorf("check whether this node may serve: %w", err)
 	}
 	return string(text), nil
 }

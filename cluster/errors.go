@@ -117,7 +117,8 @@ func (n *Node) applyError(err error) *Error {
 		return newError(ShuttingDown, false, err, "node %s stopped meanwhile; retry with the same id", n.config.ID)
 	}
 	e := newError(LeadershipLost, false, err,
-		"node %s lost the leadership before the entry was confirmed; it may still take effect: retry with the same id", n.config.ID)
+		"node %s lost the leadership before the entry was confirmed; it may still take effect: retry with the same "+
+			"id", n.config.ID)
 	e.Leader = n.leaderID()
 	return e
 }

@@ -48,6 +48,6 @@ func (l *leadership) proposeExpiry() {
 	if err == nil || l.ctx.Err() != nil {
 		return
 	}
-	l.node.log.Warn("what is due could not be carried out, trying again", "error", err)
+	l.node.log.Warn("cannot propose the expiry, trying again", "error", err)
 	sleepContext(l.ctx, expiryRetry)
 }

@@ -120,7 +120,7 @@ func (l *leadership) awaitFirstProbe(ctx context.Context) error {
 	case <-l.ctx.Done():
 		return l.leadershipLostError(nil)
 	case <-ctx.Done():
-		return newError(Deadline, true, ctx.Err(), "the leader has not looked after the members yet")
+		return newError(Deadline, true, ctx.Err(), "the leader has not probed the members yet")
 	}
 }
 
@@ -201,7 +201,7 @@ func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standi
 func (l *leadership) findProblem(c HealthCheck) string {
 	switch s := c.Status; {
 	case s.Instance != "":
-		return s.ID + " has no data and waits until it is taken in"
+		return s.ID + " has no data and waits until it is admitted"
 	case s.Problem != "":
 		return s.Problem
 	case s.Term != l.term:

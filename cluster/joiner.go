@@ -65,11 +65,11 @@ func (c *joiner) waitingInstance() string {
 // waitMessage says what a node that waits for its admission needs.
 func (c *joiner) waitMessage(id string) string {
 	if c.lost == "" {
-		return fmt.Sprintf("node %s has no data and waits until the leader of a cluster takes it in", id)
+		return fmt.Sprintf("node %s has no data and waits until the leader of a cluster adds it", id)
 	}
-	return fmt.Sprintf("node %s has lost data (%s): it neither votes nor confirms anything, and waits until the leader of its cluster "+
-		"has taken its vote and takes it in again; if no majority of the others is left, see \"A data folder that lost a part\" in "+
-		"docs/operations.md", id, c.lost)
+	return fmt.Sprintf("node %s has lost data (%s): it neither votes nor confirms anything, and waits until the leader "+
+		"of its cluster has demoted it and admits it again; if no majority of the others is left, see \"A data folder that "+
+		"lost a part\" in docs/operations.md", id, c.lost)
 }
 
 func (c *joiner) close() error {
@@ -110,7 +110,7 @@ func (n *Node) Notify(notice Notice) error {
 		}
 		c.promoteWhenStable.Store(true)
 	}
-	n.log.Info("taken in by the leader", "leader", notice.Leader, "to-become-voter", notice.PromoteWhenStable)
+	n.log.Info("admitted by the leader", "leader", notice.Leader, "to-become-voter", notice.PromoteWhenStable)
 	c.gate.Open()
 	n.changes.notifyAll()
 	return nil
@@ -122,12 +122,12 @@ func (n *Node) markRemoved(notice Notice) {
 	if _, known := n.Leader(); known || n.joiner.waitingInstance() != "" || n.joiner.removed.Swap(true) {
 		return
 	}
-	n.log.Warn("this node is no member of the cluster any more", "reason", n.removedError(), "leader", notice.Leader)
+	n.log.Warn("this node is no longer a member of the cluster", "reason", n.removedError(), "leader", notice.Leader)
 }
 
 func (n *Node) removedError() *Error {
-	return newError(NoLeader, true, nil, "node %s was removed from the cluster; stop it, or let it come back as a new member: "+
-		"stop it, empty its data folder and start it again", n.config.ID)
+	return newError(NoLeader, true, nil, "node %s was removed from the cluster; stop it; to add it again as a new "+
+		"member, empty its data folder and start it", n.config.ID)
 }
 
 // watchPromotion clears the mark of promotionKey once the node is a voter, so that a node that is demoted later is not

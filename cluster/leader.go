@@ -50,11 +50,13 @@ func (n *Node) watchLeadership() {
 
 func (n *Node) beginLeadership() *leadership {
 	l := &leadership{
-		node: n, term: n.raft.CurrentTerm(), queue: newProposalQueue(), startedAt: time.Now(), configLock: newConfigLock(), healthTable: newHealthTable(),
-		clockMoved: make(chan struct{}, 1),
+		node: n, term: n.raft.CurrentTerm(), queue: newProposalQueue(), startedAt: time.Now(), configLock: newConfigLock(),
+		healthTable: newHealthTable(),
+		clockMoved:  make(chan struct{}, 1),
 	}
 	l.ctx, l.cancel = context.WithCancel(n.ctx)
-	l.reads = &readBatcher{confirmIndex: l.confirmLeadership, startTask: l.tasks.start, observeBatch: n.observeReadBatch(true)}
+	l.reads = &readBatcher{confirmIndex: l.confirmLeadership, startTask: l.tasks.start,
+		observeBatch: n.observeReadBatch(true)}
 	l.tasks.start(l.lead)
 	return l
 }
@@ -69,7 +71,7 @@ func (n *Node) endLeadership(l *leadership) {
 	l.cancel()
 	l.queue.close()
 	if err := l.tasks.wait(context.Background()); err != nil {
-		n.log.Error("a leadership did not end", "error", err)
+		n.log.Error("the tasks of a leadership did not end", "error", err)
 	}
 	n.changes.notifyAll()
 	n.log.Info("leadership ended", "term", l.term)
@@ -115,9 +117,9 @@ func (l *leadership) establish() bool {
 			l.clock = startClock(l.node.ledger.Now())
 			return true
 		}
-		l.node.log.Warn("cannot establish the leadership, handing it on", "term", l.term, "error", err)
+		l.node.log.Warn("cannot establish the leadership, transferring it", "term", l.term, "error", err)
 		if err := l.node.raft.LeadershipTransfer().Error(); err != nil {
-			l.node.log.Warn("cannot hand the leadership on", "error", err)
+			l.node.log.Warn("cannot transfer the leadership", "error", err)
 		}
 		if !sleepContext(l.ctx, leaderRetry) {
 			return false

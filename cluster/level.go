@@ -136,8 +136,9 @@ func (n *Node) warnAboutLevel(said NodeStatus) {
 	if said.ClusterLevel <= fsm.EntryFormat || n.warnedAboutLevel.Swap(true) {
 		return
 	}
-	n.log.Error("a member says that the cluster is at a feature level which this version does not understand; if so, this node will stop "+
-		"at the first entry of that level: run a version that understands it", "member", said.ID, "level", said.ClusterLevel,
+	n.log.Error("a member says that the cluster is at a feature level which this version does not understand; if so, "+
+		"this node will stop at the first entry of that level: run a version that understands it", "member", said.ID, "level",
+		said.ClusterLevel,
 		"version", n.config.Version, "understands", fsm.EntryFormat)
 }
 
@@ -155,8 +156,9 @@ func (n *Node) checkFormat(format uint32) *Error {
 	if format < fsm.RaisedFrom {
 		return nil
 	}
-	return newError(NotUpgraded, true, nil, "this needs feature level %d, and the cluster is at %d; all members have it, so the leader "+
-		"raises the cluster to it after a while, or now with `quorate cluster level --raise`", format, n.ledger.Format())
+	return newError(NotUpgraded, true, nil, "this needs feature level %d, and the cluster is at %d; all members have it, "+
+		"so the leader raises the cluster to it after a while, or now with `quorate cluster level "+
+		"--raise`", format, n.ledger.Format())
 }
 
 // checkAllUnderstand returns an error unless every member of raft's configuration understands a format according to its
@@ -167,8 +169,8 @@ func (n *Node) checkAllUnderstand(format uint32) *Error {
 	if len(behind) == 0 {
 		return nil
 	}
-	return newError(NotUpgraded, true, nil, "this needs feature level %d on all members, and these are not known to have it: %s; "+
-		"upgrade or start them, or remove them from the cluster", format, strings.Join(behind, ", "))
+	return newError(NotUpgraded, true, nil, "this needs feature level %d on all members, and these are not known to have "+
+		"it: %s; upgrade or start them, or remove them from the cluster", format, strings.Join(behind, ", "))
 }
 
 // membersBehind describes the members that are not known to understand a format.

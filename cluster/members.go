@@ -122,8 +122,9 @@ func (n *Node) memberOf(s raft.Server) Member {
 	said := n.answers.findAnswer(string(s.ID)).NodeStatus
 	level, _, _ := n.knownFormat(s)
 	return Member{
-		ID: string(s.ID), RaftAddr: cmp.Or(string(s.Address), said.RaftAddr, p.RaftAddr), HTTPAddr: cmp.Or(said.HTTPAddr, p.HTTPAddr),
-		Version: cmp.Or(said.Version, p.Version), FeatureLevel: level,
+		ID: string(s.ID), RaftAddr: cmp.Or(string(s.Address), said.RaftAddr, p.RaftAddr),
+		HTTPAddr: cmp.Or(said.HTTPAddr, p.HTTPAddr),
+		Version:  cmp.Or(said.Version, p.Version), FeatureLevel: level,
 		Voter: s.Suffrage == raft.Voter, Alive: p.Alive,
 	}
 }

@@ -22,8 +22,8 @@ func (n *Node) Join(ctx context.Context, address string) (bool, error) {
 	}
 	news, err := n.parts.Discovery.Join(ctx, address)
 	if err != nil {
-		return false, newError(Unsafe, true, err, "nobody of this cluster can be reached at the gossip address %s; check the address, "+
-			"the cluster name, and that the node runs", address)
+		return false, newError(Unsafe, true, err, "no node of this cluster answers at the gossip address %s; check the "+
+			"address, the cluster name, and that the node runs", address)
 	}
 	return news, nil
 }
@@ -34,8 +34,8 @@ func (n *Node) AddNode(ctx context.Context, id string) (bool, error) {
 		h, known := findNode(l.listHealth(), id)
 		switch {
 		case !known:
-			return false, newError(UnknownMember, true, nil, "no node %q is heard; start it with the cluster name of this cluster, and "+
-				"with --join or `quorate cluster join ADDRESS`", id)
+			return false, newError(UnknownMember, true, nil, "no node %q is known; start it with the cluster name of this "+
+				"cluster, and with --join or `quorate cluster join ADDRESS`", id)
 		case h.Role == RoleVoter && h.Status.Instance != "":
 			return true, l.demoteVoter(id)
 		case h.Role == RoleVoter || h.Role == RoleNonVoter:
@@ -43,8 +43,8 @@ func (n *Node) AddNode(ctx context.Context, id string) (bool, error) {
 		case h.Role == RoleWaiting:
 			return true, l.addNonvoter(h)
 		}
-		return false, newError(Unsafe, true, nil, "%s is no member and is not known to be new: it has data of its own, from before it was "+
-			"removed or of another cluster, or it does not answer; stop it, empty its data folder and start it again", id)
+		return false, newError(Unsafe, true, nil, "%s is not a member and is not known to be new: it has data from before "+
+			"it was removed or of another cluster, or it does not answer; stop it, empty its data folder and start it again", id)
 	})
 }
 
@@ -56,7 +56,7 @@ func (n *Node) Promote(ctx context.Context, id string, force bool) (bool, error)
 		case err != nil || h.Role == RoleVoter:
 			return false, err
 		case h.Status.Instance != "":
-			return false, newError(Unsafe, true, nil, "%s has no data yet; wait until it was taken in", id)
+			return false, newError(Unsafe, true, nil, "%s has no data yet; wait until it is admitted", id)
 		case !h.Healthy && !force:
 			return false, l.unhealthyError("%s is not ready for a vote: %s; wait, or repeat it with --force", id, h.Problem)
 		}
@@ -103,12 +103,12 @@ func (n *Node) TransferLeader(ctx context.Context, id string) (bool, error) {
 		case err != nil:
 			return false, err
 		case h.Role != RoleVoter:
-			return false, newError(Unsafe, true, nil, "%s is no voter and cannot lead; promote it first, or name one of %s", id,
-				joinIDs(votersOf(l.listHealth())))
+			return false, newError(Unsafe, true, nil, "%s is not a voter and cannot lead; promote it first, or name one of %s",
+				id, joinIDs(votersOf(l.listHealth())))
 		case !h.Healthy:
 			return false, l.unhealthyError("%s cannot lead now: %s; name another voter", id, h.Problem)
 		}
-		l.node.log.Info("handing the leadership over", "to", id)
+		l.node.log.Info("transferring the leadership", "to", id)
 		err = awaitFuture(ctx, l.node.raft.LeadershipTransferToServer(raft.ServerID(h.ID), raft.ServerAddress(h.RaftAddr)))
 		return true, l.transferError(err)
 	})
@@ -149,8 +149,8 @@ func (n *Node) removeVote(ctx context.Context, id string, force bool, f func(*le
 // be incomplete, so the caller is asked to retry.
 func (l *leadership) unhealthyError(format string, args ...any) *Error {
 	if time.Since(l.startedAt) < newLeadershipPeriod {
-		return newError(NoLeader, true, newError(Unsafe, true, nil, format, args...), "the leadership is new and not all members have "+
-			"found out; ask again in a moment")
+		return newError(NoLeader, true, newError(Unsafe, true, nil, format, args...),
+			"the leadership is new and not all members know of it yet; retry in a moment")
 	}
 	return newError(Unsafe, true, nil, format, args...)
 }
@@ -176,12 +176,12 @@ func (l *leadership) checkQuorumWithout(list []NodeHealth, id string) error {
 		}
 	}
 	if least := l.node.config.MinQuorum; len(rest) < least {
-		return newError(Unsafe, true, nil, "without %s there would be %d voters (%s), and min-quorum is %d; add a member first, or repeat "+
-			"it with --force", id, len(rest), joinIDs(rest), least)
+		return newError(Unsafe, true, nil, "without %s there would be %d voters (%s), and min-quorum is %d; add a member "+
+			"first, or repeat it with --force", id, len(rest), joinIDs(rest), least)
 	}
 	if healthy, needed := countHealthy(rest), len(rest)/2+1; healthy < needed {
-		return l.unhealthyError("without %s only %d of %d voters would be well, and decisions need %d; repair one of them first, "+
-			"or repeat it with --force", id, healthy, len(rest), needed)
+		return l.unhealthyError("without %s only %d of %d voters would be healthy, and decisions need %d; repair one of "+
+			"them first, or repeat it with --force", id, healthy, len(rest), needed)
 	}
 	return nil
 }
@@ -191,7 +191,8 @@ func (l *leadership) findMember(id string) (NodeHealth, error) {
 	if h, _ := findNode(l.listHealth(), id); h.Role == RoleVoter || h.Role == RoleNonVoter {
 		return h, nil
 	}
-	return NodeHealth{}, newError(UnknownMember, true, nil, "the cluster has no member %q; `quorate cluster members` shows all", id)
+	return NodeHealth{}, newError(UnknownMember, true, nil, "the cluster has no member %q; `quorate cluster members` "+
+		"shows all", id)
 }
 
 // transferBeforeRemoval transfers the leadership, so that the next leader can demote or remove this node.
@@ -199,16 +200,18 @@ func (l *leadership) transferBeforeRemoval(ctx context.Context) error {
 	if err := l.transferLeadership(ctx); err != nil {
 		return err
 	}
-	e := newError(NotLeader, true, nil, "node %s has handed the leadership over to be demoted or removed; ask again", l.node.config.ID)
+	e := newError(NotLeader, true, nil, "node %s has transferred the leadership in order to be demoted or removed; ask "+
+		"again", l.node.config.ID)
 	e.Leader = l.node.leaderID()
 	return e
 }
 
 func (l *leadership) transferLeadership(ctx context.Context) error {
 	if len(l.node.voterIDs()) < 2 {
-		return newError(Unsafe, true, nil, "%s is the only voter; there is nobody to hand the leadership to", l.node.config.ID)
+		return newError(Unsafe, true, nil, "%s is the only voter; there is no other voter to transfer the leadership to",
+			l.node.config.ID)
 	}
-	l.node.log.Info("handing the leadership over")
+	l.node.log.Info("transferring the leadership")
 	return l.transferError(l.node.transferLeadership(ctx))
 }
 
@@ -217,9 +220,10 @@ func (l *leadership) transferError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return newError(Deadline, false, err, "the leadership was not handed over in time")
+		return newError(Deadline, false, err, "the leadership was not transferred in time")
 	}
-	return newError(LeadershipLost, false, err, "the leadership was not handed over; look with `quorate cluster members` who leads")
+	return newError(LeadershipLost, false, err, "the leadership was not transferred; check with `quorate cluster "+
+		"members` which node leads")
 }
 
 func joinIDs(list []NodeHealth) string {

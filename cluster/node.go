@@ -89,7 +89,8 @@ func open(ctx context.Context, config Config, parts Parts) (*Node, error) {
 		return nil, fmt.Errorf("start node %s: %w", config.ID, err)
 	}
 	if local := string(parts.Transport.LocalAddr()); local != config.RaftAdvertise {
-		return nil, fmt.Errorf("start node %s: its transport is known as %s, but RaftAdvertise is %s", config.ID, local, config.RaftAdvertise)
+		return nil, fmt.Errorf("start node %s: its transport is known as %s, but RaftAdvertise is %s", config.ID, local,
+			config.RaftAdvertise)
 	}
 	n := newNode(config, parts)
 	if err := n.start(); err != nil {
@@ -108,7 +109,8 @@ func newNode(config Config, parts Parts) *Node {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	// raft blocks while this channel is full. watchLeadership always drains it, so the buffer only absorbs bursts.
 	n.leadershipCh = make(chan bool, 16)
-	n.followerReads = &readBatcher{confirmIndex: n.requestReadIndex, startTask: n.tasks.start, observeBatch: n.observeReadBatch(false)}
+	n.followerReads = &readBatcher{confirmIndex: n.requestReadIndex, startTask: n.tasks.start,
+		observeBatch: n.observeReadBatch(false)}
 	n.statusReachability = newReachability(config, "cannot be asked how it stands")
 	n.readReachability = newReachability(config, "leads and does not confirm reads")
 	n.checkpoints = newCheckpoints()
@@ -137,7 +139,8 @@ func (n *Node) start() error {
 func (n *Node) selfPeer(hasState bool) Peer {
 	return Peer{
 		ID: n.config.ID, RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, Version: n.config.Version,
-		FeatureLevel: fsm.EntryFormat, Expect: n.config.BootstrapExpect, HasState: hasState || n.joiner.lost != "", Alive: true,
+		FeatureLevel: fsm.EntryFormat, Expect: n.config.BootstrapExpect, HasState: hasState || n.joiner.lost != "",
+		Alive: true,
 	}
 }
 

@@ -83,7 +83,9 @@ func (n *Node) shouldPollSoon(started time.Time) bool {
 
 // queryMembers queries nodes in parallel and records their answers. For each node that was queried it calls each with
 // the index in members. Only some of the nodes known from gossip alone are queried in each round.
-func (n *Node) queryMembers(ctx context.Context, members []Member, each func(i int, sent time.Time, said NodeStatus, err error)) {
+func (n *Node) queryMembers(ctx context.Context, members []Member,
+	each func(i int, sent time.Time, said NodeStatus, err error),
+) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	servers := n.servers()
@@ -94,9 +96,9 @@ func (n *Node) queryMembers(ctx context.Context, members []Member, each func(i i
 	n.answers.retainOnly(ids)
 	n.parts.Discovery.KeepMembers(serverIDs(servers))
 	var asked sync.WaitGroup
-	strangers := n.chooseNonMembers(members, servers)
+	nonMembers := n.chooseNonMembers(members, servers)
 	for i, m := range members {
-		if !containsServer(servers, m.ID) && m.ID != n.config.ID && !slices.Contains(strangers, m.ID) {
+		if !containsServer(servers, m.ID) && m.ID != n.config.ID && !slices.Contains(nonMembers, m.ID) {
 			continue
 		}
 		asked.Go(func() {
@@ -113,14 +115,16 @@ func (n *Node) queryMembers(ctx context.Context, members []Member, each func(i i
 // chooseNonMembers returns the ids of nodes outside of raft's configuration to query: those not queried for the longest
 // time.
 func (n *Node) chooseNonMembers(members []Member, servers []raft.Server) []string {
-	var strangers []string
+	var nonMembers []string
 	for _, m := range members {
 		if !containsServer(servers, m.ID) && m.ID != n.config.ID {
-			strangers = append(strangers, m.ID)
+			nonMembers = append(nonMembers, m.ID)
 		}
 	}
-	slices.SortStableFunc(strangers, func(a, b string) int { return n.answers.findAnswer(a).askedAt.Compare(n.answers.findAnswer(b).askedAt) })
-	return strangers[:min(len(strangers), maxNonMembersAsked)]
+	slices.SortStableFunc(nonMembers, func(a, b string) int {
+		return n.answers.findAnswer(a).askedAt.Compare(n.answers.findAnswer(b).askedAt)
+	})
+	return nonMembers[:min(len(nonMembers), maxNonMembersAsked)]
 }
 
 func serverIDs(servers []raft.Server) []string {
@@ -142,7 +146,7 @@ func (n *Node) queryMember(ctx context.Context, m Member) (NodeStatus, error) {
 	}
 	others := n.peerClient.Load()
 	if others == nil {
-		return NodeStatus{}, errors.New("this node does not ask others yet")
+		return NodeStatus{}, errors.New("this node cannot query others yet")
 	}
 	at := n.queryAddress(m)
 	said, err := (*others).Status(ctx, at)

@@ -122,7 +122,8 @@ func (q *proposalQueue) enqueue(proposals []*proposal, patient bool) *Error {
 		list, shares = &q.large, 2
 	}
 	if !list.hasRoomFor(commands, bytes, shares) {
-		return newError(Overloaded, true, nil, "%d commands with %d bytes wait already; try again later, with fewer at once", list.commands, list.bytes)
+		return newError(Overloaded, true, nil, "%d commands with %d bytes wait already; try again later, with fewer at once",
+			list.commands, list.bytes)
 	}
 	now := time.Now()
 	for _, p := range proposals {
@@ -224,7 +225,9 @@ func (e *batchBuilder) fillFromSmall(q *proposalQueue) {
 	var held []*proposal
 	if len(q.large.proposals) > 0 {
 		oldest := q.large.proposals[0].arrival
-		held = slices.DeleteFunc(slices.Clone(q.small.proposals), func(p *proposal) bool { return !p.keepsOrder || p.arrival < oldest })
+		held = slices.DeleteFunc(slices.Clone(q.small.proposals), func(p *proposal) bool {
+			return !p.keepsOrder || p.arrival < oldest
+		})
 	}
 	q.small.removeMatching(func(p *proposal) bool { return slices.Contains(held, p) })
 	e.fillFrom(&q.small, len(q.small.proposals))

@@ -48,7 +48,8 @@ func TestACallIsDividedIfItIsLarge(t *testing.T) {
 		commands := releaseCommands(c.commands, c.idBytes)
 		proposals, err := splitCommands(commands)
 		if err != nil || len(proposals) != c.entries {
-			t.Errorf("%d commands of %d bytes make %d entries, %v; want %d", c.commands, c.idBytes, len(proposals), err, c.entries)
+			t.Errorf("%d commands of %d bytes make %d entries, %v; want %d", c.commands, c.idBytes, len(proposals), err,
+				c.entries)
 		}
 		var joined, one []byte
 		for _, p := range proposals {

@@ -45,7 +45,8 @@ func (n *Node) propose(ctx context.Context, commands []quota.Command, patient bo
 	return l.propose(ctx, commands, patient)
 }
 
-func (l *leadership) propose(ctx context.Context, commands []quota.Command, patient bool) ([]ledger.Outcome, uint64, error) {
+func (l *leadership) propose(ctx context.Context, commands []quota.Command,
+	patient bool) ([]ledger.Outcome, uint64, error) {
 	if err := l.node.checkDiskSpace(commands); err != nil {
 		return nil, 0, err
 	}

@@ -43,7 +43,8 @@ func (n *Node) startRaft() (hasState bool, err error) {
 	}
 	ratchet := raftguard.NewMonotonicSnapshots(recorded, futileInstalls, n.forceElection, n.log)
 	snapshots := raftguard.NewWatchdog(ratchet, n.logs, futileInstalls, n.failStuckInstall, n.log)
-	n.raft, err = raft.NewRaft(n.raftConfig(), instrumentedFSM{n.ledger, n.config.Observer}, n.logs, latch, snapshots, n.transport)
+	n.raft, err = raft.NewRaft(n.raftConfig(), instrumentedFSM{n.ledger, n.config.Observer}, n.logs, latch, snapshots,
+		n.transport)
 	return hasState, err
 }
 
@@ -70,7 +71,7 @@ func (n *Node) checkRaftState(logs raft.LogStore, stable raft.StableStore) (hasS
 	history, err := raftguard.CheckHistory(logs, stable, n.parts.Snapshots)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("look for raft state: %w", err)
+		return false, fmt.Errorf("check the raft state: %w", err)
 	case history.Lost != "" && !history.TermOnly:
 		return false, &raftguard.LostHistoryError{Reason: history.Lost}
 	case history.Lost != "":
@@ -102,8 +103,8 @@ func (n *Node) raftConfig() *raft.Config {
 }
 
 func (n *Node) failStuckInstall() {
-	n.fail(fmt.Errorf("node %s receives snapshots again and again without progress, because its log contradicts them; "+
-		"start it again: the start drops that log", n.config.ID))
+	n.fail(fmt.Errorf("node %s keeps installing snapshots without progress, because its log contradicts them; start it "+
+		"again: the start drops that log", n.config.ID))
 }
 
 func closeTransport(t raft.Transport) {

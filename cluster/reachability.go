@@ -53,7 +53,8 @@ func (r *reachability) recordResult(id string, err error) {
 	f := r.failing[id]
 	if err == nil {
 		if f != nil && !f.logged.IsZero() {
-			r.log.Info("a member answers again", "member", id, "before", "it "+r.fault, "for", now.Sub(f.since).Round(time.Second))
+			r.log.Info("a member answers again", "member", id, "before", "it "+r.fault, "for",
+				now.Sub(f.since).Round(time.Second))
 		}
 		delete(r.failing, id)
 		r.answered[id] = now
@@ -128,7 +129,8 @@ func (n *Node) probeLeader() {
 		n.statusReachability.retainMembers(n.serverIDs())
 		n.readReachability.retainMembers(n.serverIDs())
 		leader, known := n.Leader()
-		if !known || leader.ID == n.config.ID || n.remoteReadIndex.Load() == nil || n.readReachability.answeredSince(leader.ID, n.config.scaleTimeout(leaderProbeInterval)) {
+		if !known || leader.ID == n.config.ID || n.remoteReadIndex.Load() == nil ||
+			n.readReachability.answeredSince(leader.ID, n.config.scaleTimeout(leaderProbeInterval)) {
 			continue
 		}
 		_, _ = n.requestReadIndex() // how it ended is noted

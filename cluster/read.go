@@ -218,8 +218,8 @@ func (n *Node) Events(after Position, most int) (EventPage, error) {
 	}
 	bulletin, err := n.ledger.News(after, most)
 	if err != nil {
-		return EventPage{}, newError(Forgotten, true, err, "node %s cannot go on from entry %d; look at the state and go on from the index "+
-			"of that", n.config.ID, after.Index)
+		return EventPage{}, newError(Forgotten, true, err, "node %s cannot continue from entry %d; read the state and "+
+			"continue from its index", n.config.ID, after.Index)
 	}
 	return bulletin, nil
 }

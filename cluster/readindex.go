@@ -44,7 +44,8 @@ func (l *leadership) confirmLeadership() (uint64, error) {
 }
 
 func (l *leadership) leadershipLostError(cause error) error {
-	e := newError(LeadershipLost, true, cause, "node %s lost the leadership before the read was confirmed", l.node.config.ID)
+	e := newError(LeadershipLost, true, cause, "node %s lost the leadership before the read was confirmed",
+		l.node.config.ID)
 	e.Leader = l.node.leaderID()
 	return e
 }

@@ -51,7 +51,8 @@ func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (R
 		return RestoreResult{}, n.notLeaderError()
 	}
 	if !n.restoreLock.TryLock() {
-		return RestoreResult{}, newError(Busy, true, nil, "another restore is under way on node %s; wait for its end", n.config.ID)
+		return RestoreResult{}, newError(Busy, true, nil, "another restore is under way on node %s; wait for its end",
+			n.config.ID)
 	}
 	defer n.restoreLock.Unlock()
 	if err := n.checkRestoreLevel(fsm.ReplacementFormat, o.RaiseLevel); err != nil {
@@ -62,7 +63,8 @@ func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (R
 	}
 	state, err := n.createScratchFile()
 	if err != nil {
-		return RestoreResult{}, newError(Busy, true, err, "the backup cannot be kept in the data folder of node %s", n.config.ID)
+		return RestoreResult{}, newError(Busy, true, err, "the backup cannot be kept in the data folder of node %s",
+			n.config.ID)
 	}
 	defer state.Close() //nolint:errcheck // its name is gone already, and so is what is in it
 	contents, err := n.readBackup(file, o.Size, state)
@@ -95,13 +97,15 @@ type replacementStep struct {
 }
 
 // replaceState writes all steps. A failure before the last step leaves the state unchanged.
-func (r stateReplacement) replaceState(ctx context.Context, state *os.File, contents backup.Contents) (replacementStep, error) {
+func (r stateReplacement) replaceState(ctx context.Context, state *os.File,
+	contents backup.Contents) (replacementStep, error) {
 	if err := r.sendState(ctx, state, contents); err != nil {
 		r.leadership.abandonInBackground(r.id)
 		if full, is := errors.AsType[*Error](err); is && full.Reason == DiskFull {
 			return replacementStep{}, full
 		}
-		return replacementStep{}, newError(LeadershipLost, true, err, "the backup did not get through, and nothing was changed; try again")
+		return replacementStep{}, newError(LeadershipLost, true, err, "the backup could not be written to the log, and "+
+			"nothing was changed; try again")
 	}
 	done, err := r.applyStep(fsm.EndReplacement(r.id, contents.SnapshotSHA256))
 	if err != nil {
@@ -113,7 +117,8 @@ func (r stateReplacement) replaceState(ctx context.Context, state *os.File, cont
 	case r.leadership.clockMoved <- struct{}{}:
 	default:
 	}
-	r.leadership.node.log.Warn("the state was replaced by a backup", "index", done.index, "cluster", contents.Cluster, "backup-index", contents.Index)
+	r.leadership.node.log.Warn("the state was replaced by a backup", "index", done.index, "cluster", contents.Cluster,
+		"backup-index", contents.Index)
 	return done, nil
 }
 
@@ -123,7 +128,8 @@ func (r stateReplacement) sendState(ctx context.Context, state *os.File, content
 		return err
 	}
 
-	if _, err := r.applyStep(fsm.BeginReplacement(r.id, uint64(contents.SnapshotBytes), contents.EntryFormat)); err != nil {
+	if _, err := r.applyStep(fsm.BeginReplacement(r.id, uint64(contents.SnapshotBytes),
+		contents.EntryFormat)); err != nil {
 		return err
 	}
 	part := make([]byte, fsm.MaxReplacementPart)
@@ -168,7 +174,8 @@ func (n *Node) stepResult(future raft.ApplyFuture) (replacementStep, error) {
 		cause, _ := future.Response().(error)
 		return replacementStep{}, newError(Halted, false, cause, "node %s stopped while it applied the entry", n.config.ID)
 	case answer.Refused != nil:
-		return replacementStep{}, newError(Busy, true, answer.Refused, "the restore was given up, and nothing was changed; try again")
+		return replacementStep{}, newError(Busy, true, answer.Refused, "the restore was abandoned, and nothing was changed; "+
+			"try again")
 	}
 	return replacementStep{answer, future.Index()}, nil
 }
@@ -180,7 +187,7 @@ func (l *leadership) abandonReplacement(id string) error {
 	}
 	data, err := fsm.AbandonReplacement(id)
 	if err != nil {
-		return fmt.Errorf("give up an unfinished restore: %w", err)
+		return fmt.Errorf("abandon an unfinished restore: %w", err)
 	}
 	return l.node.raft.Apply(data, l.node.config.scaleTimeout(stepTimeout)).Error()
 }

@@ -36,8 +36,9 @@ func (n *Node) checkRestoreLevel(needed uint32, mayRaise bool) *Error {
 	if mayRaise || needed <= now {
 		return nil
 	}
-	return newError(Unsafe, true, nil, "the cluster is at feature level %d and this restore needs level %d, from which on no older version can "+
-		"take part; raise it first (`quorate cluster level --raise`), or confirm that with --raise-level; nothing was changed", now, needed)
+	return newError(Unsafe, true, nil, "the cluster is at feature level %d and this restore needs level %d, from which "+
+		"on no older version can take part; raise it first (`quorate cluster level --raise`), or confirm that with "+
+		"--raise-level; nothing was changed", now, needed)
 }
 
 // restoreCopies is how many copies of a backup's content are on the leader's disk for a while: the file, the log and a
@@ -51,8 +52,9 @@ func (n *Node) checkRestoreSpace(needed int64) *Error {
 	if d.Free < 0 || d.Free-needed >= n.config.DiskReserve {
 		return nil
 	}
-	return newError(DiskFull, true, nil, "the data folder of leader %s has %d MiB left, and this restore needs up to %d MiB more for a while, beside "+
-		"the reserve of %d MiB (disk-reserve): a backup is kept as it came, in the log and in a snapshot; make room; nothing was changed",
+	return newError(DiskFull, true, nil, "the data folder of leader %s has %d MiB left, and this restore needs up to %d "+
+		"MiB more for a while, beside the reserve of %d MiB (disk-reserve): a backup is kept as a file, in the log and in a "+
+		"snapshot; free disk space; nothing was changed",
 		n.config.ID, d.Free/mebibyte, (needed+mebibyte-1)/mebibyte, n.config.DiskReserve/mebibyte)
 }
 
@@ -84,10 +86,10 @@ func (r *countingReader) Read(data []byte) (int, error) {
 // checkEnd returns an error unless the file ends here and has the announced size.
 func (r *countingReader) checkEnd(size int64) error {
 	if count, err := io.CopyN(io.Discard, r, 1); count > 0 || !errors.Is(err, io.EOF) {
-		return errors.Join(fmt.Errorf("there is more behind its end, at byte %d", r.count), err)
+		return errors.Join(fmt.Errorf("there is data after its end, at byte %d", r.count), err)
 	}
 	if size > 0 && r.count != size {
-		return fmt.Errorf("%d bytes were announced, but %d came", size, r.count)
+		return fmt.Errorf("%d bytes were announced, but %d were received", size, r.count)
 	}
 	return nil
 }

@@ -28,10 +28,10 @@ func (n *Node) shutdown(ctx context.Context) error {
 	n.changes.notifyAll()
 	if err := n.transferLeadership(ctx); err != nil {
 		// Not a failure of the shutdown: the others elect a leader after a timeout.
-		n.log.Warn("could not hand the leadership over", "error", err)
+		n.log.Warn("could not transfer the leadership", "error", err)
 	}
 	n.cancel()
-	errs := []error{wrapError("end the loops", n.tasks.wait(ctx)), n.leaveGossip(ctx)}
+	errs := []error{wrapError("end the tasks", n.tasks.wait(ctx)), n.leaveGossip(ctx)}
 	errs = append(errs, wrapError("shut raft down", n.stopRaft(ctx)), wrapError("close the stores", n.parts.close()))
 	return errors.Join(errs...)
 }
@@ -68,7 +68,7 @@ func (n *Node) leaveGossip(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 	defer cancel()
 	if err := n.parts.Discovery.Leave(ctx); err != nil {
-		n.log.Debug("could not say goodbye to all peers", "error", err)
+		n.log.Debug("could not announce the shutdown to all peers", "error", err)
 	}
 	return wrapError("close gossip", n.parts.Discovery.Close())
 }
@@ -110,12 +110,12 @@ func (n *Node) stopAfterFault(stays bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaleTimeout(stepTimeout))
 	defer cancel()
 	if err := n.transferLeadership(ctx); err != nil {
-		n.log.Warn("could not hand the leadership over", "error", err)
+		n.log.Warn("could not transfer the leadership", "error", err)
 	}
 	n.cancel()
 	// First, because raft does not answer requests that arrive while it shuts down.
 	if err := n.tasks.wait(ctx); err != nil {
-		n.log.Error("the loops of this node do not end", "error", err)
+		n.log.Error("the tasks of this node do not end", "error", err)
 	}
 	if err := n.stopRaft(ctx); err != nil {
 		n.log.Error("raft does not stop", "error", err)

@@ -56,8 +56,9 @@ func (n *Node) Status() NodeStatus {
 		ID: n.config.ID, State: n.raft.State().String(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
 		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
-		Wall: time.Now().UnixMilli(), Instance: n.joiner.waitingInstance(), PromoteWhenStable: n.joiner.promoteWhenStable.Load(),
-		Removed: n.joiner.removed.Load(),
+		Wall: time.Now().UnixMilli(), Instance: n.joiner.waitingInstance(),
+		PromoteWhenStable: n.joiner.promoteWhenStable.Load(),
+		Removed:           n.joiner.removed.Load(),
 
 		Checkpoints: n.checkpoints.newestFirst(n.config.ID), ClusterLevel: n.ledger.Format(),
 		RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, ClusterName: n.config.ClusterName,
@@ -90,7 +91,8 @@ func (n *Node) Ready() error {
 		return newError(NoLeader, true, nil, "%s", n.joiner.waitMessage(n.config.ID))
 	}
 	if !known {
-		return newError(NoLeader, true, nil, "node %s knows no leader; a majority of the voters must be up and reach each other",
+		return newError(NoLeader, true, nil, "node %s knows no leader; a majority of the voters must be up and reach "+
+			"each other",
 			n.config.ID)
 	}
 	if silent := n.leaderContactAge(); silent > n.config.scaleTimeout(stepTimeout) {

@@ -61,7 +61,7 @@ func readMetaAt(file io.ReaderAt, offset int64) (meta, error) {
 	sum := fnv.New64a()
 	sum.Write(raw[:metaSize-8]) // a hash never fails
 	if order.Uint32(raw) != metaMagic || order.Uint32(raw[4:]) != metaVersion || order.Uint64(raw[56:]) != sum.Sum64() {
-		return meta{}, fmt.Errorf("it is not one, or its checksum does not match")
+		return meta{}, fmt.Errorf("it is not a meta page, or its checksum does not match")
 	}
 	m := meta{
 		pageSize:  uint64(order.Uint32(raw[8:])),

@@ -100,7 +100,7 @@ func TestNoticesComeFromTheLeader(t *testing.T) {
 		other := c.Followers()[1].Status().ID
 		c.Eventually("the follower knows the leader", func() bool { return follower.Status().Leader == leader })
 		for from, in := range map[string]string{other: leader, "n9": "n9", leader: other} {
-			wantRefused(t, follower.Notify(cluster.Notice{Leader: in, From: from}), "gives a notice")
+			wantRefused(t, follower.Notify(cluster.Notice{Leader: in, From: from}), "sends a notice")
 		}
 		wantRefused(t, follower.Notify(cluster.Notice{Leader: other, From: other}), "only the leader may")
 		if err := follower.Notify(cluster.Notice{Leader: leader, From: leader}); err != nil {

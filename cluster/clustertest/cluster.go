@@ -77,7 +77,8 @@ func New(t testing.TB, size int, options ...Option) *Cluster {
 	t.Helper()
 	c := &Cluster{
 		t: t, net: simnet.New(1), board: newGossipBoard(), disks: map[string]*simnet.Disk{},
-		expect: size, added: map[string]bool{}, nodes: map[string]*cluster.Node{}, cutOff: map[string]bool{}, change: func(*cluster.Config) {},
+		expect: size, added: map[string]bool{}, nodes: map[string]*cluster.Node{}, cutOff: map[string]bool{},
+		change:          func(*cluster.Config) {},
 		statusOverrides: map[string]func(*cluster.NodeStatus){},
 	}
 	c.parts = c.inMemory

@@ -35,13 +35,15 @@ func TestOneOfThree(t *testing.T) {
 				t.Errorf("a write was refused after %v, want at once", took)
 			}
 			used, info, err := clustertest.ReadUsed(alone, cluster.ReadOptions{Stale: true})
-			if err != nil || used != 1 || !info.Stale || info.Age <= 0 || info.Age > time.Since(lost)+3*time.Second || info.Index == 0 {
+			if err != nil || used != 1 || !info.Stale || info.Age <= 0 || info.Age > time.Since(lost)+3*time.Second ||
+				info.Index == 0 {
 				t.Errorf("a stale read: %d, %+v, %v", used, info, err)
 			}
 			if _, _, err := clustertest.ReadUsed(alone, cluster.ReadOptions{Stale: true, MinIndex: info.Index}); err != nil {
 				t.Errorf("a read from an index that is there: %v", err)
 			}
-			if _, _, err := clustertest.ReadUsed(alone, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.NoLeader && cluster.ReasonOf(err) != cluster.Deadline {
+			if _, _, err := clustertest.ReadUsed(alone, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.NoLeader &&
+				cluster.ReasonOf(err) != cluster.Deadline {
 				t.Errorf("a linearizable read: %v, want NO_LEADER or DEADLINE", err)
 			}
 			time.Sleep(10 * time.Second)

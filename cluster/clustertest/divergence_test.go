@@ -134,7 +134,7 @@ func wantQuarantined(t *testing.T, n *cluster.Node) {
 	}
 	select {
 	case <-n.Done():
-		t.Error("its process would end, so nobody could ask it why")
+		t.Error("its process would end, so it could not report why")
 	default:
 	}
 }
@@ -159,7 +159,8 @@ func TestADisputeStopsNobody(t *testing.T) {
 		c.Stop(away)
 		time.Sleep(130 * time.Second)
 		for _, n := range c.Nodes() {
-			if found := comparisonFindings(n); found[n.Status().ID] != cluster.Disputed || n.CountDiffering() != 2 || n.Ready() != nil {
+			if found := comparisonFindings(n); found[n.Status().ID] != cluster.Disputed || n.CountDiffering() != 2 ||
+				n.Ready() != nil {
 				t.Errorf("%s finds %v, %d differ, ready: %v", n.Status().ID, found, n.CountDiffering(), n.Ready())
 			}
 		}

@@ -72,7 +72,8 @@ func TestLedgerTimeStandsStillWithoutALeaderAndNeverGoesBack(t *testing.T) {
 		took := time.Now()
 		after := c.MustPropose(clustertest.NewAllocate("after", 1)).Allocation.Info().GrantedAt
 		// The clock of the new leader starts after its barrier. An election may lie between the healing and the barrier.
-		if grown, most := time.Duration(after-before)*time.Millisecond, time.Since(took)+time.Second; grown < 0 || grown > most {
+		if grown, most := time.Duration(after-before)*time.Millisecond, time.Since(took)+time.Second; grown < 0 ||
+			grown > most {
 			t.Errorf("ledger time grew by %v over an hour without a leader, want 0 to %v", grown, most)
 		}
 		time.Sleep(time.Minute)

@@ -56,7 +56,8 @@ func TestANodeWhoseDiskFailsStopsAndTheOthersGoOn(t *testing.T) {
 		if _, err := clustertest.Propose(broken, clustertest.NewAllocate("b", 1)); cluster.ReasonOf(err) != cluster.Halted {
 			t.Errorf("a write on the broken node: %v, want HALTED", err)
 		}
-		if _, _, err := clustertest.ReadUsed(broken, cluster.ReadOptions{Stale: true}); cluster.ReasonOf(err) != cluster.Halted {
+		if _, _, err := clustertest.ReadUsed(broken,
+			cluster.ReadOptions{Stale: true}); cluster.ReasonOf(err) != cluster.Halted {
 			t.Errorf("a stale read on the broken node: %v, want HALTED", err)
 		}
 		if s := broken.Status(); s.Problem == "" {

@@ -28,7 +28,8 @@ type boardDiscovery struct {
 var _ cluster.Discovery = (*boardDiscovery)(nil)
 
 func newGossipBoard() *gossipBoard {
-	return &gossipBoard{discoveries: map[string]*boardDiscovery{}, silent: map[string]bool{}, forged: map[string]cluster.Peer{}}
+	return &gossipBoard{discoveries: map[string]*boardDiscovery{}, silent: map[string]bool{},
+		forged: map[string]cluster.Peer{}}
 }
 
 func (b *gossipBoard) newDiscovery() *boardDiscovery {
@@ -109,7 +110,7 @@ func (n *boardDiscovery) Join(_ context.Context, address string) (bool, error) {
 			return false, nil
 		}
 	}
-	return false, errors.New("nobody answers at " + address)
+	return false, errors.New("no node answers at " + address)
 }
 
 // Changed receives a value after any announcement has changed.

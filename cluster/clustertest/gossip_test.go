@@ -15,14 +15,16 @@ import (
 // forgedMember is what an attacker announces in the name of a member: other addresses, an old version, another intent.
 func forgedMember(id string) cluster.Peer {
 	return cluster.Peer{
-		ID: id, RaftAddr: "attacker:1", HTTPAddr: "attacker:2", Version: "v0", FeatureLevel: 1, Expect: 5, Intent: "another", Alive: true,
+		ID: id, RaftAddr: "attacker:1", HTTPAddr: "attacker:2", Version: "v0", FeatureLevel: 1, Expect: 5, Intent: "another",
+		Alive: true,
 	}
 }
 
 // forgedNonMember is a node that does not exist.
 func forgedNonMember(id string) cluster.Peer {
 	return cluster.Peer{
-		ID: id, RaftAddr: "nowhere:1", HTTPAddr: "nowhere:2", FeatureLevel: math.MaxUint32, Expect: 5, HasState: true, Alive: true,
+		ID: id, RaftAddr: "nowhere:1", HTTPAddr: "nowhere:2", FeatureLevel: math.MaxUint32, Expect: 5, HasState: true,
+		Alive: true,
 	}
 }
 
@@ -54,7 +56,7 @@ func TestForgedGossipDecidesNothing(t *testing.T) {
 					t.Errorf("%s takes %s for %+v", id, m.ID, m)
 				}
 				if !m.Voter && !strings.Contains("a n0 n4 z", m.ID) {
-					t.Errorf("%s is no voter any more", m.ID)
+					t.Errorf("%s is no longer a voter", m.ID)
 				}
 			}
 		}

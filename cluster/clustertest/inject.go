@@ -24,7 +24,7 @@ func (c *Cluster) InjectDivergence(id string, command quota.Command) {
 func InjectIntoSnapshot(snapshots raft.SnapshotStore, command quota.Command) error {
 	list, err := snapshots.List()
 	if err != nil || len(list) == 0 {
-		return fmt.Errorf("there is no snapshot to plant something in (%w)", err)
+		return fmt.Errorf("there is no snapshot to change (%w)", err)
 	}
 	meta, source, err := snapshots.Open(list[0].ID)
 	if err != nil {

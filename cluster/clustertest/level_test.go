@@ -59,7 +59,8 @@ func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 		c.OverrideLevel(old, 4)
 		time.Sleep(50 * time.Second)
 		wantLevel(t, c, "soon after the last upgrade", 3)
-		if err := tryCheckpoint(t, c); cluster.ReasonOf(err) != cluster.NotUpgraded || !strings.Contains(err.Error(), "--raise") {
+		if err := tryCheckpoint(t, c); cluster.ReasonOf(err) != cluster.NotUpgraded ||
+			!strings.Contains(err.Error(), "--raise") {
 			t.Errorf("before the level was raised a checkpoint is answered %v", err)
 		}
 		c.OverrideLevel(old, 3) // it went back to the old version

@@ -13,7 +13,8 @@ import (
 )
 
 // retryChange repeats a membership change on the current leader until it is made or refused.
-func retryChange(t *testing.T, c *clustertest.Cluster, change func(context.Context, *cluster.Node) (bool, error)) (bool, error) {
+func retryChange(t *testing.T, c *clustertest.Cluster, change func(context.Context, *cluster.Node) (bool,
+	error)) (bool, error) {
 	t.Helper()
 	var changed bool
 	var err error
@@ -47,7 +48,8 @@ func awaitVoters(c *clustertest.Cluster, count int) {
 }
 
 func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
-	for name, change := range map[string]func(*cluster.Config){"with logs": func(*cluster.Config) {}, "with snapshots": shortLogs} {
+	for name, change := range map[string]func(*cluster.Config){"with logs": func(*cluster.Config) {},
+		"with snapshots": shortLogs} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clustertest.Start(t, 1, clustertest.WithConfig(change))
@@ -171,7 +173,8 @@ func TestARemovedNodeIsToldAndComesBackOnlyEmpty(t *testing.T) {
 				t.Errorf("n4 still gossips, and came back to seat %d", h.Role)
 			}
 			err := c.Node("n4").Ready()
-			if err == nil || !strings.Contains(err.Error(), "removed from the cluster") || !strings.Contains(err.Error(), "empty its data folder") {
+			if err == nil || !strings.Contains(err.Error(), "removed from the cluster") ||
+				!strings.Contains(err.Error(), "empty its data folder") {
 				t.Errorf("n4 says %v", err)
 			}
 			c.Stop("n4")
@@ -197,10 +200,10 @@ func TestMembersDoNotGoBelowWhatIsNeeded(t *testing.T) {
 		c.Isolate(dead...)
 		time.Sleep(time.Minute)
 		_, err := removeMember(t, c, alive[0], false)
-		wantRefused(t, err, "only 2 of 4 voters would be well")
+		wantRefused(t, err, "only 2 of 4 voters would be healthy")
 		_, err = c.Leader().Promote(t.Context(), "n9", false)
 		if cluster.ReasonOf(err) != cluster.UnknownMember {
-			t.Errorf("promoting nobody: %v", err)
+			t.Errorf("promoting an unknown node: %v", err)
 		}
 		_, err = c.Leader().TransferLeader(t.Context(), dead[0])
 		wantRefused(t, err, "cannot lead now")
@@ -244,7 +247,7 @@ func TestWhoIsDemotedStaysSo(t *testing.T) {
 			t.Errorf("n4 has seat %d", seat)
 		}
 		_, err := c.Leader().TransferLeader(t.Context(), "n4")
-		wantRefused(t, err, "is no voter")
+		wantRefused(t, err, "is not a voter")
 		promote := func(ctx context.Context, n *cluster.Node) (bool, error) { return n.Promote(ctx, "n4", false) }
 		if changed, err := retryChange(t, c, promote); !changed || err != nil {
 			t.Fatalf("promote: %v, %v", changed, err)
@@ -268,13 +271,13 @@ func TestByHandNobodyIsTakenInByItself(t *testing.T) {
 		}
 		_, err := c.Leader().Promote(t.Context(), "n2", false)
 		if cluster.ReasonOf(err) != cluster.UnknownMember {
-			t.Errorf("promoted before it was taken in: %v", err)
+			t.Errorf("promoted before it was admitted: %v", err)
 		}
 		if changed, err := c.Leader().AddNode(t.Context(), "n2"); !changed || err != nil {
-			t.Fatalf("take in: %v, %v", changed, err)
+			t.Fatalf("add: %v, %v", changed, err)
 		}
 		if changed, err := c.Leader().AddNode(t.Context(), "n2"); changed || err != nil {
-			t.Errorf("take in again: %v, %v", changed, err)
+			t.Errorf("add again: %v, %v", changed, err)
 		}
 		time.Sleep(5 * time.Minute)
 		if h := c.Health()["n2"]; h.Role != cluster.RoleNonVoter || !h.Healthy {
@@ -299,7 +302,7 @@ func TestTheDeadAreRemovedOnlyIfAsked(t *testing.T) {
 				c.Heal()
 				time.Sleep(50 * time.Second)
 				if voters, _ := c.Voters(); voters != 5 {
-					t.Fatalf("there are %d voters although nobody was silent for a minute", voters)
+					t.Fatalf("there are %d voters although no member was silent for a minute", voters)
 				}
 				c.Isolate(dead[0].Status().ID, dead[1].Status().ID)
 				time.Sleep(10 * time.Minute)

@@ -28,7 +28,8 @@ func TestAMajorityGoesOnWithoutTheCutOffLeader(t *testing.T) {
 			if old.IsLeader() {
 				t.Error("the minority still has a leader")
 			}
-			if _, err := clustertest.Propose(old, clustertest.NewAllocate("minority", 1)); cluster.ReasonOf(err) != cluster.NoLeader {
+			if _, err := clustertest.Propose(old, clustertest.NewAllocate("minority",
+				1)); cluster.ReasonOf(err) != cluster.NoLeader {
 				t.Errorf("a write to the minority: %v, want NO_LEADER", err)
 			}
 			if _, _, err := clustertest.ReadUsed(old, cluster.ReadOptions{}); cluster.ReasonOf(err) != cluster.NoLeader {

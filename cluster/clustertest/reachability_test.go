@@ -66,7 +66,10 @@ func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
 		if h := c.Health()[follower.Status().ID]; h.Healthy || !strings.Contains(h.Problem, "cannot confirm reads") {
 			t.Errorf("the leader takes it for %+v", h)
 		}
-		follower.SetRemoteReadIndex(func(ctx context.Context, m cluster.Member) (uint64, error) { return leader.ReadIndex(ctx) })
+		follower.SetRemoteReadIndex(func(ctx context.Context, m cluster.Member) (uint64,
+			error) {
+			return leader.ReadIndex(ctx)
+		})
 		time.Sleep(4 * time.Second)
 		if err, d := follower.Ready(), follower.Gauges().Unreachable[id]; err != nil || d != 0 {
 			t.Errorf("once it can ask again: %v, unreachable for %v", err, d)

@@ -102,7 +102,7 @@ func TestADeposedLeaderServesNoLinearizableRead(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		if _, err := old.ReadIndex(ctx); err == nil {
-			t.Error("a leader that reaches nobody confirms its leadership")
+			t.Error("a leader that reaches no other node confirms its leadership")
 		}
 		c.Leader()
 		c.MustPropose(clustertest.NewAllocate("a", 1))

@@ -46,7 +46,7 @@ func TestANodeSaysWhyItIsNotReady(t *testing.T) {
 		c.CreateTree()
 
 		// Raft checks at random times whether its leader is lost: usually before a follower has heard nothing for 2 s.
-		silent := errors.New("nobody was isolated")
+		silent := errors.New("no node was isolated")
 		for range 20 {
 			leader, followers := c.Leader().Status().ID, c.Followers()
 			for _, n := range followers {

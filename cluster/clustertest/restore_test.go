@@ -49,7 +49,8 @@ func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 		c.CreateTree()
 		for i := range 20 {
 			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
-			contents, err := backup.Read(bytes.NewReader(saveBackup(t, c.Followers()[0], cluster.ReadOptions{})), quota.Bounds{}, nil)
+			contents, err := backup.Read(bytes.NewReader(saveBackup(t, c.Followers()[0], cluster.ReadOptions{})), quota.Bounds{},
+				nil)
 			if err != nil || contents.Counts.Held != uint64(i+1) || contents.Stale {
 				t.Fatalf("after %d grants the backup holds %+v, %v", i+1, contents, err)
 			}
@@ -62,7 +63,8 @@ func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 		if _, err := alone.Save(ctx, cluster.ReadOptions{}, new(bytes.Buffer)); cluster.ReasonOf(err) != cluster.NoLeader {
 			t.Errorf("a node without a leader saves as if it had one: %v", err)
 		}
-		contents, err := backup.Read(bytes.NewReader(saveBackup(t, alone, cluster.ReadOptions{Stale: true})), quota.Bounds{}, nil)
+		contents, err := backup.Read(bytes.NewReader(saveBackup(t, alone, cluster.ReadOptions{Stale: true})), quota.Bounds{},
+			nil)
 		if err != nil || !contents.Stale || contents.Counts.Held != 20 {
 			t.Errorf("its stale backup is %+v, %v", contents, err)
 		}
@@ -129,7 +131,8 @@ func TestANewClusterGoesOnFromABackup(t *testing.T) {
 		c.Isolate(away)
 		mustRestore(t, c, file)
 		a, now := lookUp(t, c.Leader(), "lease")
-		if now < before || a.State != quota.Held || a.Fence != lease.Fence || a.ExpiresAt < now+59_000 || a.ExpiresAt > now+60_000 {
+		if now < before || a.State != quota.Held || a.Fence != lease.Fence || a.ExpiresAt < now+59_000 ||
+			a.ExpiresAt > now+60_000 {
 			t.Errorf("at %d, after %d, the lease is %+v", now, before, a)
 		}
 		c.Heal()
@@ -154,7 +157,8 @@ func TestABadBackupChangesNothing(t *testing.T) {
 		file := saveBackup(t, c.Leader(), cluster.ReadOptions{})
 		before := c.CheckEqual()
 		for name, bad := range map[string][]byte{
-			"cut": file[:len(file)-10], "empty": nil, "flipped": flipByte(file, len(file)/2), "longer": append(bytes.Clone(file), 'x'),
+			"cut": file[:len(file)-10], "empty": nil, "flipped": flipByte(file, len(file)/2),
+			"longer": append(bytes.Clone(file), 'x'),
 		} {
 			_, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(bad))
 			var failed *cluster.Error
@@ -162,7 +166,8 @@ func TestABadBackupChangesNothing(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := c.Followers()[0].Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotLeader {
+		if _, err := c.Followers()[0].Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true},
+			bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotLeader {
 			t.Errorf("a follower restores: %v", err)
 		}
 		if !bytes.Equal(before, c.CheckEqual()) {
@@ -175,7 +180,8 @@ func TestABadBackupChangesNothing(t *testing.T) {
 				return m.ID == old && m.FeatureLevel < fsm.ReplacementFormat
 			})
 		})
-		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotUpgraded {
+		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true},
+			bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.NotUpgraded {
 			t.Errorf("restored although a member is too old: %v", err)
 		}
 		if !bytes.Equal(before, c.CheckEqual()) {
@@ -203,7 +209,8 @@ func TestOneRestoreAtATime(t *testing.T) {
 			first <- err
 		}()
 		time.Sleep(time.Second)
-		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true}, bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.Busy {
+		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true},
+			bytes.NewReader(file)); cluster.ReasonOf(err) != cluster.Busy {
 			t.Errorf("the second restore: %v", err)
 		}
 		if err := <-first; err != nil {
@@ -284,7 +291,8 @@ func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 		leader := c.Leader()
 		before := leader.Level().Current
 		options := cluster.RestoreOptions{Size: 100 << 20}
-		if _, err := leader.Restore(t.Context(), options, untouchedReader{t}); cluster.ReasonOf(err) != cluster.Unsafe || !strings.Contains(err.Error(), "--raise-level") {
+		if _, err := leader.Restore(t.Context(), options, untouchedReader{t}); cluster.ReasonOf(err) != cluster.Unsafe ||
+			!strings.Contains(err.Error(), "--raise-level") {
 			t.Errorf("a restore that would raise the level: %v", err)
 		}
 		options.RaiseLevel = true
@@ -296,8 +304,10 @@ func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 			t.Errorf("the level is %d after refused restores, want %d", now, before)
 		}
 		disks[leader.Status().ID].free.Store(1 << 40)
-		filling := &fillingReader{Reader: bytes.NewReader(file), full: func() { disks[leader.Status().ID].free.Store(diskReserve) }}
-		if _, err := leader.Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true, Size: int64(len(file))}, filling); cluster.ReasonOf(err) != cluster.DiskFull {
+		filling := &fillingReader{Reader: bytes.NewReader(file),
+			full: func() { disks[leader.Status().ID].free.Store(diskReserve) }}
+		if _, err := leader.Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true, Size: int64(len(file))},
+			filling); cluster.ReasonOf(err) != cluster.DiskFull {
 			t.Errorf("a restore on a disk that fills up meanwhile: %v", err)
 		}
 		if leader.Err() != nil {
@@ -305,7 +315,8 @@ func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 		}
 		disks[leader.Status().ID].free.Store(1 << 40)
 		mustRestore(t, c, file)
-		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{Size: int64(len(file))}, bytes.NewReader(file)); err != nil {
+		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{Size: int64(len(file))},
+			bytes.NewReader(file)); err != nil {
 			t.Errorf("a restore at the level that the cluster has: %v", err)
 		}
 	})

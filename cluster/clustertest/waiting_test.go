@@ -170,7 +170,7 @@ func TestALeaseFromTheQueueWaitsForItsCaller(t *testing.T) {
 		}
 		c.MustPropose(quota.Release{ID: "first"})
 		if a := wantState(t, c.Leader(), "gone", quota.Held); !a.Unclaimed {
-			t.Errorf("nobody has come, but it is %+v", a)
+			t.Errorf("no caller has come, but it is %+v", a)
 		}
 		time.Sleep(20 * time.Second)
 		mustRenew(t, c, "here") // still waiting, and a sign of its caller

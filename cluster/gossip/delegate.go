@@ -79,12 +79,13 @@ const (
 func (g *Gossip) admitName(name string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, known := g.names[name]; !known && len(g.names) >= maxNames && !slices.Contains(g.keptNames, name) && name != g.config.ID {
+	if _, known := g.names[name]; !known && len(g.names) >= maxNames && !slices.Contains(g.keptNames, name) &&
+		name != g.config.ID {
 		maps.DeleteFunc(g.names, func(name string, last time.Time) bool {
 			return !g.peers[name].Alive && time.Since(last) > nameMemory
 		})
 		if len(g.names) >= maxNames {
-			return fmt.Errorf("%d nodes are known already, as many as may be", maxNames)
+			return fmt.Errorf("%d nodes are known already, which is the maximum", maxNames)
 		}
 	}
 	g.names[name] = time.Now()

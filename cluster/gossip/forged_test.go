@@ -24,7 +24,8 @@ func (p *testNetwork) sendPacket(n int, packet []byte) {
 func forgedNode(name string, at byte) forge.Node {
 	return forge.Node{
 		Name: name, Addr: &net.UDPAddr{IP: net.IPv4(10, 0, 1, at), Port: 7000}, Incarnation: math.MaxUint32,
-		Meta: forge.Meta{Cluster: "blue", RaftAddr: "nowhere:1", HTTPAddr: "nowhere:2", Version: "v", Level: math.MaxUint32, HasState: true},
+		Meta: forge.Meta{Cluster: "blue", RaftAddr: "nowhere:1", HTTPAddr: "nowhere:2", Version: "v", Level: math.MaxUint32,
+			HasState: true},
 	}
 }
 
@@ -71,7 +72,8 @@ func TestNonsenseStopsNobody(t *testing.T) {
 		cut.Versions = []byte{1}
 		bomb := forge.Bomb(8 << 20)
 		for _, message := range [][]byte{
-			bomb, forge.Compound(forge.Ping("n1"), bomb), forge.Checksummed(bomb), forge.Alive(cut), forge.PushPull([]forge.Node{cut}, 1, 0),
+			bomb, forge.Compound(forge.Ping("n1"), bomb), forge.Checksummed(bomb), forge.Alive(cut),
+			forge.PushPull([]forge.Node{cut}, 1, 0),
 			forge.PushPull([]forge.Node{cut}, -1, -1),
 			{9},
 			{12, 0, 0, 0, 0},
@@ -87,7 +89,8 @@ func TestNonsenseStopsNobody(t *testing.T) {
 			time.Sleep(time.Second)
 			p.expectPeers("after nonsense", 1, "n2")
 		}
-		if logged := p.log.String(); !strings.Contains(logged, "refused what no member sends") || strings.Count(logged, "refused") > 10 {
+		if logged := p.log.String(); !strings.Contains(logged, "refused a message that no member sends") ||
+			strings.Count(logged, "refused") > 10 {
 			t.Errorf("logged:\n%s", logged)
 		}
 	})

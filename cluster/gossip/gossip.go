@@ -72,7 +72,8 @@ func New(c Config) *Gossip {
 		c.Logger = hclog.NewNullLogger()
 	}
 	g := &Gossip{
-		config: c, log: c.Logger.Named("gossip"), changed: make(chan struct{}, 1), peers: map[string]gossipPeer{}, names: map[string]time.Time{},
+		config: c, log: c.Logger.Named("gossip"), changed: make(chan struct{}, 1), peers: map[string]gossipPeer{},
+		names: map[string]time.Time{},
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
@@ -164,7 +165,7 @@ func resolveAddress(address string) (string, int, error) {
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
-		return "", 0, fmt.Errorf("gossip address %q: the port is no number: %w", address, err)
+		return "", 0, fmt.Errorf("gossip address %q: the port is not a number: %w", address, err)
 	}
 	ip, err := net.ResolveIPAddr("ip", cmp.Or(host, "0.0.0.0"))
 	if err != nil {
@@ -190,7 +191,7 @@ func (g *Gossip) Update(self cluster.Peer) error {
 		return errors.New("gossip does not run")
 	}
 	if err := list.UpdateNode(updateTimeout); err != nil {
-		g.log.Debug("the news about this node is slow to spread", "error", err)
+		g.log.Debug("the update of this node spreads slowly", "error", err)
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ func nodeName(n int) string { return "n" + string(rune('0'+n)) }
 
 func selfPeer(n int) cluster.Peer {
 	return cluster.Peer{
-		ID: nodeName(n), RaftAddr: nodeName(n) + ":1", HTTPAddr: nodeName(n) + ":2", Version: "v1", FeatureLevel: 1, Expect: 3,
+		ID: nodeName(n), RaftAddr: nodeName(n) + ":1", HTTPAddr: nodeName(n) + ":2", Version: "v1", FeatureLevel: 1,
+		Expect: 3,
 	}
 }
 
@@ -239,7 +240,7 @@ func TestAnotherClusterIsRefusedWithAReason(t *testing.T) {
 		p.expectPeers("after a visit from green", 1, "n2")
 		p.expectPeers("after a visit to blue", 3, "")
 		if !strings.Contains(p.log.String(), "check its join list and its cluster name") {
-			t.Errorf("nobody says why:\n%s", p.log.String())
+			t.Errorf("the log does not say why:\n%s", p.log.String())
 		}
 	})
 }

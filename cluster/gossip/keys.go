@@ -27,7 +27,7 @@ func (k *Keyring) AllowPlain(hear, send bool) { k.acceptsPlain, k.sendsPlain = h
 // of them decrypt.
 func NewKeyring(keys [][]byte) (*Keyring, error) {
 	if len(keys) == 0 {
-		return nil, errors.New("gossip is to be encrypted without a key")
+		return nil, errors.New("encrypted gossip needs at least one key")
 	}
 	ring, err := memberlist.NewKeyring(keys, keys[0])
 	if err != nil {

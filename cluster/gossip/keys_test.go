@@ -65,7 +65,7 @@ func TestPlainTextIsNotHeard(t *testing.T) {
 		p.expectPeers("beside one who speaks plain text", 1, "n2")
 		p.expectPeers("in plain text", 3, "")
 		if !strings.Contains(p.log.String(), "encrypt") {
-			t.Errorf("nobody says why:\n%s", p.log.String())
+			t.Errorf("the log does not say why:\n%s", p.log.String())
 		}
 	})
 }

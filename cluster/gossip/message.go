@@ -49,7 +49,8 @@ type acceptedKeys struct {
 }
 
 var (
-	errCompressed = errors.New("it is compressed; members do not compress, and what inflates could take any amount of memory")
+	errCompressed = errors.New("it is compressed; members do not compress, and what inflates could take any amount of " +
+		"memory")
 	errEmpty      = errors.New("it is empty")
 	errEncryption = errors.New("it is not encrypted with a key of this node")
 )
@@ -118,7 +119,7 @@ func checkMessage(data []byte) error {
 	case err != nil:
 		return fmt.Errorf("a message of type %d: %w", data[0], err)
 	case len(body.rest) > 0:
-		return fmt.Errorf("a message of type %d has %d bytes behind its end", data[0], len(body.rest))
+		return fmt.Errorf("a message of type %d has %d bytes after its end", data[0], len(body.rest))
 	}
 	return checkFields(data[0], fields)
 }
@@ -182,7 +183,8 @@ func checkNodes(from byteSource) error {
 	}
 	count, extra := header["Nodes"].number, header["UserStateLen"].number
 	if count < 0 || count > maxNames || extra != 0 {
-		return fmt.Errorf("it tells of %d nodes and has %d bytes besides; allowed are %d nodes and nothing besides", count, extra, maxNames)
+		return fmt.Errorf("it describes %d nodes and has %d bytes of user state; allowed are %d nodes and no user state",
+			count, extra, maxNames)
 	}
 	for range count {
 		fields, err := readFields(from)

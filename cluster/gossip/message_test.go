@@ -60,10 +60,10 @@ func TestOnlyWhatMembersSendIsHeard(t *testing.T) {
 		{"empty", nil, "empty"},
 		{"an empty compound", []byte{compoundMessage}, "empty"},
 		{"a compound that is cut off", forge.Compound(alive)[:20], "cut off"},
-		{"something behind the end", append(bytes.Clone(alive), 0), "behind its end"},
+		{"data after the end", append(bytes.Clone(alive), 0), "after its end"},
 		{"cut off", alive[:len(alive)-1], "unexpected EOF"},
 		{"an array", []byte{aliveMessage, 0x96, 0, 0, 0, 0, 0, 0}, "not a map"},
-		{"a field twice", []byte{ackMessage, 0x82, 0xa1, 'a', 1, 0xa1, 'a', 1}, "twice"},
+		{"a field twice", []byte{ackMessage, 0x82, 0xa1, 'a', 1, 0xa1, 'a', 1}, "is duplicated"},
 		{"a map in a map", []byte{ackMessage, 0x81, 0xa1, 'a', 0x81, 0xa1, 'a', 1}, "neither a text nor a number"},
 		{"four gigabytes that do not come", []byte{ackMessage, 0x81, 0xa1, 'a', 0xc6, 0xff, 0xff, 0xff, 0xff}, "longer than"},
 		{"a message of users", []byte{8, 'x'}, "type 8"},
@@ -118,7 +118,7 @@ func TestOnlyStatesOfMembersAreHeard(t *testing.T) {
 		{"one too many", "allowed are 64 nodes", forge.PushPull(many, len(many), 0)},
 		{"a million that do not come", "allowed are 64 nodes", forge.PushPull(nil, 1_000_000, 0)},
 		{"less than none", "allowed are 64 nodes", forge.PushPull(nil, -1, 0)},
-		{"something besides", "bytes besides", forge.PushPull(nodes, 2, 20<<20)},
+		{"something besides", "bytes of user state", forge.PushPull(nodes, 2, 20<<20)},
 		{"one version", "1 versions", forge.PushPull([]forge.Node{nodeWithVersions(1)}, 1, 0)},
 		{"no versions", "0 versions", forge.PushPull([]forge.Node{nodeWithVersions(0)}, 1, 0)},
 		{"a bomb", "compressed", forge.Bomb(1 << 20)},
@@ -134,7 +134,8 @@ func TestOnlyStatesOfMembersAreHeard(t *testing.T) {
 		})
 	}
 	wantStreamCheck(t, [][]byte{testKey}, forge.EncryptedStream(testKey, nil), nil, "empty")
-	wantStreamCheck(t, [][]byte{testKey}, []byte{encryptedMessage, 0xff, 0xff, 0xff, 0xff}, nil, "not encrypted with a key")
+	wantStreamCheck(t, [][]byte{testKey}, []byte{encryptedMessage, 0xff, 0xff, 0xff, 0xff}, nil,
+		"not encrypted with a key")
 }
 
 func wantStreamCheck(t *testing.T, keys [][]byte, sent, want []byte, refuse string) {
@@ -169,7 +170,8 @@ func wantStreamCheck(t *testing.T, keys [][]byte, sent, want []byte, refuse stri
 // relies on.
 func FuzzPacket(f *testing.F) {
 	for _, seed := range [][]byte{
-		forge.Alive(testNode("n1")), forge.Dead("n1", "n2", 1), forge.Ping("n1"), forge.Compound(forge.Ping("n1"), forge.Alive(testNode("n2"))),
+		forge.Alive(testNode("n1")), forge.Dead("n1", "n2", 1), forge.Ping("n1"),
+		forge.Compound(forge.Ping("n1"), forge.Alive(testNode("n2"))),
 		forge.Bomb(1 << 16), forge.Checksummed(forge.Ping("n1")), forge.PushPull([]forge.Node{testNode("n1")}, 1, 0),
 		{0xc1},
 		{4, 0x80},
@@ -186,7 +188,8 @@ func FuzzPacket(f *testing.F) {
 			if err := codec.NewDecoderBytes(data[1:], &codec.MsgpackHandle{}).Decode(&read); err != nil {
 				t.Fatalf("%q passed and cannot be read: %v", data, err)
 			}
-			if read.Node == "" || len(read.Vsn) != versionSize || len(read.Addr) != 4 && len(read.Addr) != 16 || len(read.Meta) > 512 {
+			if read.Node == "" || len(read.Vsn) != versionSize || len(read.Addr) != 4 && len(read.Addr) != 16 ||
+				len(read.Meta) > 512 {
 				t.Fatalf("%q passed and is read as %+v", data, read)
 			}
 		}
@@ -194,7 +197,9 @@ func FuzzPacket(f *testing.F) {
 		if len(data) > 0 && checkState(data[0], from) == nil && !bytes.HasPrefix(data, from.kept) {
 			t.Fatalf("%q was received as %q", data, from.kept)
 		}
-		if err := checkPacket(forge.Encrypted(testKey, data), acceptedKeys{keys: [][]byte{testKey}}); len(data) < maxPacket-100 && (err == nil) != (checkPacket(data, acceptedKeys{}) == nil) {
+		if err := checkPacket(forge.Encrypted(testKey, data),
+			acceptedKeys{keys: [][]byte{testKey}}); len(data) < maxPacket-100 &&
+			(err == nil) != (checkPacket(data, acceptedKeys{}) == nil) {
 			t.Fatalf("%q encrypted: %v", data, err)
 		}
 	})

@@ -31,10 +31,10 @@ func encodeMeta(clusterName string, p cluster.Peer) ([]byte, error) {
 		Expect: p.Expect, HasState: p.HasState, Intent: p.Intent,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encode what node %s says of itself: %w", p.ID, err)
+		return nil, fmt.Errorf("encode the metadata of node %s: %w", p.ID, err)
 	}
 	if len(data) > memberlist.MetaMaxSize {
-		return nil, fmt.Errorf("node %s has %d bytes to say of itself, gossip carries %d: use a shorter cluster name, "+
+		return nil, fmt.Errorf("the metadata of node %s has %d bytes, and gossip carries %d: use a shorter cluster name, "+
 			"shorter addresses or a shorter version", p.ID, len(data), memberlist.MetaMaxSize)
 	}
 	return data, nil
@@ -63,7 +63,8 @@ func decodeMeta(clusterName, id string, data []byte) (cluster.Peer, error) {
 // validateMeta returns an error for metadata that no node announces. The fields are shown to operators, so they must be
 // printable even if they are forged.
 func (m meta) validateMeta() error {
-	err := errors.Join(cluster.CheckAdvertisedAddr("its raft address", m.RaftAddr), cluster.CheckAdvertisedAddr("its API address", m.HTTPAddr))
+	err := errors.Join(cluster.CheckAdvertisedAddr("its raft address", m.RaftAddr),
+		cluster.CheckAdvertisedAddr("its API address", m.HTTPAddr))
 	for _, text := range []string{m.RaftAddr, m.HTTPAddr, m.Version, m.Intent} {
 		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			err = errors.Join(err, fmt.Errorf("%q has characters that cannot be printed", text))

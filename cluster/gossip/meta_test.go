@@ -11,7 +11,8 @@ import (
 // FuzzDecode: no metadata panics, and accepted metadata keeps its meaning when it is encoded again.
 func FuzzDecode(f *testing.F) {
 	seed, err := encodeMeta("c", cluster.Peer{
-		RaftAddr: "127.0.0.1:1", HTTPAddr: "127.0.0.1:2", Version: "v", FeatureLevel: 2, Expect: 3, HasState: true, Intent: "join",
+		RaftAddr: "127.0.0.1:1", HTTPAddr: "127.0.0.1:2", Version: "v", FeatureLevel: 2, Expect: 3, HasState: true,
+		Intent: "join",
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -243,7 +243,8 @@ func (r *refusalLog) logRefusal(what string, from net.Addr, reason error) {
 		r.suppressed++
 		return
 	}
-	r.log.Warn("refused what no member sends", "what", what, "from", from, "reason", reason, "others-before", r.suppressed)
+	r.log.Warn("refused a message that no member sends", "what", what, "from", from, "reason", reason, "others-before",
+		r.suppressed)
 	r.reported, r.suppressed = time.Now(), 0
 }
 

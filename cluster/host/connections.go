@@ -106,7 +106,7 @@ func (c *connectionPool) trackConn(conn *connection) error {
 	if conn.accepted {
 		origin := conn.originKey()
 		if c.counts[origin] >= maxPerNode {
-			return fmt.Errorf("%s has %d connections already, as many as one may have", origin, maxPerNode)
+			return fmt.Errorf("%s has %d connections already, which is the maximum", origin, maxPerNode)
 		}
 		c.counts[origin]++
 	}
@@ -188,7 +188,8 @@ func (c *connectionPool) closeOutdated() {
 		}
 		switch {
 		case err != nil:
-			c.log.Warn("closed a connection whose other side is not let in any more", "peer", conn.RemoteAddr(), "node", conn.node, "reason", err)
+			c.log.Warn("closed a connection whose other side is no longer accepted", "peer", conn.RemoteAddr(), "node",
+				conn.node, "reason", err)
 		case conn.version != version && !conn.calls:
 			renewed++
 		default:

@@ -40,7 +40,8 @@ func newConnectionTest(t *testing.T) *connectionTest {
 }
 
 // listenSecured listens as a node with a certificate; m controls its connections, if it is not nil.
-func listenSecured(t *testing.T, authority *pki.Authority, folder pki.Folder, id string, m *connectionTest) *streamLayer {
+func listenSecured(t *testing.T, authority *pki.Authority, folder pki.Folder, id string,
+	m *connectionTest) *streamLayer {
 	t.Helper()
 	pair, err := authority.Node(id, nil, time.Hour)
 	if err != nil {
@@ -125,12 +126,12 @@ func TestConnectionsOfRaftAreRenewed(t *testing.T) {
 	case <-time.After(3 * verifyEvery):
 	}
 	m.version.Add(1)
-	m.awaitClosed(t, "after a renewal of n1, which dialled it", out)
+	m.awaitClosed(t, "after a renewal of n1, which dialed it", out)
 	m.awaitClosed(t, "after a renewal of n1, which accepted it", in)
 	out, in = connectTo(t, m.n1, m.n2), connectTo(t, m.n2, m.n1)
 	m.refuses.Store(true)
-	m.awaitClosed(t, "although n1, which dialled it, does not believe n2 any more", out)
-	m.awaitClosed(t, "although n1, which accepted it, does not believe n2 any more", in)
+	m.awaitClosed(t, "although n1, which dialed it, no longer accepts n2", out)
+	m.awaitClosed(t, "although n1, which accepted it, no longer accepts n2", in)
 	if left := len(m.n1.open.openConns()); left != 0 {
 		t.Errorf("%d closed connections are still kept", left)
 	}

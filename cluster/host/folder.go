@@ -49,7 +49,7 @@ type dataFolder struct {
 // openFolder opens the data folder of a node, or creates it. owner.Lost of the result says what it has lost.
 func openFolder(path string, me identity, log hclog.Logger) (*dataFolder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data folder: %w", err)
+		return nil, fmt.Errorf("create the data folder: %w", err)
 	}
 	owner, err := readIdentity(path)
 	if err != nil {
@@ -139,14 +139,16 @@ func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, er
 		}
 		return history, "", err
 	case owner.ID == "":
-		return history, "", fmt.Errorf("data folder %s holds a log but not whose it is (%s is gone); write {\"id\": …, \"cluster\": …} "+
-			"there if you know, or let the server join again as a new one with an empty folder", f.path, filepath.Join(f.path, identityFile))
+		return history, "", fmt.Errorf("data folder %s has a log but no identity (%s is missing); write {\"id\": …, "+
+			"\"cluster\": …} there if you know, or let the server join again as a new one with an empty "+
+			"folder", f.path, filepath.Join(f.path, identityFile))
 	case history.Lost != "":
 		return history, cmp.Or(owner.Lost, history.Lost), nil
 	case owner.Lost != "" && (history.Empty || owner.Store != named):
 		return history, owner.Lost, nil // not taken in yet, or a crash came between
 	case owner.Store != "" && owner.Store != named:
-		return history, fmt.Sprintf("%s is not the one that belongs to this folder: another one, or made anew, so the log is gone", storeFile), nil
+		return history, fmt.Sprintf("%s does not belong to this folder: it was replaced or created anew, so the log is gone",
+			storeFile), nil
 	}
 	return history, "", nil
 }
@@ -166,8 +168,8 @@ func (f *dataFolder) recordStore(lost string) error {
 	before := f.owner
 	f.owner.Store, f.owner.Lost = named, lost
 	if lost != "" {
-		f.log.Warn("the data folder has lost data: this node takes part in nothing until the leader of its cluster has taken it in "+
-			"again", "folder", f.path, "lost", lost)
+		f.log.Warn("the data folder has lost data: this node takes part in nothing until the leader of its cluster has "+
+			"admitted it again", "folder", f.path, "lost", lost)
 	}
 	if there, err := pathExists(filepath.Join(f.path, identityFile)); err != nil || there && before == f.owner {
 		return err
@@ -228,7 +230,8 @@ func (f *dataFolder) setAside() error {
 		}
 	}
 	f.aside = folder
-	f.log.Warn("set aside what is left of the data folder; remove it once the node serves again", "moved-to", folder, "names", left)
+	f.log.Warn("set aside what is left of the data folder; remove it once the node serves again", "moved-to", folder,
+		"names", left)
 	if err := errors.Join(atomicfile.SyncFolder(folder), atomicfile.SyncFolder(f.path)); err != nil {
 		return fmt.Errorf("sync the data folder: %w", err)
 	}
@@ -246,8 +249,8 @@ func (f *dataFolder) newSetAside() (string, error) {
 			return "", fmt.Errorf("set aside what is left of a data folder: %w", err)
 		}
 	}
-	return "", fmt.Errorf("data folder %s has lost data %d times, and what was left is in %s1 to %d; find out why, remove those and start "+
-		"the server again", f.path, maxSetAside, setAsideFolder, maxSetAside)
+	return "", fmt.Errorf("data folder %s has lost data %d times, and what was left is in %s1 to %d; find out why, "+
+		"remove those and start the server again", f.path, maxSetAside, setAsideFolder, maxSetAside)
 }
 
 // openStores opens raft.db and the snapshots, and verifies the snapshots before raft can start from them: raft itself

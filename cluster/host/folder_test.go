@@ -112,9 +112,12 @@ func TestEverySubsetOfADataFolder(t *testing.T) {
 		withoutSnapshots string // what a folder is that has only lost its snapshots
 	}{
 		{name: "a log from the beginning", first: 1, last: 9, withoutSnapshots: "whole"},
-		{name: "a log from the beginning and snapshots", first: 1, last: 9, snapshots: []uint64{5, 7}, withoutSnapshots: "whole"},
-		{name: "a short log behind snapshots", first: 6, last: 9, snapshots: []uint64{5, 7}, withoutSnapshots: "lost: entry 5 and what came before it is gone"},
-		{name: "a snapshot from the leader and no log", first: 1, last: 0, snapshots: []uint64{7}, withoutSnapshots: "lost: it has taken part in term 3"},
+		{name: "a log from the beginning and snapshots", first: 1, last: 9, snapshots: []uint64{5, 7},
+			withoutSnapshots: "whole"},
+		{name: "a short log behind snapshots", first: 6, last: 9, snapshots: []uint64{5, 7},
+			withoutSnapshots: "lost: entry 5 and what came before it is gone"},
+		{name: "a snapshot from the leader and no log", first: 1, last: 0, snapshots: []uint64{7},
+			withoutSnapshots: "lost: it has taken part in term 3"},
 	}
 	for _, kind := range kinds {
 		for _, earlier := range []bool{false, true} {
@@ -187,7 +190,7 @@ func TestAStoreOfAnotherFolderIsNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got := openOutcome(t, path); !strings.HasPrefix(got, "lost: raft.db is not the one") {
+		if got := openOutcome(t, path); !strings.HasPrefix(got, "lost: raft.db does not belong") {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -326,7 +329,8 @@ type failingSink struct {
 	closed bool
 }
 
-func (f failingSnapshots) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64, t raft.Transport) (raft.SnapshotSink, error) {
+func (f failingSnapshots) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64,
+	t raft.Transport) (raft.SnapshotSink, error) {
 	sink, err := f.SnapshotStore.Create(v, index, term, c, ci, t)
 	return &failingSink{SnapshotSink: sink}, err
 }

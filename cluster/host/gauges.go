@@ -30,7 +30,8 @@ func RegisterGauges(to prometheus.Registerer, node *cluster.Node) error {
 	own := node.Status()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "quorate_build_info", Help: "Always 1; its labels say which build this is.",
-		ConstLabels: prometheus.Labels{"version": own.Version, "go": runtime.Version(), "level": strconv.FormatUint(uint64(own.FeatureLevel), 10)},
+		ConstLabels: prometheus.Labels{"version": own.Version, "go": runtime.Version(),
+			"level": strconv.FormatUint(uint64(own.FeatureLevel), 10)},
 	})
 	build.Set(1)
 	for _, c := range []prometheus.Collector{build, newGaugeCollector(node.Gauges)} {
@@ -45,11 +46,13 @@ func newGaugeCollector(measure func() cluster.NodeGauges) *gaugeCollector {
 	s := &gaugeCollector{readGauges: measure}
 	s.addLog()
 	s.addSnapshots()
-	s.addGauge("quorate_voters_alive", "Voters that answer gossip, this node included.", func(m cluster.NodeGauges) float64 { return float64(m.VotersAlive) })
+	s.addGauge("quorate_voters_alive", "Voters that answer gossip, this node included.",
+		func(m cluster.NodeGauges) float64 { return float64(m.VotersAlive) })
 	members := newDesc("quorate_members", "Members by raft's configuration, and nodes that wait to be added.", "role")
 	s.addLabeledGauge(members, func(m cluster.NodeGauges) float64 { return float64(m.Voters) }, "voter")
 	s.addLabeledGauge(members, func(m cluster.NodeGauges) float64 { return float64(m.Nonvoters) }, "nonvoter")
-	peers := newDesc("quorate_gossip_peers", "Other nodes that gossip has heard of since the start, by whether they answer.", "state")
+	peers := newDesc("quorate_gossip_peers", "Other nodes that gossip has heard of since the start, by whether they "+
+		"answer.", "state")
 	s.addLabeledGauge(peers, func(m cluster.NodeGauges) float64 { return float64(m.PeersAlive) }, "alive")
 	s.addLabeledGauge(peers, func(m cluster.NodeGauges) float64 { return float64(m.PeersLost) }, "lost")
 	return s
@@ -83,7 +86,8 @@ func (s *gaugeCollector) addGauge(name, help string, value func(cluster.NodeGaug
 	s.addLabeledGauge(newDesc(name, help), value)
 }
 
-func (s *gaugeCollector) addLabeledGauge(about *prometheus.Desc, value func(cluster.NodeGauges) float64, labels ...string) {
+func (s *gaugeCollector) addLabeledGauge(about *prometheus.Desc, value func(cluster.NodeGauges) float64,
+	labels ...string) {
 	s.gauges = append(s.gauges, gauge{desc: about, labels: labels, value: value})
 }
 

@@ -123,7 +123,7 @@ func (s *testCluster) startAll() {
 					return peer.ReadIndex(ctx)
 				}
 			}
-			return 0, errors.New("nobody leads")
+			return 0, errors.New("there is no leader")
 		})
 		s.mu.Lock()
 		s.nodes = append(s.nodes, n)
@@ -191,7 +191,7 @@ func (s *testCluster) mustWrite(command quota.Command) ledger.Outcome {
 		}
 		return outcome
 	}
-	s.t.Fatal("nobody leads")
+	s.t.Fatal("there is no leader")
 	return ledger.Outcome{}
 }
 

@@ -33,12 +33,12 @@ func readIdentity(folder string) (identity, error) {
 		return identity{}, nil
 	}
 	if err != nil {
-		return identity{}, fmt.Errorf("read whose data folder %s is: %w", folder, err)
+		return identity{}, fmt.Errorf("read the identity of data folder %s: %w", folder, err)
 	}
 	var owner identity
 	if err := json.Unmarshal(data, &owner); err != nil || owner.ID == "" {
-		return identity{}, fmt.Errorf("%s does not say whose data folder it is (%q); write {\"id\": …, \"cluster\": …} there if you know, "+
-			"or let the server join again as a new one with an empty folder", path, data)
+		return identity{}, fmt.Errorf("%s does not identify the node of the data folder (%q); write {\"id\": …, "+
+			"\"cluster\": …} there if you know, or let the server join again as a new one with an empty folder", path, data)
 	}
 	return owner, nil
 }
@@ -52,8 +52,8 @@ func (me identity) checkOwner(folder string, owner identity) error {
 		return fmt.Errorf("data folder %s belongs to cluster %q, not to %q; start the server with the right cluster name or "+
 			"with another data folder", folder, owner.Cluster, me.Cluster)
 	case owner.ID != me.ID:
-		return fmt.Errorf("data folder %s belongs to node %q, not to %q; start the server with id %q, or with another, empty "+
-			"data folder: a node keeps its id for life", folder, owner.ID, me.ID, owner.ID)
+		return fmt.Errorf("data folder %s belongs to node %q, not to %q; start the server with id %q, or with another, "+
+			"empty data folder: the id of a node never changes", folder, owner.ID, me.ID, owner.ID)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (me identity) writeFile(folder string) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("write whose data folder %s is: %w", folder, err)
+		return fmt.Errorf("write the identity of data folder %s: %w", folder, err)
 	}
 	return nil
 }

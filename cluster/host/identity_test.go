@@ -25,11 +25,12 @@ func TestADataFolderKeepsItsOwner(t *testing.T) {
 			refuse: `belongs to node "n1", not to "n2"; start the server with id "n1"`,
 		},
 		{
-			name: "another cluster may not use it", file: `{"id":"n1","cluster":"blue"}`, me: identity{ID: "n1", Cluster: "green"},
+			name: "another cluster may not use it", file: `{"id":"n1","cluster":"blue"}`,
+			me:     identity{ID: "n1", Cluster: "green"},
 			refuse: `belongs to cluster "blue", not to "green"`,
 		},
-		{name: "half a file names nobody", file: `{"id":"n`, me: blue, refuse: "does not say whose"},
-		{name: "an empty owner is nobody", file: `{}`, me: blue, refuse: "does not say whose"},
+		{name: "half a file names no node", file: `{"id":"n`, me: blue, refuse: "does not identify the node"},
+		{name: "an empty owner names no node", file: `{}`, me: blue, refuse: "does not identify the node"},
 		{name: "a damaged store is refused", store: "log", me: blue, refuse: "is damaged"},
 	}
 	for _, c := range cases {

@@ -89,7 +89,7 @@ func (n *nodeListener) acceptLoop() {
 		case n.handshakes <- struct{}{}:
 			go n.handleConn(c)
 		default:
-			n.reportRefusal(c, fmt.Errorf("%d others are being verified already", maxHandshakes))
+			n.reportRefusal(c, fmt.Errorf("%d handshakes are in progress already", maxHandshakes))
 			_ = c.Close() // it was refused
 		}
 	}
@@ -161,7 +161,7 @@ func (c *connection) detectProtocol(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("it did not say what it speaks: %w", err)
+		return fmt.Errorf("it did not name its protocol: %w", err)
 	case first[0] == firstHTTP2Byte:
 		c.calls = true
 	case first[0] >= raftKindLimit:
@@ -180,7 +180,7 @@ func (n *nodeListener) reportRefusal(c net.Conn, err error) {
 		if c != nil {
 			from = c.RemoteAddr().String()
 		}
-		n.log.Warn("refused a connection to the port of raft", "from", from, "reason", err, "others-before", n.suppressed)
+		n.log.Warn("refused a connection to the raft port", "from", from, "reason", err, "others-before", n.suppressed)
 		n.reported, n.suppressed = now, 0
 		return
 	}

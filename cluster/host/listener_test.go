@@ -134,7 +134,8 @@ func TestOnlyTheNodeThatWasCalledAnswers(t *testing.T) {
 		if what == "api" {
 			continue // the port of raft does not even speak h2
 		}
-		if stranger := (*pki.PeerError)(nil); !errors.As(err, &stranger) || !strings.Contains(err.Error(), "node n3 was called") {
+		if stranger := (*pki.PeerError)(nil); !errors.As(err, &stranger) ||
+			!strings.Contains(err.Error(), "node n3 was called") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -176,7 +177,8 @@ func TestRaftIsSpokenWithMembersOnly(t *testing.T) {
 // place.
 func TestConnectionsOfOneNodeAreBounded(t *testing.T) {
 	t.Parallel()
-	open := newConnectionPool(Security{Identify: func(tls.ConnectionState) (string, error) { return "n2", nil }}, hclog.NewNullLogger())
+	open := newConnectionPool(Security{Identify: func(tls.ConnectionState) (string, error) { return "n2", nil }},
+		hclog.NewNullLogger())
 	defer open.close()
 	var first *connection
 	for range maxPerNode {

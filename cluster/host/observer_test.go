@@ -34,7 +34,8 @@ func TestWhatANodeDoesIsCounted(t *testing.T) {
 	}
 	var way cluster.EntryReport
 	for deadline := time.Now().Add(2 * patience); way.Index == 0; {
-		_, index, err := s.nodes[0].Propose(cluster.WithEntryReport(t.Context(), &way), quota.Release{ID: "a"}, quota.Release{ID: "b"})
+		_, index, err := s.nodes[0].Propose(cluster.WithEntryReport(t.Context(), &way), quota.Release{ID: "a"},
+			quota.Release{ID: "b"})
 		if err == nil && index != way.Index {
 			t.Fatalf("the way is that of entry %d, the commands are in %d", way.Index, index)
 		}
@@ -55,12 +56,15 @@ func TestWhatANodeDoesIsCounted(t *testing.T) {
 	}
 	values := gatherMetrics(t, registry)
 	for name, least := range map[string]float64{
-		"quorate_entries_total ok": 2, "quorate_entry_commands": 2, "quorate_entry_commit_seconds": 2, "quorate_entry_queue_seconds": 2,
+		"quorate_entries_total ok": 2, "quorate_entry_commands": 2, "quorate_entry_commit_seconds": 2,
+		"quorate_entry_queue_seconds":    2,
 		"quorate_applied_commands_total": 3, "quorate_apply_seconds": 2, "quorate_linearizable_reads_total": 1,
 		"quorate_read_rounds_total leader ok": 1, "quorate_read_round_seconds leader": 1, "quorate_leaderships_total": 1,
-		"quorate_snapshots_total ok": 1, "quorate_snapshot_freeze_seconds": 1, "quorate_snapshot_write_seconds": 1, "quorate_snapshots": 1,
-		"quorate_snapshot_bytes": 1, "quorate_snapshot_index": float64(way.Index), "quorate_log_last_index": float64(way.Index),
-		"quorate_members voter": 1, "quorate_voters_alive": 1,
+		"quorate_snapshots_total ok": 1, "quorate_snapshot_freeze_seconds": 1, "quorate_snapshot_write_seconds": 1,
+		"quorate_snapshots":      1,
+		"quorate_snapshot_bytes": 1, "quorate_snapshot_index": float64(way.Index),
+		"quorate_log_last_index": float64(way.Index),
+		"quorate_members voter":  1, "quorate_voters_alive": 1,
 	} {
 		if values[name] < least {
 			t.Errorf("%s is %v, want %v or more", name, values[name], least)

@@ -83,7 +83,8 @@ func OpenParts(c cluster.Config, s Security) (cluster.Parts, *Network, error) {
 	closeStores := parts.Close
 	parts.Close = func() error { return errors.Join(layer.closePort(), closeStores()) }
 	parts.Discovery = gossip.New(gossip.Config{
-		ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger, Keys: s.Keys,
+		ID: c.ID, Cluster: c.ClusterName, Bind: c.GossipAddr, Advertise: c.GossipAdvertise, Join: c.Join, Logger: c.Logger,
+		Keys: s.Keys,
 	})
 	return parts, &Network{layer}, nil
 }

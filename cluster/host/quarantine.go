@@ -28,9 +28,10 @@ type QuarantinedError struct {
 
 // Error names the finding and what to do.
 func (e *QuarantinedError) Error() string {
-	return fmt.Sprintf("node %s is in quarantine (%s). If a majority of the others is well, let it begin again from their state: quorate recover "+
-		"start-over --data-dir %s. If its state is equal to that of a majority after all, prove it: quorate recover digests on each stopped member, "+
-		"then quorate recover lift; see docs/operations.md, Divergence", e.ID, e.Reason, e.Folder)
+	return fmt.Sprintf("node %s is in quarantine (%s). If a majority of the others is healthy, let it start over from "+
+		"their state: quorate recover start-over --data-dir %s. If its state is equal to that of a majority after all, "+
+		"prove it: quorate recover digests on each stopped member, then quorate recover lift; see docs/operations.md, "+
+		"Divergence", e.ID, e.Reason, e.Folder)
 }
 
 // FolderDigests are the digests of the state in a data folder, recomputed from its snapshot and its log.
@@ -94,7 +95,7 @@ func (r *stoppedNode) stateDigests() (FolderDigests, error) {
 	for _, point := range points {
 		sum, err := point.Digest(context.Background())
 		if err != nil {
-			return FolderDigests{}, fmt.Errorf("sum up the state at index %d: %w", point.Index(), err)
+			return FolderDigests{}, fmt.Errorf("compute the digest at index %d: %w", point.Index(), err)
 		}
 		found.Digests = append(found.Digests, IndexDigest{point.Index(), hex.EncodeToString(sum[:])})
 	}
@@ -113,11 +114,11 @@ func (r *stoppedNode) stateDigests() (FolderDigests, error) {
 func endDigest(machine *fsm.FSM) (IndexDigest, error) {
 	state, err := machine.Freeze()
 	if err != nil {
-		return IndexDigest{}, fmt.Errorf("sum up the state at the end of the log: %w", err)
+		return IndexDigest{}, fmt.Errorf("compute the digest at the end of the log: %w", err)
 	}
 	sum := sha256.New()
 	if err := state.Write(sum); err != nil {
-		return IndexDigest{}, fmt.Errorf("sum up the state at the end of the log: %w", err)
+		return IndexDigest{}, fmt.Errorf("compute the digest at the end of the log: %w", err)
 	}
 	return IndexDigest{state.Info().Index, hex.EncodeToString(sum.Sum(nil))}, nil
 }
@@ -165,7 +166,8 @@ func findAgreement(own FolderDigests, others []FolderDigests) (Agreement, error)
 		for _, other := range others {
 			digest := other.digestAt(point.Index)
 			switch {
-			case other.Cluster != own.Cluster || !slices.Contains(own.Voters, other.ID) || slices.Contains(same, other.ID) || digest == "":
+			case other.Cluster != own.Cluster || !slices.Contains(own.Voters, other.ID) || slices.Contains(same, other.ID) ||
+				digest == "":
 			case digest == point.Digest:
 				same = append(same, other.ID)
 			default:
@@ -175,13 +177,15 @@ func findAgreement(own FolderDigests, others []FolderDigests) (Agreement, error)
 		if slices.Contains(own.Voters, own.ID) && 2*len(same) > len(own.Voters) {
 			return Agreement{IndexDigest: point, ID: own.ID, Members: same}, nil
 		}
-		found = append(found, fmt.Sprintf("at index %d the same state is known of %s", point.Index, strings.Join(same, ", ")))
+		found = append(found, fmt.Sprintf("at index %d the same state is confirmed only by %s", point.Index,
+			strings.Join(same, ", ")))
 	}
 	if len(found) == 0 {
 		found = append(found, fmt.Sprintf("the folder has no checkpoint from index %d on", least))
 	}
-	return Agreement{}, fmt.Errorf("it is not proved that node %s holds the state of a majority of the voters %s (%s); bring the digests of more "+
-		"members, or let it start over", own.ID, strings.Join(own.Voters, ", "), strings.Join(found, "; "))
+	return Agreement{}, fmt.Errorf("it is not proved that node %s holds the state of a majority of the voters %s (%s); "+
+		"provide the digests of more members, or let it start over", own.ID,
+		strings.Join(own.Voters, ", "), strings.Join(found, "; "))
 }
 
 var quarantineIndex = regexp.MustCompile(`at checkpoint (\d+)`)

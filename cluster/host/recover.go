@@ -73,7 +73,8 @@ func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
-	return &stoppedNode{folder: dataDir, owner: me, lock: lock, store: store, logs: raftguard.NewChecksum(store), logger: logger}, nil
+	return &stoppedNode{folder: dataDir, owner: me, lock: lock, store: store, logs: raftguard.NewChecksum(store),
+		logger: logger}, nil
 }
 
 func (r *stoppedNode) close() error { return errors.Join(r.store.Close(), r.lock.release()) }
@@ -83,16 +84,17 @@ func (r *stoppedNode) close() error { return errors.Join(r.store.Close(), r.lock
 func readOwner(folder string) (identity, error) {
 	for _, name := range []string{identityFile, storeFile} {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
-			return identity{}, fmt.Errorf("%s is no data folder of a server: %w", folder, err)
+			return identity{}, fmt.Errorf("%s is not a data folder of a server: %w", folder, err)
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(folder, identityFile))
 	if err != nil {
-		return identity{}, fmt.Errorf("read whose data folder %s is: %w", folder, err)
+		return identity{}, fmt.Errorf("read the identity of data folder %s: %w", folder, err)
 	}
 	var me identity
 	if err := json.Unmarshal(data, &me); err != nil || me.ID == "" {
-		return identity{}, fmt.Errorf("%s does not say whose data folder it is (%q)", filepath.Join(folder, identityFile), data)
+		return identity{}, fmt.Errorf("%s does not identify the node of the data folder (%q)",
+			filepath.Join(folder, identityFile), data)
 	}
 	return me, nil
 }
@@ -142,8 +144,8 @@ func (r *stoppedNode) prepareStores() (raft.SnapshotStore, error) {
 	case err != nil:
 		return nil, err
 	case history.Lost != "" || history.Empty && lost != "":
-		return nil, fmt.Errorf("%s has lost data (%s): what is left cannot be recovered; recover another member, or restore a backup into a new "+
-			"cluster", r.folder, lost)
+		return nil, fmt.Errorf("%s has lost data (%s): what is left cannot be recovered; recover another member, or restore "+
+			"a backup into a new cluster", r.folder, lost)
 	case history.Empty:
 		return nil, fmt.Errorf("%s holds no state: there is nothing to recover; a new node joins by itself", r.folder)
 	}
@@ -201,7 +203,8 @@ func (r *stoppedNode) writeRecovered(found Recovery, snapshots raft.SnapshotStor
 	config.Logger = r.logger
 	_, addresses := raft.NewInmemTransport("") // only to write addresses as raft does
 	machine := fsm.Recovery{FSM: fsm.New(fsm.Options{Bounds: quota.DefaultBounds()})}
-	if err := raft.RecoverCluster(config, machine, r.logs, r.store, snapshots, addresses, toConfiguration(r.peers)); err != nil {
+	if err := raft.RecoverCluster(config, machine, r.logs, r.store, snapshots, addresses,
+		toConfiguration(r.peers)); err != nil {
 		return Recovery{}, fmt.Errorf("recover %s: %w", r.folder, err)
 	}
 	found.Done = true

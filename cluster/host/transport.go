@@ -65,7 +65,8 @@ func (t transport) RequestPreVote(
 
 // InstallSnapshot sends a snapshot to a node.
 func (t transport) InstallSnapshot(
-	id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
+	id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse,
+	data io.Reader,
 ) error {
 	return t.NetworkTransport.InstallSnapshot(id, withID(id, target), args, resp, data)
 }

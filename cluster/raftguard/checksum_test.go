@@ -114,7 +114,10 @@ func TestChecksummedClusterReplicates(t *testing.T) {
 		}
 		c.net.Heal()
 		c.mustWrite(c.a, "last")
-		c.eventually("c holds the last write, as all do", func() bool { return c.c.fsm.hasCommand("last") && !c.hasDiverged() })
+		c.eventually("c holds the last write, as all do", func() bool {
+			return c.c.fsm.hasCommand("last") &&
+				!c.hasDiverged()
+		})
 		for _, n := range c.allNodes() {
 			if err := raftguard.VerifyLog(raftguard.NewChecksum(n.disk), 0); err != nil {
 				t.Errorf("%s: %v", n.id, err)
@@ -129,20 +132,22 @@ func TestVerifyLog(t *testing.T) {
 		snapshot uint64
 		missing  uint64
 	}{
-		"empty":                                    {},
-		"empty above a snapshot":                   {snapshot: 9},
-		"from the beginning":                       {present: storedBytes(1, 9)},
-		"joins its snapshot":                       {present: storedBytes(6, 9), snapshot: 5},
-		"overlaps its snapshot":                    {present: storedBytes(2, 9), snapshot: 5},
-		"ends before its snapshot":                 {present: storedBytes(2, 4), snapshot: 9},
-		"hole that a snapshot covers":              {present: append(storedBytes(1, 3), storedBytes(8, 9)...), snapshot: 7},
-		"burnt index of a restored backup":         {present: append(storedBytes(1, 3), storedBytes(5, 9)...), snapshot: 4},
-		"begins without a snapshot":                {present: storedBytes(3, 9), missing: 1},
-		"begins too late after its snapshot":       {present: storedBytes(8, 9), snapshot: 5, missing: 6},
-		"hole above its snapshot":                  {present: append(storedBytes(1, 6), storedBytes(8, 9)...), snapshot: 5, missing: 7},
-		"hole that begins below and ends above it": {present: append(storedBytes(1, 3), storedBytes(8, 9)...), snapshot: 5, missing: 6},
-		"last index that is far off":               {present: append(storedBytes(1, 3), 1<<60), missing: 4},
-		"hole without a snapshot":                  {present: append(storedBytes(1, 3), storedBytes(5, 9)...), missing: 4},
+		"empty":                              {},
+		"empty above a snapshot":             {snapshot: 9},
+		"from the beginning":                 {present: storedBytes(1, 9)},
+		"joins its snapshot":                 {present: storedBytes(6, 9), snapshot: 5},
+		"overlaps its snapshot":              {present: storedBytes(2, 9), snapshot: 5},
+		"ends before its snapshot":           {present: storedBytes(2, 4), snapshot: 9},
+		"hole that a snapshot covers":        {present: append(storedBytes(1, 3), storedBytes(8, 9)...), snapshot: 7},
+		"burnt index of a restored backup":   {present: append(storedBytes(1, 3), storedBytes(5, 9)...), snapshot: 4},
+		"begins without a snapshot":          {present: storedBytes(3, 9), missing: 1},
+		"begins too late after its snapshot": {present: storedBytes(8, 9), snapshot: 5, missing: 6},
+		"hole above its snapshot": {present: append(storedBytes(1, 6), storedBytes(8, 9)...), snapshot: 5,
+			missing: 7},
+		"hole that begins below and ends above it": {present: append(storedBytes(1, 3), storedBytes(8, 9)...), snapshot: 5,
+			missing: 6},
+		"last index that is far off": {present: append(storedBytes(1, 3), 1<<60), missing: 4},
+		"hole without a snapshot":    {present: append(storedBytes(1, 3), storedBytes(5, 9)...), missing: 4},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,10 @@ func TestControl697WatchdogAndRepairLetItCatchUp(t *testing.T) {
 			t.Fatalf("repaired: %v, error: %v", repaired, err)
 		}
 		c.startNode(c.a)
-		c.eventually("a holds the last write, as all do", func() bool { return c.a.fsm.hasCommand("after") && !c.hasDiverged() })
+		c.eventually("a holds the last write, as all do", func() bool {
+			return c.a.fsm.hasCommand("after") &&
+				!c.hasDiverged()
+		})
 	})
 }
 

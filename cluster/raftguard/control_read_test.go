@@ -34,8 +34,8 @@ func TestControlVerifyLeaderIsStaleAndAckedSinceRefuses(t *testing.T) {
 	}
 	t.Logf("%d of %d reads at a deposed leader passed VerifyLeader", stale, rounds)
 	if stale == 0 {
-		t.Error("VerifyLeader refused every time: either raft mended it, then AckedSince may go, or this schedule no " +
-			"longer shows it, then mend the schedule")
+		t.Error("VerifyLeader refused every time: either raft has fixed it, then remove AckedSince, or " +
+			"this schedule no longer shows it, then fix the schedule")
 	}
 }
 

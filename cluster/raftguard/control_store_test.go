@@ -36,7 +36,7 @@ func TestControlStockRaftCarriesOnAfterAStoreError(t *testing.T) {
 				writes, failed := disk.writesAfterFailure()
 				if !failed || writes == 0 || node.State() != raft.Leader {
 					t.Errorf("failed: %v, writes since: %d, state: %v; either raft stops at store errors now, then drop the "+
-						"latch, or this no longer provokes one", failed, writes, node.State())
+						"fail-stop store, or this no longer provokes one", failed, writes, node.State())
 				}
 			})
 		})

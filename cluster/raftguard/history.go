@@ -39,7 +39,8 @@ func CheckHistory(logs raft.LogStore, stable raft.StableStore, snapshots raft.Sn
 		if p.term == 0 && p.voted == 0 && p.recorded == 0 {
 			return History{Empty: true}, nil
 		}
-		return History{TermOnly: true, Lost: fmt.Sprintf("it has taken part in term %d and holds neither a log nor a snapshot", max(p.term, p.voted))}, nil
+		return History{TermOnly: true, Lost: fmt.Sprintf("it has taken part in term %d and holds neither a log nor a "+
+			"snapshot", max(p.term, p.voted))}, nil
 	}
 	return History{Lost: p.missingPart()}, nil
 }
@@ -53,7 +54,8 @@ type storedState struct {
 	recorded               uint64
 }
 
-func readStoredState(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) (p storedState, err error) {
+func readStoredState(logs raft.LogStore, stable raft.StableStore,
+	snapshots raft.SnapshotStore) (p storedState, err error) {
 	for _, number := range []struct {
 		key []byte
 		to  *uint64
@@ -83,12 +85,15 @@ func readStoredState(logs raft.LogStore, stable raft.StableStore, snapshots raft
 func (p storedState) missingPart() string {
 	switch {
 	case p.term < max(p.lastTerm, p.snapshotTerm, p.voted):
-		return fmt.Sprintf("its term is gone: it says %d, and what it holds is of term %d", p.term, max(p.lastTerm, p.snapshotTerm, p.voted))
+		return fmt.Sprintf("its term is gone: it says %d, and what it holds is of term %d", p.term,
+			max(p.lastTerm, p.snapshotTerm, p.voted))
 	case p.first > p.snapshot+1:
-		return fmt.Sprintf("entry %d and what came before it is gone: the log begins at entry %d and the newest snapshot reaches to entry %d",
+		return fmt.Sprintf("entry %d and what came before it is gone: the log begins at entry %d and the newest snapshot "+
+			"reaches to entry %d",
 			p.first-1, p.first, p.snapshot)
 	case max(p.last, p.snapshot) < p.recorded:
-		return fmt.Sprintf("its newest snapshot is gone: it reached to entry %d, and what is left reaches to entry %d", p.recorded,
+		return fmt.Sprintf("its newest snapshot is gone: it reached to entry %d, and what is left reaches to entry %d",
+			p.recorded,
 			max(p.last, p.snapshot))
 	}
 	return ""
@@ -180,6 +185,7 @@ type LostHistoryError struct {
 
 // Error names what is missing and what to do.
 func (e *LostHistoryError) Error() string {
-	return fmt.Sprintf("the stores of this node have lost state (%s), and it must not take part with what is left; start it with empty "+
-		"stores, so that it joins again as a new one, or restore the cluster from a backup when no other server is intact", e.Reason)
+	return fmt.Sprintf("the stores of this node have lost state (%s), and it must not take part with what is left; start "+
+		"it with empty stores, so that it joins again as a new one, or restore the cluster from a backup when no other "+
+		"server is intact", e.Reason)
 }

@@ -16,7 +16,7 @@ type OlderSnapshotError struct {
 
 // Error names both indices.
 func (e *OlderSnapshotError) Error() string {
-	return fmt.Sprintf("a snapshot at index %d would lead back from the one at index %d that is here", e.Index, e.Newest)
+	return fmt.Sprintf("a snapshot at index %d is older than the one at index %d that is here", e.Index, e.Newest)
 }
 
 // MonotonicSnapshots is a raft.SnapshotStore that never goes back to an older snapshot.
@@ -42,7 +42,8 @@ type MonotonicSnapshots struct {
 
 // NewMonotonicSnapshots wraps inner. onStuck is called on a goroutine of its own after every limit consecutive
 // refusals; it should start an election.
-func NewMonotonicSnapshots(inner raft.SnapshotStore, limit int, onStuck func(), logger hclog.Logger) *MonotonicSnapshots {
+func NewMonotonicSnapshots(inner raft.SnapshotStore, limit int, onStuck func(),
+	logger hclog.Logger) *MonotonicSnapshots {
 	return &MonotonicSnapshots{SnapshotStore: inner, limit: limit, onStuck: onStuck, logger: logger}
 }
 
@@ -83,7 +84,7 @@ func (r *MonotonicSnapshots) countRefusal(err error) {
 		return
 	}
 	r.refused = 0
-	r.logger.Warn("the leader sends snapshots that this server is past; an election will correct it", "error", err)
+	r.logger.Warn("the leader sends snapshots older than this server's; an election will correct it", "error", err)
 	go r.onStuck()
 }
 

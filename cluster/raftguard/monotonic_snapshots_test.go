@@ -23,7 +23,8 @@ func newestIndex(t *testing.T, store raft.SnapshotStore) uint64 {
 
 func TestSnapshotsNeverGoBack(t *testing.T) {
 	stuck := make(chan struct{}, 10)
-	ratchet := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() { stuck <- struct{}{} }, hclog.NewNullLogger())
+	ratchet := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() { stuck <- struct{}{} },
+		hclog.NewNullLogger())
 	create := func(index uint64) (raft.SnapshotSink, error) {
 		return ratchet.Create(1, index, 1, raft.Configuration{}, 1, nil)
 	}

@@ -32,8 +32,8 @@ type CorruptSnapshotError struct {
 
 // Error names the snapshot and what to do.
 func (e *CorruptSnapshotError) Error() string {
-	return fmt.Sprintf("the newest snapshot %s is corrupt (%v) and cannot be replaced from this disk (%s); remove the data "+
-		"folder and let this server join again as a new one, or restore the cluster from a backup when no other server "+
+	return fmt.Sprintf("the newest snapshot %s is corrupt (%v) and cannot be replaced from this disk (%s); remove the "+
+		"data folder and let this server join again as a new one, or restore the cluster from a backup when no other server "+
 		"is intact", e.Path, e.Cause, e.Gap)
 }
 

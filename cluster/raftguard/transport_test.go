@@ -32,7 +32,8 @@ func (s *scripted) AppendEntries(
 func (s *scripted) SetHeartbeatHandler(func(raft.RPC)) { s.handlers++ }
 
 func sendHeartbeat(t *raftguard.Transport, id raft.ServerID, term uint64) error {
-	return t.AppendEntries(id, raft.ServerAddress(id), &raft.AppendEntriesRequest{Term: term}, &raft.AppendEntriesResponse{})
+	return t.AppendEntries(id, raft.ServerAddress(id), &raft.AppendEntriesRequest{Term: term},
+		&raft.AppendEntriesResponse{})
 }
 
 func TestAckedSinceCountsOnlyWhatProvesLeadership(t *testing.T) {
@@ -47,20 +48,26 @@ func TestAckedSinceCountsOnlyWhatProvesLeadership(t *testing.T) {
 		since    time.Duration // after the first message was sent
 		want     bool
 	}{
-		"alone":                           {voters: []raft.ServerID{"a"}, term: 7, want: true},
-		"no voters":                       {voters: nil, term: 7},
-		"nobody answered":                 {voters: three, term: 7},
-		"one of two others":               {response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 7, want: true},
-		"one of four others":              {response: accepted, to: []raft.ServerID{"b"}, voters: five, term: 7},
-		"two of four others":              {response: accepted, to: []raft.ServerID{"b", "c"}, voters: five, term: 7, since: -time.Second, want: true},
-		"the same one twice":              {response: accepted, to: []raft.ServerID{"b", "b"}, voters: five, term: 7},
-		"a non-voter":                     {response: accepted, to: []raft.ServerID{"x"}, voters: three, term: 7},
-		"self is no voter any more":       {response: accepted, to: []raft.ServerID{"b"}, voters: []raft.ServerID{"b", "c", "d"}, term: 7},
-		"answered after, but sent before": {response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 7, since: time.Nanosecond},
-		"in another term":                 {response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 8},
-		"refused":                         {response: raft.AppendEntriesResponse{Term: 7}, to: []raft.ServerID{"b"}, voters: three, term: 7},
-		"accepted in a later term":        {response: raft.AppendEntriesResponse{Term: 8, Success: true}, to: []raft.ServerID{"b"}, voters: three, term: 7},
-		"an error":                        {response: accepted, err: errors.New("lost"), to: []raft.ServerID{"b"}, voters: three, term: 7},
+		"alone":              {voters: []raft.ServerID{"a"}, term: 7, want: true},
+		"no voters":          {voters: nil, term: 7},
+		"no voter answered":  {voters: three, term: 7},
+		"one of two others":  {response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 7, want: true},
+		"one of four others": {response: accepted, to: []raft.ServerID{"b"}, voters: five, term: 7},
+		"two of four others": {response: accepted, to: []raft.ServerID{"b", "c"}, voters: five, term: 7,
+			since: -time.Second, want: true},
+		"the same one twice": {response: accepted, to: []raft.ServerID{"b", "b"}, voters: five, term: 7},
+		"a non-voter":        {response: accepted, to: []raft.ServerID{"x"}, voters: three, term: 7},
+		"self is no longer a voter": {response: accepted, to: []raft.ServerID{"b"},
+			voters: []raft.ServerID{"b", "c", "d"}, term: 7},
+		"answered after, but sent before": {response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 7,
+			since: time.Nanosecond},
+		"in another term": {response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 8},
+		"refused": {response: raft.AppendEntriesResponse{Term: 7}, to: []raft.ServerID{"b"},
+			voters: three, term: 7},
+		"accepted in a later term": {response: raft.AppendEntriesResponse{Term: 8, Success: true},
+			to: []raft.ServerID{"b"}, voters: three, term: 7},
+		"an error": {response: accepted, err: errors.New("lost"), to: []raft.ServerID{"b"},
+			voters: three, term: 7},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

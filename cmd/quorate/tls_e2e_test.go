@@ -155,7 +155,7 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 		_ = c.Close()
 	}
 	await(t, "nothing was said of strangers", func() bool {
-		return strings.Contains(server.stderr.String(), "refused a connection to the port of raft")
+		return strings.Contains(server.stderr.String(), "refused a connection to the raft port")
 	})
 }
 
