@@ -1,4 +1,4 @@
-// Command run plays chaos runs; `make chaos` calls it.
+// Command run plays chaos runs. "make chaos" and "make chaos-selftest" call it.
 package main
 
 import (
@@ -17,13 +17,14 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// longest bounds one run of many, so that its history can still be judged; overhead is what comes on top of the faults.
+// maxRunLength bounds one run of many, because a longer history takes too long to judge. runOverhead is the time of a
+// run besides its faults.
 const (
 	maxRunLength = 4 * time.Minute
 	runOverhead  = 45 * time.Second
 )
 
-// binaryFolder keeps the servers that are built.
+// binaryFolder keeps the servers that were built.
 var binaryFolder = filepath.Join(".bin", "chaos") //nolint:gochecknoglobals // a constant
 
 func main() {
@@ -57,7 +58,7 @@ func (o options) execute(ctx context.Context) error {
 		}
 		o.out = dir
 	} else if err := os.MkdirAll(o.out, 0o750); err != nil {
-		return fmt.Errorf("make the folder for reports: %w", err)
+		return fmt.Errorf("create the report folder: %w", err)
 	}
 	if o.seed == 0 {
 		o.seed = uint64(rand.Uint32())
@@ -68,7 +69,7 @@ func (o options) execute(ctx context.Context) error {
 	}
 	turnable := o.binary == "" && build.Turnable
 	if o.binary == "" {
-		fmt.Println("building the server; the first time, that takes some minutes")
+		fmt.Println("building the server; the first build takes some minutes")
 		binary, err := build.Make(ctx, binaryFolder)
 		if err != nil {
 			return err
@@ -78,13 +79,13 @@ func (o options) execute(ctx context.Context) error {
 	return o.playAll(ctx, turnable, &oldServers{options: &o, build: build})
 }
 
-// playAll plays runs until the time is up, each with the next seed, and goes on after one that failed.
+// playAll plays runs with consecutive seeds until the time is up. It goes on after a failed run.
 func (o options) playAll(ctx context.Context, turnable bool, older *oldServers) error {
 	sizes, err := parseSizes(o.sizes)
 	if err != nil {
 		return err
 	}
-	if _, err := older.serverFor(ctx, o.seed); err != nil { // what is built for the first run takes none of its time
+	if _, err := older.serverFor(ctx, o.seed); err != nil { // building is not part of the first run's time
 		return err
 	}
 	began, all := time.Now(), newSummary()
@@ -109,7 +110,7 @@ func (o options) playAll(ctx context.Context, turnable bool, older *oldServers) 
 		}
 		result, err := playRun(ctx, config)
 		if err != nil && all.lastNotPlayed {
-			return errors.Join(err, all.writePage(o.out)) // two in a row: something is wrong here
+			return errors.Join(err, all.writePage(o.out)) // two in a row: the machine or the harness is broken
 		}
 		if err := errors.Join(all.addRun(&result, err), all.writePage(o.out)); err != nil {
 			return err
@@ -119,13 +120,13 @@ func (o options) playAll(ctx context.Context, turnable bool, older *oldServers) 
 	return all.failureError()
 }
 
-// playRun plays one run and says what came of it.
+// playRun plays one run and prints its result.
 func playRun(ctx context.Context, config runner.Config) (runner.Result, error) {
 	fmt.Printf("== %s\n", config.Command())
 	result, err := runner.Run(ctx, config)
 	if err != nil {
 		err = fmt.Errorf("the run could not be played: %w", err)
-		fmt.Printf("%v\nplay it again with: %s\n", err, config.Command())
+		fmt.Printf("%v\nrepeat it with: %s\n", err, config.Command())
 		return result, err
 	}
 	fmt.Print(result.String())

@@ -9,28 +9,28 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// previousReleaseEvery is how many runs of a mix there are for one that begins with the previous release.
+// previousReleaseEvery is the share of runs with all faults that begin with the previous release: one in so many.
 const previousReleaseEvery = 3
 
-// oldServers finds the older server that runs begin with. It is built when the first run needs it.
+// oldServers finds or builds the older server that runs begin with, when the first run needs it.
 type oldServers struct {
 	options *options
 	build   runner.Build
-	// searched is true once it was looked for, and binary what was found.
+	// searched is true once the server was looked for; binary is the result.
 	searched bool
 	binary   string
 }
 
-// neededFor tells whether the run of a seed begins with an older server. Who asks for one, or for upgrades, gets one every time;
-// otherwise the seed decides, so that it plays the same run again.
+// neededFor reports whether the run with a seed begins with an older server: always if one is requested, or the fault
+// "upgrade" is; otherwise the seed decides, so that it repeats the same run.
 func (s *oldServers) neededFor(seed uint64) bool {
 	o := s.options
 	mixed := o.scenario == "" && seed%previousReleaseEvery == 0
 	return o.old != "" || o.planted == "" && (mixed || slices.Contains(splitList(o.scenario), "upgrade"))
 }
 
-// serverFor is the older server for the run of a seed, or empty. Where the previous release cannot be had, runs do without; a
-// server that was asked for must be there.
+// serverFor returns the older server for the run with a seed, or "". Without the previous release, runs begin with
+// the current server; a server that was requested must exist.
 func (s *oldServers) serverFor(ctx context.Context, seed uint64) (_ string, err error) {
 	switch {
 	case !s.neededFor(seed):

@@ -28,7 +28,7 @@ func TestRunsThatBeginWithOlderServer(t *testing.T) {
 	}
 }
 
-// TestRequestedOlderServerMustExist if it was asked for; the previous release need not.
+// TestRequestedOlderServerMustExist: without a request, a missing previous release is not an error.
 func TestRequestedOlderServerMustExist(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "quorate")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

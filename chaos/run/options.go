@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/chaos/workload"
 )
 
-// Bounds of what the command line says.
+// Bounds of the flags.
 const (
 	minTime    = time.Minute
 	maxTime    = 7 * 24 * time.Hour
@@ -22,7 +22,7 @@ const (
 	maxClients = 100
 )
 
-// options are what the command line says.
+// options are the flags.
 type options struct {
 	scenario, workloads, sizes string
 	seed                       uint64
@@ -32,26 +32,26 @@ type options struct {
 	clients                    int
 }
 
-// registerFlags makes the flags.
+// registerFlags defines the flags.
 func (o *options) registerFlags(f *flag.FlagSet) {
-	f.StringVar(&o.scenario, "scenario", "", "faults, with commas between; all if empty")
-	f.StringVar(&o.workloads, "workloads", "", "workloads, with commas between; all if empty")
-	f.StringVar(&o.sizes, "nodes", "3", "numbers of nodes, 3 or 5, with commas between; runs take turns")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of the first run; 0 draws one")
-	f.DurationVar(&o.total, "time", 5*time.Minute, "how long to go on, all runs together")
-	f.DurationVar(&o.length, "length", 0, "play one run, with faults for so long")
-	f.StringVar(&o.out, "out", "", "folder for reports; a temporary one if empty")
+	f.StringVar(&o.scenario, "scenario", "", "faults, separated by commas; all if empty")
+	f.StringVar(&o.workloads, "workloads", "", "workloads, separated by commas; all if empty")
+	f.StringVar(&o.sizes, "nodes", "3", "numbers of nodes, 3 or 5, separated by commas; runs alternate")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of the first run; random if 0")
+	f.DurationVar(&o.total, "time", 5*time.Minute, "how long all runs may take together")
+	f.DurationVar(&o.length, "length", 0, "play one run with faults for this time")
+	f.StringVar(&o.out, "out", "", "folder for reports; temporary if empty")
 	f.StringVar(&o.binary, "binary", "", "server to run; built if empty")
-	f.StringVar(&o.old, "old", "", "older server that the nodes run first, a file, a released version or a git revision; "+
+	f.StringVar(&o.old, "old", "", "older server that the nodes run first: a file, a released version or a git revision; "+
 		"if empty the previous release in runs with upgrades")
 	f.StringVar(&o.planted, "planted", "", "build the server with this planted bug")
 	f.BoolVar(&o.selftest, "selftest", false, "find every planted bug, or those that scenario names")
 	f.BoolVar(&o.list, "list", false, "list the faults")
-	f.BoolVar(&o.plain, "plain", false, "build the server as it is, without a clock that can be turned")
-	f.IntVar(&o.clients, "clients", 0, "clients of each workload; 0 is the usual number")
+	f.BoolVar(&o.plain, "plain", false, "build the server without a turnable clock")
+	f.IntVar(&o.clients, "clients", 0, "clients of each workload; the default if 0")
 }
 
-// validate refuses what cannot be played, before anything is built or started.
+// validate finds errors before anything is built or started.
 func (o *options) validate(rest []string) error {
 	var bugs, kinds []string
 	for _, bug := range planted.Bugs() {
@@ -70,7 +70,7 @@ func (o *options) validate(rest []string) error {
 		checkCount("clients", o.clients, maxClients), rejectArguments(rest))
 }
 
-// plantedBugs is the one bug that is asked for, if any: a server has one bug at most.
+// plantedBugs returns the requested bug, if any. A server has at most one.
 func (o *options) plantedBugs() []string {
 	if o.planted == "" {
 		return nil
@@ -78,7 +78,7 @@ func (o *options) plantedBugs() []string {
 	return []string{o.planted}
 }
 
-// buildsPlanted refuses to plant a bug in a binary that was built already.
+// buildsPlanted refuses to plant a bug in a given binary.
 func (o *options) buildsPlanted() error {
 	if o.binary != "" && (o.planted != "" || o.selftest) {
 		return errors.New("binary cannot be combined with planted or selftest: bugs are planted when the server is built")
@@ -89,7 +89,7 @@ func (o *options) buildsPlanted() error {
 func checkAllowed(field string, names, allowed []string) error {
 	for _, name := range names {
 		if !slices.Contains(allowed, name) {
-			return fmt.Errorf("%s has %q; allowed are %s, with commas between", field, name, strings.Join(allowed, ", "))
+			return fmt.Errorf("%s has %q; allowed are %s, separated by commas", field, name, strings.Join(allowed, ", "))
 		}
 	}
 	return nil
@@ -111,14 +111,14 @@ func checkOptionalRange(field string, d, least, most time.Duration) error {
 
 func checkCount(field string, n, most int) error {
 	if n < 0 || n > most {
-		return fmt.Errorf("%s is %d; allowed are 1 to %d, and 0 for the usual number", field, n, most)
+		return fmt.Errorf("%s is %d; allowed are 1 to %d, and 0 for the default", field, n, most)
 	}
 	return nil
 }
 
 func rejectArguments(rest []string) error {
 	if len(rest) > 0 {
-		return fmt.Errorf("%q is no flag; -help lists all", rest[0])
+		return fmt.Errorf("%q is not a flag; -help lists all flags", rest[0])
 	}
 	return nil
 }
@@ -134,12 +134,12 @@ func parseSizes(text string) (sizes []int, err error) {
 	for _, one := range splitList(text) {
 		size, err := strconv.Atoi(one)
 		if err != nil || size != 3 && size != 5 {
-			return nil, fmt.Errorf("nodes is %q; allowed are 3 and 5, with a comma between", text)
+			return nil, fmt.Errorf("nodes is %q; allowed are 3 and 5, separated by commas", text)
 		}
 		sizes = append(sizes, size)
 	}
 	if len(sizes) == 0 {
-		return nil, errors.New("nodes is empty; allowed are 3 and 5, with a comma between")
+		return nil, errors.New("nodes is empty; allowed are 3 and 5, separated by commas")
 	}
 	return sizes, nil
 }

@@ -26,7 +26,7 @@ func TestBadOptions(t *testing.T) {
 		"-time 1s":                          "time is 1s; allowed are 1m0s to 168h0m0s",
 		"-length -5s":                       "length is -5s; allowed are 5s to",
 		"-clients -3":                       "clients is -3; allowed are 1 to 100, and 0",
-		"extra":                             `"extra" is no flag`,
+		"extra":                             `"extra" is not a flag`,
 		"-nodes 7 -clients 1000 -time 999h": "clients is 1000",
 	} {
 		var o options

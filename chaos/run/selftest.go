@@ -13,10 +13,10 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// maxAttempts is how many runs may be needed to find a planted bug.
+// maxAttempts bounds the runs that look for one planted bug.
 const maxAttempts = 5
 
-// findPlanted plays runs with one planted bug after the other until each is found. Every bug is a server of its own.
+// findPlanted builds a server with each planted bug and plays runs until one of them finds the bug.
 func (o options) findPlanted(ctx context.Context, build runner.Build) error {
 	var missed []string
 	for _, bug := range planted.Bugs() {
@@ -43,7 +43,7 @@ func (o options) findPlanted(ctx context.Context, build runner.Build) error {
 	return nil
 }
 
-// findBug plays runs until one of them fails in a promise.
+// findBug plays runs until one of them breaks a promise.
 func (o options) findBug(ctx context.Context, bug planted.Bug, binary string) (bool, error) {
 	began := time.Now()
 	for i := range maxAttempts {
@@ -65,8 +65,8 @@ func (o options) findBug(ctx context.Context, bug planted.Bug, binary string) (b
 	return false, nil
 }
 
-// firstBroken is the first promise that was broken, or nil. That a cluster did not get well in time is no find: a slow machine
-// does that alone.
+// firstBroken returns the first broken promise, or nil. A cluster that does not become healthy in time does not
+// count: on a slow machine that happens without a bug.
 func firstBroken(all check.Verdicts) *check.Verdict {
 	i := slices.IndexFunc(all, func(v *check.Verdict) bool { return v.Violations > 0 && v.Promise != check.Live })
 	if i < 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// runSummary is what came of all runs together.
+// runSummary is the result of all runs.
 type runSummary struct {
 	rows       []string
 	faults     faults.Counts
@@ -26,8 +26,8 @@ type runSummary struct {
 
 func newSummary() *runSummary { return &runSummary{faults: faults.Counts{}} }
 
-// addRun counts a run, or what kept it from being played. The history of one that passed goes: it is large, and its report says
-// what there is to say.
+// addRun adds a run, or why it could not be played. It deletes the large history of a run that passed; the report
+// remains.
 func (s *runSummary) addRun(r *runner.Result, failure error) error {
 	s.runs++
 	s.operations += len(r.History.Ops)
@@ -51,7 +51,7 @@ func (s *runSummary) addRun(r *runner.Result, failure error) error {
 	return errors.Join(os.Remove(history), os.Remove(check.FinalsBeside(history)))
 }
 
-// writePage leaves the page of all runs so far in their folder.
+// writePage writes the summary of all runs so far.
 func (s *runSummary) writePage(dir string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s.\n\n| run | nodes | operations | faults | again | verdict |\n|---|---|---|---|---|---|\n", s, cmp.Or(s.faults.String(), "No faults"))
@@ -64,7 +64,7 @@ func (s *runSummary) writePage(dir string) error {
 	return nil
 }
 
-// String is one line for people.
+// String returns one line for people.
 func (s *runSummary) String() string {
 	verdict := "all promises kept"
 	if s.runs == 0 {
@@ -75,7 +75,7 @@ func (s *runSummary) String() string {
 	return fmt.Sprintf("runs: %d, operations: %d, faults: %d; %s", s.runs, s.operations, s.faults.All(), verdict)
 }
 
-// failureError names the runs that did not pass, each by the command that plays it again. Without any run nothing was shown.
+// failureError names the runs that did not pass, each by the command that repeats it. No runs at all is an error too.
 func (s *runSummary) failureError() error {
 	switch {
 	case s.runs == 0:

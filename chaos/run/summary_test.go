@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// resultWith is a run of two operations and a fault in a folder of its own, with what it left there.
+// resultWith returns the result of a run with two operations and a fault, in its own folder with its files.
 func resultWith(t *testing.T, dir string, seed uint64, failures ...string) *runner.Result {
 	t.Helper()
 	config := runner.Config{Dir: filepath.Join(dir, "run"), Size: 3, Seed: seed}

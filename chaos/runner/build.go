@@ -15,18 +15,19 @@ import (
 
 // Build says how to build the server.
 type Build struct {
-	// Source is the folder of the module.
+	// Source is the root folder of the module.
 	Source string
-	// Version is what the server calls itself, and a part of the name of the binary; "chaos" and none if empty.
+	// Version is the version that the server reports, and part of the name of the binary; "chaos" and nothing if
+	// empty.
 	Version string
 	// Planted is the planted bug that the server has; none if empty.
 	Planted string
-	// Turnable builds a server whose wall clock can be turned.
+	// Turnable builds a server whose wall clock can be set.
 	Turnable bool
 }
 
-// Make builds the server into a folder and answers the path of the binary. What Go remembers of earlier builds makes it
-// quick, but for the first with a clock that can be turned, which is a build of the standard library too.
+// Make builds the server into a folder and returns the path of the binary. Go's build cache makes it fast, except for
+// the first build with a turnable clock, which compiles the standard library too.
 func (b Build) Make(ctx context.Context, dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("build the server: %w", err)
@@ -53,7 +54,7 @@ func (b Build) Make(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// writeOverlay writes what replaces sources in the build and returns the path of the overlay file.
+// writeOverlay writes the replaced sources and returns the path of the overlay file.
 func (b Build) writeOverlay(dir string) (string, error) {
 	o, err := overlay.New(dir)
 	if err != nil {
@@ -72,7 +73,7 @@ func (b Build) writeOverlay(dir string) (string, error) {
 	return o.Write()
 }
 
-// binaryName is that of the binary.
+// binaryName returns the file name of the binary.
 func (b Build) binaryName() string {
 	name := "quorate"
 	if b.Version != "" {

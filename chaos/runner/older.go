@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// releasesFile lists the released versions with their commits, the newest last. It is a file, because the tests of the command
-// read it too.
+// releasesFile lists the released versions with their commits, the newest last. The tests of cmd/quorate read it too.
 const releasesFile = "cmd/quorate/testdata/released/commits.txt"
 
-// Older answers the path of an older server: a file, or one that is built into a folder from the history of the clone, from
-// the commit of a released version, or from whatever git knows by that name. What was built before is taken as it is.
+// Older returns the path of an older server: the file with that name, or a server built into dir from the commit of a
+// released version or of a git revision. A server that was built before is not built again.
 func (b Build) Older(ctx context.Context, dir, name string) (string, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		return filepath.Abs(name)
@@ -47,12 +46,12 @@ func (b Build) Previous(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	if len(list) == 0 {
-		return "", fmt.Errorf("%s names no version", releasesFile)
+		return "", fmt.Errorf("%s does not list any version", releasesFile)
 	}
 	return b.Older(ctx, dir, list[len(list)-1][0])
 }
 
-// readReleases are pairs of a version and its commit.
+// readReleases returns pairs of a version and its commit.
 func (b Build) readReleases() (list [][]string, err error) {
 	text, err := os.ReadFile(filepath.Join(b.Source, releasesFile))
 	if err != nil {
@@ -66,7 +65,7 @@ func (b Build) readReleases() (list [][]string, err error) {
 	return list, nil
 }
 
-// resolveCommit finds the commit of a released version or of any revision.
+// resolveCommit returns the commit of a released version or of a git revision.
 func (b Build) resolveCommit(ctx context.Context, name string) (string, error) {
 	list, err := b.readReleases()
 	if err != nil {
@@ -80,12 +79,12 @@ func (b Build) resolveCommit(ctx context.Context, name string) (string, error) {
 	}
 	said, err := b.runGit(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
 	if err != nil {
-		return "", fmt.Errorf("there is no older server %q: it is no file, and the history of this clone has no such revision", name)
+		return "", fmt.Errorf("there is no older server %q: it is neither a file nor a revision in this clone", name)
 	}
 	return strings.TrimSpace(said), nil
 }
 
-// checkOutTree writes the files of a commit into a folder; the index of the clone stays as it is.
+// checkOutTree writes the files of a commit into a folder without changing the index of the clone.
 func (b Build) checkOutTree(ctx context.Context, commit, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// cloneOrSkip is the one of these tests; they are skipped if it has no history.
+// cloneOrSkip returns a build from this clone. It skips the test if there is no git history.
 func cloneOrSkip(t *testing.T) Build {
 	t.Helper()
 	b := Build{Source: filepath.Join("..", "..")}
 	if _, err := b.runGit(t.Context(), nil, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
-		t.Skipf("this is no clone, or git is not there: %v", err)
+		t.Skipf("this is not a clone, or git is missing: %v", err)
 	}
 	return b
 }
@@ -26,11 +26,11 @@ func TestOlderIsAFileOrARevision(t *testing.T) {
 		t.Errorf("a file gives %q, %v", path, err)
 	}
 	if path, err := b.Older(t.Context(), t.TempDir(), "no-such-revision"); err == nil {
-		t.Errorf("what nobody knows gives %q", path)
+		t.Errorf("an unknown revision gives %q", path)
 	}
 }
 
-// TestOlderIsBuiltOnce because building takes minutes.
+// TestOlderIsBuiltOnce: building takes minutes.
 func TestOlderIsBuiltOnce(t *testing.T) {
 	b, dir := cloneOrSkip(t), t.TempDir()
 	want := createBinary(t, b, dir, "HEAD")
@@ -43,7 +43,7 @@ func TestPreviousIsTheNewestRelease(t *testing.T) {
 	b, dir := cloneOrSkip(t), t.TempDir()
 	list, err := b.readReleases()
 	if err != nil || len(list) == 0 {
-		t.Fatalf("no version was released: %v", err)
+		t.Fatalf("there are no released versions: %v", err)
 	}
 	newest := list[len(list)-1]
 	if _, err := b.runGit(t.Context(), nil, "cat-file", "-e", newest[1]); err != nil {
@@ -55,7 +55,7 @@ func TestPreviousIsTheNewestRelease(t *testing.T) {
 	}
 }
 
-// createBinary is where the binary of a revision belongs, and makes one there.
+// createBinary creates an empty file where the binary of a revision belongs.
 func createBinary(t *testing.T, b Build, dir, name string) string {
 	t.Helper()
 	commit, err := b.resolveCommit(t.Context(), name)

@@ -8,7 +8,8 @@ import (
 	"github.com/quorate/quorate/chaos/faults"
 )
 
-// Command is what plays the run again. Faults are the same, from the same seed; how calls and messages interleave is not.
+// Command returns the command that repeats the run. The seed repeats the faults, but not how calls and messages
+// interleave.
 func (c Config) Command() string {
 	var b strings.Builder
 	b.WriteString("make chaos")
@@ -28,10 +29,10 @@ func (c Config) Command() string {
 	return b.String()
 }
 
-// Passed tells whether every promise was kept for certain.
+// Passed reports whether every promise was kept and none is undecided.
 func (r *Result) Passed() bool { return len(r.Failures) == 0 && len(r.Undecided) == 0 }
 
-// String is the result for people.
+// String returns the result for people.
 func (r *Result) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d operations, %d faults, %d nodes, seed %d\n", len(r.History.Ops), r.Faults.All(), r.Config.Size, r.Config.Seed)
@@ -49,12 +50,12 @@ func (r *Result) String() string {
 		fmt.Fprintf(&b, "UNDECIDED %s\n", u)
 	}
 	if !r.Passed() {
-		fmt.Fprintf(&b, "kept in %s; play it again with: %s\n", r.Config.Dir, r.Config.Command())
+		fmt.Fprintf(&b, "kept in %s; repeat it with: %s\n", r.Config.Dir, r.Config.Command())
 	}
 	return b.String()
 }
 
-// Timeline is what happened when, a line each.
+// Timeline returns the events of the run, a line each.
 func (r *Result) Timeline() string {
 	var b strings.Builder
 	for _, e := range r.Events {
@@ -67,5 +68,5 @@ func (r *Result) eventLine(e faults.Event) string {
 	return fmt.Sprintf("%8.3f %-3s %s", e.At.Sub(r.Began).Seconds(), e.Node, e.What)
 }
 
-// Elapsed rounds a time for people.
+// Elapsed returns the time since an instant, rounded for people.
 func Elapsed(since time.Time) time.Duration { return time.Since(since).Round(time.Second) }

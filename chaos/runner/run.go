@@ -1,3 +1,4 @@
+// Package runner plays one run: a cluster, a workload and faults for a while, then healing and judging.
 package runner
 
 import (
@@ -18,58 +19,61 @@ import (
 )
 
 const (
-	// settleTime is how long the workload goes on after the cluster is healthy again.
+	// settleTime is how long the workload continues after the cluster is healthy again.
 	settleTime = 3 * time.Second
-	// searchTimeout bounds the search for an order of each part of a history.
+	// searchTimeout bounds each search for a linearization.
 	searchTimeout = 30 * time.Second
 )
 
-// Config says what to play.
+// Config describes a run.
 type Config struct {
-	// Binary is what the nodes run; Turnable is true if its clock can be turned. Old, if not empty, is the version that they
-	// run first: the fault "upgrade" brings them to Binary.
+	// Binary is the server that the nodes run; Turnable is true if its clock can be set. If Old is not empty, the
+	// nodes run it first and the fault "upgrade" replaces it with Binary.
 	Binary, Old string
 	Turnable    bool
-	// OldGiven is how the caller named Old; empty if nobody did, and the seed and the faults decide whether there is one.
+	// OldGiven is how the user named Old. It is empty if the seed and the faults decide whether there is an older
+	// server.
 	OldGiven string
-	// Planted is the bug that was planted in the binary, if any; the command that repeats the run names it.
+	// Planted is the bug planted in the binary, if any. The command that repeats the run names it.
 	Planted string
-	// Dir is a folder for everything that is left behind.
+	// Dir is the folder for all files of the run.
 	Dir string
-	// Size is how many nodes there are.
+	// Size is the number of nodes.
 	Size int
 	Seed uint64
-	// Scenario names faults, Workloads workloads; nil is all of them.
+	// Scenario names the faults and Workloads the workloads; nil is all of them.
 	Scenario, Workloads []string
-	// Length is how long faults begin. Healing and judging come on top.
+	// Length is how long new faults begin. Healing and judging come on top.
 	Length time.Duration
-	// Clients is how many there are of each workload; 0 is the workload's default. Pause is theirs between two calls.
+	// Clients is the number of clients of each workload and Pause the mean time between two calls of a client; 0 is
+	// the default.
 	Clients int
 	Pause   time.Duration
-	// Patience bounds how long a healed cluster may take to be healthy.
+	// Patience bounds how long a healed cluster may take to become healthy.
 	Patience time.Duration
-	// Loopback and PlainDisks leave faults out that the machine would allow.
+	// Loopback and PlainDisks leave out faults of the network and of disks even if the machine supports them.
 	Loopback, PlainDisks bool
-	// Watch, if not nil, is told of what happens when it happens, a line each.
+	// Watch, if not nil, is called with each event, a line each.
 	Watch func(line string)
 }
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Config Config
 	Began  time.Time
-	// Without says what was left out, Faults which faults there were.
+	// Without says which faults were left out; Faults counts those that happened.
 	Without []string
 	Faults  faults.Counts
 	Events  []faults.Event
 	History history.History
-	// Verdicts are those of the promises.
+	// Verdicts are the verdicts of all promises.
 	Verdicts check.Verdicts
-	// Failures say what is wrong, Undecided what could not be found out, a sentence each; none of both if all is well.
+	// Failures describe what is wrong, Undecided what could not be decided, one sentence each. Both are empty if all
+	// is well.
 	Failures, Undecided []string
 }
 
-// activeRun is one run under way.
+// activeRun is a run in progress.
 type activeRun struct {
 	Config
 	cluster  *nodes.Cluster
@@ -78,8 +82,8 @@ type activeRun struct {
 	result   *Result
 }
 
-// Run plays a run. An error means that it could not be played; what the cluster did wrong is in the result. The cluster is
-// gone afterwards; what is needed to find out why something failed is kept below Dir.
+// Run plays a run. An error means that it could not be played; failures of the cluster are in the result. The cluster
+// is removed afterwards; what is needed to investigate a failure stays in Dir.
 func Run(ctx context.Context, config Config) (result Result, err error) {
 	r := &activeRun{Config: config, result: &result}
 	result.Config, result.Began = config, time.Now()
@@ -87,7 +91,7 @@ func Run(ctx context.Context, config Config) (result Result, err error) {
 		r.Patience = faults.Patience
 	}
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
-		return result, fmt.Errorf("make the folder of the run: %w", err)
+		return result, fmt.Errorf("create the folder of the run: %w", err)
 	}
 	if err := r.startCluster(); err != nil {
 		return result, err
@@ -104,7 +108,7 @@ func Run(ctx context.Context, config Config) (result Result, err error) {
 	return result, nil
 }
 
-// lastBytes is the end of a long text.
+// lastBytes returns the end of a long text.
 func lastBytes(text string) string {
 	const most = 8 << 10
 	return text[max(0, len(text)-most):]
@@ -118,7 +122,7 @@ func (r *activeRun) startCluster() error {
 	config := nodes.Config{
 		Binary: first, Dir: filepath.Join(r.Dir, "nodes"), Size: r.Size, Seed: r.Seed, Loopback: r.Loopback, PlainDisks: r.PlainDisks,
 		Mixed: r.Old != "",
-		// Few entries stay behind a snapshot, so that those who were away for some time need one.
+		// Few entries stay in the log behind a snapshot, so that nodes that were away need a snapshot.
 		Args: []string{"--log-level", "warn", "--snapshot-every", "1000", "--snapshot-check", "2s", "--snapshot-trail", "500"},
 	}
 	cluster, err := nodes.Start(config)
@@ -136,7 +140,7 @@ func (r *activeRun) startCluster() error {
 	return nil
 }
 
-// History is where the history of the run is written; its final states lie beside it.
+// History returns the path of the run's history. The final states lie beside it.
 func (c Config) History() string { return filepath.Join(c.Dir, "history.jsonl") }
 
 func (r *activeRun) playFaults(ctx context.Context) error {
@@ -165,7 +169,8 @@ func (r *activeRun) playFaults(ctx context.Context) error {
 	return r.judgeHistory(ctx, healed)
 }
 
-// runWorkload lets the workload and the faults happen, and heals. It answers what kept the cluster from being healthy again.
+// runWorkload runs the workload and the faults, then heals. It returns why the cluster did not become healthy again,
+// if so.
 func (r *activeRun) runWorkload(ctx context.Context, schedule *faults.Schedule) (healed, err error) {
 	config := workload.Config{
 		Servers: r.cluster.URLs(), Boskos: r.cluster.Boskos(), Seed: r.Seed, Names: r.Workloads, Clients: r.Clients, Pause: r.Pause,
@@ -226,8 +231,8 @@ func (r *activeRun) judgeHistory(ctx context.Context, healed error) error {
 	return nil
 }
 
-// panicIn is the first line of a panic in a log, if there is one. Raft panics when it cannot write its term down; the disk is
-// to blame for that, and what is not written must not be acted upon.
+// panicIn returns the first line of a panic in a log. It ignores one kind: raft panics if it cannot write its term
+// because of a fault of the disk, and must do so.
 func panicIn(log string) string {
 	for line := range strings.Lines(log) {
 		crash := strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
@@ -238,7 +243,7 @@ func panicIn(log string) string {
 	return ""
 }
 
-// writeReport writes the page of the run, and its timeline as text.
+// writeReport writes the report of the run, and its timeline as text.
 func (r *activeRun) writeReport() error {
 	page := report.Run{
 		Seed: r.Seed, Nodes: r.Size, Scenario: strings.Join(r.Scenario, ","), Faults: r.result.Faults.String(), Again: r.Command(),
@@ -261,7 +266,7 @@ func (r *activeRun) addFailure(format string, args ...any) {
 	r.result.Failures = append(r.result.Failures, fmt.Sprintf(format, args...))
 }
 
-// keepDisks copies what is on disks that vanish with the cluster. The nodes are stopped for it.
+// keepDisks stops the nodes and copies their data, because the disks vanish with the cluster.
 func (r *activeRun) keepDisks() error {
 	var failed []error
 	for _, n := range r.cluster.Nodes {

@@ -8,7 +8,7 @@ func TestPanicIn(t *testing.T) {
 		"panic: failed to save current term: the data folder failed in SetUint64\n": "",
 		"starting\npanic: runtime error: index out of range\n\ngoroutine 1\n":       "panic: runtime error: index out of range",
 		"fatal error: concurrent map writes\n":                                      "fatal error: concurrent map writes",
-		"2026 [WARN] somebody said panic: in the middle of a line\n":                "",
+		"2026 [WARN] a line with panic: in its middle\n":                            "",
 	} {
 		if got := panicIn(log); got != want {
 			t.Errorf("panicIn(%q) is %q, want %q", log, got, want)

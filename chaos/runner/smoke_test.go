@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// serverBinary builds the server, or takes the one that QUORATE_BINARY names.
+// serverBinary builds the server, or returns the one that QUORATE_BINARY names.
 func serverBinary(t *testing.T) string {
 	t.Helper()
 	if named := os.Getenv("QUORATE_BINARY"); named != "" {
@@ -26,8 +26,8 @@ func serverBinary(t *testing.T) string {
 	return path
 }
 
-// TestSmoke breaks real clusters for some seconds. It judges what may never happen; how long things take it leaves to
-// machines of which something is known.
+// TestSmoke breaks real clusters for some seconds. It checks the promises, but not liveness, which depends on the
+// machine.
 func TestSmoke(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real processes")

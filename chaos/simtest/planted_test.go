@@ -15,7 +15,7 @@ import (
 
 var findPlanted = flag.Bool("planted", false, "build this test with one planted bug after the other, and find each")
 
-// moduleRoot is the folder of the module.
+// moduleRoot is the root folder of the module.
 const moduleRoot = "../.."
 
 // TestPlantedBugsAreFound builds this test with one bug after the other and plays seeds until one of them fails.
@@ -52,7 +52,7 @@ func buildWith(t *testing.T, bug string) string {
 	return binary
 }
 
-// findBug plays seeds, a few at a time.
+// findBug plays seeds, a few at a time, until one of them fails.
 func findBug(t *testing.T, binary string) {
 	t.Helper()
 	const most, few = 60, 6
@@ -73,7 +73,7 @@ func playSeeds(ctx context.Context, binary string, seeds, first int) (string, er
 	return string(out), err
 }
 
-// firstViolation is the first violation in the output of a test.
+// firstViolation returns the first violation in the output of a test.
 func firstViolation(out string) string {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)

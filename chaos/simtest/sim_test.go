@@ -29,10 +29,10 @@ var (
 	evidenceFolder = flag.String("evidence", "", "a folder for histories of seeds that fail")
 )
 
-// workTime is how long callers work and the nemesis strikes, in virtual time.
+// workTime is how long clients work and faults are injected, in virtual time.
 const workTime = 12 * time.Second
 
-// TestSeeds plays one run after the other.
+// TestSeeds plays one run for each seed.
 func TestSeeds(t *testing.T) {
 	total := &examinedCounts{examined: map[string]int{}}
 	t.Cleanup(func() { t.Logf("examined in all: %v", total.examined) })
@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// examinedCounts is how much was examined in all runs, by promise.
+// examinedCounts counts what all runs examined, by promise.
 type examinedCounts struct {
 	mu       sync.Mutex
 	examined map[string]int
@@ -59,7 +59,7 @@ func (c *examinedCounts) addVerdicts(verdicts check.Verdicts) {
 	}
 }
 
-// TestRegressions plays the seeds that found something once.
+// TestRegressions plays the seeds that once found a bug.
 func TestRegressions(t *testing.T) {
 	file, err := os.Open(filepath.Join("testdata", "regressions.txt"))
 	if err != nil {
@@ -75,7 +75,7 @@ func TestRegressions(t *testing.T) {
 		}
 		seed, err := strconv.ParseUint(fields[0], 10, 64)
 		if err != nil || len(fields) != 2 {
-			t.Fatalf("regressions.txt: %q is no seed with its workloads", lines.Text())
+			t.Fatalf("regressions.txt: %q is not a seed with its workloads", lines.Text())
 		}
 		t.Run(line, func(t *testing.T) {
 			playSeed(t, seed, strings.Split(fields[1], ","), &examinedCounts{examined: map[string]int{}})
@@ -86,7 +86,7 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
-// chooseWorkloads are the workloads of a run: three that write, one that reads and one that watches.
+// chooseWorkloads returns the workloads of a run: three that write, one that reads and one that watches.
 func chooseWorkloads(seed uint64) []string {
 	if *workName != "" {
 		return strings.Split(*workName, ",")
@@ -102,7 +102,7 @@ func chooseWorkloads(seed uint64) []string {
 	return names
 }
 
-// playSeed runs one seed in a bubble and judges it outside, where a search that takes too long is ended by a real clock.
+// playSeed runs one seed in virtual time and judges it outside, where the timeout of a search is real.
 func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) {
 	t.Helper()
 	var recorded history.History
@@ -125,13 +125,13 @@ func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) 
 	verdicts := check.JudgeWith(recorded, finals, check.Options{Pictures: *evidenceFolder})
 	total.addVerdicts(verdicts)
 	if err := verdicts.Err(); err != nil || t.Failed() {
-		t.Errorf("%v\n%s\nblows: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first %d -workload %s",
+		t.Errorf("%v\n%s\nfaults: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first %d -workload %s",
 			err, verdicts, struck, seed, strings.Join(names, ","))
 		keepEvidence(t, seed, recorded, finals)
 	}
 }
 
-// injectFaults strikes while callers work.
+// injectFaults injects faults while clients work.
 func (n *faultInjector) injectFaults(config workload.Config) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), workTime)
@@ -150,7 +150,7 @@ func (n *faultInjector) injectFaults(config workload.Config) {
 	}
 }
 
-// healAndCollect heals, waits until all is well, and reads the final states.
+// healAndCollect heals the cluster, waits until it is healthy, and reads the final states.
 func (n *faultInjector) healAndCollect(config workload.Config) check.Finals {
 	n.t.Helper()
 	n.repairCluster()
@@ -165,7 +165,7 @@ func (n *faultInjector) healAndCollect(config workload.Config) check.Finals {
 	return finals
 }
 
-// keepEvidence leaves what was seen behind, if somebody asked for it.
+// keepEvidence writes the history and the final states if a folder was given.
 func keepEvidence(t *testing.T, seed uint64, h history.History, f check.Finals) {
 	t.Helper()
 	if *evidenceFolder == "" {

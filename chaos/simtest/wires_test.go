@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// callerSide is where callers are.
+// callerSide is the name of the clients' end of a wire.
 const callerSide = "outside"
 
-// lossTimeout is how long a caller takes to notice that nothing comes back over a wire that is cut.
+// lossTimeout is how long a client takes to notice that a wire is cut.
 const lossTimeout = 2 * time.Second
 
-// nodeEndpoint is where one node answers calls, until it dies.
+// nodeEndpoint serves the calls of one node until the node stops.
 type nodeEndpoint struct {
 	ports   map[string]http.Handler
-	running context.Context //nolint:containedctx // it is the life of the home, not of a call
+	running context.Context //nolint:containedctx // it ends with the node, not with a call
 	stop    context.CancelFunc
 }
 
-// simWires carry calls between callers and nodes. A wire takes some time, loses what is on it when it is cut, and perhaps an
-// answer now and then.
+// simWires carry calls between clients and nodes. A wire has a delay, loses calls under way when it is cut, and may
+// lose single calls and answers.
 type simWires struct {
 	mu        sync.Mutex
 	random    *rand.Rand
@@ -43,14 +43,14 @@ func newSimWires(seed uint64) *simWires {
 	}
 }
 
-// update alters the wires.
+// update changes the wires.
 func (w *simWires) update(how func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	how()
 }
 
-// healAll makes all wires whole and quick.
+// healAll removes all faults of wires.
 func (w *simWires) healAll() {
 	w.update(func() { w.cut, w.loss, w.delay = map[[2]string]bool{}, 0, time.Millisecond })
 }
@@ -61,7 +61,7 @@ func (w *simWires) endpointOf(id string) *nodeEndpoint {
 	return w.endpoints[id]
 }
 
-// letsPass tells whether something gets over a wire now; it may be lost on its own.
+// letsPass reports whether a message gets over a wire now.
 func (w *simWires) letsPass(from, to string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,7 +75,7 @@ func (w *simWires) waitDelay() {
 	time.Sleep(d)
 }
 
-// wireTransport is one end of the wires: the client of callers, and what servers reach each other by.
+// wireTransport is one end of the wires: the HTTP client of clients, and of nodes that call each other.
 type wireTransport struct {
 	*simWires
 
@@ -85,8 +85,7 @@ type wireTransport struct {
 // Do makes a call.
 func (e wireTransport) Do(r *http.Request) (*http.Response, error) { return e.RoundTrip(r) }
 
-// RoundTrip makes a call. To somebody who is dead it certainly fails; a call that is lost, or its answer, is only noticed
-// after a while.
+// RoundTrip makes a call. A call to a stopped node fails at once; a lost call or answer is noticed after lossTimeout.
 func (e wireTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	id, port, _ := strings.Cut(r.URL.Host, ":")
 	e.waitDelay()
@@ -103,13 +102,13 @@ func (e wireTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	e.waitDelay()
 	if !e.letsPass(id, e.from) {
-		_ = answer.Body.Close() // nobody reads it
+		_ = answer.Body.Close() // it is lost
 		return nil, awaitTimeout(r.Context(), "the answer")
 	}
 	return answer, nil
 }
 
-// awaitTimeout waits until somebody notices.
+// awaitTimeout waits until the caller notices a loss.
 func awaitTimeout(ctx context.Context, what string) error {
 	select {
 	case <-ctx.Done():
@@ -119,7 +118,7 @@ func awaitTimeout(ctx context.Context, what string) error {
 	}
 }
 
-// serveCall lets a node serve a call, until one of them goes away.
+// serveCall serves a call until the caller or the node stops.
 func (h *nodeEndpoint) serveCall(r *http.Request, port string) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	body := &bodyStream{more: make(chan struct{})}
@@ -128,7 +127,7 @@ func (h *nodeEndpoint) serveCall(r *http.Request, port string) (*http.Response, 
 	a := &streamingResponse{header: http.Header{}, body: body, begun: make(chan struct{})}
 	received := r.Clone(ctx)
 	if received.Body == nil {
-		received.Body = http.NoBody // as servers have it
+		received.Body = http.NoBody // servers never see a nil body
 	}
 	go func() {
 		defer cancel()
@@ -150,10 +149,10 @@ func (h *nodeEndpoint) serveCall(r *http.Request, port string) (*http.Response, 
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	return nil, &net.OpError{Op: "read", Net: "wire", Err: errors.New("it died meanwhile")}
+	return nil, &net.OpError{Op: "read", Net: "wire", Err: errors.New("the node stopped")}
 }
 
-// streamingResponse passes an answer on while it is written.
+// streamingResponse is a response that the client reads while the server writes it.
 type streamingResponse struct {
 	header, sent http.Header
 	code         int
@@ -162,10 +161,10 @@ type streamingResponse struct {
 	once         sync.Once
 }
 
-// Header is what the answer will begin with.
+// Header returns the header of the response.
 func (a *streamingResponse) Header() http.Header { return a.header }
 
-// WriteHeader begins the answer.
+// WriteHeader begins the response.
 func (a *streamingResponse) WriteHeader(code int) {
 	a.once.Do(func() {
 		a.code, a.sent = code, maps.Clone(a.header)
@@ -173,16 +172,16 @@ func (a *streamingResponse) WriteHeader(code int) {
 	})
 }
 
-// Write passes a part of it on.
+// Write adds to the body.
 func (a *streamingResponse) Write(part []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	return a.body.appendPart(part)
 }
 
-// Flush has nothing to do.
+// Flush begins the response; there is no buffer to flush.
 func (a *streamingResponse) Flush() { a.WriteHeader(http.StatusOK) }
 
-// bodyStream is a body of any length: whoever writes never waits. A writer that waited with a lock in its hand would stop
+// bodyStream is an unbounded buffer, so that writers never wait. A writer that waited while it held a lock would stop
 // virtual time.
 type bodyStream struct {
 	mu    sync.Mutex
@@ -191,7 +190,7 @@ type bodyStream struct {
 	more  chan struct{}
 }
 
-// update alters the stream and tells its reader.
+// update changes the stream and wakes its reader.
 func (s *bodyStream) update(how func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +216,7 @@ func (s *bodyStream) endWith(why error) {
 	})
 }
 
-// Read waits for more.
+// Read waits for data.
 func (s *bodyStream) Read(into []byte) (int, error) {
 	for {
 		s.mu.Lock()
@@ -234,7 +233,7 @@ func (s *bodyStream) Read(into []byte) (int, error) {
 	}
 }
 
-// Close takes no more.
+// Close refuses further data.
 func (s *bodyStream) Close() error {
 	s.endWith(io.ErrClosedPipe)
 	return nil

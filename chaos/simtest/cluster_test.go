@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/server"
 )
 
-// Where a node serves what; clustertest advertises the first.
+// Ports of the services of a node. clustertest advertises the first one.
 const (
 	apiPort    = "2"
 	boskosPort = "3"
@@ -51,7 +51,7 @@ func newSimCluster(t *testing.T, seed uint64, size int) *simCluster {
 	return w
 }
 
-// serveNodes gives every node that runs a home, if it has none yet.
+// serveNodes serves the API of every running node that is not served yet.
 func (w *simCluster) serveNodes() {
 	w.t.Helper()
 	for _, n := range w.Nodes() {
@@ -72,7 +72,7 @@ func (w *simCluster) serveNodes() {
 	}
 }
 
-// simSettings are those of every node: the ports are names that the wires know, and nothing listens.
+// simSettings are the settings of every node. The ports are names that the wires know; nothing listens.
 func simSettings() server.Settings {
 	s := server.DefaultSettings()
 	s.ClusterName, s.BoskosAddr, s.Insecure = "sim", boskosPort, true
@@ -87,7 +87,7 @@ func (w *simCluster) nodeURLs(port string) []string {
 	return urls
 }
 
-// crashNodes ends nodes without a word to anybody.
+// crashNodes stops nodes without warning.
 func (w *simCluster) crashNodes(ids ...string) {
 	for _, id := range ids {
 		if w.isRunning(id) {
@@ -102,7 +102,7 @@ func (w *simCluster) isRunning(id string) bool {
 	return slices.ContainsFunc(w.Nodes(), func(n *cluster.Node) bool { return n.Status().ID == id })
 }
 
-// isolateNodes cuts nodes off from all others, and from callers too if they are to notice nothing.
+// isolateNodes cuts nodes off from all other nodes, and from clients too if callers is true.
 func (w *simCluster) isolateNodes(callers bool, ids ...string) {
 	w.Isolate(ids...)
 	w.wires.update(func() {
@@ -116,7 +116,7 @@ func (w *simCluster) isolateNodes(callers bool, ids ...string) {
 	})
 }
 
-// repairCluster makes everything whole, starts what does not run, and finds nodes that stopped by themselves.
+// repairCluster heals all faults, starts nodes that do not run, and reports nodes that stopped by themselves.
 func (w *simCluster) repairCluster() {
 	w.t.Helper()
 	w.Network().SetLoss(nil)
@@ -132,7 +132,7 @@ func (w *simCluster) repairCluster() {
 	}
 }
 
-// leaderOrFirst is the id of whoever leads, or of anybody.
+// leaderOrFirst returns the id of the leader, or of the first node.
 func (w *simCluster) leaderOrFirst() string {
 	for _, n := range w.Nodes() {
 		if n.IsLeader() {
@@ -142,7 +142,7 @@ func (w *simCluster) leaderOrFirst() string {
 	return w.ids[0]
 }
 
-// faultInjector strikes by a seed.
+// faultInjector injects faults from a seed.
 type faultInjector struct {
 	*simCluster
 
@@ -150,7 +150,7 @@ type faultInjector struct {
 	injected map[string]int
 }
 
-// faultActions are what it can do.
+// faultActions are the faults that it draws from.
 var faultActions = map[string]func(*faultInjector){
 	"isolate a node":     func(n *faultInjector) { n.isolateNodes(n.random.IntN(2) == 0, n.randomNode()) },
 	"isolate the leader": func(n *faultInjector) { n.isolateNodes(n.random.IntN(2) == 0, n.leaderOrFirst()) },
@@ -184,7 +184,7 @@ var faultActions = map[string]func(*faultInjector){
 	},
 	"snapshot": func(n *faultInjector) {
 		for _, node := range n.Nodes() {
-			_ = node.Snapshot(n.t.Context()) // there may be nothing new to keep
+			_ = node.Snapshot(n.t.Context()) // it fails if there is nothing new
 		}
 	},
 	"start what is down": func(n *faultInjector) { n.StartMissing(); n.serveNodes() },

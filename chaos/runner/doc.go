@@ -1,3 +1,0 @@
-// Package runner plays a run: a cluster, a workload and faults for a while, then healing, and a judgement of what was
-// recorded.
-package runner
