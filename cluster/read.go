@@ -16,11 +16,8 @@ type ReadOptions struct {
 	Stale bool
 	// MinIndex waits until at least this index is applied on this node, for reading one's own write from another node.
 	MinIndex uint64
-	// Exclusive lends the state exclusively. A dry run needs this, because it changes the state and undoes the change.
-	// Raft is blocked meanwhile.
-	Exclusive bool
-	// Plan is Exclusive for dry runs of configuration changes. It lends a copy of the state if copying blocks writers for
-	// a shorter time.
+	// Plan, of a Sandbox, is for dry runs of configuration changes. It lends a copy of the state if copying blocks writers
+	// for a shorter time.
 	Plan bool
 	// Admit, if not nil, is called when the state is fresh enough, before it is lent. It may block. Its error ends the
 	// read.
@@ -51,6 +48,23 @@ func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.remoteReadIndex.Store
 // that was acknowledged before Read was called. It waits for a leader for up to three election timeouts. Errors are
 // *Error; if there is one, the caller must discard what fn read. An error of Admit is returned unchanged.
 func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (ReadInfo, error) {
+	return readState(ctx, n, o, n.ledger.View, fn)
+}
+
+// Sandbox is Read for an fn that answers questions by changing the state and restoring it. Raft and all other readers are
+// blocked meanwhile.
+func (n *Node) Sandbox(ctx context.Context, o ReadOptions, fn func(ledger.Sandbox)) (ReadInfo, error) {
+	lend := n.ledger.Sandbox
+	if o.Plan {
+		lend = n.ledger.PlanSandbox
+	}
+	return readState(ctx, n, o, lend, fn)
+}
+
+// readState calls lend with fn once the state of the node is fresh enough.
+func readState[V interface{ Now() quota.Instant }](
+	ctx context.Context, n *Node, o ReadOptions, lend func(func(V)) (uint64, error), fn func(V),
+) (ReadInfo, error) {
 	if err := n.checkServing(); err != nil {
 		return ReadInfo{}, err
 	}
@@ -75,14 +89,7 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (R
 		info.Age = n.leaderContactAge()
 	}
 	var err error
-	lend := n.ledger.View
-	switch {
-	case o.Plan:
-		lend = n.ledger.Plan
-	case o.Exclusive:
-		lend = n.ledger.Try
-	}
-	info.Index, err = lend(func(v ledger.View) {
+	info.Index, err = lend(func(v V) {
 		info.Now = v.Now()
 		fn(v)
 	})

@@ -118,7 +118,7 @@ func refusesAll(t *testing.T, f *FSM, sound []byte) {
 	_, snapshot := f.Snapshot()
 	restored := f.Restore(io.NopCloser(bytes.NewReader(sound)))
 	waited := f.WaitApplied(context.Background(), 1)
-	_, tried := f.Try(func(ledger.View) { t.Error("it lent its ledger to try something") })
+	_, tried := f.Sandbox(func(ledger.Sandbox) { t.Error("it lent its ledger to try something") })
 	for i, err := range []error{viewed, tried, snapshot, restored, waited, f.Halted()} {
 		if !errors.Is(err, ErrHalted) {
 			t.Errorf("answer %d is %v", i, err)

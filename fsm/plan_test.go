@@ -30,11 +30,11 @@ func TestPlansDoNotStopWriters(t *testing.T) {
 	applyData(f, 2, mustEncode(t, benchAllocate(1)))
 	c := quota.SetLimits{Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(0)}}}
 	var want ledger.Outcome
-	if _, err := f.Try(func(v ledger.View) { want = v.DryRun(c) }); err != nil || len(want.Configuration.Over) != 1 {
+	if _, err := f.Sandbox(func(v ledger.Sandbox) { want = v.DryRun(c) }); err != nil || len(want.Configuration.Over) != 1 {
 		t.Fatalf("%+v, %v", want, err)
 	}
 
-	index, err := f.Plan(func(v ledger.View) {
+	index, err := f.PlanSandbox(func(v ledger.Sandbox) {
 		applied := make(chan struct{})
 		go func() {
 			defer close(applied)
@@ -77,7 +77,7 @@ func TestPlansBesideWriters(t *testing.T) {
 	}()
 	plans := 0
 	for ; plans < 3 || f.Applied() < 201; plans++ {
-		if _, err := f.Plan(func(v ledger.View) {
+		if _, err := f.PlanSandbox(func(v ledger.Sandbox) {
 			if out := v.DryRun(wideTree(500)); out.Refused != nil {
 				t.Errorf("plan %d: %v", plans, out.Refused)
 			}
@@ -92,8 +92,8 @@ func TestPlansBesideWriters(t *testing.T) {
 func TestPlansOfSmallTrees(t *testing.T) {
 	f := New(Options{})
 	applyData(f, 1, mustEncode(t, benchTree()))
-	index, err := f.Plan(func(v ledger.View) {
-		if v != f.ledger.View() {
+	index, err := f.PlanSandbox(func(v ledger.Sandbox) {
+		if v != f.ledger.Sandbox() {
 			t.Error("a plan of a small tree makes a copy")
 		}
 	})
@@ -101,7 +101,7 @@ func TestPlansOfSmallTrees(t *testing.T) {
 		t.Errorf("%d, %v", index, err)
 	}
 	applyData(f, 2, []byte("broken"))
-	if _, err := f.Plan(func(ledger.View) { t.Error("the state of one that has halted is lent") }); err == nil {
+	if _, err := f.PlanSandbox(func(ledger.Sandbox) { t.Error("the state of one that has halted is lent") }); err == nil {
 		t.Error("a plan of one that has halted succeeds")
 	}
 }

@@ -20,21 +20,21 @@ func (f *FSM) View(fn func(ledger.View)) (uint64, error) {
 	return f.applied, nil
 }
 
-// Try is View for what changes the ledger on its way and takes that back, as dry runs do: nobody else has the ledger
-// meanwhile, and raft waits.
-func (f *FSM) Try(fn func(ledger.View)) (uint64, error) {
+// Sandbox lends the ledger to fn for questions that change the state and take that back, as dry runs do. Readers and raft
+// wait meanwhile. Otherwise it is like View.
+func (f *FSM) Sandbox(fn func(ledger.Sandbox)) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.halted != nil {
 		return 0, f.halted
 	}
-	fn(f.ledger.View())
+	fn(f.ledger.Sandbox())
 	return f.applied, nil
 }
 
-// Plan is Try for dry runs of changes of the configuration: of a large tree they take long, but need little of the ledger. Where
-// it keeps writers waiting for less time, fn gets a copy, and writers wait only for its being taken.
-func (f *FSM) Plan(fn func(ledger.View)) (uint64, error) {
+// PlanSandbox is Sandbox for dry runs of changes of the configuration: for a large tree they take long, but need little of
+// the ledger. Where that blocks writers for a shorter time, fn gets a copy, and writers wait only while it is made.
+func (f *FSM) PlanSandbox(fn func(ledger.Sandbox)) (uint64, error) {
 	f.mu.Lock()
 	if f.halted != nil {
 		f.mu.Unlock()
@@ -42,7 +42,7 @@ func (f *FSM) Plan(fn func(ledger.View)) (uint64, error) {
 	}
 	if !f.ledger.View().WorthCopying() {
 		defer f.mu.Unlock()
-		fn(f.ledger.View())
+		fn(f.ledger.Sandbox())
 		return f.applied, nil
 	}
 	image, level, applied := f.ledger.Freeze(), f.ledger.Level(), f.applied
@@ -51,7 +51,7 @@ func (f *FSM) Plan(fn func(ledger.View)) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("copying the state at index %d for a plan: %w; this is a bug of the server", applied, err)
 	}
-	fn(scratch.View())
+	fn(scratch.Sandbox())
 	return applied, nil
 }
 

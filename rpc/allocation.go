@@ -43,7 +43,7 @@ func (s allocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRe
 }
 
 func (s allocationService) dryRunOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
-	outcomes, index, err := s.dryRunExclusive(ctx, command)
+	outcomes, index, err := s.tryCommands(ctx, command)
 	return outcomes[0], index, err
 }
 
@@ -76,7 +76,7 @@ func (s allocationService) BatchAllocate(ctx context.Context, r *quoratev1.Batch
 	if err := s.decidePart(ctx, firm, s.proposeAll, answer.GetOutcomes()); err != nil {
 		return nil, err
 	}
-	if err := s.decidePart(ctx, dry, s.dryRunExclusive, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
+	if err := s.decidePart(ctx, dry, s.tryCommands, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
 		return nil, err
 	} else if err != nil {
 		dry.failAll(toError(err), answer.GetOutcomes())

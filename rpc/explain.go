@@ -11,11 +11,11 @@ import (
 // Explain decides a request without carrying it out, or shows how one was decided. A denial is an answer here.
 func (s allocationService) Explain(ctx context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
 	answer := &quoratev1.ExplainResponse{}
-	question := func(v ledger.View) error { return explainID(v, r.GetId(), answer) }
+	question := func(v ledger.Sandbox) error { return explainID(v, r.GetId(), answer) }
 	if r.GetRequest() != nil {
-		question = func(v ledger.View) error { return explainRequest(v, r.GetRequest(), answer) }
+		question = func(v ledger.Sandbox) error { return explainRequest(v, r.GetRequest(), answer) }
 	}
-	read, err := s.readExclusive(ctx, r.GetRead(), question)
+	read, err := s.readSandbox(ctx, r.GetRead(), question)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (s allocationService) Explain(ctx context.Context, r *quoratev1.ExplainRequ
 }
 
 // explainRequest asks what would become of a request now. How long it would be held, or wait, does not matter.
-func explainRequest(v ledger.View, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
+func explainRequest(v ledger.Sandbox, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
 	command := toAllocate(r)
 	command.ReserveFor, command.WaitFor, command.Keep, command.Priority = 0, 0, 0, 0
 	if command.Mode != quota.Force {
@@ -54,7 +54,7 @@ func inRequest(e *quota.Error) *quota.Error {
 }
 
 // explainID asks how a request was decided.
-func explainID(v ledger.View, id string, answer *quoratev1.ExplainResponse) error {
+func explainID(v ledger.Sandbox, id string, answer *quoratev1.ExplainResponse) error {
 	decision, allocation, denied, unknown := v.ExplainID(id)
 	if unknown != nil {
 		return unknown

@@ -105,6 +105,8 @@ type fakeNode struct {
 	id string
 	// asked are the options of the latest read.
 	asked cluster.ReadOptions
+	// alone is true if it lent a sandbox.
+	alone bool
 	// proposing, if set, is called before a command is applied and may refuse it.
 	proposing func(ctx context.Context) error
 	reading   func(ctx context.Context) error
@@ -135,6 +137,17 @@ func (n *fakeNode) ProposeBatched(ctx context.Context, commands ...quota.Command
 }
 
 func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error) {
+	return n.lend(ctx, o, func() { fn(n.ledger.View()) })
+}
+
+func (n *fakeNode) Sandbox(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Sandbox)) (cluster.ReadInfo, error) {
+	return n.lend(ctx, o, func() {
+		n.alone = true
+		fn(n.ledger.Sandbox())
+	})
+}
+
+func (n *fakeNode) lend(ctx context.Context, o cluster.ReadOptions, fn func()) (cluster.ReadInfo, error) {
 	if n.reading != nil {
 		if err := n.reading(ctx); err != nil {
 			return cluster.ReadInfo{}, err
@@ -153,11 +166,11 @@ func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(ledg
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asked = o
+	n.asked, n.alone = o, false
 	if o.MinIndex > n.index {
 		return cluster.ReadInfo{}, &cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: "not applied yet"}
 	}
-	fn(n.ledger.View())
+	fn()
 	return cluster.ReadInfo{Index: n.index, Now: n.ledger.View().Now(), Stale: o.Stale, Age: 7 * time.Millisecond}, nil
 }
 

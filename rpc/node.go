@@ -21,6 +21,8 @@ type Node interface {
 	Events(after cluster.Position, most int) (cluster.EventPage, error)
 	// Read lends the state to a function, as fresh as the options ask. Any node can.
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
+	// Sandbox is Read for questions that change the state and restore it. All others wait meanwhile.
+	Sandbox(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Sandbox)) (cluster.ReadInfo, error)
 	// ReadIndex confirms that this node leads, and answers the index that a linearizable read must wait for.
 	ReadIndex(ctx context.Context) (uint64, error)
 	// Leader is the member that leads as far as this node knows; false if it knows none.

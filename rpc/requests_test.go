@@ -99,7 +99,7 @@ func TestExplainHypothetically(t *testing.T) {
 		fits.GetDecision().GetPlacements()[0].GetPlaced() != "physics" || fits.GetRead().GetServedBy() != "n1" {
 		t.Errorf("got %v, %v", fits, err)
 	}
-	if !d.node.asked.Exclusive {
+	if !d.node.alone {
 		t.Error("others may read while a request is tried out")
 	}
 	reserve := request("a", "cern:physics/higgs", 30)

@@ -58,19 +58,19 @@ func (c service) proposeWith(ctx context.Context, propose proposeFunc, commands 
 	return outcomes, index, nil
 }
 
-// dryRunExclusive decides commands on the present state and changes nothing.
-func (c service) dryRunExclusive(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	return c.dryRun(ctx, cluster.ReadOptions{Exclusive: true}, commands)
+// tryCommands decides commands on the present state and changes nothing.
+func (c service) tryCommands(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	return c.dryRun(ctx, cluster.ReadOptions{}, commands)
 }
 
-// planChanges is try for changes of the configuration.
+// planChanges is tryCommands for changes of the configuration.
 func (c service) planChanges(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, commands)
 }
 
 func (c service) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
 	outcomes := make([]ledger.Outcome, len(commands))
-	info, err := c.lendInTurn(ctx, options, func(v ledger.View) error {
+	info, err := lendInTurn(ctx, c, options, c.node.Sandbox, func(v ledger.Sandbox) error {
 		for i, command := range commands {
 			outcomes[i] = v.DryRun(command)
 		}
@@ -81,19 +81,19 @@ func (c service) dryRun(ctx context.Context, options cluster.ReadOptions, comman
 
 // readState lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
 func (c service) readState(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	return c.lendState(ctx, toReadOptions(o), fn)
+	return lendState(ctx, c, toReadOptions(o), c.node.Read, fn)
 }
 
 // readInTurn is read for what may cost as much as many writes: it waits for its turn among all such reads.
 func (c service) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	return c.lendInTurn(ctx, toReadOptions(o), fn)
+	return lendInTurn(ctx, c, toReadOptions(o), c.node.Read, fn)
 }
 
-// readExclusive is readInTurn for an fn that tries something out: on the way it may change the state and restore it.
-func (c service) readExclusive(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
-	options := toReadOptions(o)
-	options.Exclusive = true
-	return c.lendInTurn(ctx, options, fn)
+// readSandbox is readInTurn for an fn that changes the state on its way and restores it.
+func (c service) readSandbox(
+	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.Sandbox) error,
+) (*quoratev1.ReadInfo, error) {
+	return lendInTurn(ctx, c, toReadOptions(o), c.node.Sandbox, fn)
 }
 
 // smallRead is how many records, or nodes times resources, a read may visit without waiting for its turn.
@@ -120,8 +120,13 @@ func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
 	return cluster.ReadOptions{Stale: o.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: o.GetMinIndex()}
 }
 
-// lendInTurn is lend when the caller's turn has come. The turn of a call lasts until its answer is made and begins to be sent.
-func (c service) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+// lender is Read or Sandbox of a node.
+type lender[V any] func(ctx context.Context, o cluster.ReadOptions, fn func(V)) (cluster.ReadInfo, error)
+
+// lendInTurn is lendState when the caller's turn has come. The turn of a call lasts until its answer is made and begins to be sent.
+func lendInTurn[V any](
+	ctx context.Context, c service, options cluster.ReadOptions, from lender[V], fn func(V) error,
+) (*quoratev1.ReadInfo, error) {
 	notes, known := ctx.Value(ticketKey{}).(*Ticket)
 	if !known {
 		notes = &Ticket{}
@@ -142,14 +147,16 @@ func (c service) lendInTurn(ctx context.Context, options cluster.ReadOptions, fn
 		}
 		return err
 	}
-	read, err := c.lendState(ctx, options, fn)
+	read, err := lendState(ctx, c, options, from, fn)
 	if err != nil {
 		notes.turn.endTurn()
 	}
 	return read, err
 }
 
-func (c service) lendState(ctx context.Context, options cluster.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+func lendState[V any](
+	ctx context.Context, c service, options cluster.ReadOptions, from lender[V], fn func(V) error,
+) (*quoratev1.ReadInfo, error) {
 	ticketOf(ctx).markPrepared()
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if options.MinIndex == 0 {
@@ -158,7 +165,7 @@ func (c service) lendState(ctx context.Context, options cluster.ReadOptions, fn 
 	defer cancel()
 	var refused error
 	within, ended := c.traces.startRead(within, options)
-	info, err := c.node.Read(within, options, func(v ledger.View) { refused = fn(v) })
+	info, err := from(within, options, func(v V) { refused = fn(v) })
 	ended(err)
 	switch {
 	case err != nil:

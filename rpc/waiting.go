@@ -57,7 +57,7 @@ func (s allocationService) isWaiting(ctx context.Context, id string) bool {
 func (s allocationService) currentOutcome(ctx context.Context, r *quoratev1.AllocateRequest) (ledger.Outcome, uint64, error) {
 	command := toAllocate(r)
 	var outcome ledger.Outcome
-	info, err := s.lendState(ctx, cluster.ReadOptions{Stale: true, Exclusive: true}, func(v ledger.View) error {
+	info, err := lendState(ctx, s.service, cluster.ReadOptions{Stale: true}, s.node.Sandbox, func(v ledger.Sandbox) error {
 		outcome = v.DryRun(command)
 		outcome.Now = v.Now()
 		return nil
@@ -98,7 +98,7 @@ func (s allocationService) ListWaiting(ctx context.Context, r *quoratev1.ListWai
 	}
 	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
 	var page quota.QueuePage
-	read, err := s.readExclusive(ctx, r.GetRead(), func(v ledger.View) error {
+	read, err := s.readSandbox(ctx, r.GetRead(), func(v ledger.Sandbox) error {
 		var unknown *quota.Error
 		page, unknown = v.Waiting(filter, after, pageSize(r.GetPageSize(), defaultWaitingPage))
 		return refusalOrNil(unknown)

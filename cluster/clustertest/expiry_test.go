@@ -153,7 +153,7 @@ func TestExclusiveReads(t *testing.T) {
 		c.CreateTree()
 		n := c.Leader()
 		inside, reading := make(chan struct{}), make(chan error, 1)
-		_, err := n.Read(t.Context(), cluster.ReadOptions{Exclusive: true}, func(v ledger.View) {
+		_, err := n.Sandbox(t.Context(), cluster.ReadOptions{}, func(v ledger.Sandbox) {
 			go func() {
 				close(inside)
 				_, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(ledger.View) {})

@@ -25,7 +25,7 @@ func waitingAllocate(id string, priority int64) quota.Allocate {
 func queuedIDs(t *testing.T, n *cluster.Node) string {
 	t.Helper()
 	var ids []string
-	_, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true, Exclusive: true}, func(v ledger.View) {
+	_, err := n.Sandbox(t.Context(), cluster.ReadOptions{Stale: true}, func(v ledger.Sandbox) {
 		page, refused := v.Waiting(quota.QueueFilter{}, nil, 100)
 		if refused != nil {
 			t.Error(refused)

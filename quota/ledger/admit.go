@@ -5,51 +5,6 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// admit decides whether an allocation that has its claims may be held. If so, and if more than plain limits had to be
-// looked at, its claims are booked already, and the trial can take that back; otherwise the trial is nil or
-// has taken everything back, and nothing has changed.
-func (l *Ledger) admit(a *Allocation) (quota.Decision, *trial) {
-	a.fence, a.granted = l.allocations.fence+1, l.now
-	switch {
-	case a.more == nil:
-	case a.more.mode == quota.Reserve:
-		a.more.until = l.now.At + quota.Instant(a.more.reserveFor)
-	case a.more.lease != nil:
-		a.more.lease.begin(l.now)
-	}
-	l.enlist(a)
-	if a.plain() {
-		d := l.asker(a).decide(a.claims)
-		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
-		d.Violations = append(d.Violations, l.inventory.checkItems(a)...)
-		d.Granted = len(d.Violations) == 0
-		return d, nil
-	}
-	if a.fitsAtHome() && len(l.inventory.checkItems(a)) == 0 {
-		return quota.Decision{Granted: true}, nil
-	}
-	if behind := l.behindSoftly(a); len(behind) > 0 {
-		return quota.Decision{Violations: l.everyViolation(a, nil, behind)}, nil
-	}
-	t := l.try(a)
-	t.attach()
-	lost := t.settleSoft()
-	var violations []quota.Violation
-	if lost == nil {
-		if violations = t.check(); len(violations) == 0 {
-			if d, wait := t.graciously(a); wait {
-				return d, t
-			}
-			t.bookRest()
-			return quota.Decision{Granted: true, Preempted: t.preempted}, t
-		}
-	} else {
-		violations = lost.inTheWay()
-	}
-	t.rollback()
-	return quota.Decision{Violations: l.everyViolation(a, lost, violations)}, nil
-}
-
 // plain is true if nothing but limits of nodes and of principals decides.
 func (a *Allocation) plain() bool {
 	if a.more != nil && a.more.forced {
@@ -85,7 +40,7 @@ func (a *Allocation) fitsAtHome() bool {
 
 // settleSoft finds places for the claims that may borrow softly, in the order of the request, and books them there. It
 // stops at the first that finds none, and answers it.
-func (t *trial) settleSoft() *placedClaim {
+func (t *staged) settleSoft() *placedClaim {
 	for i := range t.newcomer().claims {
 		if c := &t.newcomer().claims[i]; c.soft() && !t.settle(i) {
 			return c
@@ -95,7 +50,7 @@ func (t *trial) settleSoft() *placedClaim {
 }
 
 // check looks at every limit that settleSoft has not looked at.
-func (t *trial) check() []quota.Violation {
+func (t *staged) check() []quota.Violation {
 	a := t.newcomer()
 	violations := t.ledger.asker(a).decide(a.rest()).Violations
 	violations = append(violations, a.uncountable()...)
@@ -105,7 +60,7 @@ func (t *trial) check() []quota.Violation {
 }
 
 // checkPrincipals looks at the ledger as it is without those claims that settleSoft has booked already.
-func (t *trial) checkPrincipals(a *Allocation) []quota.Violation {
+func (t *staged) checkPrincipals(a *Allocation) []quota.Violation {
 	a.countSoft(-1)
 	defer a.countSoft(1)
 	return t.ledger.checkPrincipals(a)
@@ -121,7 +76,7 @@ func (a *Allocation) countSoft(sign quota.Amount) {
 }
 
 // bookRest books what settleSoft has not booked.
-func (t *trial) bookRest() {
+func (t *staged) bookRest() {
 	for i := range t.newcomer().claims {
 		if !t.newcomer().claims[i].soft() {
 			t.book(i)

@@ -173,10 +173,10 @@ func (p *pair) apply(t *rapid.T, c quota.Command) {
 // dryRun tries a command, and now and then makes sure that this changed nothing.
 func (p *pair) dryRun(t *rapid.T, c quota.Command) ledger.Outcome {
 	if quotatest.Die(t, 4, "watch") > 0 {
-		return p.ledger.View().DryRun(c)
+		return p.ledger.Sandbox().DryRun(c)
 	}
 	before := picture(p.ledger.Freeze())
-	out := p.ledger.View().DryRun(c)
+	out := p.ledger.Sandbox().DryRun(c)
 	if diff := cmp.Diff(before, picture(p.ledger.Freeze())); diff != "" {
 		t.Fatalf("a dry run of %+v changed the ledger:\n%s", c, diff)
 	}
@@ -318,7 +318,7 @@ func (p *pair) compareTree(t *rapid.T, name string) {
 func (p *pair) probeHeadroom(t *rapid.T, tree string, n quota.NodeUsage) {
 	r := n.Resources[quotatest.Die(t, len(n.Resources), "resource")]
 	ask := func(a quota.Amount) ledger.Outcome {
-		return p.ledger.View().DryRun(quota.Allocate{ID: "probe", Claims: []quota.Claim{
+		return p.ledger.Sandbox().DryRun(quota.Allocate{ID: "probe", Claims: []quota.Claim{
 			{Tree: tree, Node: n.Path, Amounts: quota.Vector{{Resource: r.Resource.Name, Amount: a}}},
 		}})
 	}

@@ -2,17 +2,21 @@ package ledger
 
 import "github.com/quorate/quorate/quota"
 
-// allocate decides a request and books it if it is granted.
-func (l *Ledger) allocate(request quota.Allocate) Outcome {
+// mode says whether a command is carried out.
+type mode uint8
+
+const (
+	// carryOut decides a command and commits it.
+	carryOut mode = iota
+	// dryRun decides a command and leaves the ledger as it is.
+	dryRun
+)
+
+// allocate decides a request and charges it if it is granted.
+func (l *Ledger) allocate(request quota.Allocate, m mode) Outcome {
 	if out, known := l.repeatOf(request); known {
-		switch a := out.Allocation; {
-		case a == nil:
-		case a.waits():
-			w := l.queue.waiterOf(a)
-			l.queue.sign(w)
-			out.Allocation = w.record
-		default:
-			out.Allocation = l.claim(a)
+		if m == carryOut && out.Allocation != nil {
+			out.Allocation = l.heardFrom(out.Allocation)
 		}
 		return out
 	}
@@ -23,60 +27,50 @@ func (l *Ledger) allocate(request quota.Allocate) Outcome {
 	if refused = l.checkRequestGrowth(l.counted(a)); refused != nil {
 		return Outcome{Refused: refused}
 	}
-	l.traceItems(request)
-	defer func() { l.inventory.trace = nil }()
-	decision, t := l.admit(a)
+	if m == carryOut {
+		l.traceItems(request)
+		defer l.inventory.endTrace()
+	}
+	t := l.begin(a)
+	decision := t.decide()
 	switch {
 	case shouldQueue(request, decision):
-		return l.enqueue(request, a, decision, t)
+		return l.enqueue(request, &t, decision, m)
+	case decision.Granted && !t.hasRoom():
+		t.rollback()
+		return Outcome{Refused: l.full()}
+	case m == dryRun:
+		return t.preview(decision)
 	case !decision.Granted:
 		l.inventory.makeWanted(a, decision.Violations)
 		l.journal.noteDenial(request, decision)
 		return Outcome{Decision: &decision}
-	case l.allocations.tooMany(t):
-		t.rollback()
-		return Outcome{Refused: l.full()}
 	}
-	return Outcome{Decision: &decision, Allocation: l.grant(a, t, 0)}
+	return Outcome{Decision: &decision, Allocation: t.commit(0)}
 }
 
-// tooMany is true if the ledger already holds as many allocations as it may, but for those that give way.
-func (s *allocations) tooMany(t *trial) bool {
-	held := s.held.Len()
-	if t != nil {
-		held -= 1 + len(t.victims) // the newcomer is in already
+// preview ends a transaction without its commit, and says where the claims of a granted one would be counted.
+func (t *tx) preview(d quota.Decision) Outcome {
+	if d.Granted {
+		d.Placements = t.placements()
+		t.rollback()
 	}
-	return held >= s.bounds.Held
+	return Outcome{Decision: &d}
+}
+
+// heardFrom notes that the caller of a known request has asked again: that keeps it in the queue, or takes over a lease
+// that came from there.
+func (l *Ledger) heardFrom(a *Allocation) *Allocation {
+	if !a.waits() {
+		return l.claim(a)
+	}
+	w := l.queue.waiterOf(a)
+	l.queue.sign(w)
+	return w.record
 }
 
 func (e *environment) full() *quota.Error {
 	return quota.Errorf(quota.Full, "", "the ledger holds %d allocations, as many as it may; release some", e.bounds.Held)
-}
-
-// grant makes an admitted allocation held, and ends those that gave way; since is when it came into the queue, 0 if it did not.
-func (l *Ledger) grant(a *Allocation, t *trial, since quota.Instant) *Allocation {
-	l.allocations.fence++
-	if t == nil {
-		l.forest.attach(a)
-		l.allocations.byID[a.id] = a
-		l.allocations.held.Set(a.fence, a)
-		for i := range a.claims {
-			l.book(a, i)
-		}
-	} else {
-		a = t.commit()
-	}
-	l.inventory.take(a)
-	l.rememberUndo(a, t)
-	if t != nil {
-		for _, v := range t.victims {
-			l.inventory.announce(v)
-		}
-	}
-	l.deadlines.add(a)
-	l.journal.facts = append(l.journal.facts, Fact{Kind: FactGranted, Allocation: a, Since: since})
-	l.queue.took(a)
-	return a
 }
 
 // repeatOf answers a request whose id is known: the first grant again, its place in the queue, or a refusal.
@@ -90,9 +84,7 @@ func (l *Ledger) repeatOf(request quota.Allocate) (Outcome, bool) {
 	case a.ended != nil:
 		return Outcome{Refused: quota.Errorf(quota.Ended, "id", "allocation %q %s has ended%s; nothing was charged again; use another id", a.id, a.was(), a.how())}, true
 	case a.waits():
-		_, d, t, _ := l.judgeWaiter(l.queue.waiterOf(a))
-		t.rollback()
-		return Outcome{Decision: waitingDecision(d), Allocation: a, Repeated: true}, true
+		return Outcome{Decision: waitingDecision(l.previewWaiter(l.queue.waiterOf(a))), Allocation: a, Repeated: true}, true
 	}
 	decision := quota.Decision{Granted: true}
 	if a.more != nil {

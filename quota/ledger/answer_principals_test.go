@@ -9,7 +9,7 @@ import (
 )
 
 // principals pages by two, so that every scenario tries the pages.
-func (p *player) principals(v ledger.View, kind quota.HolderKind, args []string) {
+func (p *player) principals(v ledger.Sandbox, kind quota.HolderKind, args []string) {
 	name, after := strings.Join(args[1:], ""), ""
 	for more := true; more; {
 		var list []quota.PrincipalUsage

@@ -131,7 +131,7 @@ func (p *player) changes(changes []quota.Change) {
 
 // read answers the questions.
 func (p *player) read(word string, args []string) error {
-	v := p.ledger.View()
+	v := p.ledger.Sandbox()
 	switch word {
 	case "usage":
 		p.usage(v, args[0])
@@ -172,7 +172,7 @@ func (p *player) read(word string, args []string) error {
 	return nil
 }
 
-func (p *player) usage(v ledger.View, place string) {
+func (p *player) usage(v ledger.Sandbox, place string) {
 	tree, node := at(place)
 	page, refused := v.Usage(tree, node, true, false, "", math.MaxInt)
 	if refused != nil {
@@ -216,7 +216,7 @@ func countWord(n quota.Amount) string {
 	return fmt.Sprint(n)
 }
 
-func (p *player) tree(v ledger.View, name string) {
+func (p *player) tree(v ledger.Sandbox, name string) {
 	spec, refused := v.Tree(name)
 	if refused != nil {
 		p.say("refused %s: %s", refused.Kind, refused.Error())
@@ -284,7 +284,7 @@ func labelWords(labels []quota.Label) string {
 }
 
 // list pages by two, so that every scenario tries the pages.
-func (p *player) list(v ledger.View, args []string) {
+func (p *player) list(v ledger.Sandbox, args []string) {
 	f := quota.AllocationFilter{Labels: (&parser{}).node(args).Labels}
 	if i := slices.Index(args, "@leases"); i >= 0 {
 		f.Leases, args = true, slices.Delete(args, i, i+1)
@@ -308,7 +308,7 @@ func (p *player) list(v ledger.View, args []string) {
 	}
 }
 
-func (p *player) get(v ledger.View, id string) {
+func (p *player) get(v ledger.Sandbox, id string) {
 	a, refused := v.Allocation(id)
 	if refused != nil {
 		p.say("refused %s: %s", refused.Kind, refused.Error())
@@ -382,7 +382,7 @@ func moment(at quota.Instant, wall int64) string {
 	return "at " + (time.Duration(at) * time.Millisecond).String()
 }
 
-func (p *player) history(v ledger.View, args []string) error {
+func (p *player) history(v ledger.Sandbox, args []string) error {
 	before, most := uint64(0), math.MaxInt
 	for _, arg := range args {
 		if _, err := fmt.Sscanf(arg, "before=%d", &before); err == nil {

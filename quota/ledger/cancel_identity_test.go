@@ -144,7 +144,7 @@ func candidate(t *rapid.T, l *ledger.Ledger, commands *rapid.Generator[quota.Com
 			continue
 		}
 		c = reservationOf(t, c, round)
-		switch d := l.View().DryRun(c).Decision; {
+		switch d := l.Sandbox().DryRun(c).Decision; {
 		case d == nil || !d.Granted:
 		case len(d.Preempted) > 0:
 			return &c

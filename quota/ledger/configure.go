@@ -22,15 +22,21 @@ func refusedPlan(err *quota.Error) plan { return plan{refused: err} }
 type planner struct{ *Ledger }
 
 // configure carries out a plan and remembers it in the history.
-func (l *Ledger) configure(meta quota.ChangeMeta, p plan) Outcome {
-	if out, settled := (planner{l}).judge(meta, p); settled {
+// A dry run answers the present revision, because the change would make the next one, and the effects of the change.
+func (pl planner) configure(meta quota.ChangeMeta, p plan, m mode) Outcome {
+	if out, settled := pl.judge(meta, p); settled {
 		return out
 	}
-	if len(p.changes) > 0 {
+	answer := quota.Configuration{Changes: p.changes, Over: p.over}
+	switch {
+	case m == dryRun:
+		answer.Effects = p.effects()
+	case len(p.changes) > 0:
 		p.commit()
-		l.history.remember(meta, p)
+		pl.history.remember(meta, p)
 	}
-	return Outcome{Configuration: &quota.Configuration{Revision: l.history.revision, Changes: p.changes, Over: p.over}}
+	answer.Revision = pl.history.revision
+	return Outcome{Configuration: &answer}
 }
 
 // judge answers a repeated request with its first result, and refuses a wrong expectation, a plan that cannot be, and

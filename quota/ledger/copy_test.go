@@ -60,14 +60,14 @@ func planOnCopies(t *rapid.T, commands *rapid.Generator[quota.Command], items bo
 		l.Apply(stamp, patient(t, commands.Draw(t, "command")))
 		c := commands.Draw(t, "asked")
 		if !configures(c) {
-			c = changeOfAll(t, l.View())
+			c = changeOfAll(t, l.Sandbox())
 		}
-		want := l.View().DryRun(c)
+		want := l.Sandbox().DryRun(c)
 		scratch, err := ledger.CopyForPlans(bounds, l.Level(), l.Freeze())
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := scratch.View().DryRun(c)
+		got := scratch.Sandbox().DryRun(c)
 		if diff := cmp.Diff(outcomeText(t, want), outcomeText(t, got)); diff != "" {
 			t.Fatalf("%s: the copy answers something else:\n%s", brief(c), diff)
 		}
@@ -85,7 +85,7 @@ func configures(c quota.Command) bool {
 }
 
 // changeOfAll multiplies or takes away all limits of all trees.
-func changeOfAll(t *rapid.T, v ledger.View) quota.Command {
+func changeOfAll(t *rapid.T, v ledger.Sandbox) quota.Command {
 	factor := quota.Amount(die(t, 4))
 	trees := v.Configuration()
 	for i := range trees {

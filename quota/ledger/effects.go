@@ -95,14 +95,15 @@ func (pl planner) wouldAdmit(request quota.Allocate) bool {
 	if refused != nil || a.wantsItems() || slices.ContainsFunc(a.claims, func(c placedClaim) bool { return c.soft() }) {
 		return false
 	}
-	decision, t := pl.admit(a)
+	t := pl.begin(a)
+	decision := t.decide()
 	t.rollback()
 	return decision.Granted
 }
 
 // grantsNow decides a request on the present state, and changes nothing.
 func (pl planner) grantsNow(request quota.Allocate) bool {
-	out := pl.View().dryAllocate(request)
+	out := pl.allocate(request, dryRun)
 	return out.Decision != nil && out.Decision.Granted
 }
 

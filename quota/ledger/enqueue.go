@@ -7,13 +7,17 @@ import (
 )
 
 // enqueue puts a request that was not granted into the queue, in the line of the first thing in its way.
-func (l *Ledger) enqueue(request quota.Allocate, a *Allocation, d quota.Decision, t *trial) Outcome {
+func (l *Ledger) enqueue(request quota.Allocate, t *tx, d quota.Decision, m mode) Outcome {
+	a := t.allocation
 	if l.queue.all.length >= l.bounds.Waiting {
 		return Outcome{Refused: l.queue.tooManyWait()}
 	}
 	w := &waiter{record: a, request: request}
 	if err := l.checkRequestGrowth(l.counted(w)); err != nil {
 		return Outcome{Refused: err}
+	}
+	if m == dryRun {
+		return Outcome{Decision: waitingDecision(d)}
 	}
 	l.queue.arrival++
 	a.more.waiting = &waiting{arrival: l.queue.arrival, since: l.now, until: l.now.At + quota.Instant(waitSpan(request))}

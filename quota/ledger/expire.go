@@ -3,8 +3,8 @@ package ledger
 import "github.com/quorate/quorate/quota"
 
 // expire ends or changes what is due, in the order of the instants, and within one by kind and number.
-func (l *Ledger) expire(c quota.Expire) Outcome {
-	if err := checkMost(c.Most); err != nil {
+func (l *Ledger) expire(c quota.Expire, m mode) Outcome {
+	if err := checkMost(c.Most); err != nil || m == dryRun {
 		return Outcome{Refused: err}
 	}
 	var out Outcome

@@ -15,7 +15,7 @@ var eventWords = map[quota.EventKind]string{
 	quota.EventRevoked: "revoked", quota.EventDropped: "dropped",
 }
 
-func (p *player) events(v ledger.View, args []string) error {
+func (p *player) events(v ledger.Sandbox, args []string) error {
 	after, most, id, kind := uint64(0), math.MaxInt, "", quota.EventKind(0)
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
@@ -53,7 +53,7 @@ func (p *player) events(v ledger.View, args []string) error {
 	return nil
 }
 
-func (p *player) explain(v ledger.View, args []string) error {
+func (p *player) explain(v ledger.Sandbox, args []string) error {
 	if len(args) == 1 {
 		p.explainID(v, args[0])
 		return nil
@@ -70,7 +70,7 @@ func (p *player) explain(v ledger.View, args []string) error {
 	return nil
 }
 
-func (p *player) explainID(v ledger.View, id string) {
+func (p *player) explainID(v ledger.Sandbox, id string) {
 	decision, info, at, refused := v.ExplainID(id)
 	if refused != nil {
 		p.say("refused %s: %s", refused.Kind, refused.Error())
@@ -110,7 +110,7 @@ func (p *player) remedy(r *quota.Remedy) {
 	}
 }
 
-func (p *player) due(v ledger.View) {
+func (p *player) due(v ledger.Sandbox) {
 	at, waits := v.NextDue()
 	if !waits {
 		p.say("nothing is due")

@@ -46,10 +46,10 @@ func TestLargeDenials(t *testing.T) {
 	if len(events) != 1 || len(events[0].Decision.Violations) != 100 {
 		t.Errorf("the events are %+v, want one with 100 violations", events)
 	}
-	if r := l.View().Explain(request).Decision.Remedy; len(r.Raises) != violations || len(r.Releases) != 0 {
+	if r := l.Sandbox().Explain(request).Decision.Remedy; len(r.Raises) != violations || len(r.Releases) != 0 {
 		t.Errorf("%d raises and %d releases are advised, want %d and none", len(r.Raises), len(r.Releases), violations)
 	}
-	past, _, at, refused := l.View().ExplainID("wide")
+	past, _, at, refused := l.Sandbox().ExplainID("wide")
 	if refused != nil || at == nil || len(past.Violations) != 100 || len(past.Remedy.Raises) != violations {
 		t.Errorf("the past denial is told with %d violations at %v, %v", len(past.Violations), at, refused)
 	}
@@ -73,7 +73,7 @@ func TestReleasesAreLookedForAmongTheNewest(t *testing.T) {
 		for i := range c.younger {
 			l.Apply(quota.Stamp{}, ask(fmt.Sprint("b", i), "b", 1))
 		}
-		if r := l.View().Explain(ask("x", "a", needed)).Decision.Remedy; len(r.Releases) != c.want {
+		if r := l.Sandbox().Explain(ask("x", "a", needed)).Decision.Remedy; len(r.Releases) != c.want {
 			t.Errorf("with %d younger allocations %v are advised to be released, want %d", c.younger, r.Releases, c.want)
 		}
 	}
@@ -93,7 +93,7 @@ func BenchmarkExplain(b *testing.B) {
 		l.Apply(quota.Stamp{}, ask(fmt.Sprint("a", i), 1))
 	}
 	for b.Loop() {
-		if r := l.View().Explain(ask("x", 60)).Decision.Remedy; len(r.Releases) != 60 {
+		if r := l.Sandbox().Explain(ask("x", 60)).Decision.Remedy; len(r.Releases) != 60 {
 			b.Fatalf("%d releases are advised", len(r.Releases))
 		}
 	}

@@ -67,7 +67,7 @@ type holdersPair struct {
 func (p *holdersPair) configure(t *rapid.T, name string) {
 	spec := holdersTree(t, name)
 	change := quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
-	dry := p.ledger.View().DryRun(change)
+	dry := p.ledger.Sandbox().DryRun(change)
 	before := p.grantedNow()
 	out := p.ledger.Apply(quota.Stamp{}, change)
 	switch {
@@ -83,7 +83,7 @@ func (p *holdersPair) configure(t *rapid.T, name string) {
 func (p *holdersPair) grantedNow() map[string]bool {
 	granted := map[string]bool{}
 	for _, c := range p.denied {
-		d := p.ledger.View().DryRun(c).Decision
+		d := p.ledger.Sandbox().DryRun(c).Decision
 		granted[c.ID] = d != nil && d.Granted
 	}
 	return granted
@@ -106,7 +106,7 @@ func (p *holdersPair) compareEffects(t *rapid.T, spec quota.TreeSpec, before map
 			continue
 		}
 		names := slices.ContainsFunc(c.Claims, func(claim quota.Claim) bool { return claim.Tree == spec.Name })
-		if d := p.ledger.View().DryRun(c).Decision; len(done.Changes) > 0 && names && d != nil && d.Granted {
+		if d := p.ledger.Sandbox().DryRun(c).Decision; len(done.Changes) > 0 && names && d != nil && d.Granted {
 			admitted = append(admitted, c.ID)
 		}
 	}
@@ -149,7 +149,7 @@ func (p *holdersPair) release(t *rapid.T) {
 
 func (p *holdersPair) allocate(t *rapid.T, id string) {
 	c := holdersRequest(t, id)
-	dry := p.ledger.View().DryRun(c)
+	dry := p.ledger.Sandbox().DryRun(c)
 	out := p.ledger.Apply(quota.Stamp{}, c)
 	if out.Refused != nil {
 		if out.Refused.Kind != quota.Invalid && out.Refused.Kind != quota.NotFound {
@@ -206,7 +206,7 @@ func (p *holdersPair) probe(t *rapid.T, tree, node, resource string) {
 			continue
 		}
 		for more, granted := range []bool{r.Headroom > 0, false} {
-			out := p.ledger.View().DryRun(quota.Allocate{ID: "probe", Claims: []quota.Claim{
+			out := p.ledger.Sandbox().DryRun(quota.Allocate{ID: "probe", Claims: []quota.Claim{
 				{Tree: tree, Node: node, Amounts: quota.Vector{{Resource: resource, Amount: r.Headroom + quota.Amount(more)}}},
 			}})
 			if out.Refused == nil && out.Decision.Granted != granted && r.Headroom+quota.Amount(more) > 0 {

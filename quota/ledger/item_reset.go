@@ -13,10 +13,13 @@ const resetter = "reset"
 type itemSet map[uint64]bool
 
 // resetItems takes items from holders that have not renewed for a while. Whoever is left with nothing has ended.
-func (l *Ledger) resetItems(c quota.ResetItems) Outcome {
+func (l *Ledger) resetItems(c quota.ResetItems, m mode) Outcome {
 	list, err := l.resettable(c)
 	if err != nil {
 		return Outcome{Refused: err}
+	}
+	if m == dryRun {
+		return Outcome{Items: l.inventory.itemInfos(list)}
 	}
 	var out Outcome
 	lost := map[uint64]itemSet{}

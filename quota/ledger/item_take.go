@@ -120,7 +120,7 @@ func (a *Allocation) has() []*item {
 }
 
 // giveAll takes all items from an allocation that ends, but tells nobody.
-func (inv *inventory) giveAll(a *Allocation, after afterwards) (undo []func()) {
+func (inv *inventory) giveAll(a *Allocation, after afterwards) (undo undoList) {
 	if !a.wantsItems() {
 		return nil
 	}
@@ -154,8 +154,6 @@ func (inv *inventory) announceItem(s *stock, name string) {
 }
 
 // giveBack takes all items from a victim.
-func (t *trial) giveBack(victim *Allocation) {
-	for _, undo := range t.ledger.inventory.giveAll(victim, expired) {
-		t.onUndo(undo)
-	}
+func (t *staged) giveBack(victim *Allocation) {
+	t.append(t.ledger.inventory.giveAll(victim, expired))
 }

@@ -51,10 +51,13 @@ func (inv *inventory) updateItem(it *item, u quota.ItemUpdate) *item {
 }
 
 // updateItems changes items that nobody holds, all or none.
-func (l *Ledger) updateItems(c quota.UpdateItems) Outcome {
+func (l *Ledger) updateItems(c quota.UpdateItems, m mode) Outcome {
 	list, err := l.updatable(c)
 	if err != nil {
 		return Outcome{Refused: err}
+	}
+	if m == dryRun {
+		return Outcome{Items: l.inventory.itemInfos(list)}
 	}
 	var out Outcome
 	for i, it := range list {

@@ -103,6 +103,15 @@ func (inv *inventory) itemInfo(it *item) quota.ItemInfo {
 	return info
 }
 
+// itemInfos are several items as they are.
+func (inv *inventory) itemInfos(list []*item) []quota.ItemInfo {
+	infos := make([]quota.ItemInfo, len(list))
+	for i, it := range list {
+		infos[i] = inv.itemInfo(it)
+	}
+	return infos
+}
+
 // ItemCounts counts the items of resources by state and by owner: of one resource, of all of a tree, or of all trees if
 // none is named. NotFound names what does not exist.
 func (v View) ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error) {

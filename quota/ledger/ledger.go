@@ -48,45 +48,47 @@ func New(b quota.Bounds) *Ledger {
 func (l *Ledger) Apply(s quota.Stamp, c quota.Command) Outcome {
 	l.advance(s)
 	l.journal.facts = l.journal.facts[:0]
-	out := l.dispatch(c)
+	out := l.execute(c, carryOut)
 	l.finish()
 	l.selfCheck()
 	out.Now = l.now.At
 	return out
 }
 
-func (l *Ledger) dispatch(c quota.Command) Outcome {
+// execute decides a command, and unless it is a dry run commits it. This is the only switch over all commands.
+func (l *Ledger) execute(c quota.Command, m mode) Outcome {
+	p := planner{l}
 	switch c := c.(type) {
 	case quota.Allocate:
-		return l.allocate(c)
+		return l.allocate(c, m)
 	case quota.Release:
-		return l.release(c)
+		return l.release(c, m)
 	case quota.Renew:
-		return l.renew(c)
+		return l.renew(c, m)
 	case quota.UpdateItems:
-		return l.updateItems(c)
+		return l.updateItems(c, m)
 	case quota.ResetItems:
-		return l.resetItems(c)
+		return l.resetItems(c, m)
 	case quota.Confirm:
-		return l.confirm(c)
+		return l.confirm(c, m)
 	case quota.Cancel:
-		return l.cancel(c)
+		return l.cancel(c, m)
 	case quota.Expire:
-		return l.expire(c)
+		return l.expire(c, m)
 	case quota.ApplyTrees:
-		return l.configure(c.Meta, planner{l}.planTrees(c))
+		return p.configure(c.Meta, p.planTrees(c), m)
 	case quota.SetLimits:
-		return l.configure(c.Meta, planner{l}.planLimits(c))
+		return p.configure(c.Meta, p.planLimits(c), m)
 	case quota.MoveNode:
-		return l.configure(c.Meta, planner{l}.planMove(c))
+		return p.configure(c.Meta, p.planMove(c), m)
 	case quota.SetMaintenance:
-		return l.configure(c.Meta, planner{l}.planMaintenance(c))
+		return p.configure(c.Meta, p.planMaintenance(c), m)
 	case quota.RollBack:
-		return l.configure(c.Meta, planner{l}.planRollBack(c))
+		return p.configure(c.Meta, p.planRollBack(c), m)
 	case quota.DeleteTree:
-		return l.configure(c.Meta, planner{l}.planDelete(c))
+		return p.configure(c.Meta, p.planDelete(c), m)
 	}
-	panic("quota: a command outside the closed list")
+	panic("ledger: a command outside the closed list")
 }
 
 // advance moves ledger time, never back, and forgets a few tombstones whose span is over. It depends on the command

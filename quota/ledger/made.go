@@ -85,7 +85,7 @@ func (f *forest) attach(a *Allocation) {
 }
 
 // attach is the same within a trial.
-func (t *trial) attach() {
+func (t *staged) attach() {
 	sprouts := t.newcomer().sprouts()
 	before := t.ledger.forest.nodeID
 	t.ledger.forest.attach(t.newcomer())

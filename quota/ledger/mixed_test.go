@@ -46,7 +46,7 @@ func mixed(t *rapid.T) {
 		}
 		now += quota.Instant(quotatest.Die(t, 3, "tick"))
 		m := &commanded{before: booksOf(l), ledger: l, command: quotatest.MixedCommands().Draw(t, "command")}
-		m.dry = l.View().DryRun(m.command)
+		m.dry = l.Sandbox().DryRun(m.command)
 		sameTime := now <= l.View().Now()
 		m.out = l.Apply(quota.Stamp{At: now}, m.command)
 		if err := l.Check(); err != nil {

@@ -64,7 +64,7 @@ func (p *player) perform(words, body []string) error {
 	case "dry":
 		c, err := parseCommand(args, body)
 		if err == nil {
-			p.outcome(c, p.ledger.View().DryRun(c))
+			p.outcome(c, p.ledger.Sandbox().DryRun(c))
 		}
 		return err
 	case "apply", "set", "move", "maintenance", "rollback", "delete", "allocate", "release", "renew", "update", "reset", "confirm", "cancel", "expire":

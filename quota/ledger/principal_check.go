@@ -6,8 +6,8 @@ import (
 )
 
 // enlist chooses the group of every claim of a newcomer, once for each tree, and ties the claims to their tracks. It
-// leaves no trace in the ledger.
-func (l *Ledger) enlist(a *Allocation) {
+// changes nothing in the ledger.
+func (a *Allocation) enlist() {
 	p := a.principal()
 	if p.User == "" {
 		return

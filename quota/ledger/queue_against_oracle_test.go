@@ -154,7 +154,7 @@ func (q *queuePair) allocate(t *rapid.T) {
 
 func (q *queuePair) try(t *rapid.T, r quota.Allocate) {
 	before := picture(q.ledger.Freeze())
-	dry := q.ledger.View().DryRun(r)
+	dry := q.ledger.Sandbox().DryRun(r)
 	if picture(q.ledger.Freeze()) != before {
 		t.Fatal("a dry run has changed the ledger")
 	}
@@ -213,7 +213,7 @@ func (q *queuePair) compare(t *rapid.T) {
 	if err := q.ledger.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(lines(q.oracle.state()), lines(stateOfQueue(q.ledger.View()))); diff != "" {
+	if diff := cmp.Diff(lines(q.oracle.state()), lines(stateOfQueue(q.ledger.Sandbox()))); diff != "" {
 		t.Fatalf("the queue is not what it should be (-oracle +ledger):\n%s", diff)
 	}
 	if diff := cmp.Diff(lines(picture(q.ledger.Freeze())), lines(picture(q.frozen.Freeze()))); diff != "" {
@@ -222,7 +222,7 @@ func (q *queuePair) compare(t *rapid.T) {
 }
 
 // stateOfQueue writes what the oracle does.
-func stateOfQueue(v ledger.View) string {
+func stateOfQueue(v ledger.Sandbox) string {
 	var text strings.Builder
 	page, _ := v.Allocations(quota.AllocationFilter{}, 0, 1000)
 	for _, a := range page.Allocations {

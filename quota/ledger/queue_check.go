@@ -60,8 +60,9 @@ func (v verifier) checkWaiter(w *waiter, last quota.QueueTurn) error {
 	if w.pressing != (v.queue.revokedFor[a.id] > 0) {
 		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", v.queue.revokedFor[a.id], a.id, w.pressing)
 	}
-	b, d, t, full := v.judgeWaiter(w)
+	t, d, full := v.judgeWaiter(w)
 	t.rollback()
+	b := t.allocation
 	switch {
 	case w.line.tree == nil && (full || v.queue.stays(w, b, d.Violations)):
 	case full || d.Granted:
@@ -95,7 +96,8 @@ func (v verifier) blockedThere(w *waiter) bool {
 		return false
 	}
 	a.more.waiting = w.record.more.waiting
-	d, t := v.admit(a)
+	t := v.begin(a)
+	d := t.decide()
 	t.rollback()
 	return !d.Granted && v.queue.stays(w, a, d.Violations)
 }

@@ -4,9 +4,9 @@ import "github.com/quorate/quorate/quota"
 
 // release ends an allocation and gives everything back; or only some items, and what is left goes on. A request that waits
 // leaves the queue.
-func (l *Ledger) release(c quota.Release) Outcome {
+func (l *Ledger) release(c quota.Release, m mode) Outcome {
 	out := l.allocations.releasableAs(c)
-	if out.Refused != nil || out.Repeated {
+	if out.Refused != nil || out.Repeated || m == dryRun {
 		return out
 	}
 	if a := out.Allocation; a.waits() && len(c.Items) == 0 {

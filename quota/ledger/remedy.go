@@ -30,8 +30,11 @@ func (s *search) ask() quota.Decision {
 	if refused != nil {
 		return quota.Decision{}
 	}
-	if d := s.ledger.View().dryAdmit(a).Decision; d != nil {
-		return *d
+	t := s.ledger.begin(a)
+	d := t.decide()
+	if d.Granted && !t.hasRoom() {
+		d = quota.Decision{}
 	}
-	return quota.Decision{}
+	t.rollback()
+	return d
 }

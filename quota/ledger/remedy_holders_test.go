@@ -20,7 +20,7 @@ func TestRemediesForHolders(t *testing.T) {
 		l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{holdersTree(t, "t"), holdersTree(t, "u")}})
 		for i := range 12 {
 			request := holdersRequest(t, fmt.Sprint("i", i))
-			if out := l.View().Explain(request); out.Decision != nil && !out.Decision.Granted {
+			if out := l.Sandbox().Explain(request); out.Decision != nil && !out.Decision.Granted {
 				r := &remedied{ledger: l, request: request, denied: *out.Decision, borrows: true}
 				r.checkHoldersRaises(t, out.Decision.Remedy.Raises)
 				r.checkReleases(t, out.Decision.Remedy.Releases)

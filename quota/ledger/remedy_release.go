@@ -240,43 +240,40 @@ func (s *search) fewestOf(all []*Allocation) []*Allocation {
 
 // admitsWithout asks whether the request would be admitted after the release of some held allocations.
 func (s *search) admitsWithout(gone []*Allocation) bool {
+	var undo undoList
 	seat := s.ledger.allocations.seat
-	var undo []func()
+	undo.onUndo(func() { s.ledger.allocations.seat = seat })
 	for _, a := range gone {
-		undo = append(undo, s.tryRelease(a.fence)...)
+		s.tryRelease(a.fence, &undo)
 	}
 	admitted := s.ask().Granted
-	for _, step := range slices.Backward(undo) {
-		step()
-	}
-	s.ledger.allocations.seat = seat
+	undo.rollback()
 	return admitted
 }
 
-// tryRelease gives back what an allocation holds and lets others slide into the room. It answers the steps back.
-func (s *search) tryRelease(fence uint64) (undo []func()) {
+// tryRelease gives back what an allocation holds and lets others slide into the room. undo gets the steps back.
+func (s *search) tryRelease(fence uint64, undo *undoList) {
 	l := s.ledger
 	a, _ := l.allocations.held.Get(fence) // perhaps others' releases have moved it
 	l.allocations.held.Delete(fence)
 	for i := range a.claims {
 		l.unbook(a, i)
 	}
-	undo = append(undo, func() {
+	undo.onUndo(func() {
 		l.allocations.held.Set(fence, a)
 		for i := range slices.Backward(a.claims) {
 			l.book(a, i)
 		}
 	})
-	undo = append(undo, l.inventory.giveAll(a, released)...)
+	undo.append(l.inventory.giveAll(a, released))
 	for i := range a.claims {
 		l.slide(a.claims[i].at, func(who sitter, to *node) {
 			was, is := l.move(who, to)
-			undo = append(undo, func() {
+			undo.onUndo(func() {
 				l.depart(is, who.claim)
 				l.allocations.put(was)
 				l.arrive(was, who.claim)
 			})
 		})
 	}
-	return undo
 }

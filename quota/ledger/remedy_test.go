@@ -40,7 +40,7 @@ func TestRemediesUnderEveryPolicy(t *testing.T) {
 						})
 					}
 					request := demanding(t, fmt.Sprint("i", i))
-					if out := l.View().Explain(request); out.Decision != nil && !out.Decision.Granted {
+					if out := l.Sandbox().Explain(request); out.Decision != nil && !out.Decision.Granted {
 						r := &remedied{ledger: l, request: request, denied: *out.Decision, borrows: true}
 						r.checkRaisesAsAdvised(t, out.Decision.Remedy.Raises)
 						r.checkReleases(t, out.Decision.Remedy.Releases)
@@ -107,7 +107,7 @@ func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 			t.Fatalf("the raise %+v of %+v cannot be carried out: %v", raise, raises, out.Refused)
 		}
 	}
-	if out := l.View().DryRun(r.request); len(raises) > 0 && (out.Refused != nil || !out.Decision.Granted) {
+	if out := l.Sandbox().DryRun(r.request); len(raises) > 0 && (out.Refused != nil || !out.Decision.Granted) {
 		t.Fatalf("the raises %+v do not admit %+v: %s", raises, r.request, r.denied.Explain())
 	}
 }
@@ -128,11 +128,11 @@ func testRemedies(t *testing.T, borrow bool) {
 				l.Apply(stamp, quota.SetLimits{Tree: "t", Node: "a", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: amount(t, 9)}}})
 			}
 			before := picture(l.Freeze())
-			out := l.View().Explain(request)
+			out := l.Sandbox().Explain(request)
 			if diff := cmp.Diff(before, picture(l.Freeze())); diff != "" || l.Check() != nil {
 				t.Fatalf("an explanation changed the ledger: %v\n%s", l.Check(), diff)
 			}
-			dry := l.View().DryRun(request)
+			dry := l.Sandbox().DryRun(request)
 			if dry.Decision != nil && !dry.Decision.Granted {
 				r := &remedied{ledger: l, request: request, denied: *dry.Decision, borrows: borrow}
 				r.checkRaises(t, out.Decision.Remedy.Raises)
@@ -216,7 +216,7 @@ func (r *remedied) admitsAfter(t *rapid.T, commands []quota.Command) bool {
 			return false
 		}
 	}
-	out := l.View().DryRun(r.request)
+	out := l.Sandbox().DryRun(r.request)
 	return out.Refused == nil && out.Decision.Granted
 }
 

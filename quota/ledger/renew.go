@@ -7,10 +7,13 @@ import (
 )
 
 // renew extends a lease from now on, and changes its user data; it keeps a request in the queue.
-func (l *Ledger) renew(c quota.Renew) Outcome {
+func (l *Ledger) renew(c quota.Renew, m mode) Outcome {
 	a, refused := l.renewable(c)
 	if refused != nil {
 		return Outcome{Refused: refused}
+	}
+	if m == dryRun {
+		return Outcome{Allocation: a}
 	}
 	if a.waits() {
 		w := l.queue.waiterOf(a)

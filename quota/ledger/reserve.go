@@ -3,9 +3,9 @@ package ledger
 import "github.com/quorate/quorate/quota"
 
 // confirm makes a reservation held for good. What it moved or preempted stays as it is.
-func (l *Ledger) confirm(c quota.Confirm) Outcome {
+func (l *Ledger) confirm(c quota.Confirm, m mode) Outcome {
 	out := l.allocations.confirmable(c.ID)
-	if out.Refused != nil || out.Repeated {
+	if out.Refused != nil || out.Repeated || m == dryRun {
 		return out
 	}
 	confirmed, more := *out.Allocation, *out.Allocation.more
@@ -44,9 +44,9 @@ func (s *allocations) confirmable(id string) Outcome {
 }
 
 // cancel ends a reservation and puts back what it displaced; a request that waits leaves the queue.
-func (l *Ledger) cancel(c quota.Cancel) Outcome {
+func (l *Ledger) cancel(c quota.Cancel, m mode) Outcome {
 	out := l.allocations.cancellable(c.ID)
-	if out.Refused != nil || out.Repeated {
+	if out.Refused != nil || out.Repeated || m == dryRun {
 		return out
 	}
 	if a := out.Allocation; a.waits() {

@@ -7,7 +7,7 @@ import "github.com/quorate/quorate/quota"
 
 // graciously answers what was found out by a trial that would end leases to which grace is due: then it has taken
 // everything back, and the request is not granted.
-func (t *trial) graciously(a *Allocation) (quota.Decision, bool) {
+func (t *staged) graciously(a *Allocation) (quota.Decision, bool) {
 	for i, v := range t.victims {
 		if t.ledger.forest.grace(v, t.preempted[i].Tree) > 0 {
 			t.told = append(t.told, toBeTold{v.fence, t.preempted[i]})
@@ -52,11 +52,11 @@ func (l *Ledger) withoutPreemption(a *Allocation) []quota.Violation {
 
 // tell revokes the leases that have to give way to a request that waits, unless it waits for others already. Whoever is later
 // than it in its line may not take the room.
-func (l *Ledger) tell(w *waiter, t *trial) {
-	if t == nil || w.pressing {
+func (l *Ledger) tell(w *waiter, t *tx) {
+	if t.staged == nil || w.pressing {
 		return
 	}
-	for _, v := range t.told {
+	for _, v := range t.staged.told {
 		victim, _ := l.allocations.held.Get(v.fence)
 		is := victim.lease()
 		if is.revokedBy != "" {

@@ -190,7 +190,7 @@ func dataWords(data []quota.Label) string {
 }
 
 // items pages by two, so that every scenario tries the pages.
-func (p *player) items(v ledger.View, args []string) {
+func (p *player) items(v ledger.Sandbox, args []string) {
 	f := quota.ItemFilter{}
 	f.Tree, f.Resource, _ = strings.Cut(args[0], "/")
 	for _, word := range args[1:] {
@@ -231,7 +231,7 @@ func (p *player) itemLines(items []quota.ItemInfo, repeated string) {
 	}
 }
 
-func (p *player) counted(v ledger.View, args []string) {
+func (p *player) counted(v ledger.Sandbox, args []string) {
 	tree, resource := "", ""
 	if len(args) > 0 {
 		tree, resource, _ = strings.Cut(args[0], "/")

@@ -29,7 +29,7 @@ func (p *parser) wait(r *quota.Allocate, key, value string) bool {
 }
 
 // queue shows who waits, by pages of two.
-func (p *player) queue(v ledger.View, args []string) {
+func (p *player) queue(v ledger.Sandbox, args []string) {
 	var f quota.QueueFilter
 	for _, arg := range args {
 		if resource, ok := strings.CutPrefix(arg, "resource="); ok {
@@ -102,7 +102,7 @@ func waitingCount(c quota.Counts) string {
 }
 
 // everybody lists the whole queue.
-func everybody(v ledger.View) []quota.QueuedInfo {
+func everybody(v ledger.Sandbox) []quota.QueuedInfo {
 	page, refused := v.Waiting(quota.QueueFilter{}, nil, math.MaxInt)
 	if refused != nil {
 		panic(refused)

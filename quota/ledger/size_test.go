@@ -116,7 +116,7 @@ func TestHeavyRecordsMeetABoundInBytes(t *testing.T) {
 	if refused == nil || refused.Kind != quota.Full || !strings.Contains(refused.Text, "1048576") || !strings.Contains(refused.Text, "release") {
 		t.Fatalf("after %d heavy allocations: %+v", granted, refused)
 	}
-	if dry := l.View().DryRun(heavy("dry")); dry.Refused == nil || dry.Refused.Kind != quota.Full {
+	if dry := l.Sandbox().DryRun(heavy("dry")); dry.Refused == nil || dry.Refused.Kind != quota.Full {
 		t.Errorf("a dry run says %+v", dry.Refused)
 	}
 	small := quota.Allocate{ID: "small", Claims: []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "cores", Amount: 1}}}}}

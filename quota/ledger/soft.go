@@ -31,7 +31,7 @@ func (a *Allocation) checkSoft() *quota.Error {
 
 // settling looks for the place of one claim of the newcomer, as the quota manager does (seed 004).
 type settling struct {
-	*trial
+	*staged
 	claim *placedClaim
 	path  []*node // from the claimed node up to the top: the last of its ancestors, without a gap, that borrows softly
 	// pushed are the claims that climb has pushed up, in that order, with the nodes where they sat before.
@@ -48,8 +48,8 @@ type formerSeat struct {
 }
 
 // settle finds the place of a claim, books it there and makes its victims lose all their places; false if there is none.
-func (t *trial) settle(i int) bool {
-	s := &settling{trial: t, claim: &t.newcomer().claims[i]}
+func (t *staged) settle(i int) bool {
+	s := &settling{staged: t, claim: &t.newcomer().claims[i]}
 	for n := s.claim.at; n != nil && n.borrows == policy.BorrowSoft; n = n.parent {
 		s.path = append(s.path, n)
 	}

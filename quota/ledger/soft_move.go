@@ -44,7 +44,7 @@ func (s *allocations) nextSeat(at *node) uint64 {
 }
 
 // move is a step of the trial.
-func (t *trial) move(s sitter, to *node) {
+func (t *staged) move(s sitter, to *node) {
 	t.remember(s)
 	was, is := t.ledger.move(s, to)
 	t.onUndo(func() {
@@ -56,7 +56,7 @@ func (t *trial) move(s sitter, to *node) {
 }
 
 // takeOut counts a claim of a victim nowhere.
-func (t *trial) takeOut(s sitter) {
+func (t *staged) takeOut(s sitter) {
 	t.remember(s)
 	a, _ := t.ledger.allocations.held.Get(s.fence)
 	t.ledger.unbook(a, s.claim)
@@ -65,7 +65,7 @@ func (t *trial) takeOut(s sitter) {
 
 // remember notes for a reservation where a claim was before it was moved for the first time. Its own claims, which may
 // slide down too when a victim in another tree loses all its places, have no place to go back to.
-func (t *trial) remember(s sitter) {
+func (t *staged) remember(s sitter) {
 	if s.fence == t.fence || t.known[s] || t.newcomer().state() != quota.Reserved {
 		return
 	}
@@ -89,7 +89,7 @@ func (t *trial) remember(s sitter) {
 
 // settleDisplaced completes what remember noted with the seats that the claims have got in the end; before the victims
 // are buried.
-func (t *trial) settleDisplaced() []displacement {
+func (t *staged) settleDisplaced() []displacement {
 	ended := make(map[uint64]bool, len(t.victims))
 	for _, v := range t.victims {
 		ended[v.fence] = true

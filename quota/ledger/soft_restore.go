@@ -27,7 +27,8 @@ func (l *Ledger) putBack(a *Allocation) (restored []string) {
 
 // restoring is a trial of putting back.
 type restoring struct {
-	trial
+	undoList
+	ledger  *Ledger
 	by      *Allocation
 	revived map[string]revival
 	before  map[*node][]quota.Amount // what the nodes concerned held before
@@ -38,7 +39,7 @@ type restoring struct {
 }
 
 func newRestoring(l *Ledger, by *Allocation) *restoring {
-	return &restoring{trial: trial{ledger: l}, by: by, revived: map[string]revival{}, nodes: map[uint64]*node{}}
+	return &restoring{ledger: l, by: by, revived: map[string]revival{}, nodes: map[uint64]*node{}}
 }
 
 // revival is an allocation that holds again, and its tombstone.

@@ -26,13 +26,15 @@ type itemTrace struct {
 
 // traceItems begins a trace if a request can be granted as a reservation.
 func (l *Ledger) traceItems(request quota.Allocate) {
-	l.inventory.trace = nil
 	if request.Mode == quota.Reserve && l.level >= quota.LevelFive {
 		l.inventory.trace = &itemTrace{index: map[quota.ItemName]int{}, liveBytes: l.sizes().Live()}
 	}
 }
 
-// note records one change of an item; either record is nil if there was or is none.
+// endTrace ends the trace.
+func (inv *inventory) endTrace() { inv.trace = nil }
+
+// noteItem records one change of an item; either record is nil if there was or is none.
 func (inv *inventory) noteItem(was, is *item) {
 	trace := inv.trace
 	if trace == nil {

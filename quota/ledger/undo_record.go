@@ -74,23 +74,20 @@ func (l *Ledger) markGranted(a *Allocation, victims []*Allocation) []treeVersion
 }
 
 // rememberUndo completes the record of a reservation that was granted now.
-func (l *Ledger) rememberUndo(a *Allocation, t *trial) {
-	var victims []*Allocation
-	if t != nil {
-		victims = t.victims
-	}
-	versions := l.markGranted(a, victims)
+func (t *tx) rememberUndo(a *Allocation) {
+	l := t.ledger
+	versions := l.markGranted(a, t.victims())
 	if len(versions) == 0 {
 		return
 	}
 	a.more.undo = &undoRecord{trees: versions, items: l.inventory.trace.changes(), arrival: l.queue.arrival, liveBytes: l.inventory.trace.liveBytes}
-	if t != nil {
-		a.more.undo.nodes = t.dynamicNodes()
+	if t.staged != nil {
+		a.more.undo.nodes = t.staged.dynamicNodes()
 	}
 }
 
 // dynamicNodes are those where claims that were displaced had been counted or belonged, with those above them.
-func (t *trial) dynamicNodes() []dynamicNode {
+func (t *staged) dynamicNodes() []dynamicNode {
 	var list []dynamicNode
 	seen := map[*node]bool{}
 	var add func(n *node)

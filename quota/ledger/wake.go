@@ -97,31 +97,39 @@ func (q *waitQueue) nextIn(ln *line) *waiter {
 // attempt grants a request from the queue if that can be. Otherwise it goes on waiting: where it is, if what it waits for
 // there is still in its way, or else in the line of what is now.
 func (l *Ledger) attempt(w *waiter) {
-	a, d, t, full := l.judgeWaiter(w)
+	t, d, full := l.judgeWaiter(w)
 	switch {
 	case full:
 		t.rollback()
 		l.queue.changeLine(w, lineKey{}, 0)
 	case d.Granted:
-		l.serve(w, a, t)
-	case !l.queue.stays(w, a, d.Violations):
-		key := l.queue.lineOf(a, d.Violations)
-		l.queue.changeLine(w, key, key.needs(a))
-		l.tell(w, t)
+		l.serve(w, &t)
+	case !l.queue.stays(w, t.allocation, d.Violations):
+		key := l.queue.lineOf(t.allocation, d.Violations)
+		l.queue.changeLine(w, key, key.needs(t.allocation))
+		l.tell(w, &t)
 	default:
-		l.tell(w, t)
+		l.tell(w, &t)
 	}
 }
 
 // judgeWaiter decides a request that waits as if it came now, but in its turn; full is true if nothing but a bound of the
-// ledger is in its way. As after admit, the trial can take back what was booked.
-func (l *Ledger) judgeWaiter(w *waiter) (a *Allocation, d quota.Decision, t *trial, full bool) {
+// ledger is in its way. As after decide, commit or rollback must follow if it is granted.
+func (l *Ledger) judgeWaiter(w *waiter) (t tx, d quota.Decision, full bool) {
 	a, refused := l.placeWaiter(w)
 	if refused != nil {
-		return a, quota.Decision{}, nil, true
+		return tx{ledger: l}, quota.Decision{}, true
 	}
-	d, t = l.admit(a)
-	return a, d, t, d.Granted && l.allocations.tooMany(t)
+	t = l.begin(a)
+	d = t.decide()
+	return t, d, d.Granted && !t.hasRoom()
+}
+
+// previewWaiter decides a request that waits and changes nothing.
+func (l *Ledger) previewWaiter(w *waiter) quota.Decision {
+	t, d, _ := l.judgeWaiter(w)
+	t.rollback()
+	return d
 }
 
 // placeWaiter finds the nodes for a request that waits. A configuration that refuses it has ended it, so all that can be
@@ -147,12 +155,13 @@ func (q *waitQueue) changeLine(w *waiter, key lineKey, need quota.Amount) {
 }
 
 // serve grants a request from the queue.
-func (l *Ledger) serve(w *waiter, a *Allocation, t *trial) {
+func (l *Ledger) serve(w *waiter, t *tx) {
+	a := t.allocation
 	since := max(1, w.record.more.waiting.since.At) // 0 is never
 	l.queue.removeWaiter(w)
 	a.more.waiting = nil
 	a.unclaimed(l.now, keepSpan(w.request))
-	l.grant(a, t, since)
+	t.commit(since)
 }
 
 // unclaimed makes a lease end soon unless its caller comes for it.

@@ -1,0 +1,222 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// undoList takes steps back, the last one first. It is the only way to take a change of the state back.
+type undoList []func()
+
+func (u *undoList) onUndo(step func()) { *u = append(*u, step) }
+
+// append adds the steps of another list behind its own.
+func (u *undoList) append(other undoList) { *u = append(*u, other...) }
+
+// rollback takes every step back. A second call does nothing.
+func (u *undoList) rollback() {
+	for _, step := range slices.Backward(*u) {
+		step()
+	}
+	*u = nil
+}
+
+// tx is the admission of one allocation: begin, decide, then commit or roll back. It is used as a value, because most
+// admissions check plain limits and change nothing before the commit; staged has what the others change while they decide.
+type tx struct {
+	ledger     *Ledger
+	allocation *Allocation
+	staged     *staged
+}
+
+// begin prepares an allocation that has its claims to be held under the next fence.
+func (l *Ledger) begin(a *Allocation) tx {
+	a.fence, a.granted = l.allocations.fence+1, l.now
+	switch {
+	case a.more == nil:
+	case a.more.mode == quota.Reserve:
+		a.more.until = l.now.At + quota.Instant(a.more.reserveFor)
+	case a.more.lease != nil:
+		a.more.lease.begin(l.now)
+	}
+	a.enlist()
+	return tx{ledger: l, allocation: a}
+}
+
+// decide says whether the allocation may be held. If it may, commit or rollback must follow; otherwise nothing has changed.
+func (t *tx) decide() quota.Decision {
+	l, a := t.ledger, t.allocation
+	if a.plain() {
+		d := l.asker(a).decide(a.claims)
+		d.Violations = append(d.Violations, l.checkPrincipals(a)...)
+		d.Violations = append(d.Violations, l.inventory.checkItems(a)...)
+		d.Granted = len(d.Violations) == 0
+		return d
+	}
+	if a.fitsAtHome() && len(l.inventory.checkItems(a)) == 0 {
+		return quota.Decision{Granted: true}
+	}
+	if behind := l.behindSoftly(a); len(behind) > 0 {
+		return quota.Decision{Violations: l.everyViolation(a, nil, behind)}
+	}
+	t.staged = l.stage(a)
+	return t.staged.decide(a)
+}
+
+// rollback takes back what decide has changed. It may be called after any decision.
+func (t *tx) rollback() {
+	if t.staged != nil {
+		t.staged.rollback()
+	}
+}
+
+// hasRoom is true if the ledger may hold the admitted allocation too, once those that it preempts have ended.
+func (t *tx) hasRoom() bool {
+	held := t.ledger.allocations.held.Len() - len(t.victims())
+	if t.staged != nil {
+		held-- // the new allocation is in already
+	}
+	return held < t.ledger.bounds.Held
+}
+
+// victims are the allocations that the commit ends.
+func (t *tx) victims() []*Allocation {
+	if t.staged == nil {
+		return nil
+	}
+	return t.staged.victims
+}
+
+// placements says where the claims of an admitted allocation would be counted.
+func (t *tx) placements() []quota.ClaimInfo {
+	a := t.allocation
+	if t.staged != nil {
+		a = t.staged.newcomer()
+	}
+	return a.current().Claims
+}
+
+// commit makes an admitted allocation held, and ends its victims. since is when the request entered the queue, 0 if it
+// did not.
+func (t *tx) commit(since quota.Instant) *Allocation {
+	l, a := t.ledger, t.allocation
+	l.allocations.fence++
+	if t.staged == nil {
+		l.forest.attach(a)
+		l.allocations.byID[a.id] = a
+		l.allocations.held.Set(a.fence, a)
+		for i := range a.claims {
+			l.book(a, i)
+		}
+	} else {
+		a = t.staged.commit()
+	}
+	l.inventory.take(a)
+	t.rememberUndo(a)
+	for _, v := range t.victims() {
+		l.inventory.announce(v)
+	}
+	l.deadlines.add(a)
+	l.journal.facts = append(l.journal.facts, Fact{Kind: FactGranted, Allocation: a, Since: since})
+	l.queue.took(a)
+	return a
+}
+
+// staged is what a transaction has changed before its commit: dynamic nodes that it has attached, claims that it has moved,
+// and victims that have lost their places.
+type staged struct {
+	undoList
+	ledger *Ledger
+	fence  uint64 // the newcomer's
+	// victims have lost their places, but are ended only when the newcomer is granted; preempted says where they stood.
+	victims   []*Allocation
+	preempted []quota.Preempted
+	displaced []displacement
+	dynamic   []*node // where what is displaced had been
+	// told are the leases among them that must not be ended at once; see graciously.
+	told  []toBeTold
+	known map[sitter]bool // displaced already
+}
+
+// stage puts the newcomer among the held allocations, so that it can be found by its fence, and its dynamic nodes into
+// their trees.
+func (l *Ledger) stage(a *Allocation) *staged {
+	s := &staged{ledger: l, fence: a.fence}
+	seat := l.allocations.seat
+	l.allocations.held.Set(a.fence, a)
+	s.onUndo(func() {
+		l.allocations.held.Delete(a.fence)
+		l.allocations.seat = seat
+	})
+	s.attach()
+	return s
+}
+
+// decide finds places for all claims and checks what is left to check. If the allocation cannot be held now, it takes
+// everything back.
+func (s *staged) decide(a *Allocation) quota.Decision {
+	lost := s.settleSoft()
+	var violations []quota.Violation
+	if lost == nil {
+		if violations = s.check(); len(violations) == 0 {
+			if d, wait := s.graciously(a); wait {
+				return d
+			}
+			s.bookRest()
+			return quota.Decision{Granted: true, Preempted: s.preempted}
+		}
+	} else {
+		violations = lost.inTheWay()
+	}
+	s.rollback()
+	return quota.Decision{Violations: s.ledger.everyViolation(a, lost, violations)}
+}
+
+// rollback takes back what was staged.
+func (s *staged) rollback() {
+	s.undoList.rollback()
+	s.victims, s.preempted, s.displaced, s.dynamic, s.known = nil, nil, nil, nil, nil
+}
+
+// book counts a claim of the newcomer.
+func (s *staged) book(i int) {
+	a := s.newcomer()
+	s.ledger.book(a, i)
+	s.onUndo(func() { s.ledger.unbook(a, i) })
+}
+
+// newcomer is the present record of the allocation that is tried.
+func (s *staged) newcomer() *Allocation {
+	a, _ := s.ledger.allocations.held.Get(s.fence)
+	return a
+}
+
+// commit makes the newcomer held and ends its victims.
+func (s *staged) commit() *Allocation {
+	l, a := s.ledger, s.newcomer()
+	if len(s.preempted) > 0 || a.more != nil && a.more.until != 0 {
+		if a.more == nil {
+			a.more = &particulars{}
+		}
+		a.more.preempted = s.preempted
+		if a.more.until != 0 {
+			a.more.displaced = s.settleDisplaced()
+		}
+	}
+	for _, v := range s.victims {
+		l.allocations.held.Delete(v.fence)
+		l.bury(v, quota.WasPreempted, a.id)
+		l.journal.note(quota.Event{Kind: quota.EventPreempted, ID: v.id, By: a.id})
+	}
+	l.allocations.byID[a.id] = a
+	return a
+}
+
+// put files the record of a held allocation.
+func (s *allocations) put(a *Allocation) {
+	s.held.Set(a.fence, a)
+	if known := s.byID[a.id]; known != nil && known.fence == a.fence {
+		s.byID[a.id] = a
+	}
+}
