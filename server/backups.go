@@ -48,7 +48,8 @@ type backupNode interface {
 }
 
 // newBackupSchedule returns nil if the settings name no folder.
-func newBackupSchedule(s Settings, node backupNode, to prometheus.Registerer, log hclog.Logger) (*backupSchedule, error) {
+func newBackupSchedule(s Settings, node backupNode, to prometheus.Registerer, log hclog.Logger) (*backupSchedule,
+	error) {
 	if s.BackupDir == "" {
 		return nil, nil //nolint:nilnil // backups are off
 	}
@@ -74,8 +75,8 @@ func newBackupSchedule(s Settings, node backupNode, to prometheus.Registerer, lo
 	return b, nil
 }
 
-// run saves backups until ctx ends; a nil schedule returns at once. The first backup waits until the node has caught up for
-// the first time.
+// run saves backups until ctx ends; a nil schedule returns at once. The first backup waits until the node has caught
+// up for the first time.
 func (b *backupSchedule) run(ctx context.Context) {
 	if b == nil {
 		return
@@ -130,7 +131,8 @@ func (b *backupSchedule) saveIfChanged(ctx context.Context) error {
 	return b.removeOldest()
 }
 
-// writeBackup writes the present state of this node, and returns its index. The name of the file has the index and the time.
+// writeBackup writes the present state of this node, and returns its index. The name of the file has the index and
+// the time.
 func (b *backupSchedule) writeBackup(ctx context.Context) (uint64, error) {
 	now := time.Now().UTC()
 	// The index is known only after writing, so the file has another name until then.

@@ -28,7 +28,8 @@ func listenBoskos(ctx context.Context, address string) (net.Listener, error) {
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot serve Boskos's clients on %s: %w; choose another address with --boskos-addr", address, err)
+		return nil, fmt.Errorf("cannot serve Boskos's clients on %s: %w; choose another address with --boskos-addr",
+			address, err)
 	}
 	return listener, nil
 }
@@ -56,8 +57,8 @@ func startBoskos(listener net.Listener, service *Service, logger hclog.Logger) *
 // boskosDrainTimeout bounds how long calls may take to end once the port is closing.
 const boskosDrainTimeout = 3 * time.Second
 
-// close takes no more calls and waits for those under way; those that still wait for a leader in the end are cut off. It
-// comes before the node stops, so that calls end well and callers go to another node.
+// close takes no more calls and waits for those under way; those that still wait for a leader in the end are cut off.
+// It comes before the node stops, so that calls end well and callers go to another node.
 func (b *boskosServer) close(ctx context.Context) error {
 	if b.server == nil {
 		return nil

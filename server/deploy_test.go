@@ -52,7 +52,8 @@ func TestTheUnitIsUnderstood(t *testing.T) {
 		t.Fatal(err)
 	}
 	unit := filepath.Join(t.TempDir(), "quorate.service") // with a binary that exists
-	if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("ExecStart=/usr/bin/quorate"), []byte("ExecStart=/bin/sh")), 0o600); err != nil {
+	if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("ExecStart=/usr/bin/quorate"),
+		[]byte("ExecStart=/bin/sh")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	said, err := exec.CommandContext(t.Context(), analyze, "verify", unit).CombinedOutput()

@@ -57,7 +57,8 @@ func snapshotsText(node *cluster.Node) ([]byte, error) {
 	return indentedJSON(list)
 }
 
-// runtimeProfile writes a profile of the runtime: form 1 is text that merges equal stacks, form 0 is for "go tool pprof".
+// runtimeProfile writes a profile of the runtime: form 1 is text that merges equal stacks, form 0 is for "go tool
+// pprof".
 func runtimeProfile(name string, form int) ([]byte, error) {
 	var out bytes.Buffer
 	err := pprof.Lookup(name).WriteTo(&out, form)

@@ -17,7 +17,8 @@ func TestNoSecretIsTold(t *testing.T) {
 		"gossip-keys": []string{"hunter2"}, "tls-private": "hunter2", "client-secrets": []string{"a", "hunter2"},
 		"otlp-endpoint": "https://me:hunter2@collector:4318/v1/traces", "join": []string{"a:1", "https://x/?token=hunter2"},
 	} {
-		if shown := fmt.Sprint(redactValue(key, value)); strings.Contains(shown, "hunter2") || !strings.Contains(shown, hiddenText) {
+		if shown := fmt.Sprint(redactValue(key, value)); strings.Contains(shown, "hunter2") || !strings.Contains(shown,
+			hiddenText) {
 			t.Errorf("%s: %v is shown as %s", key, value, shown)
 		}
 	}
@@ -29,13 +30,16 @@ func TestNoSecretIsTold(t *testing.T) {
 			t.Errorf("%s: %v is shown as %s", key, value, shown)
 		}
 	}
-	text, err := yamldoc.Marshal(Settings{ID: "n1", SnapshotCheck: time.Minute, OTLPEndpoint: "http://a:hunter2@b"}.redacted())
+	text, err := yamldoc.Marshal(Settings{ID: "n1", SnapshotCheck: time.Minute,
+		OTLPEndpoint: "http://a:hunter2@b"}.redacted())
 	if err != nil || strings.Contains(string(text), "hunter2") || !strings.Contains(string(text), "snapshot-check: 1m0s") {
 		t.Errorf("told %s, %v", text, err)
 	}
 	remembered := new(logBuffer)
-	Settings{ID: "n1", LogLevel: "info"}.NewLogger(remembered).Info("sending", "to", "https://me:hunter2@collector/?key=hunter2")
-	if told, err := remembered.redacted(); err != nil || strings.Contains(string(told), "hunter2") || !strings.Contains(string(told), "collector") {
+	Settings{ID: "n1", LogLevel: "info"}.NewLogger(remembered).Info("sending", "to",
+		"https://me:hunter2@collector/?key=hunter2")
+	if told, err := remembered.redacted(); err != nil || strings.Contains(string(told),
+		"hunter2") || !strings.Contains(string(told), "collector") {
 		t.Errorf("told %s, %v", told, err)
 	}
 }
@@ -46,7 +50,8 @@ func TestTheKeptLogIsBounded(t *testing.T) {
 		fmt.Fprintf(l, "line %d\n", i) //nolint:errcheck // it never fails
 	}
 	lines := strings.Split(strings.TrimSpace(string(l.contents())), "\n")
-	if len(lines) != bufferedLines || lines[0] != "line 500" || lines[len(lines)-1] != fmt.Sprintf("line %d", bufferedLines+499) {
+	if len(lines) != bufferedLines || lines[0] != "line 500" || lines[len(lines)-1] != fmt.Sprintf("line %d",
+		bufferedLines+499) {
 		t.Errorf("%d lines from %s to %s", len(lines), lines[0], lines[len(lines)-1])
 	}
 	for range 20 {

@@ -66,7 +66,8 @@ func (r *reloader) reload() {
 	r.log.Info("reloaded the settings")
 }
 
-// keepRestartOnly logs which settings have changed, and puts back the present value of those that only a restart changes.
+// keepRestartOnly logs which settings have changed, and puts back the present value of those that only a restart
+// changes.
 func (r *reloader) keepRestartOnly(next Settings) Settings {
 	was, will := reflect.ValueOf(r.now), reflect.ValueOf(&next).Elem()
 	for _, s := range settingFields() {

@@ -26,8 +26,8 @@ type RunOptions struct {
 }
 
 // Run runs one node as the process "quorate server" does: with a log, metrics of the process, traces, profiles, and
-// settings that SIGHUP reads again. It returns nil when ctx ends and the node has stopped in order, and an error when the
-// node cannot start, stop, or go on.
+// settings that SIGHUP reads again. It returns nil when ctx ends and the node has stopped in order, and an error when
+// the node cannot start, stop, or go on.
 //
 // A process calls it at most once, because metrics of raft, traces and signals belong to the whole process. [Start] has
 // none of them and may be called for several nodes.
@@ -56,7 +56,8 @@ func Run(ctx context.Context, o RunOptions) error {
 		return err
 	}
 	logger.Info("serving", "api", node.URL(), "boskos", node.BoskosURL(), "data", s.DataDir, "version", o.Version)
-	reload := reloader{load: o.Load, now: s, log: logger, steps: append(node.security.reloadSteps(), reloadLogLevel(logger))}
+	reload := reloader{load: o.Load, now: s, log: logger,
+		steps: append(node.security.reloadSteps(), reloadLogLevel(logger))}
 	following, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	go reload.followSignals(following)

@@ -56,27 +56,33 @@ func (s Settings) checkSecurity() (faults []error) {
 		{"pprof-addr", s.PprofAddr, true, "give it an address of this machine alone"},
 	} {
 		if plain.is && plain.address != "" && !IsLoopback(plain.address) {
-			faults = append(faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s, listen on loopback, "+
+			faults = append(faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s, listen "+
+				"on loopback, "+
 				"or set insecure if the network keeps strangers out", plain.key, plain.address, plain.way))
 		}
 	}
 	return faults
 }
 
-// checkGossipKeys refuses gossip without keys on addresses that other machines can reach, also if insecure allows plain text
-// elsewhere: keys need no authority, and without them any machine could send messages in the name of any node.
+// checkGossipKeys refuses gossip without keys on addresses that other machines can reach, also if insecure allows
+// plain text elsewhere: keys need no authority, and without them any machine could send messages in the name of any
+// node.
 func (s Settings) checkGossipKeys() (faults []error) {
 	switch without := s.GossipKeysFile == ""; {
 	case without && (!s.GossipHear || !s.GossipSend):
-		faults = append(faults, errors.New("gossip-verify-incoming and gossip-verify-outgoing are about what is heard and sent besides "+
+		faults = append(faults, errors.New("gossip-verify-incoming and gossip-verify-outgoing are about what is heard "+
+			"and sent besides "+
 			"encrypted gossip: set gossip-keys-file, or leave them true"))
 	case !without && s.GossipHear && !s.GossipSend:
-		faults = append(faults, errors.New("gossip-verify-outgoing is false and gossip-verify-incoming is true: this node would send what "+
+		faults = append(faults, errors.New("gossip-verify-outgoing is false and gossip-verify-incoming is true: this "+
+			"node would send what "+
 			"it does not hear; set both to false, and on all nodes first outgoing and then incoming back to true"))
 	}
 	if s.GossipKeysFile == "" && s.GossipAddr != "" && !IsLoopback(s.GossipAddr) {
-		faults = append(faults, fmt.Errorf("gossip-addr is %q, where other machines could gossip without a key, with insecure too: write a key "+
-			"with \"(umask 077; quorate tls gossip-key > gossip.keys)\", give the file to all nodes and set gossip-keys-file, or listen on "+
+		faults = append(faults, fmt.Errorf("gossip-addr is %q, where other machines could gossip without a key, with "+
+			"insecure too: write a key "+
+			"with \"(umask 077; quorate tls gossip-key > gossip.keys)\", give the file to all nodes and set "+
+			"gossip-keys-file, or listen on "+
 			"loopback", s.GossipAddr))
 	}
 	return faults
@@ -118,7 +124,8 @@ func openSecurity(s Settings, logger hclog.Logger) (*security, error) {
 		}
 		sec.keys.AllowPlain(!s.GossipHear, !s.GossipSend)
 		if !s.GossipHear {
-			logger.Warn("gossip in plain text is heard too, so anyone who reaches it can take part; once all nodes have a key, set " +
+			logger.Warn("gossip in plain text is heard too, so anyone who reaches it can take part; once all nodes have " +
+				"a key, set " +
 				"gossip-verify-outgoing and then gossip-verify-incoming to true")
 		}
 	}
@@ -218,7 +225,8 @@ func (s *security) registerMetrics(to prometheus.Registerer) error {
 	}
 	reloads := func(result string, value func() float64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "quorate_certificate_reloads_total", Help: "Times that changed certificates were read, by what became of them.",
+			Name: "quorate_certificate_reloads_total", Help: "Times that changed certificates were read, by what became " +
+				"of them.",
 			ConstLabels: prometheus.Labels{"result": result},
 		}, value)
 	}

@@ -1,9 +1,10 @@
-// Package server assembles a node of a cluster from its parts: data folder, raft and gossip (cluster/host), API (rpc), front
-// ends of other systems (compat), certificates (pki), metrics, traces, backups and settings.
+// Package server assembles a node of a cluster from its parts: data folder, raft and gossip (cluster/host), API
+// (rpc), front ends of other systems (compat), certificates (pki), metrics, traces, backups and settings.
 //
-// Start reading at [Start]. [Settings] is everything that a node can be told; flags, environment variables and keys of the
-// configuration file are made from it. [Run] is a node as a process, with a log and signals; [Start] a node inside another
-// program; [NewService] only what a node serves, for programs that open the node and carry its calls themselves.
+// Start reading at [Start]. [Settings] is everything that a node can be told; flags, environment variables and keys
+// of the configuration file are made from it. [Run] is a node as a process, with a log and signals; [Start] a node
+// inside another program; [NewService] only what a node serves, for programs that open the node and carry its calls
+// themselves.
 package server
 
 import (
@@ -29,7 +30,8 @@ type Process struct {
 	Version string
 	// Log is required.
 	Log hclog.Logger
-	// Telemetry takes the metrics of the node. Nil gives each node a registry of its own, without the metrics of the process.
+	// Telemetry takes the metrics of the node. Nil gives each node a registry of its own, without the metrics of the
+	// process.
 	Telemetry *Telemetry
 
 	tracing tracing
@@ -50,8 +52,8 @@ type Server struct {
 }
 
 // Start opens the node that the settings describe and serves its API until [Server.Stop], which the caller must call.
-// The settings must be valid, see [Settings.Validate]. Start returns before the node knows a leader; [Server.AwaitReady]
-// waits for that. A node that cannot start leaves no port open and no data folder locked.
+// The settings must be valid, see [Settings.Validate]. Start returns before the node knows a leader;
+// [Server.AwaitReady] waits for that. A node that cannot start leaves no port open and no data folder locked.
 func Start(ctx context.Context, s Settings, p Process) (*Server, error) {
 	secured, err := openSecurity(s, p.Log)
 	if err != nil {
@@ -78,7 +80,8 @@ func Start(ctx context.Context, s Settings, p Process) (*Server, error) {
 	return r, nil
 }
 
-func serveNode(node *cluster.Node, network *host.Network, l listeners, s Settings, secured *security, p Process) (*Server, error) {
+func serveNode(node *cluster.Node, network *host.Network, l listeners, s Settings, secured *security,
+	p Process) (*Server, error) {
 	if err := secured.registerMetrics(p.Telemetry.labelled); err != nil {
 		return nil, err
 	}

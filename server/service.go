@@ -21,7 +21,8 @@ type Service struct {
 	backups *backupSchedule
 }
 
-// Transport is how a service reaches the other nodes and knows its callers. The zero value is plain text over the network.
+// Transport is how a service reaches the other nodes and knows its callers. The zero value is plain text over the
+// network.
 type Transport struct {
 	// Security is how nodes and callers prove who they are.
 	Security rpc.Security
@@ -31,9 +32,9 @@ type Transport struct {
 	Peers http.RoundTripper
 }
 
-// NewService makes what a node serves: the API, the front ends on its port, and Boskos's if the settings name an address for
-// it. The node asks the other nodes through it from then on. Nothing listens yet: [Start] opens the ports, a simulation
-// calls [Service.API] and [Service.Boskos].
+// NewService makes what a node serves: the API, the front ends on its port, and Boskos's if the settings name an
+// address for it. The node asks the other nodes through it from then on. Nothing listens yet: [Start] opens the
+// ports, a simulation calls [Service.API] and [Service.Boskos].
 func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Service, error) {
 	p.Telemetry = p.Telemetry.orPrivate()
 	registerer := p.Telemetry.labelled
@@ -45,7 +46,8 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 		return nil, err
 	}
 	api, err := rpc.New(rpc.Config{
-		Node: node, ClusterName: s.ClusterName, Logger: p.Log.Named("rpc"), Metrics: p.Telemetry.handler(), Registerer: registerer,
+		Node: node, ClusterName: s.ClusterName, Logger: p.Log.Named("rpc"),
+		Metrics: p.Telemetry.handler(), Registerer: registerer,
 		FrontEnds: apiFrontEnds, Security: t.Security, Activity: rpc.NewActivity(node, recorder),
 		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
 		Limits: s.apiLimits(), Backups: node, Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),

@@ -28,8 +28,8 @@ func AddFlags(f *pflag.FlagSet) {
 	}
 }
 
-// addFlag adds a flag of the field's type. It panics if there is no flag of that type or the default is not of it, which is
-// a mistake in the declaration of Settings.
+// addFlag adds a flag of the field's type. It panics if there is no flag of that type or the default is not of it,
+// which is a mistake in the declaration of Settings.
 func (s setting) addFlag(f *pflag.FlagSet) {
 	var fault error
 	switch reflect.New(s.field.Type).Interface().(type) {

@@ -28,7 +28,8 @@ the fault.
 		if s.group != "" {
 			fmt.Fprintf(&page, "\n## %s\n\n| setting | default | takes effect | meaning |\n|---|---|---|---|\n", s.group)
 		}
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", s.key, s.defaultCell(), s.changesCell(), strings.ReplaceAll(s.help, "|", `\|`))
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", s.key, s.defaultCell(), s.changesCell(),
+			strings.ReplaceAll(s.help, "|", `\|`))
 	}
 	return page.String()
 }

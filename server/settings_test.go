@@ -48,22 +48,27 @@ func TestEverySettingIsAFlag(t *testing.T) {
 
 func TestWhichSettingWins(t *testing.T) {
 	file := t.TempDir() + "/quorate.yaml"
-	if err := os.WriteFile(file, []byte("id: file\ndata-dir: file\ncluster-name: file\njoin: [a:1, b:2]\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("id: file\ndata-dir: file\ncluster-name: file\njoin: [a:1, b:2]\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	environ := []string{"QUORATE_DATA_DIR=env", "QUORATE_CLUSTER_NAME=env", "QUORATE_SERVER=http://x", "QUORATE_SNAPSHOT_CHECK=5s", "OTHER=1"}
+	environ := []string{"QUORATE_DATA_DIR=env", "QUORATE_CLUSTER_NAME=env", "QUORATE_SERVER=http://x",
+		"QUORATE_SNAPSHOT_CHECK=5s", "OTHER=1"}
 	s, err := loadWith(t, environ, "--config", file, "--cluster-name", "flag")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(append([]string{s.ID, s.DataDir, s.ClusterName, s.HTTPAddr, s.SnapshotCheck.String()}, s.Join...), " ")
+	got := strings.Join(append([]string{s.ID, s.DataDir, s.ClusterName, s.HTTPAddr, s.SnapshotCheck.String()},
+		s.Join...), " ")
 	if got != "file env flag 127.0.0.1:7101 5s a:1 b:2" {
 		t.Errorf("got %s", got)
 	}
-	if s, err = loadWith(t, append(environ, "QUORATE_JOIN=c:3,d:4", "QUORATE_ID=env"), "--config", file); err != nil || strings.Join(s.Join, " ") != "c:3 d:4" || s.ID != "env" {
+	if s, err = loadWith(t, append(environ, "QUORATE_JOIN=c:3,d:4", "QUORATE_ID=env"), "--config",
+		file); err != nil || strings.Join(s.Join, " ") != "c:3 d:4" || s.ID != "env" {
 		t.Errorf("got %v, %v", s, err)
 	}
-	if _, err = loadWith(t, []string{"QUORATE_BOOTSTRAP_EXPECT=three"}, "--config", file); err == nil || !strings.Contains(err.Error(), "bootstrap-expect") {
+	if _, err = loadWith(t, []string{"QUORATE_BOOTSTRAP_EXPECT=three"}, "--config",
+		file); err == nil || !strings.Contains(err.Error(), "bootstrap-expect") {
 		t.Errorf("a word for a number: %v", err)
 	}
 }
@@ -92,7 +97,8 @@ func TestReload(t *testing.T) {
 	next, fault := Settings{ID: "n1", LogLevel: "debug", DataDir: "other"}, error(nil)
 	told := ""
 	r := reloader{
-		load: func() (Settings, error) { return next, fault }, now: Settings{ID: "n1", LogLevel: "info", DataDir: "data"}, log: log,
+		load: func() (Settings, error) { return next, fault }, now: Settings{ID: "n1", LogLevel: "info",
+			DataDir: "data"}, log: log,
 		steps: []reloadStep{
 			{"broken", func(Settings) error { return errors.New("it is broken") }},
 			{"sound", func(s Settings) error { told = s.LogLevel + " " + s.DataDir; return nil }},
@@ -102,7 +108,8 @@ func TestReload(t *testing.T) {
 	if told != "debug data" || r.now.DataDir != "data" {
 		t.Errorf("the step was told %q, and the settings are %+v", told, r.now)
 	}
-	for _, line := range []string{"a changed setting needs a restart: setting=data-dir", "a setting has changed: setting=log-level", "what=broken error=\"it is broken\""} {
+	for _, line := range []string{"a changed setting needs a restart: setting=data-dir",
+		"a setting has changed: setting=log-level", "what=broken error=\"it is broken\""} {
 		if !strings.Contains(logged.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, logged.String())
 		}

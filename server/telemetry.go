@@ -74,7 +74,8 @@ func watchNode(to prometheus.Registerer, node *cluster.Node) error {
 		return err
 	}
 	for name, gauge := range nodeGauges(node) {
-		if err := to.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: gauge.help}, gauge.value)); err != nil {
+		if err := to.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: gauge.help},
+			gauge.value)); err != nil {
 			return fmt.Errorf("registering the metric %s: %w", name, err)
 		}
 	}

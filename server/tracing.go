@@ -32,8 +32,8 @@ type tracing struct {
 	provider *sdktrace.TracerProvider
 }
 
-// startTracing sends traces if the settings or the environment of OpenTelemetry name a collector. It does not wait for the
-// collector.
+// startTracing sends traces if the settings or the environment of OpenTelemetry name a collector. It does not wait
+// for the collector.
 func startTracing(
 	ctx context.Context, s Settings, version string, getenv func(string) string, logger hclog.Logger,
 ) (tracing, error) {
@@ -72,8 +72,8 @@ func (t tracing) tracerProvider() trace.TracerProvider {
 	return t.provider
 }
 
-// flush sends the spans that are left and ends, at the latest when ctx ends. It logs a failure rather than returning it: a
-// collector that is down must not make the server exit with an error.
+// flush sends the spans that are left and ends, at the latest when ctx ends. It logs a failure rather than returning
+// it: a collector that is down must not make the server exit with an error.
 func (t tracing) flush(ctx context.Context, logger hclog.Logger) {
 	if t.provider == nil {
 		return
@@ -97,10 +97,12 @@ func (s Settings) checkTracing() error {
 	var faults []error
 	parsed, err := url.Parse(s.OTLPEndpoint)
 	if s.OTLPEndpoint != "" && (err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https") {
-		faults = append(faults, fmt.Errorf("otlp-endpoint is %q: allowed is a URL of a collector, such as http://127.0.0.1:4318", s.OTLPEndpoint))
+		faults = append(faults, fmt.Errorf("otlp-endpoint is %q: allowed is a URL of a collector, such as "+
+			"http://127.0.0.1:4318", s.OTLPEndpoint))
 	}
 	if math.IsNaN(s.TraceSample) || s.TraceSample < 0 || s.TraceSample > 1 {
-		faults = append(faults, fmt.Errorf("trace-sample is %v: allowed are 0 (only what callers trace) to 1 (everything)", s.TraceSample))
+		faults = append(faults, fmt.Errorf("trace-sample is %v: allowed are 0 (only what callers trace) to 1 (everything)",
+			s.TraceSample))
 	}
 	return errors.Join(faults...)
 }

@@ -20,7 +20,8 @@ func TestTracesAreOffWithoutACollector(t *testing.T) {
 		"one for traces":  {environ: map[string]string{otelTracesEndpoint: "http://127.0.0.1:4318/v1/traces"}, on: true},
 		"switched off":    {endpoint: "http://127.0.0.1:4318", environ: map[string]string{otelDisabled: "true"}},
 	} {
-		got, err := startTracing(t.Context(), Settings{OTLPEndpoint: c.endpoint}, "devel", func(key string) string { return c.environ[key] }, hclog.NewNullLogger())
+		got, err := startTracing(t.Context(), Settings{OTLPEndpoint: c.endpoint}, "devel",
+			func(key string) string { return c.environ[key] }, hclog.NewNullLogger())
 		if err != nil || (got.tracerProvider() != nil) != c.on {
 			t.Errorf("%s: on is %v, %v", name, got.tracerProvider() != nil, err)
 		}
@@ -37,7 +38,8 @@ func TestSettingsOfTraces(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]string{
-		{"--otlp-endpoint", "c:4318"}, {"--otlp-endpoint", "grpc://c:4317"}, {"--trace-sample", "1.1"}, {"--trace-sample", "-1"}, {"--trace-sample", "NaN"},
+		{"--otlp-endpoint", "c:4318"}, {"--otlp-endpoint", "grpc://c:4317"}, {"--trace-sample", "1.1"}, {"--trace-sample",
+			"-1"}, {"--trace-sample", "NaN"},
 	} {
 		_, err := loadWith(t, nil, append(bad, "--id", "n1", "--data-dir", "d")...)
 		if err == nil || !strings.Contains(err.Error(), bad[0][2:]) || !strings.Contains(err.Error(), "allowed") {

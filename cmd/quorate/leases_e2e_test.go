@@ -29,7 +29,7 @@ func TestLeasesOverTheRealThing(t *testing.T) {
 		{"allocate --id d --wait 1s" + web, 8, "not granted after 1s"},
 		{"allocate --id other" + data, 0, "account-2"}, // whoever waits for its own limit holds up nobody else
 		{"queue", 0, "b   0"},
-		{"queue --tree ci --resource cores", 0, "nobody waits"},
+		{"queue --tree ci --resource cores", 0, "no request is waiting"},
 		{"leases", 0, "ann"},
 		{"renew a --fence 1 --ttl 2h", 0, "ends in 2h"},
 		{"renew a --fence 99", 5, "99"},
@@ -42,7 +42,7 @@ func TestLeasesOverTheRealThing(t *testing.T) {
 		{"allocation b", 0, "waiting"},
 		{"items set ci:aws-account:account-1 --state free", 3, "held"},
 		{"cancel b", 0, "cancelled"},
-		{"queue", 0, "nobody waits"},
+		{"queue", 0, "no request is waiting"},
 		{"items --counts", 0, "ci:aws-account      2 leased"},
 		{"items reset ci:aws-account --state leased --to free", 0, "took 2"},
 		{"renew c", 5, "ended"},

@@ -1,9 +1,9 @@
-// Command quorate is the whole of Quorate in one binary: the server, and the commands that talk to it.
+// Command quorate is the server and its command line client in one binary.
 package main
 
 import "os"
 
-// version is what this binary was built from; the build sets it.
+// version is set by the build.
 var version = "devel"
 
 func main() {

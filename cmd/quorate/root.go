@@ -29,19 +29,19 @@ const (
 	serverVariable = "QUORATE_SERVER"
 )
 
-// execute runs one command line and answers its exit code. SIGINT and SIGTERM end the command's context; a second one
-// ends the process.
-func execute(args []string, in io.Reader, out, talk io.Writer) int {
+// execute runs one command line and returns the exit code. SIGINT and SIGTERM end the context of the command; a second
+// signal ends the process.
+func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
-	c := &cli.Env{In: in, Out: out, ErrOut: talk, Version: version}
+	c := &cli.Env{In: in, Out: out, ErrOut: errOut, Version: version}
 	root := newRootCmd(c)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
-	root.SetErr(talk)
+	root.SetErr(errOut)
 	return c.ReportError(root.ExecuteContextC(ctx))
 }
 
@@ -49,9 +49,9 @@ func newRootCmd(c *cli.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "quorate",
 		Short: "Quota and leases for many schedulers at once: exact, durable, explained",
-		Long: `Quorate answers one question for many schedulers at once: may these amounts be held here, from now on?
-It keeps trees of limits, grants allocations that count against every limit on their path, and never admits
-more than a limit allows, whatever crashes.
+		Long: `Quorate decides, atomically and durably, whether a request of one of many schedulers may take part of
+a quota. It keeps trees of limits, grants allocations that count against every limit on their path, and never admits
+more than a limit allows, even when servers crash.
 
 Data goes to standard output, everything else to standard error; see "quorate help exit-codes".`,
 		SilenceUsage:  true,
@@ -66,20 +66,21 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	}
 	flags := root.PersistentFlags()
 	flags.StringSliceVar(&c.Servers, "server", serversFromEnvironment(),
-		"addresses of the servers to ask, the first that answers (`URL[,URL...]`; environment: "+serverVariable+")")
+		"addresses of the servers; the first that answers is used (`URL[,URL...]`; environment: "+serverVariable+")")
 	flags.DurationVar(&c.Timeout, "timeout", defaultTimeout, "give up after this time")
-	flags.StringVarP(&c.Output, "output", "o", cli.OutputTable, "what to print: "+strings.Join(cli.OutputFormats, ", "))
-	flags.BoolVar(&c.Stale, "stale", false, "take the answer of any node at once, even if it is a little old")
+	flags.StringVarP(&c.Output, "output", "o", cli.OutputTable, "output format: "+strings.Join(cli.OutputFormats, ", "))
+	flags.BoolVar(&c.Stale, "stale", false, "accept the answer of any node at once, even if it is slightly out of date")
 	c.TLS.AddFlags(flags)
 	flags.Uint64Var(&c.MinIndex, "min-index", 0,
-		"take the answer of any node as soon as it has applied this log index, such as that of an own write")
+		"accept the answer of any node that has applied this log index, such as the index of your own write")
 	cli.CompleteFlag(root, "output", cli.OutputFormats...)
 
 	cli.AddGroup(root, "configuration", "Configuration:", config.Commands(c)...)
 	cli.AddGroup(root, "requests", "Requests:", request.Commands(c)...)
 	cli.AddGroup(root, "leases", "Leases, items and waiting:", lease.Commands(c)...)
-	cli.AddGroup(root, "usage", "Limits and use:", usage.Commands(c)...)
-	cli.AddGroup(root, "cluster", "Servers:", append(append(node.Commands(c), operate.Commands(c)...), bench.NewBenchCmd(c))...)
+	cli.AddGroup(root, "usage", "Limits and usage:", usage.Commands(c)...)
+	cli.AddGroup(root, "cluster", "Servers:",
+		append(append(node.Commands(c), operate.Commands(c)...), bench.NewBenchCmd(c))...)
 	root.AddCommand(node.NewVersionCmd(c), cli.NewExitCodesTopic())
 	return root
 }

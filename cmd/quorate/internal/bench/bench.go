@@ -32,19 +32,19 @@ func NewBenchCmd(c *cli.Env) *cobra.Command {
 	o := benchOptions{}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure pairs of allocate and release against a cluster",
+		Short: "Measure the throughput and latency of a cluster",
 		Long: `Measure pairs of allocate and release against a cluster.
 
-A pair allocates one unit of each of two resources on a leaf three levels deep, all of whose limits are checked, and then
-releases it. The command makes a tree of its own with a name that nobody has, and deletes it at the end. With --batch a
-call carries that many allocations, and another as many releases. Figures of different runs do not compare well: measure
-what you want to compare in one run, and take medians of several.
+A pair allocates one unit of each of two resources on a leaf three levels deep, all of whose limits are checked, and
+then releases it. The command makes a tree with a unique name and deletes it at the end. With --batch a call carries
+that many allocations, and another as many releases. Results of different runs do not compare well: measure what you
+want to compare in one run, and take medians of several.
 
 With --reads it measures reads of the usage of one leaf instead: linearizable ones, stale ones, and stale ones that wait
-for a log index. The first server of --server answers them, so name a follower to measure that. With --after-write a write
-goes before each read and does not count: then a read on a follower waits for what was just written.
+for a log index. The first server of --server answers them, so name a follower to measure followers. With --after-write
+each read follows a write that is not counted: a read on a follower then waits for that write.
 
-With --boskos a pair acquires a free resource of a type that exists and releases it, in the protocol of Boskos: of this
+With --boskos a pair acquires a free resource of an existing type and releases it, in the protocol of Boskos: of this
 server or of the original. No tree is made.`,
 		Example: `  quorate bench --callers 1,16,64 --for 5s
   quorate bench --callers 4 --batch 512
@@ -62,15 +62,15 @@ server or of the original. No tree is made.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntSliceVar(&o.callers, "callers", []int{1, 16, 64}, "how many callers at once, one measurement for each")
+	flags.IntSliceVar(&o.callers, "callers", []int{1, 16, 64}, "numbers of concurrent callers, one measurement for each")
 	flags.IntVar(&o.batch, "batch", 1, "allocations in one call, 1 to 1000")
 	flags.IntVar(&o.leaves, "leaves", 1, "leaves to spread over, 1 to 1000; with one, all callers contend")
 	flags.DurationVar(&o.duration, "for", 3*time.Second, "how long each measurement takes")
 	flags.StringSliceVar(&o.reads, "reads", nil, "measure reads of these kinds: "+strings.Join(readKinds, ", "))
 	flags.BoolVar(&o.afterWrite, "after-write", false, "with --reads: write before each read")
-	flags.StringVar(&o.boskos, "boskos", "", "measure what answers clients of Boskos at this `URL`")
+	flags.StringVar(&o.boskos, "boskos", "", "measure a server for Boskos clients at this `URL`")
 	flags.StringVar(&o.boskosType, "type", "", "with --boskos: the type of resources to acquire")
-	flags.BoolVar(&o.boskosQueue, "queue", false, "with --boskos: stand in the queue, by a request id")
+	flags.BoolVar(&o.boskosQueue, "queue", false, "with --boskos: wait in the queue, by a request id")
 	return cmd
 }
 
@@ -136,8 +136,7 @@ func (l *benchLoad) benchPairs(ctx context.Context) ([][]string, error) {
 	return rows, nil
 }
 
-// treeManifest is a tree of three levels below the root, with room enough for everybody, so that limits are checked and
-// never in the way.
+// treeManifest is a tree of three levels below the root, with limits so large that they are checked and never exceeded.
 func (l *benchLoad) treeManifest() *quoratev1.ApplyTreesRequest {
 	limits := func() map[string]*quoratev1.Limit {
 		plenty := &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 1 << 40}}
@@ -145,8 +144,9 @@ func (l *benchLoad) treeManifest() *quoratev1.ApplyTreesRequest {
 	}
 	tree := &quoratev1.Tree{
 		Name: l.tree, Limits: limits(),
-		Resources: []*quoratev1.Resource{{Name: "cpu", Unit: quoratev1.Unit_UNIT_MILLI}, {Name: "memory", Unit: quoratev1.Unit_UNIT_BYTES}},
-		Nodes:     []*quoratev1.Node{{Path: "a", Limits: limits()}, {Path: "a/b", Limits: limits()}},
+		Resources: []*quoratev1.Resource{{Name: "cpu", Unit: quoratev1.Unit_UNIT_MILLI},
+			{Name: "memory", Unit: quoratev1.Unit_UNIT_BYTES}},
+		Nodes: []*quoratev1.Node{{Path: "a", Limits: limits()}, {Path: "a/b", Limits: limits()}},
 	}
 	for i := range l.options.leaves {
 		tree.Nodes = append(tree.Nodes, &quoratev1.Node{Path: benchLeaf(i), Limits: limits()})

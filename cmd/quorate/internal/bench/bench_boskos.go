@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// boskosLoad measures pairs of acquire and release in the protocol of Boskos, so that it measures the original as well.
+// boskosLoad measures pairs of acquire and release in the protocol of Boskos. It works against the original as well.
 type boskosLoad struct {
 	http     *http.Client
 	url      string
@@ -26,7 +26,7 @@ type boskosLoad struct {
 	duration time.Duration
 }
 
-// boskosMeasurement is what one number of callers reached.
+// boskosMeasurement is the result for one number of callers.
 type boskosMeasurement struct {
 	pairs    []time.Duration
 	refused  int
@@ -64,12 +64,12 @@ func (m boskosMeasurement) tableRow(callers int) []string {
 	times := measurement{calls: m.pairs}
 	return []string{
 		strconv.Itoa(callers), fmt.Sprintf("%.0f", float64(len(m.pairs))/m.took.Seconds()),
-		times.latencyPercentile(50).Round(10 * time.Microsecond).String(), times.latencyPercentile(99).Round(10 * time.Microsecond).String(),
+		times.latencyPercentile(50), times.latencyPercentile(99),
 		strconv.Itoa(len(m.pairs)), strconv.Itoa(m.refused), strconv.Itoa(m.failures),
 	}
 }
 
-// measureLoad lets callers work until the time is over; each finishes the pair that it is in.
+// measureLoad runs callers until the time is over; each finishes the pair that it has begun.
 func (l *boskosLoad) measureLoad(ctx context.Context, callers int) (boskosMeasurement, error) {
 	results := make([]boskosMeasurement, callers)
 	group, ctx := errgroup.WithContext(ctx)
@@ -79,7 +79,7 @@ func (l *boskosLoad) measureLoad(ctx context.Context, callers int) (boskosMeasur
 			owner := fmt.Sprintf("bench-%d-%d", callers, i)
 			m := &results[i]
 			for time.Since(began) < l.duration {
-				// The same id until it is served: that is how one stands in the queue.
+				// A caller keeps its place in the queue by repeating the same id until it is served.
 				id := fmt.Sprintf("%s-%d-%d", owner, began.UnixNano(), len(m.pairs))
 				if err := l.acquireAndRelease(ctx, m, owner, id); err != nil {
 					return err
@@ -99,7 +99,7 @@ func (l *boskosLoad) measureLoad(ctx context.Context, callers int) (boskosMeasur
 	return total, nil
 }
 
-// acquireAndRelease acquires and releases; what is refused is counted and leaves it at that.
+// acquireAndRelease acquires and releases one resource. A refusal is counted and is not an error.
 func (l *boskosLoad) acquireAndRelease(ctx context.Context, m *boskosMeasurement, owner, requestID string) error {
 	q := url.Values{"type": {l.rtype}, "state": {"free"}, "dest": {"leased"}, "owner": {owner}}
 	if l.queue {
@@ -119,12 +119,12 @@ func (l *boskosLoad) acquireAndRelease(ctx context.Context, m *boskosMeasurement
 	}
 	var got struct{ Name string }
 	if err := json.Unmarshal(body, &got); err != nil {
-		return fmt.Errorf("the answer to an acquire is no resource: %w", err)
+		return fmt.Errorf("the answer to an acquire is not a resource: %w", err)
 	}
 	return l.giveBack(ctx, m, began, url.Values{"name": {got.Name}, "dest": {"free"}, "owner": {owner}})
 }
 
-// giveBack releases until that is done: nothing stays leased behind the measurement.
+// giveBack repeats the release until it succeeds, because the measurement must leave no lease.
 func (l *boskosLoad) giveBack(ctx context.Context, m *boskosMeasurement, began time.Time, q url.Values) error {
 	for range 100 {
 		status, _, err := l.postForm(ctx, "release", q)

@@ -15,16 +15,16 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// benchLoad is the load of one run of bench.
+// benchLoad is the load of one run of the command.
 type benchLoad struct {
 	quorate *client.Client
 	options benchOptions
 	tree    string
-	// rounds counts the measurements, so that no id is used twice.
+	// rounds counts the measurements; it is part of ids, which must be unique.
 	rounds int
 }
 
-// measurement is what one number of callers reached.
+// measurement is the result for one number of callers.
 type measurement struct {
 	pairs int
 	took  time.Duration
@@ -36,22 +36,24 @@ func (m measurement) tableRow(o benchOptions, callers int) []string {
 	return []string{
 		strconv.Itoa(callers), strconv.Itoa(o.batch), strconv.Itoa(o.leaves),
 		fmt.Sprintf("%.0f", float64(m.pairs)/m.took.Seconds()),
-		m.latencyPercentile(50).Round(10 * time.Microsecond).String(), m.latencyPercentile(99).Round(10 * time.Microsecond).String(),
+		m.latencyPercentile(50), m.latencyPercentile(99),
 		strconv.Itoa(len(m.calls)),
 	}
 }
 
-func (m measurement) latencyPercentile(p int) time.Duration {
-	if len(m.calls) == 0 {
-		return 0
+// latencyPercentile is a percentile of the sorted durations of calls.
+func (m measurement) latencyPercentile(p int) string {
+	at := time.Duration(0)
+	if len(m.calls) > 0 {
+		at = m.calls[min(len(m.calls)*p/100, len(m.calls)-1)]
 	}
-	return m.calls[min(len(m.calls)*p/100, len(m.calls)-1)]
+	return at.Round(10 * time.Microsecond).String()
 }
 
-// work is what one caller does again and again, under a name of its own each time.
+// work is what one caller repeats, with a unique name each time.
 type work func(ctx context.Context, m *measurement, name string, caller int) error
 
-// measureLoad lets callers work until the time is over; each finishes what it has begun.
+// measureLoad runs callers until the time is over; each finishes the work that it has begun.
 func (l *benchLoad) measureLoad(ctx context.Context, callers int, do work) (measurement, error) {
 	l.rounds++
 	results := make([]measurement, callers)
@@ -146,14 +148,16 @@ func (l *benchLoad) cleanUp(ctx context.Context, c *cli.Env) {
 		c.Messagef("could not release what is left in tree %s: %s", l.tree, cli.ErrorText(err))
 		return
 	}
-	if _, err := l.quorate.Trees.DeleteTree(ctx, &quoratev1.DeleteTreeRequest{Name: l.tree, Actor: "quorate bench", Reason: "measured"}); err != nil {
+	if _, err := l.quorate.Trees.DeleteTree(ctx,
+		&quoratev1.DeleteTreeRequest{Name: l.tree, Actor: "quorate bench", Reason: "measured"}); err != nil {
 		c.Messagef("could not delete tree %s: %s", l.tree, cli.ErrorText(err))
 	}
 }
 
 func (l *benchLoad) releaseAll(ctx context.Context) error {
 	for {
-		page, err := l.quorate.Allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{Tree: l.tree, PageSize: 1000})
+		page, err := l.quorate.Allocations.ListAllocations(ctx,
+			&quoratev1.ListAllocationsRequest{Tree: l.tree, PageSize: 1000})
 		if err != nil {
 			return err
 		}

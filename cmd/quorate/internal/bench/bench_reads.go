@@ -51,7 +51,7 @@ func (l *benchLoad) benchReads(ctx context.Context) ([][]string, error) {
 	return rows, nil
 }
 
-// readOnce reads the usage of one leaf, after a write of its own if that is asked for, which does not count.
+// readOnce reads the usage of one leaf, after a write that is not counted if afterWrite is set.
 func (l *benchLoad) readOnce(ctx context.Context, m *measurement, kind, name string, index uint64) error {
 	if l.options.afterWrite {
 		written, err := l.writeOnce(ctx, name)
@@ -73,7 +73,7 @@ func (l *benchLoad) readOnce(ctx context.Context, m *measurement, kind, name str
 	})
 }
 
-// writeOnce allocates and releases, and answers the log index of that.
+// writeOnce allocates and releases, and returns the log index of the release.
 func (l *benchLoad) writeOnce(ctx context.Context, id string) (uint64, error) {
 	if err := l.allocateOne(ctx, []string{id}, 0); err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (l *benchLoad) writeOnce(ctx context.Context, id string) (uint64, error) {
 	return answer.GetIndex(), err
 }
 
-// readRow has the rate of the reads alone.
+// readRow shows the rate of the reads, without the writes between them.
 func (m measurement) readRow(kind string, callers int) []string {
 	slices.Sort(m.calls)
 	var busy time.Duration
@@ -95,7 +95,7 @@ func (m measurement) readRow(kind string, callers int) []string {
 	}
 	return []string{
 		kind, strconv.Itoa(callers), rate,
-		m.latencyPercentile(50).Round(10 * time.Microsecond).String(), m.latencyPercentile(99).Round(10 * time.Microsecond).String(),
+		m.latencyPercentile(50), m.latencyPercentile(99),
 		strconv.Itoa(len(m.calls)),
 	}
 }

@@ -12,7 +12,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// DrawAllocation writes one allocation with all that is known of it at a moment of ledger time.
+// DrawAllocation writes one allocation in detail. Remaining times are relative to nowMs, in ledger time; 0 omits them.
 func (u Units) DrawAllocation(p *Page, a *quoratev1.Allocation, nowMs int64) error {
 	if err := p.Table(u.AllocationRows(a)); err != nil {
 		return err
@@ -20,7 +20,8 @@ func (u Units) DrawAllocation(p *Page, a *quoratev1.Allocation, nowMs int64) err
 	if who := a.GetPrincipal(); who != nil {
 		p.Linef("held by %s", principalText(who))
 	}
-	if until := a.GetReservedUntilLedgerMs(); until > 0 && a.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_RESERVED {
+	reserved := a.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_RESERVED
+	if until := a.GetReservedUntilLedgerMs(); until > 0 && reserved {
 		p.Linef("reserved for %v from its grant on", time.Duration(until-a.GetGrantedLedgerMs())*time.Millisecond)
 	}
 	for _, text := range []string{LeaseText(a, nowMs), WaitingText(a)} {
@@ -37,7 +38,7 @@ func (u Units) DrawAllocation(p *Page, a *quoratev1.Allocation, nowMs int64) err
 	return nil
 }
 
-// principalText says who holds.
+// principalText writes a principal.
 func principalText(who *quoratev1.Principal) string {
 	text := "user " + who.GetUser()
 	if len(who.GetGroups()) > 0 {
@@ -49,7 +50,7 @@ func principalText(who *quoratev1.Principal) string {
 	return text
 }
 
-// AllocationRows is the table of allocations, one a row.
+// AllocationRows is the table of allocations, one per row.
 func (u Units) AllocationRows(allocations ...*quoratev1.Allocation) [][]string {
 	rows := [][]string{{"ID", "STATE", "FENCE", "GRANTED", "HOLDS", "LABELS"}}
 	for _, a := range allocations {
@@ -69,7 +70,7 @@ func (u Units) AllocationRows(allocations ...*quoratev1.Allocation) [][]string {
 	return rows
 }
 
-// ClaimsText writes all that an allocation holds, or asks for while it waits.
+// ClaimsText writes the claims of an allocation, or of a request that waits.
 func (u Units) ClaimsText(a *quoratev1.Allocation) string {
 	var claims []string
 	for _, claim := range a.GetClaims() {
@@ -78,13 +79,13 @@ func (u Units) ClaimsText(a *quoratev1.Allocation) string {
 	return strings.Join(claims, "; ")
 }
 
-// StateText is the word for where an allocation is in its life.
+// StateText is the state of an allocation.
 func StateText(a *quoratev1.Allocation) string {
 	word := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
 	return strings.ReplaceAll(word, "_", " ")
 }
 
-// claimText writes what is held where, and in brackets what is out of the ordinary.
+// claimText writes the node and amounts of a claim, and in brackets everything that differs from the default.
 func (u Units) claimText(c *quoratev1.HeldClaim) string {
 	held := []string{Place{c.GetTree(), c.GetNode()}.String()}
 	if len(c.GetAmounts()) > 0 {
@@ -113,7 +114,8 @@ func (u Units) claimText(c *quoratev1.HeldClaim) string {
 	return text
 }
 
-// LeaseText says how long a lease lasts, at a moment of ledger time if that is known; nothing for what is no lease.
+// LeaseText writes the TTL and the remaining time of a lease at a moment of ledger time, if that is known. It is
+// empty for allocations that are not leases.
 func LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 	if a.GetTtlMs() == 0 || a.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD {
 		return ""
@@ -123,15 +125,15 @@ func LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 		left = " in " + RoundSpan(a.GetExpiresLedgerMs()-nowMs)
 	}
 	if by := a.GetRevokedBy(); by != "" {
-		return fmt.Sprintf("has to give way to %s: ends%s", by, cmp.Or(left, " soon"))
+		return fmt.Sprintf("revoked by %s: ends%s", by, cmp.Or(left, " soon"))
 	}
 	return fmt.Sprintf("a lease of %s: ends%s unless it is renewed", RoundSpan(a.GetTtlMs()), left)
 }
 
-// WaitingText says where a request stands that waits.
+// WaitingText is the position of a waiting request; empty if it does not wait.
 func WaitingText(a *quoratev1.Allocation) string {
 	w := a.GetWaiting()
-	if w.GetPosition() == 0 { // not in the queue, or not placed there yet
+	if w.GetPosition() == 0 { // not in the queue, or not yet assigned a position
 		return ""
 	}
 	text := fmt.Sprintf("waits at position %d", w.GetPosition())
@@ -141,7 +143,7 @@ func WaitingText(a *quoratev1.Allocation) string {
 	return text
 }
 
-// pickText writes what was asked for as it is typed.
+// pickText writes requested items as --item takes them.
 func pickText(pick *quoratev1.ItemPick) string {
 	text := pick.GetResource()
 	if pick.GetState() != "" && pick.GetState() != freeState {
@@ -153,10 +155,10 @@ func pickText(pick *quoratev1.ItemPick) string {
 	return text + "=" + strconv.FormatInt(max(pick.GetCount(), 1), 10)
 }
 
-// freeState is what requests ask for that name no state.
+// freeState is the state that a request without a state asks for.
 const freeState = "free"
 
-// itemsText writes the items that a claim holds, or asks for if it holds none yet.
+// itemsText writes the items that a claim holds, or the requested items if it holds none yet.
 func itemsText(c *quoratev1.HeldClaim) []string {
 	if len(c.GetItems()) == 0 {
 		var asked []string
@@ -180,7 +182,7 @@ func itemsText(c *quoratev1.HeldClaim) []string {
 
 // LeaseRows is the table of leases at a moment of ledger time.
 func (u Units) LeaseRows(leases []*quoratev1.Allocation, nowMs int64) [][]string {
-	rows := [][]string{{"ID", "FENCE", "TTL", "LEFT", "USER", "HOLDS", "GIVES WAY TO"}}
+	rows := [][]string{{"ID", "FENCE", "TTL", "LEFT", "USER", "HOLDS", "REVOKED BY"}}
 	for _, a := range leases {
 		rows = append(rows, []string{
 			a.GetId(), strconv.FormatUint(a.GetFence(), 10), RoundSpan(a.GetTtlMs()), RoundSpan(a.GetExpiresLedgerMs() - nowMs),

@@ -10,7 +10,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// NewGroup makes a command that only holds others.
+// NewGroup makes a command that only has subcommands.
 func NewGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{
 		Use:   use,
@@ -24,7 +24,7 @@ func NewGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// AddGroup adds commands that help shows together.
+// AddGroup adds commands under a title of the help.
 func AddGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: id, Title: title})
 	for _, command := range commands {
@@ -33,14 +33,14 @@ func AddGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 	root.AddCommand(commands...)
 }
 
-// completionTimeout is how long a shell waits for names before it offers none.
+// completionTimeout bounds the wait of a shell for names from a server.
 const completionTimeout = time.Second
 
 // CompleteFlag offers fixed values for a flag.
 func CompleteFlag(cmd *cobra.Command, flag string, values ...string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
-		panic(err) // the flag does not exist: a mistake in this program
+		panic(err) // the flag does not exist, which is a mistake in this program
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Env is what all commands share: the streams, the global flags, and what was learnt from a server.
+// Env is what all commands share: the streams, the global flags, and units that were read from a server.
 type Env struct {
 	In          io.Reader
 	Out, ErrOut io.Writer
-	// Version is what this binary was built from.
+	// Version is the version of this binary.
 	Version string
 
 	Servers []string
@@ -28,12 +28,12 @@ type Env struct {
 	// MinIndex is a log index that a stale answer must reflect; 0 for none.
 	MinIndex uint64
 
-	Patient bool  // the command waits for longer than its timeout
-	Started bool  // the command line was understood; what fails from here on is not a matter of usage
-	Units   Units // of the resources that were met so far, for errors
+	Patient bool  // the command may take longer than its timeout
+	Started bool  // the command line was parsed; later failures are not usage errors
+	Units   Units // of resources known so far, for output and errors
 }
 
-// Connect gives a client and the time that the command may take.
+// Connect returns a client and a context that is bounded by --timeout.
 func (c *Env) Connect(ctx context.Context) (*client.Client, context.Context, context.CancelFunc, error) {
 	if c.Timeout <= 0 {
 		return nil, nil, nil, Usagef("--timeout must be positive")
@@ -46,7 +46,7 @@ func (c *Env) Connect(ctx context.Context) (*client.Client, context.Context, con
 	return quorate, limited, cancel, nil
 }
 
-// NewClient gives a client for the servers and certificates of the command line.
+// NewClient returns a client for the servers and certificates of the command line.
 func (c *Env) NewClient() (*client.Client, error) {
 	options := []client.Option{client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout)}
 	secure, err := c.TLS.clientConfig()
@@ -63,7 +63,7 @@ func (c *Env) NewClient() (*client.Client, error) {
 	return quorate, nil
 }
 
-// reportRetries tells the person once that the command is waiting for a server, and why.
+// reportRetries returns a function that reports the first failed attempt, and no later ones.
 func (c *Env) reportRetries() func(error) {
 	var once sync.Once
 	return func(err error) {
@@ -75,7 +75,7 @@ func (c *Env) reportRetries() func(error) {
 	}
 }
 
-// ReadOptions says how fresh answers must be.
+// ReadOptions is the consistency that --stale and --min-index ask for; nil for linearizable reads.
 func (c *Env) ReadOptions() *quoratev1.ReadOptions {
 	if c.Stale || c.MinIndex > 0 {
 		return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: c.MinIndex}
@@ -83,28 +83,29 @@ func (c *Env) ReadOptions() *quoratev1.ReadOptions {
 	return nil
 }
 
-// Messagef talks to the person, not to the program that reads the output.
+// Messagef prints a line on standard error, which is for people; programs read standard output.
 func (c *Env) Messagef(format string, args ...any) {
-	fmt.Fprintf(c.ErrOut, format+"\n", printableArgs(args, printableText)...) //nolint:errcheck // nobody is left to tell
+	// a failure cannot be reported
+	fmt.Fprintf(c.ErrOut, format+"\n", printableArgs(args, printableText)...) //nolint:errcheck
 }
 
-// ReportAge tells how old a stale answer may be.
+// ReportAge prints how old a stale answer may be.
 func (c *Env) ReportAge(read *quoratev1.ReadInfo) {
 	if read.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE {
 		age := time.Duration(read.GetAgeMs()) * time.Millisecond
-		c.Messagef("stale: %s answered what it had applied up to index %d; it heard from the leader %v ago",
+		c.Messagef("stale: answered by %s at index %d; it heard from the leader %v ago",
 			read.GetServedBy(), read.GetIndex(), age)
 	}
 }
 
-// LearnUnitsForTable fetches the units if a table is to show them. It is no failure if that fails: amounts are shown in base
-// units then.
+// LearnUnitsForTable fetches the units if the output is a table. A failure is only reported: amounts are then shown
+// in base units.
 func (c *Env) LearnUnitsForTable(ctx context.Context, quorate *client.Client) {
 	if c.Output != OutputTable {
 		return
 	}
 	if err := c.LearnUnits(ctx, quorate); err != nil {
-		c.Messagef("amounts are in base units, since their units could not be read: %s", ErrorText(err))
+		c.Messagef("amounts are in base units, because their units could not be read: %s", ErrorText(err))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Exit codes. They are a contract with scripts: a number is never given another meaning.
+// Exit codes. Scripts depend on them: a number never gets another meaning.
 const (
 	ExitOK = iota
 	ExitFailure
@@ -27,41 +27,44 @@ const (
 	exitWaiting
 )
 
-// exitCodes says what each exit code means, and which answers of a server lead to it.
+// exitCodes has the meaning of each exit code, and the codes of answers that lead to it.
 var exitCodes = []struct {
 	code    int
 	name    string
 	meaning string
 	answers []connect.Code
 }{
-	{ExitOK, "ok", "it was done, or a dry run says that it would be", nil},
-	{ExitFailure, "failure", "anything that no other code stands for, such as an unknown tree, node, resource or id", nil},
+	{ExitOK, "ok", "the command succeeded, or a dry run would succeed", nil},
+	{ExitFailure, "failure", "any other error, such as an unknown tree, node, resource or id", nil},
 	{
 		ExitUsage, "usage", "the command line or a file is malformed; nothing was changed",
 		[]connect.Code{connect.CodeInvalidArgument},
 	},
 	{
-		ExitDenied, "denied", "a limit or a policy stands in the way; standard error names every one",
+		ExitDenied, "denied", "a limit or a policy forbids it; standard error names every one",
 		[]connect.Code{connect.CodeFailedPrecondition},
 	},
 	{
-		ExitForbidden, "forbidden", "you are not authenticated, by a missing or refused certificate too, or not permitted to do this",
+		ExitForbidden, "forbidden", "you are not authenticated (the certificate may be missing or refused) or not " +
+			"permitted to do this",
 		[]connect.Code{connect.CodeUnauthenticated, connect.CodePermissionDenied},
 	},
 	{
-		ExitConflict, "conflict", "the id is taken by something else or has ended, or the revision is not the expected one",
+		ExitConflict, "conflict", "the id belongs to another or an ended allocation, or the revision is not the expected one",
 		[]connect.Code{connect.CodeAlreadyExists, connect.CodeAborted},
 	},
 	{
 		ExitUnavailable, "unavailable", "no server answered in time, or the cluster has no leader; try again",
 		[]connect.Code{connect.CodeUnavailable, connect.CodeDeadlineExceeded},
 	},
-	{ExitLeaseLost, "lease lost", "the lease that a command ran under, or the request that it waited for, has ended before it", nil},
-	{ExitTimedOut, "timed out", "the time to wait was over; standard error names what was in the way", nil},
-	{exitWaiting, "waiting", "the request is in the queue and holds nothing yet; repeat the command to come for it", nil},
+	{ExitLeaseLost, "lease lost", "the lease of the command, or the request that it waited for, ended before the " +
+		"command", nil},
+	{ExitTimedOut, "timed out", "the wait timed out; standard error names what was in the way", nil},
+	{exitWaiting, "waiting", "the request is in the queue and holds nothing yet; repeat the command to collect the " +
+		"grant", nil},
 }
 
-// ExitError ends quorate with the exit code of a command that it ran, or with one of ours, and says nothing more.
+// ExitError is an exit code without a message: that of a command that quorate ran, or one of quorate itself (Ours).
 type ExitError struct {
 	Code int
 	Ours bool
@@ -69,7 +72,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
 
-// ShiftedError is an error whose exit code is a larger one than usual.
+// ShiftedError is an error whose exit code is By larger than usual.
 type ShiftedError struct {
 	Err error
 	By  int
@@ -79,7 +82,7 @@ func (e *ShiftedError) Error() string { return e.Err.Error() }
 
 func (e *ShiftedError) Unwrap() error { return e.Err }
 
-// CheckLeader ends a command that has shown what a server knows of a cluster without a leader.
+// CheckLeader is an error if there is no leader, for commands that have printed what a server knows without one.
 func CheckLeader(leaderID string) error {
 	if leaderID == "" {
 		return &ExitError{Code: ExitUnavailable, Ours: true}
@@ -87,14 +90,14 @@ func CheckLeader(leaderID string) error {
 	return nil
 }
 
-// WaitingError is a request that was left in the queue.
+// WaitingError reports a request that stays in the queue after the command.
 type WaitingError struct {
 	Message string
 }
 
 func (e *WaitingError) Error() string { return e.Message }
 
-// usageError is a command line that makes no sense.
+// usageError reports a malformed command line or file.
 type usageError struct {
 	message string
 }
@@ -105,7 +108,7 @@ func Usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// ExitCodeOf gives the exit code for the outcome of a command.
+// ExitCodeOf is the exit code for an error of a command.
 func ExitCodeOf(err error) int {
 	if err == nil {
 		return ExitOK
@@ -120,7 +123,7 @@ func ExitCodeOf(err error) int {
 		return ExitDenied
 	}
 	if problem, _ := client.ProblemOf(err); problem.GetReason() == "ENDED" {
-		return ExitConflict // the id stands for what has been and gone
+		return ExitConflict // the id belongs to an ended allocation
 	}
 	answer := connect.CodeOf(err)
 	for _, exit := range exitCodes {
@@ -131,7 +134,7 @@ func ExitCodeOf(err error) int {
 	return ExitFailure
 }
 
-// leaseExitCode gives the exit code for what can become of leases and of waiting.
+// leaseExitCode is the exit code for errors of leases, waiting and connections.
 func leaseExitCode(err error) (int, bool) {
 	status, timedOut, waiting := (*ExitError)(nil), (*client.TimedOutError)(nil), (*WaitingError)(nil)
 	switch {
@@ -143,7 +146,7 @@ func leaseExitCode(err error) (int, bool) {
 		return exitWaiting, true
 	case errors.Is(err, client.ErrLost):
 		return ExitLeaseLost, true
-	case errors.Is(err, client.ErrCertificate): // before what follows: the server that wants it cannot be called so
+	case errors.Is(err, client.ErrCertificate): // before ErrUnavailable, which such an error is as well
 		return ExitForbidden, true
 	case errors.Is(err, client.ErrUnavailable):
 		return ExitUnavailable, true
@@ -151,7 +154,7 @@ func leaseExitCode(err error) (int, bool) {
 	return 0, false
 }
 
-// ReportError says what went wrong with a command and answers the exit code.
+// ReportError prints an error of a command and returns the exit code.
 func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return ExitOK
@@ -163,7 +166,7 @@ func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 		return status.Code
 	}
 	c.Messagef("quorate: %s", ErrorText(err))
-	if !c.Started { // the command line was not even understood
+	if !c.Started { // the command line could not be parsed
 		c.Messagef("usage: %s", cmd.UseLine())
 		return ExitUsage
 	}
@@ -179,7 +182,7 @@ func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 	return ExitCodeOf(err)
 }
 
-// ErrorText is what a server said, followed by its code; everything else is as it is.
+// ErrorText is the message and the code of an answer of a server, and the text of any other error.
 func ErrorText(err error) string {
 	if denied := (*client.DeniedError)(nil); errors.As(err, &denied) {
 		err = denied.Unwrap()
@@ -190,14 +193,14 @@ func ErrorText(err error) string {
 	return err.Error()
 }
 
-// printViolations names every limit in the way.
+// printViolations prints every limit that a denial names.
 func (c *Env) printViolations(decision *quoratev1.Decision) {
 	for _, v := range decision.GetViolations() {
 		c.Messagef("  %s", c.Units.ViolationText(v))
 	}
 }
 
-// printBreaches names every rule of a policy that a configuration would break.
+// printBreaches prints every policy rule that a configuration would break.
 func (c *Env) printBreaches(problem *quoratev1.Problem) {
 	for _, b := range problem.GetBreaches() {
 		c.Messagef("  %s  %s: %s (policy %s)", Place{b.GetTree(), b.GetNode()}, b.GetResource(), b.GetText(), b.GetPolicy())
@@ -212,9 +215,10 @@ func NewExitCodesTopic() *cobra.Command {
 		fmt.Fprintf(&text, "  %d  %-12s %s\n", exit.code, exit.name, exit.meaning)
 	}
 	text.WriteString(`
-"quorate lease run" ends with the exit code of its command, with 128 and the number of the signal if that ended it or broke
-off the wait, and with 126 or 127 if it could not be started; with one of the codes above if there was no lease, or if it
-was lost. --codes-from N adds N to those, for scripts whose command has such exit codes itself.
+"quorate lease run" ends with the exit code of its command; with 128 plus the number of the signal that ended it
+or the wait; with 126 or 127 if the command could not be started; and with one of the codes above if there
+was no lease or the lease was lost. --codes-from N adds N to those, for commands that use the same exit codes.
 `)
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSuffix(text.String(), "\n")}
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean",
+		Long: strings.TrimSuffix(text.String(), "\n")}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/yamldoc"
 )
 
-// What -o understands.
+// Values of -o.
 const (
 	OutputTable = "table"
 	OutputJSON  = "json"
@@ -22,17 +22,17 @@ const (
 
 var OutputFormats = []string{OutputTable, OutputJSON, OutputYAML}
 
-// Page is text for people, in columns.
+// Page is the text of a table output.
 type Page struct {
 	bytes.Buffer
 }
 
-// Linef adds a line with printable arguments.
+// Linef adds a line, with unprintable characters in its arguments escaped.
 func (p *Page) Linef(format string, args ...any) {
 	fmt.Fprintf(&p.Buffer, format+"\n", printableArgs(args, Printable)...)
 }
 
-// Table adds rows of columns with printable cells; the first row is the heading.
+// Table adds rows of columns, with unprintable characters escaped; the first row is the heading.
 func (p *Page) Table(rows [][]string) error {
 	columns := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -47,7 +47,7 @@ func (p *Page) Table(rows [][]string) error {
 	return columns.Flush()
 }
 
-// Print writes an answer: as JSON or YAML the message itself, as a table what draw puts on a page.
+// Print writes an answer in the format of -o: the message itself as JSON or YAML, or the page that draw fills.
 func (c *Env) Print(answer proto.Message, draw func(*Page) error) error {
 	var text []byte
 	var err error
@@ -74,13 +74,13 @@ func (c *Env) Write(text []byte) error {
 	return nil
 }
 
-// toJSON writes a message as protobuf's JSON, zero values included, the same on every run.
+// toJSON writes a message as the JSON of protobuf, with zero values, identically on every run.
 func toJSON(message proto.Message) ([]byte, error) {
 	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(message)
 	if err != nil {
 		return nil, err
 	}
-	var indented bytes.Buffer // protojson spaces its output differently from build to build, on purpose
+	var indented bytes.Buffer // protojson deliberately varies its spacing between builds
 	if err := json.Indent(&indented, text, "", "  "); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func toYAML(message proto.Message) ([]byte, error) {
 	return yamldoc.FromJSON(text)
 }
 
-// TrimLines drops the blanks that columns leave at the ends of lines.
+// TrimLines removes the blanks that columns leave at the ends of lines.
 func TrimLines(text []byte) []byte {
 	lines := bytes.Split(text, []byte("\n"))
 	for i, line := range lines {
@@ -124,14 +124,14 @@ func (c *Env) PrintValue(value any, draw func(*Page) error) error {
 	return c.Write(append(bytes.TrimSuffix(text, []byte("\n")), '\n'))
 }
 
-// PrintNotes tells what a conversion left out or read with goodwill.
+// PrintNotes prints the notes of a conversion.
 func (c *Env) PrintNotes(name string, notes []string) {
 	for _, note := range notes {
 		c.Messagef("%s: note: %s", name, note)
 	}
 }
 
-// PrefixLines puts the name of the file before every problem, each of which has a line.
+// PrefixLines puts the name of the file before every line of an error, which is one problem.
 func PrefixLines(name string, err error) string {
 	return name + ": " + strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")
 }

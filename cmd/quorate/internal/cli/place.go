@@ -17,10 +17,10 @@ func PlaceOf(tree, node string) Place { return Place{Tree: tree, Node: node} }
 func ParsePlace(text string) (Place, error) {
 	tree, node, _ := strings.Cut(text, ":")
 	if tree == "" {
-		return Place{}, Usagef("%q is no place: write TREE for the root of a tree, or TREE:node/path", text)
+		return Place{}, Usagef("%q is not a node: write TREE for the root of a tree, or TREE:node/path", text)
 	}
 	if strings.HasPrefix(node, "/") || strings.HasSuffix(node, "/") {
-		return Place{}, Usagef("%q is no place: the path of a node has no slash at its ends", text)
+		return Place{}, Usagef("%q is not a node: a path has no slash at its start or end", text)
 	}
 	return Place{tree, node}, nil
 }
@@ -37,16 +37,16 @@ func (p Place) String() string {
 func SplitPair(text string) (name, value string, err error) {
 	name, value, found := strings.Cut(text, "=")
 	if !found || name == "" {
-		return "", "", Usagef("%q is no pair: write name=value", text)
+		return "", "", Usagef("%q is not a name=value pair", text)
 	}
 	return name, value, nil
 }
 
-// plainWord is what every shell takes as it is.
+// plainWord matches words that no shell interprets.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.,:/@%+=][A-Za-z0-9_.,:/@%+=-]*$`)
 
-// ShellWord writes a caller's text so that it can be pasted into a command line: an id may be any visible characters, also
-// those that a shell would act upon.
+// ShellWord quotes a text for a command line if that is necessary: an id may contain any visible characters, also those
+// that a shell interprets.
 func ShellWord(text string) string {
 	if plainWord.MatchString(text) {
 		return text
@@ -57,5 +57,5 @@ func ShellWord(text string) string {
 	return QuoteWord(text)
 }
 
-// QuoteWord is a text as one word of a shell, also behind the = of a flag.
+// QuoteWord quotes a text as one word of a shell, also after the = of a flag.
 func QuoteWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

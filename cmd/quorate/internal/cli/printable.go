@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Printable shows what a terminal would obey, reorder or hide: control characters, line breaks, characters without a shape
-// and bytes that are not UTF-8 are written as Go writes them in a quoted string, such as \x1b. Labels, reasons, users, user
-// data and addresses are whatever their callers chose. JSON and YAML say exactly what they are.
+// Printable escapes characters that a terminal would interpret, reorder or hide: control characters, line breaks,
+// invisible characters and bytes that are not UTF-8 are written as in a quoted Go string, such as \x1b. Callers
+// choose labels, reasons, users, user data and addresses, so a table must not print them raw. JSON and YAML have the
+// exact values.
 func Printable(text string) string { return escapeUnprintable(text, "") }
 
-// printableText is printable for texts of several lines.
+// printableText is Printable for texts of several lines.
 func printableText(text string) string { return escapeUnprintable(text, "\n\t") }
 
 func escapeUnprintable(text, keep string) string {
@@ -37,7 +38,7 @@ func escapeUnprintable(text, keep string) string {
 	return shown.String()
 }
 
-// printableArgs are arguments of a format whose texts are printable.
+// printableArgs applies show to the texts among the arguments of a format.
 func printableArgs(args []any, show func(string) string) []any {
 	shown := make([]any, len(args))
 	for i, arg := range args {
@@ -55,7 +56,7 @@ func printableArgs(args []any, show func(string) string) []any {
 	return shown
 }
 
-// IsInteractive tells whether somebody may be looking.
+// IsInteractive reports whether output goes to a terminal that can repaint a line.
 func IsInteractive(talk io.Writer) bool {
 	file, is := talk.(*os.File)
 	if !is {
@@ -65,7 +66,7 @@ func IsInteractive(talk io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
-// IsTerminal tells whether a stream is a terminal, and not only a device such as /dev/null.
+// IsTerminal reports whether a stream is a terminal, and not only a device such as /dev/null.
 func IsTerminal(stream any) bool {
 	file, is := stream.(*os.File)
 	if !is {
@@ -75,7 +76,7 @@ func IsTerminal(stream any) bool {
 	return err == nil
 }
 
-// ClipLine cuts a text off that is too long for its line.
+// ClipLine shortens a text to at most that many characters.
 func ClipLine(text string, most int) string {
 	letters := []rune(text)
 	if len(letters) <= most {

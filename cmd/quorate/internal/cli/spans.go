@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// RoundSpan writes how long is left, no finer than it matters, and never less than it is.
+// RoundSpan writes a remaining time, rounded up to a unit that suits its length.
 func RoundSpan(ms int64) string {
 	step := 100 * time.Millisecond
 	const most = (math.MaxInt64 - int64(time.Minute)) / int64(time.Millisecond) // rounding up must not overflow
@@ -22,7 +22,7 @@ func RoundSpan(ms int64) string {
 	return FormatSpan((d + step - 1).Truncate(step))
 }
 
-// FormatSpan writes a time without zeros at its end: 48h, not 48h0m0s.
+// FormatSpan writes a duration without trailing zeros: 48h, not 48h0m0s.
 func FormatSpan(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -34,7 +34,7 @@ func FormatSpan(d time.Duration) string {
 	return text
 }
 
-// FormatTime writes a time of the wall clock, or nothing.
+// FormatTime writes a wall clock time; empty if there is none.
 func FormatTime(at *timestamppb.Timestamp) string {
 	if at == nil {
 		return ""

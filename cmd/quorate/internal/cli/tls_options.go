@@ -10,22 +10,24 @@ import (
 	"github.com/quorate/quorate/server"
 )
 
-// tlsOptions are how a command proves itself to servers, and they to it.
+// tlsOptions are the certificates that a command presents to servers and the authority that it trusts.
 type tlsOptions struct {
 	files      pki.Files
 	serverName string
 }
 
-// AddFlags adds them with what the environment says as default. The server has settings of the same names.
+// AddFlags adds the flags, with the environment as default. The server has settings of the same names.
 func (o *tlsOptions) AddFlags(flags *pflag.FlagSet) {
 	for _, f := range []struct {
 		to         *string
 		name, help string
 	}{
-		{&o.files.CA, "tls-ca", "trust servers of the authority in this `FILE`, instead of those that the system trusts"},
-		{&o.files.Cert, "tls-cert", "show servers the certificate in this `FILE`"},
-		{&o.files.Key, "tls-key", "the `FILE` with the key of --tls-cert"},
-		{&o.serverName, "tls-server-name", "the `NAME` that servers' certificates must be for, instead of the host of --server"},
+		{&o.files.CA, "tls-ca", "trust servers with certificates of the authority in this `FILE`, instead of those " +
+			"that the system trusts"},
+		{&o.files.Cert, "tls-cert", "present the certificate in this `FILE` to servers"},
+		{&o.files.Key, "tls-key", "`FILE` with the key of --tls-cert"},
+		{&o.serverName, "tls-server-name", "`NAME` that the certificates of servers must have, instead of the host of " +
+			"--server"},
 	} {
 		variable := server.EnvironmentVariable(f.name)
 		flags.StringVar(f.to, f.name, os.Getenv(variable), f.help+" (environment: "+variable+")")
@@ -33,7 +35,7 @@ func (o *tlsOptions) AddFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// clientConfig is nil if nothing was said.
+// clientConfig is nil if no flag is set.
 func (o *tlsOptions) clientConfig() (*tls.Config, error) {
 	if *o == (tlsOptions{}) {
 		return nil, nil //nolint:nilnil // nothing was asked for

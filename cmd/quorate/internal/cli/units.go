@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/manifest"
 )
 
-// Units knows the resources of trees, so that people read and write 16Gi where the API counts bytes.
+// Units are the units of resources, by tree and resource: people read and write 16Gi where the API counts bytes.
 type Units map[string]map[string]quoratev1.Unit
 
 func (u Units) AddTree(tree string, resources []*quoratev1.Resource) {
@@ -22,7 +22,7 @@ func (u Units) AddTree(tree string, resources []*quoratev1.Resource) {
 	}
 }
 
-// UnitOf gives the unit of a resource, or says which there are.
+// UnitOf is the unit of a resource. The error lists the known trees or resources.
 func (u Units) UnitOf(tree, resource string) (quoratev1.Unit, error) {
 	resources, known := u[tree]
 	if !known {
@@ -30,17 +30,17 @@ func (u Units) UnitOf(tree, resource string) (quoratev1.Unit, error) {
 	}
 	unit, registered := resources[resource]
 	if !registered {
-		return 0, fmt.Errorf("tree %q registers no resource %q; it has: %s", tree, resource, JoinNames(resources))
+		return 0, fmt.Errorf("tree %q has no resource %q; it has: %s", tree, resource, JoinNames(resources))
 	}
 	return unit, nil
 }
 
-// FormatAmount writes an amount; one of an unknown resource in base units.
+// FormatAmount writes an amount; in base units if the resource is unknown.
 func (u Units) FormatAmount(tree, resource string, amount int64) string {
 	return manifest.FormatQuantity(amount, u[tree][resource])
 }
 
-// FormatAmounts writes what a claim asks for, by resource name.
+// FormatAmounts writes the amounts of a claim, sorted by resource.
 func (u Units) FormatAmounts(tree string, amounts map[string]int64) string {
 	var parts []string
 	for _, resource := range slices.Sorted(maps.Keys(amounts)) {

@@ -7,7 +7,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// ViolationText writes one limit in the way, or who comes first.
+// ViolationText writes one limit that blocks a request, or the requests that come before it.
 func (u Units) ViolationText(v *quoratev1.Violation) string {
 	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_QUEUE {
 		who := "1 request comes first"
@@ -21,7 +21,7 @@ func (u Units) ViolationText(v *quoratev1.Violation) string {
 		", used " + amount(v.GetUsed()) + ", requested " + amount(v.GetRequested()) + ", missing " + amount(v.GetMissing())
 }
 
-// LimitText says whose limit of what it is, for example "user ann, cores".
+// LimitText names the holder and the resource of a limit, for example "user ann, cores".
 func LimitText(l limitOf) string {
 	what := l.GetResource() + itemOf(l)
 	switch l.GetKind() {
@@ -42,7 +42,7 @@ func LimitText(l limitOf) string {
 	return what
 }
 
-// limitOf is what violations, raises and what is over have in common.
+// limitOf is what violations, raises and overuses have in common.
 type limitOf interface {
 	GetKind() quoratev1.ViolationKind
 	GetHolderKind() quoratev1.HolderKind
@@ -50,7 +50,7 @@ type limitOf interface {
 	GetResource() string
 }
 
-// itemOf is the state or the name of wanted items, in brackets; raises have none.
+// itemOf is the state or the name of requested items, in brackets; raises have none.
 func itemOf(l limitOf) string {
 	if v, is := l.(*quoratev1.Violation); is && v.GetItem() != "" {
 		return " (" + v.GetItem() + ")"

@@ -23,13 +23,13 @@ func newApplyCmd(c *cli.Env) *cobra.Command {
 	o := newApplyOptions(c)
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE...",
-		Short: "Make trees exactly as manifests say, all or nothing",
-		Long: `Make each tree that the manifests name exactly as it is written there, all or nothing. Trees that they do not
-name stay as they are, unless --prune removes them. Nodes keep their use; what is in use is not removed.
+		Short: "Apply manifests: make trees exactly as written, all or nothing",
+		Long: `Make each tree in the manifests exactly as it is written there, all or nothing. Trees that they do not
+name stay unchanged, unless --prune deletes them. Nodes keep their allocations; a node with allocations is not
+removed.
 
 Every difference is printed: + added, ~ changed, - removed, and ! for a node, user or group that uses more than its new
-limit.
-"quorate plan" shows them beforehand, with what they would do to requests.`,
+limit. "quorate plan" shows them beforehand, with their effect on requests.`,
 		Example: `  quorate apply -f examples/cern.yaml --dry-run
   quorate apply -f cern.yaml -f zuul.yaml --prune --expected-revision 7 --reason "one text for everything"
   quorate apply -f nodepool.yaml --from zuul
@@ -64,18 +64,18 @@ func newPlanCmd(c *cli.Env) *cobra.Command {
 	o.dryRun = true
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE...",
-		Short: "Show what apply would change, and what that would do to requests",
+		Short: "Show what apply would change, and how requests would be affected",
 		Long: `Show what "quorate apply" would change, without changing anything:
 
   + added, ~ changed, - removed
   !  a node, user or group would use more than its new limit
-  <  a node would have no room for a claim any more
-  >  a node would have room for a claim again
-  *  a request that was denied lately would be granted
+  <  a node would lose its headroom
+  >  a node would gain headroom
+  *  a request that was denied recently would be granted
 
-The exit code is 0 whether or not there is something to change, and 3 if the change would be refused: every rule in
-the way is named. Give the same --reason, --actor and --expected-revision as for apply, for they can be a reason to
-refuse it. Programs find out by -o json whether "changes" is empty.`,
+The exit code is 0 whether or not there are changes, and 3 if the change would be refused; every rule that forbids it
+is named. Give the same --reason, --actor and --expected-revision as for apply, because a tree can require them. In
+scripts, check whether "changes" of the -o json output is empty.`,
 		Example: `  quorate plan -f examples/cern.yaml
   quorate plan -f cern.yaml -f zuul.yaml --prune
   quorate plan -f nodepool.yaml --from zuul`,

@@ -30,8 +30,8 @@ type changeAnswer interface {
 	GetResult() *quoratev1.ConfigurationResult
 }
 
-// runChange makes one change and prints its result. Units are learnt before the call, because afterwards a deleted tree has
-// none that a server could tell.
+// runChange makes one change and prints its result. Units are read before the call, because afterwards a server no
+// longer knows the units of a deleted tree.
 func (o *changeOptions) runChange(
 	ctx context.Context, learnUnits func(context.Context, *client.Client) error,
 	call func(context.Context, *client.Client) (changeAnswer, error),
@@ -51,23 +51,23 @@ func (o *changeOptions) runChange(
 	return o.printResult(answer)
 }
 
-// unitsForTable learns the units that a table shows; without them amounts are in base units.
+// unitsForTable reads the units that a table shows; without them amounts are in base units.
 func (o *changeOptions) unitsForTable(ctx context.Context, quorate *client.Client) error {
 	o.LearnUnitsForTable(ctx, quorate)
 	return nil
 }
 
 func (o *changeOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would change and what would be refused")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report what would change and what would be refused")
 	o.addMetaFlags(cmd)
 }
 
-// addMetaFlags adds what also a plan needs to know.
+// addMetaFlags adds the flags that plan has as well.
 func (o *changeOptions) addMetaFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&o.expected, "expected-revision", "refuse unless this is the present revision of the configuration")
-	flags.StringVar(&o.actor, "actor", os.Getenv("USER"), "who asks, for the history")
-	flags.StringVar(&o.reason, "reason", "", "why, for the history")
+	flags.Var(&o.expected, "expected-revision", "refuse unless this is the current revision of the configuration")
+	flags.StringVar(&o.actor, "actor", os.Getenv("USER"), "who makes the change, for the history")
+	flags.StringVar(&o.reason, "reason", "", "reason for the change, for the history")
 }
 
 // revisionFlag is a number that may be absent.
@@ -79,7 +79,7 @@ type revisionFlag struct {
 func (f *revisionFlag) Set(text string) error {
 	revision, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return cli.Usagef("%q is no revision: it is a number, as history shows it", text)
+		return cli.Usagef("%q is not a revision: use a number from quorate history", text)
 	}
 	f.value = &revision
 	return nil
@@ -106,7 +106,7 @@ func (o *changeOptions) printResult(answer changeAnswer) error {
 	})
 }
 
-// drawResult writes a line for each difference, for each limit that is exceeded now, and for each effect.
+// drawResult writes a line for each difference, each exceeded limit and each effect.
 func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult) {
 	for _, change := range result.GetChanges() {
 		p.Linef("%s", changeText(u, change))
@@ -114,18 +114,18 @@ func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult)
 	for _, over := range result.GetOver() {
 		at := cli.PlaceOf(over.GetTree(), over.GetNode())
 		amount := func(n int64) string { return u.FormatAmount(over.GetTree(), over.GetResource(), n) }
-		p.Linef("! %s  %s: uses %s of %s, %s over; nothing is taken away, it only cannot grow", at, cli.LimitText(over),
+		p.Linef("! %s  %s: uses %s of %s, %s over; nothing is evicted, but it cannot grow", at, cli.LimitText(over),
 			amount(over.GetUsed()), amount(over.GetLimit()), amount(over.GetUsed()-over.GetLimit()))
 	}
 	for _, room := range result.GetRooms() {
 		p.Linef("%s", headroomText(u, room))
 	}
 	for _, id := range result.GetAdmitted() {
-		p.Linef("* %s: was denied lately and would be granted", id)
+		p.Linef("* %s: was denied recently and would be granted", id)
 	}
 }
 
-// headroomText writes how the room of a node changes: < vanishes, > appears.
+// headroomText writes how the headroom of a node changes: < is lost, > is gained.
 func headroomText(u cli.Units, r *quoratev1.RoomChange) string {
 	text := func(bound *int64) string {
 		if bound == nil {
@@ -137,11 +137,11 @@ func headroomText(u cli.Units, r *quoratev1.RoomChange) string {
 	if r.After != nil && r.GetAfter() <= 0 {
 		sign = "<"
 	}
-	return sign + " " + cli.PlaceOf(r.GetTree(), r.GetNode()).String() + "  " + r.GetResource() + ": room for " +
+	return sign + " " + cli.PlaceOf(r.GetTree(), r.GetNode()).String() + "  " + r.GetResource() + ": headroom " +
 		text(r.Before) + " -> " + text(r.After) //nolint:protogetter // absent is not zero
 }
 
-// unlimitedText is said where nothing limits a claim.
+// unlimitedText stands for the headroom where no limit applies.
 const unlimitedText = "unlimited"
 
 // changeText writes one difference: + added, ~ changed, - removed.
@@ -159,7 +159,8 @@ func changeText(u cli.Units, c *quoratev1.Change) string {
 	return "~ " + at + ": " + before + " -> " + after
 }
 
-// valueText writes an amount with its unit, and all else as it is. The name of a tree or node is known already.
+// valueText writes amounts with their unit and other values unchanged. It is empty for a tree or node, whose name the
+// line has already.
 func valueText(u cli.Units, c *quoratev1.Change, text string) string {
 	if c.GetField() == "tree" || c.GetField() == "node" {
 		return ""
@@ -172,18 +173,18 @@ func valueText(u cli.Units, c *quoratev1.Change, text string) string {
 	return u.FormatAmount(c.GetTree(), resource, amount)
 }
 
-// printSummary tells which revision there is now.
+// printSummary prints the number of changes and the revision.
 func printSummary(c *cli.Env, result *quoratev1.ConfigurationResult, dryRun bool) {
 	count := len(result.GetChanges())
 	switch {
 	case count == 0:
 		c.Messagef("nothing to change; this is revision %d", result.GetRevision())
 	case result.GetRepeated():
-		c.Messagef("this change was made before; it is revision %d", result.GetRevision())
+		c.Messagef("this change was applied before (revision %d)", result.GetRevision())
 	case dryRun:
-		c.Messagef("dry run: this would make %s; nothing was changed", countNoun(count, "change"))
+		c.Messagef("dry run: would apply %s; nothing was changed", countNoun(count, "change"))
 	default:
-		c.Messagef("%s made revision %d", countNoun(count, "change"), result.GetRevision())
+		c.Messagef("applied %s (revision %d)", countNoun(count, "change"), result.GetRevision())
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 	"github.com/quorate/quorate/manifest"
 )
 
-// converter makes trees of another system's configuration, with notes on what a reader of the original should know. An
-// error says all problems, one on each line.
+// converter converts the configuration of another system to trees, with notes about parts that differ. An error has all
+// problems, one per line.
 type converter func([]byte) ([]*quoratev1.Tree, []string, error)
 
-// converters are the formats that are read beside our own.
+// converters are the formats besides manifests.
 var converters = map[string]converter{
 	"boskos":   convertWith(boskos.Convert),
 	"keystone": convertWith(keystone.Convert),
@@ -33,7 +33,7 @@ var converters = map[string]converter{
 	"zuul":     convertWith(zuul.Convert),
 }
 
-// convertWith makes a converter of a package's own.
+// convertWith adapts the function of a compat package.
 func convertWith(convert func([]byte) (*compat.Conversion, error)) converter {
 	return func(text []byte) ([]*quoratev1.Tree, []string, error) {
 		c, err := convert(text)
@@ -63,13 +63,14 @@ func newConvertCmd(c *cli.Env) *cobra.Command {
 	o := &convertOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "convert --from FORMAT FILE",
-		Short: "Print another system's configuration as a manifest",
-		Long: `Print another system's configuration as a manifest that "quorate apply" takes; no server is asked. Formats: ` +
+		Short: "Convert the limits of another system to a manifest",
+		Long: `Convert the configuration of another system to a manifest for "quorate apply"; no server is asked.
+Formats:` +
 			cli.JoinNames(converters) + `.
 
-Notes on what was left out or renamed go to standard error: read them once. If the file cannot be converted, every
-problem is named there, nothing is printed, and the exit code is 1. With -o json, the API's request to apply the
-trees is printed instead.`,
+Notes about parts that were left out or renamed go to standard error. If the file cannot be converted, every problem is
+listed there, nothing is printed, and the exit code is 1. With -o json, print the API request that would apply the
+trees.`,
 		Example: `  quorate convert --from zuul nodepool.yaml > tenants.yaml
   quorate convert --from quota-manager - < quotas.json | quorate plan -f -`,
 		Args: cobra.ExactArgs(1),
@@ -82,7 +83,7 @@ trees is printed instead.`,
 
 func (o *convertOptions) runConvert(file string) error {
 	if o.from == "" {
-		return cli.Usagef("say what the file is: --from %s", strings.Join(converterNames(), ", --from "))
+		return cli.Usagef("name the format of the file: --from %s", strings.Join(converterNames(), ", --from "))
 	}
 	convert, err := converterOf(o.from)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 func newExportCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
-		Short: "Print the whole configuration as a manifest that apply takes",
-		Long: `Print all trees, as they are at one moment, as a manifest that "quorate apply" takes; the same configuration gives
-the same text. With -o json, print them as the API's request to apply them instead, for programs.`,
+		Short: "Print the whole configuration as a manifest for apply",
+		Long: `Print all trees, as they are at one moment, as a manifest for "quorate apply"; the same configuration
+gives the same text. With -o json, print the API request that would apply them.`,
 		Example: `  quorate export > quorate.yaml
   quorate apply -f quorate.yaml --prune --expected-revision 7`,
 		Args: cobra.NoArgs,
@@ -40,9 +40,9 @@ func exportAll(ctx context.Context, c *cli.Env) error {
 func newTreeExportCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export TREE...",
-		Short: "Print trees as a manifest that apply takes",
-		Long: `Print trees as a manifest that "quorate apply" takes. With -o json, print them as the API's request to apply
-them instead, for programs.`,
+		Short: "Print trees as a manifest for apply",
+		Long: `Print trees as a manifest for "quorate apply". With -o json, print the API request that would
+apply them.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.CompleteTrees,
 		RunE:              func(cmd *cobra.Command, args []string) error { return exportTrees(cmd.Context(), c, args) },

@@ -26,11 +26,11 @@ func newLimitsSetCmd(c *cli.Env) *cobra.Command {
 	o := &limitsSetOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
 		Use:   "set TREE[:node/path] RESOURCE=LIMIT...",
-		Short: "Set limits of one node and leave everything else alone",
-		Long: `Set limits of one node and leave everything else alone. A limit is an amount, the word unlimited, or the word
-unset, which removes the limit so that the node's policy says what holds.
+		Short: "Set limits of one node without changing anything else",
+		Long: `Set limits of one node without changing anything else. A limit is an amount, the word unlimited, or
+the word unset, which removes the limit, so that the policy of the node applies.
 
-A limit may go below present use: nothing is taken away, it only cannot grow.`,
+A limit may be set below current usage: nothing is evicted, but usage cannot grow until it is below the limit.`,
 		Example: `  quorate limits set cern:atlas/physics cores=25 --reason "a new rack"
   quorate limits set tenants:tenant-1 servers=unlimited ram=16Gi cores=unset`,
 		Args:              cobra.MinimumNArgs(2),

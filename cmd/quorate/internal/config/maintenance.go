@@ -20,10 +20,10 @@ func newMaintenanceCmd(c *cli.Env) *cobra.Command {
 	o := &maintenanceOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
 		Use:   "maintenance TREE on|off",
-		Short: "Let everything into a tree for a while, or end that",
-		Long: `While a tree is in maintenance every allocation in it is held at its named node, whatever the limits say: to fill a
-tree with use that exists already, for example. Off again, the limits hold for what comes; what is over its limits
-by then is listed, keeps what it has, and cannot grow.`,
+		Short: "Suspend limit checks for a tree, or resume them",
+		Long: `While a tree is in maintenance, every allocation is admitted at its named node regardless of limits,
+for example to import existing usage. After "off", limits apply to new requests again; nodes that are over their
+limits are listed, keep their allocations and cannot grow.`,
 		Example: `  quorate maintenance cern on --reason "import from the old system"
   quorate maintenance cern off`,
 		Args:              cobra.ExactArgs(2),

@@ -20,11 +20,11 @@ func newMoveCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move TREE:old/path new/path",
 		Short: "Rename a node, or move it with everything below it",
-		Long: `Give a node of a tree another path: rename it, or move it with everything below it under another parent, which
-must exist. What is held there goes along; the limits of old and new ancestors are checked. The new path is in the
-same tree and is written without its name.`,
+		Long: `Rename a node, or move it with everything below it under another parent, which must exist. Allocations
+move along; the limits of the old and new ancestors are checked. The new path is in the same tree and is written
+without the name of the tree.`,
 		Example: `  quorate move cern:atlas/higgs atlas/bosons
-  quorate move cern:atlas/physics/simulation atlas/operations/simulation --reason "they moved house"`,
+  quorate move cern:atlas/physics/simulation atlas/operations/simulation --reason "reorganisation"`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: c.CompleteTrees,
 		RunE: func(cmd *cobra.Command, args []string) error {

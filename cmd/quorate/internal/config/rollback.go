@@ -19,10 +19,10 @@ func newRollbackCmd(c *cli.Env) *cobra.Command {
 	o := &rollbackOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
 		Use:   "rollback REVISION",
-		Short: "Make the configuration what it was after an earlier revision",
-		Long: `Make the configuration what it was after an earlier revision, as "quorate history" numbers them; 0 is the empty
-one of the beginning. It is a change like any other: it makes a new revision, is checked like apply, and is refused
-if what it would remove is in use. What is held stays held.`,
+		Short: "Restore the configuration of an earlier revision",
+		Long: `Restore the configuration of an earlier revision, as numbered by "quorate history"; 0 is the empty
+configuration of the beginning. A rollback is a change like any other: it makes a new revision, is checked like
+apply, and is refused if it would remove nodes with allocations. Allocations are kept.`,
 		Example: `  quorate history
   quorate rollback 6 --dry-run
   quorate rollback 6 --reason "the new limits were a mistake"`,

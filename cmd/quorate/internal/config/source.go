@@ -27,14 +27,14 @@ func (o *sourceOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVarP(&o.files, "file", "f", nil, "a `FILE`, or - for standard input; may be repeated")
 	flags.StringVar(&o.from, "from", "", "convert the files from this format first: "+cli.JoinNames(converters))
 	flags.BoolVar(&o.prune, "prune", false,
-		"also remove all trees that the files do not name; refused if anything is held there")
+		"also delete all trees that the files do not name; refused while they have allocations")
 	cli.CompleteFlag(cmd, "from", converterNames()...)
 }
 
-// readTrees gives the trees of all files. A file that is malformed is a matter of usage.
+// readTrees reads the trees of all files. A malformed file is a usage error.
 func (o *sourceOptions) readTrees(c *cli.Env) ([]*quoratev1.Tree, error) {
 	if len(o.files) == 0 {
-		return nil, cli.Usagef("say what to read: -f FILE, or -f - for standard input")
+		return nil, cli.Usagef("name a manifest: -f FILE, or -f - for standard input")
 	}
 	var all []*quoratev1.Tree
 	origin := map[string]string{}
@@ -78,8 +78,8 @@ func (o *sourceOptions) readFile(c *cli.Env, file string) ([]*quoratev1.Tree, er
 	return trees, nil
 }
 
-// readText reads a file, or standard input if it is called -, and gives the name for messages. What is longer than a
-// manifest may be is cut off, and found out by whoever reads it.
+// readText reads a file, or standard input if it is called -, and returns the name for messages. It reads one byte more
+// than a manifest may have, so that the parser refuses a longer one.
 func readText(c *cli.Env, file string) (name string, text []byte, err error) {
 	name, in := "standard input", c.In
 	if file != "-" {
@@ -96,7 +96,7 @@ func readText(c *cli.Env, file string) (name string, text []byte, err error) {
 	return name, text, nil
 }
 
-// learnUnits makes the units of the trees known, and those of the trees that pruning may remove.
+// learnUnits takes the units from the trees, and from the server those of trees that --prune may delete.
 func (o *sourceOptions) learnUnits(ctx context.Context, c *cli.Env, quorate *client.Client, trees []*quoratev1.Tree) {
 	c.Units = cli.Units{}
 	if o.prune {
@@ -107,5 +107,5 @@ func (o *sourceOptions) learnUnits(ctx context.Context, c *cli.Env, quorate *cli
 	}
 }
 
-// errNotConverted is a file of another system that cannot be converted; its problems stand before it.
+// errNotConverted ends a conversion whose problems have been printed.
 var errNotConverted = errors.New("the file cannot be converted")

@@ -23,7 +23,7 @@ func newTreeDeleteCmd(c *cli.Env) *cobra.Command {
 	o := &treeDeleteOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
 		Use:               "delete TREE",
-		Short:             "Delete a tree that nothing is held in",
+		Short:             "Delete a tree without allocations",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: c.CompleteTrees,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -1,5 +1,5 @@
-// Package lease has the commands about leases, items and waiting. "quorate lease run" holds a lease for as long as a command
-// runs: leaseRunOptions waits for the lease, jobGuard runs the command and ends it if the lease is lost.
+// Package lease has the commands about leases, items and waiting. "quorate lease run" holds a lease for as long as a
+// command runs: leaseRunOptions waits for the lease, jobGuard runs the command and ends it if the lease is lost.
 package lease
 
 import (
@@ -25,9 +25,9 @@ func newLeasesCmd(c *cli.Env) *cobra.Command {
 	o := &request.ListOptions{Env: c, Leases: true}
 	cmd := &cobra.Command{
 		Use:   "leases",
-		Short: "List leases with the time that they have left, oldest first",
-		Long: `List leases with the time that they have left, oldest first. The time is ledger time: it stands still while the
-cluster has no leader.`,
+		Short: "List leases with their remaining time, oldest first",
+		Long: `List leases with their remaining time, oldest first. The time is ledger time, which stands still while
+the cluster has no leader.`,
 		Example: `  quorate leases
   quorate leases --tree ci --node tenants/web -o json`,
 		Args: cobra.NoArgs,

@@ -26,11 +26,12 @@ func newItemsCmd(c *cli.Env) *cobra.Command {
 	o := &itemsOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "items TREE[:RESOURCE]",
-		Short: "List the items of itemized resources, or count them, or change their states",
-		Long: `List the items of the itemized resources of a tree, or of one of them, by name. With --counts, count them by state
-and by owner instead, of all trees if none is named. "quorate items set" changes the states of items that nobody holds.
+		Short: "List, count or change items of itemized resources",
+		Long: `List the items of the itemized resources of a tree, or of one of them, by name. With --counts, count
+them by state and by owner instead, in all trees if none is named. "quorate items set" changes the states of
+unallocated items.
 
-Data of items may hold credentials: they are shown by -o json or yaml, and only with --data.`,
+The data of items may contain credentials: it is shown only with --data, and only by -o json or yaml.`,
 		Example: `  quorate items ci:aws-account
   quorate items ci:aws-account --state dirty
   quorate items --counts`,
@@ -44,7 +45,7 @@ Data of items may hold credentials: they are shown by -o json or yaml, and only 
 	flags.StringVar(&o.state, "state", "", "only items in this state")
 	flags.StringVar(&o.owner, "owner", "", "only items that this user holds")
 	flags.StringVar(&o.name, "name", "", "only items of this name")
-	flags.BoolVar(&o.data, "data", false, "also the data of the items, which may hold credentials")
+	flags.BoolVar(&o.data, "data", false, "also show the data of the items, which may contain credentials")
 	flags.BoolVar(&o.counts, "counts", false, "count them by state and by owner")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 	cmd.AddCommand(newItemsSetCmd(c), newItemsResetCmd(c))
@@ -56,11 +57,12 @@ func (o *itemsOptions) runItems(ctx context.Context, which string) error {
 	filtered := o.state != "" || o.owner != "" || o.name != "" || o.data || o.limit != 0
 	switch {
 	case named && (tree == "" || resource == ""):
-		return cli.Usagef("%q is no resource: write TREE for all of a tree, or TREE:RESOURCE", which)
+		return cli.Usagef("%q is not a resource: write TREE for all resources of a tree, or TREE:RESOURCE", which)
 	case tree == "" && !o.counts:
-		return cli.Usagef("say of which tree: quorate items TREE, or TREE:RESOURCE; --counts counts those of all")
+		return cli.Usagef("name a tree: quorate items TREE, or TREE:RESOURCE; --counts without a name counts those of " +
+			"all trees")
 	case o.counts && filtered:
-		return cli.Usagef("--counts counts everything: leave the other flags out")
+		return cli.Usagef("--counts cannot be combined with other flags")
 	case o.limit < 0:
 		return cli.Usagef("--limit must not be negative")
 	}
@@ -79,10 +81,13 @@ func (o *itemsOptions) runItems(ctx context.Context, which string) error {
 		return err
 	}
 	o.ReportAge(all.GetRead())
-	return o.Print(all, func(p *cli.Page) error { return p.Table(itemRows(all.GetItems(), all.GetRead().GetLedgerTimeMs())) })
+	return o.Print(all, func(p *cli.Page) error {
+		return p.Table(itemRows(all.GetItems(),
+			all.GetRead().GetLedgerTimeMs()))
+	})
 }
 
-// fetchItems joins pages into one answer until it has as many as were asked for.
+// fetchItems joins pages into one answer, up to --limit.
 func (o *itemsOptions) fetchItems(
 	ctx context.Context, quorate *client.Client, query *quoratev1.ListItemsRequest,
 ) (*quoratev1.ListItemsResponse, error) {
@@ -114,26 +119,27 @@ func itemRows(items []*quoratev1.Item, nowMs int64) [][]string {
 			fence = strconv.FormatUint(item.GetFence(), 10)
 		}
 		rows = append(rows, []string{
-			request.ItemText(item.GetName()), item.GetState(), item.GetOwner(), item.GetAllocation(), fence, cli.FormatTime(item.GetUpdatedAt()),
-			itemNotes(item, nowMs),
+			request.ItemText(item.GetName()), item.GetState(), item.GetOwner(), item.GetAllocation(), fence,
+			cli.FormatTime(item.GetUpdatedAt()), itemNotes(item, nowMs),
 		})
 	}
 	return rows
 }
 
-// itemNotes says what becomes of an item.
+// itemNotes says when an item will be removed.
 func itemNotes(item *quoratev1.Item, nowMs int64) string {
 	switch {
 	case item.GetLeaving():
-		return "goes when it is given back"
+		return "removed when released"
 	case item.GetExpiresLedgerMs() > 0 && nowMs > 0:
-		return "goes in " + cli.RoundSpan(item.GetExpiresLedgerMs()-nowMs) + " unless somebody holds it"
+		return "removed in " + cli.RoundSpan(item.GetExpiresLedgerMs()-nowMs) + " unless allocated"
 	}
 	return ""
 }
 
 func (o *itemsOptions) countItems(ctx context.Context, quorate *client.Client, tree, resource string) error {
-	answer, err := quorate.Items.CountItems(ctx, &quoratev1.CountItemsRequest{Tree: tree, Resource: resource, Read: o.ReadOptions()})
+	answer, err := quorate.Items.CountItems(ctx,
+		&quoratev1.CountItemsRequest{Tree: tree, Resource: resource, Read: o.ReadOptions()})
 	if err != nil {
 		return err
 	}
@@ -150,7 +156,7 @@ func (o *itemsOptions) countItems(ctx context.Context, quorate *client.Client, t
 	})
 }
 
-// countsText writes how many there are of each, by name; those without a name are nobody's.
+// countsText writes counts by name; it omits those without a name, which have no owner.
 func countsText(counts map[string]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {

@@ -22,16 +22,17 @@ func newItemsSetCmd(c *cli.Env) *cobra.Command {
 	o := &itemsSetOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "set TREE:RESOURCE:NAME...",
-		Short: "Change state or data of items that nobody holds, all or none",
-		Long: `Change state or data of items that nobody holds, all or none. Whoever waits for them is granted in the same step.
-What is held belongs to its holder: it is changed by renewing or releasing.`,
+		Short: "Change the state or data of unallocated items, all or none",
+		Long: `Change the state or data of unallocated items, all or none. Requests that wait for them are granted in
+the same step. An allocated item belongs to its holder: renewing or releasing changes it.`,
 		Example: `  quorate items set ci:aws-account:account-1 ci:aws-account:account-2 --state free
   quorate items set ci:aws-account:account-1 --data region=eu`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runItemsSet(cmd.Context(), args) },
 	}
 	cmd.Flags().StringVar(&o.state, "state", "", "the new state, for example free or dirty")
-	cmd.Flags().StringArrayVar(&o.data, "data", nil, "a `name=value` to change in their data; an empty value removes the name")
+	cmd.Flags().StringArrayVar(&o.data, "data", nil,
+		"`name=value` to change in their data; an empty value removes the name")
 	return cmd
 }
 
@@ -41,7 +42,7 @@ func (o *itemsSetOptions) runItemsSet(ctx context.Context, items []string) error
 		return err
 	}
 	if o.state == "" && len(data) == 0 {
-		return cli.Usagef("say what to change: --state STATE, or --data name=value")
+		return cli.Usagef("name what to change: --state STATE, or --data name=value")
 	}
 	changes := &quoratev1.UpdateItemsRequest{}
 	for _, text := range items {
@@ -74,16 +75,16 @@ func newItemsResetCmd(c *cli.Env) *cobra.Command {
 	o := &itemsResetOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "reset TREE:RESOURCE --state STATE --to STATE",
-		Short: "Take items in a state from holders that have not renewed for a while, all in one step",
-		Long: `Take items in a state from holders that have not renewed for a while, all in one step. Their allocations shrink, or
-end with their last item. For holders without a TTL; a lease ends by itself.`,
+		Short: "Take items from holders that have stopped renewing, in one step",
+		Long: `Take items in a state from holders that have not renewed for a while, all in one step. Their
+allocations shrink, or end with their last item. This is for holders without a TTL; a lease ends by itself.`,
 		Example: `  quorate items reset ci:aws-account --state leased --idle 2h --to dirty`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.runItemsReset(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVar(&o.state, "state", "", "only items in this state")
-	cmd.Flags().StringVar(&o.to, "to", "", "the state that they get")
-	cmd.Flags().DurationVar(&o.idle, "idle", 0, "only items whose holder has not renewed for so long (default: all)")
+	cmd.Flags().StringVar(&o.to, "to", "", "new state of the items")
+	cmd.Flags().DurationVar(&o.idle, "idle", 0, "only items whose holder has not renewed for this time (default: all)")
 	return cmd
 }
 
@@ -91,9 +92,9 @@ func (o *itemsResetOptions) runItemsReset(ctx context.Context, which string) err
 	tree, resource, _ := strings.Cut(which, ":")
 	switch {
 	case tree == "" || resource == "":
-		return cli.Usagef("%q is no resource: write TREE:RESOURCE", which)
+		return cli.Usagef("%q is not a resource: write TREE:RESOURCE", which)
 	case o.state == "" || o.to == "":
-		return cli.Usagef("say which items, and what becomes of them: --state STATE --to STATE")
+		return cli.Usagef("name the items and their new state: --state STATE --to STATE")
 	}
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {

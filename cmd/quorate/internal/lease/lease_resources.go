@@ -12,7 +12,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// runResources gathers --resource, --count and --env. A resource belongs to the --at before it, or to the tree that has it.
+// runResources collects --resource, --count and --env. A resource belongs to the --at before it, or to the only tree
+// that has it.
 type runResources struct {
 	claims    *request.Claims
 	unplaced  []*quoratev1.ItemPick
@@ -22,7 +23,7 @@ type runResources struct {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// resourceFlag adds items, and perhaps a variable for their names.
+// resourceFlag is --resource, which adds items and optionally a variable for their names.
 type resourceFlag struct {
 	resources *runResources
 }
@@ -31,7 +32,7 @@ type resourceFlag struct {
 func (f resourceFlag) Set(text string) error {
 	resource, variable, named := strings.Cut(text, "=")
 	if resource == "" {
-		return cli.Usagef("%q names no resource: write RESOURCE, or RESOURCE=VARIABLE", text)
+		return cli.Usagef("%q does not name a resource: write RESOURCE, or RESOURCE=VARIABLE", text)
 	}
 	if named {
 		if err := f.resources.nameVariable(resource, variable); err != nil {
@@ -55,19 +56,19 @@ func (f resourceFlag) String() string { return "" }
 // Type is shown in help texts.
 func (f resourceFlag) Type() string { return "RESOURCE[=VARIABLE]" }
 
-// countFlag says how many of a resource.
+// countFlag is --count.
 type countFlag struct {
 	resources *runResources
 }
 
-// Set changes the resource that was named last.
+// Set changes the last resource.
 func (f countFlag) Set(text string) error {
 	count, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || count < 1 || count > request.MaxItems {
-		return cli.Usagef("--count is a number from 1 to %d, not %q", request.MaxItems, text)
+		return cli.Usagef("--count must be between 1 and %d, not %q", request.MaxItems, text)
 	}
 	if f.resources.last == nil {
-		return cli.Usagef("--count %s belongs to no resource: put --resource RESOURCE before it", text)
+		return cli.Usagef("--count %s has no resource: put --resource RESOURCE before it", text)
 	}
 	f.resources.last.Count = count
 	return nil
@@ -79,7 +80,7 @@ func (f countFlag) String() string { return "" }
 // Type is shown in help texts.
 func (f countFlag) Type() string { return "N" }
 
-// envFlag names a variable for the items of a resource.
+// envFlag is --env, a variable for the items of a resource.
 type envFlag struct {
 	resources *runResources
 }
@@ -98,7 +99,8 @@ func (f envFlag) Type() string { return "RESOURCE=VARIABLE" }
 
 func (r *runResources) nameVariable(resource, variable string) error {
 	if resource == "" || !variableName.MatchString(variable) {
-		return cli.Usagef("%q is no variable for the items of a resource: write RESOURCE=VARIABLE, of letters, digits and _", resource+"="+variable)
+		return cli.Usagef("%q does not name a variable for the items of a resource: write RESOURCE=VARIABLE, with "+
+			"letters, digits and _", resource+"="+variable)
 	}
 	if other, again := r.variables[variable]; again && other != resource {
 		return cli.Usagef("the variable %s is to hold the items of both %s and %s", variable, other, resource)
@@ -107,7 +109,7 @@ func (r *runResources) nameVariable(resource, variable string) error {
 	return nil
 }
 
-// checkVariables finds variables of what nobody asks for: a command that gets one empty may do harm.
+// checkVariables refuses variables of resources that are not requested: a command could do harm with an empty variable.
 func (r *runResources) checkVariables() error {
 	asked := map[string]bool{}
 	for _, pick := range r.unplaced {
@@ -120,13 +122,14 @@ func (r *runResources) checkVariables() error {
 	}
 	for _, variable := range slices.Sorted(maps.Keys(r.variables)) {
 		if resource := r.variables[variable]; !asked[resource] {
-			return cli.Usagef("the variable %s is for items of %q, which this command does not ask for: add --resource %s", variable, resource, resource)
+			return cli.Usagef("the variable %s is for items of %q, which this command does not ask for: add --resource %s",
+				variable, resource, resource)
 		}
 	}
 	return nil
 }
 
-// placeResources finds the trees of the resources that stand alone, and puts them at their roots.
+// placeResources adds the resources without --at at the roots of the trees that have them.
 func (r *runResources) placeResources(known cli.Units) error {
 	for _, pick := range r.unplaced {
 		tree, err := treeOf(known, pick.GetResource())
@@ -165,10 +168,11 @@ func treeOf(u cli.Units, resource string) (string, error) {
 	case 0:
 		return "", cli.Usagef("no tree has items of %q; there are: %s", resource, cli.JoinNames(itemized))
 	}
-	return "", cli.Usagef("the trees %s have items of %q: put --at TREE:node/path before --resource", strings.Join(trees, ", "), resource)
+	return "", cli.Usagef("the trees %s have items of %q: put --at TREE:node/path before --resource",
+		strings.Join(trees, ", "), resource)
 }
 
-// itemVariables has the names of the items of each resource that has a variable.
+// itemVariables are the variables with the names of items.
 func (r *runResources) itemVariables(a *quoratev1.Allocation) []string {
 	var variables []string
 	for _, variable := range slices.Sorted(maps.Keys(r.variables)) {

@@ -22,10 +22,10 @@ func newQueueCmd(c *cli.Env) *cobra.Command {
 	o := &queueOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "queue",
-		Short: "List the requests that wait, in their order, and what blocks each of them",
-		Long: `List the requests that wait, in the order in which they are tried: by priority, then by arrival. Each stands in the
-line of the first thing in its way; its position is the place there. What blocks it is every limit in its way, at every
-level, and whoever comes first.`,
+		Short: "List waiting requests in queue order, with what blocks each",
+		Long: `List the waiting requests in the order in which they are tried: by priority, then by arrival. The
+position of a request counts the requests that wait for the same first blocker. BLOCKED BY lists every limit that
+blocks a request, at every level, and requests that come before it.`,
 		Example: `  quorate queue
   quorate queue --tree ci --node tenants/web
   quorate queue --tree ci --resource aws-account -o json`,
@@ -42,7 +42,7 @@ level, and whoever comes first.`,
 
 func (o *queueOptions) runQueue(ctx context.Context) error {
 	if (o.node != "" || o.resource != "") && o.tree == "" {
-		return cli.Usagef("--node and --resource need --tree: nodes and resources are those of a tree")
+		return cli.Usagef("--node and --resource need --tree")
 	}
 	if o.limit < 0 {
 		return cli.Usagef("--limit must not be negative")
@@ -61,7 +61,7 @@ func (o *queueOptions) runQueue(ctx context.Context) error {
 	return o.Print(all, func(p *cli.Page) error { return drawQueue(o.Units, p, all.GetRequests()) })
 }
 
-// fetchQueue joins pages into one answer until it has as many as were asked for.
+// fetchQueue joins pages into one answer, up to --limit.
 func (o *queueOptions) fetchQueue(ctx context.Context, quorate *client.Client) (*quoratev1.ListWaitingResponse, error) {
 	const pageSize = 1000
 	all := &quoratev1.ListWaitingResponse{}
@@ -85,10 +85,10 @@ func (o *queueOptions) fetchQueue(ctx context.Context, quorate *client.Client) (
 	}
 }
 
-// drawQueue writes a row for each request, with a reason in each line.
+// drawQueue writes the requests, with one blocker per row.
 func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) error {
 	if len(requests) == 0 {
-		p.Linef("nobody waits")
+		p.Linef("no request is waiting")
 		return nil
 	}
 	rows := [][]string{{"ID", "PRIORITY", "SINCE", "ASKS FOR", "POSITION", "BLOCKED BY"}}
@@ -96,7 +96,7 @@ func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) e
 		a := r.GetAllocation()
 		row := []string{
 			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(a.GetWaiting().GetSince()), u.ClaimsText(a),
-			placeInLine(a.GetWaiting()), "",
+			positionText(a.GetWaiting()), "",
 		}
 		for i, v := range r.GetDecision().GetViolations() {
 			if i > 0 {
@@ -112,7 +112,7 @@ func drawQueue(u cli.Units, p *cli.Page, requests []*quoratev1.WaitingRequest) e
 	return p.Table(rows)
 }
 
-// placeInLine is a position with the line that it is in.
-func placeInLine(w *quoratev1.Waiting) string {
+// positionText is a position with what it counts for.
+func positionText(w *quoratev1.Waiting) string {
 	return strings.TrimSuffix(strconv.FormatInt(w.GetPosition(), 10)+" for "+w.GetLine(), " for ")
 }

@@ -22,19 +22,19 @@ func newRenewCmd(c *cli.Env) *cobra.Command {
 	o := &renewOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "renew ID",
-		Short: "Extend a lease from now on by its TTL, or keep a request in the queue",
-		Long: `Extend a lease from now on by its TTL, or keep a request in the queue. A lease that was not renewed in time has
-expired and cannot be renewed. With --fence it is only renewed if that is still its fence, so that nobody renews what
-has become somebody else's. "quorate lease run" renews by itself.`,
+		Short: "Renew a lease, or keep a request in the queue",
+		Long: `Extend a lease by its TTL, counted from now, or keep a request in the queue. A lease that was not
+renewed in time has expired and cannot be renewed. With --fence the lease is renewed only if it still has that
+fence, which protects a lease that was granted to another holder meanwhile. "quorate lease run" renews by itself.`,
 		Example: `  quorate renew job-4
   quorate renew job-4 --fence 17 --ttl 30m --data progress=80%`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runRenew(cmd.Context(), args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.Uint64Var(&o.fence, "fence", 0, "the fence that it must have (default: any)")
-	flags.DurationVar(&o.ttl, "ttl", 0, "how long it lasts from now on without a renewal (default: as before)")
-	flags.StringArrayVar(&o.data, "data", nil, "a `name=value` to change in its data; an empty value removes the name")
+	flags.Uint64Var(&o.fence, "fence", 0, "fence that it must have (default: any)")
+	flags.DurationVar(&o.ttl, "ttl", 0, "new TTL (default: unchanged)")
+	flags.StringArrayVar(&o.data, "data", nil, "`name=value` to change in its data; an empty value removes the name")
 	return cmd
 }
 

@@ -28,10 +28,10 @@ func newWatchCmd(c *cli.Env) *cobra.Command {
 	o := &watchOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "Follow what happens to allocations, until it is interrupted",
-		Long: `Follow what happens to allocations: who waits, is granted, has to give way, shrinks or ends, a line for each change,
-or with -o json a line of JSON. The first column is the position: after an interruption, --after goes on behind it, at any
-server. The servers remember the last 65,536 changes.`,
+		Short: "Stream changes of allocations until interrupted",
+		Long: `Stream changes of allocations: requests that wait, grants, revocations, and allocations that shrink or
+end, one line per change, or with -o json one line of JSON. The first column is the position: after an interruption,
+--after continues from it, at any server. The servers keep the last 65,536 changes.`,
 		Example: `  quorate watch --tree ci
   quorate watch --after 4711.2 -o json`,
 		Args: cobra.NoArgs,
@@ -41,23 +41,23 @@ server. The servers remember the last 65,536 changes.`,
 	flags.StringVar(&o.tree, "tree", "", "only allocations with a claim in this tree")
 	flags.StringVar(&o.node, "node", "", "only those with a claim at this node of the tree or below it")
 	flags.StringArrayVar(&o.ids, "id", nil, "only the allocation of this `ID`; may be repeated")
-	flags.StringVar(&o.after, "after", "", "begin behind this `POSITION`, or behind the index of an answer (default: now)")
-	flags.IntVar(&o.limit, "limit", 0, "end after this many changes (default: never)")
+	flags.StringVar(&o.after, "after", "", "begin after this `POSITION`, or after the index of an answer (default: now)")
+	flags.IntVar(&o.limit, "limit", 0, "stop after this many changes (default: never)")
 	return cmd
 }
 
-// errEnough ends a watch that has seen as many changes as were asked for.
+// errEnough ends a watch after --limit changes.
 var errEnough = errors.New("enough")
 
 func (o *watchOptions) runWatch(ctx context.Context) error {
 	request := &quoratev1.WatchAllocationsRequest{Tree: o.tree, Node: o.node, Ids: o.ids}
 	switch {
 	case o.node != "" && o.tree == "":
-		return cli.Usagef("--node needs --tree: a node is a place in a tree")
+		return cli.Usagef("--node needs --tree")
 	case o.limit < 0:
 		return cli.Usagef("--limit must not be negative")
 	case o.Output == cli.OutputYAML:
-		return cli.Usagef("a stream is no YAML document: write -o json for a line of JSON for each change")
+		return cli.Usagef("watch cannot print YAML: use -o json for one line of JSON per change")
 	}
 	if err := parsePosition(o.after, request); err != nil {
 		return err
@@ -80,12 +80,12 @@ func (o *watchOptions) runWatch(ctx context.Context) error {
 		return nil
 	})
 	if errors.Is(err, errEnough) || ctx.Err() != nil && !errors.Is(err, client.ErrUnavailable) {
-		return nil // it has seen enough, or the person has
+		return nil // --limit is reached, or the command was interrupted
 	}
 	return err
 }
 
-// parsePosition reads INDEX or INDEX.NUMBER; nothing is now.
+// parsePosition parses INDEX or INDEX.NUMBER; an empty text means now.
 func parsePosition(text string, request *quoratev1.WatchAllocationsRequest) error {
 	if text == "" {
 		return nil
@@ -93,19 +93,20 @@ func parsePosition(text string, request *quoratev1.WatchAllocationsRequest) erro
 	index, number, numbered := strings.Cut(text, ".")
 	var err error
 	if request.AfterIndex, err = strconv.ParseUint(index, 10, 64); err != nil || request.GetAfterIndex() == 0 {
-		return cli.Usagef("--after %q is no position: write what stands in the first column, such as 4711.2, or the index of an answer", text)
+		return cli.Usagef("--after %q is not a position: use one from the first column, such as 4711.2, or the index "+
+			"of an answer", text)
 	}
 	if numbered {
 		part, err := strconv.ParseUint(number, 10, 32)
 		if err != nil {
-			return cli.Usagef("--after %q is no position: write what stands in the first column, such as 4711.2", text)
+			return cli.Usagef("--after %q is not a position: use one from the first column, such as 4711.2", text)
 		}
 		request.AfterNumber = uint32(part)
 	}
 	return nil
 }
 
-// printEvents writes one change on one line.
+// printEvents prints one change on one line.
 func (o *watchOptions) printEvents(m *quoratev1.WatchAllocationsResponse) error {
 	if o.Output == cli.OutputJSON {
 		text, err := compactJSON(m)
@@ -128,7 +129,7 @@ func (o *watchOptions) printEvents(m *quoratev1.WatchAllocationsResponse) error 
 	return o.Write([]byte(cli.Printable(strings.Join(words, "  ")) + "\n"))
 }
 
-// changeText says how an allocation ended, or why it will.
+// changeText says how an allocation ended, or why it will end.
 func changeText(m *quoratev1.WatchAllocationsResponse) string {
 	a := m.GetAllocation()
 	switch m.GetChange() {
@@ -147,13 +148,13 @@ func changeText(m *quoratev1.WatchAllocationsResponse) string {
 	return ""
 }
 
-// compactJSON writes a message on one line, the same on every run.
+// compactJSON writes a message on one line, identically on every run.
 func compactJSON(m *quoratev1.WatchAllocationsResponse) ([]byte, error) {
 	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	var line bytes.Buffer // protojson spaces its output differently from build to build, on purpose
+	var line bytes.Buffer // protojson deliberately varies its spacing between builds
 	if err := json.Compact(&line, text); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func Commands(c *cli.Env) []*cobra.Command {
 func NewVersionCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Show what this binary was built from",
+		Short: "Show the version of this binary",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			platform := runtime.GOOS + "/" + runtime.GOARCH

@@ -17,9 +17,9 @@ func newDemoCmd(*cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show a cluster at work that loses its leader and nothing else",
-		Long: `Start three real servers on this machine, play the CERN example of nested quotas on them, kill the leader in the
-middle, go on, bring it back, and stop everything. Every outcome is checked: the exit code is 0 only if each of them is
-what it must be. No process and no file is left behind.
+		Long: `Start three real servers on this machine, replay the CERN example of nested quotas on them, kill the
+leader in the middle, continue, restart it, and stop everything. Every outcome is checked: the exit code is 0 only
+if each of them is as expected. No process and no file is left behind.
 
 It runs examples/demo.sh, which needs bash 5.`,
 		Args: cobra.NoArgs,
@@ -27,7 +27,7 @@ It runs examples/demo.sh, which needs bash 5.`,
 	}
 }
 
-// execDemo replaces this process by the script, so that signals reach the script and its exit code is that of the command.
+// execDemo replaces this process with the script: signals reach the script, and its exit code is that of the command.
 func execDemo() error {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

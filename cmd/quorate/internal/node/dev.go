@@ -20,11 +20,11 @@ import (
 	"github.com/quorate/quorate/server"
 )
 
-// devPatience is how long a new cluster may take to find its leader.
+// devPatience bounds the time until a new cluster has a leader.
 const devPatience = 30 * time.Second
 
-// Distances of the other ports from the first API port. They are fixed, so that nodes find each other again when the
-// same data folder is used once more.
+// Offsets of the other ports from the first API port. They are fixed, because nodes must find each other again when the
+// data folder is reused.
 const (
 	raftPortOffset   = 100
 	gossipPortOffset = 200
@@ -43,11 +43,11 @@ func newDevCmd(env *cli.Env) *cobra.Command {
 	o := devOptions{version: env.Version}
 	command := &cobra.Command{
 		Use:   "dev",
-		Short: "Run a server for trying things, in one command",
-		Long: `Run a single node, or several in this one process, for trying things.
+		Short: "Run a local server or cluster for experiments",
+		Long: `Run a single node, or several in one process, for experiments.
 
-Without --data-dir the data is in a new folder that is removed at the end. The nodes use the port of --http-addr and the
-ones after it, and the ports 100 and 200 above for the traffic between them.`,
+Without --data-dir the data is in a temporary folder that is removed at the end. The nodes use the port of
+--http-addr and the following ones, and the ports 100 and 200 above for the traffic between them.`,
 		Example: "  quorate dev\n  quorate dev --nodes 3 --data-dir ./play\n" +
 			"  quorate dev --boskos-addr 127.0.0.1:8080 --boskos-config boskos.yaml",
 		Args: cobra.NoArgs,
@@ -55,11 +55,14 @@ ones after it, and the ports 100 and 200 above for the traffic between them.`,
 			return runDev(c.Context(), o, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
-	command.Flags().StringVar(&o.dataDir, "data-dir", "", "folder that keeps the data; by default a new one that is removed at the end")
-	command.Flags().StringVar(&o.httpAddr, "http-addr", "127.0.0.1:7101", "address of the API of the first node; port 0 picks free ports")
-	command.Flags().IntVar(&o.nodes, "nodes", 1, "how many nodes: 1, 3, 5 or 7")
-	command.Flags().StringVar(&o.boskosAddr, "boskos-addr", "", "address for clients of Boskos, of the first node; port 0 picks free ports")
-	command.Flags().StringVar(&o.boskosConfig, "boskos-config", "", "a configuration `FILE` of Boskos to apply at the start")
+	command.Flags().StringVar(&o.dataDir, "data-dir", "",
+		"folder that keeps the data (default: a temporary one, removed at the end)")
+	command.Flags().StringVar(&o.httpAddr, "http-addr", "127.0.0.1:7101",
+		"address of the API of the first node; port 0 picks free ports")
+	command.Flags().IntVar(&o.nodes, "nodes", 1, "number of nodes: 1, 3, 5 or 7")
+	command.Flags().StringVar(&o.boskosAddr, "boskos-addr", "",
+		"address of the first node for Boskos clients; port 0 picks free ports")
+	command.Flags().StringVar(&o.boskosConfig, "boskos-config", "", "configuration `FILE` of Boskos to apply at the start")
 	command.Flags().BoolVar(&o.insecure, "insecure", false, "serve other machines too, in plain text")
 	command.Flags().StringVar(&o.logLevel, "log-level", "error", "what to log: trace, debug, info, warn, error or off")
 	return command
@@ -88,7 +91,7 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 	logger := server.Settings{LogLevel: o.logLevel}.NewLogger(logs)
 	running, err := startDev(ctx, nodes, o.version, logger)
 	defer func() {
-		logger.SetLevel(hclog.Off) // nodes that go one after the other complain about each other
+		logger.SetLevel(hclog.Off) // nodes that stop one after the other log errors about each other
 		err = errors.Join(err, stopDev(ctx, running))
 	}()
 	if err != nil {
@@ -96,7 +99,7 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 	}
 	if err := readyDev(ctx, running); err != nil {
 		if ctx.Err() != nil {
-			return nil // stopped before it was ready, as asked
+			return nil // interrupted before it was ready
 		}
 		return err
 	}
@@ -136,7 +139,7 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settin
 	return list, nil
 }
 
-// makeDevKeys writes a key of gossip, unless the file is there or none is needed.
+// makeDevKeys writes a gossip key, unless the file exists or none is needed.
 func makeDevKeys(file string) error {
 	if file == "" {
 		return nil
@@ -166,7 +169,8 @@ func devAddresses(ctx context.Context, first string, nodes int) ([]string, error
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil || port < 0 || port+gossipPortOffset+nodes > 65536 {
-		return nil, fmt.Errorf("http-addr is %q: allowed are ports up to %d, because dev uses the ports above too", first, 65536-gossipPortOffset-nodes)
+		return nil, fmt.Errorf("http-addr is %q: allowed are ports up to %d, because dev uses the ports above too", first,
+			65536-gossipPortOffset-nodes)
 	}
 	if port == 0 {
 		return freePorts(ctx, 3*nodes)
@@ -180,8 +184,10 @@ func devAddresses(ctx context.Context, first string, nodes int) ([]string, error
 	return addresses, nil
 }
 
-// startDev starts all nodes; those that run are returned also with an error.
-func startDev(ctx context.Context, nodes []server.Settings, version string, logger hclog.Logger) ([]*server.Server, error) {
+// startDev starts all nodes. With an error it returns the nodes that were started before, which the caller must stop.
+func startDev(
+	ctx context.Context, nodes []server.Settings, version string, logger hclog.Logger,
+) ([]*server.Server, error) {
 	metrics, err := server.NewTelemetry()
 	if err != nil {
 		return nil, err
@@ -210,7 +216,7 @@ func readyDev(ctx context.Context, running []*server.Server) error {
 	return nil
 }
 
-// waitDev returns nil when ctx ends, or why one of the nodes cannot go on.
+// waitDev returns nil when ctx ends, or the reason why a node cannot go on.
 func waitDev(ctx context.Context, running []*server.Server) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -231,7 +237,7 @@ func stopDev(ctx context.Context, running []*server.Server) error {
 	return errors.Join(faults...)
 }
 
-// printDev says where it is and what to try first.
+// printDev prints the addresses and the first commands to try.
 func printDev(out io.Writer, running []*server.Server, dir string, lasting bool) {
 	urls := make([]string, len(running))
 	for i, r := range running {
@@ -255,5 +261,5 @@ Try, in another terminal:
   quorate apply -f examples/cern.yaml
   quorate allocate --id first --at cern:atlas/physics/simulation --amount cores=5
   quorate usage cern
-`, strings.Join(urls, ", "), doors.String(), dir, fate, strings.Join(urls, ",")) // a reader who went away needs no advice
+`, strings.Join(urls, ", "), doors.String(), dir, fate, strings.Join(urls, ",")) // a closed output is not an error here
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/server"
 )
 
-// readBoskos converts the configuration that dev is to begin with, before anything is started.
+// readBoskos converts the configuration of Boskos before any node is started.
 func (o devOptions) readBoskos(notes io.Writer) ([]*quoratev1.Tree, error) {
 	if o.boskosConfig == "" {
 		return nil, nil
@@ -33,7 +33,7 @@ func (o devOptions) readBoskos(notes io.Writer) ([]*quoratev1.Tree, error) {
 	return conversion.Trees, nil
 }
 
-// applyBoskos makes the trees as the file says.
+// applyBoskos applies the converted trees.
 func applyBoskos(ctx context.Context, running []*server.Server, trees []*quoratev1.Tree) error {
 	if len(trees) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func applyBoskos(ctx context.Context, running []*server.Server, trees []*quorate
 	return err
 }
 
-// boskosAddresses are those of all nodes: the first one's, and the ports after it.
+// boskosAddresses are the addresses of all nodes: that of the first one, and the following ports.
 func boskosAddresses(first string, nodes int) ([]string, error) {
 	addresses := make([]string, nodes)
 	if first == "" {

@@ -8,8 +8,8 @@ import (
 	"net"
 )
 
-// Free ports are looked for below the range that systems take for outgoing connections, or one of those could snatch a
-// port between the moment it was found and the moment it is used.
+// Free ports are searched below the ephemeral range, because an outgoing connection could take a port of that range
+// between the search and its use.
 const (
 	lowestPort  = 10_000
 	highestPort = 16_000

@@ -15,17 +15,17 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// bundleFolder is what everything in the archive is in.
+// bundleFolder is the top folder of the archive.
 const bundleFolder = "quorate-debug"
 
-// bundle is an archive on its way to a file.
+// bundle writes an archive.
 type bundle struct {
 	zip      *gzip.Writer
 	tar      *tar.Writer
 	manifest bundleManifest
 }
 
-// bundleManifest says what is in the archive, and what is not.
+// bundleManifest lists what is in the archive, and what is missing.
 type bundleManifest struct {
 	Collected   time.Time      `json:"collected"`
 	By          string         `json:"by"`
@@ -43,7 +43,7 @@ type bundleMember struct {
 type bundleFile struct {
 	Name  string `json:"name"`
 	Bytes int    `json:"bytes"`
-	// Truncated files go on.
+	// Truncated is set if the server cut the file off.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -52,7 +52,7 @@ type bundleMissing struct {
 	Why  string `json:"why"`
 }
 
-// wholeMember is the name of what a member that does not answer lacks.
+// wholeMember stands for all files of a member that does not answer.
 const wholeMember = "everything"
 
 func newBundle(to io.Writer, version string) *bundle {
@@ -62,7 +62,7 @@ func newBundle(to io.Writer, version string) *bundle {
 	}}
 }
 
-// countMembers is how many members told anything.
+// countMembers is the number of members with at least one file.
 func (m bundleManifest) countMembers() int {
 	count := 0
 	for _, member := range m.Members {
@@ -75,7 +75,8 @@ func (m bundleManifest) countMembers() int {
 
 func (b *bundle) putFile(name string, content []byte) error {
 	header := &tar.Header{
-		Name: path.Join(bundleFolder, name), Mode: 0o600, Size: int64(len(content)), ModTime: b.manifest.Collected, Typeflag: tar.TypeReg,
+		Name: path.Join(bundleFolder, name), Mode: 0o600, Size: int64(len(content)),
+		ModTime: b.manifest.Collected, Typeflag: tar.TypeReg,
 	}
 	if err := b.tar.WriteHeader(header); err != nil {
 		return fmt.Errorf("writing %s into the archive: %w", name, err)
@@ -86,10 +87,10 @@ func (b *bundle) putFile(name string, content []byte) error {
 	return nil
 }
 
-// fileNames are those that are taken from servers; nothing that could leave the archive's folder.
+// fileNames matches names that are accepted from servers; they cannot point outside the folder of the archive.
 var fileNames = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
-// putMember puts what a member told, or why it did not.
+// putMember adds the files of a member, or the reason why there are none.
 func (b *bundle) putMember(id string, answer *quoratev1.GetDiagnosticsResponse, failed error) error {
 	member := bundleMember{ID: id, Files: []bundleFile{}, Missing: []bundleMissing{}}
 	if failed != nil {

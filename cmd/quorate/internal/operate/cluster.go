@@ -17,28 +17,29 @@ import (
 )
 
 func newClusterCmd(c *cli.Env) *cobra.Command {
-	group := cli.NewGroup("cluster", "Keep the cluster: see and change how it stands, and who belongs to it",
+	group := cli.NewGroup("cluster", "Manage cluster members and health",
 		newClusterMembersCmd(c), newClusterJoinCmd(c), newClusterPromoteCmd(c), newClusterDemoteCmd(c), newClusterRemoveCmd(c),
 		newClusterLeaveCmd(c), newClusterTransferLeaderCmd(c), newClusterWaitCmd(c), newLevelCmd(c), newDigestsCmd(c),
 	)
-	group.Long = `Keep the cluster: see and change how it stands, and who belongs to it. Any server can be asked: the leader makes one change
-of the membership at a time, and a majority has it before the command ends. All of them can be repeated: what is so already
-is left unchanged, with exit code 0.`
+	group.Long = `Manage cluster members and health. Any server can be asked. The leader makes one membership change at
+a time, and a majority has stored it before the command ends. All commands can be repeated: a change that is already
+in effect is reported as unchanged, with exit code 0.`
 	return group
 }
 
 func newClusterMembersCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "members",
-		Short: "Show all nodes, and how well they are",
-		Long: `Show all nodes as the leader finds them, which looks after each of them every second.
+		Short: "Show all nodes and their health",
+		Long: `Show all nodes as the leader sees them; it checks each of them every second.
 
-SEAT is voter, non-voter (it has the log and no vote yet), waiting (it is new and waits to be taken in) or none (it is no
-member and has data: it was removed, or belongs to another cluster). HEALTHY says whether it could take part in decisions,
-SINCE from when on without a break; a new leader begins to count anew. CONTACT is how long ago it heard from the leader,
-BEHIND how many log entries it misses, CLOCK how far its wall clock is ahead of the leader's, for people who compare times.
+SEAT is voter, non-voter (receives the log, has no vote yet), waiting (new, not yet added) or none (not a member,
+but with data: it was removed, or belongs to another cluster). HEALTHY shows whether the node could take part in
+decisions, and SINCE for how long without interruption; a new leader starts counting again. CONTACT is the time
+since the node heard from the leader, BEHIND the number of log entries that it misses, CLOCK the offset of its wall
+clock from the leader's.
 
-A server that can ask no leader shows what it knows itself, and the exit code is 6.`,
+A server that reaches no leader shows what it knows itself, and the exit code is 6.`,
 		Example: "  quorate cluster members\n  quorate cluster members -o json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return showMembers(cmd.Context(), c) },
@@ -88,7 +89,7 @@ func seatText(seat quoratev1.Seat) string {
 	return strings.ReplaceAll(enumText(seat.String(), "SEAT_"), "_", "-")
 }
 
-// enumText is the name of an enum's value as people read it.
+// enumText is the name of an enum value in lower case, without its prefix.
 func enumText(name, prefix string) string {
 	text := strings.ToLower(strings.TrimPrefix(name, prefix))
 	if text == "unspecified" {

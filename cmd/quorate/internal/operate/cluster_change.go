@@ -11,20 +11,20 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// memberOptions are a change of one member.
+// memberOptions are the flags of a change of one member.
 type memberOptions struct {
 	*cli.Env
 
 	force bool
 }
 
-// memberChange is what all changes answer.
+// memberChange is what all membership calls answer.
 type memberChange interface {
 	proto.Message
 	GetChanged() bool
 }
 
-// changeMember makes one change and says what became of it, or that it was so already.
+// changeMember makes one change and prints done, or already if nothing had to change.
 func (o *memberOptions) changeMember(
 	ctx context.Context, done, already string, call func(context.Context, *client.Client) (memberChange, error),
 ) error {
@@ -51,22 +51,23 @@ func newClusterJoinCmd(c *cli.Env) *cobra.Command {
 	o, id := &memberOptions{Env: c}, ""
 	cmd := &cobra.Command{
 		Use:   "join [ADDRESS]",
-		Short: "Look for a new node at a gossip address, or take one in by hand",
-		Long: `Look for a new node at a gossip address, if it was started without --join. What has no data and the right cluster name is
-then taken in by itself: as a non-voter that receives the log, and as a voter once it has been healthy for
-stabilization-time.
+		Short: "Contact a new node at a gossip address, or add a waiting node",
+		Long: `Contact a new node at a gossip address, if it was started without --join. A node without data and with
+the right cluster name is then added automatically: as a non-voter that receives the log, and as a voter once it has
+been healthy for stabilization-time.
 
-Where the servers have auto-join=false, --id takes in a node that waits; "quorate cluster promote" gives it a vote.`,
+If the servers have auto-join=false, --id adds a waiting node, and "quorate cluster promote" makes it a voter.`,
 		Example: "  quorate cluster join 10.0.0.4:7301\n  quorate cluster join --id n4",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (id != "") {
-				return cli.Usagef("name a gossip address or --id, one of them")
+				return cli.Usagef("name either a gossip address or --id")
 			}
 			if id != "" {
-				return o.changeMember(cmd.Context(), id+" has a seat without a vote", id+" is a member",
+				return o.changeMember(cmd.Context(), id+" is a member without a vote", id+" is a member already",
 					func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-						return quorate.Cluster.JoinMember(ctx, &quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_Id{Id: id}})
+						return quorate.Cluster.JoinMember(ctx,
+							&quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_Id{Id: id}})
 					})
 			}
 			return o.changeMember(cmd.Context(), "found a node at "+args[0], "the node at "+args[0]+" is known",
@@ -76,7 +77,7 @@ Where the servers have auto-join=false, --id takes in a node that waits; "quorat
 				})
 		},
 	}
-	cmd.Flags().StringVar(&id, "id", "", "take in this node, which waits")
+	cmd.Flags().StringVar(&id, "id", "", "add this waiting node")
 	return cmd
 }
 
@@ -84,20 +85,21 @@ func newClusterPromoteCmd(c *cli.Env) *cobra.Command {
 	o := &memberOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "promote MEMBER",
-		Short: "Give a member a vote",
-		Long: `Give a member a vote. It is refused for one that is not healthy or has not caught up: until it has, decisions might have to
-wait for it. New nodes are promoted by themselves once they are stable, unless auto-join is off.`,
+		Short: "Make a member a voter",
+		Long: `Make a member a voter. It is refused for a member that is not healthy or has not caught up, because
+decisions could have to wait for it. New nodes are promoted automatically once they are stable, unless auto-join is
+off.`,
 		Example:           "  quorate cluster promote n4",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeMembers(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.changeMember(cmd.Context(), args[0]+" has a vote", args[0]+" has a vote already",
+			return o.changeMember(cmd.Context(), args[0]+" is a voter", args[0]+" is a voter already",
 				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
 					return quorate.Cluster.PromoteMember(ctx, &quoratev1.PromoteMemberRequest{Id: args[0], Force: o.force})
 				})
 		},
 	}
-	cmd.Flags().BoolVar(&o.force, "force", false, "also if it is not ready for a vote")
+	cmd.Flags().BoolVar(&o.force, "force", false, "also if it is not healthy or has not caught up")
 	return cmd
 }
 
@@ -107,14 +109,14 @@ func newClusterDemoteCmd(c *cli.Env) *cobra.Command {
 	o := &memberOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "demote MEMBER",
-		Short: "Take a member's vote and keep it as a member",
-		Long: `Take a member's vote. It goes on receiving the log and answering reads, and gets its vote back only by "quorate cluster
-promote". A leader hands the leadership over first.`,
+		Short: "Make a voter a non-voting member",
+		Long: `Make a voter a non-voting member. It still receives the log and answers reads, and becomes a voter
+again only by "quorate cluster promote". A leader hands over the leadership first.`,
 		Example:           "  quorate cluster demote n4",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeMembers(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.changeMember(cmd.Context(), args[0]+" has no vote any more", args[0]+" has no vote",
+			return o.changeMember(cmd.Context(), args[0]+" is no longer a voter", args[0]+" is not a voter",
 				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
 					return quorate.Cluster.DemoteMember(ctx, &quoratev1.DemoteMemberRequest{Id: args[0], Force: o.force})
 				})
@@ -129,11 +131,12 @@ func newClusterRemoveCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove MEMBER",
 		Short: "Remove a member, alive or dead",
-		Long: `Remove a member. A leader hands the leadership over first. The process goes on, says at /readyz that it was removed, and
-can be stopped; it is not taken in again as long as it has its data. To come back it needs an empty data folder.
+		Long: `Remove a member, alive or dead. A leader hands over the leadership first. Removing a member twice is
+harmless. The removed process keeps running and reports at /readyz that it was removed; stop it when convenient. It
+cannot rejoin while its data folder holds old state.
 
-It is refused if fewer than min-quorum voters would remain, or if no majority of those that remain is healthy; with
---force it is tried nevertheless. The last voter cannot be removed.`,
+It is refused if fewer than min-quorum voters would remain, or if no majority of the remaining voters is healthy;
+--force tries it nevertheless. The last voter cannot be removed.`,
 		Example:           "  quorate cluster remove n4\n  quorate cluster remove n3 --force",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeMembers(c),
@@ -144,7 +147,7 @@ It is refused if fewer than min-quorum voters would remain, or if no majority of
 }
 
 func (o *memberOptions) removeMember(ctx context.Context, id string) error {
-	return o.changeMember(ctx, id+" is no member any more", id+" is no member",
+	return o.changeMember(ctx, id+" was removed", id+" is not a member",
 		func(ctx context.Context, quorate *client.Client) (memberChange, error) {
 			return quorate.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: o.force})
 		})
@@ -154,9 +157,9 @@ func newClusterLeaveCmd(c *cli.Env) *cobra.Command {
 	o := &memberOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "leave",
-		Short: "Remove the asked server itself from the cluster",
-		Long: `Remove the server that is asked from the cluster, by the rules of "quorate cluster remove". Stopping a server is something
-else: it remains a member and comes back. Name exactly one server.`,
+		Short: "Remove the server that is asked from the cluster",
+		Long: `Remove the server that is asked from the cluster, by the rules of "quorate cluster remove". A server
+that is only stopped remains a member and returns at its next start. Name exactly one server.`,
 		Example: "  quorate cluster leave --server http://10.0.0.4:7101",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.removeSelf(cmd.Context()) },
@@ -185,8 +188,8 @@ func newClusterTransferLeaderCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "transfer-leader [MEMBER]",
 		Short: "Hand the leadership to another voter",
-		Long: `Hand the leadership to a voter, or without a name to the one that is furthest: before work on the leader's machine, for
-example. Calls that arrive meanwhile wait for a moment.`,
+		Long: `Hand the leadership to a voter, or without a name to the voter with the most complete log, for example
+before maintenance of the leader's machine. Calls that arrive meanwhile wait for a moment.`,
 		Example:           "  quorate cluster transfer-leader n2\n  quorate cluster transfer-leader",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeMembers(c),

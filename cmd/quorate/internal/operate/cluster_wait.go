@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// waitTimeout is how long wait waits if nobody says: for a new member to become a voter, and more.
+	// waitTimeout is the default; it covers the time until a new member becomes a voter.
 	waitTimeout = 2 * time.Minute
-	// waitPause is kept between two looks.
+	// waitPause is the time between two checks.
 	waitPause = 250 * time.Millisecond
 )
 
-// waitOptions say what to wait for; negative numbers do not matter.
+// waitOptions are the conditions to wait for; negative numbers are no condition.
 type waitOptions struct {
 	*cli.Env
 
@@ -32,9 +32,9 @@ func newClusterWaitCmd(c *cli.Env) *cobra.Command {
 	o := &waitOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "wait",
-		Short: "Wait until the cluster is as it should be",
-		Long: `Wait until the cluster has a leader, and as many members and voters as are named, and until all of its members are
-healthy with --healthy; for 2 minutes, or for --timeout. For scripts, between one step and the next.`,
+		Short: "Wait for a number of members or voters, or for their health",
+		Long: `Wait until the cluster has a leader, the given numbers of members and voters, and with --healthy until
+all members are healthy; for 2 minutes, or for --timeout. For scripts, between one step and the next.`,
 		Example: "  quorate cluster wait --healthy\n  quorate cluster wait --voters 5 --healthy --timeout 5m",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,9 +44,9 @@ healthy with --healthy; for 2 minutes, or for --timeout. For scripts, between on
 			return o.runWait(cmd.Context())
 		},
 	}
-	cmd.Flags().IntVar(&o.members, "members", -1, "this many members, with or without a vote")
-	cmd.Flags().IntVar(&o.voters, "voters", -1, "this many voters")
-	cmd.Flags().BoolVar(&o.healthy, "healthy", false, "all members are healthy")
+	cmd.Flags().IntVar(&o.members, "members", -1, "wait for this many members, voting or not")
+	cmd.Flags().IntVar(&o.voters, "voters", -1, "wait for this many voters")
+	cmd.Flags().BoolVar(&o.healthy, "healthy", false, "wait until all members are healthy")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (o *waitOptions) runWait(ctx context.Context) error {
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return ctx.Err()
 			}
-			o.Messagef("quorate: after %v still: %s", o.Timeout, missing)
+			o.Messagef("quorate: timed out after %v: %s", o.Timeout, missing)
 			return &cli.ExitError{Code: cli.ExitTimedOut, Ours: true}
 		}
 	}
@@ -80,7 +80,7 @@ func (o *waitOptions) listMembers(ctx context.Context, quorate *client.Client) (
 	return quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
 }
 
-// unmetCondition says what is not as it should be; empty if all is.
+// unmetCondition describes the first condition that is not met; empty if all are.
 func (o *waitOptions) unmetCondition(answer *quoratev1.ListMembersResponse) string {
 	if answer.GetLeaderId() == "" {
 		return "the cluster has no leader"

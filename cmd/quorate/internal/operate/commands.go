@@ -1,5 +1,4 @@
-// Package operate has the commands for those who keep a cluster running: its members, diagnostics, backups, recovery and
-// certificates.
+// Package operate has the commands for operating a cluster: members, diagnostics, backups, recovery and certificates.
 package operate
 
 import (

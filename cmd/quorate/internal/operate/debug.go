@@ -24,11 +24,11 @@ func newDebugCmd(c *cli.Env) *cobra.Command {
 	o := &debugOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "debug [FILE.tar.gz]",
-		Short: "Collect what the members tell of themselves, for those who look for a fault",
-		Long: `Collect what the members tell of themselves into one archive: status, settings without secrets, build, metrics, what all
-goroutines do, the heap, snapshots, and the last 2,000 lines of each log. No allocation, no user data and no password is in it;
-names of nodes and addresses are. The server that is asked asks the others; manifest.json in the archive says what could not
-be collected, and why.`,
+		Short: "Collect a diagnostics bundle from all members",
+		Long: `Collect diagnostics of all members into one archive: status, settings without secrets, build, metrics,
+stacks of all goroutines, the heap, snapshots, and the last 2,000 lines of each log. It contains no allocations,
+user data or passwords; it does contain names of nodes and addresses. The server that is asked asks the others;
+manifest.json in the archive lists what could not be collected, and why.`,
 		Example: "  quorate debug\n  quorate debug --local n1.tar.gz",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ be collected, and why.`,
 			return o.runDebug(cmd.Context(), file)
 		},
 	}
-	cmd.Flags().BoolVar(&o.local, "local", false, "only the server that is asked")
+	cmd.Flags().BoolVar(&o.local, "local", false, "only from the server that is asked")
 	return cmd
 }
 
@@ -55,7 +55,7 @@ func (o *debugOptions) runDebug(ctx context.Context, file string) (err error) {
 	}
 	defer func() {
 		if err = errors.Join(err, out.Close()); err != nil {
-			err = errors.Join(err, os.Remove(file)) // half an archive helps nobody
+			err = errors.Join(err, os.Remove(file)) // an incomplete archive is useless
 		}
 	}()
 	packed := newBundle(out, o.Version)
@@ -78,7 +78,7 @@ func (o *debugOptions) runDebug(ctx context.Context, file string) (err error) {
 	return nil
 }
 
-// collectBundle asks one server for all. It fails only if that server tells nothing.
+// collectBundle asks one server for the diagnostics of all members. It fails only if that server does not answer.
 func (o *debugOptions) collectBundle(ctx context.Context, quorate *client.Client, to *bundle) error {
 	status, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: o.local})
 	if err != nil {

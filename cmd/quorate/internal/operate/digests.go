@@ -15,7 +15,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// digestsPause is how long to wait before members are asked again whether they have summed up their states.
+// digestsPause is the time between two queries for new digests.
 const digestsPause = 200 * time.Millisecond
 
 type digestsOptions struct {
@@ -28,15 +28,16 @@ func newDigestsCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "digests",
 		Short: "Show whether all members hold the same state",
-		Long: `Show the digest of each member's state at its last checkpoint, and what came of the comparison: it agrees with the majority,
-it differs (that member serves nothing any more), or the states are disputed because none has a majority.
+		Long: `Show the digest of each member's state at its last checkpoint, and the result of the comparison: the
+member agrees with the majority, it differs (and has stopped serving), or the states are disputed because none has a
+majority.
 
-The leader has the members compare their states every so often (its setting checkpoint-every). --now has them do it now and
-waits until all that are there have. Exit code 1 says that states differ.`,
+The leader makes the members compare their states periodically (setting checkpoint-every). --now compares them now, and
+waits for all members that are alive. Exit code 1 means that states differ.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runDigests(cmd.Context()) },
 	}
-	cmd.Flags().BoolVar(&o.now, "now", false, "have the members compare their states now")
+	cmd.Flags().BoolVar(&o.now, "now", false, "compare the states of all members now")
 	return cmd
 }
 
@@ -54,7 +55,9 @@ func (o *digestsOptions) runDigests(ctx context.Context) error {
 	return errors.Join(err, checkDigests(answer.GetMembers()))
 }
 
-func (o *digestsOptions) fetchDigests(ctx context.Context, quorate *client.Client) (*quoratev1.GetDigestsResponse, error) {
+func (o *digestsOptions) fetchDigests(
+	ctx context.Context, quorate *client.Client,
+) (*quoratev1.GetDigestsResponse, error) {
 	if !o.now {
 		return quorate.Cluster.GetDigests(ctx, &quoratev1.GetDigestsRequest{})
 	}
@@ -65,9 +68,11 @@ func (o *digestsOptions) fetchDigests(ctx context.Context, quorate *client.Clien
 	return o.awaitDigests(ctx, quorate, point.GetIndex())
 }
 
-// awaitDigests asks until all members that are alive have summed up their states at an index, or the time is over: then what there
-// is must do.
-func (o *digestsOptions) awaitDigests(ctx context.Context, quorate *client.Client, index uint64) (*quoratev1.GetDigestsResponse, error) {
+// awaitDigests asks until all members that are alive have computed their states at an index. When the time is over it
+// returns the last answer.
+func (o *digestsOptions) awaitDigests(
+	ctx context.Context, quorate *client.Client, index uint64,
+) (*quoratev1.GetDigestsResponse, error) {
 	var last *quoratev1.GetDigestsResponse
 	for {
 		level, err := quorate.Cluster.GetLevel(ctx, &quoratev1.GetLevelRequest{})
@@ -80,23 +85,23 @@ func (o *digestsOptions) awaitDigests(ctx context.Context, quorate *client.Clien
 			return last, nil
 		case err != nil:
 			return nil, err
-		case allSummedUp(level.GetMembers(), answer.GetMembers(), index):
+		case allComputed(level.GetMembers(), answer.GetMembers(), index):
 			return answer, nil
 		}
 		last = answer
 		select {
 		case <-time.After(digestsPause):
 		case <-ctx.Done():
-			o.Messagef("not all members have summed up their states at checkpoint %d yet", index)
+			o.Messagef("not all members have computed their states at checkpoint %d yet", index)
 			return last, nil
 		}
 	}
 }
 
-func allSummedUp(members []*quoratev1.MemberLevel, digests []*quoratev1.MemberDigest, index uint64) bool {
+func allComputed(members []*quoratev1.MemberLevel, digests []*quoratev1.MemberDigest, index uint64) bool {
 	reached := map[string]bool{}
 	for _, d := range digests {
-		stopped := d.GetFinding() == quoratev1.Finding_FINDING_DIFFERS // it will not sum up anything any more
+		stopped := d.GetFinding() == quoratev1.Finding_FINDING_DIFFERS // it computes no more digests
 		reached[d.GetId()] = stopped || d.GetIndex() >= index && d.GetFinding() != quoratev1.Finding_FINDING_UNSPECIFIED
 	}
 	for _, m := range members {
@@ -126,7 +131,7 @@ func digestRows(members []*quoratev1.MemberDigest) [][]string {
 	return rows
 }
 
-// checkDigests is an error that names the members whose states are not that of a majority.
+// checkDigests is an error if states differ; it names the members whose states are not that of a majority.
 func checkDigests(members []*quoratev1.MemberDigest) error {
 	var wrong []string
 	for _, m := range members {
@@ -137,5 +142,6 @@ func checkDigests(members []*quoratev1.MemberDigest) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the states of %s are not that of a majority; see docs/operations.md, Divergence", strings.Join(wrong, ", "))
+	return fmt.Errorf("the states of %s differ from that of a majority; see docs/operations.md, Divergence",
+		strings.Join(wrong, ", "))
 }

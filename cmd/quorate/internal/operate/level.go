@@ -19,16 +19,16 @@ func newLevelCmd(c *cli.Env) *cobra.Command {
 	o := &levelOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "level",
-		Short: "Show the feature level of the cluster and what each member understands, or raise it",
-		Long: `Show the feature level of the cluster and what each member understands.
+		Short: "Show the feature level of the cluster and its members, or raise it",
+		Long: `Show the feature level of the cluster and the level that each member supports.
 
-What a new version brings to the log waits until the level was raised, and no older version can take part from then on. The
-leader raises it once all members have understood a newer level for as long as its setting raise-level-after says; until
-then the older version can be started again. --raise does not wait.`,
+New log entries of a version are not used before the level is raised; from then on, no older version can take part. The
+leader raises the level once all members have supported a newer one for as long as its setting raise-level-after says;
+until then the older version can be started again. --raise does not wait.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runLevel(cmd.Context()) },
 	}
-	cmd.Flags().BoolVar(&o.raise, "raise", false, "raise the level now to what all members understand")
+	cmd.Flags().BoolVar(&o.raise, "raise", false, "raise the level now to the highest that all members support")
 	return cmd
 }
 
@@ -50,7 +50,7 @@ func (o *levelOptions) runLevel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	answer.Level = max(answer.GetLevel(), raised) // whoever answers may not have applied it yet
+	answer.Level = max(answer.GetLevel(), raised) // the server that answers may not have applied it yet
 	return o.Print(answer, func(p *cli.Page) error {
 		if err := p.Table(levelRows(answer)); err != nil {
 			return err

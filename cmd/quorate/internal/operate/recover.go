@@ -23,29 +23,31 @@ func newRecoverCmd(c *cli.Env) *cobra.Command {
 	o := &recoverOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "recover",
-		Short: "Give a stopped node a new configuration, after the majority was lost for good",
-		Long: `Give the stopped node of a data folder a new set of members, after the majority of the old one was lost for good. What is
-in its log counts from then on, also what no majority had; what only the lost members had is gone.
+		Short: "Recover from the permanent loss of the majority with one stopped node",
+		Long: `Give the stopped node of a data folder a new set of members, after the majority of the old set was
+lost permanently. Every entry in its log counts from then on, also entries that no majority had; entries that only
+the lost members had are lost.
 
-Recover one node only: of those that are left the one with the highest index, which --dry-run shows. The others are
-removed with their data folders and come back as new ones. The file with the peers, YAML or JSON, lists who belongs to
-the cluster from now on, this node among them:
+Recover one node only: of the remaining ones the node with the highest index, which --dry-run shows. Remove the others
+with their data folders and let them join as new nodes. The file with the peers, YAML or JSON, lists the members of the
+cluster from now on, this node among them:
 
   peers:
     - {id: n1, address: 10.0.0.1:7201}
     - {id: n4, address: 10.0.0.4:7201, voter: true}
 
-A node in quarantine is refused: it was found to hold another state than the majority. quorate recover start-over lets it
-begin again from the state of the others, and quorate recover lift lets it serve if its state is proved to be equal.`,
+A node in quarantine is refused: its state was found to differ from that of the majority. quorate recover start-over
+lets it begin again from the state of the others, and quorate recover lift lets it serve if its state is proved to
+be equal.`,
 		Example: `  quorate recover --data-dir /var/lib/quorate --peers peers.yaml --dry-run
   quorate recover --data-dir /var/lib/quorate --peers peers.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.runRecover() },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.dataDir, "data-dir", "", "the data `FOLDER` of the stopped node (required)")
-	flags.StringVar(&o.peers, "peers", "", "a `FILE` with the members from now on, YAML or JSON (required)")
-	flags.BoolVar(&o.dry, "dry-run", false, "only say what is there and what would be done")
+	flags.StringVar(&o.dataDir, "data-dir", "", "data `FOLDER` of the stopped node (required)")
+	flags.StringVar(&o.peers, "peers", "", "`FILE` with the new members, YAML or JSON (required)")
+	flags.BoolVar(&o.dry, "dry-run", false, "only report what was found and what would be done")
 	cmd.AddCommand(newRecoverDigestsCmd(c), newRecoverLiftCmd(c), newRecoverStartOverCmd(c))
 	return cmd
 }
@@ -72,7 +74,8 @@ func recoveryPage(p *cli.Page, r host.Recovery) error {
 	rows := [][]string{
 		{"node", r.ID + " of cluster " + r.Cluster},
 		{"last entry", fmt.Sprintf("%d of term %d", r.Index, r.Term)},
-		{"state", fmt.Sprintf("revision %d, %d trees, %d allocations held, %d waiting", r.State.Revision, r.State.Counts.Trees, r.State.Counts.Held, r.State.Counts.Waiting)},
+		{"state", fmt.Sprintf("revision %d, %d trees, %d allocations held, %d waiting", r.State.Revision,
+			r.State.Counts.Trees, r.State.Counts.Held, r.State.Counts.Waiting)},
 		{"members before", peersText(r.Before)},
 		{"members after", peersText(r.After)},
 	}
@@ -81,7 +84,8 @@ func recoveryPage(p *cli.Page, r host.Recovery) error {
 	}
 	p.Linef("")
 	if !r.Done {
-		p.Linef("Nothing was changed. Recover the node with the highest term, and of those the highest last entry; then without --dry-run.")
+		p.Linef("Nothing was changed. Recover the node with the highest term, and of those the highest last entry; " +
+			"then without --dry-run.")
 		return nil
 	}
 	p.Linef("Done. Start this server as before. Other members of the new configuration start with empty data folders and")
@@ -94,7 +98,7 @@ func peersText(peers []host.Peer) string {
 	for _, peer := range peers {
 		text := peer.ID + " " + peer.Address
 		if !peer.IsVoter() {
-			text += " (no voter)"
+			text += " (non-voter)"
 		}
 		texts = append(texts, text)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// quarantineOptions are those of the commands about a stopped node whose state was found to differ.
+// quarantineOptions are the flags of the commands about a stopped node in quarantine.
 type quarantineOptions struct {
 	*cli.Env
 	dataDir string
@@ -25,9 +25,9 @@ func newRecoverDigestsCmd(c *cli.Env) *cobra.Command {
 	o := &quarantineOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "digests",
-		Short: "Sum up the state that the data folder of a stopped node holds",
-		Long: `Compute the state of a stopped node anew from its snapshot and its log, and show its digests at the last checkpoints and at
-the end. With -o json it is the proof that quorate recover lift reads on another member.`,
+		Short: "Compute the state digests of a stopped node",
+		Long: `Compute the state of a stopped node from its snapshot and its log, and show its digests at the last
+checkpoints and at the end. The output of -o json is the proof that quorate recover lift reads on another member.`,
 		Example: `  quorate recover digests --data-dir /var/lib/quorate -o json > n2.json`,
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return o.showDigests() },
@@ -40,16 +40,17 @@ func newRecoverLiftCmd(c *cli.Env) *cobra.Command {
 	o := &quarantineOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "lift",
-		Short: "Let a stopped node serve again whose state is proved to be that of a majority",
-		Long: `Lift the quarantine of a stopped node, if the state that its data folder holds, computed anew, is that of more than half of the
-voters, itself among them, at one index that is not before the checkpoint of the quarantine. What the others hold is in files
-of quorate recover digests -o json. Nothing is changed if that is not proved.`,
+		Short: "Lift the quarantine of a stopped node whose state is proved correct",
+		Long: `Lift the quarantine of a stopped node, if the state in its data folder, computed again, equals that of
+more than half of the voters, itself among them, at one index that is not before the checkpoint of the quarantine.
+Pass the states of the others as files of quorate recover digests -o json. Nothing is changed without that proof.`,
 		Example: `  quorate recover lift --data-dir /var/lib/quorate --digests n1.json --digests n2.json`,
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return o.liftQuarantine() },
 	}
 	o.addDataDir(cmd)
-	cmd.Flags().StringArrayVar(&o.digests, "digests", nil, "a `FILE` with the digests of another member; may be repeated (required)")
+	cmd.Flags().StringArrayVar(&o.digests, "digests", nil,
+		"`FILE` with the digests of another member; may be repeated (required)")
 	return cmd
 }
 
@@ -58,8 +59,9 @@ func newRecoverStartOverCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start-over",
 		Short: "Set aside the state of a stopped node in quarantine",
-		Long: `Set aside the state of a stopped node that is in quarantine. Its next start is like that with an empty data folder: it takes part in
-nothing until the leader has taken its vote, and gets the state of the others. So a majority of the others must be well.`,
+		Long: `Set aside the state of a stopped node in quarantine. Its next start is like that with an empty data
+folder: it takes no part in decisions until the leader has taken its vote away, and gets the state of the others. A
+majority of the others must be healthy for that.`,
 		Example: `  quorate recover start-over --data-dir /var/lib/quorate`,
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return o.startOver() },
@@ -69,7 +71,7 @@ nothing until the leader has taken its vote, and gets the state of the others. S
 }
 
 func (o *quarantineOptions) addDataDir(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", "the data `FOLDER` of the stopped node (required)")
+	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", "data `FOLDER` of the stopped node (required)")
 }
 
 func (o *quarantineOptions) newLogger() hclog.Logger {
@@ -119,7 +121,8 @@ func (o *quarantineOptions) liftQuarantine() error {
 		}
 		var other host.FolderDigests
 		if err := json.Unmarshal(text, &other); err != nil || other.ID == "" {
-			return cli.Usagef("%s does not hold the digests of a member: %v", path, errors.Join(err, errors.New("make it with quorate recover digests -o json")))
+			return cli.Usagef("%s does not hold the digests of a member: %v", path,
+				errors.Join(err, errors.New("make it with quorate recover digests -o json")))
 		}
 		others = append(others, other)
 	}
@@ -128,7 +131,8 @@ func (o *quarantineOptions) liftQuarantine() error {
 		return fmt.Errorf("%w; nothing was changed", err)
 	}
 	return o.PrintValue(proof, func(p *cli.Page) error {
-		p.Linef("Node %s may serve again: at index %d its state is that of %s. Start this server as before.", proof.ID, proof.Index, strings.Join(proof.Members, ", "))
+		p.Linef("Node %s may serve again: at index %d its state is that of %s. Start this server as before.", proof.ID,
+			proof.Index, strings.Join(proof.Members, ", "))
 		return nil
 	})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func newSnapshotCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("snapshot", "Save the whole state as a backup, look into one, and restore it",
+	return cli.NewGroup("snapshot", "Save, inspect and restore backups of the whole state",
 		newSnapshotSaveCmd(c), newSnapshotInspectCmd(c), newSnapshotRestoreCmd(c))
 }
 
@@ -23,10 +23,10 @@ func newSnapshotSaveCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "save FILE",
 		Short: "Save the whole state as a backup",
-		Long: `Save everything that was acknowledged before as a backup: configuration with its history, allocations, items, queue.
-Any server gives it, without holding up others. The file is there with all of its content, verified, or not at all; "-"
-writes to standard output, where the exit code says whether it is whole. With --stale the first server that answers gives
-what it has, also without a leader.`,
+		Long: `Save everything that was acknowledged before as a backup: configuration with its history, allocations,
+items, queue. Any server can save it, without delaying other calls. The file appears complete and verified, or not
+at all; "-" writes to standard output, where the exit code shows whether the backup is complete. With --stale the
+first server that answers saves its own state, also without a leader.`,
 		Example: `  quorate snapshot save quorate.backup
   quorate snapshot save - | gpg --encrypt -r ops > quorate.backup.gpg`,
 		Args: cobra.ExactArgs(1),
@@ -35,7 +35,7 @@ what it has, also without a leader.`,
 }
 
 func saveSnapshot(ctx context.Context, c *cli.Env, path string) error {
-	// The timeout is for the first server that answers; a large state takes as long as it takes.
+	// --timeout bounds the wait for a server that answers, not the transfer, which depends on the size of the state.
 	quorate, _, cancel, err := c.Connect(ctx)
 	if err != nil {
 		return err
@@ -54,7 +54,8 @@ func saveSnapshot(ctx context.Context, c *cli.Env, path string) error {
 		return err
 	}
 	return c.Print(summary, func(p *cli.Page) error {
-		p.Linef("%s holds the state at index %d, %s from %s", path, summary.GetIndex(), bytesText(summary.GetSize()), summary.GetServedBy())
+		p.Linef("%s holds the state at index %d, %s from %s", path, summary.GetIndex(), bytesText(summary.GetSize()),
+			summary.GetServedBy())
 		return nil
 	})
 }
@@ -65,18 +66,21 @@ func saveToOutput(ctx context.Context, c *cli.Env, quorate *client.Client) error
 	}
 	summary, err := fetchBackup(ctx, c, quorate, c.Out)
 	if err == nil {
-		c.Messagef("saved the state at index %d, %s from %s", summary.GetIndex(), bytesText(summary.GetSize()), summary.GetServedBy())
+		c.Messagef("saved the state at index %d, %s from %s", summary.GetIndex(), bytesText(summary.GetSize()),
+			summary.GetServedBy())
 	}
 	return err
 }
 
-func fetchBackup(ctx context.Context, c *cli.Env, quorate *client.Client, out io.Writer) (*quoratev1.SaveSummary, error) {
+func fetchBackup(
+	ctx context.Context, c *cli.Env, quorate *client.Client, out io.Writer,
+) (*quoratev1.SaveSummary, error) {
 	progress := startProgress(c, "received", 0)
 	defer progress.clearLine()
 	return quorate.SaveBackup(ctx, &quoratev1.SaveRequest{Read: c.ReadOptions()}, io.MultiWriter(out, progress))
 }
 
-// progress tells a person at a terminal how far a transfer is, and nobody else.
+// progress shows the progress of a transfer on a terminal, and nothing elsewhere.
 type progress struct {
 	talk        io.Writer
 	what        string
@@ -93,10 +97,10 @@ func startProgress(c *cli.Env, what string, total uint64) *progress {
 	return p
 }
 
-// progressEvery is how often the line is written anew.
+// progressEvery is the time between two repaints.
 const progressEvery = 200 * time.Millisecond
 
-// Write counts.
+// Write counts the bytes.
 func (p *progress) Write(data []byte) (int, error) {
 	p.done += uint64(len(data))
 	if p.talk != nil && time.Since(p.shownAt) >= progressEvery {
@@ -105,15 +109,16 @@ func (p *progress) Write(data []byte) (int, error) {
 		if p.total > 0 {
 			of = " of " + bytesText(p.total)
 		}
-		fmt.Fprintf(p.talk, "\r\x1b[K%s %s%s", p.what, bytesText(p.done), of) //nolint:errcheck // nobody is left to tell
+		// a failure cannot be reported
+		fmt.Fprintf(p.talk, "\r\x1b[K%s %s%s", p.what, bytesText(p.done), of) //nolint:errcheck
 	}
 	return len(data), nil
 }
 
-// clearLine wipes the line.
+// clearLine removes the progress line.
 func (p *progress) clearLine() {
 	if p.shown {
-		fmt.Fprint(p.talk, "\r\x1b[K") //nolint:errcheck // nobody is left to tell
+		fmt.Fprint(p.talk, "\r\x1b[K") //nolint:errcheck // a failure cannot be reported
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 func newSnapshotInspectCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "Verify a backup and say what is in it, without a server",
-		Long: `Read a backup to its end, as a restore would: its digests, every record, every invariant of the state. A damaged one
-is refused with what is wrong. No server is asked.`,
+		Short: "Verify a backup and show what it contains, without a server",
+		Long: `Read a backup to its end, as a restore would: its digests, every record, every invariant of the state.
+A damaged backup is refused with a description of the damage. No server is asked.`,
 		Example: `  quorate snapshot inspect quorate.backup
   quorate snapshot inspect quorate.backup -o json | jq .counts`,
 		Args: cobra.ExactArgs(1),

@@ -26,22 +26,22 @@ func newSnapshotRestoreCmd(c *cli.Env) *cobra.Command {
 	o := &restoreOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Replace the whole state of a cluster by a backup",
-		Long: `Replace the whole state of a running cluster, new or old, by that of a backup: all of it, on all members, or nothing.
-Everything granted, released and configured since the backup is forgotten. Fences go on growing, with a gap, so that no
-token that somebody may hold is given again; leases have their whole time again. The file is verified first, here and by
-the leader. At a terminal the name of the cluster must be typed; elsewhere --yes confirms.
+		Short: "Replace the whole state of a cluster with a backup",
+		Long: `Replace the whole state of a running cluster, new or old, with that of a backup: all of it, on all
+members, or nothing. Everything granted, released and configured since the backup is lost. Fences jump ahead, so
+that no fencing token is given twice; leases get their full TTL again. The file is verified first, here and by the
+leader. On a terminal the name of the cluster must be typed; elsewhere --yes confirms.
 
-A backup may need a higher feature level than the cluster has, for example shortly after an upgrade. Then no older
-version can take part after the restore: raise the level first with quorate cluster level --raise, or confirm that with
---raise-level.`,
+A backup may need a higher feature level than the cluster has, for example shortly after an upgrade. No older version
+can take part after such a restore: raise the level first with quorate cluster level --raise, or pass --raise-level.`,
 		Example: `  quorate snapshot restore quorate.backup
   quorate snapshot restore quorate.backup --yes --server 10.0.0.1:7101`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runRestore(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "restore without asking")
-	cmd.Flags().BoolVar(&o.raiseLevel, "raise-level", false, "raise the feature level of the cluster if the backup needs it")
+	cmd.Flags().BoolVar(&o.raiseLevel, "raise-level", false,
+		"raise the feature level of the cluster if the backup needs it")
 	return cmd
 }
 
@@ -65,7 +65,8 @@ func (o *restoreOptions) runRestore(ctx context.Context, path string) error {
 	o.Patient = true
 	answer, err := o.sendBackup(ctx, quorate, path, status.GetClusterName())
 	if client.MayBeDone(err) {
-		return fmt.Errorf("%w; the state may have been replaced all the same: look with `quorate status`, or restore again, which is safe", err)
+		return fmt.Errorf("%w; the state may have been replaced all the same: look with `quorate status`, or restore "+
+			"again, which is safe", err)
 	}
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (o *restoreOptions) runRestore(ctx context.Context, path string) error {
 	})
 }
 
-// checkConfirmation asks the person, unless that was answered on the command line.
+// checkConfirmation asks for confirmation, unless --yes was given.
 func (o *restoreOptions) checkConfirmation(name string, contents backup.Contents) error {
 	if o.yes {
 		return nil
@@ -85,7 +86,8 @@ func (o *restoreOptions) checkConfirmation(name string, contents backup.Contents
 	if !cli.IsTerminal(o.In) {
 		return cli.Usagef("this replaces the whole state of cluster %s: confirm with --yes", name)
 	}
-	o.Messagef("This replaces the whole state of cluster %s by that of %s at %s (index %d, %d allocations held).\nType the name of the cluster to go on:",
+	o.Messagef("This replaces the whole state of cluster %s by that of %s at %s (index %d, %d allocations "+
+		"held).\nType the name of the cluster to go on:",
 		name, contents.Cluster, time.UnixMilli(contents.TakenMs).UTC().Format(time.RFC3339), contents.Index, contents.Counts.Held)
 	line, err := bufio.NewReader(o.In).ReadString('\n')
 	if err != nil && line == "" {
@@ -97,7 +99,9 @@ func (o *restoreOptions) checkConfirmation(name string, contents backup.Contents
 	return nil
 }
 
-func (o *restoreOptions) sendBackup(ctx context.Context, quorate *client.Client, path, name string) (*quoratev1.RestoreResponse, error) {
+func (o *restoreOptions) sendBackup(
+	ctx context.Context, quorate *client.Client, path, name string,
+) (*quoratev1.RestoreResponse, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -114,21 +118,21 @@ func (o *restoreOptions) sendBackup(ctx context.Context, quorate *client.Client,
 	return quorate.RestoreBackup(ctx, confirmation, &shownReader{file, shown})
 }
 
-// shownReader shows how far a file was read.
+// shownReader shows the progress of reading a file.
 type shownReader struct {
 	*os.File
 
 	shown *progress
 }
 
-// Read counts.
+// Read counts the bytes.
 func (r *shownReader) Read(data []byte) (int, error) {
 	n, err := r.File.Read(data)
 	_, _ = r.shown.Write(data[:n])
 	return n, err
 }
 
-// Seek counts from there.
+// Seek continues counting from the new position.
 func (r *shownReader) Seek(offset int64, whence int) (int64, error) {
 	at, err := r.File.Seek(offset, whence)
 	r.shown.done = uint64(at)

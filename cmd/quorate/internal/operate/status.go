@@ -23,9 +23,9 @@ func newStatusCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the cluster: members, leader, log, health",
-		Long: `Show the cluster: members, leader, log, health, as the serving node knows them.
+		Long: `Show the cluster as the node that answers sees it: members, leader, log, health.
 
-What is known is shown also while there is no leader; the exit code is 6 then.`,
+It works also while there is no leader; the exit code is 6 then.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runStatus(cmd.Context()) },
 	}
@@ -77,7 +77,7 @@ func statusRows(s *quoratev1.GetStatusResponse) [][]string {
 	}
 }
 
-// ledgerSize is what heavy records take of their bound. Servers of earlier versions do not say it.
+// ledgerSize is the size of the ledger and its bound. Servers of earlier versions do not report it.
 func ledgerSize(s *quoratev1.GetStatusResponse) string {
 	if s.GetLedgerBytesLimit() == 0 {
 		return "unknown"
@@ -85,7 +85,7 @@ func ledgerSize(s *quoratev1.GetStatusResponse) string {
 	return formatMebibytes(s.GetLedgerBytes()) + " of " + formatMebibytes(s.GetLedgerBytesLimit()) + " MiB"
 }
 
-// formatMebibytes is a size with one digit behind the point.
+// formatMebibytes writes a size with one decimal.
 func formatMebibytes(n int64) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) }
 
 func memberRows(members []*quoratev1.Member) [][]string {

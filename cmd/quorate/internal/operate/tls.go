@@ -15,15 +15,15 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// authorityDays and certificateDays are how long what is made lasts, if nobody says otherwise.
+	// authorityDays and certificateDays are the default validity.
 	authorityDays   = 3650
 	certificateDays = 365
 )
 
-// localHosts are at which this machine reaches itself.
+// localHosts are the loopback names of a machine.
 var localHosts = []string{"localhost", "127.0.0.1", "::1"}
 
-// makeOptions say what to make.
+// makeOptions are the flags of the commands that create certificates.
 type makeOptions struct {
 	*cli.Env
 	cluster, out string
@@ -32,13 +32,13 @@ type makeOptions struct {
 }
 
 func newTLSCmd(c *cli.Env) *cobra.Command {
-	group := cli.NewGroup("tls", "Make and look at certificates and keys",
+	group := cli.NewGroup("tls", "Create and inspect certificates and keys",
 		newTLSInitCmd(c), newTLSNodeCmd(c), newTLSClientCmd(c), newTLSInspectCmd(c), newGossipKeyCmd(c))
-	group.Long = `Make and look at certificates and keys.
+	group.Long = `Create and inspect certificates and keys.
 
-"init" makes an authority of a cluster's own with all that it takes to try encryption; any other authority does as well, if
-the certificates of nodes say whom they are for: quorate://cluster/CLUSTER/node/ID, as a URI among the alternative names.
-What is made is a new file that only its owner may read. Nothing is ever overwritten.`
+"init" creates an authority for one cluster and everything else that encryption needs. Any other authority works as
+well, if the certificates of nodes have the URI quorate://cluster/CLUSTER/node/ID among their alternative names.
+Files are created readable by their owner only, and never overwritten.`
 	return group
 }
 
@@ -48,7 +48,7 @@ func newTLSInitCmd(c *cli.Env) *cobra.Command {
 	client, authority := "", 0
 	cmd := &cobra.Command{
 		Use:   "init DIR --nodes ID[=HOST][,ID[=HOST]...]",
-		Short: "Make an authority, certificates for nodes and a client, and a key of gossip",
+		Short: "Create an authority, certificates for nodes and a client, and a gossip key",
 		Example: "  quorate tls init certs --nodes n1,n2,n3\n" +
 			"  quorate tls init certs --nodes n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 --hosts quorate.example.org",
 		Args: cobra.ExactArgs(1),
@@ -57,10 +57,10 @@ func newTLSInitCmd(c *cli.Env) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&nodes, "nodes", nil, "ids of the nodes, each perhaps with a host or address of its own (required)")
-	flags.StringVar(&o.cluster, "cluster-name", "quorate", "name of the cluster, as its servers are told")
+	flags.StringSliceVar(&nodes, "nodes", nil, "ids of the nodes, each optionally with its host or address (required)")
+	flags.StringVar(&o.cluster, "cluster-name", "quorate", "name of the cluster, as in the settings of its servers")
 	flags.StringVar(&client, "client", "client", "name of the client")
-	flags.IntVar(&authority, "ca-days", authorityDays, "how many days the authority lasts")
+	flags.IntVar(&authority, "ca-days", authorityDays, "validity of the authority in days")
 	o.addHosts(cmd)
 	o.addDays(cmd)
 	return cmd
@@ -71,10 +71,11 @@ func (o *makeOptions) addHosts(cmd *cobra.Command) {
 }
 
 func (o *makeOptions) addDays(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&o.days, "days", certificateDays, "how many days a certificate lasts, not longer than the authority")
+	cmd.Flags().IntVar(&o.days, "days", certificateDays,
+		"validity of a certificate in days, at most that of the authority")
 }
 
-// initAuthority makes everything in memory first, so that a mistake leaves nothing behind.
+// initAuthority creates everything in memory before it writes files, so that an error leaves none.
 func (o *makeOptions) initAuthority(folder pki.Folder, nodes []string, client string, authorityDays int) error {
 	if len(nodes) == 0 {
 		return cli.Usagef("--nodes is missing: name the ids of the nodes, such as --nodes n1,n2,n3")
@@ -133,10 +134,13 @@ func newTLSNodeCmd(c *cli.Env) *cobra.Command {
 	id := ""
 	cmd := &cobra.Command{
 		Use:   "node DIR --id ID",
-		Short: "Make the certificate of a node, another one or a new one",
+		Short: "Create a certificate for a node",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return o.issueCertificate(args[0], id, func(a *pki.Authority) (pki.Pair, error) { return a.Node(id, o.hosts, o.validity()) })
+			return o.issueCertificate(args[0], id, func(a *pki.Authority) (pki.Pair,
+				error) {
+				return a.Node(id, o.hosts, o.validity())
+			})
 		},
 	}
 	cmd.Flags().StringVar(&id, "id", "", "id of the node (required)")
@@ -150,10 +154,11 @@ func newTLSClientCmd(c *cli.Env) *cobra.Command {
 	name := ""
 	cmd := &cobra.Command{
 		Use:   "client DIR --name NAME",
-		Short: "Make the certificate of a client",
+		Short: "Create a certificate for a client",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return o.issueCertificate(args[0], name, func(a *pki.Authority) (pki.Pair, error) { return a.Client(name, o.validity()) })
+			return o.issueCertificate(args[0], name,
+				func(a *pki.Authority) (pki.Pair, error) { return a.Client(name, o.validity()) })
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "name of the client (required)")
@@ -162,11 +167,11 @@ func newTLSClientCmd(c *cli.Env) *cobra.Command {
 }
 
 func (o *makeOptions) addOut(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.out, "out", "", "folder for what is made, by default the one of the authority")
+	cmd.Flags().StringVar(&o.out, "out", "", "folder for the new files (default: the folder of the authority)")
 	o.addDays(cmd)
 }
 
-// issueCertificate makes one certificate of the authority in a folder.
+// issueCertificate creates one certificate, signed by the authority in a folder.
 func (o *makeOptions) issueCertificate(dir, name string, issue func(*pki.Authority) (pki.Pair, error)) error {
 	if o.days <= 0 {
 		return cli.Usagef("--days must be more than 0")
@@ -192,7 +197,7 @@ func (o *makeOptions) issueCertificate(dir, name string, issue func(*pki.Authori
 func newGossipKeyCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "gossip-key",
-		Short:   "Print a new key of gossip, a line for the file that gossip-keys-file names",
+		Short:   "Print a new gossip key, one line of the file that gossip-keys-file names",
 		Example: "  (umask 077; quorate tls gossip-key > gossip.keys)",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return c.Write(fmt.Appendln(nil, pki.NewGossipKey())) },

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// certificateFacts are what there is to say of a certificate.
+// certificateFacts describe a certificate.
 type certificateFacts struct {
 	Subject     string    `json:"subject"`
 	Role        string    `json:"role"`

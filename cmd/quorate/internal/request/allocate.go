@@ -14,7 +14,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// longestReserve is the longest time that a reservation may stand.
+// longestReserve is the longest duration of a reservation.
 const longestReserve = time.Hour
 
 type allocateOptions struct {
@@ -28,26 +28,27 @@ func newAllocateCmd(c *cli.Env) *cobra.Command {
 	o := &allocateOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "allocate --at TREE:node/path {--amount RESOURCE=AMOUNT | --item RESOURCE}...",
-		Short: "Hold amounts and items at nodes of one or more trees, all or nothing",
-		Long: `Hold amounts and items at nodes of one or more trees until they are released, all or nothing. Each --amount and
---item belongs to the --at before it. Every limit on the way from each node to its root must have room.
+		Short: "Allocate amounts and items at nodes of one or more trees, all or nothing",
+		Long: `Allocate amounts and items at nodes of one or more trees until they are released, all or nothing. Each
+--amount and --item belongs to the --at before it. Every limit on the path from each node to its root must have
+headroom.
 
---item account asks for one item that is free, account=3 for three, account@dirty for one in another state, and
-account:a,b for these two; the one that has been in its state for longest comes first.
+--item account asks for one free item, account=3 for three, account@dirty for one in another state, and account:a,b for
+these two; the item that has been in its state for longest comes first.
 
-If a limit stands in the way, nothing is held, every such limit is named on standard error, and the exit code
-is 3; "quorate explain" takes the same flags and says what would help. Repeating a command with the same --id
-is safe: it holds once.
+If a limit forbids it, nothing is allocated, standard error names every such limit, and the exit code is 3; "quorate
+explain" takes the same flags and shows what would help. Repeating a command with the same --id is safe: it allocates
+once.
 
-With --wait it waits in the queue if it does not fit now, and says for what. The queue is ordered by --priority, then by
-arrival; whoever can never fit is denied at once. With --async the command does not stay: repeat it with the same --id
-within the time of --keep to come for the grant.
+With --wait a request that does not fit now waits in the queue, and the command shows what blocks it. The queue is
+ordered by --priority, then by arrival; a request that can never fit is denied at once. With --async the command
+returns at once: repeat it with the same --id within the time of --keep to collect the grant.
 
-With --ttl it is a lease: it ends by itself unless "quorate renew" is called in time. "quorate lease run" does that for
-a command.
+With --ttl the allocation is a lease: it ends unless "quorate renew" is called in time. "quorate lease run" renews it
+while a command runs.
 
-With --reserve it is held for that time only, until "quorate confirm" keeps it or "quorate cancel" gives it up.
-With --force it is held whatever the limits say, for use that exists already.`,
+With --reserve the allocation ends after that time, unless "quorate confirm" keeps it; "quorate cancel" gives it up.
+With --force it is granted regardless of limits, to record existing usage.`,
 		Example: `  quorate allocate --id job-1 --at cern:atlas/physics/higgs --amount cores=25
   quorate allocate --at tenants:tenant-1 --amount servers=2 --amount ram=16Gi \
                    --at providers:cloud-a/main --amount servers=2
@@ -60,9 +61,9 @@ With --force it is held whatever the limits say, for use that exists already.`,
 	}
 	o.Options.AddFlags(cmd)
 	o.LeaseOptions.AddFlags(cmd, 0)
-	cmd.Flags().BoolVar(&o.async, "async", false, "do not stay while it waits; exit code 9 says that it does")
-	cmd.Flags().DurationVar(&o.reserve, "reserve", 0, "hold it for this time only, up to 1h, until it is confirmed")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say whether it would fit")
+	cmd.Flags().BoolVar(&o.async, "async", false, "return at once with exit code 9 while the request waits in the queue")
+	cmd.Flags().DurationVar(&o.reserve, "reserve", 0, "reserve for this time, up to 1h; it ends unless it is confirmed")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report whether it would be granted")
 	return cmd
 }
 
@@ -86,17 +87,18 @@ func (o *allocateOptions) runAllocate(ctx context.Context) error {
 	answer, err := o.sendRequest(ctx, limited, quorate, request)
 	if err != nil {
 		if client.MayBeDone(err) && !o.dryRun && !o.waitsForGrant() {
-			o.Messagef("it may be held all the same; to know, repeat the command with --id %s", cli.ShellWord(request.GetId()))
+			o.Messagef("the request may have been granted nevertheless: to find out, repeat the command with --id %s",
+				cli.ShellWord(request.GetId()))
 		}
 		return PrintDenial(o.Env, err)
 	}
 	return o.printGrant(answer)
 }
 
-// waitsForGrant tells whether the command waits for the grant.
+// waitsForGrant reports whether the command blocks until the grant.
 func (o *allocateOptions) waitsForGrant() bool { return o.Wait > 0 && !o.async && !o.dryRun }
 
-// sendRequest makes the request; one that waits may take longer than a call.
+// sendRequest makes the request. A waiting request may take longer than one call.
 func (o *allocateOptions) sendRequest(
 	ctx, limited context.Context, quorate *client.Client, request *quoratev1.AllocateRequest,
 ) (*quoratev1.AllocateResponse, error) {
@@ -118,13 +120,13 @@ func (o *allocateOptions) checkFlags() error {
 	reserves := o.reserve != 0
 	switch {
 	case reserves && (o.reserve < time.Millisecond || o.reserve > longestReserve):
-		return cli.Usagef("--reserve is a time from 1ms to 1h, not %v", o.reserve)
+		return cli.Usagef("--reserve must be between 1ms and 1h, not %v", o.reserve)
 	case reserves && o.Force, reserves && o.dryRun, o.Force && o.dryRun:
-		return cli.Usagef("--reserve, --force and --dry-run exclude each other")
+		return cli.Usagef("use only one of --reserve, --force and --dry-run")
 	case o.Wait > 0 && (reserves || o.Force):
-		return cli.Usagef("--wait is for what is to be held within the limits: leave --reserve and --force out")
+		return cli.Usagef("--wait cannot be combined with --reserve or --force")
 	case o.async && o.Wait == 0:
-		return cli.Usagef("--async says not to stay while it waits: it needs --wait")
+		return cli.Usagef("--async needs --wait")
 	}
 	if err := o.LeaseOptions.CheckSpans(); err != nil {
 		return err
@@ -148,7 +150,7 @@ func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
 		o.Messagef("granted")
 	}
 	return o.Print(answer, func(p *cli.Page) error {
-		if answer.GetAllocation() == nil { // a dry run holds nothing
+		if answer.GetAllocation() == nil { // a dry run allocates nothing
 			drawPlacements(p, answer.GetDecision())
 			return nil
 		}
@@ -156,7 +158,7 @@ func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
 	})
 }
 
-// printQueued says where a request stands that was left in the queue, and what it waits for.
+// printQueued prints the position of a request that stays in the queue, and what blocks it.
 func (o *allocateOptions) printQueued(answer *quoratev1.AllocateResponse) error {
 	err := o.Print(answer, func(p *cli.Page) error {
 		if err := o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs()); err != nil {
@@ -170,15 +172,18 @@ func (o *allocateOptions) printQueued(answer *quoratev1.AllocateResponse) error 
 	if err != nil || o.dryRun {
 		return err
 	}
-	return &cli.WaitingError{Message: fmt.Sprintf("it waits and holds nothing yet: repeat the command with --id %s within %v to come for it",
+	return &cli.WaitingError{Message: fmt.Sprintf("the request is in the queue and holds nothing yet: repeat the "+
+		"command with --id %s within %v to collect the grant",
 		cli.ShellWord(answer.GetAllocation().GetId()), cli.FormatSpan(cmp.Or(o.Keep, defaultKeep)))}
 }
 
-// drawPlacements writes where a request would be counted, where that is not what it says, and whom it would preempt.
+// drawPlacements writes the nodes where claims would be counted, if they differ from the requested ones, and the
+// allocations that would be preempted.
 func drawPlacements(p *cli.Page, decision *quoratev1.Decision) {
 	for _, at := range decision.GetPlacements() {
 		if at.GetPlaced() != at.GetNode() {
-			p.Linef("%s would be counted at %s", cli.PlaceOf(at.GetTree(), at.GetNode()), cli.PlaceOf(at.GetTree(), at.GetPlaced()))
+			p.Linef("%s would be counted at %s", cli.PlaceOf(at.GetTree(), at.GetNode()),
+				cli.PlaceOf(at.GetTree(), at.GetPlaced()))
 		}
 	}
 	for _, victim := range decision.GetPreempted() {
@@ -186,7 +191,8 @@ func drawPlacements(p *cli.Page, decision *quoratev1.Decision) {
 	}
 }
 
-// PrintDenial gives programs the decision in the same shape as a grant's; people read it on standard error.
+// PrintDenial prints the decision of a denial as JSON or YAML, in the shape of a grant. A table has nothing to add to
+// the error on standard error.
 func PrintDenial(c *cli.Env, err error) error {
 	decision, found := client.DecisionOf(err)
 	if timedOut := (*client.TimedOutError)(nil); errors.As(err, &timedOut) {

@@ -22,7 +22,7 @@ func newAllocationsCmd(c *cli.Env) *cobra.Command {
 	o := &ListOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "allocations",
-		Short: "List what is held, oldest first",
+		Short: "List allocations, oldest first",
 		Example: `  quorate allocations --tree cern --node atlas/physics
   quorate allocations --label job=nightly -o json`,
 		Args: cobra.NoArgs,
@@ -36,13 +36,14 @@ func (o *ListOptions) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.tree, "tree", "", "only allocations with a claim in this tree")
 	flags.StringVar(&o.node, "node", "", "only those counted at this node of the tree or below it")
-	flags.StringArrayVar(&o.labels, "label", nil, "only those that carry this `name=value`; several must all hold")
+	flags.StringArrayVar(&o.labels, "label", nil,
+		"only those with this label `name=value`; may be repeated, all must match")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 }
 
 func (o *ListOptions) RunList(ctx context.Context) error {
 	if o.node != "" && o.tree == "" {
-		return cli.Usagef("--node needs --tree: a node is a place in a tree")
+		return cli.Usagef("--node needs --tree")
 	}
 	if o.limit < 0 {
 		return cli.Usagef("--limit must not be negative")
@@ -70,7 +71,7 @@ func (o *ListOptions) RunList(ctx context.Context) error {
 	})
 }
 
-// fetchPages joins pages into one answer until it has as many as were asked for.
+// fetchPages joins pages into one answer, up to --limit.
 func (o *ListOptions) fetchPages(
 	ctx context.Context, quorate *client.Client, labels map[string]string,
 ) (*quoratev1.ListAllocationsResponse, error) {
@@ -100,7 +101,7 @@ func (o *ListOptions) fetchPages(
 func newAllocationCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "allocation ID",
-		Short: "Show one allocation, held or ended not long ago",
+		Short: "Show one allocation, held or recently ended",
 		Args:  cobra.ExactArgs(1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return showAllocation(cmd.Context(), c, args[0]) },
 	}

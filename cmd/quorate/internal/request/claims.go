@@ -8,25 +8,25 @@ import (
 	"github.com/quorate/quorate/manifest"
 )
 
-// Claims gathers --at, --amount and --item in the order in which they stand on the command line: each amount and item
-// belongs to the place before it.
+// Claims collects --at, --amount and --item in the order of the command line: each amount and item belongs to the node
+// before it.
 type Claims struct {
 	List []TypedClaim
 }
 
-// TypedClaim is one claim as it stands on the command line.
+// TypedClaim is one claim of the command line.
 type TypedClaim struct {
 	At      cli.Place
-	amounts map[string]string // as written, by resource: units come later, from the server
+	amounts map[string]string // unparsed, by resource: the units come from the server later
 	Picks   []*quoratev1.ItemPick
 }
 
-// atFlag begins a claim.
+// atFlag is --at, which begins a claim.
 type atFlag struct {
 	claims *Claims
 }
 
-// Set begins a claim at a place.
+// Set begins a claim at a node.
 func (f atFlag) Set(text string) error {
 	at, err := cli.ParsePlace(text)
 	if err != nil {
@@ -42,7 +42,7 @@ func (f atFlag) String() string { return "" }
 // Type is shown in help texts.
 func (f atFlag) Type() string { return "TREE:node/path" }
 
-// amountFlag adds to the claim that was begun last.
+// amountFlag is --amount, which adds to the last claim.
 type amountFlag struct {
 	claims *Claims
 }
@@ -54,7 +54,7 @@ func (f amountFlag) Set(text string) error {
 		return err
 	}
 	if len(f.claims.List) == 0 {
-		return cli.Usagef("--amount %s belongs to no place: put --at TREE:node/path before it", text)
+		return cli.Usagef("--amount %s has no node: put --at TREE:node/path before it", text)
 	}
 	last := f.claims.List[len(f.claims.List)-1]
 	if _, again := last.amounts[resource]; again {
@@ -70,10 +70,11 @@ func (f amountFlag) String() string { return "" }
 // Type is shown in help texts.
 func (f amountFlag) Type() string { return "RESOURCE=AMOUNT" }
 
-// checkClaims says what a person forgot, before any server is asked.
+// checkClaims finds missing parts before a server is asked.
 func (c *Claims) checkClaims() error {
 	if len(c.List) == 0 {
-		return cli.Usagef("say what to hold, and where: --at TREE:node/path --amount RESOURCE=AMOUNT, or --item RESOURCE")
+		return cli.Usagef("name what to allocate, and where: --at TREE:node/path --amount RESOURCE=AMOUNT, or --item " +
+			"RESOURCE")
 	}
 	for _, claim := range c.List {
 		if len(claim.amounts)+len(claim.Picks) == 0 {
@@ -83,7 +84,7 @@ func (c *Claims) checkClaims() error {
 	return nil
 }
 
-// buildMessages reads the amounts by the units of their trees.
+// buildMessages parses the amounts in the units of their trees.
 func (c *Claims) buildMessages(known cli.Units) ([]*quoratev1.Claim, error) {
 	var messages []*quoratev1.Claim
 	for _, claim := range c.List {
@@ -104,7 +105,7 @@ func (c TypedClaim) buildMessage(known cli.Units) (*quoratev1.Claim, error) {
 			return nil, err
 		}
 		if unit == quoratev1.Unit_UNIT_ITEMS {
-			return nil, cli.Usagef("--at %s: %s is made of items: write --item %s=%s", c.At, resource, resource, text)
+			return nil, cli.Usagef("--at %s: %s is an itemized resource: write --item %s=%s", c.At, resource, resource, text)
 		}
 		amount, err := manifest.ParseQuantity(text, unit)
 		if err != nil {

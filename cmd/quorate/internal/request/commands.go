@@ -1,5 +1,5 @@
-// Package request has the commands that ask for allocations, end them, explain decisions and list what is held. [Options],
-// [LeaseOptions] and [WaitingLine] are also for commands that run something under a lease.
+// Package request has the commands that ask for allocations, end them, explain decisions and list what is held.
+// [Options], [LeaseOptions] and [WaitingLine] are also for commands that run something under a lease.
 package request
 
 import (

@@ -14,7 +14,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// eventKinds are the words for kinds of event.
+// eventKinds are the values of --kind.
 var eventKinds = map[string]quoratev1.EventKind{
 	"denied":    quoratev1.EventKind_EVENT_KIND_DENIED,
 	"preempted": quoratev1.EventKind_EVENT_KIND_PREEMPTED,
@@ -36,11 +36,11 @@ func newEventsCmd(c *cli.Env) *cobra.Command {
 	kinds := slices.Sorted(maps.Keys(eventKinds))
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "List what happened lately to requests and allocations, oldest first",
-		Long: `List what happened lately, oldest first: requests that were denied, or dropped from the queue because their time was
-over; allocations that were preempted; leases that were told that they have to; reservations and leases that expired; and
-allocations that hold again because the reservation that had preempted them ended. The cluster remembers the last 10,000.
-"quorate explain ID" says more about one.`,
+		Short: "List recent events of requests and allocations, oldest first",
+		Long: `List recent events, oldest first: requests that were denied, or dropped from the queue because their
+time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired; and
+allocations that were restored because the reservation that had preempted them ended. The cluster keeps the last
+10,000 events. "quorate explain ID" shows more about one.`,
 		Example: `  quorate events --kind denied
   quorate events --id job-7 -o json
   quorate events --after 4711`,
@@ -78,13 +78,14 @@ func (o *eventsOptions) runEvents(ctx context.Context) error {
 	return o.Print(all, func(p *cli.Page) error { return p.Table(eventRows(o.Units, all.GetEvents())) })
 }
 
-// fetchEvents joins pages into one answer until it has as many as were asked for.
+// fetchEvents joins pages into one answer, up to --limit.
 func (o *eventsOptions) fetchEvents(
 	ctx context.Context, quorate *client.Client, kind quoratev1.EventKind,
 ) (*quoratev1.ListEventsResponse, error) {
 	const pageSize = 1000
 	all := &quoratev1.ListEventsResponse{}
-	request := &quoratev1.ListEventsRequest{After: o.after, Kind: kind, Id: o.id, PageSize: pageSize, Read: o.ReadOptions()}
+	request := &quoratev1.ListEventsRequest{After: o.after, Kind: kind, Id: o.id, PageSize: pageSize,
+		Read: o.ReadOptions()}
 	for {
 		if o.limit > 0 {
 			request.PageSize = int32(min(o.limit-len(all.GetEvents()), pageSize))
@@ -102,7 +103,7 @@ func (o *eventsOptions) fetchEvents(
 	}
 }
 
-// eventRows is the table of events, one a row.
+// eventRows is the table of events, one per row.
 func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 	rows := [][]string{{"NUMBER", "AT", "WHAT", "ID", "BY", "WHY"}}
 	for _, e := range events {
@@ -112,7 +113,8 @@ func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 		}
 		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
 		rows = append(rows, []string{
-			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetAt()), what, e.GetId(), e.GetBy(), strings.Join(why, "; "),
+			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetAt()), what, e.GetId(), e.GetBy(), strings.Join(why,
+				"; "),
 		})
 	}
 	return rows

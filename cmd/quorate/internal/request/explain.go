@@ -15,8 +15,8 @@ import (
 type explainOptions struct {
 	*cli.Env
 	Options
-	past string // the id of a request that was made; empty for a hypothetical one
-	// described is true if any flag of a request was given.
+	past string // the id of an earlier request; empty for a hypothetical one
+	// described is true if any flag describes a request.
 	described bool
 }
 
@@ -24,15 +24,17 @@ func newExplainCmd(c *cli.Env) *cobra.Command {
 	o := &explainOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "explain ID | explain --at TREE:node/path --amount RESOURCE=AMOUNT...",
-		Short: "Say what would become of a request, or why one was denied, and what would help",
-		Long: `Say what would become of a request, without carrying it out; it takes the flags of "quorate allocate". Or say how
-a request was decided: an allocation that is held or has ended lately, or a denial that is still remembered.
+		Short: "Explain a decision: what blocks a request, and what would help",
+		Long: `Explain what a request would lead to, without carrying it out; explain takes the flags of "quorate
+allocate". Or explain how a request was decided: an allocation that is held or has recently ended, or a denial that
+is still remembered.
 
-A denial names every limit in the way, and the smallest change that would admit the request, as commands to paste:
-either all limits to raise, or all allocations to release. A limit that no command sets stands behind a #, to be
-changed in the configuration.
+A denial names every limit that blocks the request, and the smallest change that would admit it, as commands to paste:
+either all limits to raise, or all allocations to release. A limit that no command can set follows a #; change it in
+the configuration.
 
-A denial is an answer here: the exit code is 0. For an exit code that tells, use "quorate allocate --dry-run".`,
+A denial is a successful explanation: the exit code is 0. For an exit code that tells them apart, use "quorate allocate
+--dry-run".`,
 		Example: `  quorate explain --at cern:atlas/physics --amount cores=25
   quorate explain --user ann --at cern:atlas/physics --amount cores=25 -o json
   quorate explain job-7`,
@@ -50,9 +52,10 @@ A denial is an answer here: the exit code is 0. For an exit code that tells, use
 func (o *explainOptions) runExplain(ctx context.Context) error {
 	switch {
 	case o.past != "" && o.described:
-		return cli.Usagef("explain either the request %s, without flags of a request, or a new one with --at", o.past)
+		return cli.Usagef("explain either the request %s, without flags that describe a request, or a new one with --at",
+			o.past)
 	case o.past == "" && len(o.Claims.List) == 0:
-		return cli.Usagef("say which request: its ID, or --at TREE:node/path --amount RESOURCE=AMOUNT")
+		return cli.Usagef("name a request: its ID, or --at TREE:node/path --amount RESOURCE=AMOUNT")
 	case o.past == "":
 		if err := o.CheckClaims(); err != nil {
 			return err
@@ -84,7 +87,8 @@ func (o *explainOptions) buildQuestion(ctx context.Context, quorate *client.Clie
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: request}, Read: o.ReadOptions()}, nil
+	return &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: request},
+		Read: o.ReadOptions()}, nil
 }
 
 func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse) error {
@@ -114,7 +118,7 @@ func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse
 	return nil
 }
 
-// drawRemedy writes what would admit the request as commands.
+// drawRemedy writes the commands that would admit the request.
 func drawRemedy(u cli.Units, p *cli.Page, remedy *quoratev1.Remedy) {
 	heading := "It would be granted after all of:"
 	if raises := remedy.GetRaises(); len(raises) > 0 {
@@ -132,25 +136,25 @@ func drawRemedy(u cli.Units, p *cli.Page, remedy *quoratev1.Remedy) {
 	}
 }
 
-// raiseText is the command that raises a limit, or a comment if there is none.
+// raiseText is the command that raises a limit, or a comment if no command can.
 func raiseText(u cli.Units, r *quoratev1.Raise) string {
 	at := cli.PlaceOf(r.GetTree(), r.GetNode())
 	amount := func(n int64) string { return u.FormatAmount(r.GetTree(), r.GetResource(), n) }
-	if r.GetUnconfigured() {
-		return "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo()) + ", a node to be configured first"
+	comment := "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo())
+	ofNode := r.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED &&
+		r.GetHolderKind() == quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED
+	switch {
+	case r.GetUnconfigured():
+		return comment + ", after the node is configured"
+	case !ofNode:
+		return comment
+	case r.GetGoverned() && len(r.GetSetters()) == 0:
+		return comment + ", which no actor may set: an admin of the tree can name admins above the node"
 	}
-	if r.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED &&
-		r.GetHolderKind() == quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED {
-		if r.GetGoverned() && len(r.GetSetters()) == 0 {
-			return "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo()) +
-				", which nobody may set: an admin of the tree can name admins above the node"
-		}
-		return "quorate limits set " + at.String() + " " + r.GetResource() + "=" + amount(r.GetTo()) + permissionText(r)
-	}
-	return "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo())
+	return "quorate limits set " + at.String() + " " + r.GetResource() + "=" + amount(r.GetTo()) + permissionText(r)
 }
 
-// permissionText are the flags without which a tree refuses the change: who asks, and why.
+// permissionText are the flags without which the tree refuses the change: an actor who may make it, and a reason.
 func permissionText(r *quoratev1.Raise) string {
 	flags := ""
 	if setters := r.GetSetters(); len(setters) > 0 {

@@ -18,7 +18,7 @@ const (
 	defaultKeep  = 2 * time.Minute
 )
 
-// LeaseOptions say how long something is held, and how long it may wait.
+// LeaseOptions are the flags about the TTL of a lease and about waiting.
 type LeaseOptions struct {
 	TTL, Wait, Keep time.Duration
 	data            []string
@@ -26,33 +26,35 @@ type LeaseOptions struct {
 
 func (o *LeaseOptions) AddFlags(cmd *cobra.Command, ttl time.Duration) {
 	flags := cmd.Flags()
-	flags.DurationVar(&o.TTL, "ttl", ttl, "make it a lease: it ends unless it is renewed in this time, up to 168h (default: what is configured)")
+	flags.DurationVar(&o.TTL, "ttl", ttl, "make it a lease that ends unless it is renewed in this time, up to 168h "+
+		"(default: the setting of the tree)")
 	if ttl > 0 {
 		flags.Lookup("ttl").Usage = "the lease ends unless it is renewed in this time, up to 168h"
 	}
-	flags.DurationVar(&o.Wait, "wait", 0, "wait in the queue for so long if it does not fit now, up to 168h")
-	flags.DurationVar(&o.Keep, "keep", 0, "stay in the queue for so long without a sign of this command, 1s to 1h (default 2m0s)")
-	flags.StringArrayVar(&o.data, "data", nil, "a `name=value` that the lease carries for its holder")
+	flags.DurationVar(&o.Wait, "wait", 0, "wait in the queue for at most this time if it does not fit now, up to 168h")
+	flags.DurationVar(&o.Keep, "keep", 0, "keep the place in the queue for this time after the last call, 1s to 1h "+
+		"(default 2m0s)")
+	flags.StringArrayVar(&o.data, "data", nil, "`name=value` that the lease carries for its holder; may be repeated")
 }
 
-// CheckSpans says what a person mixed up, before any server is asked.
+// CheckSpans checks the flags before a server is asked.
 func (o *LeaseOptions) CheckSpans() error {
 	whole := func(d time.Duration) bool { return d%time.Millisecond == 0 }
 	switch {
 	case o.TTL < 0 || o.TTL > longestTTL || !whole(o.TTL):
-		return cli.Usagef("--ttl is a time from 1ms to 168h, not %v", o.TTL)
+		return cli.Usagef("--ttl must be between 1ms and 168h, not %v", o.TTL)
 	case o.Wait < 0 || o.Wait > longestWait || !whole(o.Wait):
-		return cli.Usagef("--wait is a time from 1ms to 168h, not %v", o.Wait)
+		return cli.Usagef("--wait must be between 1ms and 168h, not %v", o.Wait)
 	case o.Keep != 0 && (o.Keep < shortestKeep || o.Keep > longestKeep || !whole(o.Keep)):
-		return cli.Usagef("--keep is a time from 1s to 1h, not %v", o.Keep)
+		return cli.Usagef("--keep must be between 1s and 1h, not %v", o.Keep)
 	case o.Keep != 0 && o.Wait == 0:
-		return cli.Usagef("--keep says how long a request stays in the queue: it needs --wait")
+		return cli.Usagef("--keep needs --wait")
 	}
 	_, err := ParsePairs("--data", o.data)
 	return err
 }
 
-// ApplyTo puts what was typed into a request.
+// ApplyTo sets the fields of a request.
 func (o *LeaseOptions) ApplyTo(request *quoratev1.AllocateRequest) error {
 	data, err := ParsePairs("--data", o.data)
 	if err != nil {

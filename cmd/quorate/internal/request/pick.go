@@ -9,10 +9,10 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// MaxItems is how many items of one resource a request may name.
+// MaxItems is the largest number of items of one resource in a request.
 const MaxItems = 1000
 
-// itemFlag adds items to the claim that was begun last.
+// itemFlag is --item, which adds items to the last claim.
 type itemFlag struct {
 	claims *Claims
 }
@@ -24,7 +24,7 @@ func (f itemFlag) Set(text string) error {
 		return err
 	}
 	if len(f.claims.List) == 0 {
-		return cli.Usagef("--item %s belongs to no place: put --at TREE:node/path before it", text)
+		return cli.Usagef("--item %s has no node: put --at TREE:node/path before it", text)
 	}
 	last := &f.claims.List[len(f.claims.List)-1]
 	last.Picks = append(last.Picks, pick)
@@ -37,8 +37,8 @@ func (f itemFlag) String() string { return "" }
 // Type is shown in help texts.
 func (f itemFlag) Type() string { return "RESOURCE[@STATE][=COUNT|:NAME,...]" }
 
-// parsePick reads which items are wanted: RESOURCE for one that is free, RESOURCE=3 for several, RESOURCE@STATE for those in
-// another state, RESOURCE:NAME,NAME for certain ones.
+// parsePick parses requested items: RESOURCE for one free item, RESOURCE=3 for several, RESOURCE@STATE for items in
+// another state, RESOURCE:NAME,NAME for named items.
 func parsePick(text string) (*quoratev1.ItemPick, error) {
 	end := strings.IndexAny(text, "=:")
 	if end < 0 {
@@ -47,14 +47,16 @@ func parsePick(text string) (*quoratev1.ItemPick, error) {
 	what, which := text[:end], text[end:]
 	resource, state, stated := strings.Cut(what, "@")
 	if resource == "" || stated && state == "" {
-		return nil, cli.Usagef("%q names no items: write RESOURCE, RESOURCE=COUNT, RESOURCE:NAME,NAME, or RESOURCE@STATE and the same", text)
+		return nil, cli.Usagef("%q does not name items: write RESOURCE, RESOURCE=COUNT, RESOURCE:NAME,NAME, or "+
+			"RESOURCE@STATE and the same", text)
 	}
 	pick := &quoratev1.ItemPick{Resource: resource, State: state, Count: 1}
 	switch {
 	case strings.HasPrefix(which, "="):
 		count, err := strconv.ParseInt(which[1:], 10, 64)
 		if err != nil || count < 1 || count > MaxItems {
-			return nil, cli.Usagef("%q asks for %q items: write a number from 1 to %d, or names behind a colon", text, which[1:], MaxItems)
+			return nil, cli.Usagef("%q asks for %q items: write a number from 1 to %d, or names behind a colon", text,
+				which[1:], MaxItems)
 		}
 		pick.Count = count
 	case strings.HasPrefix(which, ":"):

@@ -21,18 +21,18 @@ func newReleaseCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release ID",
 		Short: "End an allocation and free everything it held",
-		Long: `End an allocation and free everything it held, or take a request out of the queue. Repeating it is safe: an
-allocation that has ended already is shown again.
+		Long: `End an allocation and free everything it held, or take a request out of the queue. Repeating it is
+safe: an allocation that has already ended is shown again.
 
-With --item only these items are given back; the allocation goes on with the rest, and ends with its last item.`,
+With --item only these items are released; the allocation keeps the rest, and ends with its last item.`,
 		Example: `  quorate release job-1
   quorate release job-4 --state dirty
   quorate release job-4 --item ci:aws-account:account-1`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runRelease(cmd.Context(), args[0]) },
 	}
-	cmd.Flags().StringArrayVar(&o.items, "item", nil, "give back only this `TREE:RESOURCE:NAME`; may be repeated")
-	cmd.Flags().StringVar(&o.state, "state", "", "the state that its items get (default: what is configured)")
+	cmd.Flags().StringArrayVar(&o.items, "item", nil, "release only the item `TREE:RESOURCE:NAME`; may be repeated")
+	cmd.Flags().StringVar(&o.state, "state", "", "new state of its items (default: the setting of the resource)")
 	return cmd
 }
 
@@ -59,18 +59,18 @@ func (o *releaseOptions) runRelease(ctx context.Context, id string) error {
 	return o.Print(answer, func(p *cli.Page) error { return o.Units.DrawAllocation(p, answer.GetAllocation(), 0) })
 }
 
-// ParseItem reads TREE:RESOURCE:NAME.
+// ParseItem parses TREE:RESOURCE:NAME.
 func ParseItem(text string) (*quoratev1.ItemName, error) {
 	parts := strings.Split(text, ":")
 	for _, part := range parts {
 		if part == "" || len(parts) != 3 {
-			return nil, cli.Usagef("%q names no item: write TREE:RESOURCE:NAME, for example ci:aws-account:account-1", text)
+			return nil, cli.Usagef("%q is not an item: write TREE:RESOURCE:NAME, for example ci:aws-account:account-1", text)
 		}
 	}
 	return &quoratev1.ItemName{Tree: parts[0], Resource: parts[1], Name: parts[2]}, nil
 }
 
-// ItemText writes an item as it is parsed.
+// ItemText writes an item as ParseItem takes it.
 func ItemText(item *quoratev1.ItemName) string {
 	return item.GetTree() + ":" + item.GetResource() + ":" + item.GetName()
 }

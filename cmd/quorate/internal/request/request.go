@@ -12,7 +12,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// Options say what is to be held, and by whom.
+// Options are the flags that describe a request: claims, labels, principal and priority.
 type Options struct {
 	id            string
 	Claims        Claims
@@ -30,21 +30,25 @@ type Options struct {
 func (o *Options) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.id, "id", "", "name of the allocation, 1 to 128 visible ASCII characters (default: a new UUID)")
-	flags.Var(atFlag{&o.Claims}, "at", "where to hold the amounts that follow")
-	flags.Var(amountFlag{&o.Claims}, "amount", "what to hold there, for example cores=25 or ram=1.5Gi")
-	flags.Var(itemFlag{&o.Claims}, "item", "items to hold there, for example account, account=2, account@dirty or account:a,b")
-	flags.StringArrayVar(&o.labels, "label", nil, "a `name=value` to find the allocation by")
-	flags.StringVar(&o.user, "user", "", "who holds it, for limits of users")
-	flags.StringArrayVar(&o.groups, "group", nil, "a `name` of a group that the user is in; may be repeated")
-	flags.StringVar(&o.application, "application", "", "the application that it belongs to, for limits of applications")
-	flags.Int64Var(&o.priority, "priority", 0, "any number; a higher one waits before a lower one, and may preempt it")
-	flags.Int64Var(&o.kind, "type", 0, "any number; only allocations of one type preempt each other")
-	flags.BoolVar(&o.unpreemptable, "unpreemptable", false, "may not be preempted")
-	flags.BoolVar(&o.Force, "force", false, "hold it at the named nodes whatever the limits say")
+	flags.Var(atFlag{&o.Claims}, "at", "node for the amounts and items that follow")
+	flags.Var(amountFlag{&o.Claims}, "amount", "amount to allocate there, for example cores=25 or ram=1.5Gi")
+	flags.Var(itemFlag{&o.Claims}, "item", "items to allocate there, for example account, account=2, account@dirty "+
+		"or account:a,b")
+	flags.StringArrayVar(&o.labels, "label", nil, "label `name=value` to find the allocation by; may be repeated")
+	flags.StringVar(&o.user, "user", "", "user that the allocation belongs to, for user limits")
+	flags.StringArrayVar(&o.groups, "group", nil, "`name` of a group of the user; may be repeated")
+	flags.StringVar(&o.application, "application", "",
+		"application that the allocation belongs to, for application limits")
+	flags.Int64Var(&o.priority, "priority", 0, "any number; higher priorities are served first and may preempt lower ones")
+	flags.Int64Var(&o.kind, "type", 0, "any number; allocations preempt only others of the same type")
+	flags.BoolVar(&o.unpreemptable, "unpreemptable", false, "never preempt it")
+	flags.BoolVar(&o.Force, "force", false, "allocate at the named nodes regardless of limits")
 }
 
-// BuildMessage is the request that was typed; units come from the server, before the amounts can be read.
-func (o *Options) BuildMessage(ctx context.Context, c *cli.Env, quorate *client.Client) (*quoratev1.AllocateRequest, error) {
+// BuildMessage makes the request. It asks the server for units first, because amounts are parsed in them.
+func (o *Options) BuildMessage(
+	ctx context.Context, c *cli.Env, quorate *client.Client,
+) (*quoratev1.AllocateRequest, error) {
 	labels, err := labelPairs(o.labels)
 	if err != nil {
 		return nil, err
@@ -79,10 +83,10 @@ func (o *Options) allocateMode() quoratev1.Mode {
 	return quoratev1.Mode_MODE_REJECT
 }
 
-// CheckClaims says what a person forgot or mixed up, before any server is asked.
+// CheckClaims checks the flags before a server is asked.
 func (o *Options) CheckClaims() error {
 	if o.user == "" && (o.application != "" || len(o.groups) > 0) {
-		return cli.Usagef("--group and --application belong to a user: add --user")
+		return cli.Usagef("--group and --application need --user")
 	}
 	return o.Claims.checkClaims()
 }

@@ -13,9 +13,9 @@ import (
 func newConfirmCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "confirm ID",
-		Short: "Keep what was reserved, until it is released",
-		Long: `Make a reservation a held allocation, until it is released. Repeating it is safe. A reservation whose time is
-over has lapsed and cannot be confirmed.`,
+		Short: "Confirm a reservation",
+		Long: `Turn a reservation into an allocation that lasts until it is released. Repeating it is safe. A
+reservation that has expired cannot be confirmed.`,
 		Example: `  quorate allocate --id job-3 --reserve 5m --at cern:atlas/physics --amount cores=1
   quorate confirm job-3`,
 		Args: cobra.ExactArgs(1),
@@ -34,7 +34,7 @@ func confirmReservation(ctx context.Context, c *cli.Env, id string) error {
 		return err
 	}
 	if answer.GetRepeated() {
-		c.Messagef("it was held already; this call changed nothing")
+		c.Messagef("confirmed before; this call changed nothing")
 	} else {
 		c.Messagef("confirmed")
 	}
@@ -45,10 +45,10 @@ func confirmReservation(ctx context.Context, c *cli.Env, id string) error {
 func newCancelCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel ID",
-		Short: "Give up a reservation and put back what it preempted",
-		Long: `End a reservation. If nothing came in between in the trees that it changed, everything is as it was before it.
-Otherwise what it preempted or moved is put back if all of that is still possible within the limits, and stays as it is
-if not. Repeating it is safe. What is confirmed is ended by "quorate release".`,
+		Short: "Cancel a reservation and restore what it preempted",
+		Long: `End a reservation. If nothing else has changed in its trees since, the state before it is restored.
+Otherwise the allocations that it preempted or moved are restored if all of them still fit within the limits, and
+stay as they are if not. Repeating it is safe. A confirmed reservation is ended by "quorate release".`,
 		Example: `  quorate cancel job-3`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return cancelReservation(cmd.Context(), c, args[0]) },
@@ -65,7 +65,7 @@ func cancelReservation(ctx context.Context, c *cli.Env, id string) error {
 	if err != nil {
 		return err
 	}
-	if answer.GetRepeated() { // in whatever way: the table says which
+	if answer.GetRepeated() { // by a cancel, a release or expiry; the table has the state
 		c.Messagef("it had ended before; this call changed nothing")
 	} else {
 		c.Messagef("cancelled")

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// waitingRepeat is how often a line is written that has not changed, where lines stay.
+	// waitingRepeat is the time after which an unchanged line is printed again, if the output is not a terminal.
 	waitingRepeat = time.Minute
-	// waitingTick is how often the line is written anew on a terminal.
+	// waitingTick is the time between two repaints on a terminal.
 	waitingTick = time.Second
-	// waitingWidth is how long the line may be on a terminal, so that it stays one.
+	// waitingWidth bounds the line on a terminal, because a wrapped line cannot be repainted.
 	waitingWidth = 110
 )
 
-// waitingLine tells a person where a request stands: on a terminal in one line that changes, elsewhere in a line for every
-// change, and every minute.
+// waitingLine shows the position of a waiting request: on a terminal in one line that is repainted, elsewhere in a
+// new line for every change, and every minute.
 type waitingLine struct {
 	cli      *cli.Env
 	terminal bool
 
 	mu    sync.Mutex
 	began time.Time
-	shown string // what was said last, without the time
+	shown string // the last text, without the time
 	at    time.Time
 	done  chan struct{}
 }
@@ -40,7 +40,7 @@ func NewWaitingLine(c *cli.Env) *waitingLine {
 	return w
 }
 
-// ReportProgress is told where the request stands.
+// ReportProgress shows a new position.
 func (w *waitingLine) ReportProgress(at client.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +59,8 @@ func (w *waitingLine) repaint() {
 		w.cli.Messagef("%s", text)
 		return
 	}
-	fmt.Fprint(w.cli.ErrOut, "\r\x1b[K"+cli.ClipLine(cli.Printable(text), waitingWidth)) //nolint:errcheck // nobody is left to tell
+	// a failure cannot be reported
+	fmt.Fprint(w.cli.ErrOut, "\r\x1b[K"+cli.ClipLine(cli.Printable(text), waitingWidth)) //nolint:errcheck
 }
 
 func (w *waitingLine) repaintLoop() {
@@ -79,18 +80,18 @@ func (w *waitingLine) repaintLoop() {
 	}
 }
 
-// Close leaves a terminal as it was.
+// Close removes the line from a terminal.
 func (w *waitingLine) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	close(w.done)
 	if w.terminal && w.shown != "" {
-		fmt.Fprint(w.cli.ErrOut, "\r\x1b[K") //nolint:errcheck // nobody is left to tell
+		fmt.Fprint(w.cli.ErrOut, "\r\x1b[K") //nolint:errcheck // a failure cannot be reported
 	}
 	w.shown = ""
 }
 
-// progressText says the place and what blocks.
+// progressText is the position and everything that blocks the request.
 func progressText(u cli.Units, at client.Progress) string {
 	var blocks []string
 	for _, v := range at.Decision.GetViolations() {

@@ -26,7 +26,8 @@ func TestWaitingInLines(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		w.Close()
-		want := "waiting 0s, at position 3\nwaiting 1m0s, at position 3\nwaiting 1m40s, at position 2\nwaiting 2m40s, at position 2\n"
+		want := "waiting 0s, at position 3\nwaiting 1m0s, at position 3\nwaiting 1m40s, at position 2\nwaiting 2m40s, " +
+			"at position 2\n"
 		if talk.String() != want {
 			t.Errorf("got:\n%s", talk.String())
 		}

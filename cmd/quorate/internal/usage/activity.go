@@ -25,8 +25,8 @@ func newActivityCmd(c *cli.Env) *cobra.Command {
 	o := &activityOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "activity TREE[:node/path]",
-		Short: "Show what went on lately at a node or with items",
-		Long: `Show what went on in the subtree of a node, or with the items of a resource, in steps of five minutes:
+		Short: "Show recent activity at a node or of items",
+		Long: `Show recent activity in the subtree of a node, or of the items of a resource, in steps of five minutes:
 
   FROM          when the step began, by the clock of the server
   HELD          claims held at its end
@@ -34,11 +34,11 @@ func newActivityCmd(c *cli.Env) *cobra.Command {
   GRANTED       during the step
   RELEASED      during the step
   LOST          expired or preempted during the step
-  LONGEST WAIT  of those that were granted from the queue during the step
-  ITEMS         in which states they were at its end
+  LONGEST WAIT  of the requests granted from the queue during the step
+  ITEMS         number of items by state at its end
 
-An allocation that has several claims there counts for each. Every server remembers by itself what it has seen since
-its start, 24 hours at most; another server may know more.`,
+An allocation with several claims there counts once for each. Every server records what it has seen since its start,
+for 24 hours at most; another server may have recorded more.`,
 		Example: `  quorate activity cern:atlas/physics
   quorate activity ci --resource aws-account --last 24h
   quorate activity cern -o json`,
@@ -61,9 +61,9 @@ func (o *activityOptions) runActivity(ctx context.Context) error {
 	}
 	switch {
 	case o.resource != "" && at.Node != "":
-		return cli.Usagef("--resource is one of a whole tree: leave :%s out, or --resource", at.Node)
+		return cli.Usagef("--resource applies to a whole tree: leave out :%s or --resource", at.Node)
 	case o.last <= 0 || o.last > 24*time.Hour:
-		return cli.Usagef("--last is %v: allowed is more than 0 and at most 24h", o.last)
+		return cli.Usagef("--last must be more than 0 and at most 24h, not %v", o.last)
 	}
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (o *activityOptions) runActivity(ctx context.Context) error {
 	return o.Print(answer, func(p *cli.Page) error { return p.Table(activityRows(answer.GetSteps(), o.resource != "")) })
 }
 
-// lastSteps are those that end less than a span before the end of the last one.
+// lastSteps are the steps that end within a span before the end of the last one.
 func lastSteps(steps []*quoratev1.ActivityStep, span time.Duration) []*quoratev1.ActivityStep {
 	for i, step := range steps {
 		if steps[len(steps)-1].GetFrom().AsTime().Sub(step.GetFrom().AsTime()) < span {
@@ -98,7 +98,8 @@ func activityRows(steps []*quoratev1.ActivityStep, items bool) [][]string {
 	}
 	for _, step := range steps {
 		row := []string{cli.FormatTime(step.GetFrom())}
-		for _, count := range []int64{step.GetHeld(), step.GetWaiting(), step.GetGranted(), step.GetReleased(), step.GetLost()} {
+		for _, count := range []int64{step.GetHeld(), step.GetWaiting(), step.GetGranted(), step.GetReleased(),
+			step.GetLost()} {
 			row = append(row, strconv.FormatInt(count, 10))
 		}
 		row = append(row, waitText(step.GetLongestWaitMs()))
@@ -110,7 +111,7 @@ func activityRows(steps []*quoratev1.ActivityStep, items bool) [][]string {
 	return rows
 }
 
-// waitText is a time in the queue, or nothing if nobody waited.
+// waitText is a time in the queue; empty if no request waited.
 func waitText(ms int64) string {
 	if ms == 0 {
 		return ""

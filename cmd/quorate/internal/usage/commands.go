@@ -1,4 +1,4 @@
-// Package usage has the commands that show limits beside what is used of them.
+// Package usage has the commands that show limits and usage.
 package usage
 
 import (

@@ -24,11 +24,11 @@ func newPrincipalsCmd(c *cli.Env) *cobra.Command {
 	o := &principalsOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "principals TREE [NAME]",
-		Short: "Show what users or groups hold in a tree, beside their limits",
-		Long: `Show what each user of a tree, or each group, holds at each node and below it, beside the limit there. A limit
-with (*) is that of the wildcard. The group * is the common pot of everybody whose group is not named.
+		Short: "Show usage and limits of users or groups in a tree",
+		Long: `Show what each user or group holds at each node and below it, beside the limit there. A limit with (*)
+is that of the wildcard. The group * is shared by all users whose groups are not named.
 
-Of applications, the number that run is shown beside the most that may run, and their names.`,
+For applications, the number that run is shown beside the limit, with their names.`,
 		Example: `  quorate principals cern
   quorate principals cern --groups
   quorate principals cern ann -o json`,
@@ -46,7 +46,7 @@ Of applications, the number that run is shown beside the most that may run, and 
 
 func (o *principalsOptions) runPrincipals(ctx context.Context) error {
 	if o.users && o.groups {
-		return cli.Usagef("--users and --groups exclude each other: ask twice")
+		return cli.Usagef("use only one of --users and --groups")
 	}
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
@@ -73,7 +73,9 @@ func (o *principalsOptions) runPrincipals(ctx context.Context) error {
 }
 
 // fetchPrincipals joins all pages into one answer.
-func (o *principalsOptions) fetchPrincipals(ctx context.Context, quorate *client.Client) (*quoratev1.ListPrincipalsResponse, error) {
+func (o *principalsOptions) fetchPrincipals(
+	ctx context.Context, quorate *client.Client,
+) (*quoratev1.ListPrincipalsResponse, error) {
 	all := &quoratev1.ListPrincipalsResponse{}
 	request := &quoratev1.ListPrincipalsRequest{
 		Tree: o.tree, Kind: quoratev1.HolderKind_HOLDER_KIND_USER, Name: o.name, Read: o.ReadOptions(),
@@ -94,7 +96,8 @@ func (o *principalsOptions) fetchPrincipals(ctx context.Context, quorate *client
 	}
 }
 
-// principalRows has a row for each thing that is used or limited; name and place stand in the first that they hold for.
+// principalRows has a row for each resource that is used or limited. Only the first row of a name and of a node shows
+// them.
 func principalRows(u cli.Units, tree string, p *quoratev1.PrincipalUsage) [][]string {
 	var rows [][]string
 	name := p.GetName()

@@ -23,17 +23,17 @@ func newUsageCmd(c *cli.Env) *cobra.Command {
 	o := &usageOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "usage TREE[:node/path]",
-		Short: "Show limits and use as a tree",
-		Long: `Show what a node and all nodes below it may hold and do hold:
+		Short: "Show limits and usage as a tree",
+		Long: `Show the limits and the usage of a node and of all nodes below it:
 
-  LIMIT     the most that the node and everything below it may hold; (n) is what its policy makes of unset
+  LIMIT     limit of the node and everything below it; (n) is what its policy makes of unset
   OWN       held at the node itself
   SUBTREE   held at the node and everywhere below it
-  HEADROOM  what a claim at this node could get now, by the least room on the path to the root
+  HEADROOM  the largest claim that would fit at this node now, limited by the whole path to the root
   OVER      how far the subtree is above its limit, after the limit was lowered
 
-Where applications run or are limited, a row counts them. Long amounts of bytes are rounded down and begin
-with ~; -o json has them exactly.`,
+A row counts applications where they run or are limited. Long amounts of bytes are rounded down and begin with ~;
+-o json has them exactly.`,
 		Example: `  quorate usage cern
   quorate usage cern:atlas/physics --subtree=false -o json`,
 		Args:              cobra.ExactArgs(1),
@@ -66,7 +66,9 @@ func (o *usageOptions) runUsage(ctx context.Context) error {
 }
 
 // fetchUsage joins all pages into one answer.
-func (o *usageOptions) fetchUsage(ctx context.Context, quorate *client.Client, at cli.Place) (*quoratev1.GetUsageResponse, error) {
+func (o *usageOptions) fetchUsage(
+	ctx context.Context, quorate *client.Client, at cli.Place,
+) (*quoratev1.GetUsageResponse, error) {
 	all := &quoratev1.GetUsageResponse{}
 	request := &quoratev1.GetUsageRequest{Tree: at.Tree, Node: at.Node, Subtree: o.subtree, Read: o.ReadOptions()}
 	for {
@@ -100,7 +102,7 @@ func usageRows(at cli.Place, nodes []*quoratev1.NodeUsage) [][]string {
 	return rows
 }
 
-// indentName is the last name of a path, as deep as it is below another.
+// indentName is the last name of a path, indented by its depth below top.
 func indentName(top, path string) string {
 	below := strings.TrimPrefix(strings.TrimPrefix(path, top), "/")
 	names := strings.Split(below, "/")
@@ -123,8 +125,8 @@ func usageColumns(r *quoratev1.ResourceUsage) []string {
 	return []string{r.GetResource(), limit, amount(r.GetOwn()), amount(r.GetSubtree()), headroom, over}
 }
 
-// applicationColumns counts the applications that run at a node and below it. How many more could start there, this node
-// alone does not tell.
+// applicationColumns counts the applications that run at a node and below it. It leaves the headroom empty, because
+// that depends on other nodes as well.
 func applicationColumns(running, most int64) []string {
 	limit, over := "unlimited", ""
 	if most > 0 {

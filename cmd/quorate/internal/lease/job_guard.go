@@ -17,21 +17,21 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// groupPollInterval is kept between two looks whether a group of processes has ended.
+// groupPollInterval is the time between two checks whether a process group has ended.
 const groupPollInterval = 20 * time.Millisecond
 
-// lookUpJob looks for a command before anybody waits for its lease.
+// lookUpJob finds the command before the wait for its lease, so that a typo fails at once.
 func lookUpJob(c *cli.Env, args []string) (*exec.Cmd, error) {
 	job := exec.Command(args[0], args[1:]...) //nolint:noctx // the watchdog ends it, and everything that it has started
 	job.Stdin, job.Stdout, job.Stderr = c.In, c.Out, c.ErrOut
 	job.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if _, err := exec.LookPath(args[0]); err != nil { // also of a path, which Command takes as it is
+	if _, err := exec.LookPath(args[0]); err != nil { // exec.Command does not check a path
 		return nil, cannotStart(c, err)
 	}
 	return job, nil
 }
 
-// cannotStart says why, and ends as shells do.
+// cannotStart reports why, with the exit code that shells use.
 func cannotStart(c *cli.Env, err error) error {
 	c.Messagef("quorate: the command cannot be started: %v", err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func cannotStart(c *cli.Env, err error) error {
 	return &cli.ExitError{Code: exitNotExecutable}
 }
 
-// jobGuard runs a command, and ends it with everything that it has started if its lease is lost.
+// jobGuard runs a command in a process group, and ends the group if the lease is lost.
 type jobGuard struct {
 	*cli.Env
 	lease     *client.Lease
@@ -65,14 +65,15 @@ func (w *jobGuard) runJob(job *exec.Cmd, environment []string) error {
 			w.forwardSignal(job, s)
 		case <-revoked:
 			revoked = nil
-			w.Messagef("the lease has to give way to %s: it ends in %s", w.lease.Allocation().GetRevokedBy(), cli.RoundSpan(time.Until(w.lease.Ends()).Milliseconds()))
+			w.Messagef("the lease is revoked by %s: it ends in %s", w.lease.Allocation().GetRevokedBy(),
+				cli.RoundSpan(time.Until(w.lease.Ends()).Milliseconds()))
 		case <-w.lease.Context().Done():
 			return w.stopJob(job, ended)
 		}
 	}
 }
 
-// forwardSignal passes a signal on to the command and everything that it has started. Who has ended already gets none.
+// forwardSignal sends a signal to the process group of the command. A group that has ended is not an error.
 func (w *jobGuard) forwardSignal(job *exec.Cmd, s os.Signal) {
 	err := syscall.Kill(-job.Process.Pid, syscall.Signal(signalNumber(s)))
 	if err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -80,7 +81,8 @@ func (w *jobGuard) forwardSignal(job *exec.Cmd, s os.Signal) {
 	}
 }
 
-// stopJob ends a command whose lease is lost: first it is asked to, then it is made to. Nothing that it has started is left.
+// stopJob ends the process group after the lease was lost: SIGTERM first, SIGKILL when the time is over. It returns
+// when no process of the group is left.
 func (w *jobGuard) stopJob(job *exec.Cmd, ended <-chan error) error {
 	cause := context.Cause(w.lease.Context())
 	left := w.timeLeft()
@@ -110,13 +112,13 @@ func (w *jobGuard) stopJob(job *exec.Cmd, ended <-chan error) error {
 	}
 }
 
-// timeLeft is how long a command may take to end. A lease that has to give way may end sooner than after --kill-after, and
-// then somebody else holds what it held.
+// timeLeft is how long the command may take to end: --kill-after, or less if the lease ends sooner, as a revoked one
+// may. After that another holder may have the items.
 func (w *jobGuard) timeLeft() time.Duration {
 	return max(0, min(w.killAfter, time.Until(w.lease.Ends())))
 }
 
-// jobResult passes on how the command ended.
+// jobResult is the exit code of the command as an error.
 func (w *jobGuard) jobResult(job *exec.Cmd, err error) error {
 	failed := (*exec.ExitError)(nil)
 	switch {
@@ -131,9 +133,9 @@ func (w *jobGuard) jobResult(job *exec.Cmd, err error) error {
 	return &cli.ExitError{Code: job.ProcessState.ExitCode()}
 }
 
-// lendTerminal gives a command the terminal that we read from, if we have one: a process group of its own could not read
-// from it otherwise. Then Ctrl-C reaches the command without us. Ctrl-Z does nothing, because nobody could wake it up again.
-// The answer takes the terminal back.
+// lendTerminal makes the process group of the command the foreground group of our terminal, if we have one: another
+// group cannot read from it. Ctrl-C then reaches the command directly. Ctrl-Z is ignored, because no shell could
+// continue the command. The returned function takes the terminal back.
 func lendTerminal(in io.Reader, job *exec.Cmd) (takeBack func()) {
 	file, is := in.(*os.File)
 	if !is {
@@ -147,7 +149,7 @@ func lendTerminal(in io.Reader, job *exec.Cmd) (takeBack func()) {
 	signal.Ignore(syscall.SIGTSTP) // inherited
 	job.SysProcAttr.Foreground, job.SysProcAttr.Ctty = true, terminal
 	return func() {
-		signal.Ignore(syscall.SIGTTOU) // or taking it back would stop us
+		signal.Ignore(syscall.SIGTTOU) // otherwise taking it back would stop this process
 		_ = unix.IoctlSetPointerInt(terminal, unix.TIOCSPGRP, ours)
 		signal.Reset(syscall.SIGTTOU, syscall.SIGTSTP)
 	}
