@@ -22,7 +22,7 @@ func BenchmarkFact(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		s.Recorder.mu.Lock()
-		s.take(news[i%2], 1)
+		s.recordEvent(news[i%2], 1)
 		s.Recorder.mu.Unlock()
 	}
 }
@@ -56,12 +56,12 @@ func BenchmarkSample(b *testing.B) {
 	view := s.ledger.View()
 	b.Run("page of the queue", func(b *testing.B) {
 		for b.Loop() {
-			view.WaitingClaims(nil, countsAtOnce)
+			view.WaitingClaims(nil, countsPerRead)
 		}
 	})
 	b.Run("page of nodes", func(b *testing.B) {
 		for b.Loop() {
-			if _, refused := view.HeldClaims("large", true, "team-050", countsAtOnce); refused != nil {
+			if _, refused := view.HeldClaims("large", true, "team-050", countsPerRead); refused != nil {
 				b.Fatal(refused)
 			}
 		}
@@ -69,7 +69,7 @@ func BenchmarkSample(b *testing.B) {
 	b.Run("whole", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := s.refresh(b.Context(), 0); err != nil {
+			if err := s.refreshSample(b.Context(), 0); err != nil {
 				b.Fatal(err)
 			}
 		}

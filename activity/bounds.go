@@ -29,13 +29,13 @@ func DefaultBounds() Bounds { return Bounds{Nodes: 5_000, Resources: 500, States
 const (
 	// sampleEvery is the time between samples, and how old what a metrics page shows may be.
 	sampleEvery = 10 * time.Second
-	// freshFor is how long a sample is good enough for whoever asks.
+	// freshFor is how long a sample is good enough for a caller of Series.
 	freshFor = time.Second
-	// gatherFor is the pause before news are read again, so that a busy ledger wakes the recorder ten times a second and
+	// batchPause is the pause before news are read again, so that a busy ledger wakes the recorder ten times a second and
 	// not for every entry.
-	gatherFor = 100 * time.Millisecond
+	batchPause = 100 * time.Millisecond
 	// retryAfter is the pause after the node could not be asked.
 	retryAfter = 100 * time.Millisecond
-	// newsAtOnce is how many facts are read in one go.
-	newsAtOnce = 1024
+	// eventsAtOnce is how many facts are read in one go.
+	eventsAtOnce = 1024
 )

@@ -139,7 +139,7 @@ func newScene(t testing.TB, bounds Bounds) *scene {
 		Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
 		Nodes: []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 2}}}}, {Path: "a"}, {Path: "a/b"}, {Path: "c"}},
 	}}})
-	if !r.begin(t.Context(), cluster.ReadOptions{}) {
+	if !r.beginAtLog(t.Context(), cluster.ReadOptions{}) {
 		t.Fatal("it does not begin")
 	}
 	return s
@@ -148,10 +148,10 @@ func newScene(t testing.TB, bounds Bounds) *scene {
 // tick records what there is, as Run does all the time, and lets time pass on the wall and in the ledger.
 func (s *scene) tick(t testing.TB, d time.Duration) {
 	t.Helper()
-	if _, err := s.follow(t.Context()); err != nil {
+	if _, err := s.followEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.refresh(t.Context(), 0); err != nil {
+	if err := s.refreshSample(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	s.wall.add(d)

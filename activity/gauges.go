@@ -6,18 +6,18 @@ import "github.com/prometheus/client_golang/prometheus"
 type gauges struct{ recorder *Recorder }
 
 var (
-	heldGauge           = gauge("quorate_held_allocations", "Allocations that are held.")
-	leasesGauge         = gauge("quorate_leases", "Those of the held allocations that end unless they are renewed.")
-	waitingGauge        = gauge("quorate_waiting_requests", "Requests that wait.")
-	heldClaimsGauge     = gauge("quorate_held_claims", "Claims that are held, by tree.", "tree")
-	waitingClaimsGauge  = gauge("quorate_waiting_claims", "Claims of requests that wait, by tree.", "tree")
-	itemsGauge          = gauge("quorate_items", "Items by tree, resource and state.", "tree", "resource", "state")
-	ledgerBytesGauge    = gauge("quorate_ledger_bytes", "What the parts of the ledger take in memory, by its own estimate; of allocations, waiting requests and items what each has beyond 512 bytes.", "part")
-	ledgerLimitGauge    = gauge("quorate_ledger_bytes_limit", "What allocations, waiting requests, items and trees may take together.")
-	activitySeriesGauge = gauge("quorate_activity_series", "Nodes and itemized resources whose last 24 hours are remembered.")
+	heldGauge           = newGauge("quorate_held_allocations", "Allocations that are held.")
+	leasesGauge         = newGauge("quorate_leases", "Those of the held allocations that end unless they are renewed.")
+	waitingGauge        = newGauge("quorate_waiting_requests", "Requests that wait.")
+	heldClaimsGauge     = newGauge("quorate_held_claims", "Claims that are held, by tree.", "tree")
+	waitingClaimsGauge  = newGauge("quorate_waiting_claims", "Claims of requests that wait, by tree.", "tree")
+	itemsGauge          = newGauge("quorate_items", "Items by tree, resource and state.", "tree", "resource", "state")
+	ledgerBytesGauge    = newGauge("quorate_ledger_bytes", "What the parts of the ledger take in memory, by its own estimate; of allocations, waiting requests and items what each has beyond 512 bytes.", "part")
+	ledgerLimitGauge    = newGauge("quorate_ledger_bytes_limit", "What allocations, waiting requests, items and trees may take together.")
+	activitySeriesGauge = newGauge("quorate_activity_series", "Nodes and itemized resources whose last 24 hours are remembered.")
 )
 
-func gauge(name, help string, labels ...string) *prometheus.Desc {
+func newGauge(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
@@ -33,7 +33,7 @@ func (g gauges) Describe(to chan<- *prometheus.Desc) {
 
 // Collect shows nothing until there is a sample.
 func (g gauges) Collect(to chan<- prometheus.Metric) {
-	s, series, sampled := g.recorder.stands()
+	s, series, sampled := g.recorder.lastSample()
 	if !sampled {
 		return
 	}
@@ -63,9 +63,9 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// stands answers the last sample, which is never changed in place, and the number of series.
-func (r *Recorder) stands() (s standing, series int, sampled bool) {
+// lastSample answers the last sample, which is never changed in place, and the number of series.
+func (r *Recorder) lastSample() (s sampleTotals, series int, sampled bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.standing, len(r.nodes.byKey) + len(r.resources.byKey), r.samples > 0
+	return r.totals, len(r.nodes.byKey) + len(r.resources.byKey), r.samples > 0
 }

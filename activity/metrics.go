@@ -14,8 +14,8 @@ type metrics struct {
 	grants, ends      *prometheus.CounterVec
 	leases, waits     *prometheus.HistogramVec
 	revocations, gaps prometheus.Counter
-	// met are the trees that something was counted for.
-	met map[string]bool
+	// seenTrees are the trees that something was counted for.
+	seenTrees map[string]bool
 }
 
 // spans are the upper ends of buckets in seconds: one second to a week.
@@ -39,23 +39,23 @@ func newMetrics() *metrics {
 		gaps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quorate_activity_gaps_total", Help: "Times that something went on unrecorded: this node got a snapshot instead, or was too slow.",
 		}),
-		met: map[string]bool{},
+		seenTrees: map[string]bool{},
 	}
 }
 
-func (m *metrics) all() []prometheus.Collector {
+func (m *metrics) allCollectors() []prometheus.Collector {
 	return []prometheus.Collector{m.grants, m.ends, m.revocations, m.leases, m.waits, m.gaps}
 }
 
-// observe counts a fact, once for each tree of the allocation.
-func (m *metrics) observe(n cluster.Event, a quota.AllocationInfo) {
+// observeEvent counts a fact, once for each tree of the allocation.
+func (m *metrics) observeEvent(n cluster.Event, a quota.AllocationInfo) {
 	if n.Kind == ledger.FactRevoked {
 		m.revocations.Inc()
 	}
 	for i, c := range a.Claims {
 		if !hasTree(a.Claims[:i], c.Tree) {
-			m.met[c.Tree] = true
-			m.observeIn(c.Tree, n, a)
+			m.seenTrees[c.Tree] = true
+			m.observeTree(c.Tree, n, a)
 		}
 	}
 }
@@ -69,19 +69,19 @@ func hasTree(claims []quota.ClaimInfo, tree string) bool {
 	return false
 }
 
-func (m *metrics) observeIn(tree string, n cluster.Event, a quota.AllocationInfo) {
+func (m *metrics) observeTree(tree string, n cluster.Event, a quota.AllocationInfo) {
 	switch n.Kind {
 	case ledger.FactGranted:
 		from := "request"
 		if n.Since != 0 {
 			from = "queue"
-			m.waits.WithLabelValues(tree).Observe(seconds(n.At - n.Since))
+			m.waits.WithLabelValues(tree).Observe(toSeconds(n.At - n.Since))
 		}
 		m.grants.WithLabelValues(tree, from).Inc()
 	case ledger.FactEnded:
 		m.ends.WithLabelValues(tree, endWords[a.State]).Inc()
 		if a.TTL > 0 && a.Fence != 0 && a.ReservedUntil == 0 {
-			m.leases.WithLabelValues(tree).Observe(seconds(a.EndedAt - a.GrantedAt))
+			m.leases.WithLabelValues(tree).Observe(toSeconds(a.EndedAt - a.GrantedAt))
 		}
 	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk:
 	}
@@ -93,11 +93,11 @@ var endWords = map[quota.State]string{
 	quota.TimedOut: "timed_out", quota.Abandoned: "abandoned",
 }
 
-func seconds(ms quota.Instant) float64 { return float64(ms) / 1000 }
+func toSeconds(ms quota.Instant) float64 { return float64(ms) / 1000 }
 
-// keep forgets trees that are there no more.
-func (m *metrics) keep(there func(tree string) bool) {
-	for tree := range m.met {
+// forgetTrees forgets trees that are there no more.
+func (m *metrics) forgetTrees(there func(tree string) bool) {
+	for tree := range m.seenTrees {
 		if there(tree) {
 			continue
 		}
@@ -106,6 +106,6 @@ func (m *metrics) keep(there func(tree string) bool) {
 		}{m.grants, m.ends, m.leases, m.waits} {
 			vector.DeletePartialMatch(prometheus.Labels{"tree": tree})
 		}
-		delete(m.met, tree)
+		delete(m.seenTrees, tree)
 	}
 }

@@ -84,6 +84,6 @@ func TestATreeThatIsGoneLeavesNothing(t *testing.T) {
 // TestItemsOnThePage by tree, resource and state.
 func TestItemsOnThePage(t *testing.T) {
 	s := newScene(t, Bounds{})
-	s.apply(sample{items: []quota.ItemCount{{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}}}})
+	s.applySample(sample{items: []quota.ItemCount{{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}}}})
 	s.expectOnPage(t, `quorate_items{resource="gpu",state="dirty",tree="t"} 1`, `quorate_items{resource="gpu",state="free",tree="t"} 2`)
 }

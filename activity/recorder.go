@@ -41,16 +41,16 @@ type Recorder struct {
 	bounds  Bounds
 	metrics *metrics
 
-	sampling sync.Mutex // held by whoever takes a sample
+	sampleLock sync.Mutex // held while a sample is taken
 
 	mu sync.Mutex // protects the fields below
 	// begun is false until the node has caught up with its cluster: what it does until then happened long ago.
 	begun            bool
 	position         cluster.Position
-	nodes, resources *shelf
+	nodes, resources *seriesCache
 	samples          uint64
 	sampledAt        time.Time
-	standing         standing
+	totals           sampleTotals
 }
 
 // New makes a recorder, whose Run does the work.
@@ -63,9 +63,9 @@ func New(c Config) (*Recorder, error) {
 	}
 	r := &Recorder{
 		node: c.Node, log: c.Logger, now: c.Now, bounds: c.Bounds, metrics: newMetrics(),
-		nodes: newShelf(c.Bounds.Nodes), resources: newShelf(c.Bounds.Resources),
+		nodes: newSeriesCache(c.Bounds.Nodes), resources: newSeriesCache(c.Bounds.Resources),
 	}
-	for _, collector := range append(r.metrics.all(), gauges{r}) {
+	for _, collector := range append(r.metrics.allCollectors(), gauges{r}) {
 		if err := c.Registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the activity: %w", err)
 		}
@@ -75,25 +75,25 @@ func New(c Config) (*Recorder, error) {
 
 // Run follows the node until ctx ends.
 func (r *Recorder) Run(ctx context.Context) {
-	for ctx.Err() == nil && !r.begin(ctx, cluster.ReadOptions{}) {
-		pause(ctx, retryAfter)
+	for ctx.Err() == nil && !r.beginAtLog(ctx, cluster.ReadOptions{}) {
+		sleepContext(ctx, retryAfter)
 	}
 	for ctx.Err() == nil {
-		changed, err := r.follow(ctx)
+		changed, err := r.followEvents(ctx)
 		if err == nil {
-			err = r.refresh(ctx, sampleEvery)
+			err = r.refreshSample(ctx, sampleEvery)
 		}
 		if err != nil {
-			pause(ctx, retryAfter)
+			sleepContext(ctx, retryAfter)
 			continue
 		}
-		await(ctx, changed, sampleEvery)
-		pause(ctx, gatherFor)
+		waitForChange(ctx, changed, sampleEvery)
+		sleepContext(ctx, batchPause)
 	}
 }
 
-// begin looks where the log is and goes on from there.
-func (r *Recorder) begin(ctx context.Context, o cluster.ReadOptions) bool {
+// beginAtLog looks where the log is and goes on from there.
+func (r *Recorder) beginAtLog(ctx context.Context, o cluster.ReadOptions) bool {
 	info, err := r.node.Read(ctx, o, func(ledger.View) {})
 	if err != nil {
 		r.log.Debug("what goes on cannot be recorded yet", "error", err)
@@ -105,30 +105,30 @@ func (r *Recorder) begin(ctx context.Context, o cluster.ReadOptions) bool {
 	return true
 }
 
-// follow takes all news that there are; changed is closed when there are more. If the feed does not remember what comes
+// followEvents takes all news that there are; changed is closed when there are more. If the feed does not remember what comes
 // next, because a snapshot took its place or the recorder was too slow, it goes on from now.
-func (r *Recorder) follow(ctx context.Context) (changed <-chan struct{}, err error) {
-	changed, err = r.takeAll()
+func (r *Recorder) followEvents(ctx context.Context) (changed <-chan struct{}, err error) {
+	changed, err = r.recordEvents()
 	if cluster.ReasonOf(err) != cluster.Forgotten {
 		return changed, err
 	}
 	r.metrics.gaps.Inc()
 	r.log.Warn("some of what went on is not recorded: it is not remembered any more", "error", err)
-	r.begin(ctx, cluster.ReadOptions{Stale: true})
-	return r.takeAll()
+	r.beginAtLog(ctx, cluster.ReadOptions{Stale: true})
+	return r.recordEvents()
 }
 
-func (r *Recorder) takeAll() (changed <-chan struct{}, err error) {
+func (r *Recorder) recordEvents() (changed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
-		b, err := r.node.Events(r.position, newsAtOnce)
+		b, err := r.node.Events(r.position, eventsAtOnce)
 		if err != nil {
 			return nil, err
 		}
 		now := stepAt(r.now())
 		for _, n := range b.News {
-			r.take(n, now)
+			r.recordEvent(n, now)
 		}
 		if r.position = b.Next; b.Behind == 0 {
 			return b.Changed, nil
@@ -149,11 +149,11 @@ func (r *Recorder) Series(ctx context.Context, key Key, minIndex uint64) ([]Step
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.shelf(key).find(key)
+	s := r.seriesFor(key).findSeries(key)
 	if s == nil {
-		return nil, info, unseen(key)
+		return nil, info, unseenError(key)
 	}
-	return s.steps(stepAt(r.now())), info, nil
+	return s.listSteps(stepAt(r.now())), info, nil
 }
 
 // catchUp makes the series show what there is now.
@@ -162,10 +162,10 @@ func (r *Recorder) catchUp(ctx context.Context) error {
 		return &cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: "this server has not found a leader since its start, so it has " +
 			"recorded nothing; try again, or ask another one"}
 	}
-	if _, err := r.follow(ctx); err != nil {
+	if _, err := r.followEvents(ctx); err != nil {
 		return err
 	}
-	return r.refresh(ctx, freshFor)
+	return r.refreshSample(ctx, freshFor)
 }
 
 func (r *Recorder) hasBegun() bool {
@@ -174,15 +174,15 @@ func (r *Recorder) hasBegun() bool {
 	return r.begun
 }
 
-// shelf is where the series of a key is.
-func (r *Recorder) shelf(key Key) *shelf {
+// seriesFor is where the series of a key is.
+func (r *Recorder) seriesFor(key Key) *seriesCache {
 	if key.Resource != "" {
 		return r.resources
 	}
 	return r.nodes
 }
 
-func unseen(key Key) *quota.Error {
+func unseenError(key Key) *quota.Error {
 	place, field := quota.Place(key.Tree, key.Node), "node"
 	if key.Resource != "" {
 		place, field = fmt.Sprintf("resource %s of %s", key.Resource, key.Tree), "resource"
@@ -191,11 +191,11 @@ func unseen(key Key) *quota.Error {
 		"this server has seen nothing happen to %s since its start, or much more elsewhere; check the name, or ask another server", place)}
 }
 
-// pause waits for a while, at most until ctx ends.
-func pause(ctx context.Context, d time.Duration) { await(ctx, nil, d) }
+// sleepContext waits for a while, at most until ctx ends.
+func sleepContext(ctx context.Context, d time.Duration) { waitForChange(ctx, nil, d) }
 
-// await waits until a channel is closed, at most for a while or until ctx ends.
-func await(ctx context.Context, changed <-chan struct{}, d time.Duration) {
+// waitForChange waits until a channel is closed, at most for a while or until ctx ends.
+func waitForChange(ctx context.Context, changed <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -72,7 +72,7 @@ func TestADayIsRemembered(t *testing.T) {
 			t.Fatalf("%+v follows %+v", next, step)
 		}
 	}
-	if kept := len(s.nodes.find(node("c")).counts.entries); kept > Steps {
+	if kept := len(s.nodes.findSeries(node("c")).counts.entries); kept > Steps {
 		t.Errorf("%d steps are kept", kept)
 	}
 	last := steps[len(steps)-1]
@@ -157,18 +157,20 @@ func TestBoundsHold(t *testing.T) {
 // TestItems: a sample says in which states they are, as far as states are told apart.
 func TestItems(t *testing.T) {
 	s := newScene(t, Bounds{Nodes: 10, Resources: 1, States: 3})
-	s.apply(sample{items: []quota.ItemCount{{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}}}})
+	s.applySample(sample{items: []quota.ItemCount{{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}}}})
 	key := Key{Tree: "t", Resource: "gpu"}
-	list := func() string { return fmt.Sprint(s.resources.find(key).steps(stepAt(s.wall.now()))[0].States) }
+	list := func() string {
+		return fmt.Sprint(s.resources.findSeries(key).listSteps(stepAt(s.wall.now()))[0].States)
+	}
 	if got := list(); got != "[{dirty 1} {free 2}]" {
 		t.Errorf("got %s", got)
 	}
 	picks := []quota.WaitingClaim{{Tree: "t", Node: "a", Picks: []quota.Pick{{Resource: "gpu", Count: 1}, {Resource: "gpu", Count: 2, State: "dirty"}}}}
-	s.apply(sample{
+	s.applySample(sample{
 		trees:   []treeSample{{name: "t", resources: []quota.NamedCount{{Name: "gpu", Count: 3}, {Name: "cpu", Count: 1}}}},
 		waiting: picks,
 	})
-	if got := s.resources.find(key).steps(stepAt(s.wall.now()))[0]; got.Held != 3 || got.Waiting != 1 || got.States != nil {
+	if got := s.resources.findSeries(key).listSteps(stepAt(s.wall.now()))[0]; got.Held != 3 || got.Waiting != 1 || got.States != nil {
 		t.Errorf("got %+v", got)
 	}
 	if len(s.resources.byKey) != 1 {
@@ -188,7 +190,7 @@ func TestRareStatesCountTogether(t *testing.T) {
 	}
 }
 
-// TestSamplesAreRare however often somebody asks.
+// TestSamplesAreRare checks that frequent calls share samples.
 func TestSamplesAreRare(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.do(t, want("one", "c"))

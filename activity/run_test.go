@@ -43,7 +43,7 @@ func TestRun(t *testing.T) {
 		n.do(t, want("after", ""))
 		time.Sleep(sampleEvery + time.Second)
 		r.mu.Lock()
-		step := r.nodes.find(Key{Tree: "t"}).steps(stepAt(time.Now()))[0]
+		step := r.nodes.findSeries(Key{Tree: "t"}).listSteps(stepAt(time.Now()))[0]
 		r.mu.Unlock()
 		if step.Held != 2 || step.Granted != 1 {
 			t.Errorf("got %+v", step)

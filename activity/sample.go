@@ -25,32 +25,32 @@ type treeSample struct {
 	nodes, resources []quota.NamedCount
 }
 
-// standing is what the metrics page shows of a sample.
-type standing struct {
+// sampleTotals is what the metrics page shows of a sample.
+type sampleTotals struct {
 	counts quota.Counts
-	trees  []treeStanding
+	trees  []treeTotals
 	items  []quota.ItemCount
 }
 
-type treeStanding struct {
+type treeTotals struct {
 	name          string
 	held, waiting int
 }
 
-// refresh takes a sample unless there is one that is young enough.
-func (r *Recorder) refresh(ctx context.Context, goodFor time.Duration) error {
-	r.sampling.Lock()
-	defer r.sampling.Unlock()
+// refreshSample takes a sample unless there is one that is young enough.
+func (r *Recorder) refreshSample(ctx context.Context, goodFor time.Duration) error {
+	r.sampleLock.Lock()
+	defer r.sampleLock.Unlock()
 	if r.sampledWithin(goodFor) {
 		return nil
 	}
-	s, err := r.look(ctx)
+	s, err := r.takeSample(ctx)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.apply(s)
+	r.applySample(s)
 	return nil
 }
 
@@ -79,44 +79,44 @@ func mostFrequent(states []quota.NamedCount, most int) []quota.NamedCount {
 	return list
 }
 
-// apply makes all series stand as a sample says. The lock is held.
-func (r *Recorder) apply(s sample) {
+// applySample makes all series stand as a sample says. The lock is held.
+func (r *Recorder) applySample(s sample) {
 	r.samples++
 	r.sampledAt = r.now()
 	now := stepAt(r.sampledAt)
-	sums := map[string]*treeStanding{}
-	r.standing = standing{counts: s.counts, trees: make([]treeStanding, len(s.trees)), items: s.items}
+	sums := map[string]*treeTotals{}
+	r.totals = sampleTotals{counts: s.counts, trees: make([]treeTotals, len(s.trees)), items: s.items}
 	for i, t := range s.trees {
-		sums[t.name] = &r.standing.trees[i]
+		sums[t.name] = &r.totals.trees[i]
 		sums[t.name].name = t.name
 		for _, n := range t.nodes {
 			sums[t.name].held += n.Count
-			r.gather(Key{Tree: t.name, Node: n.Name}, now, n.Count, 0)
+			r.addToSeries(Key{Tree: t.name, Node: n.Name}, now, n.Count, 0)
 		}
 		for _, c := range t.resources {
-			r.gather(Key{Tree: t.name, Resource: c.Name}, now, c.Count, 0)
+			r.addToSeries(Key{Tree: t.name, Resource: c.Name}, now, c.Count, 0)
 		}
 	}
 	for _, w := range s.waiting {
 		if sum := sums[w.Tree]; sum != nil {
 			sum.waiting++
 		}
-		r.gather(Key{Tree: w.Tree, Node: w.Node}, now, 0, 1)
-		for resource := range picked(w.Picks) {
-			r.gather(Key{Tree: w.Tree, Resource: resource}, now, 0, 1)
+		r.addToSeries(Key{Tree: w.Tree, Node: w.Node}, now, 0, 1)
+		for resource := range pickedResources(w.Picks) {
+			r.addToSeries(Key{Tree: w.Tree, Resource: resource}, now, 0, 1)
 		}
 	}
-	r.settle(now)
-	r.settleItems(s.items, now)
-	r.metrics.keep(func(tree string) bool { return sums[tree] != nil })
+	r.recordSample(now)
+	r.recordItems(s.items, now)
+	r.metrics.forgetTrees(func(tree string) bool { return sums[tree] != nil })
 }
 
-// gather adds up what a sample finds at a node for it and all its ancestors, or for a resource.
-func (r *Recorder) gather(key Key, now number, held, waiting int) {
-	shelf := r.shelf(key)
-	for path := range upwards(key.Node) {
+// addToSeries adds up what a sample finds at a node for it and all its ancestors, or for a resource.
+func (r *Recorder) addToSeries(key Key, now stepNumber, held, waiting int) {
+	shelf := r.seriesFor(key)
+	for path := range pathAndAncestors(key.Node) {
 		key.Node = path
-		s := shelf.meet(key, now)
+		s := shelf.findOrAdd(key, now)
 		if s == nil {
 			continue // there is no room for those where nothing has happened lately
 		}
@@ -128,30 +128,30 @@ func (r *Recorder) gather(key Key, now number, held, waiting int) {
 	}
 }
 
-// settle writes down what the sample has found, and zero where it has found nothing.
-func (r *Recorder) settle(now number) {
-	for _, shelf := range []*shelf{r.nodes, r.resources} {
-		for s := range shelf.all() {
+// recordSample writes down what the sample has found, and zero where it has found nothing.
+func (r *Recorder) recordSample(now stepNumber) {
+	for _, shelf := range []*seriesCache{r.nodes, r.resources} {
+		for s := range shelf.allSeries() {
 			if s.sample != r.samples {
 				s.held, s.waiting = 0, 0
 			}
-			s.stand(now, s.held, s.waiting)
+			s.setLevels(now, s.held, s.waiting)
 		}
 	}
 }
 
-// settleItems writes down the states of items; a resource that the sample has not met has none.
-func (r *Recorder) settleItems(items []quota.ItemCount, now number) {
+// recordItems writes down the states of items; a resource that the sample has not met has none.
+func (r *Recorder) recordItems(items []quota.ItemCount, now stepNumber) {
 	found := map[*series]bool{}
 	for _, c := range items {
-		if s := r.resources.meet(Key{Tree: c.Tree, Resource: c.Resource}, now); s != nil {
+		if s := r.resources.findOrAdd(Key{Tree: c.Tree, Resource: c.Resource}, now); s != nil {
 			found[s] = true
-			s.standStates(now, c.States)
+			s.setStates(now, c.States)
 		}
 	}
-	for s := range r.resources.all() {
+	for s := range r.resources.allSeries() {
 		if !found[s] {
-			s.standStates(now, nil)
+			s.setStates(now, nil)
 		}
 	}
 }

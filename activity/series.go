@@ -27,14 +27,14 @@ type Step struct {
 // counts are what a step says in numbers, as small as they can be: there are many of them.
 type counts struct {
 	held, waiting, granted, released, lost uint32
-	// longest is in milliseconds, like all spans; nobody waits for 49 days.
+	// longest is in milliseconds, like all spans; no request waits for 49 days.
 	longest uint32
 }
 
-func (c counts) carry() counts { return counts{held: c.held, waiting: c.waiting} }
+func (c counts) carryOver() counts { return counts{held: c.held, waiting: c.waiting} }
 
-// add counts what a fact has changed.
-func (c *counts) add(change counts) {
+// addChange counts what a fact has changed.
+func (c *counts) addChange(change counts) {
 	c.granted += change.granted
 	c.released += change.released
 	c.lost += change.lost
@@ -44,47 +44,47 @@ func (c *counts) add(change counts) {
 // states are items by state. They are replaced, never changed.
 type states []quota.NamedCount
 
-func (s states) carry() states { return s }
+func (s states) carryOver() states { return s }
 
 // series is what is remembered of a node or a resource.
 type series struct {
 	key    Key
-	begun  number
-	counts timeline[counts]
-	states timeline[states]
+	begun  stepNumber
+	counts changeLog[counts]
+	states changeLog[states]
 	// sample is the number of the last sample that has met the series, with what it has found.
 	sample        uint64
 	held, waiting uint32
 }
 
-// at is the present step, to be changed.
-func (s *series) at(n number) *counts {
+// stepCounts is the present step, to be changed.
+func (s *series) stepCounts(n stepNumber) *counts {
 	s.begun = min(s.begun, n) // the clock may have been set back
-	return s.counts.at(n)
+	return s.counts.entryAt(n)
 }
 
-// stand notes how things stand; only a change takes room.
-func (s *series) stand(n number, held, waiting uint32) {
-	if last := s.counts.last(); last.held != held || last.waiting != waiting {
-		now := s.at(n)
+// setLevels notes how things stand; only a change takes room.
+func (s *series) setLevels(n stepNumber, held, waiting uint32) {
+	if last := s.counts.lastValue(); last.held != held || last.waiting != waiting {
+		now := s.stepCounts(n)
 		now.held, now.waiting = held, waiting
 	}
 }
 
-// standStates does the same for items.
-func (s *series) standStates(n number, now states) {
-	if !slices.Equal(s.states.last(), now) {
-		*s.states.at(n) = now
+// setStates does the same for items.
+func (s *series) setStates(n stepNumber, now states) {
+	if !slices.Equal(s.states.lastValue(), now) {
+		*s.states.entryAt(n) = now
 	}
 }
 
-// steps are those up to the present one, the oldest first.
-func (s *series) steps(to number) []Step {
+// listSteps are those up to the present one, the oldest first.
+func (s *series) listSteps(to stepNumber) []Step {
 	from := min(to, max(s.begun, to.firstShown()))
-	list, states := make([]Step, 0, to-from+1), s.states.values(from, to)
-	for i, c := range s.counts.values(from, to) {
+	list, states := make([]Step, 0, to-from+1), s.states.valuesBetween(from, to)
+	for i, c := range s.counts.valuesBetween(from, to) {
 		list = append(list, Step{
-			From: (from + number(i)).begins(), Held: int(c.held), Waiting: int(c.waiting),
+			From: (from + stepNumber(i)).startTime(), Held: int(c.held), Waiting: int(c.waiting),
 			Granted: int(c.granted), Released: int(c.released), Lost: int(c.lost), LongestWait: quota.Span(c.longest), States: states[i],
 		})
 	}

@@ -59,20 +59,20 @@ func WithMargin(margin time.Duration) AcquireOption {
 // if no server answered; ErrLost if it ended while it waited; context.Canceled; and any other answer as the server
 // sent it.
 func (c *Client) Acquire(ctx context.Context, request *quoratev1.AllocateRequest, options ...AcquireOption) (*Lease, error) {
-	a, err := c.acquisition(ctx, request, options)
+	a, err := c.newAcquisition(ctx, request, options)
 	if err != nil {
 		return nil, err
 	}
-	answer, sent, err := a.wait(ctx)
+	answer, sent, err := a.waitForGrant(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lease, err := a.lease(ctx, answer, sent)
+	lease, err := a.newLease(ctx, answer, sent)
 	if err != nil {
 		return nil, err
 	}
-	if lease.ttl() > 0 {
-		c.keeper.add(lease, time.Now().Add(lease.renewIn()))
+	if lease.currentTTL() > 0 {
+		c.renewer.addLease(lease, time.Now().Add(lease.renewIn()))
 	}
 	return lease, nil
 }
@@ -82,22 +82,22 @@ func (c *Client) Acquire(ctx context.Context, request *quoratev1.AllocateRequest
 func (c *Client) Wait(
 	ctx context.Context, request *quoratev1.AllocateRequest, options ...AcquireOption,
 ) (*quoratev1.AllocateResponse, error) {
-	a, err := c.acquisition(ctx, request, options)
+	a, err := c.newAcquisition(ctx, request, options)
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := a.wait(ctx)
+	answer, _, err := a.waitForGrant(ctx)
 	return answer, err
 }
 
-func (c *Client) acquisition(
+func (c *Client) newAcquisition(
 	ctx context.Context, request *quoratev1.AllocateRequest, options []AcquireOption,
 ) (*acquisition, error) {
 	a := &acquisition{client: c, began: time.Now(), report: func(Progress) {}}
 	for _, option := range options {
 		option(a)
 	}
-	return a, a.prepare(ctx, request)
+	return a, a.prepareRequest(ctx, request)
 }
 
 // acquisition is one call of Acquire or Wait.
@@ -111,9 +111,9 @@ type acquisition struct {
 	last *quoratev1.AllocateResponse
 }
 
-// prepare makes the request that all calls will carry: a repetition must be the same.
-func (a *acquisition) prepare(ctx context.Context, request *quoratev1.AllocateRequest) error {
-	a.request = proto.CloneOf(named(request))
+// prepareRequest makes the request that all calls will carry: a repetition must be the same.
+func (a *acquisition) prepareRequest(ctx context.Context, request *quoratev1.AllocateRequest) error {
+	a.request = proto.CloneOf(withID(request))
 	switch request.GetMode() {
 	case quoratev1.Mode_MODE_UNSPECIFIED, quoratev1.Mode_MODE_WAIT:
 		a.request.Mode = quoratev1.Mode_MODE_WAIT
@@ -121,20 +121,20 @@ func (a *acquisition) prepare(ctx context.Context, request *quoratev1.AllocateRe
 	case quoratev1.Mode_MODE_DRY_RUN, quoratev1.Mode_MODE_RESERVE:
 		return fmt.Errorf("client: %v makes no lease: leave the mode out, or call Allocations.Allocate", request.GetMode())
 	}
-	if deadline, limited := ctx.Deadline(); limited && a.waits() && request.GetWaitMs() == 0 {
+	if deadline, limited := ctx.Deadline(); limited && a.mayWait() && request.GetWaitMs() == 0 {
 		a.request.WaitMs = min(max(time.Until(deadline), time.Second), mostWait).Milliseconds()
 	}
 	return nil
 }
 
-func (a *acquisition) waits() bool { return a.request.GetMode() == quoratev1.Mode_MODE_WAIT }
+func (a *acquisition) mayWait() bool { return a.request.GetMode() == quoratev1.Mode_MODE_WAIT }
 
-// wait asks until the request is granted, or will not be. It says when the question was sent that was answered.
-func (a *acquisition) wait(ctx context.Context) (granted *quoratev1.AllocateResponse, sent time.Time, err error) {
+// waitForGrant asks until the request is granted, or will not be. It says when the question was sent that was answered.
+func (a *acquisition) waitForGrant(ctx context.Context) (granted *quoratev1.AllocateResponse, sent time.Time, err error) {
 	for {
-		answer, sent, err := a.ask(ctx)
+		answer, sent, err := a.askOnce(ctx)
 		if err != nil {
-			return nil, sent, a.failure(ctx, err)
+			return nil, sent, a.typedFailure(ctx, err)
 		}
 		if answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
 			return answer, sent, nil
@@ -142,26 +142,26 @@ func (a *acquisition) wait(ctx context.Context) (granted *quoratev1.AllocateResp
 		a.last = answer
 		a.request.PollMs = pollTime.Milliseconds() // the first question does not wait, so that the caller knows soon
 		a.report(Progress{time.Since(a.began), answer.GetAllocation(), answer.GetDecision()})
-		if err := rest(ctx, pollPause-time.Since(sent)); err != nil {
-			return nil, sent, a.failure(ctx, err)
+		if err := sleepContext(ctx, pollPause-time.Since(sent)); err != nil {
+			return nil, sent, a.typedFailure(ctx, err)
 		}
 	}
 }
 
-// ask makes one call, which may take several attempts, and says when the one was sent that was answered.
-func (a *acquisition) ask(ctx context.Context) (*quoratev1.AllocateResponse, time.Time, error) {
+// askOnce makes one call, which may take several attempts, and says when the one was sent that was answered.
+func (a *acquisition) askOnce(ctx context.Context) (*quoratev1.AllocateResponse, time.Time, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		patient, cancel := context.WithTimeout(ctx, a.client.patience+pollTime)
 		defer cancel()
 		ctx = patient
 	}
-	try := &attempts{}
-	answer, err := a.client.Allocations.Allocate(by(ctx, try), a.request)
-	return answer, try.sent, err
+	try := &attemptControl{}
+	answer, err := a.client.Allocations.Allocate(withAttempts(ctx, try), a.request)
+	return answer, try.sentAt, err
 }
 
-// rest lets a time pass, unless the context ends.
-func rest(ctx context.Context, pause time.Duration) error {
+// sleepContext lets a time pass, unless the context ends.
+func sleepContext(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(max(0, pause))
 	defer timer.Stop()
 	select {
@@ -172,49 +172,49 @@ func rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// lease is made of a grant. One that had to wait is renewed at once: the answer may come from a server that lags
+// newLease is made of a grant. One that had to wait is renewed at once: the answer may come from a server that lags
 // behind, and its question may have been on its way for long, so it does not tell how long the lease lasts from now
 // on.
-func (a *acquisition) lease(ctx context.Context, answer *quoratev1.AllocateResponse, sent time.Time) (*Lease, error) {
+func (a *acquisition) newLease(ctx context.Context, answer *quoratev1.AllocateResponse, sent time.Time) (*Lease, error) {
 	l := &Lease{
 		client: a.client, id: a.request.GetId(), fence: answer.GetFence(), margin: a.margin, revoked: make(chan struct{}),
 	}
-	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.record = answer.GetAllocation()
-	if ttl := l.ttl(); ttl > 0 && (a.last != nil || time.Since(sent) > ttl/marginPart) {
+	if ttl := l.currentTTL(); ttl > 0 && (a.last != nil || time.Since(sent) > ttl/marginPart) {
 		if err := l.renewNow(ctx); err != nil {
-			return nil, a.failure(ctx, err)
+			return nil, a.typedFailure(ctx, err)
 		}
 		return l, nil
 	}
-	l.renewed(answer.GetAllocation(), sent, answer.GetLedgerTimeMs())
+	l.applyRenewal(answer.GetAllocation(), sent, answer.GetLedgerTimeMs())
 	return l, nil
 }
 
-// renewNow renews before anybody knows the lease.
+// renewNow renews a lease that its caller does not know yet.
 func (l *Lease) renewNow(ctx context.Context) error {
-	try := &attempts{}
-	answer, err := l.client.Allocations.Renew(by(ctx, try), &quoratev1.RenewRequest{Id: l.id, Fence: l.fence})
+	try := &attemptControl{}
+	answer, err := l.client.Allocations.Renew(withAttempts(ctx, try), &quoratev1.RenewRequest{Id: l.id, Fence: l.fence})
 	if err != nil {
 		return err
 	}
-	l.renewed(answer.GetAllocation(), try.sent, answer.GetLedgerTimeMs())
+	l.applyRenewal(answer.GetAllocation(), try.sentAt, answer.GetLedgerTimeMs())
 	return nil
 }
 
-// failure makes a typed error of what a call met, and takes the request back if it may be there.
-func (a *acquisition) failure(ctx context.Context, err error) error {
+// typedFailure makes a typed error of what a call met, and takes the request back if it may be there.
+func (a *acquisition) typedFailure(ctx context.Context, err error) error {
 	decision, denied := DecisionOf(err)
 	switch {
 	case denied:
 		return &DeniedError{Decision: decision, cause: err}
 	case a.last != nil && reasonOf(err) == "ENDED":
-		return a.ended(ctx, err)
-	case !mayPass(err) && !errors.Is(err, ctx.Err()):
+		return a.classifyEnd(ctx, err)
+	case !isTransient(err) && !errors.Is(err, ctx.Err()):
 		return err
 	}
 	if a.last != nil || MayBeDone(err) || ctx.Err() != nil {
-		a.leave(ctx)
+		a.cancelRequest(ctx)
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -234,8 +234,8 @@ func (a *acquisition) timedOut(cause error) error {
 	return &TimedOutError{Decision: a.last.GetDecision(), Waited: time.Since(a.began), cause: cause}
 }
 
-// ended tells the end of the time to wait from every other end of a request that waited.
-func (a *acquisition) ended(ctx context.Context, err error) error {
+// classifyEnd tells the end of the time to wait from every other end of a request that waited.
+func (a *acquisition) classifyEnd(ctx context.Context, err error) error {
 	id := a.request.GetId()
 	answer, unknown := a.client.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id})
 	if unknown == nil && answer.GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_TIMED_OUT {
@@ -244,9 +244,9 @@ func (a *acquisition) ended(ctx context.Context, err error) error {
 	return &LostError{ID: id, How: Ended, cause: err}
 }
 
-// leave takes the request out of the queue, and gives back what it may have been granted at the last moment. If that
+// cancelRequest takes the request out of the queue, and gives back what it may have been granted at the last moment. If that
 // does not get through, the request goes by itself when its keep_ms are over.
-func (a *acquisition) leave(ctx context.Context) {
+func (a *acquisition) cancelRequest(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
 	defer cancel()
 	_, err := a.client.Allocations.Release(bounded, &quoratev1.ReleaseRequest{Id: a.request.GetId()})

@@ -19,30 +19,30 @@ const backupChunk = 256 << 10
 
 // SaveBackup writes a backup of the state to out and verifies its digest. While nothing was written it goes on to the
 // next server if one fails, for as long as the client is patient (WithPatience); after that a failure is the
-// caller's, and what was written is no backup.
+// caller's, and what was written is not a backup.
 func (c *Client) SaveBackup(ctx context.Context, request *quoratev1.SaveRequest, out io.Writer) (*quoratev1.SaveSummary, error) {
 	var summary *quoratev1.SaveSummary
-	written := &counted{out: out}
-	err := c.anywhere(ctx, func(ctx context.Context) (again bool, err error) {
+	written := &countingWriter{out: out}
+	err := c.tryServers(ctx, func(ctx context.Context) (again bool, err error) {
 		summary, err = c.saveOnce(ctx, request, written)
 		return written.bytes == 0, err
 	})
 	return summary, err
 }
 
-type counted struct {
+type countingWriter struct {
 	out   io.Writer
 	bytes uint64
 }
 
 // Write passes on.
-func (c *counted) Write(data []byte) (int, error) {
+func (c *countingWriter) Write(data []byte) (int, error) {
 	n, err := c.out.Write(data)
 	c.bytes += uint64(n)
 	return n, err
 }
 
-func (c *Client) saveOnce(ctx context.Context, request *quoratev1.SaveRequest, out *counted) (*quoratev1.SaveSummary, error) {
+func (c *Client) saveOnce(ctx context.Context, request *quoratev1.SaveRequest, out *countingWriter) (*quoratev1.SaveSummary, error) {
 	stream, err := c.Snapshots.Save(ctx, request)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (c *Client) RestoreBackup(
 	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file io.ReadSeeker,
 ) (*quoratev1.RestoreResponse, error) {
 	var answer *quoratev1.RestoreResponse
-	err := c.anywhere(ctx, func(ctx context.Context) (again bool, err error) {
+	err := c.tryServers(ctx, func(ctx context.Context) (again bool, err error) {
 		if _, err = file.Seek(0, io.SeekStart); err != nil {
 			return false, err
 		}
@@ -108,22 +108,22 @@ func (c *Client) restoreOnce(
 	return stream.CloseAndReceive()
 }
 
-// anywhere makes attempts at one server after the other, until one is answered, may not be repeated, or the client
+// tryServers makes attempts at one server after the other, until one is answered, may not be repeated, or the client
 // has lost its patience.
-func (c *Client) anywhere(ctx context.Context, once func(context.Context) (again bool, err error)) error {
-	pause, begun := pauses(), time.Now()
+func (c *Client) tryServers(ctx context.Context, once func(context.Context) (again bool, err error)) error {
+	pause, begun := newPauses(), time.Now()
 	for {
-		index := c.servers.index()
-		again, err := once(at(ctx, index))
-		if err == nil || !mayPass(err) || !again {
+		index := c.servers.currentIndex()
+		again, err := once(withServer(ctx, index))
+		if err == nil || !isTransient(err) || !again {
 			return err
 		}
-		c.servers.leave(index)
+		c.servers.advanceFrom(index)
 		if ctx.Err() != nil || time.Since(begun) > c.patience {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		c.notice(err)
-		if rest(ctx, pause.NextBackOff()) != nil {
+		if sleepContext(ctx, pause.NextBackOff()) != nil {
 			return context.Cause(ctx)
 		}
 	}

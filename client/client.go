@@ -36,7 +36,7 @@ type Client struct {
 	Trees quoratev1connect.TreeServiceClient
 	// Allocations grants, releases and shows allocations.
 	Allocations quoratev1connect.AllocationServiceClient
-	// Items shows the items of itemized resources and changes those that nobody holds.
+	// Items shows the items of itemized resources and changes those that are not held.
 	Items quoratev1connect.ItemServiceClient
 	// Activity shows what went on lately, as the server that is asked has seen it.
 	Activity quoratev1connect.ActivityServiceClient
@@ -49,7 +49,7 @@ type Client struct {
 
 	settings
 	servers *servers
-	keeper  *keeper
+	renewer *renewer
 }
 
 // New makes a client of the cluster behind the given servers, each an address such as "10.0.0.1:7101" or a URL, perhaps
@@ -58,7 +58,7 @@ type Client struct {
 //
 // New sends nothing; it is an error only if the list is empty or an address is malformed.
 func New(servers []string, options ...Option) (*Client, error) {
-	s := defaults()
+	s := defaultSettings()
 	for _, option := range options {
 		option(&s)
 	}
@@ -80,8 +80,8 @@ func New(servers []string, options ...Option) (*Client, error) {
 		connect.WithAcceptCompression("gzip", nil, nil),
 	}
 	c := &Client{
-		Trees:       &namedChanges{quoratev1connect.NewTreeServiceClient(sender, placeholder, calls...)},
-		Allocations: &namedAllocations{quoratev1connect.NewAllocationServiceClient(sender, placeholder, calls...)},
+		Trees:       &treesWithIDs{quoratev1connect.NewTreeServiceClient(sender, placeholder, calls...)},
+		Allocations: &allocationsWithIDs{quoratev1connect.NewAllocationServiceClient(sender, placeholder, calls...)},
 		Items:       quoratev1connect.NewItemServiceClient(sender, placeholder, calls...),
 		Activity:    quoratev1connect.NewActivityServiceClient(sender, placeholder, calls...),
 		Cluster:     quoratev1connect.NewClusterServiceClient(sender, placeholder, calls...),
@@ -90,6 +90,6 @@ func New(servers []string, options ...Option) (*Client, error) {
 		settings:    s,
 		servers:     known,
 	}
-	c.keeper = newKeeper(c)
+	c.renewer = newRenewer(c)
 	return c, nil
 }

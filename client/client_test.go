@@ -251,7 +251,7 @@ func TestOneServerIsAskedAgain(t *testing.T) {
 }
 
 func TestGivesUpInTimeAndSaysWhy(t *testing.T) {
-	nobody := &server{allocate: refuse(connect.CodeUnavailable)}
+	unavailable := &server{allocate: refuse(connect.CodeUnavailable)}
 	request := &quoratev1.AllocateRequest{Id: "a"}
 	check := func(t *testing.T, err error) {
 		t.Helper()
@@ -263,11 +263,11 @@ func TestGivesUpInTimeAndSaysWhy(t *testing.T) {
 	t.Run("at the deadline", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		_, err := newClient(t, []string{nobody.start(t)}).Allocations.Allocate(ctx, request)
+		_, err := newClient(t, []string{unavailable.start(t)}).Allocations.Allocate(ctx, request)
 		check(t, err)
 	})
 	t.Run("when patience ends", func(t *testing.T) {
-		c := newClient(t, []string{nobody.start(t)}, client.WithPatience(300*time.Millisecond))
+		c := newClient(t, []string{unavailable.start(t)}, client.WithPatience(300*time.Millisecond))
 		_, err := c.Allocations.Allocate(t.Context(), request)
 		check(t, err)
 	})
@@ -282,7 +282,7 @@ func TestGivesUpInTimeAndSaysWhy(t *testing.T) {
 			t.Errorf("got %v, want canceled", err)
 		}
 	})
-	t.Run("when nobody is there", func(t *testing.T) {
+	t.Run("when no server answers", func(t *testing.T) {
 		c := newClient(t, []string{closedPort(t)}, client.WithPatience(200*time.Millisecond))
 		_, err := c.Allocations.Allocate(t.Context(), request)
 		code := connect.CodeOf(err) // of the deadline, if that cuts the last attempt
@@ -349,7 +349,7 @@ func TestProblemOf(t *testing.T) {
 		t.Errorf("ProblemOf = %v, %v", got, found)
 	}
 	if got, found := client.DecisionOf(err); found {
-		t.Errorf("DecisionOf = %v of an error that is no denial", got)
+		t.Errorf("DecisionOf = %v of an error that is not a denial", got)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // DecisionOf gives the decision that a denial carries: every limit in the way, at every level. It answers false for
-// errors that are no denials.
+// errors that are not denials.
 func DecisionOf(err error) (*quoratev1.Decision, bool) {
 	return detailOf[*quoratev1.Decision](err)
 }
@@ -26,7 +26,7 @@ func ProblemOf(err error) (*quoratev1.Problem, bool) {
 // the same id, or looking, can tell. It is false for every answer, and for accidents that certainly came before the
 // deed.
 func MayBeDone(err error) bool {
-	if err == nil || !mayPass(err) && connect.CodeOf(err) != connect.CodeUnknown && connect.CodeOf(err) != connect.CodeInternal {
+	if err == nil || !isTransient(err) && connect.CodeOf(err) != connect.CodeUnknown && connect.CodeOf(err) != connect.CodeInternal {
 		return false
 	}
 	if problem, found := ProblemOf(err); found {

@@ -58,7 +58,7 @@ func ExampleClient_Acquire() {
 	// Output: working with account-0 and fence 1
 }
 
-// Whoever cannot have what it asks for learns every limit that is in the way.
+// A denied request is told every limit that is in the way.
 func ExampleDeniedError() {
 	server, stop := serveExample(0)
 	defer stop()
@@ -80,7 +80,7 @@ func ExampleDeniedError() {
 	case errors.As(err, &timedOut):
 		fmt.Println("waited in vain for", timedOut.Waited)
 	case errors.Is(err, client.ErrUnavailable):
-		fmt.Println("nobody is there")
+		fmt.Println("no server answers")
 	}
 	// Output: ci has 1 accounts, and 1 are held
 }

@@ -60,7 +60,7 @@ type How string
 const (
 	// Unrenewed: it could not be renewed in time. It may still be held for a moment, but that is not certain any more.
 	Unrenewed How = "it could not be renewed in time"
-	// Ended: the servers say that it has ended: it expired, or somebody released it.
+	// Ended: the servers say that it has ended: it expired or was released.
 	Ended How = "it has ended"
 	// Preempted: it had to give way to another allocation.
 	Preempted How = "it had to give way"

@@ -31,7 +31,7 @@ type playground struct {
 
 	mu      sync.Mutex
 	gone    map[string]bool // servers that do not answer
-	room    int             // how many leases fit; whoever comes later waits
+	room    int             // how many leases fit; later requests wait
 	held    map[string]*quoratev1.Allocation
 	ended   map[string]quoratev1.AllocationState
 	queue   []string
@@ -71,7 +71,7 @@ func (p *playground) Do(r *http.Request) (*http.Response, error) {
 	gone := p.gone[r.URL.Host]
 	p.mu.Unlock()
 	if gone {
-		return nil, &net.OpError{Op: "dial", Err: errors.New("nobody is there")}
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	}
 	mux := http.NewServeMux()
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(p))
@@ -90,7 +90,7 @@ func (p *playground) Do(r *http.Request) (*http.Response, error) {
 	}
 	time.Sleep(time.Millisecond)
 	if p.loses() {
-		_ = body.Close() // nobody reads it
+		_ = body.Close() // it is not read
 		return nil, &net.OpError{Op: "read", Err: errors.New("reset by the test")}
 	}
 	return &http.Response{StatusCode: answer.Code, Header: answer.Header(), Body: body, Request: r}, nil
@@ -136,7 +136,7 @@ func (p *playground) set(change func()) {
 	p.advance()
 }
 
-// change makes another record of a held one, which may be on its way to somebody; mu is held.
+// change makes another record of a held one, which an answer may be carrying; mu is held.
 func (p *playground) change(id string, how func(*quoratev1.Allocation)) {
 	a := proto.CloneOf(p.held[id])
 	how(a)

@@ -12,7 +12,7 @@ import (
 //
 // A holder that cannot renew cannot know what the servers do meanwhile. So a lease counts the time by the holder's
 // own monotonic clock from the moment at which the last successful renewal was sent, less a margin: that is its safe
-// moment. Until then nobody else holds it, unless it was preempted without notice; the fence is there for what must
+// moment. Until then no other allocation holds it, unless it was preempted without notice; the fence is there for what must
 // not go wrong even so. A machine that is suspended does not count the time that it sleeps, which is another case for
 // the fence.
 type Lease struct {
@@ -22,16 +22,16 @@ type Lease struct {
 	margin time.Duration // at most this much of the TTL is kept as a margin; 0 for the default
 
 	ctx     context.Context //nolint:containedctx // that it ends with the lease is what the lease is for
-	end     context.CancelCauseFunc
+	cancel  context.CancelCauseFunc
 	revoked chan struct{}
 
-	mu     sync.Mutex
-	record *quoratev1.Allocation
-	safe   time.Time   // zero if it has no TTL
-	ends   time.Time   // a margin after safe; zero if it has no TTL
-	timer  *time.Timer // fires at the safe moment; nil if it has no TTL
-	over   bool
-	fault  error // what the last attempt to renew met
+	mu          sync.Mutex
+	record      *quoratev1.Allocation
+	safe        time.Time   // zero if it has no TTL
+	ends        time.Time   // a margin after safe; zero if it has no TTL
+	timer       *time.Timer // fires at the safe moment; nil if it has no TTL
+	over        bool
+	lastFailure error // what the last attempt to renew met
 }
 
 // ID is the name of the allocation.
@@ -47,7 +47,7 @@ func (l *Lease) Fence() uint64 { return l.fence }
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Revoked is closed when the lease has to give way to another allocation after a time of grace. Allocation says to
-// whom, Remaining how long it lasts. Whoever is done earlier should release it.
+// which one, Remaining how long it lasts. A holder that is done earlier should release it.
 func (l *Lease) Revoked() <-chan struct{} { return l.revoked }
 
 // Allocation is the record as the last answer showed it; not to be changed.
@@ -92,20 +92,20 @@ func (l *Lease) Ends() time.Time {
 }
 
 // Release gives everything back. Its context ends at once, before the servers are asked, and it is not renewed any
-// more. Releasing a lease that is over is no error. If no server answers, what it holds goes when its TTL is over;
+// more. Releasing a lease that is over is not an error. If no server answers, what it holds goes when its TTL is over;
 // Release may be repeated.
 func (l *Lease) Release(ctx context.Context) error { return l.ReleaseAs(ctx, "") }
 
 // ReleaseAs is Release that says in which state its items are then, for example "dirty"; empty is what their resource
 // says.
 func (l *Lease) ReleaseAs(ctx context.Context, state string) error {
-	l.finish(ErrReleased)
+	l.endLease(ErrReleased)
 	_, err := l.client.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: l.id, ItemState: state})
 	return err
 }
 
-// finish ends the lease for its holder, once.
-func (l *Lease) finish(cause error) {
+// endLease ends the lease for its holder, once.
+func (l *Lease) endLease(cause error) {
 	l.mu.Lock()
 	first := !l.over
 	l.over = true
@@ -114,19 +114,19 @@ func (l *Lease) finish(cause error) {
 	}
 	l.mu.Unlock()
 	if first {
-		l.end(cause)
-		l.client.keeper.drop(l)
+		l.cancel(cause)
+		l.client.renewer.dropLease(l)
 	}
 }
 
-// renewed takes the record of an answer whose question was sent at a moment, and moves the safe moment on.
-func (l *Lease) renewed(record *quoratev1.Allocation, sent time.Time, ledgerMs int64) {
+// applyRenewal takes the record of an answer whose question was sent at a moment, and moves the safe moment on.
+func (l *Lease) applyRenewal(record *quoratev1.Allocation, sent time.Time, ledgerMs int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over {
 		return
 	}
-	l.record, l.fault = record, nil
+	l.record, l.lastFailure = record, nil
 	if record.GetRevokedBy() != "" {
 		select {
 		case <-l.revoked:
@@ -141,7 +141,7 @@ func (l *Lease) renewed(record *quoratev1.Allocation, sent time.Time, ledgerMs i
 	l.ends = sent.Add(lasts)
 	l.safe = l.ends.Add(-l.marginOf(ttlOf(record)))
 	if l.timer == nil {
-		l.timer = time.AfterFunc(time.Until(l.safe), l.expire)
+		l.timer = time.AfterFunc(time.Until(l.safe), l.expireIfDue)
 		return
 	}
 	l.timer.Reset(time.Until(l.safe))
@@ -165,11 +165,11 @@ func ttlOf(record *quoratev1.Allocation) time.Duration {
 	return time.Duration(record.GetTtlMs()) * time.Millisecond
 }
 
-// expire ends the lease if its safe moment has come: a renewal may have moved it on just now.
-func (l *Lease) expire() {
+// expireIfDue ends the lease if its safe moment has come: a renewal may have moved it on just now.
+func (l *Lease) expireIfDue() {
 	l.mu.Lock()
 	early := time.Now().Before(l.safe)
-	lost := &LostError{ID: l.id, How: Unrenewed, By: l.record.GetRevokedBy(), cause: l.fault}
+	lost := &LostError{ID: l.id, How: Unrenewed, By: l.record.GetRevokedBy(), cause: l.lastFailure}
 	l.mu.Unlock()
 	if early {
 		return
@@ -177,12 +177,12 @@ func (l *Lease) expire() {
 	if lost.By != "" {
 		lost.How, lost.cause = Preempted, nil
 	}
-	l.finish(lost)
+	l.endLease(lost)
 }
 
-// failed notes what an attempt to renew met.
-func (l *Lease) failed(fault error) {
+// noteFailure notes what an attempt to renew met.
+func (l *Lease) noteFailure(fault error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.fault = fault
+	l.lastFailure = fault
 }

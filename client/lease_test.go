@@ -75,7 +75,7 @@ func TestALeaseIsKeptUntilItIsReleased(t *testing.T) {
 		if cause := context.Cause(l.Context()); !errors.Is(cause, client.ErrReleased) || errors.Is(cause, client.ErrLost) {
 			t.Errorf("the cause is %v", cause)
 		}
-		release(t, l) // again is no error
+		release(t, l) // again is not an error
 		if len(p.holdings()) != 0 {
 			t.Errorf("still held: %v", p.holdings())
 		}
@@ -100,7 +100,7 @@ func TestTheContextIsTheCallersWithoutItsEnd(t *testing.T) {
 	})
 }
 
-// TestTheSafeMoment: a holder that is cut off stops before the servers give its account to somebody else.
+// TestTheSafeMoment: a holder that is cut off stops before the servers give its account to another holder.
 func TestTheSafeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlayground()
@@ -113,7 +113,7 @@ func TestTheSafeMoment(t *testing.T) {
 			t.Fatal("the lease had expired at its safe moment")
 		}
 		lost := lostHow(t, l, client.Unrenewed)
-		if !strings.Contains(lost.Error(), "nobody is there") {
+		if !strings.Contains(lost.Error(), "connection refused") {
 			t.Errorf("the error does not say why: %v", lost)
 		}
 		left := time.Duration(held.GetExpiresLedgerMs()-time.Since(p.began).Milliseconds()) * time.Millisecond
@@ -172,7 +172,7 @@ func TestAServerGoes(t *testing.T) {
 	})
 }
 
-// TestNoLeader: for less than the TTL nobody notices. For longer, holders stop, although ledger time stands still and
+// TestNoLeader: for less than the TTL no holder notices. For longer, holders stop, although ledger time stands still and
 // the lease is held: they cannot know.
 func TestNoLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestRenewalsAreJoined(t *testing.T) {
 	})
 }
 
-// TestMoreThanFitInACall: no batch is larger than the API takes, and nobody starves.
+// TestMoreThanFitInACall: no batch is larger than the API takes, and every lease is renewed.
 func TestMoreThanFitInACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlayground()
@@ -443,11 +443,11 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 				return errors.As(err, &timedOut) && connect.CodeOf(err) == connect.CodeFailedPrecondition
 			},
 		},
-		"nobody is there": {
+		"no server answers": {
 			func(p *playground) { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} }, account("a", time.Minute),
 			within(time.Minute), func(err error) bool { return errors.Is(err, client.ErrUnavailable) },
 		},
-		"nobody is there, and no deadline": {
+		"no server answers, and no deadline": {
 			func(p *playground) { p.halted = time.Now() }, account("a", time.Minute),
 			func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) },
 			func(err error) bool { return errors.Is(err, client.ErrUnavailable) },

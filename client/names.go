@@ -11,50 +11,50 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// namedChanges gives every change of configuration a request id before it is first sent. The caller's message stays as
+// treesWithIDs gives every change of configuration a request id before it is first sent. The caller's message stays as
 // it is.
-type namedChanges struct {
+type treesWithIDs struct {
 	quoratev1connect.TreeServiceClient
 }
 
-func (c *namedChanges) ApplyTrees(
+func (c *treesWithIDs) ApplyTrees(
 	ctx context.Context, request *quoratev1.ApplyTreesRequest,
 ) (*quoratev1.ApplyTreesResponse, error) {
-	return c.TreeServiceClient.ApplyTrees(ctx, namedChange(request))
+	return c.TreeServiceClient.ApplyTrees(ctx, withRequestID(request))
 }
 
-func (c *namedChanges) SetLimits(
+func (c *treesWithIDs) SetLimits(
 	ctx context.Context, request *quoratev1.SetLimitsRequest,
 ) (*quoratev1.SetLimitsResponse, error) {
-	return c.TreeServiceClient.SetLimits(ctx, namedChange(request))
+	return c.TreeServiceClient.SetLimits(ctx, withRequestID(request))
 }
 
-func (c *namedChanges) DeleteTree(
+func (c *treesWithIDs) DeleteTree(
 	ctx context.Context, request *quoratev1.DeleteTreeRequest,
 ) (*quoratev1.DeleteTreeResponse, error) {
-	return c.TreeServiceClient.DeleteTree(ctx, namedChange(request))
+	return c.TreeServiceClient.DeleteTree(ctx, withRequestID(request))
 }
 
-func (c *namedChanges) MoveNode(
+func (c *treesWithIDs) MoveNode(
 	ctx context.Context, request *quoratev1.MoveNodeRequest,
 ) (*quoratev1.MoveNodeResponse, error) {
-	return c.TreeServiceClient.MoveNode(ctx, namedChange(request))
+	return c.TreeServiceClient.MoveNode(ctx, withRequestID(request))
 }
 
-func (c *namedChanges) SetMaintenance(
+func (c *treesWithIDs) SetMaintenance(
 	ctx context.Context, request *quoratev1.SetMaintenanceRequest,
 ) (*quoratev1.SetMaintenanceResponse, error) {
-	return c.TreeServiceClient.SetMaintenance(ctx, namedChange(request))
+	return c.TreeServiceClient.SetMaintenance(ctx, withRequestID(request))
 }
 
-func (c *namedChanges) RollBack(
+func (c *treesWithIDs) RollBack(
 	ctx context.Context, request *quoratev1.RollBackRequest,
 ) (*quoratev1.RollBackResponse, error) {
-	return c.TreeServiceClient.RollBack(ctx, namedChange(request))
+	return c.TreeServiceClient.RollBack(ctx, withRequestID(request))
 }
 
-// namedChange is the request with a request id, which may be its own.
-func namedChange[M interface {
+// withRequestID is the request with a request id, which may be its own.
+func withRequestID[M interface {
 	proto.Message
 	GetRequestId() string
 }](request M) M {
@@ -67,39 +67,39 @@ func namedChange[M interface {
 	return request
 }
 
-// namedAllocations gives every allocation an id before it is first asked for. The answer tells it.
-type namedAllocations struct {
+// allocationsWithIDs gives every allocation an id before it is first asked for. The answer tells it.
+type allocationsWithIDs struct {
 	quoratev1connect.AllocationServiceClient
 }
 
-func (c *namedAllocations) Allocate(
+func (c *allocationsWithIDs) Allocate(
 	ctx context.Context, request *quoratev1.AllocateRequest,
 ) (*quoratev1.AllocateResponse, error) {
-	return c.AllocationServiceClient.Allocate(ctx, named(request))
+	return c.AllocationServiceClient.Allocate(ctx, withID(request))
 }
 
-func (c *namedAllocations) BatchAllocate(
+func (c *allocationsWithIDs) BatchAllocate(
 	ctx context.Context, request *quoratev1.BatchAllocateRequest,
 ) (*quoratev1.BatchAllocateResponse, error) {
 	batch := &quoratev1.BatchAllocateRequest{}
 	for _, r := range request.GetRequests() {
-		batch.Requests = append(batch.Requests, named(r))
+		batch.Requests = append(batch.Requests, withID(r))
 	}
 	return c.AllocationServiceClient.BatchAllocate(ctx, batch)
 }
 
 // Explain needs an id like any request, although nothing will be held under it.
-func (c *namedAllocations) Explain(
+func (c *allocationsWithIDs) Explain(
 	ctx context.Context, request *quoratev1.ExplainRequest,
 ) (*quoratev1.ExplainResponse, error) {
 	if hypothetical := request.GetRequest(); hypothetical != nil && hypothetical.GetId() == "" {
 		request = proto.CloneOf(request)
-		request.Question = &quoratev1.ExplainRequest_Request{Request: named(hypothetical)}
+		request.Question = &quoratev1.ExplainRequest_Request{Request: withID(hypothetical)}
 	}
 	return c.AllocationServiceClient.Explain(ctx, request)
 }
 
-func named(request *quoratev1.AllocateRequest) *quoratev1.AllocateRequest {
+func withID(request *quoratev1.AllocateRequest) *quoratev1.AllocateRequest {
 	if request.GetId() != "" {
 		return request
 	}

@@ -21,7 +21,7 @@ type settings struct {
 	interceptors   []connect.Interceptor
 }
 
-func defaults() settings {
+func defaultSettings() settings {
 	return settings{
 		attemptTimeout: 5 * time.Second,
 		patience:       30 * time.Second,

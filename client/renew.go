@@ -26,29 +26,29 @@ func (c *Client) renewAll(ctx context.Context, leases []*Lease) ([]*quoratev1.Re
 	return answer.GetOutcomes(), nil
 }
 
-// settle takes the outcome of a renewal that was sent at a moment, and says after how long to renew again; 0 is never.
-func (l *Lease) settle(outcome *quoratev1.RenewOutcome, sent time.Time) time.Duration {
+// applyOutcome takes the outcome of a renewal that was sent at a moment, and says after how long to renew again; 0 is never.
+func (l *Lease) applyOutcome(outcome *quoratev1.RenewOutcome, sent time.Time) time.Duration {
 	failure := outcome.GetFailure()
 	if failure == nil {
-		l.renewed(outcome.GetRenewed().GetAllocation(), sent, outcome.GetRenewed().GetLedgerTimeMs())
+		l.applyRenewal(outcome.GetRenewed().GetAllocation(), sent, outcome.GetRenewed().GetLedgerTimeMs())
 		return l.renewIn()
 	}
 	fault := fmt.Errorf("%s (%s)", failure.GetMessage(), failure.GetCode())
-	how, ended := howOf(failure)
+	how, ended := lossOf(failure)
 	if !ended {
-		l.failed(fault)
-		return max(l.ttl()/attemptPart, firstPause)
+		l.noteFailure(fault)
+		return max(l.currentTTL()/attemptPart, firstPause)
 	}
 	lost := &LostError{ID: l.id, How: how, By: l.Allocation().GetRevokedBy(), cause: fault}
 	if how == Ended && lost.By != "" {
 		lost.How = Preempted
 	}
-	l.finish(lost)
+	l.endLease(lost)
 	return 0
 }
 
-// howOf tells in which way a lease is lost that could not be renewed; false if that may pass.
-func howOf(failure *quoratev1.Failure) (How, bool) {
+// lossOf tells in which way a lease is lost that could not be renewed; false if that may pass.
+func lossOf(failure *quoratev1.Failure) (How, bool) {
 	switch failure.GetCode() {
 	case connect.CodeNotFound.String(), connect.CodeFailedPrecondition.String():
 		return Ended, true
@@ -65,8 +65,8 @@ func (l *Lease) renewIn() time.Duration {
 	if record.GetRevokedBy() != "" || record.GetExpiresLedgerMs() == 0 {
 		return 0
 	}
-	return spread(ttlOf(record) / renewPart)
+	return spreadTime(ttlOf(record) / renewPart)
 }
 
-// ttl is how long a renewal lasts.
-func (l *Lease) ttl() time.Duration { return ttlOf(l.Allocation()) }
+// currentTTL is how long a renewal lasts.
+func (l *Lease) currentTTL() time.Duration { return ttlOf(l.Allocation()) }

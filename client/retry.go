@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 )
 
 // Pauses between attempts grow from the first to the longest, each spread by half, so that the clients of a cluster
@@ -24,55 +26,55 @@ type retrier struct {
 	servers  *servers
 }
 
-// attempts is how a caller in this package wants a call to be attempted, and what it learns of it.
-type attempts struct {
-	// only, if not 0, is how long the only attempt may take.
-	only time.Duration
-	// sent is when the last attempt began.
-	sent time.Time
+// attemptControl is how a caller in this package wants a call to be attempted, and what it learns of it.
+type attemptControl struct {
+	// timeout, if not 0, is how long the only attempt may take.
+	timeout time.Duration
+	// sentAt is when the last attempt began.
+	sentAt time.Time
 }
 
-type attemptsKey struct{}
+type attemptControlKey struct{}
 
-// by makes calls with the context be attempted so.
-func by(ctx context.Context, a *attempts) context.Context {
-	return context.WithValue(ctx, attemptsKey{}, a)
+// withAttempts makes calls with the context be attempted so.
+func withAttempts(ctx context.Context, a *attemptControl) context.Context {
+	return context.WithValue(ctx, attemptControlKey{}, a)
 }
 
 // WrapUnary makes attempts until one is answered or the time is up.
 func (r *retrier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		if a, _ := ctx.Value(attemptsKey{}).(*attempts); a != nil && a.only > 0 {
-			return r.attempt(ctx, next, request)
+		if a, _ := ctx.Value(attemptControlKey{}).(*attemptControl); a != nil && a.timeout > 0 {
+			return r.callOnce(ctx, next, request)
 		}
 		if _, bounded := ctx.Deadline(); !bounded {
 			patient, cancel := context.WithTimeout(ctx, r.settings.patience)
 			defer cancel()
 			ctx = patient
 		}
-		return r.call(ctx, next, request)
+		return r.callUntilAnswered(ctx, next, request)
 	}
 }
 
-func (r *retrier) call(
+func (r *retrier) callUntilAnswered(
 	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
 ) (connect.AnyResponse, error) {
 	var failure error // what the attempts met, until one is answered
-	attempts, between := 0, pauses()
+	attempts, between := 0, newPauses()
 	strangers := map[string]bool{} // servers that do not get on with our certificates
 	var hopeless *tlsError         // what the last of them said
 	response, err := backoff.Retry(ctx, func() (connect.AnyResponse, error) {
 		attempts++
-		response, err := r.attempt(ctx, next, request)
+		response, err := r.callOnce(ctx, next, request)
 		between.last = err
-		if err != nil && !mayPass(err) {
+		if err != nil && !isTransient(err) {
 			failure = nil
 			return nil, backoff.Permanent(err)
 		}
 		if err == nil {
 			return response, nil
 		}
-		failure = worse(failure, err, ctx.Err() != nil)
+		failure = moreSerious(failure, err, ctx.Err() != nil)
 		if errors.As(err, &hopeless) {
 			strangers[hopeless.server] = true
 		}
@@ -90,24 +92,24 @@ func (r *retrier) call(
 		return nil, connect.NewError(connect.CodeCanceled, ctx.Err())
 	default:
 		if len(strangers) == len(r.servers.urls) {
-			return nil, withAdvice(failure, hopeless)
+			return nil, addTLSAdvice(failure, hopeless)
 		}
 		return nil, fmt.Errorf("no answer after %d attempts: %w", attempts, failure)
 	}
 }
 
-// withAdvice adds what a server said of certificates to a failure of another kind, such as a connection that it closed
+// addTLSAdvice adds what a server said of certificates to a failure of another kind, such as a connection that it closed
 // before it could be heard.
-func withAdvice(failure error, said *tlsError) error {
+func addTLSAdvice(failure error, said *tlsError) error {
 	if heard := (*tlsError)(nil); errors.As(failure, &heard) {
 		return failure
 	}
 	return fmt.Errorf("%w; at another attempt %s", failure, said.Error())
 }
 
-// worse chooses the failure to report. One after which a write may have been carried out is never covered by one that
+// moreSerious chooses the failure to report. One after which a write may have been carried out is never covered by one that
 // says it was not; and an attempt that the caller cut short says less than the one before.
-func worse(before, now error, cut bool) error {
+func moreSerious(before, now error, cut bool) error {
 	switch {
 	case before == nil:
 		return now
@@ -121,41 +123,41 @@ func worse(before, now error, cut bool) error {
 	return now
 }
 
-// attempt asks the present server once and leaves it if it fails.
-func (r *retrier) attempt(
+// callOnce asks the present server once and leaves it if it fails.
+func (r *retrier) callOnce(
 	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
 ) (connect.AnyResponse, error) {
-	index := r.servers.index()
-	limited, cancel := context.WithTimeout(at(ctx, index), r.begin(ctx, request))
+	index := r.servers.currentIndex()
+	limited, cancel := context.WithTimeout(withServer(ctx, index), r.beginAttempt(ctx, request))
 	defer cancel()
 	response, err := next(limited, request)
-	if err == nil || !mayPass(err) {
+	if err == nil || !isTransient(err) {
 		return response, err
 	}
 	if ctx.Err() == nil { // it failed by itself and was not cut short
-		r.servers.leave(index)
+		r.servers.advanceFrom(index)
 	}
 	return nil, fmt.Errorf("%s: %w", r.servers.urls[index].Host, err)
 }
 
-// begin notes that an attempt is made now, and says how long it may take. A server that is asked to wait before it
+// beginAttempt notes that an attempt is made now, and says how long it may take. A server that is asked to wait before it
 // answers may take so much longer.
-func (r *retrier) begin(ctx context.Context, request connect.AnyRequest) time.Duration {
+func (r *retrier) beginAttempt(ctx context.Context, request connect.AnyRequest) time.Duration {
 	limit := r.settings.attemptTimeout
 	if waits, is := request.Any().(interface{ GetPollMs() int64 }); is {
 		limit += time.Duration(waits.GetPollMs()) * time.Millisecond
 	}
-	a, _ := ctx.Value(attemptsKey{}).(*attempts)
+	a, _ := ctx.Value(attemptControlKey{}).(*attemptControl)
 	if a == nil {
 		return limit
 	}
-	a.sent = time.Now()
-	return cmp.Or(a.only, limit)
+	a.sentAt = time.Now()
+	return cmp.Or(a.timeout, limit)
 }
 
-// mayPass tells whether a failure is an accident that another attempt may not meet: no leader, no connection, a server
+// isTransient tells whether a failure is an accident that another attempt may not meet: no leader, no connection, a server
 // that hangs or shuts down. Everything else is an answer.
-func mayPass(err error) bool {
+func isTransient(err error) bool {
 	switch connect.CodeOf(err) { //nolint:exhaustive // all other codes are answers
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled:
 		return true
@@ -164,10 +166,10 @@ func mayPass(err error) bool {
 	}
 }
 
-func pauses() *hinted {
+func newPauses() *serverPauses {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = firstPause, longestPause
-	return &hinted{BackOff: b}
+	return &serverPauses{BackOff: b}
 }
 
 // WrapStreamingClient leaves streams alone.
@@ -178,4 +180,32 @@ func (r *retrier) WrapStreamingClient(next connect.StreamingClientFunc) connect.
 // WrapStreamingHandler is for servers.
 func (r *retrier) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return next
+}
+
+// longestHint is how long a server may tell a caller to stay away.
+const longestHint = time.Minute
+
+// RetryAfter is how long to wait before a call is repeated, as the server said that failed it because it has too much
+// to do, at most a minute. It returns false if the error does not say. The client keeps to it by itself wherever it repeats
+// calls.
+func RetryAfter(err error) (time.Duration, bool) {
+	info, found := detailOf[*errdetails.RetryInfo](err)
+	return min(max(info.GetRetryDelay().AsDuration(), 0), longestHint), found
+}
+
+// serverPauses are pauses that are no shorter than what the last failure asked for.
+type serverPauses struct {
+	backoff.BackOff
+
+	last error
+}
+
+// NextBackOff spreads what a server asked for upwards by half, so that those whom it sent away do not come back
+// together.
+func (h *serverPauses) NextBackOff() time.Duration {
+	pause := h.BackOff.NextBackOff()
+	if asked, found := RetryAfter(h.last); found && asked > 0 {
+		return max(pause, asked+rand.N(asked/2+1))
+	}
+	return pause
 }

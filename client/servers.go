@@ -51,28 +51,28 @@ func parseServer(address, scheme string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("client: server %q is no address: write host:port or http://host:port: %w", address, err)
+		return nil, fmt.Errorf("client: server %q is not an address: write host:port or http://host:port: %w", address, err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("client: server %q is no address: write host:port, http://host:port or https://host:port", address)
+		return nil, fmt.Errorf("client: server %q is not an address: write host:port, http://host:port or https://host:port", address)
 	}
 	return u, nil
 }
 
-// index is the server to ask now.
-func (s *servers) index() uint32 {
+// currentIndex is the server to ask now.
+func (s *servers) currentIndex() uint32 {
 	return s.current.Load()
 }
 
-// leave goes on to the next server, unless another call has done so already.
-func (s *servers) leave(failed uint32) {
+// advanceFrom goes on to the next server, unless another call has done so already.
+func (s *servers) advanceFrom(failed uint32) {
 	s.current.CompareAndSwap(failed, (failed+1)%uint32(len(s.urls)))
 }
 
 type serverKey struct{}
 
-// at names the server that a call made with the context goes to.
-func at(ctx context.Context, index uint32) context.Context {
+// withServer names the server that a call made with the context goes to.
+func withServer(ctx context.Context, index uint32) context.Context {
 	return context.WithValue(ctx, serverKey{}, index)
 }
 
@@ -83,11 +83,11 @@ type sender struct {
 }
 
 // Do reads the whole answer before it returns, so that a connection that breaks in the middle of an answer is the same
-// accident as one that cannot be made, and is repeated as such. A stream it leaves to whoever reads it.
+// accident as one that cannot be made, and is repeated as such. The reader of a stream meets such a failure itself.
 func (s *sender) Do(request *http.Request) (*http.Response, error) {
 	index, named := request.Context().Value(serverKey{}).(uint32)
 	if !named {
-		index = s.servers.index()
+		index = s.servers.currentIndex()
 	}
 	// A copy, because connect uses the same headers for the next attempt while this one may still be on its way out.
 	sent := request.Clone(request.Context())
@@ -97,7 +97,7 @@ func (s *sender) Do(request *http.Request) (*http.Response, error) {
 	sent.URL.Path = strings.TrimSuffix(server.Path, "/") + request.URL.Path
 
 	response, err := s.http.Do(sent)
-	if err = misheard(server, response, err); err != nil {
+	if err = explainFailure(server, response, err); err != nil {
 		return nil, err
 	}
 	if strings.HasPrefix(request.Header.Get("Content-Type"), streamType) {

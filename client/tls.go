@@ -39,50 +39,50 @@ func (e *tlsError) Is(target error) bool { return e.refused && target == ErrCert
 // Unwrap is the failure as the network has it.
 func (e *tlsError) Unwrap() error { return e.cause }
 
-// misheard is the failure of an exchange, said so that a person knows what to do if certificates are the matter.
-func misheard(server *url.URL, response *http.Response, err error) error {
+// explainFailure is the failure of an exchange, said so that a person knows what to do if certificates are the matter.
+func explainFailure(server *url.URL, response *http.Response, err error) error {
 	if err != nil {
-		if advice := adviceOn(err); advice != "" {
+		if advice := tlsAdvice(err); advice != "" {
 			if sent := (*url.Error)(nil); errors.As(err, &sent) {
 				err = sent.Err // the server is named elsewhere
 			}
-			return connect.NewError(connect.CodeUnavailable, &tlsError{server: server.Host, advice: advice, cause: err, refused: alertOf(err) != ""})
+			return connect.NewError(connect.CodeUnavailable, &tlsError{server: server.Host, advice: advice, cause: err, refused: alertAdvice(err) != ""})
 		}
 		return err
 	}
 	if server.Scheme != "http" || response.StatusCode != http.StatusBadRequest || response.ProtoMajor != 1 || response.ProtoMinor != 0 {
 		return nil
 	}
-	// In such words Go's servers answer whoever speaks plain text to TLS.
+	// Go's servers answer plain text on a TLS port with this text.
 	answer, err := io.ReadAll(io.LimitReader(response.Body, 1024))
 	if err != nil || !bytes.Contains(answer, []byte("HTTP request to an HTTPS server")) {
 		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(answer), response.Body))
-		return nil //nolint:nilerr // whoever reads the answer meets the error again
+		return nil //nolint:nilerr // reading the answer meets the error again
 	}
 	_ = response.Body.Close() // all of it was read
 	return connect.NewError(connect.CodeUnavailable, &tlsError{server: server.Host, advice: "the server speaks TLS: use https://" + server.Host})
 }
 
-// hearingConn tells who writes why the server has closed the connection. With TLS 1.3 a server judges the certificate
+// alertConn tells who writes why the server has closed the connection. With TLS 1.3 a server judges the certificate
 // of a client after the client may already write, so that its alert and the end of the connection are met by
 // different goroutines.
-type hearingConn struct {
+type alertConn struct {
 	net.Conn
 
 	refusal atomic.Pointer[error]
 }
 
 // Read remembers the alert of a server that does not get on with this client.
-func (c *hearingConn) Read(p []byte) (int, error) {
+func (c *alertConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if err != nil && adviceOn(err) != "" {
+	if err != nil && tlsAdvice(err) != "" {
 		c.refusal.Store(&err)
 	}
 	return n, err
 }
 
 // Write fails with the server's alert, if there was one.
-func (c *hearingConn) Write(p []byte) (int, error) {
+func (c *alertConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if refusal := c.refusal.Load(); err != nil && refusal != nil {
 		err = *refusal
@@ -100,7 +100,7 @@ func dialTLS(secure *tls.Config) func(ctx context.Context, network, address stri
 		if err != nil {
 			return nil, err
 		}
-		return &hearingConn{Conn: c}, nil
+		return &alertConn{Conn: c}, nil
 	}
 }
 
@@ -115,16 +115,16 @@ var alerts = map[string]string{
 	"tls: certificate required":          "the server wants a certificate of the client: give it one with its key (WithTLS, --tls-cert, --tls-key)",
 }
 
-// alertOf is what to do about the alert of a server that does not take this client's certificate; empty for all else.
-func alertOf(err error) string {
+// alertAdvice is what to do about the alert of a server that does not take this client's certificate; empty for all else.
+func alertAdvice(err error) string {
 	if alert := (*net.OpError)(nil); errors.As(err, &alert) && alert.Op == "remote error" {
 		return alerts[alert.Err.Error()]
 	}
 	return ""
 }
 
-// adviceOn says what to do about a failure of TLS; empty for every other failure.
-func adviceOn(err error) string {
+// tlsAdvice says what to do about a failure of TLS; empty for every other failure.
+func tlsAdvice(err error) string {
 	unknown, invalid, host := (x509.UnknownAuthorityError{}), (x509.CertificateInvalidError{}), (x509.HostnameError{})
 	record := tls.RecordHeaderError{}
 	switch {
@@ -134,8 +134,8 @@ func adviceOn(err error) string {
 		return "the server's certificate is not valid at this time: renew it, or look at the clocks"
 	case errors.As(err, &host):
 		return "the server's certificate is for other hosts: call it by one of them, or say which name to expect (--tls-server-name)"
-	case alertOf(err) != "":
-		return alertOf(err)
+	case alertAdvice(err) != "":
+		return alertAdvice(err)
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "the server speaks plain text: use http://"
 	case errors.As(err, &invalid):

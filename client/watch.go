@@ -24,21 +24,21 @@ const watchSilence = 20 * time.Second
 func (c *Client) Watch(
 	ctx context.Context, request *quoratev1.WatchAllocationsRequest, report func(*quoratev1.WatchAllocationsResponse) error,
 ) error {
-	return (&watch{client: c, from: proto.CloneOf(request), report: report, notice: c.notice}).follow(ctx)
+	return (&watch{client: c, from: proto.CloneOf(request), report: report, notice: c.notice}).readStreams(ctx)
 }
 
-// follow reads streams, one after the other.
-func (w *watch) follow(ctx context.Context) error {
+// readStreams reads streams, one after the other.
+func (w *watch) readStreams(ctx context.Context) error {
 	w.heard = time.Now()
-	pause := pauses()
+	pause := newPauses()
 	for {
 		heard := w.heard
-		err := w.once(ctx)
+		err := w.readOneStream(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case w.refused != nil:
-			return w.refused
+		case w.reportErr != nil:
+			return w.reportErr
 		case isFinal(err):
 			return err
 		case time.Since(w.heard) > w.client.patience:
@@ -46,10 +46,10 @@ func (w *watch) follow(ctx context.Context) error {
 		}
 		w.notice(err)
 		if w.heard.After(heard) {
-			pause = pauses()
+			pause = newPauses()
 		}
 		pause.last = err
-		if err := rest(ctx, pause.NextBackOff()); err != nil {
+		if err := sleepContext(ctx, pause.NextBackOff()); err != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -57,32 +57,32 @@ func (w *watch) follow(ctx context.Context) error {
 
 // isFinal tells whether a server has said that it will not go on, for another reason than that the caller was too slow.
 func isFinal(err error) bool {
-	return connect.IsWireError(err) && !mayPass(err) && connect.CodeOf(err) != connect.CodeResourceExhausted
+	return connect.IsWireError(err) && !isTransient(err) && connect.CodeOf(err) != connect.CodeResourceExhausted
 }
 
 // watch is one call of Watch.
 type watch struct {
-	client  *Client
-	from    *quoratev1.WatchAllocationsRequest
-	report  func(*quoratev1.WatchAllocationsResponse) error
-	notice  func(error) // is told why a stream broke off
-	refused error       // what report has answered
-	heard   time.Time   // when the last message came
+	client    *Client
+	from      *quoratev1.WatchAllocationsRequest
+	report    func(*quoratev1.WatchAllocationsResponse) error
+	notice    func(error) // is told why a stream broke off
+	reportErr error       // what report has answered
+	heard     time.Time   // when the last message came
 }
 
 // errSilent is a stream that has broken off without a word.
 var errSilent = connect.NewError(connect.CodeUnavailable, errors.New("the stream is silent"))
 
-// once reads one stream to its end, and leaves its server.
-func (w *watch) once(ctx context.Context) error {
-	index := w.client.servers.index()
-	defer w.client.servers.leave(index)
-	streaming, cancel := context.WithCancelCause(at(ctx, index))
+// readOneStream reads one stream to its end, and leaves its server.
+func (w *watch) readOneStream(ctx context.Context) error {
+	index := w.client.servers.currentIndex()
+	defer w.client.servers.advanceFrom(index)
+	streaming, cancel := context.WithCancelCause(withServer(ctx, index))
 	defer cancel(nil)
 	silence := time.AfterFunc(watchSilence, func() { cancel(errSilent) })
 	defer silence.Stop()
 
-	err := w.read(streaming, func() { silence.Reset(watchSilence) })
+	err := w.readStream(streaming, func() { silence.Reset(watchSilence) })
 	if errors.Is(context.Cause(streaming), errSilent) {
 		err = errSilent
 	}
@@ -95,7 +95,7 @@ func (w *watch) once(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", w.client.servers.urls[index].Host, err)
 }
 
-func (w *watch) read(ctx context.Context, alive func()) error {
+func (w *watch) readStream(ctx context.Context, alive func()) error {
 	stream, err := w.client.Allocations.WatchAllocations(ctx, w.from)
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func (w *watch) read(ctx context.Context, alive func()) error {
 		w.heard = time.Now()
 		message := stream.Msg()
 		if message.GetAllocation() != nil {
-			if w.refused = w.report(message); w.refused != nil {
-				return w.refused
+			if w.reportErr = w.report(message); w.reportErr != nil {
+				return w.reportErr
 			}
 		}
 		w.from.AfterIndex, w.from.AfterNumber = message.GetIndex(), message.GetNumber()

@@ -64,7 +64,7 @@ func TestWatchEnds(t *testing.T) {
 		p.set(func() { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} })
 		began := time.Now()
 		if err := c.Watch(t.Context(), &quoratev1.WatchAllocationsRequest{}, nil); !errors.Is(err, client.ErrUnavailable) || time.Since(began) > time.Minute {
-			t.Errorf("when nobody is there: %v after %v", err, time.Since(began))
+			t.Errorf("when no server answers: %v after %v", err, time.Since(began))
 		}
 	})
 }

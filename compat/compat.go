@@ -21,8 +21,8 @@ const reportedProblems = 1000
 type Conversion struct {
 	// Trees are complete, as ApplyTrees takes them: sorted by name, nodes by path, resources by name.
 	Trees []*quoratev1.Tree
-	// Notes say what was left out, renamed or read with goodwill, one sentence each, in the order of the text. Whoever
-	// converts a file should read them once.
+	// Notes say what was left out, renamed or read with goodwill, one sentence each, in the order of the text. Read
+	// them once after a conversion.
 	Notes []string
 }
 

@@ -23,12 +23,12 @@ func Documents(data []byte) ([]json.RawMessage, error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, Problems{fmt.Sprintf("line %d: not JSON: %v", line(data, offset(err, len(data))), err)}
+			return nil, Problems{fmt.Sprintf("line %d: not JSON: %v", lineAt(data, errorOffset(err, len(data))), err)}
 		}
-		if key, at := repeated(document); key != "" {
+		if key, at := repeatedKey(document); key != "" {
 			begin := int(decoder.InputOffset()) - len(document)
-			return nil, Problems{fmt.Sprintf("line %d: %s is here twice: which one counts is anybody's guess",
-				line(data, begin+at), key)}
+			return nil, Problems{fmt.Sprintf("line %d: %s is here twice: it is not clear which one counts",
+				lineAt(data, begin+at), key)}
 		}
 		documents = append(documents, document)
 	}
@@ -58,20 +58,20 @@ var (
 	}
 )
 
-// offset is where the decoder stopped; a text that is cut off stops at its end.
-func offset(err error, end int) int {
+// errorOffset is where the decoder stopped; a text that is cut off stops at its end.
+func errorOffset(err error, end int) int {
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		return int(syntax.Offset)
 	}
 	return end
 }
 
-func line(data []byte, offset int) int {
+func lineAt(data []byte, offset int) int {
 	return 1 + bytes.Count(data[:min(offset, len(data))], []byte("\n"))
 }
 
-// repeated finds the first key, in quotes, that one object of a document has twice, and where; none is empty.
-func repeated(document []byte) (string, int) {
+// repeatedKey finds the first key, in quotes, that one object of a document has twice, and where; none is empty.
+func repeatedKey(document []byte) (string, int) {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()
 	// One set of keys for each object that is open, nil for an array; key tells whether a key comes next.

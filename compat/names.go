@@ -38,7 +38,7 @@ func Name(text string) (string, error) {
 	for i := range len(text) {
 		b := text[i]
 		switch {
-		case isWord(b) && (i > 0 || b != '_' || !escaped(text[1:])):
+		case isWord(b) && (i > 0 || b != '_' || !isEscape(text[1:])):
 			name.WriteByte(b)
 		case i > 0 && strings.IndexByte(".@-", b) >= 0:
 			name.WriteByte(b)
@@ -49,11 +49,11 @@ func Name(text string) (string, error) {
 			fmt.Fprintf(&name, "+%02X", b)
 		}
 	}
-	return shortened(name.String(), text), nil
+	return shortenName(name.String(), text), nil
 }
 
-// shortened keeps a name that is short enough.
-func shortened(name, text string) string {
+// shortenName keeps a name that is short enough.
+func shortenName(name, text string) string {
 	if len(name) <= maxName {
 		return name
 	}
@@ -62,8 +62,8 @@ func shortened(name, text string) string {
 	return name[:maxName-len(end)] + end
 }
 
-// escaped tells whether a rest of a text begins with what Name writes with a +.
-func escaped(rest string) bool {
+// isEscape tells whether a rest of a text begins with what Name writes with a +.
+func isEscape(rest string) bool {
 	return rest != "" && !isWord(rest[0]) && strings.IndexByte(".@-", rest[0]) < 0
 }
 
@@ -80,9 +80,9 @@ func IsName(text string) bool { return nodeName.MatchString(text) }
 func IsResource(text string) bool { return resourceName.MatchString(text) }
 
 // Label makes a text what a label may hold: up to 256 bytes, cut at the end of a character, without what is no UTF-8.
-func Label(text string) string { return clip(strings.ToValidUTF8(text, ""), maxLabelValue) }
+func Label(text string) string { return clipText(strings.ToValidUTF8(text, ""), maxLabelValue) }
 
-func clip(text string, most int) string {
+func clipText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -9,52 +9,52 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// word reads the name of a policy or of a forest.
-func (p *parser) word(what, key string, sections map[string]value) string {
+// parseWord reads the name of a policy or of a forest.
+func (p *parser) parseWord(what, key string, sections map[string]value) string {
 	v, found := sections[key]
 	if found && (v.kind != kindText || v.text == "" || len(v.text) > maxWord) {
-		p.fail(v.line, v.column, "the %s of %s is a name of up to %d bytes", key, what, maxWord)
+		p.addProblem(v.line, v.column, "the %s of %s is a name of up to %d bytes", key, what, maxWord)
 	}
 	return v.text
 }
 
-func (p *parser) flag(what, key string, sections map[string]value) bool {
+func (p *parser) parseFlag(what, key string, sections map[string]value) bool {
 	v, found := sections[key]
 	if found && (v.kind != kindText || v.text != trueWord && v.text != falseWord) {
-		p.fail(v.line, v.column, "%s of %s is true or false, not %s", key, what, v.shown())
+		p.addProblem(v.line, v.column, "%s of %s is true or false, not %s", key, what, v.describeValue())
 	}
 	return v.text == trueWord
 }
 
-// applications reads the most applications that may run. Zero is no limit in the API, and looks like the opposite here.
-func (p *parser) applications(what string, sections map[string]value) int64 {
+// parseApplications reads the most applications that may run. Zero is no limit in the API, and looks like the opposite here.
+func (p *parser) parseApplications(what string, sections map[string]value) int64 {
 	v, found := sections["applications"]
 	if !found {
 		return 0
 	}
 	if v.kind != kindText {
-		p.fail(v.line, v.column, "applications of %s is a number, not %s", what, v.shown())
+		p.addProblem(v.line, v.column, "applications of %s is a number, not %s", what, v.describeValue())
 		return 0
 	}
 	most, err := ParseQuantity(v.text, quoratev1.Unit_UNIT_COUNT)
 	switch {
 	case err != nil:
-		p.fail(v.line, v.column, "%s, applications: %v", what, err)
+		p.addProblem(v.line, v.column, "%s, applications: %v", what, err)
 	case most == 0:
-		p.fail(v.line, v.column, "%s, applications: at least 1; leave the line out for no limit", what)
+		p.addProblem(v.line, v.column, "%s, applications: at least 1; leave the line out for no limit", what)
 	}
 	return most
 }
 
-// limits reads what stands under limits, defaults, borrow or lend.
-func (p *parser) limits(
+// parseLimits reads what stands under limits, defaults, borrow or lend.
+func (p *parser) parseLimits(
 	what, key string, sections map[string]value, units map[string]quoratev1.Unit,
 ) map[string]*quoratev1.Limit {
 	var parsed map[string]*quoratev1.Limit
-	for _, e := range p.registered(what, key, sections, units) {
+	for _, e := range p.registeredEntries(what, key, sections, units) {
 		limit, err := parseSetLimit(e.value, units[e.key])
 		if err != nil {
-			p.fail(e.value.line, e.value.column, "%s, %s of %q: %v", what, singular[key], e.key, err)
+			p.addProblem(e.value.line, e.value.column, "%s, %s of %q: %v", what, singular[key], e.key, err)
 			continue
 		}
 		if parsed == nil {
@@ -68,15 +68,15 @@ func (p *parser) limits(
 // singular is how an error calls one entry of a section of limits.
 var singular = map[string]string{"limits": "limit", "defaults": "default", "borrow": "borrowing", "lend": "lending"}
 
-// registered are the entries of a section whose keys are resources of the tree.
-func (p *parser) registered(what, key string, sections map[string]value, units map[string]quoratev1.Unit) []entry {
+// registeredEntries are the entries of a section whose keys are resources of the tree.
+func (p *parser) registeredEntries(what, key string, sections map[string]value, units map[string]quoratev1.Unit) []entry {
 	var known []entry
-	for _, e := range p.entries(key, sections[key], maxResources) {
+	for _, e := range p.mapEntries(key, sections[key], maxResources) {
 		if _, found := units[e.key]; found {
 			known = append(known, e)
 			continue
 		}
-		p.fail(e.line, e.column, "%s limits %q, which its tree does not register; it has %s",
+		p.addProblem(e.line, e.column, "%s limits %q, which its tree does not register; it has %s",
 			what, e.key, strings.Join(slices.Sorted(maps.Keys(units)), ", "))
 	}
 	return known
@@ -84,7 +84,7 @@ func (p *parser) registered(what, key string, sections map[string]value, units m
 
 func parseSetLimit(v value, unit quoratev1.Unit) (*quoratev1.Limit, error) {
 	if v.kind != kindText {
-		return nil, fmt.Errorf("it is a quantity or the word %s, not %s", unlimitedWord, v.shown())
+		return nil, fmt.Errorf("it is a quantity or the word %s, not %s", unlimitedWord, v.describeValue())
 	}
 	if v.text == unsetWord {
 		return nil, fmt.Errorf("leave the line out: what is not written is unset")
@@ -92,14 +92,14 @@ func parseSetLimit(v value, unit quoratev1.Unit) (*quoratev1.Limit, error) {
 	return ParseLimit(v.text, unit)
 }
 
-func (p *parser) labels(what string, labels value) map[string]string {
+func (p *parser) parseLabels(what string, labels value) map[string]string {
 	var parsed map[string]string
-	for _, e := range p.entries("labels", labels, maxLabels) {
+	for _, e := range p.mapEntries("labels", labels, maxLabels) {
 		switch {
 		case e.key == "" || len(e.key) > maxLabelKey:
-			p.fail(e.line, e.column, "the name of a label of %s has 1 to %d bytes, this one %d", what, maxLabelKey, len(e.key))
+			p.addProblem(e.line, e.column, "the name of a label of %s has 1 to %d bytes, this one %d", what, maxLabelKey, len(e.key))
 		case e.value.kind != kindText || len(e.value.text) > maxText:
-			p.fail(e.value.line, e.value.column, "label %q of %s is a text of up to %d bytes", e.key, what, maxText)
+			p.addProblem(e.value.line, e.value.column, "label %q of %s is a text of up to %d bytes", e.key, what, maxText)
 		default:
 			if parsed == nil {
 				parsed = map[string]string{}
@@ -110,17 +110,17 @@ func (p *parser) labels(what string, labels value) map[string]string {
 	return parsed
 }
 
-// names reads a list of names of users, groups or admins, in its order.
-func (p *parser) names(what, key string, sections map[string]value, most int) []string {
+// parseNames reads a list of names of users, groups or admins, in its order.
+func (p *parser) parseNames(what, key string, sections map[string]value, most int) []string {
 	var parsed []string
 	lines := map[string]int{}
-	for _, v := range p.items(key, sections[key], most) {
+	for _, v := range p.listItems(key, sections[key], most) {
 		if v.kind != kindText || v.text == "" || len(v.text) > maxText {
-			p.fail(v.line, v.column, "%s of %s: a name has 1 to %d bytes", key, what, maxText)
+			p.addProblem(v.line, v.column, "%s of %s: a name has 1 to %d bytes", key, what, maxText)
 			continue
 		}
 		if line, again := lines[v.text]; again {
-			p.fail(v.line, v.column, "%s of %s: %q is here twice: it is already in line %d", key, what, v.text, line)
+			p.addProblem(v.line, v.column, "%s of %s: %q is here twice: it is already in line %d", key, what, v.text, line)
 			continue
 		}
 		lines[v.text] = v.line
@@ -129,16 +129,16 @@ func (p *parser) names(what, key string, sections map[string]value, most int) []
 	return parsed
 }
 
-// moves reads the renamed nodes, in the order of the text: a later one may go on from where an earlier one ended.
-func (p *parser) moves(moves value) []*quoratev1.Move {
+// parseMoves reads the renamed nodes, in the order of the text: a later one may go on from where an earlier one ended.
+func (p *parser) parseMoves(moves value) []*quoratev1.Move {
 	var parsed []*quoratev1.Move
-	for _, e := range p.entries("moves", moves, maxMoves) {
+	for _, e := range p.mapEntries("moves", moves, maxMoves) {
 		if !isPath(e.key) {
 			p.failPath(e.line, e.column, e.key)
 		}
 		switch v := e.value; {
 		case v.kind != kindText:
-			p.fail(v.line, v.column, "%q moves to a path, such as new/path, not to %s", e.key, v.shown())
+			p.addProblem(v.line, v.column, "%q moves to a path, such as new/path, not to %s", e.key, v.describeValue())
 		case !isPath(v.text):
 			p.failPath(v.line, v.column, v.text)
 		default:
@@ -155,6 +155,6 @@ func isPath(text string) bool {
 }
 
 func (p *parser) failPath(line, column int, path string) {
-	p.fail(line, column, "moves: %q is no path of a node: up to %d names, joined by slashes, from below the root",
+	p.addProblem(line, column, "moves: %q is not a path of a node: up to %d names, joined by slashes, from below the root",
 		path, maxDepth)
 }

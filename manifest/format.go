@@ -27,7 +27,7 @@ func Format(trees []*quoratev1.Tree) ([]byte, error) {
 	slices.SortFunc(all.entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
 
 	var text strings.Builder
-	write(&text, 0, []entry{{key: "trees", value: all}})
+	writeEntries(&text, 0, []entry{{key: "trees", value: all}})
 	if _, err := Parse("formatted", []byte(text.String())); err != nil {
 		return nil, fmt.Errorf("these trees make no manifest: %w", err)
 	}
@@ -59,7 +59,7 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
-	v.add("resources", resources)
+	v.addEntry("resources", resources)
 	f := formatter{units: units, families: families}
 	root := &quoratev1.Node{
 		Limits:       t.GetLimits(),
@@ -68,7 +68,7 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 		Admins:       t.GetAdmins(),
 		Principals:   t.GetPrincipals(),
 	}
-	return v, f.addRest(&v, root)
+	return v, f.addShared(&v, root)
 }
 
 func resourcesValue(resources []*quoratev1.Resource) (value, error) {
@@ -80,11 +80,11 @@ func resourcesValue(resources []*quoratev1.Resource) (value, error) {
 		case itemized != (r.GetItems() != nil):
 			return value{}, fmt.Errorf("resource %q has the unit %s, and items: %v", r.GetName(), UnitName(r.GetUnit()), r.GetItems() != nil)
 		case itemized:
-			what.add("items", itemsValue(r.GetItems()))
+			what.addEntry("items", itemsValue(r.GetItems()))
 		default:
 			what.addText("unit", UnitName(r.GetUnit()))
 		}
-		v.add(r.GetName(), what)
+		v.addEntry(r.GetName(), what)
 	}
 	return v, nil
 }
@@ -100,7 +100,7 @@ func familiesOf(nodes []*quoratev1.Node) (map[string][]*quoratev1.Node, error) {
 	}
 	families := map[string][]*quoratev1.Node{}
 	for _, n := range nodes {
-		parent, _ := split(n.GetPath())
+		parent, _ := splitPath(n.GetPath())
 		if !known[parent] || strings.HasPrefix(n.GetPath(), "/") {
 			return nil, fmt.Errorf("node %q has no parent: %q is not listed", n.GetPath(), parent)
 		}
@@ -112,8 +112,8 @@ func familiesOf(nodes []*quoratev1.Node) (map[string][]*quoratev1.Node, error) {
 	return families, nil
 }
 
-// split gives a path's parent, empty for the root, and its last name.
-func split(path string) (parent, name string) {
+// splitPath gives a path's parent, empty for the root, and its last name.
+func splitPath(path string) (parent, name string) {
 	slash := strings.LastIndexByte(path, '/')
 	return path[:max(slash, 0)], path[slash+1:]
 }
@@ -124,17 +124,17 @@ type formatter struct {
 	families map[string][]*quoratev1.Node
 }
 
-func (f formatter) node(n *quoratev1.Node) (value, error) {
+func (f formatter) nodeValue(n *quoratev1.Node) (value, error) {
 	v := value{kind: kindMap}
 	v.addText("policy", n.GetPolicy())
 	v.addFlag("hard", n.GetHard())
 	v.addFilled("labels", textsValue(n.GetLabels()))
 	v.addText("queueing", queueings[n.GetQueueing()])
-	return v, f.addRest(&v, n)
+	return v, f.addShared(&v, n)
 }
 
-// addRest adds what comes after the registered resources in a tree, in the same order for every node.
-func (f formatter) addRest(v *value, n *quoratev1.Node) error {
+// addShared adds what comes after the registered resources in a tree, in the same order for every node.
+func (f formatter) addShared(v *value, n *quoratev1.Node) error {
 	for _, section := range []struct {
 		key    string
 		limits map[string]*quoratev1.Limit
@@ -149,7 +149,7 @@ func (f formatter) addRest(v *value, n *quoratev1.Node) error {
 	v.addFilled("admins", namesValue(slices.Sorted(slices.Values(n.GetAdmins()))))
 	principals := value{kind: kindList}
 	for _, principal := range n.GetPrincipals() {
-		item, err := f.principal(n, principal)
+		item, err := f.principalValue(n, principal)
 		if err != nil {
 			return err
 		}
@@ -158,18 +158,18 @@ func (f formatter) addRest(v *value, n *quoratev1.Node) error {
 	v.addFilled("principals", principals)
 	nodes := value{kind: kindMap}
 	for _, child := range f.families[n.GetPath()] {
-		c, err := f.node(child)
+		c, err := f.nodeValue(child)
 		if err != nil {
 			return err
 		}
-		_, name := split(child.GetPath())
-		nodes.add(name, c)
+		_, name := splitPath(child.GetPath())
+		nodes.addEntry(name, c)
 	}
 	v.addFilled("nodes", nodes)
 	return nil
 }
 
-func (f formatter) principal(n *quoratev1.Node, principal *quoratev1.PrincipalLimit) (value, error) {
+func (f formatter) principalValue(n *quoratev1.Node, principal *quoratev1.PrincipalLimit) (value, error) {
 	v := value{kind: kindMap}
 	v.addFilled("users", namesValue(principal.GetUsers()))
 	v.addFilled("groups", namesValue(principal.GetGroups()))
@@ -193,7 +193,7 @@ func quantitiesValue[L any](
 		if !registered {
 			return value{}, fmt.Errorf("node %q limits %q, which is not registered", n.GetPath(), name)
 		}
-		v.add(name, value{text: write(limits[name], unit), plain: true})
+		v.addEntry(name, value{text: write(limits[name], unit), plain: true})
 	}
 	return v, nil
 }
@@ -201,7 +201,7 @@ func quantitiesValue[L any](
 func textsValue(texts map[string]string) value {
 	v := value{kind: kindMap}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		v.add(name, value{text: texts[name]})
+		v.addEntry(name, value{text: texts[name]})
 	}
 	return v
 }

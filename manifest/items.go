@@ -18,7 +18,7 @@ var (
 // itemSpec reads which items there are of a resource: by name, or made on demand.
 func (p *parser) itemSpec(resource string, v value) *quoratev1.ItemSpec {
 	what := fmt.Sprintf("items of %q", resource)
-	sections := p.sections(what, v, itemKeys...)
+	sections := p.knownSections(what, v, itemKeys...)
 	if v.kind != kindMap {
 		return nil
 	}
@@ -26,13 +26,13 @@ func (p *parser) itemSpec(resource string, v value) *quoratev1.ItemSpec {
 		Names:      p.itemNames(what, sections),
 		Min:        p.itemCount(what, "min", sections),
 		Max:        p.itemCount(what, "max", sections),
-		LifespanMs: p.span(what, "lifespan", sections, maxLifespan),
-		State:      p.state(what, "state", sections),
-		Released:   p.state(what, "released", sections),
-		Expired:    p.state(what, "expired", sections),
-		TtlMs:      p.span(what, "ttl", sections, maxTTL),
-		Turns:      p.turns(what, sections),
-		Queueing:   p.queueing(what, sections),
+		LifespanMs: p.parseSpan(what, "lifespan", sections, maxLifespan),
+		State:      p.parseState(what, "state", sections),
+		Released:   p.parseState(what, "released", sections),
+		Expired:    p.parseState(what, "expired", sections),
+		TtlMs:      p.parseSpan(what, "ttl", sections, maxTTL),
+		Turns:      p.parseTurns(what, sections),
+		Queueing:   p.parseQueueing(what, sections),
 	}
 	p.checkStock(what, v, sections, spec)
 	return spec
@@ -43,7 +43,7 @@ func (p *parser) checkStock(what string, v value, sections map[string]value, spe
 	if _, named := sections["names"]; named {
 		for _, key := range onDemandKeys {
 			if at, found := sections[key]; found {
-				p.fail(at.line, at.column, "%s are named, so they are not made on demand: leave %s out, or the names", what, key)
+				p.addProblem(at.line, at.column, "%s are named, so they are not made on demand: leave %s out, or the names", what, key)
 			}
 		}
 		return
@@ -51,28 +51,28 @@ func (p *parser) checkStock(what string, v value, sections map[string]value, spe
 	most, limited := sections["max"]
 	switch {
 	case !limited:
-		p.fail(v.line, v.column, "%s: say which there are, names: [a, b], or how many are made on demand, max: 3", what)
+		p.addProblem(v.line, v.column, "%s: say which there are, names: [a, b], or how many are made on demand, max: 3", what)
 	case spec.GetMax() > 0 && spec.GetMin() > spec.GetMax():
-		p.fail(most.line, most.column, "%s: min, %d, is more than max, %d", what, spec.GetMin(), spec.GetMax())
+		p.addProblem(most.line, most.column, "%s: min, %d, is more than max, %d", what, spec.GetMin(), spec.GetMax())
 	}
 }
 
 func (p *parser) itemNames(what string, sections map[string]value) []string {
 	v, found := sections["names"]
 	if found && v.kind == kindList && len(v.items) == 0 {
-		p.fail(v.line, v.column, "%s: the list of names is empty: name at least one, or write max: 3 to make them on demand", what)
+		p.addProblem(v.line, v.column, "%s: the list of names is empty: name at least one, or write max: 3 to make them on demand", what)
 	}
 	list := v
 	list.items = nil
 	for _, item := range v.items {
 		if item.kind == kindText && !itemName.MatchString(item.text) {
-			p.fail(item.line, item.column, "%s: %.64q is no name for an item: 1 to %d letters, digits and _ . @ + -, "+
+			p.addProblem(item.line, item.column, "%s: %.64q is not a name for an item: 1 to %d letters, digits and _ . @ + -, "+
 				"beginning with a letter, digit or _", what, item.text, maxItemName)
 			continue
 		}
 		list.items = append(list.items, item)
 	}
-	return slices.Sorted(slices.Values(p.names(what, "names", map[string]value{"names": list}, maxItems)))
+	return slices.Sorted(slices.Values(p.parseNames(what, "names", map[string]value{"names": list}, maxItems)))
 }
 
 // itemCount reads how many items there are, at least or at most.
@@ -87,44 +87,44 @@ func (p *parser) itemCount(what, key string, sections map[string]value) int64 {
 		fewest = 1
 	}
 	if v.kind != kindText || err != nil || count < fewest || count > maxItems || strconv.FormatInt(count, 10) != v.text {
-		p.fail(v.line, v.column, "%s of %s is a number from %d to %d, not %s", key, what, fewest, maxItems, v.shown())
+		p.addProblem(v.line, v.column, "%s of %s is a number from %d to %d, not %s", key, what, fewest, maxItems, v.describeValue())
 		return 0
 	}
 	return count
 }
 
-func (p *parser) state(what, key string, sections map[string]value) string {
+func (p *parser) parseState(what, key string, sections map[string]value) string {
 	v, found := sections[key]
 	if found && (v.kind != kindText || v.text == "" || len(v.text) > maxWord) {
-		p.fail(v.line, v.column, "%s of %s is the word for a state, such as free or dirty, of up to %d bytes", key, what, maxWord)
+		p.addProblem(v.line, v.column, "%s of %s is the word for a state, such as free or dirty, of up to %d bytes", key, what, maxWord)
 		return ""
 	}
 	return v.text
 }
 
-// turns reads the changes of state by time, at most one from each state. They come sorted by it.
-func (p *parser) turns(what string, sections map[string]value) []*quoratev1.Turn {
+// parseTurns reads the changes of state by time, at most one from each state. They come sorted by it.
+func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1.Turn {
 	var parsed []*quoratev1.Turn
 	lines := map[string]int{}
-	for i, v := range p.items("turns", sections["turns"], maxTurns) {
+	for i, v := range p.listItems("turns", sections["turns"], maxTurns) {
 		of := fmt.Sprintf("turn %d of %s", i+1, what)
-		parts := p.sections(of, v, "after", "from", "to")
+		parts := p.knownSections(of, v, "after", "from", "to")
 		if v.kind != kindMap {
 			continue
 		}
 		turn := &quoratev1.Turn{
-			From: p.state(of, "from", parts), To: p.state(of, "to", parts), AfterMs: p.span(of, "after", parts, maxLifespan),
+			From: p.parseState(of, "from", parts), To: p.parseState(of, "to", parts), AfterMs: p.parseSpan(of, "after", parts, maxLifespan),
 		}
 		for _, key := range []string{"from", "to", "after"} {
 			if _, found := parts[key]; !found {
-				p.fail(v.line, v.column, "%s has no %q: write {from: dirty, to: free, after: 5m}", of, key)
+				p.addProblem(v.line, v.column, "%s has no %q: write {from: dirty, to: free, after: 5m}", of, key)
 			}
 		}
 		if line, again := lines[turn.GetFrom()]; again {
-			p.fail(v.line, v.column, "%s: there is already a turn from %q, in line %d", of, turn.GetFrom(), line)
+			p.addProblem(v.line, v.column, "%s: there is already a turn from %q, in line %d", of, turn.GetFrom(), line)
 		}
 		if turn.GetFrom() != "" && turn.GetFrom() == turn.GetTo() {
-			p.fail(v.line, v.column, "%s leads from %q to itself: name another state", of, turn.GetFrom())
+			p.addProblem(v.line, v.column, "%s leads from %q to itself: name another state", of, turn.GetFrom())
 		}
 		lines[turn.GetFrom()] = v.line
 		parsed = append(parsed, turn)

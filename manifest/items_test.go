@@ -90,7 +90,7 @@ func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
 		itemized("{names: []}"):                      `f:1:44: items of "r": the list of names is empty`,
 		itemized("{names: a}"):                       `f:1:44: names is a list, not "a"`,
 		itemized("{names: [a, a]}"):                  `f:1:48: names of items of "r": "a" is here twice: it is already in line 1`,
-		itemized("{names: [a/b]}"):                   `f:1:45: items of "r": "a/b" is no name for an item: 1 to 253 letters, digits and _ . @ + -`,
+		itemized("{names: [a/b]}"):                   `f:1:45: items of "r": "a/b" is not a name for an item: 1 to 253 letters, digits and _ . @ + -`,
 		itemized("{names: [{a: b}]}"):                `names of items of "r": a name has 1 to 256 bytes`,
 		itemized("{names: [a], max: 3}"):             `f:1:54: items of "r" are named, so they are not made on demand: leave max out, or the names`,
 		itemized("{names: [a], lifespan: 1h}"):       `leave lifespan out, or the names`,
@@ -100,13 +100,13 @@ func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
 		itemized("{max: {}}"):                        `is a number from 1 to 10000, not a map`,
 		itemized("{min: -1, max: 3}"):                `min of items of "r" is a number from 0 to 10000, not "-1"`,
 		itemized("{min: 4, max: 3}"):                 `f:1:50: items of "r": min, 4, is more than max, 3`,
-		itemized("{max: 3, lifespan: 2d}"):           `f:1:55: lifespan of items of "r": "2d" is no time: write hours, minutes and seconds, such as 48h, 1h30m or 90s`,
+		itemized("{max: 3, lifespan: 2d}"):           `f:1:55: lifespan of items of "r": "2d" is not a time: write hours, minutes and seconds, such as 48h, 1h30m or 90s`,
 		itemized("{max: 3, lifespan: 9000h}"):        `"9000h" is too long: it is at most 8784h`,
 		itemized("{max: 3, ttl: 169h}"):              `"169h" is too long: it is at most 168h`,
 		itemized("{max: 3, ttl: 0s}"):                `"0s" is not a time that passes`,
 		itemized("{max: 3, ttl: -1s}"):               `"-1s" is not a time that passes`,
 		itemized("{max: 3, ttl: 1us}"):               `"1us" is not a whole number of milliseconds`,
-		itemized("{max: 3, ttl: 30}"):                `"30" is no time`,
+		itemized("{max: 3, ttl: 30}"):                `"30" is not a time`,
 		itemized("{max: 3, ttl: [30s]}"):             `ttl of items of "r" is a time, such as 90s, 30m or 1h30m, not a list`,
 		itemized("{max: 3, state: ''}"):              `state of items of "r" is the word for a state, such as free or dirty, of up to 63 bytes`,
 		itemized("{max: 3, expired: {}}"):            `expired of items of "r" is the word for a state`,
@@ -156,7 +156,7 @@ func TestItemBounds(t *testing.T) {
 		turns(16):                            "",
 		turns(17):                            "turns has 17 entries; 16 are allowed",
 		itemized("{names: [" + long + "]}"):  "",
-		itemized("{names: [" + long + "x]}"): "is no name for an item",
+		itemized("{names: [" + long + "x]}"): "is not a name for an item",
 	} {
 		_, err := Parse("f", []byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -174,7 +174,7 @@ func TestFormatRefusesHalfItems(t *testing.T) {
 	for want, trees := range map[string][]*quoratev1.Tree{
 		"has the unit items, and items: false": resource(&quoratev1.Resource{Unit: quoratev1.Unit_UNIT_ITEMS}),
 		"has the unit bytes, and items: true":  resource(&quoratev1.Resource{Unit: octet, Items: &quoratev1.ItemSpec{Max: 1}}),
-		"is no time": resource(&quoratev1.Resource{
+		"is not a time": resource(&quoratev1.Resource{
 			Unit: quoratev1.Unit_UNIT_ITEMS, Items: &quoratev1.ItemSpec{Max: 1, LifespanMs: 1 << 62},
 		}),
 	} {

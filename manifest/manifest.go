@@ -83,8 +83,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// joined reports the first problems, one a line, and how many more there are.
-func joined(problems []error) error {
+// joinProblems reports the first problems, one a line, and how many more there are.
+func joinProblems(problems []error) error {
 	if more := len(problems) - reportedProblems; more > 0 {
 		problems = append(problems[:reportedProblems:reportedProblems], fmt.Errorf("and %d more", more))
 	}

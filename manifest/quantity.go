@@ -78,22 +78,22 @@ func UnitName(unit quoratev1.Unit) string {
 // It is an error if the amount is negative, does not come out in whole base units, or exceeds MaxAmount.
 func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	if text == "" || len(text) > maxQuantity {
-		return 0, fmt.Errorf("%.64q is no amount: it has 1 to %d characters, such as 25 or 1.5Gi", text, maxQuantity)
+		return 0, fmt.Errorf("%.64q is not an amount: it has 1 to %d characters, such as 25 or 1.5Gi", text, maxQuantity)
 	}
 	if text[0] == '-' {
 		return 0, fmt.Errorf("%q is negative: an amount is at least 0", text)
 	}
 	parts := quantity.FindStringSubmatch(text)
 	if parts == nil {
-		return 0, fmt.Errorf("%q is no amount: write a number and perhaps a suffix, such as 25, 250G or 1.5Gi", text)
+		return 0, fmt.Errorf("%q is not an amount: write a number and perhaps a suffix, such as 25, 250G or 1.5Gi", text)
 	}
 	factor, err := factorOf(parts[2], unit)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no amount: %w", text, err)
+		return 0, fmt.Errorf("%q is not an amount: %w", text, err)
 	}
 	amount, valid := new(big.Rat).SetString(parts[1])
 	if !valid {
-		return 0, fmt.Errorf("%q is no amount: %q is not a decimal number", text, parts[1])
+		return 0, fmt.Errorf("%q is not an amount: %q is not a decimal number", text, parts[1])
 	}
 	amount.Mul(amount, factor)
 	if !amount.IsInt() {
@@ -152,14 +152,14 @@ func FormatQuantity(amount int64, unit quoratev1.Unit) string {
 		}
 		return plain + milliSuffix
 	case quoratev1.Unit_UNIT_BYTES:
-		return shortest(amount, plain)
+		return shortestText(amount, plain)
 	case quoratev1.Unit_UNIT_COUNT, quoratev1.Unit_UNIT_ITEMS, quoratev1.Unit_UNIT_UNSPECIFIED:
 		return plain
 	}
 	return plain
 }
 
-func shortest(amount int64, best string) string {
+func shortestText(amount int64, best string) string {
 	if amount == 0 {
 		return best
 	}

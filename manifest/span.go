@@ -16,29 +16,29 @@ const (
 	maxLifespan = 366 * 24 * time.Hour // also of an item in a state
 )
 
-// span reads a time up to most under a key, in milliseconds; 0 if it is absent.
-func (p *parser) span(what, key string, sections map[string]value, most time.Duration) int64 {
+// parseSpan reads a time up to most under a key, in milliseconds; 0 if it is absent.
+func (p *parser) parseSpan(what, key string, sections map[string]value, most time.Duration) int64 {
 	v, found := sections[key]
 	if !found {
 		return 0
 	}
 	if v.kind != kindText {
-		p.fail(v.line, v.column, "%s of %s is a time, such as 90s, 30m or 1h30m, not %s", key, what, v.shown())
+		p.addProblem(v.line, v.column, "%s of %s is a time, such as 90s, 30m or 1h30m, not %s", key, what, v.describeValue())
 		return 0
 	}
-	span, err := parseSpan(v.text, most)
+	span, err := durationMs(v.text, most)
 	if err != nil {
-		p.fail(v.line, v.column, "%s of %s: %v", key, what, err)
+		p.addProblem(v.line, v.column, "%s of %s: %v", key, what, err)
 	}
 	return span
 }
 
-// parseSpan reads a time as Go writes it and answers whole milliseconds.
-func parseSpan(text string, most time.Duration) (int64, error) {
+// durationMs reads a time as Go writes it and answers whole milliseconds.
+func durationMs(text string, most time.Duration) (int64, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%.64q is no time: write hours, minutes and seconds, such as 48h, 1h30m or 90s", text)
+		return 0, fmt.Errorf("%.64q is not a time: write hours, minutes and seconds, such as 48h, 1h30m or 90s", text)
 	case d <= 0:
 		return 0, fmt.Errorf("%q is not a time that passes: it is more than 0; leave the line out for the default", text)
 	case d%time.Millisecond != 0:
@@ -49,7 +49,7 @@ func parseSpan(text string, most time.Duration) (int64, error) {
 	return d.Milliseconds(), nil
 }
 
-// formatSpan writes milliseconds as short as parseSpan reads them: 48h, not 48h0m0s.
+// formatSpan writes milliseconds as short as durationMs reads them: 48h, not 48h0m0s.
 func formatSpan(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	if d.Milliseconds() != ms {
@@ -68,7 +68,7 @@ func formatSpan(ms int64) string {
 // addSpan leaves zeros out.
 func (v *value) addSpan(key string, ms int64) {
 	if ms != 0 {
-		v.add(key, value{text: formatSpan(ms), plain: true})
+		v.addEntry(key, value{text: formatSpan(ms), plain: true})
 	}
 }
 
@@ -78,8 +78,8 @@ var queueings = map[quoratev1.Queueing]string{
 	quoratev1.Queueing_QUEUEING_BEST_EFFORT: "best-effort",
 }
 
-// queueing reads whether requests may overtake each other.
-func (p *parser) queueing(what string, sections map[string]value) quoratev1.Queueing {
+// parseQueueing reads whether requests may overtake each other.
+func (p *parser) parseQueueing(what string, sections map[string]value) quoratev1.Queueing {
 	v, found := sections["queueing"]
 	if !found {
 		return quoratev1.Queueing_QUEUEING_UNSPECIFIED
@@ -89,28 +89,28 @@ func (p *parser) queueing(what string, sections map[string]value) quoratev1.Queu
 			return known
 		}
 	}
-	p.fail(v.line, v.column, "queueing of %s is strict or best-effort, not %s", what, v.shown())
+	p.addProblem(v.line, v.column, "queueing of %s is strict or best-effort, not %s", what, v.describeValue())
 	return quoratev1.Queueing_QUEUEING_UNSPECIFIED
 }
 
-// leases reads what leases in a tree may be; nil if everything is the default.
-func (p *parser) leases(what string, sections map[string]value) *quoratev1.LeaseSettings {
+// parseLeases reads what leases in a tree may be; nil if everything is the default.
+func (p *parser) parseLeases(what string, sections map[string]value) *quoratev1.LeaseSettings {
 	v, found := sections["leases"]
 	if !found {
 		return nil
 	}
 	of := "leases of " + what
-	terms := p.sections(of, v, "grace", "max-ttl", "ttl")
+	terms := p.knownSections(of, v, "grace", "max-ttl", "ttl")
 	if v.kind == kindMap && len(v.entries) == 0 {
-		p.fail(v.line, v.column, "%s say nothing: write leases: {ttl: 30m}, or leave the line out", of)
+		p.addProblem(v.line, v.column, "%s say nothing: write leases: {ttl: 30m}, or leave the line out", of)
 	}
 	settings := &quoratev1.LeaseSettings{
-		DefaultTtlMs: p.span(of, "ttl", terms, maxTTL),
-		MaxTtlMs:     p.span(of, "max-ttl", terms, maxTTL),
-		GraceMs:      p.span(of, "grace", terms, maxGrace),
+		DefaultTtlMs: p.parseSpan(of, "ttl", terms, maxTTL),
+		MaxTtlMs:     p.parseSpan(of, "max-ttl", terms, maxTTL),
+		GraceMs:      p.parseSpan(of, "grace", terms, maxGrace),
 	}
 	if most := settings.GetMaxTtlMs(); most > 0 && settings.GetDefaultTtlMs() > most {
-		p.fail(v.line, v.column, "%s: their ttl, %s, is longer than their max-ttl, %s",
+		p.addProblem(v.line, v.column, "%s: their ttl, %s, is longer than their max-ttl, %s",
 			of, formatSpan(settings.GetDefaultTtlMs()), formatSpan(most))
 	}
 	return settings

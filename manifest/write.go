@@ -20,40 +20,40 @@ var (
 	yamlWords = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
 )
 
-func (v *value) add(key string, child value) {
+func (v *value) addEntry(key string, child value) {
 	v.entries = append(v.entries, entry{key: key, value: child})
 }
 
 // addFilled leaves empty maps and lists out.
 func (v *value) addFilled(key string, child value) {
 	if len(child.entries)+len(child.items) > 0 {
-		v.add(key, child)
+		v.addEntry(key, child)
 	}
 }
 
 // addText leaves empty texts out.
 func (v *value) addText(key, text string) {
 	if text != "" {
-		v.add(key, value{text: text})
+		v.addEntry(key, value{text: text})
 	}
 }
 
 // addFlag leaves out what is not so.
 func (v *value) addFlag(key string, is bool) {
 	if is {
-		v.add(key, value{text: trueWord, plain: true})
+		v.addEntry(key, value{text: trueWord, plain: true})
 	}
 }
 
 // addCount leaves zeros out.
 func (v *value) addCount(key string, count int64) {
 	if count != 0 {
-		v.add(key, value{text: strconv.FormatInt(count, 10), plain: true})
+		v.addEntry(key, value{text: strconv.FormatInt(count, 10), plain: true})
 	}
 }
 
-// write puts each entry on a line of its own, short maps and lists included.
-func write(text *strings.Builder, depth int, entries []entry) {
+// writeEntries puts each entry on a line of its own, short maps and lists included.
+func writeEntries(text *strings.Builder, depth int, entries []entry) {
 	for _, e := range entries {
 		writeEntry(text, depth, strings.Repeat("  ", depth), e)
 	}
@@ -61,15 +61,15 @@ func write(text *strings.Builder, depth int, entries []entry) {
 
 // writeEntry writes what stands at depth; start is what its line begins with, the indentation or a dash in it.
 func writeEntry(text *strings.Builder, depth int, start string, e entry) {
-	start += quoted(e.key) + ":"
+	start += quoteText(e.key) + ":"
 	text.WriteString(start)
-	line, flows := flow(e.value, flowLevels)
+	line, flows := flowText(e.value, flowLevels)
 	if flows && (len(start)+len(line) < flowWidth || len(e.value.entries)+len(e.value.items) == 0) {
 		text.WriteString(" " + line + "\n")
 		return
 	}
 	text.WriteString("\n")
-	write(text, depth+1, e.value.entries)
+	writeEntries(text, depth+1, e.value.entries)
 	dash := strings.Repeat("  ", depth+1) + "- "
 	for _, item := range e.value.items {
 		writeItem(text, depth+2, dash, item)
@@ -78,35 +78,35 @@ func writeEntry(text *strings.Builder, depth int, start string, e entry) {
 
 // writeItem writes a text, or a map with an entry on each line, after a dash.
 func writeItem(text *strings.Builder, depth int, dash string, item value) {
-	if line, flows := flow(item, 1); flows && item.kind == kindText || len(item.entries) == 0 {
+	if line, flows := flowText(item, 1); flows && item.kind == kindText || len(item.entries) == 0 {
 		text.WriteString(dash + line + "\n")
 		return
 	}
 	writeEntry(text, depth, dash, item.entries[0])
-	write(text, depth, item.entries[1:])
+	writeEntries(text, depth, item.entries[1:])
 }
 
-// flow writes a text, or a map or list of so many levels, for one line.
-func flow(v value, levels int) (string, bool) {
+// flowText writes a text, or a map or list of so many levels, for one line.
+func flowText(v value, levels int) (string, bool) {
 	if v.plain {
 		return v.text, true
 	}
 	if v.kind == kindText {
-		return quoted(v.text), true
+		return quoteText(v.text), true
 	}
 	if levels == 0 {
 		return "", false
 	}
 	var parts []string
 	for _, e := range v.entries {
-		inner, flows := flow(e.value, levels-1)
+		inner, flows := flowText(e.value, levels-1)
 		if !flows {
 			return "", false
 		}
-		parts = append(parts, quoted(e.key)+": "+inner)
+		parts = append(parts, quoteText(e.key)+": "+inner)
 	}
 	for _, item := range v.items {
-		inner, flows := flow(item, levels-1)
+		inner, flows := flowText(item, levels-1)
 		if !flows {
 			return "", false
 		}
@@ -119,7 +119,7 @@ func flow(v value, levels int) (string, bool) {
 	return "{" + line + "}", true
 }
 
-func quoted(text string) string {
+func quoteText(text string) string {
 	if plainText.MatchString(text) && !yamlWords.MatchString(text) || !utf8.ValidString(text) {
 		return text // what is not UTF-8 is left for Parse to refuse
 	}

@@ -33,8 +33,8 @@ type value struct {
 	items        []value
 }
 
-// shown is how an error names a value that is not what it should be.
-func (v value) shown() string {
+// describeValue is how an error names a value that is not what it should be.
+func (v value) describeValue() string {
 	switch v.kind {
 	case kindMap:
 		return "a map"
@@ -59,27 +59,27 @@ func readText(file string, text []byte) (value, error) {
 			file, MaxSize, len(text))
 	}
 	if err := checkMarkers(text); err != nil {
-		return value{}, located(file, err)
+		return value{}, withFile(file, err)
 	}
 	document, err := yamldoc.Read(text, yamldoc.Rules{Depth: maxNesting})
 	if err != nil {
-		return value{}, located(file, err)
+		return value{}, withFile(file, err)
 	}
 	if document.Root == nil || yamldoc.IsNull(document.Root) && document.Root.Value == "" {
 		return value{}, &Error{file, 1, 1, "the manifest is empty: it begins with trees:"}
 	}
-	root, err := (&converter{document}).convert(document.Root, entry{})
+	root, err := (&converter{document}).convertNode(document.Root, entry{})
 	if err == nil && root.kind != kindMap {
-		err = yamldoc.ErrorAt(document.Root, "a manifest is a map and begins with trees:, not with %.40s", root.shown())
+		err = yamldoc.ErrorAt(document.Root, "a manifest is a map and begins with trees:, not with %.40s", root.describeValue())
 	}
 	if err != nil {
-		return value{}, located(file, err)
+		return value{}, withFile(file, err)
 	}
 	return root, nil
 }
 
-// located puts the name of the file in front of a problem.
-func located(file string, err error) error {
+// withFile puts the name of the file in front of a problem.
+func withFile(file string, err error) error {
 	var at *yamldoc.Error
 	if errors.As(err, &at) {
 		return &Error{file, max(at.Line, 1), max(at.Column, 1), at.Message}
@@ -116,8 +116,8 @@ type converter struct {
 	*yamldoc.Document
 }
 
-// convert makes a value of a node that belongs to a key or a dash. Nodes come in the order of the text.
-func (c *converter) convert(n *yaml.Node, owner entry) (value, error) {
+// convertNode makes a value of a node that belongs to a key or a dash. Nodes come in the order of the text.
+func (c *converter) convertNode(n *yaml.Node, owner entry) (value, error) {
 	v := value{line: n.Line, column: n.Column}
 	switch {
 	case n.Anchor != "":
@@ -170,7 +170,7 @@ func (c *converter) convertMap(v value, n *yaml.Node) (value, error) {
 		}
 		e := entry{line: key.Line, column: key.Column, key: key.Value}
 		var err error
-		if e.value, err = c.convert(pair.Value, e); err != nil {
+		if e.value, err = c.convertNode(pair.Value, e); err != nil {
 			return v, err
 		}
 		v.entries = append(v.entries, e)
@@ -185,7 +185,7 @@ func (c *converter) convertList(v value, n *yaml.Node) (value, error) {
 		if n.Style&yaml.FlowStyle == 0 {
 			owner = entry{line: item.Line, column: n.Column, key: "-"}
 		}
-		converted, err := c.convert(item, owner)
+		converted, err := c.convertNode(item, owner)
 		if err != nil {
 			return v, err
 		}

@@ -20,8 +20,8 @@ import (
 const (
 	pemCertificate = "CERTIFICATE"
 	pemKey         = "PRIVATE KEY"
-	// backdated lets a certificate be believed by machines whose clocks are a little behind.
-	backdated = 5 * time.Minute
+	// clockTolerance lets a certificate be believed by machines whose clocks are a little behind.
+	clockTolerance = 5 * time.Minute
 )
 
 // Authority signs the certificates of one cluster.
@@ -40,7 +40,7 @@ func NewAuthority(cluster string, span time.Duration) (*Authority, Pair, error) 
 	if err := checkName("the name of the cluster is", cluster); err != nil {
 		return nil, Pair{}, err
 	}
-	template := draft("Quorate authority of "+cluster, span)
+	template := newTemplate("Quorate authority of "+cluster, span)
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
 	template.URIs = []*url.URL{{Scheme: roleScheme, Host: roleHost, Path: "/" + cluster}}
@@ -49,7 +49,7 @@ func NewAuthority(cluster string, span time.Duration) (*Authority, Pair, error) 
 		return nil, Pair{}, fmt.Errorf("make the key of the authority: %w", err)
 	}
 	a := &Authority{Cluster: cluster, cert: template, key: key}
-	pair, err := a.sign(template, key)
+	pair, err := a.signPair(template, key)
 	if err != nil {
 		return nil, Pair{}, err
 	}
@@ -69,7 +69,7 @@ func OpenAuthority(p Pair) (*Authority, error) {
 	}
 	key, signs := pair.PrivateKey.(crypto.Signer)
 	if !cert.IsCA || !signs {
-		return nil, fmt.Errorf("the certificate of %q is no authority", cert.Subject)
+		return nil, fmt.Errorf("the certificate of %q is not an authority", cert.Subject)
 	}
 	for _, uri := range cert.URIs {
 		if cluster := strings.TrimPrefix(uri.Path, "/"); uri.Scheme == roleScheme && allowedName.MatchString(cluster) {
@@ -82,19 +82,19 @@ func OpenAuthority(p Pair) (*Authority, error) {
 // Node makes the certificate of a node, for servers and clients both. Hosts are the names and addresses at which
 // clients reach it; its id is one of them.
 func (a *Authority) Node(id string, hosts []string, span time.Duration) (Pair, error) {
-	return a.issue(Role{a.Cluster, Node, id}, append([]string{id}, hosts...), span, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+	return a.issuePair(Role{a.Cluster, Node, id}, append([]string{id}, hosts...), span, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 }
 
 // Client makes the certificate of a client.
 func (a *Authority) Client(name string, span time.Duration) (Pair, error) {
-	return a.issue(Role{a.Cluster, Client, name}, nil, span, x509.ExtKeyUsageClientAuth)
+	return a.issuePair(Role{a.Cluster, Client, name}, nil, span, x509.ExtKeyUsageClientAuth)
 }
 
-func (a *Authority) issue(role Role, hosts []string, span time.Duration, usages ...x509.ExtKeyUsage) (Pair, error) {
-	if err := role.check(); err != nil {
+func (a *Authority) issuePair(role Role, hosts []string, span time.Duration, usages ...x509.ExtKeyUsage) (Pair, error) {
+	if err := role.checkNames(); err != nil {
 		return Pair{}, err
 	}
-	template := draft(role.Name, span)
+	template := newTemplate(role.Name, span)
 	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, usages
 	template.URIs = []*url.URL{role.URI()}
 	for _, host := range hosts {
@@ -108,23 +108,23 @@ func (a *Authority) issue(role Role, hosts []string, span time.Duration, usages 
 		}
 	}
 	if template.NotAfter.After(a.cert.NotAfter) {
-		template.NotAfter = a.cert.NotAfter // nobody would believe it for longer
+		template.NotAfter = a.cert.NotAfter // it would not be accepted for longer
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, fmt.Errorf("make the key of %s: %w", role, err)
 	}
-	return a.sign(template, key)
+	return a.signPair(template, key)
 }
 
-func draft(name string, span time.Duration) *x509.Certificate {
+func newTemplate(name string, span time.Duration) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdated), NotAfter: now.Add(span),
+		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-clockTolerance), NotAfter: now.Add(span),
 	}
 }
 
-func (a *Authority) sign(template *x509.Certificate, key crypto.Signer) (Pair, error) {
+func (a *Authority) signPair(template *x509.Certificate, key crypto.Signer) (Pair, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		return Pair{}, fmt.Errorf("sign the certificate of %q: %w", template.Subject.CommonName, err)

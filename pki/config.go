@@ -49,13 +49,13 @@ func (e *PeerError) Error() string {
 func (e *PeerError) Unwrap() error { return e.cause }
 
 // API is for the listener of the API and of front ends: HTTP/2 and HTTP/1.1. Every connection gets the certificates
-// of its moment; none is resumed, so that nobody comes in by a certificate that would be refused now.
+// of its moment; none is resumed, because resumption would accept a certificate that is refused now.
 func (s *Store) API(auth ClientAuth) *tls.Config {
 	protocols := []string{"h2", "http/1.1"}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: protocols,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			m := s.present.Load()
+			m := s.current.Load()
 			return &tls.Config{
 				MinVersion: tls.VersionTLS12, NextProtos: protocols, SessionTicketsDisabled: true,
 				Certificates: []tls.Certificate{m.own}, ClientCAs: m.roots, ClientAuth: handshakes[auth],
@@ -74,12 +74,12 @@ func (s *Store) Accept() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: protocols,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			m := s.present.Load()
+			m := s.current.Load()
 			return &tls.Config{
 				MinVersion: tls.VersionTLS13, NextProtos: protocols, SessionTicketsDisabled: true, Certificates: []tls.Certificate{m.own},
 				ClientCAs: m.roots, ClientAuth: tls.RequireAnyClientCert, // VerifyConnection looks closer
 				VerifyConnection: func(c tls.ConnectionState) error {
-					_, err := m.node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageClientAuth)
+					_, err := m.verifyNode(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageClientAuth)
 					return err
 				},
 			}, nil
@@ -89,17 +89,17 @@ func (s *Store) Accept() *tls.Config {
 
 // Dial is for a connection to one other node, or to any node of this cluster if the id is empty. It asks whether the
 // other side is that node, and not at which address it is: addresses come and go, and the certificate of a node is
-// worth the same at all of them. So whoever answers at the address of a node with the certificate of another one is
-// told nothing.
+// worth the same at all of them. A server that answers at the address of one node with the
+// certificate of another one is refused.
 func (s *Store) Dial(id string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
 		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection verifies everything but the name of the host
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return &s.present.Load().own, nil
+			return &s.current.Load().own, nil
 		},
 		VerifyConnection: func(c tls.ConnectionState) error {
-			role, err := s.present.Load().node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageServerAuth)
+			role, err := s.current.Load().verifyNode(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageServerAuth)
 			if err == nil && id != "" && role.Name != id {
 				err = &PeerError{fmt.Errorf("the certificate is that of %s, and node %s was called", role, id)}
 			}
@@ -113,11 +113,11 @@ func (s *Store) NodeOf(c *tls.ConnectionState) (id string, err error) {
 	if c == nil {
 		return "", &PeerError{errors.New("the connection is not encrypted")}
 	}
-	m := s.present.Load()
-	if id, known := m.known(c.PeerCertificates); known {
+	m := s.current.Load()
+	if id, known := m.knownNode(c.PeerCertificates); known {
 		return id, nil
 	}
-	role, err := m.node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageClientAuth)
+	role, err := m.verifyNode(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageClientAuth)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +130,7 @@ func (s *Store) NodeOf(c *tls.ConnectionState) (id string, err error) {
 // Identify tells which node of this cluster is the other side of an open connection, dialled or accepted. It is a
 // *PeerError if none would be taken for one now: its certificate has ended, or its authority is not trusted any more.
 func (s *Store) Identify(c tls.ConnectionState) (id string, err error) {
-	role, err := s.present.Load().node(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageAny)
+	role, err := s.current.Load().verifyNode(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageAny)
 	return role.Name, err
 }
 
@@ -151,7 +151,7 @@ func (s *Store) CheckClient(auth ClientAuth) func(*tls.ConnectionState) error {
 			}
 			return errors.New("there is none, and this server wants one")
 		}
-		return s.present.Load().checkClient(c.PeerCertificates, s.me.Cluster)
+		return s.current.Load().checkClient(c.PeerCertificates, s.me.Cluster)
 	}
 }
 
@@ -163,7 +163,7 @@ func (m *material) checkClient(chain []*x509.Certificate, cluster string) error 
 	if known && now.Before(until) {
 		return nil
 	}
-	if err := m.verify(chain, x509.ExtKeyUsageClientAuth); err != nil {
+	if err := m.verifyChain(chain, x509.ExtKeyUsageClientAuth); err != nil {
 		return err
 	}
 	role, err := RoleOf(chain[0])
@@ -187,8 +187,8 @@ func firstEnd(list []*x509.Certificate) time.Time {
 	return slices.MinFunc(list, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
 }
 
-// known is the node whose certificate was verified before, with the same authorities, and has not ended since.
-func (m *material) known(chain []*x509.Certificate) (id string, known bool) {
+// knownNode is the node whose certificate was verified before, with the same authorities, and has not ended since.
+func (m *material) knownNode(chain []*x509.Certificate) (id string, known bool) {
 	if len(chain) == 0 || time.Now().After(chain[0].NotAfter) {
 		return "", false
 	}
@@ -198,12 +198,12 @@ func (m *material) known(chain []*x509.Certificate) (id string, known bool) {
 	return id, known
 }
 
-// node verifies that a chain is that of a node of a cluster.
-func (m *material) node(chain []*x509.Certificate, cluster string, usage x509.ExtKeyUsage) (Role, error) {
+// verifyNode verifies that a chain is that of a node of a cluster.
+func (m *material) verifyNode(chain []*x509.Certificate, cluster string, usage x509.ExtKeyUsage) (Role, error) {
 	if len(chain) == 0 {
 		return Role{}, &PeerError{errors.New("it showed no certificate")}
 	}
-	if err := m.verify(chain, usage); err != nil {
+	if err := m.verifyChain(chain, usage); err != nil {
 		return Role{}, &PeerError{fmt.Errorf("the certificate of %q: %w", chain[0].Subject.CommonName, err)}
 	}
 	role, err := RoleOf(chain[0])

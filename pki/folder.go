@@ -42,7 +42,7 @@ func (f Folder) Init(authority Pair) error {
 	if err := f.Write(authorityName, authority); err != nil {
 		return err
 	}
-	return writeNew(f.GossipKeys(), []byte(NewGossipKey()+"\n"))
+	return writeNewFile(f.GossipKeys(), []byte(NewGossipKey()+"\n"))
 }
 
 // Make makes the folder, if it is not there.
@@ -66,24 +66,24 @@ func (f Folder) Authority() (*Authority, error) {
 	return OpenAuthority(Pair{cert, key})
 }
 
-// Write puts a pair there, for nobody else to read. It replaces nothing.
+// Write writes the files of a pair, readable by their owner only. It does not overwrite files.
 func (f Folder) Write(name string, p Pair) error {
 	for _, path := range []string{f.Cert(name), f.Key(name)} {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-			return taken(path)
+			return existsError(path)
 		}
 	}
-	return errors.Join(writeNew(f.Key(name), p.Key), writeNew(f.Cert(name), p.Cert))
+	return errors.Join(writeNewFile(f.Key(name), p.Key), writeNewFile(f.Cert(name), p.Cert))
 }
 
-func taken(path string) error {
+func existsError(path string) error {
 	return fmt.Errorf("%s is there already, and nothing is overwritten: choose another folder, or move it away", path)
 }
 
-func writeNew(path string, text []byte) error {
+func writeNewFile(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return taken(path)
+		return existsError(path)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

@@ -25,7 +25,7 @@ func NewGossipKey() string {
 	return base64.StdEncoding.EncodeToString(key)
 }
 
-// LoadGossipKeys reads a file of keys that not everybody may read.
+// LoadGossipKeys reads a file of keys, which must not be world-readable.
 func LoadGossipKeys(path string) ([][]byte, error) {
 	if err := checkPrivate(path); err != nil {
 		return nil, fmt.Errorf("the keys of gossip: %w", err)
@@ -55,7 +55,7 @@ func ParseGossipKeys(text []byte) ([][]byte, error) {
 		key, err := base64.StdEncoding.DecodeString(line)
 		switch {
 		case err != nil || strings.ContainsAny(line, "\r\n"):
-			return nil, fmt.Errorf("line %d is no base64; \"quorate tls gossip-key\" makes a key", number)
+			return nil, fmt.Errorf("line %d is not base64; \"quorate tls gossip-key\" makes a key", number)
 		case len(key) != 16 && len(key) != 24 && len(key) != gossipKeyBytes:
 			return nil, fmt.Errorf("line %d has %d bytes: allowed are 16, 24 and 32", number, len(key))
 		case slices.ContainsFunc(keys, func(other []byte) bool { return bytes.Equal(key, other) }):

@@ -19,13 +19,13 @@ func TestParseGossipKeys(t *testing.T) {
 		"the smallest":                  {"AAAAAAAAAAAAAAAAAAAAAA==", "", 1},
 		"none":                          {"# nothing\n", "there is none", 0},
 		"empty":                         {"", "there is none", 0},
-		"no base64":                     {a + "\nsecret!\n", "line 2 is no base64", 0},
+		"no base64":                     {a + "\nsecret!\n", "line 2 is not base64", 0},
 		"a size that no cipher has":     {"AAAA", "line 1 has 3 bytes", 0},
 		"twice":                         {a + "\n" + b + "\n" + a, "line 3 is the same", 0},
-		"two on a line":                 {a + " " + b, "line 1 is no base64", 0},
+		"two on a line":                 {a + " " + b, "line 1 is not base64", 0},
 		"too many":                      {manyKeys(17), "line 17 is one key more than 16", 0},
 		"as many as may be":             {manyKeys(16), "", 16},
-		"of the alphabet for addresses": {strings.Repeat("_", 43) + "=", "line 1 is no base64", 0},
+		"of the alphabet for addresses": {strings.Repeat("_", 43) + "=", "line 1 is not base64", 0},
 	} {
 		keys, err := ParseGossipKeys([]byte(tc.text))
 		if tc.says == "" && (err != nil || len(keys) != tc.keys) {

@@ -19,7 +19,7 @@ import (
 type Files struct {
 	// CA holds the certificates of the authorities that are trusted, several while one replaces the other.
 	CA string
-	// Cert and Key are the process's own. The key must not be readable by everybody.
+	// Cert and Key are the process's own. The file of the key must not be world-readable.
 	Cert, Key string
 }
 
@@ -38,14 +38,14 @@ type material struct {
 	clients map[[sha256.Size]byte]time.Time
 }
 
-// equal tells whether both hold the same certificates, in the same order.
-func (m *material) equal(other *material) bool {
+// sameCertificates tells whether both hold the same certificates, in the same order.
+func (m *material) sameCertificates(other *material) bool {
 	return slices.EqualFunc(m.own.Certificate, other.own.Certificate, bytes.Equal) &&
 		slices.EqualFunc(m.authorities, other.authorities, (*x509.Certificate).Equal)
 }
 
-// load reads the files and checks that they belong together.
-func (f Files) load() (*material, error) {
+// readMaterial reads the files and checks that they belong together.
+func (f Files) readMaterial() (*material, error) {
 	authorities, roots, err := loadAuthorities(f.CA)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func loadAuthorities(path string) ([]*x509.Certificate, *x509.CertPool, error) {
 	roots := x509.NewCertPool()
 	for _, c := range list {
 		if !c.IsCA {
-			return nil, nil, fmt.Errorf("%s holds the certificate of %q, which is no authority", path, c.Subject)
+			return nil, nil, fmt.Errorf("%s holds the certificate of %q, which is not an authority", path, c.Subject)
 		}
 		roots.AddCert(c)
 	}
@@ -112,20 +112,20 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	return list, nil
 }
 
-// checkPrivate refuses a secret that everybody on the machine may read. A group may: services get their secrets so.
+// checkPrivate refuses a world-readable secret. Its group may read it, because service managers hand secrets over so.
 func checkPrivate(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return fmt.Errorf("%s holds secrets and everybody may read it (mode %04o): chmod 0600 %s", path, info.Mode().Perm(), path)
+		return fmt.Errorf("%s holds secrets and is world-readable (mode %04o): chmod 0600 %s", path, info.Mode().Perm(), path)
 	}
 	return nil
 }
 
-// verify checks that a chain, its leaf first, was signed by the authority, is valid now and may be used so.
-func (m *material) verify(chain []*x509.Certificate, usage x509.ExtKeyUsage) error {
+// verifyChain checks that a chain, its leaf first, was signed by the authority, is valid now and may be used so.
+func (m *material) verifyChain(chain []*x509.Certificate, usage x509.ExtKeyUsage) error {
 	intermediates := x509.NewCertPool()
 	for _, c := range chain[1:] {
 		intermediates.AddCert(c)
@@ -154,14 +154,14 @@ func (m *material) verifyOwn(me Role) error {
 		chain = append(chain, c)
 	}
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-		if err := m.verify(chain, usage); err != nil {
+		if err := m.verifyChain(chain, usage); err != nil {
 			return fmt.Errorf("the certificate of %s would not be believed (nodes need one for servers and clients): %w", role, err)
 		}
 	}
 	return nil
 }
 
-// ends tells when the own certificate and the first of the authorities' end.
-func (m *material) ends() (own, authority time.Time) {
+// endTimes tells when the own certificate and the first of the authorities' end.
+func (m *material) endTimes() (own, authority time.Time) {
 	return m.own.Leaf.NotAfter, firstEnd(m.authorities)
 }

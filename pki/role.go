@@ -51,7 +51,7 @@ func checkName(what, name string) error {
 	return fmt.Errorf("%s %q: allowed are 1 to 64 letters, digits, '.', '_' or '-'", what, name)
 }
 
-func (r Role) check() error {
+func (r Role) checkNames() error {
 	if r.Kind != Node && r.Kind != Client {
 		return fmt.Errorf("kind %q: allowed are %s and %s", r.Kind, Node, Client)
 	}
@@ -86,7 +86,7 @@ func parseRole(uri *url.URL) (Role, error) {
 		return Role{}, fmt.Errorf("its URI %s is none of quorate://cluster/<cluster>/node/<id> and …/client/<name>", uri)
 	}
 	role := Role{Cluster: parts[0], Kind: Kind(parts[1]), Name: parts[2]}
-	if err := role.check(); err != nil {
+	if err := role.checkNames(); err != nil {
 		return Role{}, fmt.Errorf("its URI %s: %w", uri, err)
 	}
 	return role, nil

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// lookEvery is how often the files are looked at for changes.
-	lookEvery = 3 * time.Second
+	// pollInterval is how often the files are looked at for changes.
+	pollInterval = 3 * time.Second
 	// warnBefore is when warnings of the end of a certificate begin, and warnEvery how often they come.
 	warnBefore = 14 * 24 * time.Hour
 	warnEvery  = 24 * time.Hour
@@ -27,7 +27,7 @@ type Store struct {
 	me    Role
 	log   hclog.Logger
 
-	present           atomic.Pointer[material]
+	current           atomic.Pointer[material]
 	reloads, failures atomic.Uint64
 
 	mu     sync.Mutex // of Reload and warn
@@ -43,30 +43,30 @@ func Open(files Files, cluster, id string, log hclog.Logger) (*Store, error) {
 		log = hclog.NewNullLogger()
 	}
 	s := &Store{files: files, me: Role{Cluster: cluster, Kind: Node, Name: id}, log: log}
-	s.seen = s.look()
-	if err := s.take(); err != nil {
+	s.seen = s.statFiles()
+	if err := s.loadFiles(); err != nil {
 		return nil, err
 	}
-	s.warn(time.Now())
+	s.warnOfEnd(time.Now())
 	return s, nil
 }
 
-// take reads the files and uses what they hold if it is good.
-func (s *Store) take() error {
-	m, err := s.files.load()
+// loadFiles reads the files and uses what they hold if it is good.
+func (s *Store) loadFiles() error {
+	m, err := s.files.readMaterial()
 	if err == nil {
 		err = m.verifyOwn(s.me)
 	}
 	if err != nil {
 		return err
 	}
-	if before := s.present.Load(); before != nil {
+	if before := s.current.Load(); before != nil {
 		m.version = before.version
-		if !m.equal(before) {
+		if !m.sameCertificates(before) {
 			m.version++
 		}
 	}
-	s.present.Store(m)
+	s.current.Store(m)
 	return nil
 }
 
@@ -76,39 +76,39 @@ func (s *Store) take() error {
 func (s *Store) Reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = s.look() // before reading: what changes in between is read once more
-	if err := s.take(); err != nil {
+	s.seen = s.statFiles() // before reading: what changes in between is read once more
+	if err := s.loadFiles(); err != nil {
 		s.failures.Add(1)
 		return fmt.Errorf("the certificates in use stay as they were: %w", err)
 	}
 	s.reloads.Add(1)
 	s.warned, s.ended = time.Time{}, time.Time{}
-	own, _ := s.present.Load().ends()
+	own, _ := s.current.Load().endTimes()
 	s.log.Info("certificates read again", "holder", s.me.String(), "valid-until", own.UTC().Format(time.RFC3339))
 	return nil
 }
 
 // Run takes changed files, and warns while a certificate nears its end, until ctx ends.
 func (s *Store) Run(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			if s.changed() {
+			if s.filesChanged() {
 				if err := s.Reload(); err != nil {
 					s.log.Error("changed certificates are not used", "error", err)
 				}
 			}
-			s.warn(now)
+			s.warnOfEnd(now)
 		}
 	}
 }
 
-// look is what the folder says of the files; nil for those that are not there.
-func (s *Store) look() []os.FileInfo {
+// statFiles is what the folder says of the files; nil for those that are not there.
+func (s *Store) statFiles() []os.FileInfo {
 	seen := make([]os.FileInfo, 0, 3)
 	for _, path := range []string{s.files.CA, s.files.Cert, s.files.Key} {
 		info, err := os.Stat(path)
@@ -120,8 +120,8 @@ func (s *Store) look() []os.FileInfo {
 	return seen
 }
 
-func (s *Store) changed() bool {
-	now := s.look()
+func (s *Store) filesChanged() bool {
+	now := s.statFiles()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, before := range s.seen {
@@ -138,8 +138,8 @@ func (s *Store) changed() bool {
 	return false
 }
 
-// warn says that a certificate ends soon, or has ended: then others refuse this node.
-func (s *Store) warn(now time.Time) {
+// warnOfEnd says that a certificate ends soon, or has ended: then others refuse this node.
+func (s *Store) warnOfEnd(now time.Time) {
 	own, authority := s.Ends()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,11 +161,11 @@ func (s *Store) warn(now time.Time) {
 }
 
 // Ends tells when the certificate in use ends, and the first of those of the authority.
-func (s *Store) Ends() (own, authority time.Time) { return s.present.Load().ends() }
+func (s *Store) Ends() (own, authority time.Time) { return s.current.Load().endTimes() }
 
 // Version rises whenever other certificates came into use, the node's own or those of authorities. A connection that
 // was made at an older version was verified by what may not hold any more, and shows what this node showed then.
-func (s *Store) Version() uint64 { return s.present.Load().version }
+func (s *Store) Version() uint64 { return s.current.Load().version }
 
 // Reloads counts how often files were read again: those that were used, and those that were not.
 func (s *Store) Reloads() (used, refused uint64) { return s.reloads.Load(), s.failures.Load() }

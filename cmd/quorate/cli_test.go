@@ -233,8 +233,8 @@ func TestNoServer(t *testing.T) {
 	if code != cli.ExitUnavailable || stdout != "" || !strings.Contains(stderr, "refused") {
 		t.Errorf("exit code %d, %q, %q; want 6 and a reason", code, stdout, stderr)
 	}
-	if code, _, stderr := quorate("ftp://x", "", "status"); code != cli.ExitUsage || !strings.Contains(stderr, "is no address") {
-		t.Errorf("a server that is no address: exit code %d, %q", code, stderr)
+	if code, _, stderr := quorate("ftp://x", "", "status"); code != cli.ExitUsage || !strings.Contains(stderr, "is not an address") {
+		t.Errorf("a malformed server: exit code %d, %q", code, stderr)
 	}
 }
 

@@ -245,7 +245,7 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 		"tls-key is missing":               {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n1")},
 		"and this is node n1":              {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("n2"), "--tls-key", certs.Key("n2")},
 		"allowed are none":                 {"--tls-client-auth", "maybe"},
-		"line 1 is no base64":              {"--gossip-keys-file", certs.Cert("n1")},
+		"line 1 is not base64":             {"--gossip-keys-file", certs.Cert("n1")},
 		"that of client":                   {"--tls-ca", certs.CA(), "--tls-cert", certs.Cert("client"), "--tls-key", certs.Key("client")},
 		"would send what it does not hear": {"--gossip-keys-file", keys, "--gossip-verify-outgoing=false"},
 		"or leave them true":               {"--gossip-verify-incoming=false"},

@@ -20,7 +20,7 @@ type acquisition struct {
 	rtype, state, dest, owner, requestID string
 }
 
-func (s *server) acquire(r *http.Request) ([]byte, error) {
+func (s *server) handleAcquire(r *http.Request) ([]byte, error) {
 	q := r.URL.Query()
 	a := acquisition{q.Get("type"), q.Get("state"), q.Get("dest"), q.Get("owner"), q.Get("request_id")}
 	if a.rtype == "" || a.state == "" || a.dest == "" || a.owner == "" {
@@ -30,16 +30,16 @@ func (s *server) acquire(r *http.Request) ([]byte, error) {
 	began := time.Now()
 	granted, err := s.acquireOne(r.Context(), a)
 	if err != nil {
-		return nil, during(err, "Acquire failed")
+		return nil, wrapAnswer(err, "Acquire failed")
 	}
-	s.metrics.acquired(a, s.arrivals.take(granted.id, began))
-	s.memory.note(holding{granted.resource.Name, a.owner}, granted.id)
+	s.metrics.observeGrant(a, s.arrivals.takeArrival(granted.id, began))
+	s.memory.noteGrant(holding{granted.resource.Name, a.owner}, granted.id)
 	return json.Marshal(granted.resource)
 }
 
 // acquireOne acquires an item of a type wherever that is.
 func (s *server) acquireOne(ctx context.Context, a acquisition) (granted *grant, err error) {
-	err = s.layout.look(ctx, func(l *layout) error {
+	err = s.layout.withLayout(ctx, func(l *layout) error {
 		at, known := l.types[a.rtype]
 		if !known {
 			return errUnknown
@@ -61,12 +61,12 @@ type grant struct {
 
 func (s *server) acquireAt(ctx context.Context, a acquisition, at place, t tenant) (*grant, error) {
 	request := &quoratev1.AllocateRequest{
-		Claims: t.claims(map[string][]*quoratev1.ItemPick{
+		Claims: t.claimsFor(map[string][]*quoratev1.ItemPick{
 			at.tree: {{Resource: a.rtype, Count: 1, State: a.state, HeldState: a.dest}},
 		}),
 		Principal: &quoratev1.Principal{User: a.owner},
 	}
-	granted, err := s.request(ctx, a, request)
+	granted, err := s.allocateItem(ctx, a, request)
 	switch {
 	case isDenial(err):
 		return nil, notAvailable(a.rtype)
@@ -75,7 +75,7 @@ func (s *server) acquireAt(ctx context.Context, a acquisition, at place, t tenan
 	}
 	allocation := granted.GetAllocation()
 	if allocation.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
-		s.arrivals.note(allocation.GetId(), allocation.GetWaiting().GetSince().AsTime())
+		s.arrivals.noteArrival(allocation.GetId(), allocation.GetWaiting().GetSince().AsTime())
 		return nil, notAvailable(a.rtype)
 	}
 	resources := resourcesOf(allocation)
@@ -90,10 +90,10 @@ func (s *server) acquireAt(ctx context.Context, a acquisition, at place, t tenan
 	return &grant{allocation.GetId(), resources[0]}, nil
 }
 
-// request allocates. With a request id it waits, under an id that every repetition has too: while the request waits or
+// allocateItem allocates. With a request id it waits, under an id that every repetition has too: while the request waits or
 // its lease is held, a repetition gets its place, or the same item once more. Without one it is denied if it does not
-// fit, or if anybody waits.
-func (s *server) request(
+// fit, or if other requests wait.
+func (s *server) allocateItem(
 	ctx context.Context, a acquisition, r *quoratev1.AllocateRequest,
 ) (*quoratev1.AllocateResponse, error) {
 	if a.requestID == "" {
@@ -101,14 +101,14 @@ func (s *server) request(
 		return s.api.Allocations.Allocate(ctx, r)
 	}
 	r.Mode, r.KeepMs = quoratev1.Mode_MODE_WAIT, requestTTL.Milliseconds()
-	life := newLives(a, r)
+	life := newAllocationIDs(a, r)
 	for n := 0; ; {
-		r.Id = life.id(n)
+		r.Id = life.idOf(n)
 		granted, err := s.api.Allocations.Allocate(ctx, r)
 		if connect.CodeOf(err) != connect.CodeFailedPrecondition {
 			return granted, err
 		}
-		if n, err = life.after(n, func(n int) (bool, error) { return s.ended(ctx, life.id(n)) }); err != nil {
+		if n, err = life.firstUnended(n, func(n int) (bool, error) { return s.hasEnded(ctx, life.idOf(n)) }); err != nil {
 			return nil, err
 		}
 	}
@@ -116,9 +116,9 @@ func (s *server) request(
 
 // addExpiration adds when an item would go if it were given back now, which only dynamic types with a lifespan have.
 func (s *server) addExpiration(ctx context.Context, tree string, r *resource) error {
-	items, err := s.pages(ctx, &quoratev1.ListItemsRequest{Tree: tree, Resource: r.Type, Name: r.Name})
+	items, err := s.listAllItems(ctx, &quoratev1.ListItemsRequest{Tree: tree, Resource: r.Type, Name: r.Name})
 	for _, item := range items {
-		r.expire(item)
+		r.noteExpiry(item)
 	}
 	return err
 }

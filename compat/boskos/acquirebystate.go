@@ -23,7 +23,7 @@ func (s *server) acquireByState(r *http.Request) ([]byte, error) {
 	slices.Sort(wanted)
 	resources, err := s.acquireNames(r.Context(), state, dest, owner, slices.Compact(wanted))
 	if err != nil {
-		return nil, during(err, "AcquireByState")
+		return nil, wrapAnswer(err, "AcquireByState")
 	}
 	body, err := json.Marshal(resources)
 	return append(body, '\n'), err
@@ -33,14 +33,14 @@ func (s *server) acquireByState(r *http.Request) ([]byte, error) {
 func (s *server) acquireNames(
 	ctx context.Context, state, dest, owner string, names []string,
 ) (resources []*resource, err error) {
-	err = s.layout.look(ctx, func(l *layout) error {
+	err = s.layout.withLayout(ctx, func(l *layout) error {
 		items, err := s.freeItems(ctx, l, state, names)
 		if err != nil {
 			return err
 		}
 		granted, err := s.api.Allocations.Allocate(ctx, &quoratev1.AllocateRequest{
 			Id: newID(manyPrefix), Mode: quoratev1.Mode_MODE_REJECT, Principal: &quoratev1.Principal{User: owner},
-			Claims: l.tenantOf(owner).claims(picksOf(items, state, dest)),
+			Claims: l.tenantOf(owner).claimsFor(picksOf(items, state, dest)),
 		})
 		resources = inOrder(resourcesOf(granted.GetAllocation()), items)
 		return err
@@ -59,7 +59,7 @@ func inOrder(resources []*resource, items []*quoratev1.Item) []*resource {
 	}
 	slices.SortFunc(resources, func(a, b *resource) int { return cmp.Compare(order[a.Name], order[b.Name]) })
 	for _, r := range resources {
-		r.expire(items[order[r.Name]])
+		r.noteExpiry(items[order[r.Name]])
 	}
 	return resources
 }

@@ -13,19 +13,19 @@ import (
 // answer is what a call writes with 200; its type is guessed from its first bytes, as in the original.
 type answer func(*http.Request) ([]byte, error)
 
-// posted answers calls that change something.
-func posted(name string, do answer) http.Handler {
-	return answering(http.MethodPost, do, func(r *http.Request) string {
+// postOnly answers calls that change something.
+func postOnly(name string, do answer) http.Handler {
+	return newAnswerHandler(http.MethodPost, do, func(r *http.Request) string {
 		return fmt.Sprintf("Method %v, /%s only accepts POST.", r.Method, name)
 	})
 }
 
-// gotten answers the call that only looks.
-func gotten(do answer) http.Handler {
-	return answering(http.MethodGet, do, func(*http.Request) string { return "/metric only accepts GET" })
+// getOnly answers the call that only looks.
+func getOnly(do answer) http.Handler {
+	return newAnswerHandler(http.MethodGet, do, func(*http.Request) string { return "/metric only accepts GET" })
 }
 
-func answering(method string, do answer, otherMethod func(*http.Request) string) http.Handler {
+func newAnswerHandler(method string, do answer, otherMethod func(*http.Request) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != method {
 			http.Error(w, otherMethod(r), http.StatusMethodNotAllowed)
@@ -89,14 +89,14 @@ func otherState(is, asked string) error {
 	return &failure{http.StatusConflict, fmt.Sprintf("state mismatch - expected %v, current %v", is, asked)}
 }
 
-// during puts before an error what failed.
-func during(err error, format string, args ...any) error {
+// wrapAnswer puts before an error what failed.
+func wrapAnswer(err error, format string, args ...any) error {
 	f := asFailure(err)
 	return &failure{f.status, fmt.Sprintf(format, args...) + ": " + f.text}
 }
 
 // statuses are the answers to errors of the API; all others are 500. None is 401, which would tell a client that
-// somebody else has the resource, and that it should go on asking.
+// another owner has the resource, and that it should go on asking.
 var statuses = map[connect.Code]int{
 	connect.CodeInvalidArgument:   http.StatusBadRequest,
 	connect.CodeUnauthenticated:   http.StatusForbidden,

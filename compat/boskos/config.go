@@ -3,7 +3,10 @@ package boskos
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -72,10 +75,10 @@ func Parse(data []byte) (*Config, error) {
 			switch pair.Key {
 			case "resources":
 				for i, item := range p.Items("resources", pair.Value) {
-					p.entry(fmt.Sprintf("resources[%d]", i), item)
+					p.parseEntry(fmt.Sprintf("resources[%d]", i), item)
 				}
 			case extensionKey:
-				p.extension(pair.Value)
+				p.parseExtension(pair.Value)
 			}
 		}
 	}
@@ -97,7 +100,7 @@ type parser struct {
 	names  map[string]int // lines of the names of static resources
 }
 
-func (p *parser) entry(what string, node *yaml.Node) {
+func (p *parser) parseEntry(what string, node *yaml.Node) {
 	e := Entry{State: stateFree}
 	counted := false
 	for _, pair := range p.Pairs(what, node) {
@@ -106,21 +109,21 @@ func (p *parser) entry(what string, node *yaml.Node) {
 		case "type":
 			e.Type = p.Text(field, pair.Value)
 		case "state":
-			e.State = p.state(field, pair.Value)
+			e.State = p.parseState(field, pair.Value)
 		case "names":
 			e.Names = p.staticNames(field, pair.Value)
 		case "min-count":
-			e.MinCount, counted = p.number(field, pair.Value), true
+			e.MinCount, counted = p.parseCount(field, pair.Value), true
 		case "max-count":
-			e.MaxCount, counted = p.number(field, pair.Value), true
+			e.MaxCount, counted = p.parseCount(field, pair.Value), true
 		case "lifespan":
-			e.Lifespan = p.duration(field, pair.Value)
+			e.Lifespan = p.parseDuration(field, pair.Value)
 		case "needs":
-			e.Needs = p.needs(field, pair.Value)
+			e.Needs = p.parseNeeds(field, pair.Value)
 		case "config":
 			e.HasConfig = true
 		case extensionKey:
-			e.Cycle = p.cycle(field, pair.Value)
+			e.Cycle = p.parseCycle(field, pair.Value)
 		}
 	}
 	switch dynamic := len(e.Names) == 0; {
@@ -143,7 +146,7 @@ func (p *parser) staticNames(what string, node *yaml.Node) []string {
 	for _, name := range p.Items(what, node) {
 		switch line, again := p.names[name.Value]; {
 		case name.Kind != yaml.ScalarNode || len(name.Value) > maxNameBytes || !subdomain.MatchString(name.Value):
-			p.Add("line %d: %s: %.80q is no name: lower-case letters, digits, dots and dashes, as in DNS, up to %d",
+			p.Add("line %d: %s: %.80q is not a name: lower-case letters, digits, dots and dashes, as in DNS, up to %d",
 				name.Line, what, name.Value, maxNameBytes)
 		case again:
 			p.Add("line %d: %s: %q is here twice: it is already in line %d", name.Line, what, name.Value, line)
@@ -155,7 +158,7 @@ func (p *parser) staticNames(what string, node *yaml.Node) []string {
 	return names
 }
 
-func (p *parser) number(what string, node *yaml.Node) int64 {
+func (p *parser) parseCount(what string, node *yaml.Node) int64 {
 	n := p.Count(what, node)
 	if n > maxCount {
 		p.Add("line %d: %s is %d; up to %d are read", node.Line, what, n, maxCount)
@@ -164,8 +167,8 @@ func (p *parser) number(what string, node *yaml.Node) int64 {
 	return n
 }
 
-// duration reads Go's durations, 48h, or a whole number of nanoseconds.
-func (p *parser) duration(what string, node *yaml.Node) time.Duration {
+// parseDuration reads Go's durations, 48h, or a whole number of nanoseconds.
+func (p *parser) parseDuration(what string, node *yaml.Node) time.Duration {
 	d, err := time.ParseDuration(node.Value)
 	if n, notNumber := strconv.ParseInt(node.Value, 10, 64); notNumber == nil {
 		d, err = time.Duration(n), nil
@@ -177,10 +180,42 @@ func (p *parser) duration(what string, node *yaml.Node) time.Duration {
 	return d
 }
 
-func (p *parser) needs(what string, node *yaml.Node) map[string]int64 {
+func (p *parser) parseNeeds(what string, node *yaml.Node) map[string]int64 {
 	needs := map[string]int64{}
 	for _, pair := range p.Pairs(what, node) {
-		needs[pair.Key] = p.number(what+"."+pair.Key, pair.Value)
+		needs[pair.Key] = p.parseCount(what+"."+pair.Key, pair.Value)
 	}
 	return needs
+}
+
+// countsOf adds the entries of each type up.
+func countsOf(config *Config) map[string]int64 {
+	counts := map[string]int64{}
+	for _, e := range config.Entries {
+		counts[e.Type] += e.Count()
+	}
+	return counts
+}
+
+// checkNeeds: every needed type exists and has enough for all that may be made of it, by all entries together.
+func (p *parser) checkNeeds() {
+	counts, needed := countsOf(&p.config), map[string]int64{}
+	for i, e := range p.config.Entries {
+		for _, name := range slices.Sorted(maps.Keys(e.Needs)) {
+			if _, known := counts[name]; !known {
+				p.Add("line %d: %q needs %q, which is not a type of this file", p.lines[i], e.Type, name)
+				continue
+			}
+			if each := e.Needs[name]; each > 0 && e.MaxCount > (math.MaxInt64-needed[name])/each {
+				needed[name] = math.MaxInt64
+			} else {
+				needed[name] += each * e.MaxCount
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(needed)) {
+		if needed[name] > counts[name] {
+			p.Add("%d of %q are needed if all are made that may be, and there are %d", needed[name], name, counts[name])
+		}
+	}
 }

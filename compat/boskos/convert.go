@@ -32,20 +32,20 @@ func Convert(data []byte) (*compat.Conversion, error) {
 	var problems compat.Problems
 	pools := poolsOf(config, &problems)
 	for _, p := range pools {
-		p.check(&problems)
+		p.checkPool(&problems)
 	}
-	c.Trees = trees(pools)
+	c.Trees = spreadTrees(pools)
 	addTenants(c.Trees, config.Tenants, pools, &problems)
 	problems = append(problems, compat.Bounds(c.Trees)...)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	notes(c, config, pools)
+	addNotes(c, config, pools)
 	return c, nil
 }
 
-// trees spreads the types over as few trees as hold them. Each type keeps its tree until the number of trees doubles.
-func trees(pools []*pool) []*quoratev1.Tree {
+// spreadTrees spreads the types over as few trees as hold them. Each type keeps its tree until the number of trees doubles.
+func spreadTrees(pools []*pool) []*quoratev1.Tree {
 	for n := uint32(1); ; n *= 2 {
 		all := make([]*quoratev1.Tree, n)
 		for i := range all {
@@ -54,7 +54,7 @@ func trees(pools []*pool) []*quoratev1.Tree {
 		fit := true
 		for _, p := range pools {
 			tree := all[hashOf(p.name)%n]
-			tree.Resources = append(tree.Resources, p.resource())
+			tree.Resources = append(tree.Resources, p.toResource())
 			fit = fit && len(tree.GetResources()) <= compat.MaxResources
 		}
 		if fit || n > mostTrees {
@@ -109,9 +109,9 @@ const (
 	maxTurns = 16
 )
 
-func (p *pool) check(problems *compat.Problems) {
+func (p *pool) checkPool(problems *compat.Problems) {
 	if !compat.IsResource(p.name) {
-		problems.Add("type %.80q is no name for a resource here: 1 to 63 of letters, digits and _ . / -", p.name)
+		problems.Add("type %.80q is not a name for a resource here: 1 to 63 of letters, digits and _ . / -", p.name)
 	}
 	if n := max(int64(len(p.names)), p.max); n > maxItems {
 		problems.Add("type %.80q has %d resources; a type may have %d: split it", p.name, n, maxItems)
@@ -122,17 +122,17 @@ func (p *pool) check(problems *compat.Problems) {
 	from := map[string]bool{}
 	for _, t := range p.cycle.Turns {
 		if from[t.From] {
-			problems.Add("type %.80q has two turns from the state %.80q: which one counts is anybody's guess", p.name, t.From)
+			problems.Add("type %.80q has two turns from the state %.80q: it is not clear which one counts", p.name, t.From)
 		}
 		from[t.From] = true
 	}
 }
 
-func (p *pool) resource() *quoratev1.Resource {
+func (p *pool) toResource() *quoratev1.Resource {
 	slices.Sort(p.names)
 	spec := &quoratev1.ItemSpec{
 		Names: p.names, Min: p.min, Max: p.max, LifespanMs: wholeMs(p.lifespan), TtlMs: wholeMs(p.ttl),
-		State: named(p.state), Released: named(cmp.Or(p.cycle.Released, p.state)), Expired: p.cycle.Expired,
+		State: explicitState(p.state), Released: explicitState(cmp.Or(p.cycle.Released, p.state)), Expired: p.cycle.Expired,
 	}
 	for _, t := range p.cycle.Turns {
 		spec.Turns = append(spec.Turns, &quoratev1.Turn{From: t.From, To: t.To, AfterMs: wholeMs(t.After)})
@@ -141,8 +141,8 @@ func (p *pool) resource() *quoratev1.Resource {
 	return &quoratev1.Resource{Name: p.name, Unit: quoratev1.Unit_UNIT_ITEMS, Items: spec}
 }
 
-// named leaves out what is meant anyway.
-func named(state string) string {
+// explicitState leaves out what is meant anyway.
+func explicitState(state string) string {
 	if state == stateFree {
 		return ""
 	}

@@ -25,12 +25,12 @@ func addTenants(trees []*quoratev1.Tree, tenants []Tenant, pools []*pool, proble
 			problems.Add("tenant %q is here twice", t.Node)
 		}
 		seen[t.Node] = true
-		if n := len(t.labels()); n > maxLabels {
+		if n := len(t.patternLabels()); n > maxLabels {
 			problems.Add("tenant %q has too many patterns: they fill %d labels, and a node has %d", t.Node, n, maxLabels)
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Limits)) {
 			if !known[name] {
-				problems.Add("tenant %q has a limit for %q, which is no type of this file", t.Node, name)
+				problems.Add("tenant %q has a limit for %q, which is not a type of this file", t.Node, name)
 			}
 		}
 		for _, tree := range trees {
@@ -43,7 +43,7 @@ func addTenants(trees []*quoratev1.Tree, tenants []Tenant, pools []*pool, proble
 // addTo makes the node of a tenant, and those above it that are missing.
 func (t Tenant) addTo(tree *quoratev1.Tree) {
 	node := nodeAt(tree, t.Node)
-	node.Labels = t.labels()
+	node.Labels = t.patternLabels()
 	for _, r := range tree.GetResources() {
 		if limit, limited := t.Limits[r.GetName()]; limited {
 			if node.Limits == nil {
@@ -67,8 +67,8 @@ func nodeAt(tree *quoratev1.Tree, path string) *quoratev1.Node {
 	return node
 }
 
-// labels hold the patterns, as many in each as it has room for.
-func (t Tenant) labels() map[string]string {
+// patternLabels hold the patterns, as many in each as it has room for.
+func (t Tenant) patternLabels() map[string]string {
 	labels := map[string]string{}
 	key := LabelOwners
 	for _, pattern := range t.Owners {

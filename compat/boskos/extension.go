@@ -30,7 +30,7 @@ type Cycle struct {
 	Turns []Turn
 }
 
-// Turn changes the state of a resource that nobody holds when it was in it for a while.
+// Turn changes the state of a resource that is not held, after it was in a state for some time.
 type Turn struct {
 	From, To string
 	After    time.Duration
@@ -48,16 +48,16 @@ type Tenant struct {
 	Also string
 }
 
-// extension reads what the file says for all types.
-func (p *parser) extension(node *yaml.Node) {
+// parseExtension reads what the file says for all types.
+func (p *parser) parseExtension(node *yaml.Node) {
 	for _, pair := range p.Pairs(extensionKey, node) {
 		field := extensionKey + "." + pair.Key
 		switch pair.Key {
 		case "ttl":
-			p.config.TTL = p.ttl(field, pair.Value)
+			p.config.TTL = p.parseTTL(field, pair.Value)
 		case "tenants":
 			for _, item := range p.Items(field, pair.Value) {
-				p.config.Tenants = append(p.config.Tenants, p.tenant(field, item))
+				p.config.Tenants = append(p.config.Tenants, p.parseTenant(field, item))
 			}
 		default:
 			p.unknownKey(field, pair)
@@ -69,7 +69,7 @@ func (p *parser) unknownKey(field string, pair compat.Pair) {
 	p.Add("line %d: %s is not known here", pair.Line, field)
 }
 
-func (p *parser) tenant(what string, node *yaml.Node) Tenant {
+func (p *parser) parseTenant(what string, node *yaml.Node) Tenant {
 	t := Tenant{}
 	for _, pair := range p.Pairs(what, node) {
 		field := what + "." + pair.Key
@@ -78,10 +78,10 @@ func (p *parser) tenant(what string, node *yaml.Node) Tenant {
 			t.Node = p.Text(field, pair.Value)
 		case "owners":
 			for _, item := range p.Items(field, pair.Value) {
-				t.Owners = append(t.Owners, p.pattern(field, item))
+				t.Owners = append(t.Owners, p.parsePattern(field, item))
 			}
 		case "limits":
-			t.Limits = p.needs(field, pair.Value)
+			t.Limits = p.parseNeeds(field, pair.Value)
 		case "also":
 			t.Also = p.Text(field, pair.Value)
 		default:
@@ -101,11 +101,11 @@ func (p *parser) tenant(what string, node *yaml.Node) Tenant {
 	return t
 }
 
-// pattern reads one pattern of owners; a label holds several between blanks.
-func (p *parser) pattern(what string, node *yaml.Node) string {
+// parsePattern reads one pattern of owners; a label holds several between blanks.
+func (p *parser) parsePattern(what string, node *yaml.Node) string {
 	text := p.Text(what, node)
 	if text != "" && (len(text) > maxPattern || strings.ContainsFunc(text, isBlank)) {
-		p.Add("line %d: %s: %.80q is no pattern: up to %d bytes without blanks, a star stands for anything",
+		p.Add("line %d: %s: %.80q is not a pattern: up to %d bytes without blanks, a star stands for anything",
 			node.Line, what, text, maxPattern)
 	}
 	return text
@@ -113,21 +113,21 @@ func (p *parser) pattern(what string, node *yaml.Node) string {
 
 func isBlank(r rune) bool { return len(strings.Fields(string(r))) == 0 }
 
-// cycle reads what an entry says for its type.
-func (p *parser) cycle(what string, node *yaml.Node) Cycle {
+// parseCycle reads what an entry says for its type.
+func (p *parser) parseCycle(what string, node *yaml.Node) Cycle {
 	c := Cycle{}
 	for _, pair := range p.Pairs(what, node) {
 		field := what + "." + pair.Key
 		switch pair.Key {
 		case "ttl":
-			c.TTL = p.ttl(field, pair.Value)
+			c.TTL = p.parseTTL(field, pair.Value)
 		case "released":
-			c.Released = p.state(field, pair.Value)
+			c.Released = p.parseState(field, pair.Value)
 		case "expired":
-			c.Expired = p.state(field, pair.Value)
+			c.Expired = p.parseState(field, pair.Value)
 		case "turns":
 			for _, item := range p.Items(field, pair.Value) {
-				c.Turns = append(c.Turns, p.turn(field, item))
+				c.Turns = append(c.Turns, p.parseTurn(field, item))
 			}
 		default:
 			p.unknownKey(field, pair)
@@ -136,17 +136,17 @@ func (p *parser) cycle(what string, node *yaml.Node) Cycle {
 	return c
 }
 
-func (p *parser) turn(what string, node *yaml.Node) Turn {
+func (p *parser) parseTurn(what string, node *yaml.Node) Turn {
 	t := Turn{}
 	for _, pair := range p.Pairs(what, node) {
 		field := what + "." + pair.Key
 		switch pair.Key {
 		case "from":
-			t.From = p.state(field, pair.Value)
+			t.From = p.parseState(field, pair.Value)
 		case "to":
-			t.To = p.state(field, pair.Value)
+			t.To = p.parseState(field, pair.Value)
 		case "after":
-			t.After = p.duration(field, pair.Value)
+			t.After = p.parseDuration(field, pair.Value)
 		default:
 			p.unknownKey(field, pair)
 		}
@@ -157,18 +157,18 @@ func (p *parser) turn(what string, node *yaml.Node) Turn {
 	return t
 }
 
-func (p *parser) ttl(what string, node *yaml.Node) *time.Duration {
-	ttl := p.duration(what, node)
+func (p *parser) parseTTL(what string, node *yaml.Node) *time.Duration {
+	ttl := p.parseDuration(what, node)
 	if ttl > maxTTL {
 		p.Add("line %d: %s is %v; a lease lasts up to %v", node.Line, what, ttl, maxTTL)
 	}
 	return &ttl
 }
 
-func (p *parser) state(what string, node *yaml.Node) string {
+func (p *parser) parseState(what string, node *yaml.Node) string {
 	text := p.Text(what, node)
 	if len(text) > maxState {
-		p.Add("line %d: %s: %.80q is no state here: up to %d bytes", node.Line, what, text, maxState)
+		p.Add("line %d: %s: %.80q is not a state here: up to %d bytes", node.Line, what, text, maxState)
 	}
 	return text
 }

@@ -167,7 +167,7 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	return &quoratev1.AllocateResponse{Allocation: f.record(a), Fence: a.fence}, nil
 }
 
-// try grants a request if nobody of those before it wants the same.
+// try grants a request if no request before it wants the same.
 func (f *fake) try(a *fakeAllocation, before []*fakeAllocation) error {
 	for _, other := range before {
 		if lineOf(other) == lineOf(a) {

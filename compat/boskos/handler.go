@@ -11,7 +11,7 @@ import (
 )
 
 // API is the part of the public API that the front end needs. The handlers in the process and the generated clients
-// both have it. Whoever gives one that cannot fail over passes outages on to Boskos's clients, who repeat a call three
+// both have it. A client that cannot fail over passes outages on to Boskos's clients, who repeat a call three
 // times in a quarter of a minute and no longer.
 type API struct {
 	Allocations Allocations
@@ -82,19 +82,19 @@ func NewHandler(api API, o Options) *Handler {
 	if o.Notice == nil {
 		o.Notice = func(error) {}
 	}
-	s := &server{api: api, layout: newLayouts(api.Trees, o.Tree), arrivals: newArrivals(), memory: newMemory()}
+	s := &server{api: api, layout: newLayouts(api.Trees, o.Tree), arrivals: newArrivalTimes(), memory: newGrantMemory()}
 	s.metrics = newMetrics(s.layout, api.Items, o.Notice)
 	mux := http.NewServeMux()
 	for path, answer := range map[string]http.Handler{
 		"/":               http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
-		"/acquire":        posted("acquire", s.acquire),
-		"/acquirebystate": posted("acquire", s.acquireByState), // sic
-		"/release":        posted("release", s.release),
-		"/update":         posted("update", s.update),
-		"/reset":          posted("reset", s.reset),
-		"/metric":         gotten(s.metric),
+		"/acquire":        postOnly("acquire", s.handleAcquire),
+		"/acquirebystate": postOnly("acquire", s.acquireByState), // sic
+		"/release":        postOnly("release", s.handleRelease),
+		"/update":         postOnly("update", s.handleUpdate),
+		"/reset":          postOnly("reset", s.handleReset),
+		"/metric":         getOnly(s.handleMetric),
 	} {
-		mux.Handle(path, s.metrics.observe(path, bounded(answer)))
+		mux.Handle(path, s.metrics.instrumentPath(path, limitBody(answer)))
 	}
 	return &Handler{routes: mux, metrics: s.metrics}
 }
@@ -103,21 +103,21 @@ func NewHandler(api API, o Options) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.ServeHTTP(w, r) }
 
 // Describe is that of [prometheus.Collector].
-func (h *Handler) Describe(to chan<- *prometheus.Desc) { h.metrics.describe(to) }
+func (h *Handler) Describe(to chan<- *prometheus.Desc) { h.metrics.describeAll(to) }
 
 // Collect is that of [prometheus.Collector]; it counts items as this node knows them.
-func (h *Handler) Collect(to chan<- prometheus.Metric) { h.metrics.collect(to) }
+func (h *Handler) Collect(to chan<- prometheus.Metric) { h.metrics.collectAll(to) }
 
 // server answers from the API.
 type server struct {
 	api      API
-	layout   *layouts
-	arrivals *arrivals
-	memory   *memory
+	layout   *layoutCache
+	arrivals *arrivalTimes
+	memory   *grantMemory
 	metrics  *metrics
 }
 
-func bounded(next http.Handler) http.Handler {
+func limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()

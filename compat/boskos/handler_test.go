@@ -100,9 +100,9 @@ func TestOneIDForEver(t *testing.T) {
 		released(t, h, got.Name, "me")
 	}
 	calls := 0
-	life := lives{"x"}
+	life := allocationIDs{"x"}
 	for n := range 300 {
-		got, err := life.after(n, func(n int) (bool, error) {
+		got, err := life.firstUnended(n, func(n int) (bool, error) {
 			calls++
 			return n < 300, nil
 		})
@@ -113,7 +113,7 @@ func TestOneIDForEver(t *testing.T) {
 	if calls > 300*2*10 {
 		t.Errorf("%d looks for 300 searches", calls)
 	}
-	if _, err := life.after(0, func(int) (bool, error) { return false, errUnknown }); err == nil {
+	if _, err := life.firstUnended(0, func(int) (bool, error) { return false, errUnknown }); err == nil {
 		t.Error("an error is lost")
 	}
 }
@@ -133,7 +133,7 @@ func TestWaitersMeetExpiry(t *testing.T) {
 	call(t, h, http.StatusUnauthorized, "release", "name=n1 owner=silent dest=free")
 }
 
-// TestDynamicTypes: one is made for whoever asks first, and not more than allowed; one that is made dirty waits for its
+// TestDynamicTypes: one is made for the first request, and not more than allowed; one that is made dirty waits for its
 // cleaner.
 func TestDynamicTypes(t *testing.T) {
 	f := loaded(t, accounts)
@@ -165,7 +165,7 @@ func TestNamesAreAllOrNothing(t *testing.T) {
 	h := NewHandler(f.api(), Options{})
 	acquired(t, h, "type=network owner=other")
 	call(t, h, http.StatusNotFound, "acquirebystate", "state=free dest=used owner=me names=a1,n1")
-	call(t, h, http.StatusNotFound, "acquirebystate", "state=free dest=used owner=me names=a1,nobody")
+	call(t, h, http.StatusNotFound, "acquirebystate", "state=free dest=used owner=me names=a1,unknown")
 	released(t, h, "n1", "other")
 	body := call(t, h, http.StatusOK, "acquirebystate", "state=free dest=used owner=me names=n1,a2,a1")
 	if at := strings.Index(body, `"a1"`); at < 0 || at > strings.Index(body, `"a2"`) || strings.Index(body, `"a2"`) > strings.Index(body, `"n1"`) {
@@ -220,16 +220,16 @@ func TestTenants(t *testing.T) {
 	acquired(t, h, "type=account owner=ci-nightly")
 	refused(t, h, "type=account owner=a-nightly")
 	acquired(t, h, "type=account owner=ci-1")
-	acquired(t, h, "type=network owner=somebody") // teams knows no networks
-	got := acquired(t, h, "type=account owner=somebody")
-	refused(t, h, "type=account owner=somebody")
-	released(t, h, got.Name, "somebody")
+	acquired(t, h, "type=network owner=sue") // teams knows no networks
+	got := acquired(t, h, "type=account owner=sue")
+	refused(t, h, "type=account owner=sue")
+	released(t, h, got.Name, "sue")
 	call(t, h, http.StatusOK, "acquirebystate", "state=free dest=used owner=else names=n2,"+got.Name)
-	refused(t, h, "type=account owner=somebody")
+	refused(t, h, "type=account owner=sue")
 	released(t, h, "n2", "else")
-	refused(t, h, "type=account owner=somebody")
+	refused(t, h, "type=account owner=sue")
 	released(t, h, got.Name, "else")
-	acquired(t, h, "type=account owner=somebody")
+	acquired(t, h, "type=account owner=sue")
 }
 
 // TestTroubleBetweenLookAndDeed: what was lost between the look at an item and the deed is looked at again.
@@ -277,11 +277,11 @@ func TestWhatANodeRemembers(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	m := newMemory()
+	m := newGrantMemory()
 	for n := range mostRemembered + 1 {
-		m.note(holding{fmt.Sprint(n), "me"}, "id")
+		m.noteGrant(holding{fmt.Sprint(n), "me"}, "id")
 	}
-	if len(m.ids) != 1 || m.take(holding{fmt.Sprint(mostRemembered), "me"}) != "id" || len(m.ids) != 0 {
+	if len(m.ids) != 1 || m.takeGrant(holding{fmt.Sprint(mostRemembered), "me"}) != "id" || len(m.ids) != 0 {
 		t.Errorf("%d grants are remembered", len(m.ids))
 	}
 }
@@ -309,7 +309,7 @@ func TestTextOnly(t *testing.T) {
 	acquired(t, h, "type=account owner=Zoë")
 }
 
-// TestOutages: no answer tells a client that somebody else has what it asked for.
+// TestOutages: no answer tells a client that another owner has what it asked for.
 func TestOutages(t *testing.T) {
 	for code, want := range map[connect.Code]int{
 		connect.CodeUnavailable: http.StatusServiceUnavailable, connect.CodeDeadlineExceeded: http.StatusServiceUnavailable,

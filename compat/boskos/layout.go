@@ -33,8 +33,8 @@ type place struct {
 	lifespan bool
 }
 
-// layouts reads the layout from the trees and remembers it for a while.
-type layouts struct {
+// layoutCache reads the layout from the trees and remembers it for a while.
+type layoutCache struct {
 	api  Trees
 	name string
 
@@ -43,7 +43,7 @@ type layouts struct {
 	read  time.Time // when reading it began
 }
 
-func newLayouts(api Trees, name string) *layouts { return &layouts{api: api, name: name} }
+func newLayouts(api Trees, name string) *layoutCache { return &layoutCache{api: api, name: name} }
 
 // errUnknown is a type or a name that is nowhere.
 var errUnknown = connect.NewError(connect.CodeNotFound, errors.New("there is no such thing"))
@@ -51,10 +51,10 @@ var errUnknown = connect.NewError(connect.CodeNotFound, errors.New("there is no 
 // isUnknown is true for errUnknown, and for what the API itself does not know.
 func isUnknown(err error) bool { return connect.CodeOf(err) == connect.CodeNotFound }
 
-// look does something with the layout, and once more with a fresh one if something was not found, so that a type that
+// withLayout does something with the layout, and once more with a fresh one if something was not found, so that a type that
 // was applied just now is there.
-func (l *layouts) look(ctx context.Context, do func(*layout) error) error {
-	for _, know := range []func(context.Context) (*layout, error){l.recent, l.fresh} {
+func (l *layoutCache) withLayout(ctx context.Context, do func(*layout) error) error {
+	for _, know := range []func(context.Context) (*layout, error){l.recentLayout, l.freshLayout} {
 		known, err := know(ctx)
 		if err != nil {
 			return err
@@ -66,28 +66,30 @@ func (l *layouts) look(ctx context.Context, do func(*layout) error) error {
 	return errUnknown
 }
 
-// recent is the layout as it was a few seconds ago at most.
-func (l *layouts) recent(ctx context.Context) (*layout, error) {
+// recentLayout is the layout as it was a few seconds ago at most.
+func (l *layoutCache) recentLayout(ctx context.Context) (*layout, error) {
 	l.mu.Lock()
 	known, read := l.known, l.read
 	l.mu.Unlock()
 	switch {
 	case known == nil:
-		return l.fresh(ctx)
+		return l.freshLayout(ctx)
 	case time.Since(read) < layoutAge:
 		return known, nil
 	}
-	return l.renew(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE})
+	return l.renewLayout(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE})
 }
 
-// fresh is the layout now: what was applied before the call is in it.
-func (l *layouts) fresh(ctx context.Context) (*layout, error) { return l.renew(ctx, nil) }
+// freshLayout is the layout now: what was applied before the call is in it.
+func (l *layoutCache) freshLayout(ctx context.Context) (*layout, error) {
+	return l.renewLayout(ctx, nil)
+}
 
-// renew reads the layout and remembers it, unless one is known that was read later. Several callers may do so at
-// once: one who has to wait for a leader must hold up nobody who needs none.
-func (l *layouts) renew(ctx context.Context, read *quoratev1.ReadOptions) (*layout, error) {
+// renewLayout reads the layout and remembers it, unless one is known that was read later. Several callers may do so at
+// once: a caller that has to wait for a leader must not delay callers that need none.
+func (l *layoutCache) renewLayout(ctx context.Context, read *quoratev1.ReadOptions) (*layout, error) {
 	begun := time.Now()
-	found, err := l.load(ctx, read)
+	found, err := l.loadLayout(ctx, read)
 	if err != nil {
 		return nil, err
 	}
@@ -99,31 +101,31 @@ func (l *layouts) renew(ctx context.Context, read *quoratev1.ReadOptions) (*layo
 	return found, nil
 }
 
-// load reads the trees until one is missing.
-func (l *layouts) load(ctx context.Context, read *quoratev1.ReadOptions) (*layout, error) {
+// loadLayout reads the trees until one is missing.
+func (l *layoutCache) loadLayout(ctx context.Context, read *quoratev1.ReadOptions) (*layout, error) {
 	found := &layout{types: map[string]place{}}
 	for n := 1; n <= mostTrees; n++ {
-		tree, err := l.tree(ctx, nthTree(l.name, n), read)
+		tree, err := l.readTree(ctx, nthTree(l.name, n), read)
 		if err != nil {
 			return nil, err
 		}
 		if tree == nil {
 			break
 		}
-		found.add(tree)
+		found.addTree(tree)
 	}
 	for i, t := range found.tenants {
-		tree, err := l.tree(ctx, t.also.tree, read)
+		tree, err := l.readTree(ctx, t.also.tree, read)
 		if err != nil {
 			return nil, err
 		}
-		found.tenants[i].also.counts = counted(tree)
+		found.tenants[i].also.counts = countedResources(tree)
 	}
 	return found, nil
 }
 
-// tree is nil if there is none.
-func (l *layouts) tree(ctx context.Context, name string, read *quoratev1.ReadOptions) (*quoratev1.Tree, error) {
+// readTree is nil if there is none.
+func (l *layoutCache) readTree(ctx context.Context, name string, read *quoratev1.ReadOptions) (*quoratev1.Tree, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // nothing was asked for
 	}
@@ -142,7 +144,7 @@ func nthTree(name string, n int) string {
 	return fmt.Sprintf("%s-%d", name, n)
 }
 
-func (l *layout) add(tree *quoratev1.Tree) {
+func (l *layout) addTree(tree *quoratev1.Tree) {
 	l.trees = append(l.trees, tree.GetName())
 	for _, r := range tree.GetResources() {
 		if _, twice := l.types[r.GetName()]; !twice && r.GetUnit() == quoratev1.Unit_UNIT_ITEMS {
@@ -154,8 +156,8 @@ func (l *layout) add(tree *quoratev1.Tree) {
 	}
 }
 
-// counted are the resources of a tree that are no items.
-func counted(tree *quoratev1.Tree) map[string]bool {
+// countedResources are the resources of a tree that are not items.
+func countedResources(tree *quoratev1.Tree) map[string]bool {
 	found := map[string]bool{}
 	for _, r := range tree.GetResources() {
 		found[r.GetName()] = r.GetUnit() != quoratev1.Unit_UNIT_ITEMS

@@ -28,14 +28,14 @@ func (t leaderless) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (*
 	}}, nil
 }
 
-// TestWhoWaitsForALeaderHoldsUpNobody: somebody asks for a type that does not exist, which only a leader can say for
+// TestWaitingForALeaderDelaysNoOtherCall: a caller asks for a type that does not exist, which only a leader can say for
 // certain.
-func TestWhoWaitsForALeaderHoldsUpNobody(t *testing.T) {
+func TestWaitingForALeaderDelaysNoOtherCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		trees := leaderless{make(chan struct{})}
 		l := newLayouts(trees, TreeName)
 		find := func(ctx context.Context, name string) error {
-			return l.look(ctx, func(known *layout) error {
+			return l.withLayout(ctx, func(known *layout) error {
 				if _, there := known.types[name]; !there {
 					return errUnknown
 				}

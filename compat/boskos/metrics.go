@@ -16,7 +16,7 @@ import (
 
 // metrics are Boskos's, under its names.
 type metrics struct {
-	layout *layouts
+	layout *layoutCache
 	items  Items
 	notice func(error)
 
@@ -35,7 +35,7 @@ const (
 	collectTimeout = 5 * time.Second
 )
 
-func newMetrics(l *layouts, items Items, notice func(error)) *metrics {
+func newMetrics(l *layoutCache, items Items, notice func(error)) *metrics {
 	byCall := []string{"path", "method", "status", "user_agent"}
 	return &metrics{
 		layout: l, items: items, notice: notice, grants: newLabelSets(mostGrantSeries), calls: newLabelSets(mostCallSeries),
@@ -72,14 +72,14 @@ func powersOfTwo(from, to float64) []float64 {
 	return append(buckets, to)
 }
 
-func (m *metrics) describe(to chan<- *prometheus.Desc) {
+func (m *metrics) describeAll(to chan<- *prometheus.Desc) {
 	to <- m.resources
 	for _, histogram := range []*prometheus.HistogramVec{m.waited, m.duration, m.size} {
 		histogram.Describe(to)
 	}
 }
 
-func (m *metrics) collect(to chan<- prometheus.Metric) {
+func (m *metrics) collectAll(to chan<- prometheus.Metric) {
 	for _, histogram := range []*prometheus.HistogramVec{m.waited, m.duration, m.size} {
 		histogram.Collect(to)
 	}
@@ -92,7 +92,7 @@ func (m *metrics) collect(to chan<- prometheus.Metric) {
 
 // collectResources counts as this node knows it, so that a page of metrics does not wait for a leader.
 func (m *metrics) collectResources(ctx context.Context, to chan<- prometheus.Metric) error {
-	l, err := m.layout.recent(ctx)
+	l, err := m.layout.recentLayout(ctx)
 	if err != nil {
 		return err
 	}
@@ -125,11 +125,11 @@ func byKnownState(states map[string]int64) map[string]int64 {
 	return counts
 }
 
-// acquired counts a grant to a request that came at a time. States are what callers make up: unknown ones are counted
+// observeGrant counts a grant to a request that came at a time. States are what callers make up: unknown ones are counted
 // together.
-func (m *metrics) acquired(a acquisition, since time.Time) {
+func (m *metrics) observeGrant(a acquisition, since time.Time) {
 	labels := [4]string{a.rtype, knownState(a.state), knownState(a.dest), strconv.FormatBool(a.requestID != "")}
-	if !m.grants.admit(labels) {
+	if !m.grants.admitLabels(labels) {
 		labels = [4]string{otherLabel, otherLabel, otherLabel, labels[3]}
 	}
 	m.waited.WithLabelValues(labels[:]...).Observe(max(time.Since(since), 0).Seconds())
@@ -142,8 +142,8 @@ func knownState(state string) string {
 	return otherLabel
 }
 
-// observe measures the calls of a path.
-func (m *metrics) observe(path string, next http.Handler) http.Handler {
+// instrumentPath measures the calls of a path.
+func (m *metrics) instrumentPath(path string, next http.Handler) http.Handler {
 	if path == "/" {
 		path = unmatched
 	}
@@ -151,7 +151,7 @@ func (m *metrics) observe(path string, next http.Handler) http.Handler {
 		began, written := time.Now(), &measured{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(written, r)
 		labels := [4]string{path, methodOf(r), strconv.Itoa(written.status), agentOf(r)}
-		if !m.calls.admit(labels) {
+		if !m.calls.admitLabels(labels) {
 			labels[3] = otherLabel
 		}
 		m.duration.WithLabelValues(labels[:]...).Observe(time.Since(began).Seconds())
@@ -214,8 +214,8 @@ func newLabelSets(most int) *labelSets {
 	return &labelSets{most: most, known: map[[4]string]struct{}{}}
 }
 
-// admit tells whether a combination is told apart.
-func (l *labelSets) admit(labels [4]string) bool {
+// admitLabels tells whether a combination is told apart.
+func (l *labelSets) admitLabels(labels [4]string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, found := l.known[labels]; found {

@@ -97,7 +97,7 @@ func TestStatesOfCallersAreNoLabels(t *testing.T) {
 		t.Errorf("the page does not say %s:\n%s", want, got)
 	}
 	for n := range 2 * mostGrantSeries {
-		h.metrics.acquired(acquisition{rtype: fmt.Sprint(n)}, time.Now())
+		h.metrics.observeGrant(acquisition{rtype: fmt.Sprint(n)}, time.Now())
 	}
 	if n := strings.Count(page(t, h), "boskos_acquire_duration_seconds_sum"); n != mostGrantSeries+1 {
 		t.Errorf("%d histograms, want %d", n, mostGrantSeries+1)
@@ -139,25 +139,25 @@ func (brokenTrees) GetTree(context.Context, *quoratev1.GetTreeRequest) (*quorate
 }
 
 func TestArrivalsAreBounded(t *testing.T) {
-	a := newArrivals()
+	a := newArrivalTimes()
 	began := time.Now()
 	for n := range mostArrivals + 10 {
-		a.note(fmt.Sprint(n), began.Add(-time.Hour))
+		a.noteArrival(fmt.Sprint(n), began.Add(-time.Hour))
 	}
 	if len(a.known) != mostArrivals {
 		t.Errorf("%d are remembered", len(a.known))
 	}
-	if got := a.take("0", began); !got.Equal(began.Add(-time.Hour)) {
+	if got := a.takeArrival("0", began); !got.Equal(began.Add(-time.Hour)) {
 		t.Errorf("got %v", got)
 	}
-	if got := a.take("0", began); !got.Equal(began) {
+	if got := a.takeArrival("0", began); !got.Equal(began) {
 		t.Errorf("what was taken is still there: %v", got)
 	}
 	for id := range a.known {
 		a.known[id] = arrival{seen: began.Add(-time.Hour)}
 	}
-	a.note("new", began)
-	a.note("newer", began)
+	a.noteArrival("new", began)
+	a.noteArrival("newer", began)
 	if len(a.known) > 2 {
 		t.Errorf("%d are remembered although they have left", len(a.known))
 	}

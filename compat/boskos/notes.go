@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/compat"
 )
 
-// notes tell what a reader of the file should know.
-func notes(c *compat.Conversion, config *Config, pools []*pool) {
+// addNotes tell what a reader of the file should know.
+func addNotes(c *compat.Conversion, config *Config, pools []*pool) {
 	for _, e := range config.Entries {
 		if len(e.Needs) > 0 {
 			c.Note("type %q: needs are checked and not in the tree: claim what is needed in the same request", e.Type)

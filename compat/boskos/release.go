@@ -8,14 +8,14 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-func (s *server) release(r *http.Request) ([]byte, error) {
+func (s *server) handleRelease(r *http.Request) ([]byte, error) {
 	q := r.URL.Query()
 	name, dest, owner := q.Get("name"), q.Get("dest"), q.Get("owner")
 	if name == "" || dest == "" || owner == "" {
 		return nil, badRequest("Name: %v, dest: %v, owner: %v, all of them must be set in the request.", name, dest, owner)
 	}
 	if err := s.releaseItem(r.Context(), name, dest, owner); err != nil {
-		return nil, during(err, "Done failed: %v - %v (from %v)", name, dest, owner)
+		return nil, wrapAnswer(err, "Done failed: %v - %v (from %v)", name, dest, owner)
 	}
 	return nil, nil
 }
@@ -23,7 +23,7 @@ func (s *server) release(r *http.Request) ([]byte, error) {
 // releaseItem tries what this node remembers, and otherwise looks who has the item.
 func (s *server) releaseItem(ctx context.Context, name, dest, owner string) error {
 	tried := false
-	if id := s.memory.take(holding{name, owner}); id != "" {
+	if id := s.memory.takeGrant(holding{name, owner}); id != "" {
 		answer, err := s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id, ItemState: dest})
 		if err == nil && !answer.GetRepeated() || err != nil && !isLost(err) {
 			return err

@@ -9,8 +9,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// reset takes what was not renewed for long from its owners, all in one step, and answers who they were.
-func (s *server) reset(r *http.Request) ([]byte, error) {
+// handleReset takes what was not renewed for long from its owners, all in one step, and answers who they were.
+func (s *server) handleReset(r *http.Request) ([]byte, error) {
 	q := r.URL.Query()
 	rtype, state, dest, expire := q.Get("type"), q.Get("state"), q.Get("dest"), q.Get("expire")
 	if rtype == "" || state == "" || expire == "" || dest == "" {
@@ -25,7 +25,7 @@ func (s *server) reset(r *http.Request) ([]byte, error) {
 		Resource: rtype, State: state, IdleMs: wholeMs(idle), To: dest,
 	})
 	if err != nil {
-		return nil, during(err, "could not reset states")
+		return nil, wrapAnswer(err, "could not reset states")
 	}
 	return json.Marshal(owners)
 }
@@ -42,7 +42,7 @@ func wholeMs(d time.Duration) int64 {
 // resetType resets items wherever the type is; there is nothing of an unknown one.
 func (s *server) resetType(ctx context.Context, request *quoratev1.ResetItemsRequest) (map[string]string, error) {
 	owners := map[string]string{}
-	err := s.layout.look(ctx, func(l *layout) error {
+	err := s.layout.withLayout(ctx, func(l *layout) error {
 		at, known := l.types[request.GetResource()]
 		if !known {
 			return errUnknown

@@ -27,22 +27,22 @@ func resourcesOf(a *quoratev1.Allocation) []*resource {
 		for _, item := range claim.GetItems() {
 			all = append(all, &resource{
 				Type: item.GetResource(), Name: item.GetName(), State: item.GetState(), Owner: a.GetPrincipal().GetUser(),
-				LastUpdate: item.GetUpdatedAt().AsTime(), UserData: filled(item.GetUserData()),
+				LastUpdate: item.GetUpdatedAt().AsTime(), UserData: nonNilMap(item.GetUserData()),
 			})
 		}
 	}
 	return all
 }
 
-// expire adds when an item would go if nobody held it.
-func (r *resource) expire(item *quoratev1.Item) {
+// noteExpiry adds when an item would be removed if it were not held.
+func (r *resource) noteExpiry(item *quoratev1.Item) {
 	if at := item.GetExpiresAt(); at != nil {
 		r.ExpirationDate = new(at.AsTime())
 	}
 }
 
-// filled is a map that is written as {} if it is empty.
-func filled[V any](m map[string]V) map[string]V {
+// nonNilMap is a map that is written as {} if it is empty.
+func nonNilMap[V any](m map[string]V) map[string]V {
 	if m == nil {
 		return map[string]V{}
 	}

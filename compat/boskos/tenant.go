@@ -50,7 +50,7 @@ func tenantsOf(tree *quoratev1.Tree) []tenant {
 			}
 			for pattern := range strings.FieldsSeq(patterns) {
 				all = append(all, tenant{
-					node: node.GetPath(), also: other, pattern: compiled(pattern), literal: len(pattern) - strings.Count(pattern, "*"),
+					node: node.GetPath(), also: other, pattern: compilePattern(pattern), literal: len(pattern) - strings.Count(pattern, "*"),
 				})
 			}
 		}
@@ -61,7 +61,7 @@ func tenantsOf(tree *quoratev1.Tree) []tenant {
 	return all
 }
 
-func compiled(pattern string) *regexp.Regexp {
+func compilePattern(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
 }
 
@@ -74,8 +74,8 @@ func (l *layout) tenantOf(owner string) tenant {
 	return tenant{}
 }
 
-// claims asks for items by tree, at the node of the tenant in each, and counts them in the other tree.
-func (t tenant) claims(picks map[string][]*quoratev1.ItemPick) []*quoratev1.Claim {
+// claimsFor asks for items by tree, at the node of the tenant in each, and counts them in the other tree.
+func (t tenant) claimsFor(picks map[string][]*quoratev1.ItemPick) []*quoratev1.Claim {
 	var claims []*quoratev1.Claim
 	amounts := map[string]int64{}
 	for _, tree := range slices.Sorted(maps.Keys(picks)) {

@@ -13,8 +13,8 @@ import (
 // userData is the body of an update.
 type userData map[string]string
 
-// update renews the lease, and lays user data over those of the item.
-func (s *server) update(r *http.Request) ([]byte, error) {
+// handleUpdate renews the lease, and lays user data over those of the item.
+func (s *server) handleUpdate(r *http.Request) ([]byte, error) {
 	q := r.URL.Query()
 	name, owner, state := q.Get("name"), q.Get("owner"), q.Get("state")
 	if name == "" || owner == "" || state == "" {
@@ -35,7 +35,7 @@ func (s *server) update(r *http.Request) ([]byte, error) {
 		return err
 	})
 	if err != nil {
-		return nil, during(err, "Update failed: %v - %v (%v)", name, state, owner)
+		return nil, wrapAnswer(err, "Update failed: %v - %v (%v)", name, state, owner)
 	}
 	return nil, nil
 }

@@ -23,8 +23,8 @@ type numbered[T any] struct {
 	entry  T
 }
 
-// entries reads the entries of a list, each for itself, so that all that cannot be read are found in one go.
-func entries[T any](c *converter, what string, list []json.RawMessage) []numbered[T] {
+// decodeEntries reads the entries of a list, each for itself, so that all that cannot be read are found in one go.
+func decodeEntries[T any](c *converter, what string, list []json.RawMessage) []numbered[T] {
 	var read []numbered[T]
 	for i, text := range list {
 		e := numbered[T]{number: i + 1}
@@ -77,8 +77,8 @@ func limitOf(text json.RawMessage) (*quoratev1.Limit, error) {
 	}
 }
 
-// deref is a text that may be null, which means the same as empty.
-func deref(text *string) string {
+// textOf is a text that may be null, which means the same as empty.
+func textOf(text *string) string {
 	if text == nil {
 		return ""
 	}

@@ -14,9 +14,9 @@ import (
 
 // Labels of what comes out, for names that had to change and names that ids hide.
 const (
-	// ServiceLabel is the label of a tree with the id of its service, where that is no name of ours.
+	// ServiceLabel is the label of a tree with the id of its service, where that is not a valid name here.
 	ServiceLabel = "keystone/service"
-	// IDLabel is the label of a node with its original id, where that is no name of ours.
+	// IDLabel is the label of a node with its original id, where that is not a valid name here.
 	IDLabel = "keystone/id"
 	// NameLabel is the label of a node with the name of its project or domain, as far as it is given.
 	NameLabel = "keystone/name"
@@ -52,26 +52,26 @@ func Convert(data []byte) (*compat.Conversion, error) {
 		services:   map[string]*service{},
 		places:     map[string]*place{},
 	}
-	all := c.merge(parts)
-	registered := entries[registeredLimit](c, "registered limit", all.Registered)
+	all := c.mergeDocuments(parts)
+	registered := decodeEntries[registeredLimit](c, "registered limit", all.Registered)
 	for _, r := range registered {
-		c.register(fmt.Sprintf("registered limit %d (%s, %s)", r.number, r.entry.Service, r.entry.Resource), r.entry)
+		c.registerResource(fmt.Sprintf("registered limit %d (%s, %s)", r.number, r.entry.Service, r.entry.Resource), r.entry)
 	}
-	c.settle(entries[project](c, "project", all.Projects))
-	limits := entries[projectLimit](c, "limit", all.Limits)
+	c.placeProjects(decodeEntries[project](c, "project", all.Projects))
+	limits := decodeEntries[projectLimit](c, "limit", all.Limits)
 	seen := map[string]int{}
 	for _, l := range limits {
-		c.limit(naming(l), l.number, l.entry, seen)
+		c.convertLimit(limitName(l), l.number, l.entry, seen)
 	}
 	for _, l := range limits {
-		c.checkLevel(naming(l), l.entry)
+		c.checkLevel(limitName(l), l.entry)
 	}
-	c.remark(registered, limits)
-	return c.done()
+	c.addNotes(registered, limits)
+	return c.buildTrees()
 }
 
-// naming is how problems and notes name a limit.
-func naming(l numbered[projectLimit]) string {
+// limitName is how problems and notes name a limit.
+func limitName(l numbered[projectLimit]) string {
 	return fmt.Sprintf("limit %d (%s, %s)", l.number, l.entry.Service, l.entry.Resource)
 }
 
@@ -96,8 +96,8 @@ type converter struct {
 	listed     bool // true if projects are given
 }
 
-// merge puts the documents together.
-func (c *converter) merge(parts []json.RawMessage) documents {
+// mergeDocuments puts the documents together.
+func (c *converter) mergeDocuments(parts []json.RawMessage) documents {
 	var all documents
 	for i, part := range parts {
 		var d documents
@@ -121,9 +121,9 @@ func (c *converter) merge(parts []json.RawMessage) documents {
 	return all
 }
 
-// register adds a resource to the tree of its service.
-func (c *converter) register(what string, r registeredLimit) {
-	k := key{r.Service, deref(r.Region), r.Resource}
+// registerResource adds a resource to the tree of its service.
+func (c *converter) registerResource(what string, r registeredLimit) {
+	k := key{r.Service, textOf(r.Region), r.Resource}
 	if _, again := c.registered[k]; again {
 		c.problems.Add("%s is here twice", what)
 		return
@@ -137,7 +137,7 @@ func (c *converter) register(what string, r registeredLimit) {
 	if err != nil {
 		c.problems.Add("%s: %v", what, err)
 	}
-	s, ok := c.service(what, r.Service)
+	s, ok := c.serviceOf(what, r.Service)
 	if !ok {
 		return
 	}
@@ -150,7 +150,7 @@ func (c *converter) register(what string, r registeredLimit) {
 	s.tree.Defaults[name] = limit
 }
 
-// resourceName makes a name of ours: names of Nova, such as class:VCPU, have a colon that ours may not have.
+// resourceName makes a valid name here: names of Nova, such as class:VCPU, have a colon that ours may not have.
 func (c *converter) resourceName(what string, k key) (string, bool) {
 	if n := len([]rune(k.resource)); n == 0 || n > maxResourceName {
 		c.problems.Add("%s: resource_name has %d characters; it has 1 to %d", what, n, maxResourceName)
@@ -161,7 +161,7 @@ func (c *converter) resourceName(what string, k key) (string, bool) {
 		name = k.region + "/" + name
 	}
 	if !compat.IsResource(name) {
-		c.problems.Add("%s: %.80q is no name for a resource here: 1 to 63 of letters, digits and _ . / -", what, name)
+		c.problems.Add("%s: %.80q is not a name for a resource here: 1 to 63 of letters, digits and _ . / -", what, name)
 		return "", false
 	}
 	if strings.Contains(k.resource, ":") {
@@ -170,7 +170,7 @@ func (c *converter) resourceName(what string, k key) (string, bool) {
 	return name, true
 }
 
-func (c *converter) service(what, id string) (*service, bool) {
+func (c *converter) serviceOf(what, id string) (*service, bool) {
 	if s, found := c.services[id]; found {
 		return s, true
 	}
@@ -191,16 +191,16 @@ func (c *converter) service(what, id string) (*service, bool) {
 	return s, true
 }
 
-// limit sets the limit of a project or domain.
-func (c *converter) limit(what string, number int, l projectLimit, seen map[string]int) {
-	k := key{l.Service, deref(l.Region), l.Resource}
+// convertLimit sets the limit of a project or domain.
+func (c *converter) convertLimit(what string, number int, l projectLimit, seen map[string]int) {
+	k := key{l.Service, textOf(l.Region), l.Resource}
 	name, registered := c.registered[k]
 	if !registered {
 		c.problems.Add("%s: Unable to create a limit that has no corresponding registered limit.", what)
 		return
 	}
-	id := deref(l.Project) + deref(l.Domain)
-	if (deref(l.Project) == "") == (deref(l.Domain) == "") {
+	id := textOf(l.Project) + textOf(l.Domain)
+	if (textOf(l.Project) == "") == (textOf(l.Domain) == "") {
 		c.problems.Add("%s: exactly one of project_id and domain_id must be given", what)
 		return
 	}
@@ -216,7 +216,7 @@ func (c *converter) limit(what string, number int, l projectLimit, seen map[stri
 	}
 	seen[same] = number
 	s := c.services[l.Service]
-	if !c.place(what, id) || s == nil {
+	if !c.ensurePlace(what, id) || s == nil {
 		return
 	}
 	if s.limits[id] == nil {
@@ -225,9 +225,9 @@ func (c *converter) limit(what string, number int, l projectLimit, seen map[stri
 	s.limits[id][name] = limit
 }
 
-// done puts every place into the tree of every service, since a claim needs a node: under "capped" unknown ones are
+// buildTrees puts every place into the tree of every service, since a claim needs a node: under "capped" unknown ones are
 // refused.
-func (c *converter) done() (*compat.Conversion, error) {
+func (c *converter) buildTrees() (*compat.Conversion, error) {
 	if err := c.problems.Err(); err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func (c *converter) done() (*compat.Conversion, error) {
 	for _, id := range slices.Sorted(maps.Keys(c.services)) {
 		s := c.services[id]
 		for _, place := range ids {
-			n := c.places[place].node(place)
+			n := c.places[place].newNode(place)
 			n.Limits = s.limits[place]
 			s.tree.Nodes = append(s.tree.Nodes, n)
 		}
@@ -248,14 +248,14 @@ func (c *converter) done() (*compat.Conversion, error) {
 	return c.conversion, nil
 }
 
-// remark notes what is lost, and what the choice of projects means.
-func (c *converter) remark(registered []numbered[registeredLimit], limits []numbered[projectLimit]) {
+// addNotes notes what is lost, and what the choice of projects means.
+func (c *converter) addNotes(registered []numbered[registeredLimit], limits []numbered[projectLimit]) {
 	described := 0
 	for _, r := range registered {
-		described += min(1, len(deref(r.entry.Description)))
+		described += min(1, len(textOf(r.entry.Description)))
 	}
 	for _, l := range limits {
-		described += min(1, len(deref(l.entry.Description)))
+		described += min(1, len(textOf(l.entry.Description)))
 	}
 	if described > 0 {
 		c.conversion.Note("%d descriptions of limits are not kept", described)

@@ -45,7 +45,7 @@ func TestConvertRefuses(t *testing.T) {
 		"no service":             {`{"registered_limits": [{"resource_name": "cores", "default_limit": 1}]}`, "registered limit 1 (, cores): service_id: a name is empty"},
 		"no resource":            {register("", `"default_limit": 1`), "resource_name has 0 characters; it has 1 to 255"},
 		"too long for Keystone":  {register(strings.Repeat("r", 256), `"default_limit": 1`), "resource_name has 256 characters"},
-		"too long for us":        {register(strings.Repeat("r", 64), `"default_limit": 1`), "is no name for a resource here: 1 to 63 of letters"},
+		"too long for us":        {register(strings.Repeat("r", 64), `"default_limit": 1`), "is not a name for a resource here: 1 to 63 of letters"},
 		"no default":             {register("r", `"id": "x"`), `registered limit 1 (s, r): the limit is "" and should be a whole number, -1 to 2147483647`},
 		"a null default":         {register("r", `"default_limit": null`), `the limit is "null" and should be`},
 		"below -1":               {register("r", `"default_limit": -2`), `the limit is "-2" and should be`},

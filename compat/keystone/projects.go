@@ -17,7 +17,7 @@ type place struct {
 	parent     string // its id; empty for those directly below the root
 }
 
-func (p *place) node(id string) *quoratev1.Node {
+func (p *place) newNode(id string) *quoratev1.Node {
 	n := &quoratev1.Node{Path: p.path}
 	if p.name != "" {
 		n.Labels = map[string]string{NameLabel: compat.Label(p.name)}
@@ -31,8 +31,8 @@ func (p *place) node(id string) *quoratev1.Node {
 	return n
 }
 
-// settle gives every project its place below its parent. Domains that projects only name are places too.
-func (c *converter) settle(projects []numbered[project]) {
+// placeProjects gives every project its place below its parent. Domains that projects only name are places too.
+func (c *converter) placeProjects(projects []numbered[project]) {
 	c.listed = len(projects) > 0
 	listed := map[string]*project{}
 	for i := range projects {
@@ -46,21 +46,21 @@ func (c *converter) settle(projects []numbered[project]) {
 		}
 	}
 	for _, p := range projects {
-		if domain := deref(p.entry.Domain); domain != "" && listed[domain] == nil {
+		if domain := textOf(p.entry.Domain); domain != "" && listed[domain] == nil {
 			listed[domain] = &project{ID: domain, IsDomain: true}
 			c.conversion.Note("domain %q is not listed itself; it has no name", domain)
-			c.climb(domain, listed, nil)
+			c.findPath(domain, listed, nil)
 		}
 	}
 	for _, p := range projects {
 		if p.entry.ID != "" {
-			c.climb(p.entry.ID, listed, nil)
+			c.findPath(p.entry.ID, listed, nil)
 		}
 	}
 }
 
-// climb finds the path of a project by that of its parent; below are those who wait for it.
-func (c *converter) climb(id string, listed map[string]*project, below map[string]bool) string {
+// findPath finds the path of a project by that of its parent; below are those who wait for it.
+func (c *converter) findPath(id string, listed map[string]*project, below map[string]bool) string {
 	if known := c.places[id]; known != nil {
 		return known.path
 	}
@@ -70,7 +70,7 @@ func (c *converter) climb(id string, listed map[string]*project, below map[strin
 		c.problems.Add("project %.80q: %v", id, err)
 	}
 	found := &place{path: name, name: p.Name}
-	parent := cmp.Or(deref(p.Parent), deref(p.Domain))
+	parent := cmp.Or(textOf(p.Parent), textOf(p.Domain))
 	switch {
 	case p.IsDomain || parent == "":
 	case listed[parent] == nil:
@@ -86,14 +86,14 @@ func (c *converter) climb(id string, listed map[string]*project, below map[strin
 			c.problems.Add("project %q is too deep", id)
 			break
 		}
-		found.path, found.parent = c.climb(parent, listed, below)+"/"+name, parent
+		found.path, found.parent = c.findPath(parent, listed, below)+"/"+name, parent
 	}
 	c.places[id] = found
 	return found.path
 }
 
-// place makes sure that a project or domain with a limit has a node: directly below the root, if nothing else is known.
-func (c *converter) place(what, id string) bool {
+// ensurePlace makes sure that a project or domain with a limit has a node: directly below the root, if nothing else is known.
+func (c *converter) ensurePlace(what, id string) bool {
 	if c.places[id] != nil {
 		return true
 	}

@@ -76,12 +76,12 @@ func ParseConsumer(data []byte) (*Consumer, error) {
 	decoder := json.NewDecoder(bytes.NewReader(documents[0]))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&d); err != nil {
-		return nil, compat.Problems{unreadable(err)}
+		return nil, compat.Problems{decodeFault(err)}
 	}
-	return checked(d)
+	return checkConsumer(d)
 }
 
-func unreadable(err error) string {
+func decodeFault(err error) string {
 	text := compat.Unreadable(err)
 	if strings.Contains(text, `"trees:"`) {
 		return `the key "trees:" has a colon inside its quotes, so the request would name no tree: write "trees"`
@@ -89,13 +89,13 @@ func unreadable(err error) string {
 	return "a consumer cannot be read: " + text
 }
 
-func checked(d consumerDocument) (*Consumer, error) {
+func checkConsumer(d consumerDocument) (*Consumer, error) {
 	var problems compat.Problems
 	if d.Kind != kindConsumer {
 		problems.Add("consumer invalid kind: it is %q and should be %q", d.Kind, kindConsumer)
 	}
 	if !allocationID.MatchString(d.Spec.ID) {
-		problems.Add("spec.id %q is no id: 1 to 128 visible ASCII characters", d.Spec.ID)
+		problems.Add("spec.id %q is not an id: 1 to 128 visible ASCII characters", d.Spec.ID)
 	}
 	if n := len(d.Spec.Trees); n == 0 || n > maxClaims {
 		problems.Add("spec.trees has %d entries; a request names 1 to %d trees", n, maxClaims)
@@ -142,11 +142,11 @@ func (c *Consumer) Request(trees []*quoratev1.Tree) (*quoratev1.AllocateRequest,
 		}
 		path, found := pathOf(trees[i], ct.Group)
 		if !found {
-			problems.Add("consumer %q asks for group %q, which is no node of tree %q", c.ID, ct.Group, ct.Tree)
+			problems.Add("consumer %q asks for group %q, which is not a node of tree %q", c.ID, ct.Group, ct.Tree)
 		}
 		amounts, unknown := amountsOf(trees[i], ct.Request)
 		for _, resource := range unknown {
-			problems.Add("consumer %q requests %q, which is no resource of tree %q", c.ID, resource, ct.Tree)
+			problems.Add("consumer %q requests %q, which is not a resource of tree %q", c.ID, resource, ct.Tree)
 		}
 		request.Claims = append(request.Claims, &quoratev1.Claim{
 			Tree: name, Node: path, Amounts: amounts,

@@ -18,7 +18,7 @@ import (
 const (
 	// RootLabel is the label of a tree with the name of its root, which a path does not hold.
 	RootLabel = "quota-manager/root"
-	// NodeLabel is the label of a node with its original name, where that is no name of ours.
+	// NodeLabel is the label of a node with its original name, where that is not a valid name here.
 	NodeLabel = "quota-manager/node"
 
 	policy       = "borrowing"
@@ -95,7 +95,7 @@ func Convert(data []byte, options Options) (*compat.Conversion, error) {
 		return nil, err
 	}
 	for _, document := range documents {
-		c.document(document)
+		c.readDocument(document)
 	}
 	if len(c.conversion.Trees) == 0 && len(c.problems) == 0 {
 		c.problems.Add(`there is no tree here: a document begins with {"kind": "QuotaTree"`)
@@ -117,8 +117,8 @@ type converter struct {
 	forests    map[string]bool
 }
 
-// fault is something that the original accepts: a problem, or a note on what becomes of it.
-func (c *converter) fault(becomes, format string, args ...any) {
+// addFault is something that the original accepts: a problem, or a note on what becomes of it.
+func (c *converter) addFault(becomes, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	if c.Lenient {
 		c.conversion.Note("%s: %s", what, becomes)
@@ -152,22 +152,22 @@ func (c *converter) withoutCommas(data []byte) []byte {
 	return clean
 }
 
-// document reads what one JSON value holds, by its shape. Lists and combined documents do not nest.
-func (c *converter) document(document json.RawMessage) {
+// readDocument reads what one JSON value holds, by its shape. Lists and combined documents do not nest.
+func (c *converter) readDocument(document json.RawMessage) {
 	var all combinedDocument
 	switch {
 	case document[0] == '[':
-		c.read("a list", document, &all.Trees)
+		c.decodeDocument("a list", document, &all.Trees)
 	case isCombined(document):
-		c.read("trees and forests", document, &all)
+		c.decodeDocument("trees and forests", document, &all)
 	default:
 		all.Trees = []json.RawMessage{document}
 	}
 	for _, t := range all.Trees {
-		c.single(t)
+		c.readSingle(t)
 	}
 	for _, f := range all.Forests {
-		c.forest(f)
+		c.readForest(f)
 	}
 }
 
@@ -179,24 +179,24 @@ func isCombined(document json.RawMessage) bool {
 	return shape["kind"] == nil && (shape["trees"] != nil || shape["forests"] != nil)
 }
 
-func (c *converter) single(document json.RawMessage) {
+func (c *converter) readSingle(document json.RawMessage) {
 	var shape struct {
 		Kind string `json:"kind"`
 	}
 	switch err := json.Unmarshal(document, &shape); {
 	case err != nil:
-		c.problems.Add("a document is no object with a kind: %s", compat.Unreadable(err))
+		c.problems.Add("a document is not an object with a kind: %s", compat.Unreadable(err))
 	case shape.Kind == kindConsumer:
 		c.problems.Add("a %s document is a request and no configuration: leave it out here", kindConsumer)
 	case shape.Kind != kindTree:
 		c.problems.Add("invalid kind: it is %q and should be %q", shape.Kind, kindTree)
 	default:
-		c.tree(document)
+		c.readTree(document)
 	}
 }
 
-// read decodes a document, and notes the first key that it has in vain.
-func (c *converter) read(what string, document json.RawMessage, into any) bool {
+// decodeDocument decodes a document, and notes the first key that it has in vain.
+func (c *converter) decodeDocument(what string, document json.RawMessage, into any) bool {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(into)
@@ -210,8 +210,8 @@ func (c *converter) read(what string, document json.RawMessage, into any) bool {
 	return err == nil
 }
 
-// forest names the forest in each of its trees.
-func (c *converter) forest(f forestDocument) {
+// readForest names the forest in each of its trees.
+func (c *converter) readForest(f forestDocument) {
 	name, err := compat.Name(f.Name)
 	switch {
 	case err != nil:
@@ -235,7 +235,7 @@ func (c *converter) forest(f forestDocument) {
 		case t == nil:
 			c.problems.Add("forest %q has a tree %q, which is not here", f.Name, tree)
 		case t.GetForest() != "":
-			c.fault("it stays in the first", "tree %q is in the forests %q and %q", tree, t.GetForest(), f.Name)
+			c.addFault("it stays in the first", "tree %q is in the forests %q and %q", tree, t.GetForest(), f.Name)
 		default:
 			t.Forest = name
 		}

@@ -59,7 +59,7 @@ func TestFaultsAreProblems(t *testing.T) {
 		`node "B": hard is "maybe", neither true nor false`,
 		`node "B": the quota of cpu is "99999999999999999999", more than 4611686018427387903`,
 		`node "B": the quota of disk is "1.5", no whole number`,
-		`node "B" has a quota of "dsik", which is no resource of the tree`,
+		`node "B" has a quota of "dsik", which is not a resource of the tree`,
 		`node "Lost" has the unknown parent "Nobody"`,
 		`node "X" is its own ancestor`,
 		`node "Y" is its own ancestor`,
@@ -93,11 +93,11 @@ func TestConvertRefuses(t *testing.T) {
 		"nothing":               {"", "there is no tree here"},
 		"no JSON":               {"{\n\"kind\": QuotaTree}", "line 2: not JSON"},
 		"cut off":               {"{\n\"kind\":\n", "line 3: not JSON"},
-		"a number":              {"5", "a document is no object"},
+		"a number":              {"5", "a document is not an object"},
 		"another kind":          {`{"kind": "Quota"}`, `invalid kind: it is "Quota" and should be "QuotaTree"`},
 		"no kind":               {`{"metadata": {"name": "T"}}`, `invalid kind: it is ""`},
 		"a consumer":            {`{"kind": "Consumer"}`, "a Consumer document is a request and no configuration"},
-		"a list in a list":      {`[[` + tree(root) + `]]`, "a document is no object"},
+		"a list in a list":      {`[[` + tree(root) + `]]`, "a document is not an object"},
 		"no name":               {`{"kind": "QuotaTree"}`, `metadata.name: a name is empty`},
 		"a tree twice":          {tree(root) + tree(root), `tree "T" is here twice`},
 		"a node twice":          {tree(root + ",\n" + root), `line 2: "A" is here twice`},
@@ -107,7 +107,7 @@ func TestConvertRefuses(t *testing.T) {
 		"hard as a boolean":     {tree(`"A": {"hard": true, "quota": {}}`), `error parsing tree: tree "T": node "A": hard is true and should be a text, in quotes`},
 		"a node as a list":      {tree(`"A": []`), `error parsing tree: tree "T": "spec.nodes" is a list and should be an object`},
 		"too deep":              {tree(deep), `is 17 deep; a node may be 16 deep`},
-		"a resource's name":     {`{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["a b"]}}`, `"a b" is no name for a resource`},
+		"a resource's name":     {`{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["a b"]}}`, `"a b" is not a name for a resource`},
 		"a forest's tree":       {`{"trees": [` + tree(root) + `], "forests": [{"name": "F", "trees": ["U"]}]}`, `forest "F" has a tree "U", which is not here`},
 		"a forest twice":        {`{"forests": [{"name": "F"}, {"name": "F"}]}`, `forest "F" is here twice`},
 		"a forest without name": {`{"forests": [{}]}`, "a forest: a name is empty"},
@@ -123,7 +123,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// TestAllProblemsAtOnce: where the original stops at the first value that is no text, a file is corrected in one go.
+// TestAllProblemsAtOnce: where the original stops at the first value that is not a text, a file is corrected in one go.
 func TestAllProblemsAtOnce(t *testing.T) {
 	_, err := Convert([]byte(`{"kind": "QuotaTree", "metadata": {"name": "T"}, "spec": {"resourceNames": ["cpu", "disk"], "nodes": {
 		"A": {"parent": "nil", "quota": {"cpu": 10, "disk": 2.5}},
@@ -208,8 +208,8 @@ func TestRequestRefuses(t *testing.T) {
 	_, err = consumer.Request(c.Trees)
 	want := compat.Problems{
 		`consumer "j" asks for tree "Other", which is not known`,
-		`consumer "j" asks for group "Context-9", which is no node of tree "ContextTree"`,
-		`consumer "j" requests "disk", which is no resource of tree "ContextTree"`,
+		`consumer "j" asks for group "Context-9", which is not a node of tree "ContextTree"`,
+		`consumer "j" requests "disk", which is not a resource of tree "ContextTree"`,
 	}
 	if diff := cmp.Diff(want.Error(), err.Error()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
@@ -222,7 +222,7 @@ func TestParseConsumerRefuses(t *testing.T) {
 		"the README's own": {string(read(t, "testdata/consumer-readme.json")), `the key "trees:" has a colon inside its quotes, so the request would name no tree: write "trees"`},
 		"another kind":     {`{"kind": "QuotaTree"}`, `consumer invalid kind: it is "QuotaTree"`},
 		"a kind":           {`{"kind": "consumer"}`, `consumer invalid kind: it is "consumer"`},
-		"no id":            {spec(`"trees": [{"treeName": "T"}]`), `spec.id "" is no id`},
+		"no id":            {spec(`"trees": [{"treeName": "T"}]`), `spec.id "" is not an id`},
 		"no tree":          {spec(`"id": "j"`), "spec.trees has 0 entries"},
 		"a tree twice":     {spec(`"id": "j", "trees": [{"treeName": "T"}, {"treeName": "T"}]`), `spec.trees[1]: tree "T" is here twice`},
 		"a negative":       {spec(`"id": "j", "trees": [{"treeName": "T", "request": {"cpu": -1}}]`), `it requests -1 of "cpu"`},

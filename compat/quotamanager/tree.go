@@ -12,7 +12,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-func (c *converter) tree(document json.RawMessage) {
+func (c *converter) readTree(document json.RawMessage) {
 	var d treeDocument
 	var named struct {
 		Metadata struct {
@@ -21,7 +21,7 @@ func (c *converter) tree(document json.RawMessage) {
 	}
 	_ = json.Unmarshal(document, &named) // only for messages: what is wrong is said below
 	what := fmt.Sprintf("tree %q", named.Metadata.Name)
-	if !c.read(what, document, &d) {
+	if !c.decodeDocument(what, document, &d) {
 		return
 	}
 	name, err := compat.Name(d.Metadata.Name)
@@ -36,15 +36,15 @@ func (c *converter) tree(document json.RawMessage) {
 	if name != d.Metadata.Name {
 		c.conversion.Note("%s is called %q", what, name)
 	}
-	b := builder{converter: c, what: what, nodes: d.Spec.Nodes, tree: &quoratev1.Tree{Name: name, Policy: policy}}
-	b.resources(d.Spec.ResourceNames)
-	b.build()
+	b := treeBuilder{converter: c, what: what, nodes: d.Spec.Nodes, tree: &quoratev1.Tree{Name: name, Policy: policy}}
+	b.addResources(d.Spec.ResourceNames)
+	b.buildTree()
 	c.byName[d.Metadata.Name] = b.tree
 	c.conversion.Trees = append(c.conversion.Trees, b.tree)
 }
 
-// builder makes one tree of its node documents.
-type builder struct {
+// treeBuilder makes one tree of its node documents.
+type treeBuilder struct {
 	*converter
 	what  string
 	names []string // of the resources
@@ -52,16 +52,16 @@ type builder struct {
 	tree  *quoratev1.Tree
 }
 
-func (b *builder) resources(names []string) {
+func (b *treeBuilder) addResources(names []string) {
 	seen := map[string]bool{}
 	for _, name := range names {
 		switch {
 		case name == "":
-			b.fault("it is ignored", "%s: a resource has an empty name", b.what)
+			b.addFault("it is ignored", "%s: a resource has an empty name", b.what)
 		case seen[name]:
-			b.fault("it counts once", "%s: resource %q is listed twice", b.what, name)
+			b.addFault("it counts once", "%s: resource %q is listed twice", b.what, name)
 		case !compat.IsResource(name):
-			b.problems.Add("%s: %q is no name for a resource: 1 to 63 of letters, digits and _ . / -", b.what, name)
+			b.problems.Add("%s: %q is not a name for a resource: 1 to 63 of letters, digits and _ . / -", b.what, name)
 		default:
 			b.names = append(b.names, name)
 		}
@@ -77,14 +77,14 @@ func (b *builder) resources(names []string) {
 	}
 }
 
-// build finds the root, and goes down from there, so that what hangs on nothing is left over.
-func (b *builder) build() {
+// buildTree finds the root, and goes down from there, so that what hangs on nothing is left over.
+func (b *treeBuilder) buildTree() {
 	children := map[string][]string{}
 	root := ""
 	found := false
 	for _, name := range slices.Sorted(maps.Keys(b.nodes)) {
 		n := b.nodes[name]
-		b.misfits(name, n)
+		b.noteMisfits(name, n)
 		switch {
 		case n == nil || n.Quota == nil:
 			b.problems.Add("%s: node %q has no quota: write \"quota\": {\"cpu\": \"10\"}", b.what, name)
@@ -92,46 +92,46 @@ func (b *builder) build() {
 		case n.Parent.value != "" && n.Parent.value != noParent:
 			children[n.Parent.value] = append(children[n.Parent.value], name)
 		case found:
-			b.fault("it and what is below it are left out", "%s has the roots %q and %q", b.what, root, name)
+			b.addFault("it and what is below it are left out", "%s has the roots %q and %q", b.what, root, name)
 		default:
 			root, found = name, true
 		}
 	}
 	if !found {
-		b.tree.Limits = b.limits("", nil)
-		b.fault("nothing fits in it", "%s has no root: one node has \"parent\": %q", b.what, noParent)
+		b.tree.Limits = b.parseLimits("", nil)
+		b.addFault("nothing fits in it", "%s has no root: one node has \"parent\": %q", b.what, noParent)
 		return
 	}
-	b.tree.Limits = b.limits(root, b.nodes[root])
+	b.tree.Limits = b.parseLimits(root, b.nodes[root])
 	b.tree.Labels = map[string]string{RootLabel: compat.Label(root)}
-	if b.hard(root) {
-		b.conversion.Note("%s: the root %q is hard, which means nothing: there is nobody above it", b.what, root)
+	if b.isHard(root) {
+		b.conversion.Note("%s: the root %q is hard, which means nothing: no node is above it", b.what, root)
 	}
 	reached := map[string]bool{root: true}
-	b.descend(children, root, "", 1, reached)
+	b.addChildren(children, root, "", 1, reached)
 	b.leftOver(reached)
 }
 
-// misfits are values of a node that are no texts: its quotas, hard, and its parent.
-func (b *builder) misfits(name string, n *nodeDocument) {
+// noteMisfits are values of a node that are not texts: its quotas, hard, and its parent.
+func (b *treeBuilder) noteMisfits(name string, n *nodeDocument) {
 	if n == nil {
 		return
 	}
-	b.misfit(name, "parent", n.Parent)
-	b.misfit(name, "hard", n.Hard)
+	b.noteMisfit(name, "parent", n.Parent)
+	b.noteMisfit(name, "hard", n.Hard)
 	for _, resource := range slices.Sorted(maps.Keys(n.Quota)) {
-		b.misfit(name, "the quota of "+resource, n.Quota[resource])
+		b.noteMisfit(name, "the quota of "+resource, n.Quota[resource])
 	}
 }
 
-func (b *builder) misfit(name, what string, t text) {
+func (b *treeBuilder) noteMisfit(name, what string, t text) {
 	if t.wrong != "" {
 		b.problems.Add("error parsing tree: %s: node %q: %s is %.40s and should be a text, in quotes", b.what, name, what, t.wrong)
 	}
 }
 
-// descend adds the nodes below a parent. A name has one parent, so nothing is reached twice.
-func (b *builder) descend(children map[string][]string, parent, path string, depth int, reached map[string]bool) {
+// addChildren adds the nodes below a parent. A name has one parent, so nothing is reached twice.
+func (b *treeBuilder) addChildren(children map[string][]string, parent, path string, depth int, reached map[string]bool) {
 	for _, name := range children[parent] {
 		reached[name] = true
 		part, err := compat.Name(name)
@@ -139,7 +139,7 @@ func (b *builder) descend(children map[string][]string, parent, path string, dep
 			b.problems.Add("%s: node %q: %v", b.what, name, err)
 			continue
 		}
-		n := &quoratev1.Node{Path: path + part, Hard: b.hard(name), Limits: b.limits(name, b.nodes[name])}
+		n := &quoratev1.Node{Path: path + part, Hard: b.isHard(name), Limits: b.parseLimits(name, b.nodes[name])}
 		if part != name {
 			n.Labels = map[string]string{NodeLabel: compat.Label(name)}
 		}
@@ -148,7 +148,7 @@ func (b *builder) descend(children map[string][]string, parent, path string, dep
 			b.problems.Add("%s: node %q is too deep: there are up to 16 levels below a root", b.what, name)
 			continue
 		}
-		b.descend(children, name, n.GetPath()+"/", depth+1, reached)
+		b.addChildren(children, name, n.GetPath()+"/", depth+1, reached)
 	}
 }
 
@@ -156,9 +156,9 @@ func (b *builder) descend(children map[string][]string, parent, path string, dep
 const maxDescent = 16
 
 // leftOver reports the nodes that hang on no root.
-func (b *builder) leftOver(reached map[string]bool) {
+func (b *treeBuilder) leftOver(reached map[string]bool) {
 	names := slices.Sorted(maps.Keys(b.nodes))
-	cyclic := b.cyclic(names)
+	cyclic := b.nodesInCycles(names)
 	for _, name := range names {
 		n := b.nodes[name]
 		if reached[name] || n == nil || n.Quota == nil || n.Parent.value == "" || n.Parent.value == noParent {
@@ -166,17 +166,17 @@ func (b *builder) leftOver(reached map[string]bool) {
 		}
 		switch _, known := b.nodes[n.Parent.value]; {
 		case !known:
-			b.fault("it is left out", "%s: node %q has the unknown parent %q", b.what, name, n.Parent.value)
+			b.addFault("it is left out", "%s: node %q has the unknown parent %q", b.what, name, n.Parent.value)
 		case cyclic[name]:
-			b.fault("it is left out", "%s: node %q is its own ancestor", b.what, name)
+			b.addFault("it is left out", "%s: node %q is its own ancestor", b.what, name)
 		case b.Lenient:
 			b.conversion.Note("%s: node %q hangs below a node that is left out, and is left out too", b.what, name)
 		}
 	}
 }
 
-// cyclic finds the nodes from which the way up comes back to them.
-func (b *builder) cyclic(names []string) map[string]bool {
+// nodesInCycles finds the nodes from which the way up comes back to them.
+func (b *treeBuilder) nodesInCycles(names []string) map[string]bool {
 	cyclic := map[string]bool{}
 	walks := map[string]int{} // the walk up on which a node was met first
 	for walk, name := range names {
@@ -193,17 +193,17 @@ func (b *builder) cyclic(names []string) map[string]bool {
 	return cyclic
 }
 
-func (b *builder) hard(name string) bool {
+func (b *treeBuilder) isHard(name string) bool {
 	text := b.nodes[name].Hard.value
 	hard, err := strconv.ParseBool(text)
 	if err != nil && text != "" {
-		b.fault("it is soft", "%s: node %q: hard is %q, neither true nor false", b.what, name, text)
+		b.addFault("it is soft", "%s: node %q: hard is %q, neither true nor false", b.what, name, text)
 	}
 	return hard
 }
 
-// limits reads the quota of a node; every resource of the tree gets one.
-func (b *builder) limits(name string, n *nodeDocument) map[string]*quoratev1.Limit {
+// parseLimits reads the quota of a node; every resource of the tree gets one.
+func (b *treeBuilder) parseLimits(name string, n *nodeDocument) map[string]*quoratev1.Limit {
 	limits := map[string]*quoratev1.Limit{}
 	if n == nil {
 		n = &nodeDocument{}
@@ -214,7 +214,7 @@ func (b *builder) limits(name string, n *nodeDocument) map[string]*quoratev1.Lim
 		if text, found := n.Quota[resource]; !found {
 			missing++
 		} else if text.wrong == "" {
-			amount = b.amount(name, resource, text.value)
+			amount = b.parseAmount(name, resource, text.value)
 		}
 		limits[resource] = compat.AtMost(amount)
 	}
@@ -224,24 +224,24 @@ func (b *builder) limits(name string, n *nodeDocument) map[string]*quoratev1.Lim
 	}
 	for _, resource := range slices.Sorted(maps.Keys(n.Quota)) {
 		if !slices.Contains(b.names, resource) {
-			b.fault("it is ignored", "%s: node %q has a quota of %q, which is no resource of the tree",
+			b.addFault("it is ignored", "%s: node %q has a quota of %q, which is not a resource of the tree",
 				b.what, name, resource)
 		}
 	}
 	return limits
 }
 
-func (b *builder) amount(name, resource, text string) int64 {
+func (b *treeBuilder) parseAmount(name, resource, text string) int64 {
 	amount, err := strconv.ParseInt(text, 10, 64)
 	switch what := fmt.Sprintf("%s: node %q: the quota of %s is %q", b.what, name, resource, text); {
 	case amount < 0:
-		b.fault("it is 0", "%s, less than nothing", what)
+		b.addFault("it is 0", "%s, less than nothing", what)
 		return 0
 	case errors.Is(err, strconv.ErrRange) || amount > compat.MaxAmount:
-		b.fault("it is the largest amount", "%s, more than %d", what, compat.MaxAmount)
+		b.addFault("it is the largest amount", "%s, more than %d", what, compat.MaxAmount)
 		return compat.MaxAmount
 	case err != nil:
-		b.fault("it is 0", "%s, no whole number", what)
+		b.addFault("it is 0", "%s, no whole number", what)
 		return 0
 	}
 	return amount

@@ -85,10 +85,10 @@ type (
 	}
 )
 
-// parse reads the first document of a text, strictly, and also answers its nodes; nil if it is empty. It uses the
+// parseConfig reads the first document of a text, strictly, and also answers its nodes; nil if it is empty. It uses the
 // YAML library that the original uses, because what counts as a number, a text or nothing is that library's: 1e1 is a
 // count of ten, "2" is none, and ~ is zero.
-func parse(text []byte) (*config, *yaml.Node, ConfigErrors) {
+func parseConfig(text []byte) (*config, *yaml.Node, ConfigErrors) {
 	root, problem := readNodes(text)
 	if problem != nil {
 		return nil, nil, ConfigErrors{*problem}
@@ -107,9 +107,9 @@ func parse(text []byte) (*config, *yaml.Node, ConfigErrors) {
 	}
 	v := &validator{}
 	for _, line := range lines {
-		v.tell(yamlProblem(line))
+		v.keepProblem(yamlProblem(line))
 	}
-	return nil, nil, v.found()
+	return nil, nil, v.allProblems()
 }
 
 var (
@@ -136,7 +136,7 @@ func yamlProblem(line string) Problem {
 	}
 	line = strings.TrimPrefix(line, "yaml: ")
 	if found := unknownKey.FindStringSubmatch(line); found != nil {
-		p.Text = fmt.Sprintf("there is no key %q here: keys are in lower case, and no others are allowed", clip(found[1]))
+		p.Text = fmt.Sprintf("there is no key %q here: keys are in lower case, and no others are allowed", clipText(found[1]))
 		return p
 	}
 	if found := wrongType.FindStringSubmatch(line); found != nil && typeNames[found[3]] != "" {

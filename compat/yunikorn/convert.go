@@ -29,24 +29,24 @@ const (
 // memory in bytes, everything else counted. The root of a tree is the queue root, with the limits of the partition; a
 // queue is a node of the same name in lower case, as [compat.Name] writes it (see [LabelQueue]).
 //
-// An amount or count above 2^62-1, which nobody can hold, becomes 2^62-1. The error is of type [ConfigErrors]: what
+// An amount or count above 2^62-1, which cannot be held, becomes 2^62-1. The error is of type [ConfigErrors]: what
 // [Validate] refuses, or else what trees cannot be: more than 100 partitions, 16 levels below root, 64 types, 1,000
-// entries on a queue or names in an entry, and a type that is no name of a resource.
+// entries on a queue or names in an entry, and a type that is not a name of a resource.
 func Convert(text []byte, options ...Option) (*compat.Conversion, error) {
-	valid, problems := validated(text, options)
+	valid, problems := validateConfig(text, options)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	c := &converter{}
 	if len(valid.Partitions) > compat.MaxTrees {
-		c.fail("partitions", "", ruleConvertPartition,
+		c.addProblem("partitions", "", ruleConvertPartition,
 			"%d partitions; %d trees can be applied together", len(valid.Partitions), compat.MaxTrees)
 	}
 	c.noteIf(valid.Checksum != "", "checksum", "", "the checksum is ignored")
 	for i, root := range valid.roots {
-		c.Trees = append(c.Trees, c.tree(&valid.Partitions[i], root, fmt.Sprintf("partitions[%d]", i)))
+		c.Trees = append(c.Trees, c.convertTree(&valid.Partitions[i], root, fmt.Sprintf("partitions[%d]", i)))
 	}
-	if err := c.found().err(); err != nil {
+	if err := c.allProblems().errOrNil(); err != nil {
 		return nil, err
 	}
 	compat.Sort(c.Trees)
@@ -61,7 +61,7 @@ type converter struct {
 	kinds map[string]bool // resource types of the present tree
 }
 
-func (c *converter) note(path, queue, format string, args ...any) {
+func (c *converter) addNote(path, queue, format string, args ...any) {
 	if queue != "" {
 		path += " (" + queue + ")"
 	}
@@ -70,47 +70,47 @@ func (c *converter) note(path, queue, format string, args ...any) {
 
 func (c *converter) noteIf(is bool, path, queue, format string, args ...any) {
 	if is {
-		c.note(path, queue, format, args...)
+		c.addNote(path, queue, format, args...)
 	}
 }
 
-func (c *converter) tree(p *partition, root *node, path string) *quoratev1.Tree {
+func (c *converter) convertTree(p *partition, root *node, path string) *quoratev1.Tree {
 	name := partitionName(p)
 	tree := &quoratev1.Tree{Name: treeName(name), Policy: "capped"}
 	if tree.GetName() != name {
 		tree.Labels = map[string]string{LabelPartition: compat.Label(name)}
-		c.note(path+".name", "", "the partition is the tree %q", tree.GetName())
+		c.addNote(path+".name", "", "the partition is the tree %q", tree.GetName())
 	}
-	c.dropped(p, path)
+	c.noteDropped(p, path)
 	c.noteIf(root.Name != rootName, root.path+".name", rootName,
 		"%q is taken as root; YuniKorn could not run it", root.Name)
 	c.kinds = map[string]bool{vcore: true, memory: true}
-	first := c.node(root, "") // root has no quantities, so it has no labels
+	first := c.convertNode(root, "") // root has no quantities, so it has no labels
 	tree.Limits, tree.Principals, tree.Applications = first.GetLimits(), first.GetPrincipals(), first.GetApplications()
-	tree.Nodes = c.below(root, "", nil)
+	tree.Nodes = c.appendChildren(root, "", nil)
 	if len(tree.GetNodes()) > compat.MaxNodes {
-		c.fail(path+".queues", "", ruleConvertQueue, "%d queues; a tree may have %d", len(tree.GetNodes()), compat.MaxNodes)
+		c.addProblem(path+".queues", "", ruleConvertQueue, "%d queues; a tree may have %d", len(tree.GetNodes()), compat.MaxNodes)
 	}
-	tree.Resources = c.resources(path)
+	tree.Resources = c.registerResources(path)
 	return tree
 }
 
-// dropped notes what of a partition has no meaning here.
-func (c *converter) dropped(p *partition, path string) {
+// noteDropped notes what of a partition has no meaning here.
+func (c *converter) noteDropped(p *partition, path string) {
 	c.noteIf(len(p.PlacementRules) > 0, path+".placementrules", "",
 		"placement rules are ignored: a request names its queue")
 	c.noteIf(p.NodeSortPolicy.Type != "" || len(p.NodeSortPolicy.ResourceWeights) > 0, path+".nodesortpolicy", "",
 		"the order of machines is ignored: no machines are chosen here")
 	c.noteIf(p.Preemption.Enabled != nil || p.Preemption.QuotaPreemptionEnabled != nil, path+".preemption", "",
-		"preemption is ignored: nothing is taken from anybody under the policy capped")
+		"preemption is ignored: under the policy capped nothing is taken away")
 	c.noteIf(p.UserGroupResolver.Type != "", path+".usergroupresolver", "",
 		"ignored: a request names the groups of its user")
 }
 
-// resources registers the types that were met in a partition.
-func (c *converter) resources(path string) []*quoratev1.Resource {
+// registerResources registers the types that were met in a partition.
+func (c *converter) registerResources(path string) []*quoratev1.Resource {
 	if len(c.kinds) > compat.MaxResources {
-		c.fail(path, "", ruleConvertResource, "%d types of resources, %s and %s included; a tree may have %d",
+		c.addProblem(path, "", ruleConvertResource, "%d types of resources, %s and %s included; a tree may have %d",
 			len(c.kinds), vcore, memory, compat.MaxResources)
 	}
 	c.noteIf(c.kinds["cpu"], path, "",
@@ -133,22 +133,43 @@ func unitOf(kind string) quoratev1.Unit {
 	}
 }
 
-// below appends the nodes below a queue, parents before children.
-func (c *converter) below(n *node, path string, nodes []*quoratev1.Node) []*quoratev1.Node {
+// appendChildren appends the nodes below a queue, parents before children.
+func (c *converter) appendChildren(n *node, path string, nodes []*quoratev1.Node) []*quoratev1.Node {
 	for _, child := range n.children {
 		name := nodeName(child.Name)
 		if child.depth > compat.MaxDepth {
-			c.fail(child.path, child.name, ruleConvertQueue,
+			c.addProblem(child.path, child.name, ruleConvertQueue,
 				"the queue is %d levels below root; a node may be %d", child.depth, compat.MaxDepth)
 			continue
 		}
 		at := strings.TrimPrefix(path+"/"+name, "/")
-		converted := c.node(child, at)
+		converted := c.convertNode(child, at)
 		if name != child.Name {
-			converted.Labels = labelled(converted.GetLabels(), LabelQueue, child.Name)
-			c.note(child.path+".name", child.name, "the queue is the node %q", at)
+			converted.Labels = withLabel(converted.GetLabels(), LabelQueue, child.Name)
+			c.addNote(child.path+".name", child.name, "the queue is the node %q", at)
 		}
-		nodes = c.below(child, at, append(nodes, converted))
+		nodes = c.appendChildren(child, at, append(nodes, converted))
 	}
 	return nodes
+}
+
+// Labels that converted trees and nodes carry.
+const (
+	// LabelPartition is the name of a partition as the configuration spells it, where the tree's name differs; cut to 256
+	// bytes.
+	LabelPartition = "yunikorn/partition"
+	// LabelQueue is the name of a queue as the configuration spells it, where the node's name differs.
+	LabelQueue = "yunikorn/queue"
+	// LabelGuaranteed is what a queue is guaranteed, in base units: "memory=1000000000 vcore=500". Nothing enforces it.
+	LabelGuaranteed = "yunikorn/guaranteed"
+)
+
+// nodeName is the name of a queue as a node: in lower case, as YuniKorn runs it, and as [compat.Name] writes it. A
+// queue's name is never empty.
+func nodeName(queue string) string { return treeName(strings.ToLower(queue)) }
+
+// treeName is the name of a partition, which is never empty, as a tree.
+func treeName(partition string) string {
+	name, _ := compat.Name(partition) // only the empty text has none
+	return name
 }

@@ -10,30 +10,30 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-func (c *converter) node(n *node, path string) *quoratev1.Node {
-	c.ignored(n)
-	converted := &quoratev1.Node{Path: path, Applications: c.count(n.MaxApplications, n.path+".maxapplications", n.name)}
+func (c *converter) convertNode(n *node, path string) *quoratev1.Node {
+	c.noteIgnored(n)
+	converted := &quoratev1.Node{Path: path, Applications: c.convertCount(n.MaxApplications, n.path+".maxapplications", n.name)}
 	if n.max.amounts.isZero() {
 		c.noteIf(len(n.max.amounts) > 0, n.path+".resources.max", n.name,
 			"a maximum of nothing but zeros is dropped, as YuniKorn does")
 	} else {
 		converted.Limits = map[string]*quoratev1.Limit{}
-		for kind, amount := range c.amounts(n.max, n.path+".resources.max", n.name) {
+		for kind, amount := range c.convertAmounts(n.max, n.path+".resources.max", n.name) {
 			converted.Limits[kind] = compat.AtMost(amount)
 		}
 	}
-	c.guarantee(n, converted)
+	c.labelGuarantee(n, converted)
 	if len(n.entries) > maxPrincipals {
-		c.fail(n.path+".limits", n.name, ruleConvertLimit, "%d limits; a node may have %d", len(n.entries), maxPrincipals)
+		c.addProblem(n.path+".limits", n.name, ruleConvertLimit, "%d limits; a node may have %d", len(n.entries), maxPrincipals)
 	}
 	for _, e := range n.entries {
-		converted.Principals = append(converted.Principals, c.principal(n, e))
+		converted.Principals = append(converted.Principals, c.convertPrincipal(n, e))
 	}
 	return converted
 }
 
-// ignored notes what of a queue has no meaning here.
-func (c *converter) ignored(n *node) {
+// noteIgnored notes what of a queue has no meaning here.
+func (c *converter) noteIgnored(n *node) {
 	c.noteIf(n.AdminACL != "", n.path+".adminacl", n.name, "access lists are ignored")
 	c.noteIf(n.SubmitACL != "", n.path+".submitacl", n.name, "access lists are ignored")
 	c.noteIf(len(n.Properties) > 0, n.path+".properties", n.name, "properties are ignored")
@@ -45,9 +45,9 @@ func (c *converter) ignored(n *node) {
 		"ignored: allocations may be made at every queue")
 }
 
-// guarantee keeps what a queue is guaranteed as a label.
-func (c *converter) guarantee(n *node, converted *quoratev1.Node) {
-	given := c.amounts(n.guaranteed, n.path+".resources.guaranteed", n.name)
+// labelGuarantee keeps what a queue is guaranteed as a label.
+func (c *converter) labelGuarantee(n *node, converted *quoratev1.Node) {
+	given := c.convertAmounts(n.guaranteed, n.path+".resources.guaranteed", n.name)
 	if len(given) == 0 {
 		return
 	}
@@ -57,16 +57,16 @@ func (c *converter) guarantee(n *node, converted *quoratev1.Node) {
 	}
 	text := strings.Join(words, " ")
 	if len(text) > maxText {
-		c.note(n.path+".resources.guaranteed", n.name,
+		c.addNote(n.path+".resources.guaranteed", n.name,
 			"ignored: guarantees are not enforced, and these are too long for a label")
 		return
 	}
-	converted.Labels = labelled(nil, LabelGuaranteed, text)
-	c.note(n.path+".resources.guaranteed", n.name,
+	converted.Labels = withLabel(nil, LabelGuaranteed, text)
+	c.addNote(n.path+".resources.guaranteed", n.name,
 		"guarantees are not enforced; they are kept as the label %s", LabelGuaranteed)
 }
 
-func labelled(labels map[string]string, key, value string) map[string]string {
+func withLabel(labels map[string]string, key, value string) map[string]string {
 	if labels == nil {
 		labels = map[string]string{}
 	}
@@ -74,19 +74,19 @@ func labelled(labels map[string]string, key, value string) map[string]string {
 	return labels
 }
 
-func (c *converter) principal(n *node, e *entry) *quoratev1.PrincipalLimit {
+func (c *converter) convertPrincipal(n *node, e *entry) *quoratev1.PrincipalLimit {
 	for _, k := range []struct {
 		kind
 		names []string
 	}{{users, e.Users}, {groups, e.Groups}} {
 		if len(k.names) > maxPrincipals {
-			c.fail(e.path+"."+k.key, n.name, ruleConvertLimit,
+			c.addProblem(e.path+"."+k.key, n.name, ruleConvertLimit,
 				"%d names; an entry may have %d: make several", len(k.names), maxPrincipals)
 		}
 		for i, name := range k.names {
 			if len(name) > maxHolder {
-				c.fail(fmt.Sprintf("%s.%s[%d]", e.path, k.key, i), n.name, ruleConvertLimit,
-					"the name %q has more than %d bytes", clip(name), maxHolder)
+				c.addProblem(fmt.Sprintf("%s.%s[%d]", e.path, k.key, i), n.name, ruleConvertLimit,
+					"the name %q has more than %d bytes", clipText(name), maxHolder)
 			}
 		}
 	}
@@ -94,31 +94,31 @@ func (c *converter) principal(n *node, e *entry) *quoratev1.PrincipalLimit {
 	return &quoratev1.PrincipalLimit{
 		Users: e.Users, Groups: e.Groups,
 		Description:  compat.Label(e.Limit), // binary values of YAML need not be text
-		Limits:       c.amounts(e.resources, e.path+".maxresources", n.name),
-		Applications: c.count(e.MaxApplications, e.path+".maxapplications", n.name),
+		Limits:       c.convertAmounts(e.resources, e.path+".maxresources", n.name),
+		Applications: c.convertCount(e.MaxApplications, e.path+".maxapplications", n.name),
 	}
 }
 
-// amounts registers the types and keeps the amounts within what can be held; nil if there are none.
-func (c *converter) amounts(r *reading, path, queue string) map[string]int64 {
+// convertAmounts registers the types and keeps the amounts within what can be held; nil if there are none.
+func (c *converter) convertAmounts(r *reading, path, queue string) map[string]int64 {
 	var kept map[string]int64
 	for _, kind := range slices.Sorted(maps.Keys(r.amounts)) {
 		if kept == nil {
 			kept = map[string]int64{}
 		}
 		if !compat.IsResource(kind) && !c.kinds[kind] {
-			c.fail(path+"."+clip(kind), queue, ruleConvertResource,
-				"%q is no name of a resource: 1 to 63 letters, digits and _ . / -, beginning with a letter, digit or _", clip(kind))
+			c.addProblem(path+"."+clipText(kind), queue, ruleConvertResource,
+				"%q is not a name of a resource: 1 to 63 letters, digits and _ . / -, beginning with a letter, digit or _", clipText(kind))
 		}
 		c.kinds[kind] = true
 		kept[kind] = min(r.amounts[kind], compat.MaxAmount)
-		c.noteIf(r.amounts[kind] > compat.MaxAmount, path+"."+clip(kind), queue,
+		c.noteIf(r.amounts[kind] > compat.MaxAmount, path+"."+clipText(kind), queue,
 			"%d is cut to 2^62-1, more than can be held", r.amounts[kind])
 	}
 	return kept
 }
 
-func (c *converter) count(applications uint64, path, queue string) int64 {
+func (c *converter) convertCount(applications uint64, path, queue string) int64 {
 	c.noteIf(applications > uint64(compat.MaxAmount), path, queue, "%d is cut to 2^62-1, more than can run", applications)
 	return int64(min(applications, uint64(compat.MaxAmount)))
 }

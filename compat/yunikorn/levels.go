@@ -1,6 +1,8 @@
 package yunikorn
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // levels holds the limits of each queue against those of the levels above it, users and groups apart. The three
 // branches for a name are the original's: the same name above; else the wildcard above, unless the name is the
@@ -11,24 +13,24 @@ type levels[T any] struct {
 	of            func(*entry) T
 	over          func(above, own T) (why string, is bool)
 	merge         func(above, own T) T // what holds below a name that is on both levels
-	users, groups *scoped[T]
+	users, groups *scopedMap[T]
 }
 
 func (v *validator) limitResources(root *node) {
 	l := &levels[amounts]{
-		v: v, rule: "res", users: newScoped[amounts](), groups: newScoped[amounts](), merge: smaller,
+		v: v, rule: "res", users: newScopedMap[amounts](), groups: newScopedMap[amounts](), merge: minAmounts,
 		of: func(e *entry) amounts { return e.resources.amounts },
 		over: func(above, own amounts) (string, bool) {
-			which, more := over(above, own)
-			return fmt.Sprintf("%d %s is more than the %d", own[which], clip(which), above[which]), more
+			which, more := exceedsAny(above, own)
+			return fmt.Sprintf("%d %s is more than the %d", own[which], clipText(which), above[which]), more
 		},
 	}
-	l.walk(root)
+	l.walkQueue(root)
 }
 
 func (v *validator) limitApplications(root *node) {
 	l := &levels[uint64]{
-		v: v, rule: "apps", users: newScoped[uint64](), groups: newScoped[uint64](),
+		v: v, rule: "apps", users: newScopedMap[uint64](), groups: newScopedMap[uint64](),
 		of:    func(e *entry) uint64 { return e.MaxApplications },
 		merge: func(_, own uint64) uint64 { return own },
 		over: func(above, own uint64) (string, bool) {
@@ -38,28 +40,28 @@ func (v *validator) limitApplications(root *node) {
 			return fmt.Sprintf("%d applications are more than the %d", own, above), above != 0 && own > above
 		},
 	}
-	l.walk(root)
+	l.walkQueue(root)
 }
 
-// walk compares the entries of a queue with what its parent left, and only then changes that for the children.
-func (l *levels[T]) walk(n *node) {
-	markUsers, markGroups := l.users.mark(), l.groups.mark()
+// walkQueue compares the entries of a queue with what its parent left, and only then changes that for the children.
+func (l *levels[T]) walkQueue(n *node) {
+	markUsers, markGroups := l.users.undoMark(), l.groups.undoMark()
 	var changes []func()
 	for _, e := range n.entries {
-		changes = append(changes, l.compare(n, e, users, e.Users, l.users)...)
-		changes = append(changes, l.compare(n, e, groups, e.Groups, l.groups)...)
+		changes = append(changes, l.compareEntry(n, e, users, e.Users, l.users)...)
+		changes = append(changes, l.compareEntry(n, e, groups, e.Groups, l.groups)...)
 	}
 	for _, change := range changes {
 		change()
 	}
 	for _, child := range n.children {
-		l.walk(child)
+		l.walkQueue(child)
 	}
-	l.users.back(markUsers)
-	l.groups.back(markGroups)
+	l.users.undoTo(markUsers)
+	l.groups.undoTo(markGroups)
 }
 
-func (l *levels[T]) compare(n *node, e *entry, k kind, names []string, above *scoped[T]) []func() {
+func (l *levels[T]) compareEntry(n *node, e *entry, k kind, names []string, above *scopedMap[T]) []func() {
 	own := l.of(e)
 	changes := make([]func(), len(names))
 	for i, name := range names {
@@ -67,20 +69,56 @@ func (l *levels[T]) compare(n *node, e *entry, k kind, names []string, above *sc
 		below := own
 		if same, found := above.values[name]; found {
 			if why, more := l.over(same, own); more {
-				l.v.fail(path, n.name, k.word+"-"+l.rule+"-over-parent", "%s that the same %s %q has on a level above",
-					why, k.word, clip(name))
+				l.v.addProblem(path, n.name, k.word+"-"+l.rule+"-over-parent", "%s that the same %s %q has on a level above",
+					why, k.word, clipText(name))
 			}
 			below = l.merge(same, own)
-		} else if wildcard, found := above.values[everybody]; found && name != everybody {
+		} else if wildcard, found := above.values[anyName]; found && name != anyName {
 			if why, more := l.over(wildcard, own); more {
-				l.v.fail(path, n.name, k.word+"-"+l.rule+"-over-wildcard", "%s that the %s * has on a level above: %q is under it",
-					why, k.word, clip(name))
+				l.v.addProblem(path, n.name, k.word+"-"+l.rule+"-over-wildcard", "%s that the %s * has on a level above: %q is under it",
+					why, k.word, clipText(name))
 			}
 			if l.v.strict {
 				below = l.merge(wildcard, own)
 			}
 		}
-		changes[i] = func() { above.set(name, below) }
+		changes[i] = func() { above.setValue(name, below) }
 	}
 	return changes
+}
+
+// scopedMap is a map that is taken back to an earlier state when a walk leaves a queue. So a walk over the queues costs
+// the size of the file; a copy of the map for every queue would cost its square.
+type scopedMap[V any] struct {
+	values map[string]V
+	undo   []former[V]
+}
+
+type former[V any] struct {
+	name  string
+	value V
+	was   bool
+}
+
+func newScopedMap[V any]() *scopedMap[V] { return &scopedMap[V]{values: map[string]V{}} }
+
+func (s *scopedMap[V]) setValue(name string, value V) {
+	before, was := s.values[name]
+	s.undo = append(s.undo, former[V]{name, before, was})
+	s.values[name] = value
+}
+
+// undoMark names the present state for back.
+func (s *scopedMap[V]) undoMark() int { return len(s.undo) }
+
+func (s *scopedMap[V]) undoTo(mark int) {
+	for len(s.undo) > mark {
+		last := s.undo[len(s.undo)-1]
+		s.undo = s.undo[:len(s.undo)-1]
+		if last.was {
+			s.values[last.name] = last.value
+		} else {
+			delete(s.values, last.name)
+		}
+	}
 }

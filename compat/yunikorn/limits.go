@@ -5,8 +5,8 @@ import (
 	"regexp"
 )
 
-// everybody is the wildcard, of users and of groups.
-const everybody = "*"
+// anyName is the wildcard, of users and of groups.
+const anyName = "*"
 
 var (
 	queueName = regexp.MustCompile(`^[a-zA-Z0-9_:#/@-]{1,64}$`)
@@ -30,61 +30,61 @@ var (
 	groups = kind{"group", "groups", groupName, "a letter or _, then letters, digits and : _ . -"}
 )
 
-// limits checks the entries of one queue in order. Names are remembered over all of them, users and groups apart.
-func (v *validator) limits(n *node) {
+// checkLimits checks the entries of one queue in order. Names are remembered over all of them, users and groups apart.
+func (v *validator) checkLimits(n *node) {
 	seenUsers, seenGroups := map[string]bool{}, map[string]bool{}
 	for _, e := range n.entries {
 		if len(e.Users) == 0 && len(e.Groups) == 0 {
-			v.fail(e.path, n.name, ruleLimitNobody, "the limit %q is for nobody: name users or groups", clip(e.Limit))
+			v.addProblem(e.path, n.name, ruleLimitUnnamed, "the limit %q names no users or groups", clipText(e.Limit))
 		}
-		v.names(n, e, users, e.Users, seenUsers)
-		alone := !seenGroups[everybody]
-		v.names(n, e, groups, e.Groups, seenGroups)
-		if alone && seenGroups[everybody] && len(seenGroups) == 1 {
-			v.fail(e.path+".groups", n.name, ruleGroupWildcardAlone,
+		v.checkNames(n, e, users, e.Users, seenUsers)
+		alone := !seenGroups[anyName]
+		v.checkNames(n, e, groups, e.Groups, seenGroups)
+		if alone && seenGroups[anyName] && len(seenGroups) == 1 {
+			v.addProblem(e.path+".groups", n.name, ruleGroupWildcardAlone,
 				"the group * is the only one so far, so it would limit the "+
 					"queue: set the queue's max instead, or name a group before it")
 		}
-		v.values(n, e)
+		v.checkValues(n, e)
 	}
 }
 
-func (v *validator) names(n *node, e *entry, k kind, names []string, seen map[string]bool) {
+func (v *validator) checkNames(n *node, e *entry, k kind, names []string, seen map[string]bool) {
 	for i, name := range names {
 		path := fmt.Sprintf("%s.%s[%d]", e.path, k.key, i)
 		switch {
-		case name != everybody && !k.names.MatchString(name):
-			v.fail(path, n.name, k.word+"-name", "%q is no name of a %s: %s", clip(name), k.word, k.allowed)
+		case name != anyName && !k.names.MatchString(name):
+			v.addProblem(path, n.name, k.word+"-name", "%q is not a name of a %s: %s", clipText(name), k.word, k.allowed)
 		case seen[name]:
-			v.fail(path, n.name, k.word+"-duplicate", "the %s %q is limited twice on this queue", k.word, clip(name))
-		case seen[everybody]:
-			v.fail(path, n.name, k.word+"-after-wildcard", "the %s %q comes after *, which ends the list of the queue's %s",
-				k.word, clip(name), k.key)
+			v.addProblem(path, n.name, k.word+"-duplicate", "the %s %q is limited twice on this queue", k.word, clipText(name))
+		case seen[anyName]:
+			v.addProblem(path, n.name, k.word+"-after-wildcard", "the %s %q comes after *, which ends the list of the queue's %s",
+				k.word, clipText(name), k.key)
 		}
 		seen[name] = true
 	}
 }
 
-func (v *validator) values(n *node, e *entry) {
-	understood := v.understood(e.resources)
+func (v *validator) checkValues(n *node, e *entry) {
+	understood := v.reportUnread(e.resources)
 	if understood && len(e.MaxResources) > 0 && e.resources.amounts.isZero() {
-		v.fail(e.path+".maxresources", n.name, ruleLimitZeroResources,
+		v.addProblem(e.path+".maxresources", n.name, ruleLimitZeroResources,
 			"every resource is 0: leave those out that are not limited, at least one must be above 0")
 	}
 	if e.MaxApplications == 0 && len(e.MaxResources) == 0 {
-		v.fail(e.path, n.name, ruleLimitNothing,
-			"the limit %q limits nothing: set maxresources or maxapplications", clip(e.Limit))
+		v.addProblem(e.path, n.name, ruleLimitNothing,
+			"the limit %q limits nothing: set maxresources or maxapplications", clipText(e.Limit))
 	}
 	if n.MaxApplications != 0 && n.MaxApplications < e.MaxApplications {
-		v.fail(e.path+".maxapplications", n.name, ruleLimitAppsOverQueue,
+		v.addProblem(e.path+".maxapplications", n.name, ruleLimitAppsOverQueue,
 			"%d applications are more than the queue's own maximum of %d", e.MaxApplications, n.MaxApplications)
 	}
-	if n.isRoot() || !v.understood(n.max) {
+	if n.isRoot() || !v.reportUnread(n.max) {
 		return
 	}
-	if which, more := over(n.max.amounts, e.resources.amounts); more {
-		v.fail(e.path+".maxresources."+clip(which), n.name, ruleLimitResOverQueue,
+	if which, more := exceedsAny(n.max.amounts, e.resources.amounts); more {
+		v.addProblem(e.path+".maxresources."+clipText(which), n.name, ruleLimitResOverQueue,
 			"%d %s is more than the queue's own maximum of %d",
-			e.resources.amounts[which], clip(which), n.max.amounts[which])
+			e.resources.amounts[which], clipText(which), n.max.amounts[which])
 	}
 }

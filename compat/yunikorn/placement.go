@@ -13,9 +13,9 @@ var (
 	pattern = regexp.MustCompile(`[\^$*+?()\[{}|]`)
 )
 
-// placement checks rules, chains and queues of placement rules. They place applications, which nobody does here, but
+// checkPlacement checks rules, chains and queues of placement rules. They place applications, which Quorate does not do, but
 // they are part of the verdict.
-func (v *validator) placement(p *partition, root *node, path string) {
+func (v *validator) checkPlacement(p *partition, root *node, path string) {
 	for i := range p.PlacementRules {
 		v.placementRule(&p.PlacementRules[i], fmt.Sprintf("%s.placementrules[%d]", path, i))
 	}
@@ -23,27 +23,27 @@ func (v *validator) placement(p *partition, root *node, path string) {
 	for i := range p.PlacementRules {
 		var legal bool
 		if targets[i], legal = fixedTarget(&p.PlacementRules[i]); !legal {
-			v.fail(fmt.Sprintf("%s.placementrules[%d]", path, i), "", rulePlacementQueue,
+			v.addProblem(fmt.Sprintf("%s.placementrules[%d]", path, i), "", rulePlacementQueue,
 				"a full path that begins with root may only stand in the outermost parent of a rule")
 		}
 	}
 	for i, t := range targets {
-		if why := t.missing(root, p.PlacementRules[i].Create); why != "" {
-			v.fail(fmt.Sprintf("%s.placementrules[%d]", path, i), clip(t.path), rulePlacementQueue, "%s", why)
+		if why := t.whyMissing(root, p.PlacementRules[i].Create); why != "" {
+			v.addProblem(fmt.Sprintf("%s.placementrules[%d]", path, i), clipText(t.path), rulePlacementQueue, "%s", why)
 		}
 	}
 }
 
 func (v *validator) placementRule(r *placementRule, path string) {
 	if !ruleName.MatchString(r.Name) {
-		v.fail(path+".name", "", rulePlacementName,
-			"%q is no name of a rule: a letter or _, then letters, digits and _", clip(r.Name))
+		v.addProblem(path+".name", "", rulePlacementName,
+			"%q is not a name of a rule: a letter or _, then letters, digits and _", clipText(r.Name))
 	}
 	if r.Parent != nil {
 		v.placementRule(r.Parent, path+".parent")
 	}
 	if t := r.Filter.Type; t != "" && !strings.EqualFold(t, "allow") && !strings.EqualFold(t, "deny") {
-		v.fail(path+".filter.type", "", rulePlacementFilter, "%q is not allow or deny", clip(t))
+		v.addProblem(path+".filter.type", "", rulePlacementFilter, "%q is not allow or deny", clipText(t))
 	}
 	v.placementNames(path, users, r.Filter.Users)
 	v.placementNames(path, groups, r.Filter.Groups)
@@ -55,8 +55,8 @@ func (v *validator) placementNames(path string, k kind, names []string) {
 		return
 	}
 	if _, err := regexp.Compile(names[0]); err != nil || !pattern.MatchString(names[0]) {
-		v.fail(path+".filter."+k.key, "", rulePlacementFilter, "%q is neither a name of a %s nor a regular expression",
-			clip(names[0]), k.word)
+		v.addProblem(path+".filter."+k.key, "", rulePlacementFilter, "%q is neither a name of a %s nor a regular expression",
+			clipText(names[0]), k.word)
 	}
 }
 
@@ -92,8 +92,8 @@ func fixedTarget(rule *placementRule) (target, bool) {
 	return target{path, false}, true
 }
 
-// missing says why the queue is none that the rule could use; empty if it is one, or none is known.
-func (t target) missing(root *node, create bool) string {
+// whyMissing says why the queue is none that the rule could use; empty if it is one, or none is known.
+func (t target) whyMissing(root *node, create bool) string {
 	if t.path == "" {
 		return ""
 	}

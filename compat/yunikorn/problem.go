@@ -18,7 +18,7 @@ const (
 	ruleQueueDuplicate     = "queue-duplicate"
 	ruleQuantity           = "quantity"
 
-	ruleLimitNobody        = "limit-nobody"
+	ruleLimitUnnamed       = "limit-nobody"
 	ruleLimitZeroResources = "limit-zero-resources"
 	ruleLimitNothing       = "limit-nothing"
 	ruleLimitAppsOverQueue = "limit-apps-over-queue"
@@ -83,16 +83,16 @@ func (p ConfigErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err is nil if there are no problems.
-func (p ConfigErrors) err() error {
+// errOrNil is nil if there are no problems.
+func (p ConfigErrors) errOrNil() error {
 	if len(p) == 0 {
 		return nil
 	}
 	return p
 }
 
-// clip keeps a foreign text in a message short.
-func clip(text string) string {
+// clipText keeps a foreign text in a message short.
+func clipText(text string) string {
 	const most = 64
 	if len(text) <= most {
 		return text

@@ -25,9 +25,9 @@ var factors = map[string]int64{
 	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
 }
 
-// quantity reads digits, white space and a suffix, with white space around it; vcore is counted in thousandths. The
+// parseQuantity reads digits, white space and a suffix, with white space around it; vcore is counted in thousandths. The
 // result must fit in a signed 64 bit number.
-func quantity(kind, text string) (int64, error) {
+func parseQuantity(kind, text string) (int64, error) {
 	trimmed := strings.TrimSpace(text)
 	suffix := strings.TrimLeft(trimmed, "0123456789")
 	digits := strings.TrimSuffix(trimmed, suffix)
@@ -42,17 +42,17 @@ func quantity(kind, text string) (int64, error) {
 	}
 	if digits == "" || !known {
 		return 0, fmt.Errorf("%q is not a quantity of %s: write a whole number and none or one of the suffixes %s",
-			clip(text), clip(kind), suffixes(kind))
+			clipText(text), clipText(kind), suffixesOf(kind))
 	}
 	number, err := strconv.ParseInt(digits, 10, 64)
 	if err == nil && number <= math.MaxInt64/factor && number*factor <= math.MaxInt64/scale {
 		return number * factor * scale, nil
 	}
 	return 0, fmt.Errorf("%q is too much of %s: in base units, suffix included, at most %d can be counted",
-		clip(text), clip(kind), math.MaxInt64)
+		clipText(text), clipText(kind), math.MaxInt64)
 }
 
-func suffixes(kind string) string {
+func suffixesOf(kind string) string {
 	if kind == vcore {
 		return "m k M G T P E Ki Mi Gi Ti Pi Ei"
 	}
@@ -67,15 +67,15 @@ type reading struct {
 	told    bool
 }
 
-func read(written map[string]string, path, queue string) *reading {
+func readAmounts(written map[string]string, path, queue string) *reading {
 	if len(written) == 0 {
 		return &reading{}
 	}
 	r := &reading{amounts: amounts{}}
 	for _, kind := range slices.Sorted(maps.Keys(written)) {
-		amount, err := quantity(kind, written[kind])
+		amount, err := parseQuantity(kind, written[kind])
 		if err != nil {
-			r.wrong = append(r.wrong, Problem{path + "." + clip(kind), queue, ruleQuantity, err.Error()})
+			r.wrong = append(r.wrong, Problem{path + "." + clipText(kind), queue, ruleQuantity, err.Error()})
 			continue
 		}
 		r.amounts[kind] = amount
@@ -83,8 +83,8 @@ func read(written map[string]string, path, queue string) *reading {
 	return r
 }
 
-// over names the first type of which small holds more than big allows. A type that big does not name is unlimited.
-func over(big, small amounts) (string, bool) {
+// exceedsAny names the first type of which small holds more than big allows. A type that big does not name is unlimited.
+func exceedsAny(big, small amounts) (string, bool) {
 	first, found := "", false
 	for kind, amount := range small {
 		if most, limited := big[kind]; limited && amount > most && (!found || kind < first) {
@@ -94,8 +94,8 @@ func over(big, small amounts) (string, bool) {
 	return first, found
 }
 
-// smaller is the type by type minimum; types of either side stay.
-func smaller(a, b amounts) amounts {
+// minAmounts is the type by type minimum; types of either side stay.
+func minAmounts(a, b amounts) amounts {
 	result := make(amounts, len(a)+len(b))
 	maps.Copy(result, a)
 	for kind, amount := range b {
@@ -116,8 +116,8 @@ func (a amounts) isZero() bool {
 	return true
 }
 
-// add stops at the top instead of wrapping.
-func (a amounts) add(b amounts) {
+// addAmounts stops at the top instead of wrapping.
+func (a amounts) addAmounts(b amounts) {
 	for kind, amount := range b {
 		if a[kind] > math.MaxInt64-amount {
 			a[kind] = math.MaxInt64

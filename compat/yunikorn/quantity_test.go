@@ -68,7 +68,7 @@ func TestQuantity(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.kind+" "+test.text, func(t *testing.T) {
-			got, err := quantity(test.kind, test.text)
+			got, err := parseQuantity(test.kind, test.text)
 			if err != nil {
 				got = refused
 			}
@@ -92,11 +92,11 @@ func FuzzQuantity(f *testing.F) {
 		if cores {
 			kind, scale = vcore, 1000
 		}
-		got, err := quantity(kind, text)
+		got, err := parseQuantity(kind, text)
 		parts := written.FindStringSubmatch(text)
 		if parts == nil || parts[2] == "m" && !cores {
 			if err == nil && !strings.ContainsFunc(text, oddSpace) {
-				t.Fatalf("%q is no quantity of %s, but was read as %d", text, kind, got)
+				t.Fatalf("%q is not a quantity of %s, but was read as %d", text, kind, got)
 			}
 			return
 		}

@@ -36,47 +36,47 @@ type Trees interface {
 func NewHandler(trees Trees) http.Handler {
 	s := &server{trees}
 	mux := http.NewServeMux()
-	mux.Handle("/ws/v1/partition/{partition}/usage/users", get(s.users))
-	mux.Handle("/ws/v1/partition/{partition}/usage/user/{name}", get(s.user))
-	mux.Handle("/ws/v1/partition/{partition}/usage/groups", get(s.groups))
-	mux.Handle("/ws/v1/partition/{partition}/usage/group/{name}", get(s.group))
-	mux.Handle("/ws/v1/partition/{partition}/queues", get(s.queues))
-	mux.Handle("/ws/v1/partition/{partition}/queue/{name}", get(s.queue))
-	mux.Handle("/ws/v1/validate-conf", answering(http.MethodPost, validateConf))
-	mux.Handle("/", answering("", func(*http.Request) (any, error) { return nil, status(http.StatusNotFound) }))
+	mux.Handle("/ws/v1/partition/{partition}/usage/users", getOnly(s.handleUsers))
+	mux.Handle("/ws/v1/partition/{partition}/usage/user/{name}", getOnly(s.handleUser))
+	mux.Handle("/ws/v1/partition/{partition}/usage/groups", getOnly(s.handleGroups))
+	mux.Handle("/ws/v1/partition/{partition}/usage/group/{name}", getOnly(s.handleGroup))
+	mux.Handle("/ws/v1/partition/{partition}/queues", getOnly(s.handleQueues))
+	mux.Handle("/ws/v1/partition/{partition}/queue/{name}", getOnly(s.handleQueue))
+	mux.Handle("/ws/v1/validate-conf", newAnswerHandler(http.MethodPost, validateConf))
+	mux.Handle("/", newAnswerHandler("", func(*http.Request) (any, error) { return nil, statusFailure(http.StatusNotFound) }))
 	return mux
 }
 
 // server answers from the API.
 type server struct{ trees Trees }
 
-func get(answer func(*http.Request) (any, error)) http.Handler {
-	return answering(http.MethodGet, answer)
+func getOnly(answer func(*http.Request) (any, error)) http.Handler {
+	return newAnswerHandler(http.MethodGet, answer)
 }
 
-// answering writes an answer or an error as JSON. Which web pages may read it, which the original leaves to any, is
+// newAnswerHandler writes an answer or an error as JSON. Which web pages may read it, which the original leaves to any, is
 // for the server to say. Other methods are refused; the empty method is any.
-func answering(method string, answer func(*http.Request) (any, error)) http.Handler {
+func newAnswerHandler(method string, answer func(*http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Type", "application/json; charset=UTF-8")
 		if method != "" && r.Method != method {
 			header.Set("Allow", method)
-			write(w, nil, status(http.StatusMethodNotAllowed))
+			writeJSON(w, nil, statusFailure(http.StatusMethodNotAllowed))
 			return
 		}
 		body, err := answer(r)
-		write(w, body, err)
+		writeJSON(w, body, err)
 	})
 }
 
-func write(w http.ResponseWriter, body any, err error) {
+func writeJSON(w http.ResponseWriter, body any, err error) {
 	if err != nil {
 		f := asFailure(err)
 		w.WriteHeader(f.StatusCode)
 		body = f
 	}
-	// A caller that has gone needs no answer, and nobody else would see the error.
+	// A caller that has gone needs no answer, and no other reader would see the error.
 	_ = json.NewEncoder(w).Encode(body)
 }
 
@@ -91,7 +91,7 @@ func validateConf(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, &failure{http.StatusBadRequest, "the configuration could not be read: " + err.Error()}
 	}
-	_, problems := validated(text, nil)
+	_, problems := validateConfig(text, nil)
 	if len(problems) > 0 {
 		return verdict{Reason: problems.Error()}, nil
 	}

@@ -32,7 +32,7 @@ func (f *failure) MarshalJSON() ([]byte, error) {
 	}{f.StatusCode, f.Message, f.Message})
 }
 
-func status(code int) *failure { return &failure{code, http.StatusText(code)} }
+func statusFailure(code int) *failure { return &failure{code, http.StatusText(code)} }
 
 // codes are the answers to errors of the API; all others are 500.
 var codes = map[connect.Code]int{

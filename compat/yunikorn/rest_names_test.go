@@ -28,7 +28,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestLongQueue: whoever asks for a queue never sees that its name was too long for a node.
+// TestLongQueue checks that answers use the name of a queue that is too long for a node.
 func TestLongQueue(t *testing.T) {
 	text, err := os.ReadFile("testdata/cases/s15-queue-name-64.yaml")
 	if err != nil {

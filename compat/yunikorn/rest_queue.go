@@ -40,15 +40,15 @@ type queueInfo struct {
 	IsPriorityFence        bool              `json:"isPriorityFence"`
 }
 
-func (s *server) queues(r *http.Request) (any, error) {
-	v, err := s.look(r)
+func (s *server) handleQueues(r *http.Request) (any, error) {
+	v, err := s.findView(r)
 	if err != nil {
 		return nil, err
 	}
-	return s.info(r, v, "", true)
+	return s.readQueue(r, v, "", true)
 }
 
-func (s *server) queue(r *http.Request) (any, error) {
+func (s *server) handleQueue(r *http.Request) (any, error) {
 	name, readable := lastName(r)
 	for part := range strings.SplitSeq(name, ".") {
 		readable = readable && queueName.MatchString(part)
@@ -56,20 +56,20 @@ func (s *server) queue(r *http.Request) (any, error) {
 	if !readable {
 		return nil, &failure{http.StatusBadRequest, badQueue}
 	}
-	v, err := s.look(r)
+	v, err := s.findView(r)
 	if err != nil {
 		return nil, err
 	}
-	path, found := v.path(name)
+	path, found := v.pathOf(name)
 	if !found {
 		return nil, &failure{http.StatusNotFound, noQueue}
 	}
-	return s.info(r, v, path, r.URL.Query().Has("subtree"))
+	return s.readQueue(r, v, path, r.URL.Query().Has("subtree"))
 }
 
-// info reads the usage of a queue, with those below it or without.
-func (s *server) info(r *http.Request, v *view, path string, subtree bool) (*queueInfo, error) {
-	found, err := pages(r.Context(), func(ctx context.Context, token string) ([]*quoratev1.NodeUsage, string, error) {
+// readQueue reads the usage of a queue, with those below it or without.
+func (s *server) readQueue(r *http.Request, v *view, path string, subtree bool) (*queueInfo, error) {
+	found, err := collectPages(r.Context(), func(ctx context.Context, token string) ([]*quoratev1.NodeUsage, string, error) {
 		page, err := s.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{
 			Tree: v.tree, Node: path, Subtree: subtree, PageSize: pageSize, PageToken: token,
 		})
@@ -82,12 +82,12 @@ func (s *server) info(r *http.Request, v *view, path string, subtree bool) (*que
 	for _, node := range found {
 		usage[node.GetNode()] = node
 	}
-	top := v.info(path, usage, subtree)
+	top := v.queueInfoOf(path, usage, subtree)
 	top.Partition = r.PathValue("partition")
 	return top, nil
 }
 
-func (v *view) info(path string, usage map[string]*quoratev1.NodeUsage, subtree bool) *queueInfo {
+func (v *view) queueInfoOf(path string, usage map[string]*quoratev1.NodeUsage, subtree bool) *queueInfo {
 	here := usage[path] // nil, which reads as nothing, if the node has gone meanwhile
 	q := &queueInfo{
 		QueueName: v.queues[path], Status: "Active", IsManaged: true, CurrentPriority: math.MinInt32,
@@ -98,22 +98,22 @@ func (v *view) info(path string, usage map[string]*quoratev1.NodeUsage, subtree 
 		MaxRunningApps: here.GetMaxApplications(), RunningApps: here.GetRunningApplications(),
 	}
 	if path != "" {
-		parent, _ := split(path)
+		parent, _ := splitPath(path)
 		q.Parent = v.queues[parent]
 	}
 	for _, r := range here.GetResources() {
-		q.add(r)
+		q.addUsage(r)
 	}
 	for _, child := range v.below[path] {
 		q.ChildNames = append(q.ChildNames, v.queues[child])
 		if subtree {
-			q.Children = append(q.Children, v.info(child, usage, true))
+			q.Children = append(q.Children, v.queueInfoOf(child, usage, true))
 		}
 	}
 	return q
 }
 
-func (q *queueInfo) add(r *quoratev1.ResourceUsage) {
+func (q *queueInfo) addUsage(r *quoratev1.ResourceUsage) {
 	name := r.GetResource()
 	if r.GetSubtree() != 0 {
 		q.AllocatedResource[name] = r.GetSubtree()
@@ -124,13 +124,13 @@ func (q *queueInfo) add(r *quoratev1.ResourceUsage) {
 	if most, limited := r.GetLimit().GetValue().(*quoratev1.Limit_Amount); limited {
 		q.MaxResource[name] = most.Amount
 		if most.Amount > 0 {
-			q.AbsUsedCapacity[name] = percent(r.GetSubtree(), most.Amount)
+			q.AbsUsedCapacity[name] = percentOf(r.GetSubtree(), most.Amount)
 		}
 	}
 }
 
-// percent is how much of a positive whole a part is, rounded down; at most what an int64 holds.
-func percent(part, whole int64) int64 {
+// percentOf is how much of a positive whole a part is, rounded down; at most what an int64 holds.
+func percentOf(part, whole int64) int64 {
 	high, low := bits.Mul64(uint64(part), 100)
 	if high >= uint64(whole) {
 		return math.MaxInt64
@@ -139,7 +139,7 @@ func percent(part, whole int64) int64 {
 	return int64(min(result, math.MaxInt64))
 }
 
-// guaranteedIn reads the label of a converted node. A label that somebody has changed is read as far as it can be.
+// guaranteedIn reads the label of a converted node. A label that was edited is read as far as possible.
 func guaranteedIn(text string) map[string]int64 {
 	given := map[string]int64{}
 	for word := range strings.FieldsSeq(text) {

@@ -31,64 +31,64 @@ type (
 	}
 )
 
-func (s *server) users(r *http.Request) (any, error) {
-	v, found, err := s.principals(r, quoratev1.HolderKind_HOLDER_KIND_USER, "")
+func (s *server) handleUsers(r *http.Request) (any, error) {
+	v, found, err := s.listPrincipals(r, quoratev1.HolderKind_HOLDER_KIND_USER, "")
 	list := []*userUsage{}
 	for _, p := range found {
-		list = append(list, v.user(p))
+		list = append(list, v.userUsageOf(p))
 	}
 	return list, err
 }
 
-func (s *server) user(r *http.Request) (any, error) {
+func (s *server) handleUser(r *http.Request) (any, error) {
 	name, readable := lastName(r)
 	if !readable || !userName.MatchString(name) || len(name) > maxHolder {
 		return nil, &failure{http.StatusBadRequest, "Invalid user name"}
 	}
-	v, found, err := s.principals(r, quoratev1.HolderKind_HOLDER_KIND_USER, name)
+	v, found, err := s.listPrincipals(r, quoratev1.HolderKind_HOLDER_KIND_USER, name)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
 		return nil, &failure{http.StatusNotFound, "User not found"}
 	}
-	return v.user(found[0]), nil
+	return v.userUsageOf(found[0]), nil
 }
 
-func (s *server) groups(r *http.Request) (any, error) {
-	v, found, err := s.principals(r, quoratev1.HolderKind_HOLDER_KIND_GROUP, "")
+func (s *server) handleGroups(r *http.Request) (any, error) {
+	v, found, err := s.listPrincipals(r, quoratev1.HolderKind_HOLDER_KIND_GROUP, "")
 	list := []*groupUsage{}
 	for _, p := range found {
-		list = append(list, v.group(p))
+		list = append(list, v.groupUsageOf(p))
 	}
 	return list, err
 }
 
-// group also answers for *, the common pot, which the original lists and then refuses to show.
-func (s *server) group(r *http.Request) (any, error) {
+// handleGroup also answers for *, the common pot, which the original lists and then refuses to show.
+func (s *server) handleGroup(r *http.Request) (any, error) {
 	name, readable := lastName(r)
-	if !readable || name != everybody && !groupName.MatchString(name) || len(name) > maxHolder {
+	if !readable || name != anyName && !groupName.MatchString(name) || len(name) > maxHolder {
 		return nil, &failure{http.StatusBadRequest, "Invalid group name"}
 	}
-	v, found, err := s.principals(r, quoratev1.HolderKind_HOLDER_KIND_GROUP, name)
+	v, found, err := s.listPrincipals(r, quoratev1.HolderKind_HOLDER_KIND_GROUP, name)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
 		return nil, &failure{http.StatusNotFound, "Group not found"}
 	}
-	return v.group(found[0]), nil
+	return v.groupUsageOf(found[0]), nil
 }
 
-// principals are all users or groups of a partition by name, or the one that is named.
-func (s *server) principals(
+// listPrincipals are all users or groups of a partition by name, or the one that is named.
+func (s *server) listPrincipals(
 	r *http.Request, kind quoratev1.HolderKind, name string,
 ) (*view, []*quoratev1.PrincipalUsage, error) {
-	v, err := s.look(r)
+	v, err := s.findView(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := pages(r.Context(), func(ctx context.Context, token string) ([]*quoratev1.PrincipalUsage, string, error) {
+	found, err := collectPages(r.Context(), func(ctx context.Context, token string) ([]*quoratev1.PrincipalUsage, string, error) {
 		page, err := s.trees.ListPrincipals(ctx, &quoratev1.ListPrincipalsRequest{
 			Tree: v.tree, Kind: kind, Name: name, PageSize: pageSize, PageToken: token,
 		})
@@ -98,30 +98,30 @@ func (s *server) principals(
 	return v, found, err
 }
 
-func (v *view) user(p *quoratev1.PrincipalUsage) *userUsage {
-	return &userUsage{p.GetName(), filled(p.GetGroups()), v.usage(p)}
+func (v *view) userUsageOf(p *quoratev1.PrincipalUsage) *userUsage {
+	return &userUsage{p.GetName(), nonNilMap(p.GetGroups()), v.principalUsage(p)}
 }
 
-func (v *view) group(p *quoratev1.PrincipalUsage) *groupUsage {
-	queues := v.usage(p)
+func (v *view) groupUsageOf(p *quoratev1.PrincipalUsage) *groupUsage {
+	queues := v.principalUsage(p)
 	return &groupUsage{p.GetName(), queues.RunningApplications, queues}
 }
 
-// usage hangs the nodes of a user or group below each other, with all queues between them and root.
-func (v *view) usage(p *quoratev1.PrincipalUsage) *queueUsage {
+// principalUsage hangs the nodes of a user or group below each other, with all queues between them and root.
+func (v *view) principalUsage(p *quoratev1.PrincipalUsage) *queueUsage {
 	made := map[string]*queueUsage{}
-	root := v.place("", made)
+	root := v.ensureQueue("", made)
 	for _, node := range p.GetNodes() {
-		q := v.place(node.GetNode(), made)
-		q.ResourceUsage, q.MaxResources = filled(node.GetUsed()), filled(node.GetLimits())
+		q := v.ensureQueue(node.GetNode(), made)
+		q.ResourceUsage, q.MaxResources = nonNilMap(node.GetUsed()), nonNilMap(node.GetLimits())
 		q.RunningApplications = append(q.RunningApplications, slices.Sorted(slices.Values(node.GetApplications()))...)
 		q.MaxApplications = node.GetMaxApplications()
 	}
 	return root
 }
 
-// place makes the queue of a node and those above it, as far as they are not made.
-func (v *view) place(path string, made map[string]*queueUsage) *queueUsage {
+// ensureQueue makes the queue of a node and those above it, as far as they are not made.
+func (v *view) ensureQueue(path string, made map[string]*queueUsage) *queueUsage {
 	if q := made[path]; q != nil {
 		return q
 	}
@@ -131,8 +131,8 @@ func (v *view) place(path string, made map[string]*queueUsage) *queueUsage {
 	}
 	made[path] = q
 	if path != "" {
-		parentPath, name := split(path)
-		parent := v.place(parentPath, made)
+		parentPath, name := splitPath(path)
+		parent := v.ensureQueue(parentPath, made)
 		if q.QueuePath == "" { // the node came between the reading of the tree and of its users
 			q.QueuePath = parent.QueuePath + "." + name
 		}
@@ -144,8 +144,8 @@ func (v *view) place(path string, made map[string]*queueUsage) *queueUsage {
 	return q
 }
 
-// filled is a map that is written as {} if it is empty.
-func filled[V any](m map[string]V) map[string]V {
+// nonNilMap is a map that is written as {} if it is empty.
+func nonNilMap[V any](m map[string]V) map[string]V {
 	if m == nil {
 		return map[string]V{}
 	}

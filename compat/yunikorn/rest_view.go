@@ -25,9 +25,9 @@ type view struct {
 	paths  map[string]string          // by queue, as it is spelled and in lower case
 }
 
-// look finds the tree of the partition in the request's path: the one that was converted, or else one of the very name,
+// findView finds the tree of the partition in the request's path: the one that was converted, or else one of the very name,
 // since trees that were not converted may have a + in theirs.
-func (s *server) look(r *http.Request) (*view, error) {
+func (s *server) findView(r *http.Request) (*view, error) {
 	partition := r.PathValue("partition")
 	names := []string{treeName(partition)}
 	if names[0] != partition && compat.IsName(partition) {
@@ -36,7 +36,7 @@ func (s *server) look(r *http.Request) (*view, error) {
 	for _, name := range names {
 		response, err := s.trees.GetTree(r.Context(), &quoratev1.GetTreeRequest{Name: name})
 		if err == nil {
-			return seen(response.GetTree()), nil
+			return newView(response.GetTree()), nil
 		}
 		if connect.CodeOf(err) != connect.CodeNotFound {
 			return nil, err
@@ -45,7 +45,7 @@ func (s *server) look(r *http.Request) (*view, error) {
 	return nil, &failure{http.StatusNotFound, noPartition}
 }
 
-func seen(tree *quoratev1.Tree) *view {
+func newView(tree *quoratev1.Tree) *view {
 	v := &view{
 		tree: tree.GetName(), below: map[string][]string{}, queues: map[string]string{"": rootName},
 		nodes: map[string]*quoratev1.Node{"": {Labels: tree.GetLabels()}}, paths: map[string]string{rootName: ""},
@@ -55,7 +55,7 @@ func seen(tree *quoratev1.Tree) *view {
 	})
 	for _, node := range nodes {
 		path := node.GetPath()
-		parent, name := split(path)
+		parent, name := splitPath(path)
 		if label := node.GetLabels()[LabelQueue]; label != "" {
 			name = strings.ToLower(label)
 		}
@@ -76,8 +76,8 @@ func seen(tree *quoratev1.Tree) *view {
 	return v
 }
 
-// path finds a queue by its name, exactly or else without case.
-func (v *view) path(queue string) (string, bool) {
+// pathOf finds a queue by its name, exactly or else without case.
+func (v *view) pathOf(queue string) (string, bool) {
 	for _, name := range []string{queue, strings.ToLower(queue)} {
 		if path, found := v.paths[name]; found {
 			return path, true
@@ -86,14 +86,14 @@ func (v *view) path(queue string) (string, bool) {
 	return "", false
 }
 
-// split takes the last name off a path.
-func split(path string) (parent, name string) {
+// splitPath takes the last name off a path.
+func splitPath(path string) (parent, name string) {
 	at := strings.LastIndexByte(path, '/')
 	return path[:max(at, 0)], path[at+1:]
 }
 
-// pages gathers all pages of a list.
-func pages[T any](ctx context.Context, page func(ctx context.Context, token string) ([]T, string, error)) ([]T, error) {
+// collectPages gathers all pages of a list.
+func collectPages[T any](ctx context.Context, page func(ctx context.Context, token string) ([]T, string, error)) ([]T, error) {
 	all := []T{}
 	for token := ""; ; {
 		some, next, err := page(ctx, token)

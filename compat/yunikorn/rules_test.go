@@ -181,8 +181,8 @@ const (
 
 func TestLimitsOfOneQueue(t *testing.T) {
 	rules{
-		"nobody":                         {onRoot("{maxapplications: 1}"), "limit-nobody"},
-		"nobody in empty lists":          {onRoot("{users: [], groups: [], maxapplications: 1}"), "limit-nobody"},
+		"no names":                       {onRoot("{maxapplications: 1}"), "limit-nobody"},
+		"empty lists of names":           {onRoot("{users: [], groups: [], maxapplications: 1}"), "limit-nobody"},
 		"only a group":                   {onRoot(named("groups", "ops", "maxapplications: 1")), ""},
 		"user that begins with a digit":  {onRoot(named("users", "1sue", "maxapplications: 1")), "user-name"},
 		"user with two dollars":          {onRoot(named("users", "sue$$", "maxapplications: 1")), "user-name"},

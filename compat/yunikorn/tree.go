@@ -29,37 +29,37 @@ type entry struct {
 // isRoot tells whether the name alone makes a queue the root. The original compares so, anywhere in the tree.
 func (n *node) isRoot() bool { return n.Name == rootName }
 
-// planted makes the tree of a partition. Root is put above unless there is exactly one top queue and it is root, in any
+// newQueueTree makes the tree of a partition. Root is put above unless there is exactly one top queue and it is root, in any
 // spelling. A root without limits takes those of the partition.
-func planted(p *partition, path string) (*node, *Problem) {
+func newQueueTree(p *partition, path string) (*node, *Problem) {
 	top, topPath := &queue{Name: rootName, Parent: true, Queues: p.Queues}, path
 	if len(p.Queues) == 1 && strings.EqualFold(p.Queues[0].Name, rootName) {
 		top, topPath = &p.Queues[0], path+".queues[0]"
 		top.Parent = true
 	}
-	n, err := grown(top, topPath, rootName, 0)
+	n, err := newQueueNode(top, topPath, rootName, 0)
 	if err != nil {
 		return nil, err
 	}
 	if len(top.Limits) == 0 {
-		n.entries = entries(p.Limits, path+".limits", n.name)
+		n.entries = newEntries(p.Limits, path+".limits", n.name)
 	}
 	return n, nil
 }
 
-func grown(q *queue, path, name string, depth int) (*node, *Problem) {
+func newQueueNode(q *queue, path, name string, depth int) (*node, *Problem) {
 	if depth > maxQueueDepth {
 		return nil, &Problem{path, name, ruleBounds, fmt.Sprintf("queues may be %d levels below root", maxQueueDepth)}
 	}
 	n := &node{
 		queue: q, path: path, name: name, depth: depth,
-		max:        read(q.Resources.Max, path+".resources.max", name),
-		guaranteed: read(q.Resources.Guaranteed, path+".resources.guaranteed", name),
-		entries:    entries(q.Limits, path+".limits", name),
+		max:        readAmounts(q.Resources.Max, path+".resources.max", name),
+		guaranteed: readAmounts(q.Resources.Guaranteed, path+".resources.guaranteed", name),
+		entries:    newEntries(q.Limits, path+".limits", name),
 	}
 	for i := range q.Queues {
 		at := fmt.Sprintf("%s.queues[%d]", path, i)
-		child, err := grown(&q.Queues[i], at, name+"."+clip(q.Queues[i].Name), depth+1)
+		child, err := newQueueNode(&q.Queues[i], at, name+"."+clipText(q.Queues[i].Name), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -68,11 +68,11 @@ func grown(q *queue, path, name string, depth int) (*node, *Problem) {
 	return n, nil
 }
 
-func entries(limits []limit, path, queue string) []*entry {
+func newEntries(limits []limit, path, queue string) []*entry {
 	list := make([]*entry, len(limits))
 	for i := range limits {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		list[i] = &entry{&limits[i], at, read(limits[i].MaxResources, at+".maxresources", queue)}
+		list[i] = &entry{&limits[i], at, readAmounts(limits[i].MaxResources, at+".maxresources", queue)}
 	}
 	return list
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Option changes how a configuration is judged.
@@ -22,13 +24,13 @@ func Strict() Option { return func(v *validator) { v.strict = true } }
 // Beyond the original there are bounds, so that a hostile text costs little more than its size: it has at most
 // [MaxSize] bytes and 200,000 values, a map has at most 256 keys, and queues are at most 64 levels below root.
 func Validate(text []byte, options ...Option) error {
-	_, problems := validated(text, options)
-	return problems.err()
+	_, problems := validateConfig(text, options)
+	return problems.errOrNil()
 }
 
-// validated reads and judges a configuration; the roots, one for each partition, are complete if there is no problem.
-func validated(text []byte, options []Option) (*checked, ConfigErrors) {
-	c, document, problems := parse(text)
+// validateConfig reads and judges a configuration; the roots, one for each partition, are complete if there is no problem.
+func validateConfig(text []byte, options []Option) (*checked, ConfigErrors) {
+	c, document, problems := parseConfig(text)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -39,12 +41,12 @@ func validated(text []byte, options []Option) (*checked, ConfigErrors) {
 	result := &checked{config: c}
 	names := map[string]bool{}
 	for i := range c.Partitions {
-		result.roots = append(result.roots, v.partition(&c.Partitions[i], fmt.Sprintf("partitions[%d]", i), names))
+		result.roots = append(result.roots, v.checkPartition(&c.Partitions[i], fmt.Sprintf("partitions[%d]", i), names))
 	}
 	if v.strict && document != nil {
-		v.counts(document)
+		v.checkCounts(document)
 	}
-	return result, v.found()
+	return result, v.allProblems()
 }
 
 // checked is a configuration without problems.
@@ -59,11 +61,11 @@ type validator struct {
 	more     int // that were not kept
 }
 
-func (v *validator) fail(path, queue, rule, format string, args ...any) {
-	v.tell(Problem{path, queue, rule, fmt.Sprintf(format, args...)})
+func (v *validator) addProblem(path, queue, rule, format string, args ...any) {
+	v.keepProblem(Problem{path, queue, rule, fmt.Sprintf(format, args...)})
 }
 
-func (v *validator) tell(problem Problem) {
+func (v *validator) keepProblem(problem Problem) {
 	if len(v.problems) == maxProblems {
 		v.more++
 		return
@@ -71,52 +73,52 @@ func (v *validator) tell(problem Problem) {
 	v.problems = append(v.problems, problem)
 }
 
-// found are the problems so far.
-func (v *validator) found() ConfigErrors {
+// allProblems are the problems so far.
+func (v *validator) allProblems() ConfigErrors {
 	if v.more == 0 {
 		return v.problems
 	}
 	return append(v.problems, Problem{Rule: ruleBounds, Text: fmt.Sprintf("and %d more problems", v.more)})
 }
 
-// understood tells, once, what of a map of quantities could not be read.
-func (v *validator) understood(r *reading) bool {
+// reportUnread tells, once, what of a map of quantities could not be read.
+func (v *validator) reportUnread(r *reading) bool {
 	if !r.told {
 		r.told = true
 		for _, problem := range r.wrong {
-			v.tell(problem)
+			v.keepProblem(problem)
 		}
 	}
 	return len(r.wrong) == 0
 }
 
-// partition makes all checks in the order of the original.
-func (v *validator) partition(p *partition, path string, names map[string]bool) *node {
+// checkPartition makes all checks in the order of the original.
+func (v *validator) checkPartition(p *partition, path string, names map[string]bool) *node {
 	name := strings.ToLower(partitionName(p))
 	if names[name] {
-		v.fail(path+".name", "", rulePartitionDuplicate, "there is another partition %q: names are compared without case, "+
-			"and a partition without a name is the one called default", clip(partitionName(p)))
+		v.addProblem(path+".name", "", rulePartitionDuplicate, "there is another partition %q: names are compared without case, "+
+			"and a partition without a name is the one called default", clipText(partitionName(p)))
 	}
 	names[name] = true
 	if p.Queues == nil {
-		v.fail(path, "", ruleQueuesMissing, "the partition has no queues: write queues: [] if there are none")
+		v.addProblem(path, "", ruleQueuesMissing, "the partition has no queues: write queues: [] if there are none")
 		return nil
 	}
-	root, err := planted(p, path)
+	root, err := newQueueTree(p, path)
 	if err != nil {
-		v.tell(*err)
+		v.keepProblem(*err)
 		return nil
 	}
-	v.root(p, root, path)
-	v.structure(root)
-	v.guaranteed(root, newScoped[int64]())
-	v.placement(p, root, path)
+	v.checkRoot(p, root, path)
+	v.checkQueues(root)
+	v.checkGuaranteed(root, newScopedMap[int64]())
+	v.checkPlacement(p, root, path)
 	v.nodeSort(p, path)
 	v.queueApplications(root)
 	v.limitResources(root)
 	v.limitApplications(root)
 	if v.strict {
-		v.inheritedMax(root, newScoped[int64]())
+		v.checkInheritedMax(root, newScopedMap[int64]())
 	}
 	return root
 }
@@ -128,56 +130,84 @@ func partitionName(p *partition) string {
 	return p.Name
 }
 
-func (v *validator) root(p *partition, root *node, path string) {
+func (v *validator) checkRoot(p *partition, root *node, path string) {
 	if root.Resources.Guaranteed != nil || root.Resources.Max != nil {
-		v.fail(root.path+".resources", root.name, ruleRootResources,
+		v.addProblem(root.path+".resources", root.name, ruleRootResources,
 			"root has the size of the cluster: leave guaranteed and max out, also empty ones")
 	}
 	if len(p.Limits) > 0 && len(root.Limits) > 0 && !reflect.DeepEqual(p.Limits, root.Limits) {
-		v.fail(path+".limits", root.name, ruleRootMismatch, "the limits of the partition and of root differ: "+
+		v.addProblem(path+".limits", root.name, ruleRootMismatch, "the limits of the partition and of root differ: "+
 			"leave one of the two lists out, or write both in the same order, with the same words and numbers")
 	}
 }
 
-// structure checks the queues from above, each with its limits and the names of its children.
-func (v *validator) structure(n *node) {
-	v.acl(n, "adminacl", n.AdminACL)
-	v.acl(n, "submitacl", n.SubmitACL)
-	v.limits(n)
+// checkQueues checks the queues from above, each with its limits and the names of its children.
+func (v *validator) checkQueues(n *node) {
+	v.checkACL(n, "adminacl", n.AdminACL)
+	v.checkACL(n, "submitacl", n.SubmitACL)
+	v.checkLimits(n)
 	seen := map[string]bool{}
 	for _, child := range n.children {
 		name := strings.ToLower(child.Name)
 		switch {
 		case !queueName.MatchString(child.Name):
-			v.fail(child.path+".name", child.name, ruleQueueName,
-				"%q is no name of a queue: 1 to 64 letters, digits and _ : # / @ -", clip(child.Name))
+			v.addProblem(child.path+".name", child.name, ruleQueueName,
+				"%q is not a name of a queue: 1 to 64 letters, digits and _ : # / @ -", clipText(child.Name))
 		case seen[name]:
-			v.fail(child.path+".name", child.name, ruleQueueDuplicate,
+			v.addProblem(child.path+".name", child.name, ruleQueueDuplicate,
 				"%q is here twice: names of queues are compared without case", child.Name)
 		}
 		seen[name] = true
 	}
 	for _, child := range n.children {
-		v.structure(child)
+		v.checkQueues(child)
 	}
 }
 
-func (v *validator) acl(n *node, key, list string) {
+func (v *validator) checkACL(n *node, key, list string) {
 	if len(strings.Fields(list)) > 2 {
-		v.fail(n.path+"."+key, n.name, ruleACL,
+		v.addProblem(n.path+"."+key, n.name, ruleACL,
 			"%q has more than two parts: users, one space, and groups, each joined by commas",
-			clip(list))
+			clipText(list))
 	}
 }
 
 func (v *validator) nodeSort(p *partition, path string) {
 	policy := p.NodeSortPolicy
 	if !slices.Contains([]string{"", "fair", "binpacking"}, policy.Type) {
-		v.fail(path+".nodesortpolicy.type", "", ruleNodeSort, "there is no policy %q: fair or binpacking", clip(policy.Type))
+		v.addProblem(path+".nodesortpolicy.type", "", ruleNodeSort, "there is no policy %q: fair or binpacking", clipText(policy.Type))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(policy.ResourceWeights)) {
 		if policy.ResourceWeights[kind] < 0 {
-			v.fail(path+".nodesortpolicy.resourceweights."+clip(kind), "", ruleNodeSort, "a weight may not be negative")
+			v.addProblem(path+".nodesortpolicy.resourceweights."+clipText(kind), "", ruleNodeSort, "a weight may not be negative")
 		}
+	}
+}
+
+// checkInheritedMax holds limits against the maxima of the queues above too, not only against the queue's own.
+func (v *validator) checkInheritedMax(n *node, most *scopedMap[int64]) {
+	for _, e := range n.entries {
+		if which, more := exceedsAny(most.values, e.resources.amounts); more {
+			v.addProblem(e.path+".maxresources."+clipText(which), n.name, ruleStrictInheritedMax,
+				"%d %s is more than the maximum of %d of a queue above", e.resources.amounts[which], clipText(which), most.values[which])
+		}
+	}
+	mark := most.undoMark()
+	lowerTo(most, n.max.amounts)
+	for _, child := range n.children {
+		v.checkInheritedMax(child, most)
+	}
+	most.undoTo(mark)
+}
+
+// checkCounts refuses counts with a fraction or an exponent, which the YAML library cuts off silently: -1.5 becomes the
+// largest count there is.
+func (v *validator) checkCounts(n *yaml.Node) {
+	for i, child := range n.Content {
+		isValue := n.Kind == yaml.MappingNode && i%2 == 1
+		if isValue && n.Content[i-1].Value == "maxapplications" && child.ShortTag() == "!!float" {
+			v.addProblem(fmt.Sprintf("line %d", child.Line), "", ruleStrictCount, "%s is not a whole number in digits", clipText(child.Value))
+		}
+		v.checkCounts(child)
 	}
 }

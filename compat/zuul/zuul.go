@@ -16,7 +16,7 @@ import (
 const (
 	// TreeName is the name of the tree that comes out.
 	TreeName = "tenants"
-	// TenantLabel is the label of a node with its tenant's name, where that is no name of ours.
+	// TenantLabel is the label of a node with its tenant's name, where that is not a valid name here.
 	TenantLabel = "zuul/tenant"
 
 	policy     = "open"
@@ -65,18 +65,18 @@ func Convert(data []byte) (*compat.Conversion, error) {
 			}
 			found = true
 			for _, item := range c.problems.Items(section, p.Value) {
-				c.tenant(item)
+				c.convertTenant(item)
 			}
 		}
 	}
 	if !found {
-		c.conversion.Note("there is no %s: nobody is limited, and use is counted all the same", section)
+		c.conversion.Note("there is no %s: no tenant is limited, and use is counted", section)
 	}
 	if len(ignored) > 0 {
-		c.conversion.Note("these parts of the file are no limits of tenants and are ignored: %s",
+		c.conversion.Note("these parts of the file are not limits of tenants and are ignored: %s",
 			strings.Join(ignored, ", "))
 	}
-	return c.done()
+	return c.buildTree()
 }
 
 // converter gathers the tenants.
@@ -88,9 +88,9 @@ type converter struct {
 	foreign    map[string]bool // the keys that are not Nodepool's own
 }
 
-// done registers the resources and answers the whole. Nodepool's own are there even if nobody limits them, so that
+// buildTree registers the resources and answers the whole. Nodepool's own are registered even if no tenant limits them, so that
 // requests can name them.
-func (c *converter) done() (*compat.Conversion, error) {
+func (c *converter) buildTree() (*compat.Conversion, error) {
 	for _, key := range slices.Sorted(maps.Keys(known)) {
 		k := known[key]
 		c.tree.Resources = append(c.tree.Resources, &quoratev1.Resource{Name: k.resource, Unit: k.unit})
@@ -108,7 +108,7 @@ func (c *converter) done() (*compat.Conversion, error) {
 	return c.conversion, nil
 }
 
-func (c *converter) tenant(item *yaml.Node) {
+func (c *converter) convertTenant(item *yaml.Node) {
 	pairs := c.problems.Pairs("an entry of "+section, item)
 	at := slices.IndexFunc(pairs, func(p compat.Pair) bool { return p.Key == tenantName })
 	if at < 0 {
@@ -135,15 +135,15 @@ func (c *converter) tenant(item *yaml.Node) {
 	}
 	c.tree.Nodes = append(c.tree.Nodes, node)
 	for _, p := range slices.Delete(pairs, at, at+1) {
-		c.limit(node, tenant, p)
+		c.convertLimit(node, tenant, p)
 	}
 }
 
-func (c *converter) limit(node *quoratev1.Node, tenant string, p compat.Pair) {
+func (c *converter) convertLimit(node *quoratev1.Node, tenant string, p compat.Pair) {
 	what := fmt.Sprintf("%s of tenant %q", p.Key, tenant)
 	k, own := known[p.Key]
 	if !own {
-		if !c.provider(tenant, p) {
+		if !c.registerProvider(tenant, p) {
 			return
 		}
 		k.resource, k.factor = p.Key, 1
@@ -156,8 +156,8 @@ func (c *converter) limit(node *quoratev1.Node, tenant string, p compat.Pair) {
 	node.Limits[k.resource] = compat.AtMost(amount * k.factor)
 }
 
-// provider takes a key for a resource of a provider, unless it would be taken for another.
-func (c *converter) provider(tenant string, p compat.Pair) bool {
+// registerProvider takes a key for a resource of a provider, unless it would be taken for another.
+func (c *converter) registerProvider(tenant string, p compat.Pair) bool {
 	for key, k := range known {
 		if k.resource == p.Key {
 			c.problems.Add("line %d: %q of tenant %q: write %s", p.Line, p.Key, tenant, key)
@@ -165,7 +165,7 @@ func (c *converter) provider(tenant string, p compat.Pair) bool {
 		}
 	}
 	if !compat.IsResource(p.Key) {
-		c.problems.Add("line %d: %q of tenant %q is no name for a resource: 1 to 63 of letters, digits and _ . / -",
+		c.problems.Add("line %d: %q of tenant %q is not a name for a resource: 1 to 63 of letters, digits and _ . / -",
 			p.Line, p.Key, tenant)
 		return false
 	}

@@ -54,7 +54,7 @@ func TestConvertRefuses(t *testing.T) {
 		"too much memory":   {limits("  - tenant-name: a\n    max-ram: 4398046511104\n"), `max-ram of tenant "a" is too large: 4398046511103 at most`},
 		"too many":          {limits("  - tenant-name: a\n    max-cores: 4611686018427387904\n"), `should be a whole number, 0 to 4611686018427387903`},
 		"our own word":      {limits("  - tenant-name: a\n    cores: 5\n"), `line 3: "cores" of tenant "a": write max-cores`},
-		"a bad resource":    {limits("  - tenant-name: a\n    my own: 5\n"), `line 3: "my own" of tenant "a" is no name for a resource`},
+		"a bad resource":    {limits("  - tenant-name: a\n    my own: 5\n"), `line 3: "my own" of tenant "a" is not a name for a resource`},
 		"a merge":           {"x: &x {max-cores: 1}\n" + limits("  - tenant-name: a\n    <<: *x\n"), "line 4: an entry of tenant-resource-limits: merging (<<) is not read"},
 		"a key of keys":     {limits("  - tenant-name: a\n    [b]: 1\n"), "line 3: an entry of tenant-resource-limits: a key is a word"},
 		"many aliases":      {"x: &x {}\n" + limits(strings.Repeat("  - *x\n", 1001)), "line 1003, column 5: the text has more than 1000 aliases"},

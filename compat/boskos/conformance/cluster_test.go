@@ -179,7 +179,7 @@ func await(t *testing.T, what string, done func() bool) {
 // leader is the node that leads, and the others.
 func (c *cluster) leader(t *testing.T) (leader *node, others []*node) {
 	t.Helper()
-	await(t, "somebody leads", func() bool {
+	await(t, "a node leads", func() bool {
 		id := c.leaderID()
 		leader, others = nil, nil
 		for _, n := range c.nodes {

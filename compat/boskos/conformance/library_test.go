@@ -110,7 +110,7 @@ func (c *cluster) tools(t *testing.T) {
 	}
 }
 
-// line: those who wait are served in the order in which they came, whichever node they ask, although
+// line: those who wait are served in the order in which they came, no matter which node they ask, although
 // the leader is killed meanwhile.
 func (c *cluster) line(t *testing.T) {
 	t.Helper()

@@ -75,7 +75,7 @@ func (c *cluster) storm(t *testing.T) {
 	allThere(t, c)
 }
 
-// work takes and gives back until the time is over. Whoever stands in the queue then waits to be served, and gives back.
+// work takes and gives back until the time is over. A caller that is in the queue then waits for its grant, and gives it back.
 func work(ctx context.Context, t *testing.T, h *holders, owner string, n *node) {
 	t.Helper()
 	me := newClient(t, owner, n.url())

@@ -18,21 +18,21 @@ const (
 	manyPrefix = "boskos-names/"
 )
 
-// errNotOne can only be a bug of the server, or of whoever took the id of such a request for another.
+// errNotOne means a bug of the server, or of a caller that used the id of such a request for another one.
 var errNotOne = errors.New("the allocation does not hold one item")
 
-// newID is an id that nobody has.
+// newID returns an id that is not in use.
 func newID(prefix string) string { return prefix + uuid.NewString() }
 
-// lives are the ids of the allocations that one request id stands for, one after the other: when one has ended, the
+// allocationIDs are the ids of the allocations that one request id stands for, one after the other: when one has ended, the
 // same request id is a new request. The first is number 0.
 //
 // The ledger forgets an ended id after ten minutes. A request id that is used again and again meets its first life anew
 // then; if another one is still held, it gets a second item, as in the original. No known client uses one twice.
-type lives struct{ base string }
+type allocationIDs struct{ base string }
 
-// newLives makes the ids from everything that makes the request, so that the same id never stands for two contents.
-func newLives(a acquisition, r *quoratev1.AllocateRequest) lives {
+// newAllocationIDs makes the ids from everything that makes the request, so that the same id never stands for two contents.
+func newAllocationIDs(a acquisition, r *quoratev1.AllocateRequest) allocationIDs {
 	hash := sha256.New()
 	parts := []string{a.requestID, a.rtype, a.state, a.dest, a.owner}
 	for _, claim := range r.GetClaims() {
@@ -41,14 +41,14 @@ func newLives(a acquisition, r *quoratev1.AllocateRequest) lives {
 	for _, part := range parts {
 		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // a hash takes everything
 	}
-	return lives{onePrefix + hex.EncodeToString(hash.Sum(nil)[:16])}
+	return allocationIDs{onePrefix + hex.EncodeToString(hash.Sum(nil)[:16])}
 }
 
-func (l lives) id(n int) string { return fmt.Sprintf("%s/%d", l.base, n) }
+func (l allocationIDs) idOf(n int) string { return fmt.Sprintf("%s/%d", l.base, n) }
 
-// after finds the first life after one that has ended which has not ended. Each begins when the one before has ended,
+// firstUnended finds the first life after one that has ended which has not ended. Each begins when the one before has ended,
 // so there is no gap between those that have.
-func (l lives) after(n int, ended func(n int) (bool, error)) (int, error) {
+func (l allocationIDs) firstUnended(n int, ended func(n int) (bool, error)) (int, error) {
 	last, next := n, n+1
 	for step := 1; ; step *= 2 {
 		over, err := ended(next)
@@ -75,8 +75,8 @@ func (l lives) after(n int, ended func(n int) (bool, error)) (int, error) {
 	return next, nil
 }
 
-// ended tells whether an id has had its life; one that is unknown has not.
-func (s *server) ended(ctx context.Context, id string) (bool, error) {
+// hasEnded tells whether an id has had its life; one that is unknown has not.
+func (s *server) hasEnded(ctx context.Context, id string) (bool, error) {
 	found, err := s.api.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id})
 	if isUnknown(err) {
 		return false, nil

@@ -9,37 +9,37 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// take counts a fact at the nodes of its claims, all their ancestors, and the itemized resources that they ask for.
-func (r *Recorder) take(n cluster.Event, now number) {
+// recordEvent counts a fact at the nodes of its claims, all their ancestors, and the itemized resources that they ask for.
+func (r *Recorder) recordEvent(n cluster.Event, now stepNumber) {
 	info, change := n.Allocation.Info(), counts{}
 	switch n.Kind {
 	case ledger.FactGranted:
-		change = counts{granted: 1, longest: uint32(waited(n))}
+		change = counts{granted: 1, longest: uint32(waitTime(n))}
 	case ledger.FactEnded:
-		change = ended(info)
+		change = endCounts(info)
 	case ledger.FactWaiting, ledger.FactConfirmed, ledger.FactRevoked, ledger.FactRestored, ledger.FactShrunk:
 	}
 	for _, c := range info.Claims {
-		for path := range upwards(c.Placed) {
-			r.nodes.touch(Key{Tree: c.Tree, Node: path}, now).at(now).add(change)
+		for path := range pathAndAncestors(c.Placed) {
+			r.nodes.markActive(Key{Tree: c.Tree, Node: path}, now).stepCounts(now).addChange(change)
 		}
-		for resource := range picked(c.Picks) {
-			r.resources.touch(Key{Tree: c.Tree, Resource: resource}, now).at(now).add(change)
+		for resource := range pickedResources(c.Picks) {
+			r.resources.markActive(Key{Tree: c.Tree, Resource: resource}, now).stepCounts(now).addChange(change)
 		}
 	}
-	r.metrics.observe(n, info)
+	r.metrics.observeEvent(n, info)
 }
 
-// waited is how long a request waited that was granted from the queue; 0 for others.
-func waited(n cluster.Event) quota.Span {
+// waitTime is how long a request waited that was granted from the queue; 0 for others.
+func waitTime(n cluster.Event) quota.Span {
 	if n.Since == 0 {
 		return 0
 	}
 	return quota.Span(n.At - n.Since)
 }
 
-// ended counts the end of an allocation that held something.
-func ended(a quota.AllocationInfo) counts {
+// endCounts counts the end of an allocation that held something.
+func endCounts(a quota.AllocationInfo) counts {
 	switch {
 	case a.Fence == 0: // it only waited
 	case a.State == quota.Released:
@@ -50,8 +50,8 @@ func ended(a quota.AllocationInfo) counts {
 	return counts{}
 }
 
-// upwards yields a path and all its ancestors, the root last.
-func upwards(path string) iter.Seq[string] {
+// pathAndAncestors yields a path and all its ancestors, the root last.
+func pathAndAncestors(path string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for yield(path) && path != "" {
 			path = path[:max(0, strings.LastIndexByte(path, '/'))]
@@ -59,8 +59,8 @@ func upwards(path string) iter.Seq[string] {
 	}
 }
 
-// picked yields each resource once.
-func picked(picks []quota.Pick) iter.Seq[string] {
+// pickedResources yields each resource once.
+func pickedResources(picks []quota.Pick) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i, p := range picks {
 			again := false

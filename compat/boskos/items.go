@@ -21,7 +21,7 @@ func (s *server) itemsNamed(ctx context.Context, l *layout, name string) ([]*quo
 	}
 	var items []*quoratev1.Item
 	for _, tree := range l.trees {
-		found, err := s.pages(ctx, &quoratev1.ListItemsRequest{Tree: tree, Name: name})
+		found, err := s.listAllItems(ctx, &quoratev1.ListItemsRequest{Tree: tree, Name: name})
 		if err != nil && !isUnknown(err) {
 			return nil, err
 		}
@@ -30,8 +30,8 @@ func (s *server) itemsNamed(ctx context.Context, l *layout, name string) ([]*quo
 	return items, nil
 }
 
-// pages gathers all pages of a list.
-func (s *server) pages(ctx context.Context, request *quoratev1.ListItemsRequest) ([]*quoratev1.Item, error) {
+// listAllItems gathers all pages of a list.
+func (s *server) listAllItems(ctx context.Context, request *quoratev1.ListItemsRequest) ([]*quoratev1.Item, error) {
 	var items []*quoratev1.Item
 	for {
 		found, err := s.api.Items.ListItems(ctx, request)
@@ -48,7 +48,7 @@ func (s *server) pages(ctx context.Context, request *quoratev1.ListItemsRequest)
 // itemOf finds the item that an owner has, or says why there is none: no such name, or another owner.
 func (s *server) itemOf(ctx context.Context, name, owner string) (*quoratev1.Item, error) {
 	var items []*quoratev1.Item
-	err := s.layout.look(ctx, func(l *layout) (err error) {
+	err := s.layout.withLayout(ctx, func(l *layout) (err error) {
 		items, err = s.itemsNamed(ctx, l, name)
 		if err == nil && len(items) == 0 {
 			return errUnknown
