@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// browserCall sends what a browser sends for a page.
+// browserCall makes a call with the headers of a browser.
 func browserCall(t *testing.T, method, target, host string, headers map[string]string) (status int, answer http.Header, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(""))
@@ -36,8 +36,8 @@ func browserCall(t *testing.T, method, target, host string, headers map[string]s
 	return got.StatusCode, got.Header, string(text)
 }
 
-// TestBrowserAttacks: what a browser sends for a page of anybody, to the address of the API, to Boskos's and to that of
-// profiles, changes nothing and tells nothing. The same calls without a browser do.
+// TestBrowserAttacks: the calls that a browser makes for a web page of an attacker change nothing and reveal nothing,
+// at the API, the Boskos front end and the profiles. The same calls without a browser work.
 func TestBrowserAttacks(t *testing.T) {
 	profiles := freePorts(t, 1)[0]
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--pprof-addr", profiles}})
@@ -84,7 +84,7 @@ func TestBrowserAttacks(t *testing.T) {
 	}
 }
 
-// TestAllowedOriginsMayCall, at a server that says so, and no others.
+// TestAllowedOriginsMayCall: pages of a configured origin may call, and no others.
 func TestAllowedOriginsMayCall(t *testing.T) {
 	const page = "https://quotas.example.org"
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--cors-origin", page}})
@@ -104,8 +104,8 @@ func TestAllowedOriginsMayCall(t *testing.T) {
 	}
 }
 
-// TestCertificateIsCheckedPerCall: a client whose authority is not trusted any more, or whose certificate says that it is of
-// another cluster, gets no answer on a connection that was made before.
+// TestCertificateIsCheckedPerCall: a client whose authority is not trusted any more, or whose certificate is of
+// another cluster, gets no answer even on an existing connection.
 func TestCertificateIsCheckedPerCall(t *testing.T) {
 	c := startCluster(t, clusterOptions{size: 1, encrypted: true})
 	n := c.nodes[0]
@@ -141,7 +141,8 @@ func TestCertificateIsCheckedPerCall(t *testing.T) {
 	}
 }
 
-// replaceAuthorityAtOnce gives the only node and the client certificates of another authority, the only one to be trusted.
+// replaceAuthorityAtOnce replaces the certificates of the only node and the client by those of another authority,
+// which becomes the only trusted one.
 func (c *cluster) replaceAuthorityAtOnce(t *testing.T) {
 	t.Helper()
 	next := pki.Folder(t.TempDir() + "/next")

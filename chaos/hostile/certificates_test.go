@@ -25,12 +25,13 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// shortSpan is how long the first certificates of nodes last: long enough to start three servers on a busy machine.
+// shortSpan is how long the first certificates are valid: long enough to start three servers on a busy machine.
 const shortSpan = 45 * time.Second
 
-// TestCertificatesAreRenewedUnderTraffic plays both ways of "Rotate certificates and keys" in docs/operations.md, under
-// reads and writes at every server: certificates that end soon are renewed, and then the authority is replaced. After
-// either, no connection of before is left, and when the first certificates have ended, everything still goes on.
+// TestCertificatesAreRenewedUnderTraffic follows both procedures of "Rotate certificates and keys" in
+// docs/operations.md during reads and writes at every server: it renews certificates that expire soon, then replaces
+// the authority. After either, all earlier connections are closed, and after the first certificates have expired,
+// calls still succeed.
 func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
 	verify.Only(t) // waits until certificates end
 	c := startCluster(t, clusterOptions{encrypted: true})
@@ -69,8 +70,8 @@ func TestCertificatesAreRenewedUnderTraffic(t *testing.T) {
 	}
 }
 
-// TestExpiredCertificateIsReported: a follower whose certificate has ended says so in /readyz and in its log, and serves again
-// by itself once there is another one.
+// TestExpiredCertificateIsReported: a follower whose certificate has expired reports that in /readyz and in its log,
+// and serves again as soon as there is a new one.
 func TestExpiredCertificateIsReported(t *testing.T) {
 	verify.Only(t) // waits until a certificate ends
 	c := startCluster(t, clusterOptions{encrypted: true})
@@ -81,7 +82,7 @@ func TestExpiredCertificateIsReported(t *testing.T) {
 	follower.startServer(t)
 	c.awaitReady(t)
 	time.Sleep(time.Until(ends))
-	waitFor(t, "it is ready with a certificate that nobody believes", func() bool { return !c.isReady(t, follower) })
+	waitFor(t, "it is ready with an expired certificate", func() bool { return !c.isReady(t, follower) })
 	waitFor(t, "the log does not say that the certificate has ended", func() bool {
 		return strings.Contains(follower.stderr.String(), "a certificate has ended, others refuse it")
 	})
@@ -90,7 +91,7 @@ func TestExpiredCertificateIsReported(t *testing.T) {
 	c.awaitReady(t)
 }
 
-// replaceCertificate gives a node of the cluster a new certificate of an authority, in the place of the one that it had.
+// replaceCertificate issues a new certificate for a node and replaces its files.
 func (c *cluster) replaceCertificate(t *testing.T, id string, from pki.Folder, span time.Duration) {
 	t.Helper()
 	authority, err := from.Authority()
@@ -105,7 +106,7 @@ func (c *cluster) replaceCertificate(t *testing.T, id string, from pki.Folder, s
 	replaceFile(t, c.certs.Cert(id), pair.Cert)
 }
 
-// replaceFile puts another content into the place of a file, all of it at once.
+// replaceFile replaces the content of a file atomically.
 func replaceFile(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := errors.Join(os.WriteFile(path+".next", text, 0o600), os.Rename(path+".next", path)); err != nil {
@@ -113,7 +114,7 @@ func replaceFile(t *testing.T, path string, text []byte) {
 	}
 }
 
-// replaceAuthority does it in three steps, each of which is seen to work by all callers before the next.
+// replaceAuthority replaces the authority in three steps. After each of them all clients must succeed.
 func (c *cluster) replaceAuthority(t *testing.T, traffic *backgroundCalls) {
 	t.Helper()
 	next := pki.Folder(filepath.Join(t.TempDir(), "next"))
@@ -141,7 +142,7 @@ func (c *cluster) replaceAuthority(t *testing.T, traffic *backgroundCalls) {
 	}
 }
 
-// reloadCertificates makes a server take what its certificate files hold.
+// reloadCertificates makes a server read its certificates again.
 func (n *node) reloadCertificates(t *testing.T) {
 	t.Helper()
 	before := n.countReloads()
@@ -149,7 +150,7 @@ func (n *node) reloadCertificates(t *testing.T) {
 	waitFor(t, n.id+" does not read its certificates again", func() bool { return n.countReloads() > before })
 }
 
-// countReloads counts how often a server has taken new certificates.
+// countReloads returns how often a server has read new certificates.
 func (n *node) countReloads() int { return strings.Count(n.stderr.String(), "certificates read again") }
 
 func readFile(t *testing.T, path string) []byte {
@@ -161,8 +162,7 @@ func readFile(t *testing.T, path string) []byte {
 	return text
 }
 
-// openConnections are those of servers to the ports for clients and for raft that are established now, by both of their
-// addresses.
+// openConnections returns the connections between servers to the ports for clients and for raft, by both addresses.
 func (c *cluster) openConnections(t *testing.T) map[string]bool {
 	t.Helper()
 	ports := map[string]bool{}
@@ -193,7 +193,7 @@ func (c *cluster) openConnections(t *testing.T) map[string]bool {
 	return found
 }
 
-// ownSockets are the inodes of those of this process.
+// ownSockets returns the inodes of the sockets of this process.
 func ownSockets(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
@@ -213,7 +213,7 @@ func ownSockets(t *testing.T) map[string]bool {
 	return own
 }
 
-// awaitGone waits until no connection of an earlier moment is left.
+// awaitGone waits until all earlier connections are closed.
 func (c *cluster) awaitGone(t *testing.T, before map[string]bool, since string) {
 	t.Helper()
 	if len(before) < 4 {
@@ -230,11 +230,11 @@ func (c *cluster) awaitGone(t *testing.T, before map[string]bool, since string) 
 	})
 }
 
-// retrySpan is for how long a caller repeats what fails: a server has found another way by then.
+// retrySpan is how long a client retries a failed call. A server recovers within that time.
 const retrySpan = 15 * time.Second
 
-// backgroundCalls is one caller for each server, who reads and writes there without a pause, with what the files of the client hold
-// at that moment.
+// backgroundCalls has one client for each server, which reads and writes continuously with the present certificates
+// of the client.
 type backgroundCalls struct {
 	end     context.CancelFunc
 	callers sync.WaitGroup
@@ -262,7 +262,7 @@ func (c *cluster) startTraffic(t *testing.T) *backgroundCalls {
 	return traffic
 }
 
-// readAndWrite makes a linearizable read and a write at one server, over connections of their own.
+// readAndWrite makes a linearizable read and a write at one server, over new connections.
 func (c *cluster) readAndWrite(ctx context.Context, n *node, id string) error {
 	files := pki.Files{CA: c.certs.CA(), Cert: c.certs.Cert("client"), Key: c.certs.Key("client")}
 	config, err := pki.ClientConfig(files, "localhost")
@@ -280,7 +280,7 @@ func (c *cluster) readAndWrite(ctx context.Context, n *node, id string) error {
 	return nil
 }
 
-// retryCall repeats an attempt that fails, for a while.
+// retryCall repeats a failing call for retrySpan.
 func (f *backgroundCalls) retryCall(ctx context.Context, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, retrySpan)
 	defer cancel()
@@ -308,7 +308,7 @@ func (f *backgroundCalls) addRound(id string, err error) {
 	}
 }
 
-// awaitEach waits until the caller of each server has carried out so many rounds more.
+// awaitEach waits until the client of each server has completed so many more rounds.
 func (f *backgroundCalls) awaitEach(t *testing.T, more int) {
 	t.Helper()
 	begun, _ := f.currentRounds()
@@ -332,7 +332,7 @@ func (f *backgroundCalls) currentRounds() (rounds map[string]int, failed error) 
 	return maps.Clone(f.rounds), f.failed
 }
 
-// stopCalls ends the callers, none of whom may have failed for long.
+// stopCalls stops the clients and checks that none failed for longer than retrySpan.
 func (f *backgroundCalls) stopCalls(t *testing.T) {
 	t.Helper()
 	f.end()

@@ -21,13 +21,14 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// clusterOptions say which cluster to start. The zero value is three servers in plain text on loopback.
+// clusterOptions describe a cluster. The zero value is three servers in plain text on loopback.
 type clusterOptions struct {
-	// size is how many servers there are; 3 by default.
+	// size is the number of servers; 3 if 0.
 	size int
-	// encrypted gives the servers certificates and gossip keys of "quorate tls init", and wants certificates of callers.
+	// encrypted gives the servers certificates and gossip keys of "quorate tls init", and requires client
+	// certificates.
 	encrypted bool
-	// args are more arguments of every server.
+	// args are additional arguments of every server.
 	args []string
 }
 
@@ -84,7 +85,7 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 	return c
 }
 
-// startServer starts the server of a node on what its data folder holds.
+// startServer starts the server with the data in its folder.
 func (n *node) startServer(t *testing.T) {
 	t.Helper()
 	n.process = startProcess(t, n.args...)
@@ -97,10 +98,10 @@ func (n *node) restartProcess(t *testing.T) {
 	n.startServer(t)
 }
 
-// pauseProcess stops the server where it is.
+// pauseProcess stops the server with SIGSTOP.
 func (n *node) pauseProcess(t *testing.T) { t.Helper(); n.sendSignal(t, syscall.SIGSTOP) }
 
-// clientFlags are what a command needs to call this server.
+// clientFlags returns the flags of commands that call this server.
 func (c *cluster) clientFlags(n *node) []string {
 	if c.certs == "" {
 		return []string{"--server", "http://" + n.http}
@@ -110,7 +111,7 @@ func (c *cluster) clientFlags(n *node) []string {
 	}
 }
 
-// apiURL is the address of the API of a server.
+// apiURL returns the API address of a server.
 func (c *cluster) apiURL(n *node) string {
 	if c.certs == "" {
 		return "http://" + n.http
@@ -118,8 +119,8 @@ func (c *cluster) apiURL(n *node) string {
 	return "https://" + n.http
 }
 
-// httpClient has connections of its own, from a source address ("" for any), so that a server can tell attackers and victims apart:
-// all of 127.0.0.0/8 is loopback.
+// httpClient returns a client with its own connections from a source address ("" for any), so that the server can
+// distinguish attackers from other clients: all of 127.0.0.0/8 is loopback.
 func (c *cluster) httpClient(t *testing.T, from string) *http.Client {
 	t.Helper()
 	dialer := &net.Dialer{Timeout: waitTimeout}
@@ -171,14 +172,14 @@ func (c *cluster) awaitReady(t *testing.T) {
 	}
 }
 
-// isReady tells whether /readyz of a server answers 200.
+// isReady reports whether /readyz of a server answers 200.
 func (c *cluster) isReady(t *testing.T, n *node) bool {
 	t.Helper()
 	status, _ := c.httpGet(t, n, "/readyz")
 	return status == http.StatusOK
 }
 
-// httpGet asks a server for a path by plain HTTP; status 0 means that it did not answer.
+// httpGet makes a GET request. Status 0 means that the server did not answer.
 func (c *cluster) httpGet(t *testing.T, n *node, path string) (status int, body string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -199,10 +200,10 @@ func (c *cluster) httpGet(t *testing.T, n *node, path string) (status int, body 
 	return answer.StatusCode, string(content)
 }
 
-// findLeader waits until a server says that it leads, and returns it with one that does not.
+// findLeader waits until a server leads, and returns it and another one.
 func (c *cluster) findLeader(t *testing.T) (leader, follower *node) {
 	t.Helper()
-	waitFor(t, "nobody leads", func() bool {
+	waitFor(t, "there is no leader", func() bool {
 		leader, follower = nil, nil
 		for _, n := range c.nodes {
 			if !n.isRunning() {
@@ -219,7 +220,7 @@ func (c *cluster) findLeader(t *testing.T) (leader, follower *node) {
 	return leader, follower
 }
 
-// applyTree configures tree "t" with a root that has so many cores.
+// applyTree applies tree "t" with a root limit of so many cores.
 func (c *cluster) applyTree(t *testing.T, cores int64) {
 	t.Helper()
 	tree := &quoratev1.Tree{
@@ -231,18 +232,18 @@ func (c *cluster) applyTree(t *testing.T, cores int64) {
 	}
 }
 
-// requestCores asks for cores of tree "t".
+// requestCores returns a request for cores of tree "t".
 func requestCores(id string, cores int64) *quoratev1.AllocateRequest {
 	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "t", Amounts: map[string]int64{"cores": cores}}}}
 }
 
-// Ports are counted up from a place that differs from run to run, below those that the system gives to outgoing connections.
+// Ports are counted up from a random start, below the range of outgoing connections.
 var (
 	firstPort = 20_000 + rand.Int32N(10_000)
 	nextPort  atomic.Int32
 )
 
-// freePorts finds addresses on loopback that nobody listens on, for TCP and UDP both.
+// freePorts finds addresses on loopback that are free for both TCP and UDP.
 func freePorts(t *testing.T, count int) []string {
 	t.Helper()
 	var found []string
@@ -262,8 +263,8 @@ func freePorts(t *testing.T, count int) []string {
 	return found
 }
 
-// pairsPerSecond lets callers allocate and release for a while, each one pair after the other, and returns how many pairs a second were
-// carried out whole. A call that fails counts for nothing and is not an error: the caller goes on with the next pair.
+// pairsPerSecond lets clients allocate and release for a while, and returns how many pairs per second succeeded. A
+// failed pair does not count and is not an error.
 func (c *cluster) pairsPerSecond(t *testing.T, n *node, callers int, span time.Duration) float64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), span)

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// TestClusterWithoutAttack shows that what the other tests look at works while nobody attacks.
+// TestClusterWithoutAttack: what the other tests check holds without an attack.
 func TestClusterWithoutAttack(t *testing.T) {
 	for name, o := range map[string]clusterOptions{"plain": {}, "encrypted": {encrypted: true}} {
 		t.Run(name, func(t *testing.T) {

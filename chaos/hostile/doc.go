@@ -1,7 +1,8 @@
-// Package hostile attacks clusters of real server processes and tells what is left for everyone else.
+// Package hostile attacks clusters of real server processes and measures what is left for other clients.
 //
-// It has tests only: one file for each attack, one test for each way to carry it out. A test starts servers with startCluster, makes
-// sure that they serve, attacks them, and then asks what an operator would ask: do all servers live and serve, is every
-// acknowledged write there, how many pairs a second (an allocation and its release) are left for others, and how much memory did
-// it take. Attackers send to addresses on loopback only, a bounded number of times, and stop by themselves.
+// It has tests only: one file for each kind of attack, one test for each variant. A test starts servers with
+// startCluster, checks that they serve, attacks them, and then checks what an operator would: do all servers run and
+// serve, are all acknowledged writes there, how many pairs per second (an allocation and its release) do other
+// clients get, and how much memory does it take. Attackers send to loopback addresses only, a bounded number of
+// times, and stop by themselves.
 package hostile

@@ -15,19 +15,20 @@ import (
 	"time"
 )
 
-// elementCount are as many empty messages as a body of 4 MiB holds in JSON; protobuf's binary form needs two thirds of that.
+// elementCount is the number of empty messages in 4 MiB of JSON; the binary form of protobuf needs two thirds of
+// that.
 const elementCount = 1_390_000
 
-// smallRequest is a request of few bytes that holds very many elements.
+// smallRequest is a request of a few bytes with very many elements.
 type smallRequest struct {
 	procedure string
-	// says is what the refusal must name: the field and its bound.
+	// says is the field and its bound, which the error must name.
 	says string
-	// protobuf and json are the request, unpacked.
+	// protobuf and json are the request before compression.
 	protobuf, json []byte
 }
 
-// smallRequests are one for each kind of list that could be filled.
+// smallRequests returns one request for each kind of list.
 func smallRequests() map[string]smallRequest {
 	list := func(field byte, n int) []byte { return bytes.Repeat([]byte{field<<3 | 2, 0}, n) }
 	inside := func(content []byte) []byte {
@@ -60,8 +61,8 @@ func smallRequests() map[string]smallRequest {
 	}
 }
 
-// TestSmallRequestsWithManyElements: a few kilobytes that unpack to more than a million elements are refused by name of the field
-// and bound, by the leader and by a follower, and take little memory on either.
+// TestSmallRequestsWithManyElements: the leader and a follower refuse a few kilobytes that decompress to more than a
+// million elements, with an error that names the field and its bound, and use little memory.
 func TestSmallRequestsWithManyElements(t *testing.T) {
 	const most = 200 << 20
 	c := startCluster(t, clusterOptions{})
@@ -87,7 +88,7 @@ func TestSmallRequestsWithManyElements(t *testing.T) {
 			}
 		}
 	}
-	// Many at once, of the kind that passes the bounds of its fields and only meets those of the whole.
+	// Many at once, of the kind that passes the bounds of its fields and only exceeds those of the whole request.
 	body := smallRequests()["a request in a batch"]
 	sent := compressBody(t, body.json)
 	var all sync.WaitGroup
@@ -126,7 +127,7 @@ func compressBody(t *testing.T, body []byte) []byte {
 // apiError is an error of the API in JSON.
 type apiError struct{ Code, Message string }
 
-// postCompressed sends a compressed request by Connect's protocol.
+// postCompressed sends a compressed request with the Connect protocol.
 func (c *cluster) postCompressed(t *testing.T, to *node, procedure, form string, body []byte) (answer apiError, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)

@@ -16,19 +16,19 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// readKind repeats one kind of read.
+// readKind is one kind of read.
 type readKind struct {
 	kind string
 	read func(context.Context, serviceClients) error
 }
 
-// serviceClients call one server.
+// serviceClients are clients of one server.
 type serviceClients struct {
 	trees       quoratev1connect.TreeServiceClient
 	allocations quoratev1connect.AllocationServiceClient
 }
 
-// expensiveReads are the usage of one node, and kinds of reads that cost more.
+// expensiveReads returns the cheapest read, the usage of one node, followed by kinds that cost more.
 func expensiveReads(large *quoratev1.Tree) []readKind {
 	ask := requestCores("would-it-fit", 1)
 	dry := requestCores("would-it-fit", 1)
@@ -98,7 +98,7 @@ func largeTree() *quoratev1.Tree {
 	return tree
 }
 
-// queueUp makes so many requests wait in tree "full".
+// queueUp makes requests wait in tree "full".
 func (c *cluster) queueUp(t *testing.T, n *node, count int) {
 	t.Helper()
 	full := &quoratev1.Tree{
@@ -125,8 +125,8 @@ func (c *cluster) queueUp(t *testing.T, n *node, count int) {
 	}
 }
 
-// TestExpensiveReads: 16 callers that repeat a read leave writers at least a third of what they have beside as many callers that
-// repeat the cheapest read. On the code of before, plans left a fiftieth, the configuration a tenth.
+// TestExpensiveReads: while 16 clients repeat an expensive read, writers get at least a third of what they get while
+// as many clients repeat the cheapest read. Before the fix, plans left a fiftieth, and the configuration a tenth.
 func TestExpensiveReads(t *testing.T) {
 	verify.Only(t) // compares rates
 	c := startCluster(t, clusterOptions{})
@@ -138,10 +138,10 @@ func TestExpensiveReads(t *testing.T) {
 	}
 	c.queueUp(t, leader, 1000)
 	alone := c.pairsPerSecond(t, leader, 4, time.Second)
-	t.Logf("%-34s %6.0f pairs/s", "nobody reads", alone)
+	t.Logf("%-34s %6.0f pairs/s", "without reads", alone)
 	kinds := expensiveReads(large)
 	for _, r := range kinds[1:] {
-		// The machine may be busy with something else for a while: then both are measured again.
+		// The machine may be busy for a while: then both are measured again.
 		for attempt := 1; ; attempt++ {
 			usage := c.pairsDuringReads(t, leader, kinds[0])
 			rate := c.pairsDuringReads(t, leader, r)
@@ -156,8 +156,8 @@ func TestExpensiveReads(t *testing.T) {
 	}
 }
 
-// pairsDuringReads is how many pairs a second there are while 16 callers from elsewhere repeat a read. A read may fail because its turn
-// did not come, or because the time is over.
+// pairsDuringReads returns the pairs per second of writers while 16 clients repeat a read. A read may fail because
+// the server is overloaded or the time is over.
 func (c *cluster) pairsDuringReads(t *testing.T, n *node, r readKind) float64 {
 	t.Helper()
 	const span = 700 * time.Millisecond
@@ -178,7 +178,7 @@ func (c *cluster) pairsDuringReads(t *testing.T, n *node, r readKind) float64 {
 				switch {
 				case err == nil:
 					count.Add(1)
-				case connect.CodeOf(err) == connect.CodeUnavailable: // too many, or its turn did not come
+				case connect.CodeOf(err) == connect.CodeUnavailable: // overloaded
 					time.Sleep(50 * time.Millisecond)
 				case ctx.Err() == nil:
 					failure.Store(&err)
@@ -200,8 +200,8 @@ func (c *cluster) pairsDuringReads(t *testing.T, n *node, r readKind) float64 {
 	return pairs
 }
 
-// discardCodec is the codec of an attacker who does not look at answers: under the race detector decoding them would take more of the
-// machine than all servers do.
+// discardCodec is the codec of an attacker that ignores answers. Decoding them under the race detector would take
+// more CPU than all servers do.
 type discardCodec struct{}
 
 func (discardCodec) Name() string { return "proto" }

@@ -14,11 +14,11 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// killsSetting is how many leaders TestFailOver kills; docs/performance.md has the figures of 12.
+// killsSetting sets how many leaders TestFailOver kills; docs/performance.md has figures of 12.
 const killsSetting = "QUORATE_FAIL_OVER_KILLS"
 
-// TestFailOver kills one leader after the other under load and prints how long nothing was acknowledged. Calls wait 5 s for a leader:
-// in at least one fail-over no call may run out of that patience, or fail-over takes as long as callers wait.
+// TestFailOver kills leaders under load and prints how long nothing was acknowledged. Calls wait 5 s for a leader: in
+// at least one fail-over no call may fail for that reason, or fail-over takes as long as clients wait.
 func TestFailOver(t *testing.T) {
 	verify.Only(t) // measures
 	kills := 3
@@ -48,8 +48,9 @@ func TestFailOver(t *testing.T) {
 	}
 }
 
-// failOver kills the leader while callers write to the others. It returns the longest time without an acknowledgement, and how
-// many calls gave up waiting for a leader. Those whose answer was lost with the leader are none of these.
+// failOver kills the leader while clients write to the other servers. It returns the longest time without an
+// acknowledgement and how many calls failed because there was no leader, not counting calls whose answer was lost
+// with the old leader.
 func (c *cluster) failOver(t *testing.T, leader *node, round int) (gap time.Duration, failed int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

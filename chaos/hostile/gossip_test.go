@@ -21,7 +21,7 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// gossiper is a hostile peer that reaches the gossip of all servers, with their key if they have one.
+// gossiper is a hostile peer that reaches the gossip ports of all servers and has their key, if they have one.
 type gossiper struct {
 	c   *cluster
 	key []byte // nil in plain text
@@ -56,10 +56,10 @@ func (g gossiper) sendRaw(t *testing.T, to *node, packet []byte) {
 		t.Fatal(err)
 	}
 	defer c.Close()        //nolint:errcheck // it is only written to
-	_, _ = c.Write(packet) // a port that is closed is no concern of a datagram
+	_, _ = c.Write(packet) // the port may be closed
 }
 
-// sendStream sends one message over a stream, and waits until the server ends it.
+// sendStream sends one message over a stream and waits until the server closes it.
 func (g gossiper) sendStream(t *testing.T, to *node, message []byte) {
 	t.Helper()
 	if g.key != nil {
@@ -67,7 +67,7 @@ func (g gossiper) sendStream(t *testing.T, to *node, message []byte) {
 	}
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", to.gossip)
 	if err != nil {
-		return // it is busy refusing
+		return // the server refuses connections
 	}
 	defer c.Close() //nolint:errcheck // it is an attack
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
@@ -75,7 +75,7 @@ func (g gossiper) sendStream(t *testing.T, to *node, message []byte) {
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// memberOf is what a server gossips of itself, with an incarnation that nobody reaches by himself.
+// memberOf returns what a server gossips about itself, with an incarnation that no server reaches by itself.
 func (g gossiper) memberOf(n *node) forge.Node {
 	return forge.Node{
 		Name: n.id, Addr: udpAddress(n.gossip), Incarnation: math.MaxUint32 - 100,
@@ -91,7 +91,7 @@ func udpAddress(address string) *net.UDPAddr {
 	return to
 }
 
-// awaitCheckpoint has all members sum up their states, and returns the index that they did so at.
+// awaitCheckpoint makes all members compute their digests and returns the index of the checkpoint.
 func (c *cluster) awaitCheckpoint(t *testing.T, n *node) uint64 {
 	t.Helper()
 	waitFor(t, "the members do not compare their states", func() bool {
@@ -112,7 +112,7 @@ func (c *cluster) awaitCheckpoint(t *testing.T, n *node) uint64 {
 	return newest
 }
 
-// checkServing wants all servers to run, to be ready, and to carry out what is asked of each.
+// checkServing checks that all servers run, are ready, and carry out calls.
 func (c *cluster) checkServing(t *testing.T, when string) {
 	t.Helper()
 	for _, n := range c.nodes {
@@ -143,8 +143,8 @@ func onEachTransport(t *testing.T, attack func(t *testing.T, c *cluster, g gossi
 	}
 }
 
-// TestForgedDigests: two datagrams to each server, in the names of the other two, say that these have another state than it. All
-// servers quarantined themselves, also after a restart.
+// TestForgedDigests: two datagrams to each server, in the names of the other two, announce other digests. In v0.4.0
+// all servers quarantined themselves, even after a restart.
 func TestForgedDigests(t *testing.T) {
 	verify.Only(t) // TestMalformedGossip is the quick one of its kind
 	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
@@ -169,8 +169,8 @@ func TestForgedDigests(t *testing.T) {
 	})
 }
 
-// TestForgedLevel: one datagram to each server says that a node which does not exist is in a cluster of a feature level that
-// nobody understands. All processes ended.
+// TestForgedLevel: one datagram to each server announces a node of a cluster with an unknown feature level. In v0.4.0
+// all processes ended.
 func TestForgedLevel(t *testing.T) {
 	verify.Only(t) // TestMalformedGossip is the quick one of its kind
 	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
@@ -190,8 +190,8 @@ func TestForgedLevel(t *testing.T) {
 	})
 }
 
-// TestInflatingGossip: datagrams and streams that are short and inflate to tens of megabytes, alone, in others, compressed twice,
-// with the key and without. Each took hundreds of megabytes.
+// TestInflatingGossip: short datagrams and streams inflate to tens of megabytes, alone, inside others, or compressed
+// twice, with the key and without. Before the fix, each took hundreds of megabytes.
 func TestInflatingGossip(t *testing.T) {
 	verify.Only(t) // TestMalformedGossip is the quick one of its kind
 	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
@@ -224,8 +224,8 @@ func TestInflatingGossip(t *testing.T) {
 	})
 }
 
-// TestMalformedGossip: what memberlist trusts without looking. A list of versions that is cut short ended every process that
-// got it, without a key where gossip is plain.
+// TestMalformedGossip: memberlist does not check all lengths. Before the fix, a truncated list of versions ended every
+// process that received it, without a key where gossip is plain.
 func TestMalformedGossip(t *testing.T) {
 	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
 		t.Helper()
@@ -245,7 +245,7 @@ func TestMalformedGossip(t *testing.T) {
 	})
 }
 
-// impostor is a server that says it is another node and answers every call with a forged grant.
+// impostor is a server that claims to be another node and answers every call with a forged grant.
 type impostor struct {
 	address     string
 	pretends    atomic.Pointer[node]
@@ -291,8 +291,9 @@ func (th *impostor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content) // an attacker does not care
 }
 
-// TestForgedAddresses: gossip says again and again that the leader's API, and then its raft too, is where a thief listens. A follower
-// relayed every call there and returned forged grants. The follower is started again in between, when it knows nobody yet.
+// TestForgedAddresses: gossip announces again and again that the API of the leader, and then its raft port too, has
+// the address of an impostor. Before the fix, a follower relayed every call there and returned forged grants. The follower
+// is restarted in between, as it knows no members at first.
 func TestForgedAddresses(t *testing.T) {
 	verify.Only(t) // TestMalformedGossip is the quick one of its kind
 	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
@@ -323,7 +324,7 @@ func TestForgedAddresses(t *testing.T) {
 					if err != nil {
 						continue
 					}
-					_, _ = to.Write(packet) // a port that is closed is no concern of a datagram
+					_, _ = to.Write(packet) // the port may be closed
 					_ = to.Close()
 				}
 				time.Sleep(10 * time.Millisecond)
@@ -336,11 +337,11 @@ func TestForgedAddresses(t *testing.T) {
 		c.awaitReady(t)
 		c.checkServing(t, "after a restart while addresses are forged")
 		if robbed := th.misdirected.Load(); robbed > 0 {
-			t.Errorf("%d calls were relayed to a thief", robbed)
+			t.Errorf("%d calls were relayed to an impostor", robbed)
 		}
 		status := runCommand(t, append([]string{"cluster", "members"}, c.clientFlags(follower)...)...)
 		if status.code != 0 || strings.Contains(status.stdout, th.address) {
-			t.Errorf("the address of a thief is taken for a member's: %+v", status)
+			t.Errorf("the address of an impostor is listed as a member's: %+v", status)
 		}
 	})
 }

@@ -17,14 +17,15 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// attackSpan is how long victims are measured before and during an attack.
+// attackSpan is how long other clients are measured before and during an attack.
 func attackSpan() time.Duration { return verify.Scale(time.Second, 3*time.Second) }
 
-// attackerAddress is the address that attackers call from. Victims call from 127.0.0.1.
+// attackerAddress is the source address of attackers. Other clients call from 127.0.0.1.
 const attackerAddress = "127.0.0.2"
 
-// measureAttack measures what others get before and during an attack. make test only wants that others get something: how much
-// they get says little on a busy machine. For the same reason make verify repeats a bad measurement, at most twice.
+// measureAttack measures what other clients get before and during an attack. make test only requires that they get
+// something: how much they get says little on a busy machine. For the same reason make verify repeats a bad
+// measurement, at most twice.
 func (c *cluster) measureAttack(t *testing.T, n *node, attack func() (stop func())) {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -42,7 +43,8 @@ func (c *cluster) measureAttack(t *testing.T, n *node, attack func() (stop func(
 	}
 }
 
-// silentCalls opens so many calls whose bodies never come, keeps them open and opens others for those that end, until it is stopped.
+// silentCalls keeps so many calls open whose bodies never arrive. A call that ends is replaced by another until stop
+// is called.
 func silentCalls(t *testing.T, client *http.Client, target, kind string, announced int64, count int) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
@@ -73,8 +75,8 @@ func silentCalls(t *testing.T, client *http.Client, target, kind string, announc
 	return func() { cancel(); all.Wait() }
 }
 
-// TestAnnouncedBodies: 128 bodies of 4 MiB are announced on one connection, to the leader and to a follower, from the address of
-// everyone else, and never come.
+// TestAnnouncedBodies: 128 bodies of 4 MiB are announced on one connection to the leader and on one to a follower,
+// from the address of all other clients, and never arrive.
 func TestAnnouncedBodies(t *testing.T) {
 	c := startCluster(t, clusterOptions{})
 	c.applyTree(t, 1000)
@@ -100,7 +102,7 @@ func TestAnnouncedBodies(t *testing.T) {
 	})
 }
 
-// TestManySilentCalls: one address has more calls whose bodies never come than there are places.
+// TestManySilentCalls: one address opens more calls without bodies than the server has call slots.
 func TestManySilentCalls(t *testing.T) {
 	verify.Only(t) // TestAnnouncedBodies is the quick one of its kind
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-calls", "64"}})
@@ -111,13 +113,14 @@ func TestManySilentCalls(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		return stop
 	})
-	// From the address of everyone else too: then others have to wait until the calls are cut off, and no longer.
+	// From the address of all other clients, too: they have to wait until the silent calls are cut off, and no
+	// longer.
 	stop := silentCalls(t, c.httpClient(t, ""), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 100, 48)
 	waitFor(t, "places do not become free", func() bool { return c.pairsPerSecond(t, n, 1, time.Second) > 0 })
 	stop()
 }
 
-// slowPosts keeps connections of HTTP/1.1 on each of which a body is announced and comes a byte at a time.
+// slowPosts keeps HTTP/1.1 connections on which an announced body arrives a byte at a time.
 func slowPosts(t *testing.T, address, path string, count int) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
@@ -152,7 +155,7 @@ func slowPost(ctx context.Context, dialer *net.Dialer, address, path string) {
 	}
 }
 
-// TestSlowPostsToFrontEnds: more slow bodies than there are places, at each of the front ends.
+// TestSlowPostsToFrontEnds: each front end gets more slow bodies than the server has call slots.
 func TestSlowPostsToFrontEnds(t *testing.T) {
 	verify.Only(t) // TestAnnouncedBodies is the quick one of its kind
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-calls", "64"}})
@@ -171,7 +174,7 @@ func TestSlowPostsToFrontEnds(t *testing.T) {
 	}
 }
 
-// TestSilentReflection: many more streams of gRPC's reflection than there are places, which never ask anything.
+// TestSilentReflection: many more idle streams of gRPC reflection than the server has call slots.
 func TestSilentReflection(t *testing.T) {
 	verify.Only(t) // TestAnnouncedBodies is the quick one of its kind
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-calls", "64"}})
@@ -188,7 +191,7 @@ func TestSilentReflection(t *testing.T) {
 	})
 }
 
-// TestManyConnections: one address wants many more connections than a server takes.
+// TestManyConnections: one address opens many more connections than a server accepts.
 func TestManyConnections(t *testing.T) {
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-connections", "64"}})
 	c.applyTree(t, 1000)
@@ -211,7 +214,7 @@ func TestManyConnections(t *testing.T) {
 	})
 }
 
-// TestGreedyWatchers: one address takes all streams that it gets; others still watch, and wait for grants.
+// TestGreedyWatchers: one address opens all streams that it gets. Other clients can still watch, and wait for grants.
 func TestGreedyWatchers(t *testing.T) {
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--max-streams", "64"}})
 	c.applyTree(t, 1)
@@ -242,7 +245,7 @@ func TestGreedyWatchers(t *testing.T) {
 	waitFor(t, "another caller cannot watch", func() bool { return opened.Load() == 1 })
 }
 
-// watchOnce counts whether a stream begins.
+// watchOnce opens a watch and counts whether it was accepted.
 func watchOnce(ctx context.Context, client *http.Client, server string, opened, refused *atomic.Int32) {
 	message := append(varint.BigEndian.AppendUint32([]byte{0}, 2), "{}"...)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server+"/quorate.v1.AllocationService/WatchAllocations", strings.NewReader(string(message)))
@@ -265,8 +268,8 @@ func watchOnce(ctx context.Context, client *http.Client, server string, opened, 
 	_, _ = io.Copy(io.Discard, answer.Body) // until the test ends
 }
 
-// TestGreedyReadersOfMetrics: callers that ask for metrics again and again cost few pages, and those that do not take what they
-// asked for keep nobody from it.
+// TestGreedyReadersOfMetrics: clients that read metrics continuously cost few pages, and clients that do not read the
+// answers do not block others.
 func TestGreedyReadersOfMetrics(t *testing.T) {
 	c := startCluster(t, clusterOptions{size: 1})
 	n := c.nodes[0]
@@ -299,8 +302,8 @@ func TestGreedyReadersOfMetrics(t *testing.T) {
 	}
 }
 
-// TestMadeUpLabels: states that a caller of Boskos makes up, and headers that are not UTF-8, leave no lines in the metrics and no
-// panics in the log, and the calls are answered.
+// TestMadeUpLabels: invented Boskos states, and headers that are not UTF-8, neither add metrics nor cause panics, and
+// the calls are answered.
 func TestMadeUpLabels(t *testing.T) {
 	const calls = 200
 	c := startCluster(t, clusterOptions{size: 1})
@@ -334,7 +337,7 @@ func TestMadeUpLabels(t *testing.T) {
 	}
 }
 
-// boskosAt posts to Boskos's port; whatever is answered, it must not be an error of the server.
+// boskosAt posts to the Boskos port. The answer must not be a server error.
 func boskosAt(t *testing.T, n *node, agent, target string) (status int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+n.boskos+target, http.NoBody)

@@ -18,8 +18,8 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// TestHeavyBatches: four callers send batches that keep to all bounds, megabytes each, one after the other. Others go on beside
-// them: on two busy cores they kept one of seven pairs, and one of a hundred when they waited behind all batches.
+// TestHeavyBatches: four clients send batches within all bounds, megabytes each. Other clients still make progress:
+// on two busy cores they keep one pair of seven, and kept one of a hundred when they waited behind all batches.
 func TestHeavyBatches(t *testing.T) {
 	verify.Only(t) // compares rates
 	c := startCluster(t, clusterOptions{})
@@ -60,7 +60,7 @@ func TestHeavyBatches(t *testing.T) {
 	}
 }
 
-// heavyBatch is a batch of requests that are denied, so that it can be sent again and again, close to the largest body.
+// heavyBatch returns a batch close to the largest body. Its requests are denied, so that it can be repeated.
 func heavyBatch(t *testing.T) []byte {
 	t.Helper()
 	batch := &quoratev1.BatchAllocateRequest{}
@@ -85,7 +85,7 @@ func heavyBatch(t *testing.T) []byte {
 	return body
 }
 
-// postBatch sends an encoded batch, and answers whether it was carried out.
+// postBatch sends an encoded batch and reports whether it was carried out.
 func (c *cluster) postBatch(ctx context.Context, client *http.Client, to *node, body []byte) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.apiURL(to)+"/quorate.v1.AllocationService/BatchAllocate", bytes.NewReader(body))
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// TestLostLogLosesNoAcknowledgedWrite: one follower is paused, the two others acknowledge 20 writes, all die, and of the two the
-// follower loses its raft.db but keeps its snapshots. The server that was paused and the one without a log must not lead: together
-// they do not know the writes.
+// TestLostLogLosesNoAcknowledgedWrite: one follower is paused, the other two servers acknowledge 20 writes, all are
+// killed, and the second follower loses its raft.db but keeps its snapshots. The paused server and the one without a
+// log must not elect a leader: together they do not have the writes.
 func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 	verify.Only(t) // waits for several elections
 	c := startCluster(t, clusterOptions{args: []string{"--snapshot-every", "50", "--snapshot-check", "50ms", "--snapshot-trail", "5"}})
@@ -71,7 +71,7 @@ func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 	}
 }
 
-// thirdNode is the third of three servers.
+// thirdNode returns the third of three servers.
 func (c *cluster) thirdNode(a, b *node) *node {
 	for _, n := range c.nodes {
 		if n != a && n != b {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// waitTimeout is how long anything may take on a busy machine.
+// waitTimeout bounds every wait on a busy machine.
 const waitTimeout = 2 * time.Minute
 
-// serverBinary is the program under test, built once for all tests of the package.
+// serverBinary is the program under test, built once for the package.
 var serverBinary string
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
@@ -37,13 +37,13 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// commandResult is how a command ended.
+// commandResult is the result of a command.
 type commandResult struct {
 	code           int
 	stdout, stderr string
 }
 
-// runCommand runs a command of the program to its end.
+// runCommand runs a command to its end.
 func runCommand(t *testing.T, args ...string) commandResult {
 	t.Helper()
 	p := startProcess(t, args...)
@@ -55,7 +55,7 @@ func runCommand(t *testing.T, args ...string) commandResult {
 	return commandResult{p.cmd.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
 }
 
-// process is one run of the program. It does not outlive the test.
+// process is one process of the program. It ends with the test.
 type process struct {
 	cmd            *exec.Cmd
 	stdout, stderr lockedBuffer
@@ -93,7 +93,7 @@ func (p *process) isRunning() bool {
 	}
 }
 
-// killProcess ends the process with SIGKILL, paused or not, and waits until it is gone.
+// killProcess kills the process, paused or not, and waits for its end.
 func (p *process) killProcess(t *testing.T) {
 	t.Helper()
 	if p.isRunning() {
@@ -109,7 +109,7 @@ func (p *process) sendSignal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// memoryOf is a line of /proc/<pid>/status in bytes: VmRSS is what the process has, VmHWM the most that it ever had.
+// memoryOf returns a field of /proc/<pid>/status in bytes: VmRSS is the present memory, VmHWM the peak.
 func (p *process) memoryOf(t *testing.T, field string) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -149,7 +149,7 @@ func lastLines(text string, count int) string {
 	return strings.Join(lines[max(0, len(lines)-count):], "")
 }
 
-// waitFor waits until a condition holds, at most for patience.
+// waitFor waits until a condition holds, at most for waitTimeout.
 func waitFor(t *testing.T, failure string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(waitTimeout); !condition(); time.Sleep(100 * time.Millisecond) {

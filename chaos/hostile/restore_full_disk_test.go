@@ -17,14 +17,15 @@ import (
 
 const (
 	restoreChunk = 256 << 10
-	// sentByEach is what one attacker sends of the 1 GiB that it announces.
+	// sentByEach is how much of the announced 1 GiB one attacker sends.
 	sentByEach = 32 << 20
-	// maxKeptBytes is what a server may keep of it.
+	// maxKeptBytes is how much of it a server may keep.
 	maxKeptBytes = 8 << 20
 )
 
-// TestRestoresDoNotFillTheDisk: attackers who know the name of the cluster send restores of 1 GiB to the leader and to a follower
-// at once, while the disk has less room than its reserve. The servers refuse them without keeping a byte, and go on.
+// TestRestoresDoNotFillTheDisk: attackers who know the cluster name send restores of 1 GiB to the leader and a
+// follower at once, while the disk has less free space than the reserve. The servers refuse them without keeping any
+// data.
 func TestRestoresDoNotFillTheDisk(t *testing.T) {
 	c := startCluster(t, clusterOptions{args: []string{"--disk-reserve", fmt.Sprint(1 << 30)}})
 	leader, follower := c.findLeader(t)
@@ -84,7 +85,7 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 	c.awaitReady(t)
 }
 
-// unnamedBytes is the size of all files that a server has open and that have no name any more.
+// unnamedBytes returns the size of all open files of a server that have been deleted.
 func (n *node) unnamedBytes(t *testing.T) (total int64) {
 	t.Helper()
 	if !n.isRunning() {

@@ -23,13 +23,13 @@ import (
 	"github.com/quorate/quorate/pki"
 )
 
-// stolenKey is the key of one node in wrong hands: it is asked for nothing, and believes everyone.
+// stolenKey is the key of one node in the hands of an attacker, who does not check the certificates of others.
 type stolenKey struct {
 	id   string
 	pair tls.Certificate
 }
 
-// stealKey copies the key of a node, or has the authority make that of one that never joined.
+// stealKey copies the key of a node, or issues one for a node that never joined.
 func (c *cluster) stealKey(t *testing.T, id string) stolenKey {
 	t.Helper()
 	folder := c.certs
@@ -61,7 +61,7 @@ func (s stolenKey) tlsConfig(protocols ...string) *tls.Config {
 	}
 }
 
-// Dial makes the thief a raft.StreamLayer that only dials.
+// Dial makes the attacker a raft.StreamLayer that only dials.
 func (s stolenKey) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, "tcp", string(address), s.tlsConfig())
 }
@@ -70,10 +70,10 @@ func (s stolenKey) Accept() (net.Conn, error) { return nil, net.ErrClosed }
 func (s stolenKey) Close() error              { return nil }
 func (s stolenKey) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9} }
 
-// foreignTerm is a term that no cluster of a test gets to by itself.
+// foreignTerm is a term that no test cluster reaches by itself.
 const foreignTerm = 1 << 40
 
-// claimToLead sends raft a heartbeat of a leader in a much later term. It is nil if raft took it in.
+// claimToLead sends a heartbeat as the leader of a much later term. It returns nil if raft accepted it.
 func (s stolenKey) claimToLead(t *testing.T, n *node) error {
 	t.Helper()
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
@@ -86,23 +86,23 @@ func (s stolenKey) claimToLead(t *testing.T, n *node) error {
 	return transport.AppendEntries(raft.ServerID(n.id), raft.ServerAddress(n.raft), request, &raft.AppendEntriesResponse{})
 }
 
-// peerClient calls the service of nodes at an address, in a protocol of TLS.
+// peerClient returns a client of the service for nodes at an address, with a TLS protocol.
 func (s stolenKey) peerClient(t *testing.T, address, protocol string) peerv1connect.PeerServiceClient {
 	t.Helper()
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		c, err := (&tls.Dialer{Config: s.tlsConfig(protocol)}).DialContext(ctx, "tcp", address)
-		return struct{ net.Conn }{c}, err // what it carries was settled in the handshake
+		return struct{ net.Conn }{c}, err // hide that it is a TLS connection
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
 	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: transport, Timeout: 20 * time.Second}, "http://"+address)
 }
 
-// nodeProtocol is how nodes call each other on the port of raft.
+// nodeProtocol is the TLS protocol of calls between nodes on the raft port.
 const nodeProtocol = "quorate-node/1"
 
-// awaitServing wants all servers to run, to be ready, and to carry out what is asked of each.
+// awaitServing waits until all servers are ready and checks that they carry out calls.
 func (c *cluster) awaitServing(t *testing.T, when string) {
 	t.Helper()
 	for _, n := range c.nodes {
@@ -113,7 +113,7 @@ func (c *cluster) awaitServing(t *testing.T, when string) {
 	}
 }
 
-// checkTerms wants no server to have followed a thief into a later term.
+// checkTerms checks that no server followed the attacker into a later term.
 func (c *cluster) checkTerms(t *testing.T, asked stolenKey) {
 	t.Helper()
 	for _, n := range c.nodes {
@@ -127,8 +127,8 @@ func (c *cluster) checkTerms(t *testing.T, asked stolenKey) {
 	}
 }
 
-// TestKeyOfNodeThatNeverJoined: with any certificate of the authority anyone could send raft's messages: one of a later
-// term made every server follow it.
+// TestKeyOfNodeThatNeverJoined: before the fix, any certificate of the authority could send raft messages, and every server
+// followed a message of a later term.
 func TestKeyOfNodeThatNeverJoined(t *testing.T) {
 	c := startCluster(t, clusterOptions{encrypted: true})
 	c.applyTree(t, 1000)
@@ -145,7 +145,7 @@ func TestKeyOfNodeThatNeverJoined(t *testing.T) {
 	c.awaitServing(t, "after a stranger claimed to lead")
 }
 
-// TestKeyOfRemovedNode: the certificate of a removed node is good for as long as it says, and was taken from raft.
+// TestKeyOfRemovedNode: the certificate of a removed node stays valid; before the fix, raft accepted it.
 func TestKeyOfRemovedNode(t *testing.T) {
 	verify.Only(t) // TestKeyOfNodeThatNeverJoined is the quick one of its kind
 	c := startCluster(t, clusterOptions{encrypted: true})
@@ -167,8 +167,8 @@ func TestKeyOfRemovedNode(t *testing.T) {
 	c.awaitServing(t, "after a removed node claimed to lead")
 }
 
-// TestKeyOfAnotherMember: with the key of n3, which is a member, nobody is n2 or the leader: not for notices, not at the
-// addresses of n2, and its calls as a client are those of a client.
+// TestKeyOfAnotherMember: the key of member n3 cannot act as n2 or as the leader: neither for notices, nor at the
+// addresses of n2, and its calls as a client have the rights of a client only.
 func TestKeyOfAnotherMember(t *testing.T) {
 	verify.Only(t) // TestKeyOfNodeThatNeverJoined is the quick one of its kind
 	c := startCluster(t, clusterOptions{encrypted: true})
@@ -214,11 +214,11 @@ func TestKeyOfAnotherMember(t *testing.T) {
 	c.impersonateNode(t, victim, key)
 	victim.startServer(t)
 	c.awaitReady(t)
-	c.awaitServing(t, "after a thief took the place of "+victim.id)
+	c.awaitServing(t, "after an impostor took the place of "+victim.id)
 }
 
-// impersonateNode kills a server and answers at its addresses with the key of another node: that it has lost its data, and to raft that
-// it has everything. Nobody may say a word to it, and its vote stays its own.
+// impersonateNode kills a server and listens at its addresses with the key of another node. No server may send
+// anything to it, and the killed server keeps its vote.
 func (c *cluster) impersonateNode(t *testing.T, victim *node, key stolenKey) {
 	t.Helper()
 	victim.killProcess(t)
@@ -252,14 +252,14 @@ func (c *cluster) impersonateNode(t *testing.T, victim *node, key stolenKey) {
 			rest.nodes = append(rest.nodes, n)
 		}
 	}
-	waitFor(t, "nobody calls "+victim.id, func() bool { return attempts.Load() > 3 })
-	rest.awaitServing(t, "while a thief sits at the addresses of "+victim.id)
+	waitFor(t, "no server calls "+victim.id, func() bool { return attempts.Load() > 3 })
+	rest.awaitServing(t, "while an impostor has the addresses of "+victim.id)
 	if said := heard.Load(); said > 0 {
-		t.Errorf("%d bytes were said to a thief", said)
+		t.Errorf("%d bytes were sent to an impostor", said)
 	}
 	end := runCommand(t, append([]string{"cluster", "members"}, rest.clientFlags(rest.nodes[0])...)...)
 	if line := lineOf(end.stdout, victim.id); !strings.Contains(line, "voter") || strings.Contains(line, "non-voter") {
-		t.Errorf("%s lost its vote to a thief: %s", victim.id, end.stdout)
+		t.Errorf("%s lost its vote to an impostor: %s", victim.id, end.stdout)
 	}
 }
 
