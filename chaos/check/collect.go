@@ -76,8 +76,10 @@ func collectFrom(ctx context.Context, url string, client connect.HTTPClient, lea
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	c := &stateCollector{
-		state: State{Server: url}, minIndex: least, allocations: quoratev1connect.NewAllocationServiceClient(client, url),
-		trees: quoratev1connect.NewTreeServiceClient(client, url), items: quoratev1connect.NewItemServiceClient(client, url),
+		state: State{Server: url}, minIndex: least, allocations: quoratev1connect.NewAllocationServiceClient(client,
+			url),
+		trees: quoratev1connect.NewTreeServiceClient(client, url),
+		items: quoratev1connect.NewItemServiceClient(client, url),
 	}
 	for _, part := range []func(context.Context) error{c.readConfiguration, c.readHeld, c.readWaiting} {
 		if err := part(ctx); err != nil {
@@ -93,7 +95,10 @@ func (c *stateCollector) readOptions() *quoratev1.ReadOptions {
 	if c.minIndex == 0 && c.state.Index == 0 {
 		return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE}
 	}
-	return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: max(c.minIndex, c.state.Index)}
+	return &quoratev1.ReadOptions{
+		Consistency: quoratev1.Consistency_CONSISTENCY_STALE,
+		MinIndex:    max(c.minIndex, c.state.Index),
+	}
 }
 
 var errMoved = errors.New("its state moved while it was read")
@@ -127,7 +132,10 @@ func (c *stateCollector) readConfiguration(ctx context.Context) error {
 
 func (c *stateCollector) readUsage(ctx context.Context, tree string) error {
 	for token := ""; ; {
-		answer, err := c.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: tree, Subtree: true, PageToken: token, Read: c.readOptions()})
+		answer, err := c.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{
+			Tree: tree, Subtree: true, PageToken: token,
+			Read: c.readOptions(),
+		})
 		if err != nil {
 			return err
 		}
@@ -140,13 +148,17 @@ func (c *stateCollector) readUsage(ctx context.Context, tree string) error {
 
 func (c *stateCollector) readItems(ctx context.Context, tree string) error {
 	for token := ""; ; {
-		answer, err := c.items.ListItems(ctx, &quoratev1.ListItemsRequest{Tree: tree, PageSize: 1000, PageToken: token, Read: c.readOptions()})
+		answer, err := c.items.ListItems(ctx, &quoratev1.ListItemsRequest{
+			Tree: tree, PageSize: 1000, PageToken: token,
+			Read: c.readOptions(),
+		})
 		if err != nil {
 			return err
 		}
 		for _, item := range answer.GetItems() {
 			c.state.Items = append(c.state.Items, Item{
-				Tree: tree, Name: item.GetName().GetResource() + "/" + item.GetName().GetName(), Holder: item.GetAllocation(), Fence: item.GetFence(),
+				Tree: tree, Name: item.GetName().GetResource() + "/" + item.GetName().GetName(),
+				Holder: item.GetAllocation(), Fence: item.GetFence(),
 			})
 		}
 		if token = answer.GetNextPageToken(); token == "" {
@@ -157,7 +169,10 @@ func (c *stateCollector) readItems(ctx context.Context, tree string) error {
 
 func (c *stateCollector) readHeld(ctx context.Context) error {
 	for token := ""; ; {
-		answer, err := c.allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{PageSize: 1000, PageToken: token, Read: c.readOptions()})
+		answer, err := c.allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{
+			PageSize:  1000,
+			PageToken: token, Read: c.readOptions(),
+		})
 		if err != nil {
 			return err
 		}
@@ -173,7 +188,10 @@ func (c *stateCollector) readHeld(ctx context.Context) error {
 
 func (c *stateCollector) readWaiting(ctx context.Context) error {
 	for token := ""; ; {
-		answer, err := c.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{PageSize: 1000, PageToken: token, Read: c.readOptions()})
+		answer, err := c.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{
+			PageSize: 1000, PageToken: token,
+			Read: c.readOptions(),
+		})
 		if err != nil {
 			return err
 		}

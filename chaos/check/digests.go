@@ -59,7 +59,8 @@ func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClie
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("only %d of %d nodes have reported a digest for checkpoint %d", len(digests), nodes, made.GetIndex())
+			return nil, fmt.Errorf("only %d of %d nodes have reported a digest for checkpoint %d", len(digests), nodes,
+				made.GetIndex())
 		case <-time.After(collectInterval):
 		}
 	}
@@ -70,7 +71,8 @@ func (f *Finals) checkDigests(v *Verdict) {
 	for _, d := range f.Digests {
 		v.count("digests", 1)
 		if first := f.Digests[0]; d.Index == first.Index && d.Digest != first.Digest {
-			v.addViolation("%s has digest %s at index %d, and %s has %s", d.Node, d.Digest, d.Index, first.Node, first.Digest)
+			v.addViolation("%s has digest %s at index %d, and %s has %s", d.Node, d.Digest, d.Index, first.Node,
+				first.Digest)
 		}
 	}
 }

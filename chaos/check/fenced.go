@@ -16,7 +16,8 @@ func (s *timeline) checkFenced() *Verdict {
 			continue
 		}
 		if last != nil && l.grantIndex < last.grantIndex {
-			v.addViolation("%s was granted fence %d at index %d, but %s already had fence %d at index %d", l.id, l.fence, l.grantIndex, last.id, last.fence, last.grantIndex)
+			v.addViolation("%s was granted fence %d at index %d, but %s already had fence %d at index %d", l.id,
+				l.fence, l.grantIndex, last.id, last.fence, last.grantIndex)
 		}
 		last = l
 	}
@@ -38,7 +39,8 @@ func (s *timeline) checkFencedByTime(v *Verdict) {
 			}
 		}
 		if highest != nil && l.fence <= highest.fence && l != highest {
-			v.addViolation("%s was granted fence %d, but %s had been answered with fence %d before the request", l.id, l.fence, highest.id, highest.fence)
+			v.addViolation("%s was granted fence %d, but %s had been answered with fence %d before the request", l.id,
+				l.fence, highest.id, highest.fence)
 		}
 	}
 }
@@ -68,7 +70,8 @@ func (s *timeline) checkAllOrNothing() *Verdict {
 		if o := &s.ops[i]; o.Kind == history.ReadLimits && len(o.Limits) > 0 {
 			v.count("configurations", 1)
 			if !slices.ContainsFunc(changes, func(c []history.Limit) bool { return setsAll(c, o.Limits) }) {
-				v.addViolation("%s at index %d shows limits that no change set together: %+v", o.ServedBy, o.Index, o.Limits)
+				v.addViolation("%s at index %d shows limits that no change set together: %+v", o.ServedBy, o.Index,
+					o.Limits)
 			}
 		}
 	}

@@ -68,7 +68,10 @@ const fakeLimit = 6
 func newFakeHistory(r *rand.Rand) *fakeLedger {
 	p := &fakeLedger{random: r, index: 1}
 	limits := []history.Limit{{Tree: "t", Resource: "units", Amount: fakeLimit}}
-	p.ops = append(p.ops, history.Op{Kind: history.Configure, ID: "setup", Index: 1, Limits: limits, Outcome: history.OK, Return: 1})
+	p.ops = append(p.ops, history.Op{
+		Kind: history.Configure, ID: "setup", Index: 1, Limits: limits,
+		Outcome: history.OK, Return: 1,
+	})
 	for i := range 14 {
 		p.now += 4
 		p.addCall(fmt.Sprint("x", i), i)
@@ -82,7 +85,10 @@ func newFakeHistory(r *rand.Rand) *fakeLedger {
 
 // addCall adds one call that takes effect at p.now, was sent some time before that and answered some time after.
 func (p *fakeLedger) addCall(id string, client int) {
-	o := history.Op{ID: id, Client: client, Call: max(1, p.now-p.random.Int64N(12)), Return: p.now + p.random.Int64N(12), Outcome: history.OK}
+	o := history.Op{
+		ID: id, Client: client, Call: max(1, p.now-p.random.Int64N(12)),
+		Return: p.now + p.random.Int64N(12), Outcome: history.OK,
+	}
 	switch dice := p.random.IntN(5); {
 	case dice == 0:
 		o.Kind, o.ID, o.Claims, o.Index, o.ServedBy = history.ReadUsage, "", []history.Claim{{Tree: "t"}}, p.index, "n1"
@@ -101,7 +107,10 @@ func (p *fakeLedger) addAllocate(o *history.Op) {
 	o.Kind, o.Claims = history.Allocate, []history.Claim{{Tree: "t", Amounts: map[string]int64{"units": amount}}}
 	if p.used+amount > fakeLimit {
 		o.Outcome, o.Reason = history.Refused, history.Denied
-		o.Violations = []history.Violation{{Tree: "t", Resource: "units", Limit: fakeLimit, Used: p.used, Requested: amount, Missing: p.used + amount - fakeLimit}}
+		o.Violations = []history.Violation{{
+			Tree: "t", Resource: "units", Limit: fakeLimit, Used: p.used,
+			Requested: amount, Missing: p.used + amount - fakeLimit,
+		}}
 		if p.random.IntN(2) == 0 {
 			o.Index = p.index
 		}

@@ -81,11 +81,17 @@ func (s *timeline) checkItems(v *Verdict, o Options) {
 // lockOps returns the grant of an allocation, and its end if the index of the end is known.
 func (l *allocationHistory) lockOps() []porcupine.Operation {
 	client := l.firstRequest().Client
-	take := &lockOp{allocation: l.id, fence: l.fence, acquires: true, leased: l.isLeased(), minIndex: l.minGrantIndex, maxIndex: l.maxGrantIndex}
+	take := &lockOp{
+		allocation: l.id, fence: l.fence, acquires: true, leased: l.isLeased(), minIndex: l.minGrantIndex,
+		maxIndex: l.maxGrantIndex,
+	}
 	all := []porcupine.Operation{{ClientId: client, Input: take, Call: l.askedAt, Return: l.grantedAt}}
 	if l.endIndex > 0 {
 		end := &lockOp{allocation: l.id, fence: l.fence, minIndex: l.endIndex, maxIndex: l.endIndex}
-		all = append(all, porcupine.Operation{ClientId: client, Input: end, Call: l.askedAt, Return: min(l.goneAt, math.MaxInt64)})
+		all = append(all, porcupine.Operation{
+			ClientId: client, Input: end, Call: l.askedAt,
+			Return: min(l.goneAt, math.MaxInt64),
+		})
 	}
 	return all
 }

@@ -91,7 +91,10 @@ func changesOf(ops []history.Op, f indexFloors) []limitChange {
 
 // changeOf joins the attempts to make one change. made is false if the change was certainly refused.
 func changeOf(attempts []*history.Op, f indexFloors) (c limitChange, made bool) {
-	c = limitChange{limitValue: limitValue{maxIndex: math.MaxUint64}, client: attempts[0].Client, limits: attempts[0].Limits, called: never, back: never}
+	c = limitChange{
+		limitValue: limitValue{maxIndex: math.MaxUint64}, client: attempts[0].Client,
+		limits: attempts[0].Limits, called: never, back: never,
+	}
 	refused := 0
 	for _, o := range attempts {
 		c.called = min(c.called, o.Call)
@@ -130,7 +133,9 @@ func (all limitHistory) highestBetween(at limitKey, from, to uint64) (most int64
 		if s.minIndex > to {
 			continue
 		}
-		replaced := slices.ContainsFunc(list[i+1:], func(later limitValue) bool { return later.certain && later.maxIndex < from })
+		replaced := slices.ContainsFunc(list[i+1:], func(later limitValue) bool {
+			return later.certain && later.maxIndex < from
+		})
 		if replaced {
 			continue
 		}

@@ -18,7 +18,10 @@ const maxDoubts = 64
 // operation takes effect between its call and its return. Trees whose allocations expire are not searched; only the
 // promises are checked there.
 func (s *timeline) checkLinearizable(o Options, explained *Verdict) *Verdict {
-	v := &Verdict{Promise: "linearizable", Title: "there is an order that explains all answers", Counts: map[string]int{}}
+	v := &Verdict{
+		Promise: "linearizable", Title: "there is an order that explains all answers",
+		Counts: map[string]int{},
+	}
 	for _, trees := range s.treeGroups() {
 		s.checkGroup(v, o, explained, trees)
 	}
@@ -81,21 +84,27 @@ func (s *timeline) checkGroup(v *Verdict, o Options, explained *Verdict, group [
 		writePicture(v, o, name, ground.porcupineModel(), info)
 		ground.checkReasons = false
 		if porcupine.CheckOperationsTimeout(ground.porcupineModel(), steps, o.Timeout) == porcupine.Ok {
-			explained.addViolation("%s: there is an order for all answers, but not with the reasons of all denials; %s", name, describeLongestOrder(steps, info))
+			explained.addViolation("%s: there is an order for all answers, but not with the reasons of all denials; %s",
+				name, describeLongestOrder(steps, info))
 			return
 		}
 	}
 	addSearchResult(v, result, name, steps, info)
 }
 
-func addSearchResult(v *Verdict, result porcupine.CheckResult, name string, steps []porcupine.Operation, info porcupine.LinearizationInfo) {
+func addSearchResult(
+	v *Verdict, result porcupine.CheckResult, name string, steps []porcupine.Operation,
+	info porcupine.LinearizationInfo,
+) {
 	switch result {
 	case porcupine.Ok:
 		v.count("orders found", 1)
 	case porcupine.Illegal:
-		v.addViolation("%s: no order of %d operations explains all answers; %s", name, len(steps), describeLongestOrder(steps, info))
+		v.addViolation("%s: no order of %d operations explains all answers; %s", name, len(steps),
+			describeLongestOrder(steps, info))
 	case porcupine.Unknown:
-		v.Undecided = fmt.Sprintf("%s: no order of %d operations was found in time, and none was excluded", name, len(steps))
+		v.Undecided = fmt.Sprintf("%s: no order of %d operations was found in time, and none was excluded", name,
+			len(steps))
 	}
 }
 
@@ -122,7 +131,8 @@ func describeLongestOrder(steps []porcupine.Operation, info porcupine.Linearizat
 	if next < 0 {
 		return "the longest one has all"
 	}
-	return fmt.Sprintf("the longest one has %d, and the first to end that is not in it is: %v", len(longest), steps[next].Input)
+	return fmt.Sprintf("the longest one has %d, and the first to end that is not in it is: %v", len(longest),
+		steps[next].Input)
 }
 
 func writePicture(v *Verdict, o Options, name string, m porcupine.Model, info porcupine.LinearizationInfo) {

@@ -32,7 +32,8 @@ func (l *allocationHistory) checkExpiryByLedger(v *Verdict) {
 		}
 		v.count("expiries", 1)
 		if promised := l.promisedUntil(end.index); end.op.Ledger < promised {
-			v.addViolation("%s expired at ledger time %d (index %d), but was to last until %d", l.id, end.op.Ledger, end.index, promised)
+			v.addViolation("%s expired at ledger time %d (index %d), but was to last until %d", l.id, end.op.Ledger,
+				end.index, promised)
 		}
 	}
 }
@@ -102,6 +103,7 @@ func (l *allocationHistory) checkExpiryByClock(v *Verdict) {
 	until := l.guaranteedUntilBefore(l.goneAt)
 	v.count("ended leases", 1)
 	if l.goneAt+allowedDrift(l.longestTTL()*1e6) < until {
-		v.addViolation("%s was over at %d ms, but renewed until %d ms as its holder counts", l.id, l.goneAt/1e6, until/1e6)
+		v.addViolation("%s was over at %d ms, but renewed until %d ms as its holder counts", l.id, l.goneAt/1e6,
+			until/1e6)
 	}
 }

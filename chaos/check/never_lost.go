@@ -33,7 +33,8 @@ func (s *timeline) checkFinalState(v *Verdict, state *State) {
 		case held[l.id]:
 			v.count("final allocations", 1)
 			if l.endedIndex > 0 && l.endedIndex < state.Index && !l.restored {
-				v.addViolation("%s had ended at index %d and is held on %s at index %d", l.id, l.endedIndex, state.Node, state.Index)
+				v.addViolation("%s had ended at index %d and is held on %s at index %d", l.id, l.endedIndex, state.Node,
+					state.Index)
 			}
 		case l.grantedAt < never && l.mustBeHeld():
 			v.addViolation("%s was granted with fence %d and is not held on %s", l.id, l.fence, state.Node)
@@ -55,14 +56,16 @@ func (l *allocationHistory) isPermanent() bool {
 	if !l.isLeased() {
 		return true
 	}
-	return l.firstRequest().Mode == history.Reserve && slices.ContainsFunc(l.observations, func(s observation) bool { return s.state == history.Held })
+	return l.firstRequest().Mode == history.Reserve && slices.ContainsFunc(l.observations,
+		func(s observation) bool { return s.state == history.Held })
 }
 
 // checkReads finds reads that do not know an allocation that was acknowledged before they were called.
 func (s *timeline) checkReads(v *Verdict) {
 	for i := range s.ops {
 		o := &s.ops[i]
-		if o.Kind != history.ReadAllocation || o.Stale || o.ID == "" || o.Outcome != history.Refused || o.Reason != "NOT_FOUND" {
+		if o.Kind != history.ReadAllocation || o.Stale || o.ID == "" || o.Outcome != history.Refused ||
+			o.Reason != "NOT_FOUND" {
 			continue
 		}
 		l := s.allocations[o.ID]
@@ -71,7 +74,8 @@ func (s *timeline) checkReads(v *Verdict) {
 		}
 		v.count("reads of acknowledged ids", 1)
 		if l.grantedAt < o.Call {
-			v.addViolation("%s was granted with fence %d, and a read that was called later does not know it", o.ID, l.fence)
+			v.addViolation("%s was granted with fence %d, and a read that was called later does not know it", o.ID,
+				l.fence)
 		}
 	}
 }
@@ -99,7 +103,8 @@ func (s *timeline) checkLists(v *Verdict) {
 			if l.maxGrantIndex <= o.Index && o.Index < l.heldIndex && !l.restored {
 				v.count("listed allocations", 1)
 				if !listed[l.id] {
-					v.addViolation("%s, held from index %d to %d, is not in the list of %s at index %d", l.id, l.maxGrantIndex, l.heldIndex, o.ServedBy, o.Index)
+					v.addViolation("%s, held from index %d to %d, is not in the list of %s at index %d", l.id,
+						l.maxGrantIndex, l.heldIndex, o.ServedBy, o.Index)
 				}
 			}
 		}
@@ -134,7 +139,7 @@ func (s *timeline) checkWatches(v *Verdict) {
 			if l.minGrantIndex > first[w] && l.maxGrantIndex < last[w] {
 				v.count("watched grants", 1)
 				if !saw[w][l.id] {
-					v.addViolation("%s was granted at index %d to %d, and watch %d of client %d from %d to %d did not see it",
+					v.addViolation("%s was granted at index %d to %d, but watch %d of client %d (%d to %d) missed it",
 						l.id, l.minGrantIndex, l.maxGrantIndex, w.session, w.client, first[w], last[w])
 				}
 			}

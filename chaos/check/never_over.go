@@ -15,7 +15,8 @@ func (s *timeline) checkNeverOver() *Verdict {
 	var held []*allocationHistory
 	for _, l := range s.byFence {
 		held = slices.DeleteFunc(held, func(h *allocationHistory) bool { return h.heldIndex <= l.maxGrantIndex })
-		if l.restored || slices.ContainsFunc(l.observations, func(s observation) bool { return s.claims == nil && s.isHeld() }) {
+		if l.restored || slices.ContainsFunc(l.observations,
+			func(s observation) bool { return s.claims == nil && s.isHeld() }) {
 			continue
 		}
 		s.checkGrant(v, l, held)
@@ -59,7 +60,7 @@ func (s *timeline) checkGrant(v *Verdict, l *allocationHistory, held []*allocati
 					used += amountAt(other.heldClaims(), at)
 				}
 				if used > limit {
-					v.addViolation("with %s (fence %d, index %d to %d) at least %d %s are held at %s:%s, where at most %d are allowed",
+					v.addViolation("with %s (fence %d, index %d to %d) %d %s are held at %s:%s, above the limit of %d",
 						l.id, l.fence, l.minGrantIndex, l.maxGrantIndex, used, resource, at.tree, at.node, limit)
 				}
 			}
@@ -95,7 +96,8 @@ func (s *timeline) checkUsage(v *Verdict, usage []history.Usage, index uint64) {
 	for _, u := range usage {
 		v.count("usages", 1)
 		if u.Limit != history.Unlimited && u.Over != max(0, u.Used-u.Limit) {
-			v.addViolation("at index %d %s:%s uses %d of %d %s and claims to be over by %d", index, u.Tree, u.Node, u.Used, u.Limit, u.Resource, u.Over)
+			v.addViolation("at index %d %s:%s uses %d of %d %s and claims to be over by %d", index, u.Tree, u.Node,
+				u.Used, u.Limit, u.Resource, u.Over)
 		}
 		if s.limits.isFixed(limitKey{u.Tree, u.Node, u.Resource}) && u.Limit != history.Unlimited && u.Used > u.Limit {
 			v.addViolation("at index %d %s:%s uses %d of %d %s", index, u.Tree, u.Node, u.Used, u.Limit, u.Resource)

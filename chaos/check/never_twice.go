@@ -10,7 +10,10 @@ import (
 // checkNeverTwice (P2): an id is granted once and ends once, its retries get the same answer, and no item has two
 // holders at a time, neither by the log nor by the clock of the clients.
 func (s *timeline) checkNeverTwice() *Verdict {
-	v := &Verdict{Promise: "P2", Title: "never twice: one grant for an id, one holder for an item", Counts: map[string]int{}}
+	v := &Verdict{
+		Promise: "P2", Title: "never twice: one grant for an id, one holder for an item",
+		Counts: map[string]int{},
+	}
 	owner := map[uint64]string{}
 	for _, l := range s.allocations {
 		v.count("ids", 1)
@@ -63,7 +66,8 @@ func (l *allocationHistory) checkRetries(v *Verdict) {
 		case o.Outcome != history.Refused:
 		case o.Reason == "ID_TAKEN":
 			v.addViolation("%s was asked for again with the same content and refused as taken", l.id)
-		case o.Reason == history.Denied && l.grantedAt < o.Call && l.goneAt > o.Return && l.heldIndex > 0 && l.heldThroughout(o):
+		case o.Reason == history.Denied && l.grantedAt < o.Call && l.goneAt > o.Return && l.heldIndex > 0 &&
+			l.heldThroughout(o):
 			v.addViolation("%s was granted with fence %d and denied when it was repeated", l.id, l.fence)
 		}
 	}
@@ -71,7 +75,9 @@ func (l *allocationHistory) checkRetries(v *Verdict) {
 
 // heldThroughout reports whether an allocation was held during a whole call: a later call saw it held.
 func (l *allocationHistory) heldThroughout(o *history.Op) bool {
-	return slices.ContainsFunc(l.observations, func(s observation) bool { return s.isHeld() && s.called > o.Return && s.called != never })
+	return slices.ContainsFunc(l.observations, func(s observation) bool {
+		return s.isHeld() && s.called > o.Return && s.called != never
+	})
 }
 
 // itemHold is a span in which an allocation or a Boskos owner certainly held an item.
@@ -88,7 +94,8 @@ func checkExclusive(v *Verdict, holds []itemHold) {
 	for i, h := range holds {
 		v.count("item holds", 1)
 		if i > 0 && h.from < last.to && h.holder != last.holder {
-			v.addViolation("%s held %s from %d to %d, and %s from %d to %d", last.holder, h.item, last.from, last.to, h.holder, h.from, h.to)
+			v.addViolation("%s held %s from %d to %d, and %s from %d to %d", last.holder, h.item, last.from, last.to,
+				h.holder, h.from, h.to)
 		}
 		if i == 0 || h.to > last.to {
 			last = h
@@ -105,7 +112,8 @@ func (s *timeline) itemHolds() map[string][]itemHold {
 			for _, item := range claim.Items {
 				name := claim.Tree + ":" + item
 				if l.heldIndex > l.maxGrantIndex && !l.restored {
-					all[name+" by index"] = append(all[name+" by index"], itemHold{l.id, int64(l.maxGrantIndex), int64(l.heldIndex), name})
+					all[name+" by index"] = append(all[name+" by index"],
+						itemHold{l.id, int64(l.maxGrantIndex), int64(l.heldIndex), name})
 				}
 				if from, to := l.holdSpan(); from < to {
 					all[name+" by time"] = append(all[name+" by time"], itemHold{l.id, from, to, name})
@@ -131,7 +139,8 @@ func (s *timeline) boskosHolds() map[string][]itemHold {
 	open := map[string]int{} // owner and item -> position in all[key]
 	for i := range s.ops {
 		o := &s.ops[i]
-		if o.Kind != history.BoskosAcquire && o.Kind != history.BoskosUpdate && o.Kind != history.BoskosRelease || len(o.Claims) == 0 {
+		if o.Kind != history.BoskosAcquire && o.Kind != history.BoskosUpdate && o.Kind != history.BoskosRelease ||
+			len(o.Claims) == 0 {
 			continue
 		}
 		item := o.Claims[0].Items[0]
@@ -174,7 +183,8 @@ func (s *timeline) checkFinalUsage(v *Verdict) {
 				sum += amountAt(r.Claims, limitKey{u.Tree, u.Node, u.Resource})
 			}
 			if sum != u.Used {
-				v.addViolation("on %s %s:%s counts %d %s, but what is held there adds up to %d", state.Node, u.Tree, u.Node, u.Used, u.Resource, sum)
+				v.addViolation("on %s %s:%s counts %d %s, but what is held there adds up to %d", state.Node, u.Tree,
+					u.Node, u.Used, u.Resource, sum)
 			}
 		}
 	}

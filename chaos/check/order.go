@@ -48,8 +48,10 @@ func (s *timeline) checkOvertaking(v *Verdict, b, a *allocationHistory) {
 	if a.firstRequest().Priority == b.firstRequest().Priority && !arrivedAfter(b, waits) {
 		return
 	}
-	v.addViolation("%s (priority %d) got fence %d at index %d to %d, while %s (priority %d), granted with fence %d, had waited since index %d at least",
-		b.id, b.firstRequest().Priority, b.fence, b.minGrantIndex, b.maxGrantIndex, a.id, a.firstRequest().Priority, a.fence, waits.index)
+	v.addViolation("%s (priority %d) got fence %d at index %d to %d, "+
+		"while %s (priority %d, fence %d) had waited since index %d or earlier",
+		b.id, b.firstRequest().Priority, b.fence, b.minGrantIndex, b.maxGrantIndex, a.id, a.firstRequest().Priority,
+		a.fence, waits.index)
 }
 
 // arrivedAfter reports whether a request certainly arrived after an observation: it was sent after that was answered,
@@ -110,7 +112,8 @@ func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 		return ""
 	case amountAt(o.Claims, at) != x.Requested:
 		return "something else was requested there"
-	case s.limits[at] != nil && !slices.ContainsFunc(s.limits[at], func(c limitValue) bool { return c.amount == x.Limit }):
+	case s.limits[at] != nil && !slices.ContainsFunc(s.limits[at],
+		func(c limitValue) bool { return c.amount == x.Limit }):
 		return "the limit never was that"
 	}
 	return ""
@@ -118,7 +121,10 @@ func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 
 // checkLive: after healing, all nodes reached one index, and no request waits that is first in its queue and fits.
 func (s *timeline) checkLive() *Verdict {
-	v := &Verdict{Promise: Live, Title: "after healing the cluster is healthy and no request waits that fits", Counts: map[string]int{}}
+	v := &Verdict{
+		Promise: Live, Title: "after healing the cluster is healthy and no request waits that fits",
+		Counts: map[string]int{},
+	}
 	if s.finals.Missing != "" {
 		v.addViolation("%s", s.finals.Missing)
 	}
@@ -127,7 +133,8 @@ func (s *timeline) checkLive() *Verdict {
 		for _, r := range state.Waiting {
 			v.count("waiting requests", 1)
 			if r.Place == 1 && state.hasRoomFor(r) {
-				v.addViolation("%s waits on %s at index %d although it is first in its queue and fits", r.ID, state.Node, state.Index)
+				v.addViolation("%s waits on %s at index %d although it is first in its queue and fits", r.ID,
+					state.Node, state.Index)
 			}
 		}
 	}

@@ -24,19 +24,22 @@ func (s *timeline) checkRealTimeOrder() *Verdict {
 		case o.Outcome == history.Refused:
 			v.count("denials", 1)
 			if o.Index <= floor && o.Mode != history.Wait { // a request that stops waiting is answered with a state
-				v.addViolation("%s was denied at index %d, but index %d had been answered before it asked", o.ID, o.Index, floor)
+				v.addViolation("%s was denied at index %d, but index %d had been answered before it asked", o.ID,
+					o.Index, floor)
 			}
 		case o.IsRead():
 			checkReadIndex(v, o, floor)
 		case isDecisive(o):
 			v.count("writes", 1)
 			if o.Index <= floor {
-				v.addViolation("%s of %s took effect at index %d, but index %d had been answered before it was called", o.Kind, o.ID, o.Index, floor)
+				v.addViolation("%s of %s took effect at index %d, but index %d had been answered before it was called",
+					o.Kind, o.ID, o.Index, floor)
 			}
 		default:
 			v.count("repeated writes", 1)
 			if o.Index < floor {
-				v.addViolation("%s of %s was answered at index %d, but index %d had been answered before it was called", o.Kind, o.ID, o.Index, floor)
+				v.addViolation("%s of %s was answered at index %d, but index %d had been answered before it was called",
+					o.Kind, o.ID, o.Index, floor)
 			}
 		}
 	}
@@ -48,19 +51,23 @@ func checkReadIndex(v *Verdict, o *history.Op, floor uint64) {
 	if o.Stale {
 		v.count("stale reads", 1)
 		if o.Index < o.MinIndex {
-			v.addViolation("%s by %s is of index %d, although the minimum index was %d", o.Kind, o.ServedBy, o.Index, o.MinIndex)
+			v.addViolation("%s by %s is of index %d, although the minimum index was %d", o.Kind, o.ServedBy, o.Index,
+				o.MinIndex)
 		}
 		if !o.MarkedStale || o.ServedBy == "" {
-			v.addViolation("%s at index %d is stale and not marked as stale, or does not name the server", o.Kind, o.Index)
+			v.addViolation("%s at index %d is stale and not marked as stale, or does not name the server", o.Kind,
+				o.Index)
 		}
 		return
 	}
 	v.count("linearizable reads", 1)
 	if o.Index < max(floor, o.MinIndex) {
-		v.addViolation("%s by %s is of index %d, but index %d had been answered before it was called", o.Kind, o.ServedBy, o.Index, max(floor, o.MinIndex))
+		v.addViolation("%s by %s is of index %d, but index %d had been answered before it was called", o.Kind,
+			o.ServedBy, o.Index, max(floor, o.MinIndex))
 	}
 	if o.MarkedStale {
-		v.addViolation("%s by %s at index %d was requested as linearizable and marked as stale", o.Kind, o.ServedBy, o.Index)
+		v.addViolation("%s by %s at index %d was requested as linearizable and marked as stale", o.Kind, o.ServedBy,
+			o.Index)
 	}
 }
 
@@ -79,7 +86,8 @@ func (s *timeline) checkWatchOrder(v *Verdict) {
 		if before := last[w]; before != nil && o.Change != history.WatchBegins {
 			v.count("changes", 1)
 			if o.Index < before.Index || o.Index == before.Index && o.Position <= before.Position {
-				v.addViolation("a watch saw change %d.%d after %d.%d", o.Index, o.Position, before.Index, before.Position)
+				v.addViolation("a watch saw change %d.%d after %d.%d", o.Index, o.Position, before.Index,
+					before.Position)
 			}
 		}
 		last[w] = o
@@ -111,7 +119,8 @@ func (s *timeline) checkSameEverywhere() *Verdict {
 		}
 		v.count("equal questions", 1)
 		if !sameAnswers(before, o) {
-			v.addViolation("%s of operations %d (%s) and %d (%s) differ", key, before.Number, before.ServedBy, o.Number, o.ServedBy)
+			v.addViolation("%s of operations %d (%s) and %d (%s) differ", key, before.Number, before.ServedBy, o.Number,
+				o.ServedBy)
 		}
 	}
 	return v
@@ -136,8 +145,10 @@ func questionOf(o *history.Op) string {
 }
 
 func sameAnswers(a, b *history.Op) bool {
-	return a.Ledger == b.Ledger && a.Change == b.Change && a.ID == b.ID && a.State == b.State && a.Fence == b.Fence && a.Expires == b.Expires &&
-		sameList(a.Records, b.Records) && sameList(a.Usage, b.Usage) && sameList(a.Limits, b.Limits) && sameList(a.Granted, b.Granted)
+	return a.Ledger == b.Ledger && a.Change == b.Change && a.ID == b.ID && a.State == b.State && a.Fence == b.Fence &&
+		a.Expires == b.Expires &&
+		sameList(a.Records, b.Records) && sameList(a.Usage, b.Usage) && sameList(a.Limits, b.Limits) &&
+		sameList(a.Granted, b.Granted)
 }
 
 // sameList compares lists; a missing list equals an empty one.

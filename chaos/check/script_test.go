@@ -41,13 +41,17 @@ func limitOf(node string, amount int64) history.Limit {
 // treeScript begins with a tree t whose root has limit 10, and a and b 6.
 func treeScript() *script {
 	return new(script).addOp(0, 1, history.Op{
-		Kind: history.Configure, ID: "setup", Index: 1, Limits: []history.Limit{limitOf("", 10), limitOf("a", 6), limitOf("b", 6)},
+		Kind: history.Configure, ID: "setup", Index: 1, Limits: []history.Limit{
+			limitOf("", 10), limitOf("a", 6),
+			limitOf("b", 6),
+		},
 	})
 }
 
 func (s *script) grant(from, to int64, id, node string, amount int64, index, fence uint64) *script {
 	return s.addOp(from, to, history.Op{
-		Kind: history.Allocate, ID: id, Claims: claimOf(node, amount), Index: index, Fence: fence, State: history.Held, Granted: claimOf(node, amount),
+		Kind: history.Allocate, ID: id, Claims: claimOf(node, amount), Index: index, Fence: fence, State: history.Held,
+		Granted: claimOf(node, amount),
 	})
 }
 
@@ -72,7 +76,10 @@ func (s *script) unanswered(from, to int64, kind history.Kind, id, node string, 
 }
 
 func (s *script) release(from, to int64, id string, index, fence uint64) *script {
-	return s.addOp(from, to, history.Op{Kind: history.Release, ID: id, Index: index, Fence: fence, State: history.Released})
+	return s.addOp(from, to, history.Op{
+		Kind: history.Release, ID: id, Index: index, Fence: fence,
+		State: history.Released,
+	})
 }
 
 func (s *script) markRepeated() *script {
@@ -82,7 +89,8 @@ func (s *script) markRepeated() *script {
 
 func (s *script) deny(from, to int64, id, node string, amount int64, why ...history.Violation) *script {
 	return s.addOp(from, to, history.Op{
-		Kind: history.Allocate, ID: id, Claims: claimOf(node, amount), Outcome: history.Refused, Reason: history.Denied, Violations: why,
+		Kind: history.Allocate, ID: id, Claims: claimOf(node, amount), Outcome: history.Refused, Reason: history.Denied,
+		Violations: why,
 	})
 }
 
@@ -93,12 +101,18 @@ func (s *script) setIndex(i uint64) *script {
 }
 
 func violationAt(node string, limit, used, requested int64) history.Violation {
-	return history.Violation{Tree: "t", Node: node, Resource: "units", Limit: limit, Used: used, Requested: requested, Missing: used + requested - limit}
+	return history.Violation{
+		Tree: "t", Node: node, Resource: "units", Limit: limit, Used: used, Requested: requested,
+		Missing: used + requested - limit,
+	}
 }
 
 // readUsage reads the usage of the root, a and b.
 func (s *script) readUsage(from, to int64, index uint64, root, a, b int64) *script {
-	return s.addOp(from, to, history.Op{Kind: history.ReadUsage, Index: index, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}, Usage: usageOf(root, a, b)})
+	return s.addOp(from, to, history.Op{
+		Kind: history.ReadUsage, Index: index, ServedBy: "n1",
+		Claims: []history.Claim{{Tree: "t"}}, Usage: usageOf(root, a, b),
+	})
 }
 
 func (s *script) markStale() *script {
@@ -115,22 +129,31 @@ func usageOf(root, a, b int64) []history.Usage {
 	}
 }
 
-func (s *script) addChange(from int64, what, id, state string, index uint64, within uint32, fence uint64, ledger int64) *script {
+func (s *script) addChange(
+	from int64, what, id, state string, index uint64, within uint32, fence uint64, ledger int64,
+) *script {
 	return s.addOp(from, from, history.Op{
-		Kind: history.Change, Session: 1, Change: what, ID: id, State: state, Index: index, Position: within, Fence: fence, Ledger: ledger,
+		Kind: history.Change, Session: 1, Change: what, ID: id, State: state, Index: index, Position: within,
+		Fence: fence, Ledger: ledger,
 	})
 }
 
 // addFinal adds the final state of a node at an index.
 func (s *script) addFinal(index uint64, u []history.Usage, held ...history.Record) *script {
-	s.finals.States = append(s.finals.States, check.State{Node: "n" + string(rune('1'+len(s.finals.States))), Index: index, Usage: u, Held: held})
+	s.finals.States = append(s.finals.States, check.State{
+		Node:  "n" + string(rune('1'+len(s.finals.States))),
+		Index: index, Usage: u, Held: held,
+	})
 	return s
 }
 
 // addDigests adds the digests of all nodes, one index after the final states.
 func (s *script) addDigests(all ...string) *script {
 	for i, digest := range all {
-		s.finals.Digests = append(s.finals.Digests, check.Digest{Node: "n" + string(rune('1'+i)), Index: s.finals.States[0].Index + 1, Digest: digest})
+		s.finals.Digests = append(s.finals.Digests, check.Digest{
+			Node:  "n" + string(rune('1'+i)),
+			Index: s.finals.States[0].Index + 1, Digest: digest,
+		})
 	}
 	return s
 }

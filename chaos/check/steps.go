@@ -60,7 +60,10 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 			b.addDenial(o)
 		}
 	}
-	grant := &modelStep{kind: opGrant, id: l.id, claims: l.firstRequest().Claims, fence: l.fence, minKey: logKey(l.minGrantIndex, false), maxKey: math.MaxUint64}
+	grant := &modelStep{
+		kind: opGrant, id: l.id, claims: l.firstRequest().Claims, fence: l.fence,
+		minKey: logKey(l.minGrantIndex, false), maxKey: math.MaxUint64,
+	}
 	if l.wasGranted() {
 		grant.maxKey = logKey(l.maxGrantIndex, false)
 		b.addStep(grant, l.firstRequest().Client, l.askedAt, l.grantedAt)
@@ -83,7 +86,10 @@ func (b *modelBuilder) addAllocation(l *allocationHistory) {
 
 // addDenial adds a denial. Older servers do not tell its index.
 func (b *modelBuilder) addDenial(o *history.Op) {
-	s := &modelStep{kind: opDeny, id: o.ID, claims: o.Claims, reasons: o.Violations, minKey: logKey(b.indexFloors.highestBefore(o.Call), false), maxKey: math.MaxUint64}
+	s := &modelStep{
+		kind: opDeny, id: o.ID, claims: o.Claims, reasons: o.Violations,
+		minKey: logKey(b.indexFloors.highestBefore(o.Call), false), maxKey: math.MaxUint64,
+	}
 	if o.Index > 0 && o.Mode != history.Wait {
 		s.minKey, s.maxKey = logKey(o.Index, false), logKey(o.Index, false)
 	}
@@ -95,7 +101,10 @@ func (b *modelBuilder) addEnd(l *allocationHistory, bit uint64) {
 	if l.endAskedAt == never && l.goneAt == never {
 		return
 	}
-	s := &modelStep{kind: opEnd, id: l.id, claims: l.firstRequest().Claims, minKey: logKey(l.heldIndex, false), maxKey: math.MaxUint64, doubtBit: bit}
+	s := &modelStep{
+		kind: opEnd, id: l.id, claims: l.firstRequest().Claims, minKey: logKey(l.heldIndex, false),
+		maxKey: math.MaxUint64, doubtBit: bit,
+	}
 	client := l.firstRequest().Client
 	switch called := min(l.endAskedAt, l.goneAt); {
 	case l.endIndex > 0:
@@ -129,7 +138,10 @@ func (b *modelBuilder) addReads() {
 		if o.Stale {
 			called = 0
 		}
-		b.addStep(&modelStep{kind: opRead, usage: o.Usage, minKey: logKey(o.Index, true), maxKey: logKey(o.Index, true)}, o.Client, called, o.Return)
+		b.addStep(&modelStep{
+			kind: opRead, usage: o.Usage, minKey: logKey(o.Index, true),
+			maxKey: logKey(o.Index, true),
+		}, o.Client, called, o.Return)
 	}
 }
 
@@ -139,7 +151,10 @@ func (b *modelBuilder) addLimitChanges() {
 		if !slices.ContainsFunc(c.limits, func(l history.Limit) bool { return b.trees[l.Tree] }) {
 			continue
 		}
-		s := &modelStep{kind: opSetLimits, limits: c.limits, minKey: logKey(c.minIndex, false), maxKey: math.MaxUint64, optional: !c.certain}
+		s := &modelStep{
+			kind: opSetLimits, limits: c.limits, minKey: logKey(c.minIndex, false), maxKey: math.MaxUint64,
+			optional: !c.certain,
+		}
 		if c.certain {
 			s.maxKey = logKey(c.maxIndex, false)
 		}

@@ -80,7 +80,10 @@ type timeline struct {
 }
 
 func newTimeline(h history.History, f Finals) *timeline {
-	s := &timeline{ops: h.Ops, finals: f, allocations: map[string]*allocationHistory{}, indexFloors: newIndexFloors(h.Ops)}
+	s := &timeline{
+		ops: h.Ops, finals: f, allocations: map[string]*allocationHistory{},
+		indexFloors: newIndexFloors(h.Ops),
+	}
 	for i := range s.ops {
 		s.addOp(&s.ops[i])
 	}
@@ -108,7 +111,10 @@ func newTimeline(h history.History, f Finals) *timeline {
 
 func (s *timeline) allocationOf(id string) *allocationHistory {
 	if s.allocations[id] == nil {
-		s.allocations[id] = &allocationHistory{id: id, askedAt: never, grantedAt: never, goneAt: never, endAskedAt: never}
+		s.allocations[id] = &allocationHistory{
+			id: id, askedAt: never, grantedAt: never, goneAt: never,
+			endAskedAt: never,
+		}
 	}
 	return s.allocations[id]
 }
@@ -118,7 +124,8 @@ func (s *timeline) addOp(o *history.Op) {
 	for _, r := range o.Records {
 		s.addRecord(r, observation{index: o.Index, called: o.Call, returned: o.Return, op: o})
 	}
-	if o.ID == "" || o.Kind == history.BoskosAcquire || o.Kind == history.BoskosRelease || o.Kind == history.BoskosUpdate || o.Kind == history.Configure {
+	if o.ID == "" || o.Kind == history.BoskosAcquire || o.Kind == history.BoskosRelease ||
+		o.Kind == history.BoskosUpdate || o.Kind == history.Configure {
 		return
 	}
 	l := s.allocationOf(o.ID)
@@ -133,7 +140,8 @@ func (s *timeline) addOp(o *history.Op) {
 	}
 	l.restored = l.restored || o.Change == "RESTORED"
 	l.observations = append(l.observations, observation{
-		index: o.Index, position: o.Position, state: o.State, fence: o.Fence, claims: o.Granted, expires: o.Expires, called: o.Call, returned: o.Return,
+		index: o.Index, position: o.Position, state: o.State, fence: o.Fence, claims: o.Granted, expires: o.Expires,
+		called: o.Call, returned: o.Return,
 		decisive: isDecisive(o), op: o,
 	})
 }

@@ -37,7 +37,8 @@ func JudgeWith(h history.History, f Finals, o Options) Verdicts {
 	s := newTimeline(h, f)
 	explained := s.checkExplained()
 	return Verdicts{
-		s.checkNeverOver(), s.checkNeverTwice(), s.checkNeverLost(), s.checkNeverEarly(), s.checkFenced(), s.checkAllOrNothing(), s.checkRealTimeOrder(), s.checkQueueOrder(),
+		s.checkNeverOver(), s.checkNeverTwice(), s.checkNeverLost(), s.checkNeverEarly(), s.checkFenced(),
+		s.checkAllOrNothing(), s.checkRealTimeOrder(), s.checkQueueOrder(),
 		s.checkSameEverywhere(), explained, s.checkLinearizable(o, explained), s.checkLive(),
 	}
 }

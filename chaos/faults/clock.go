@@ -9,11 +9,13 @@ import (
 func clockKinds() []Kind {
 	return []Kind{
 		{
-			Name: "clock", Description: "the wall clock of one node jumps by a second to a year, forwards or backwards, and back again",
+			Name:        "clock",
+			Description: "the wall clock of one node jumps by a second to a year either way, and back again",
 			missingNeed: needsClock, minHold: 2 * time.Second, maxHold: 10 * time.Second, newFault: turnClock(roleAny),
 		},
 		{
-			Name: "clock-leader", Description: "the wall clock of the leader jumps in the same way", missingNeed: needsClock, minHold: 2 * time.Second, maxHold: 10 * time.Second,
+			Name: "clock-leader", Description: "the wall clock of the leader jumps in the same way",
+			missingNeed: needsClock, minHold: 2 * time.Second, maxHold: 10 * time.Second,
 			newFault: turnClock(roleLeader),
 		},
 	}
@@ -22,7 +24,8 @@ func clockKinds() []Kind {
 // turnClock sets the wall clock of a node. It does not reserve the node, so other faults may hit it at the same time.
 func turnClock(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-		spans := []time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour, 24 * time.Hour, 365 * 24 * time.Hour}
+		const day = 24 * time.Hour
+		spans := []time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour, day, 365 * day}
 		by := spans[r.IntN(len(spans))]
 		if r.IntN(2) == 0 {
 			by = -by

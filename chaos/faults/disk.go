@@ -14,10 +14,19 @@ func diskKinds() []Kind {
 		return k
 	}
 	return []Kind{
-		hold(Kind{Name: "slow-disk", Description: "each fsync of one node takes 20 to 600 ms longer", newFault: slowDisk}),
+		hold(Kind{
+			Name: "slow-disk", Description: "each fsync of one node takes 20 to 600 ms longer",
+			newFault: slowDisk,
+		}),
 		hold(Kind{Name: "full-disk", Description: "the disk of one node is full", newFault: fullDisk}),
-		hold(Kind{Name: "failing-fsync", Description: "each fsync of one node fails", newFault: brokenDisk("fsync fails", failSyncs)}),
-		hold(Kind{Name: "torn-write", Description: "one write of a node is cut short, then its disk fails", newFault: brokenDisk("a write is torn", tearWrite)}),
+		hold(Kind{
+			Name: "failing-fsync", Description: "each fsync of one node fails",
+			newFault: brokenDisk("fsync fails", failSyncs),
+		}),
+		hold(Kind{
+			Name: "torn-write", Description: "one write of a node is cut short, then its disk fails",
+			newFault: brokenDisk("a write is torn", tearWrite),
+		}),
 	}
 }
 
@@ -73,7 +82,9 @@ func (t *Target) killAndStart(node int) error {
 
 // brokenDisk makes a fault whose disk fails until the node is started again, on a good disk with what had been
 // written.
-func brokenDisk(what string, fail func(*Target, int)) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+func brokenDisk(
+	what string, fail func(*Target, int),
+) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		exits := 0
 		return singleNode(chooseNodeOrLeader(r), what, "started on a good disk",

@@ -1,8 +1,8 @@
 // Package faults breaks a cluster of chaos/nodes in every way that it must survive, and heals it again.
 //
-// A Fault is drawn from a seed before it begins; only the present leader is looked up when it begins. Faults stay within
-// what the service promises to survive: data is taken from the disk of one node at a time, and only when the other nodes
-// have everything that was acknowledged.
+// A Fault is drawn from a seed before it begins; only the present leader is looked up when it begins. Faults stay
+// within what the service promises to survive: data is taken from the disk of one node at a time, and only when the
+// other nodes have everything that was acknowledged.
 package faults
 
 import (
@@ -59,12 +59,16 @@ func (k Kind) Draw(r *rand.Rand) Fault {
 		hold += time.Duration(r.Int64N(int64(k.maxHold - k.minHold)))
 	}
 	begin, end := k.newFault(r)
-	return Fault{Name: k.Name, Hold: hold, Begin: begin, End: end, skipInUpgrade: k.skipInUpgrade, isUpgrade: k.earlySteps > 0}
+	return Fault{
+		Name: k.Name, Hold: hold, Begin: begin, End: end, skipInUpgrade: k.skipInUpgrade,
+		isUpgrade: k.earlySteps > 0,
+	}
 }
 
 // All returns all kinds, by name.
 func All() []Kind {
-	all := slices.Concat(processKinds(), networkKinds(), diskKinds(), clockKinds(), replaceKinds(), memberKinds(), clientKinds(), gossipKinds())
+	all := slices.Concat(processKinds(), networkKinds(), diskKinds(), clockKinds(), replaceKinds(), memberKinds(),
+		clientKinds(), gossipKinds())
 	slices.SortFunc(all, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
@@ -75,7 +79,8 @@ func Find(t *Target, names []string) (kinds []Kind, without []string, err error)
 	all := All()
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(k Kind) bool { return k.Name == name }) {
-			return nil, nil, fmt.Errorf("there is no fault %q; allowed are %s", name, strings.Join(kindNames(all), ", "))
+			return nil, nil, fmt.Errorf("there is no fault %q; allowed are %s", name,
+				strings.Join(kindNames(all), ", "))
 		}
 	}
 	for _, k := range all {

@@ -25,7 +25,8 @@ const (
 
 func gossipKinds() []Kind {
 	return []Kind{{
-		Name: "hostile-gossip", Description: "a peer with the gossip key forges statements about all nodes, invents nodes, and sends compressed bombs",
+		Name:          "hostile-gossip",
+		Description:   "a peer with the gossip key forges messages of all nodes, invents nodes and sends bombs",
 		skipInUpgrade: true, minHold: 4 * time.Second, maxHold: 15 * time.Second, newFault: hostileGossip,
 	}}
 }

@@ -23,8 +23,9 @@ const (
 
 func clientKinds() []Kind {
 	return []Kind{{
-		Name: "greedy-client", skipInUpgrade: true, minHold: 4 * time.Second, maxHold: 12 * time.Second, newFault: greedyClient,
-		Description: "a client takes all call slots of one node or of all: missing bodies, idle reflection, slow posts, explanations",
+		Name: "greedy-client", skipInUpgrade: true, minHold: 4 * time.Second, maxHold: 12 * time.Second,
+		Description: "a client keeps the call slots of one node or of all busy with calls that do nothing",
+		newFault:    greedyClient,
 	}}
 }
 
@@ -66,7 +67,8 @@ func startGreedyCalls(ctx context.Context, calls *sync.WaitGroup, url string) {
 	}
 	silent := func() io.ReadCloser { r, _ := io.Pipe(); return r }
 	keep(greedyBodies, overHTTP2, "/quorate.v1.AllocationService/Allocate", "application/json", silent, 4<<20)
-	keep(greedyReflection, overHTTP2, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", silent, -1)
+	keep(greedyReflection, overHTTP2, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc",
+		silent, -1)
 	keep(greedyPosts, overHTTP1, "/ws/v1/validate-conf", "text/plain", silent, 100_000)
 	question := `{"request":{"id":"greedy","claims":[{"tree":"nowhere","amounts":{"cores":"1"}}]}}`
 	keep(greedyReads, overHTTP2, "/quorate.v1.AllocationService/Explain", "application/json",

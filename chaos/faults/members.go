@@ -18,16 +18,19 @@ import (
 func memberKinds() []Kind {
 	return []Kind{
 		{
-			Name: "remove-member", Description: "a running or killed member is removed through the API and later rejoins as a new one",
+			Name:          "remove-member",
+			Description:   "a running or killed member is removed through the API and later rejoins as a new one",
 			skipInUpgrade: true, minHold: 6 * time.Second, maxHold: 14 * time.Second, newFault: removeMember,
 		},
 		{
-			Name: "demote-member", Description: "a voter loses its vote through the API and gets it back", skipInUpgrade: true,
-			minHold: 3 * time.Second, maxHold: 10 * time.Second, newFault: demoteMember,
+			Name: "demote-member", Description: "a voter loses its vote through the API and gets it back",
+			skipInUpgrade: true,
+			minHold:       3 * time.Second, maxHold: 10 * time.Second, newFault: demoteMember,
 		},
 		{
-			Name: "hand-over", Description: "the leadership is transferred to random nodes, again and again", skipInUpgrade: true,
-			minHold: 4 * time.Second, maxHold: 12 * time.Second, newFault: handOver,
+			Name: "hand-over", Description: "the leadership is transferred to random nodes, again and again",
+			skipInUpgrade: true,
+			minHold:       4 * time.Second, maxHold: 12 * time.Second, newFault: handOver,
 		},
 	}
 }
@@ -176,7 +179,8 @@ func (t *Target) transferLeadership(ctx, lasts context.Context, r *rand.Rand) {
 	var last error
 	for lasts.Err() == nil {
 		via, node := r.IntN(len(t.Nodes)), r.IntN(len(t.Nodes))
-		answer, err := t.clients[via].Cluster.TransferLeader(ctx, &quoratev1.TransferLeaderRequest{Id: t.Nodes[node].ID})
+		answer, err := t.clients[via].Cluster.TransferLeader(ctx,
+			&quoratev1.TransferLeaderRequest{Id: t.Nodes[node].ID})
 		switch {
 		case err != nil:
 			failed, last = failed+1, err

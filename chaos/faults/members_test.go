@@ -26,7 +26,9 @@ type fakeService struct {
 	forced  []bool
 }
 
-func (f *fakeService) RemoveMember(_ context.Context, r *quoratev1.RemoveMemberRequest) (*quoratev1.RemoveMemberResponse, error) {
+func (f *fakeService) RemoveMember(
+	_ context.Context, r *quoratev1.RemoveMemberRequest,
+) (*quoratev1.RemoveMemberResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forced = append(f.forced, r.GetForce())
@@ -56,15 +58,17 @@ func eventText(t *Target) string {
 }
 
 func newRemoval() *memberChange {
-	return &memberChange{done: "is not a member any more", ask: func(ctx context.Context, c *client.Client, id string, force bool) error {
+	ask := func(ctx context.Context, c *client.Client, id string, force bool) error {
 		_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: force})
 		return err
-	}}
+	}
+	return &memberChange{done: "is not a member any more", ask: ask}
 }
 
 func TestRefusedChangeIsForced(t *testing.T) {
 	refusal := connect.NewError(connect.CodeFailedPrecondition, errors.New("min-quorum is 3"))
-	service := &fakeService{answers: []error{connect.NewError(connect.CodeUnavailable, errors.New("no leader")), refusal, nil}}
+	noLeader := connect.NewError(connect.CodeUnavailable, errors.New("no leader"))
+	service := &fakeService{answers: []error{noLeader, refusal, nil}}
 	target, c := fakeTarget(service), newRemoval()
 	c.startAsking(t.Context(), target, 1)
 	<-c.ended
@@ -72,7 +76,8 @@ func TestRefusedChangeIsForced(t *testing.T) {
 	if got, want := fmt.Sprint(service.forced), "[false false true]"; got != want || !c.confirmed {
 		t.Errorf("asked with force: %s, want %s; confirmed: %v", got, want, c.confirmed)
 	}
-	if text := eventText(target); !strings.Contains(text, "n2 refused: failed_precondition: min-quorum") || !strings.Contains(text, "not a member any more, says n") {
+	if text := eventText(target); !strings.Contains(text, "n2 refused: failed_precondition: min-quorum") ||
+		!strings.Contains(text, "not a member any more, says n") {
 		t.Error(text)
 	}
 }
@@ -82,7 +87,8 @@ func TestUnansweredChangeIsNoted(t *testing.T) {
 	target, c := fakeTarget(service), newRemoval()
 	c.startAsking(t.Context(), target, 0)
 	c.stopAsking(target)
-	if text := eventText(target); c.confirmed || len(service.forced) == 0 || text != "n1 no answer confirms that it is not a member any more: unavailable: no leader" {
+	if text := eventText(target); c.confirmed || len(service.forced) == 0 ||
+		text != "n1 no answer confirms that it is not a member any more: unavailable: no leader" {
 		t.Errorf("confirmed: %v, asked %d times: %s", c.confirmed, len(service.forced), text)
 	}
 }
@@ -106,7 +112,8 @@ func TestSettledMembershipIsKnownToAllVoters(t *testing.T) {
 		"one is behind":           {at(4, 89), at(4, 90), "n2 does not know that entry 90 is committed"},
 	} {
 		got := ""
-		if err := s.checkShared(fakeTarget(nil), []*quoratev1.GetStatusResponse{at(4, 90), c.second, c.third}); err != nil {
+		statuses := []*quoratev1.GetStatusResponse{at(4, 90), c.second, c.third}
+		if err := s.checkShared(fakeTarget(nil), statuses); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {

@@ -62,7 +62,10 @@ const ms = time.Millisecond
 
 func networkKinds() []Kind {
 	kind := func(name, says string, shape linkPattern) Kind {
-		return Kind{Name: name, Description: says, missingNeed: needsNetwork, minHold: 3 * time.Second, maxHold: 12 * time.Second, newFault: staticLinks(shape)}
+		return Kind{
+			Name: name, Description: says, missingNeed: needsNetwork, minHold: 3 * time.Second,
+			maxHold: 12 * time.Second, newFault: staticLinks(shape),
+		}
 	}
 	return []Kind{
 		kind("isolate-leader", "the leader is cut off from all other nodes", isolateLeader),
@@ -72,12 +75,14 @@ func networkKinds() []Kind {
 		kind("delay", "packets take 20 to 200 ms longer", everyLink("packets are late", func(r *rand.Rand) nodes.Link {
 			return nodes.Link{Delay: time.Duration(20+r.IntN(180)) * ms, Jitter: time.Duration(1+r.IntN(100)) * ms}
 		})),
-		kind("loss", "5 to 30 percent of the packets are lost", everyLink("packets are lost", func(r *rand.Rand) nodes.Link {
-			return nodes.Link{Loss: 0.05 + 0.25*r.Float64()}
-		})),
-		kind("reorder", "packets overtake each other", everyLink("packets overtake each other", func(r *rand.Rand) nodes.Link {
-			return nodes.Link{Reorder: 0.1 + 0.4*r.Float64(), Delay: time.Duration(r.IntN(20)) * ms}
-		})),
+		kind("loss", "5 to 30 percent of the packets are lost",
+			everyLink("packets are lost", func(r *rand.Rand) nodes.Link {
+				return nodes.Link{Loss: 0.05 + 0.25*r.Float64()}
+			})),
+		kind("reorder", "packets overtake each other", everyLink("packets overtake each other",
+			func(r *rand.Rand) nodes.Link {
+				return nodes.Link{Reorder: 0.1 + 0.4*r.Float64(), Delay: time.Duration(r.IntN(20)) * ms}
+			})),
 		{
 			Name: "flap", Description: "the leader is cut off and reconnected, many times", missingNeed: needsNetwork,
 			minHold: 6 * time.Second, maxHold: 15 * time.Second, newFault: flapLeaderLinks,

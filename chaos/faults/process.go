@@ -12,16 +12,34 @@ const stopTimeout = time.Minute
 
 func processKinds() []Kind {
 	return []Kind{
-		{Name: "kill-leader", Description: "SIGKILL to the leader, then a start", minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleLeader)},
-		{Name: "kill-follower", Description: "SIGKILL to a follower, then a start", minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleFollower)},
-		{Name: "kill-all", Description: "SIGKILL to all nodes, then a start in random order", minHold: 0, maxHold: 2 * time.Second, newFault: killAll},
-		{Name: "pause-leader", Description: "SIGSTOP of the leader, mostly until another node leads", minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleLeader)},
-		{Name: "pause-follower", Description: "SIGSTOP of a follower", minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleFollower)},
+		{
+			Name: "kill-leader", Description: "SIGKILL to the leader, then a start",
+			minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleLeader),
+		},
+		{
+			Name: "kill-follower", Description: "SIGKILL to a follower, then a start",
+			minHold: 0, maxHold: 8 * time.Second, newFault: killNode(roleFollower),
+		},
+		{
+			Name: "kill-all", Description: "SIGKILL to all nodes, then a start in random order",
+			minHold: 0, maxHold: 2 * time.Second, newFault: killAll,
+		},
+		{
+			Name: "pause-leader", Description: "SIGSTOP of the leader, mostly until another node leads",
+			minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleLeader),
+		},
+		{
+			Name: "pause-follower", Description: "SIGSTOP of a follower",
+			minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleFollower),
+		},
 		{
 			Name: "lagging-follower", Description: "a follower is down under load until it needs a snapshot",
 			minHold: 12 * time.Second, maxHold: 20 * time.Second, newFault: killNode(roleFollower),
 		},
-		{Name: "rolling-restart", Description: "each node is stopped with SIGTERM and started again, one after the other", Alone: true, newFault: rollingRestart},
+		{
+			Name: "rolling-restart", Description: "one node after the other gets SIGTERM and is started again",
+			Alone: true, newFault: rollingRestart,
+		},
 		upgradeKind(),
 	}
 }

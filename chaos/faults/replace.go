@@ -14,12 +14,17 @@ import (
 
 func replaceKinds() []Kind {
 	kind := func(name, says string, d damageFunc) Kind {
-		return Kind{Name: name, Description: says, Alone: true, skipInUpgrade: true, minHold: 0, maxHold: 3 * time.Second, newFault: replaceDisk(d)}
+		return Kind{
+			Name: name, Description: says, Alone: true, skipInUpgrade: true, minHold: 0,
+			maxHold: 3 * time.Second, newFault: replaceDisk(d),
+		}
 	}
 	return []Kind{
-		kind("lost-disk", "a node comes back with an empty folder", func(*rand.Rand, string) (string, error) { return "", nil }),
+		kind("lost-disk", "a node comes back with an empty folder",
+			func(*rand.Rand, string) (string, error) { return "", nil }),
 		kind("damaged-log", "bytes of a stopped node's log are changed or zeroed, or its end is cut off", damageLog),
-		kind("damaged-snapshot", "bytes of a stopped node's newest snapshot are changed or zeroed, or its end is cut off", damageSnapshot),
+		kind("damaged-snapshot",
+			"bytes of a stopped node's newest snapshot are changed or zeroed, or its end is cut off", damageSnapshot),
 	}
 }
 
@@ -74,7 +79,8 @@ func (t *Target) awaitReplicated(ctx context.Context, without int) error {
 			return errors.New("the leader does not answer")
 		}
 		for i, s := range all {
-			if i != without && (s == nil || s.GetAppliedIndex() < all[lead].GetAppliedIndex() || s.GetTerm() != all[lead].GetTerm()) {
+			if i != without && (s == nil || s.GetAppliedIndex() < all[lead].GetAppliedIndex() ||
+				s.GetTerm() != all[lead].GetTerm()) {
 				return fmt.Errorf("%s is behind", t.Nodes[i].ID)
 			}
 		}

@@ -69,7 +69,9 @@ func (s *Schedule) drawKind() Kind {
 	}
 	if len(s.remaining) == 0 {
 		s.remaining = slices.Clone(s.kinds)
-		s.random.Shuffle(len(s.remaining), func(i, j int) { s.remaining[i], s.remaining[j] = s.remaining[j], s.remaining[i] })
+		s.random.Shuffle(len(s.remaining), func(i, j int) {
+			s.remaining[i], s.remaining[j] = s.remaining[j], s.remaining[i]
+		})
 	}
 	next := s.remaining[0]
 	s.remaining = s.remaining[1:]

@@ -25,7 +25,8 @@ func firstSteps(t *testing.T, seed uint64, kinds []Kind, steps int) []Step {
 }
 
 func TestScheduleFollowsSeed(t *testing.T) {
-	one, same, other := fmt.Sprint(firstSteps(t, 7, All(), 100)), fmt.Sprint(firstSteps(t, 7, All(), 100)), fmt.Sprint(firstSteps(t, 8, All(), 100))
+	one, same := fmt.Sprint(firstSteps(t, 7, All(), 100)), fmt.Sprint(firstSteps(t, 7, All(), 100))
+	other := fmt.Sprint(firstSteps(t, 8, All(), 100))
 	if one != same {
 		t.Errorf("seed 7 gives\n%s\nand\n%s", one, same)
 	}
@@ -102,7 +103,8 @@ func TestOnlyUpgrades(t *testing.T) {
 
 // TestFaultsWaitForUpgrades: an older version may not survive these faults.
 func TestFaultsWaitForUpgrades(t *testing.T) {
-	late, early, other := Fault{Name: "late", skipInUpgrade: true}, Fault{Name: "early", isUpgrade: true}, Fault{Name: "other"}
+	late, early := Fault{Name: "late", skipInUpgrade: true}, Fault{Name: "early", isUpgrade: true}
+	other := Fault{Name: "other"}
 	target := &Target{Cluster: &nodes.Cluster{Nodes: []*nodes.Node{{ID: "n1"}}}, Old: "old"}
 	for _, want := range [][3]bool{{true, false, false}, {false, true, false}} {
 		if got := [3]bool{target.skipsFault(late), target.skipsFault(early), target.skipsFault(other)}; got != want {

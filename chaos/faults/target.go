@@ -277,7 +277,7 @@ func (t *Target) releaseNode(node int) {
 	delete(t.busy, node)
 }
 
-// excuseExits declares that a fault was expected to cause the exits of a node since it had had from exits.
+// excuseExits declares that a fault was expected to cause the exits of a node, except for the first from of them.
 func (t *Target) excuseExits(node, from int) {
 	exits := len(t.Nodes[node].Exits())
 	t.mu.Lock()

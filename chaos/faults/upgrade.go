@@ -12,7 +12,8 @@ const maxNodes = 5
 
 func upgradeKind() Kind {
 	return Kind{
-		Name: "upgrade", Description: "the next node is upgraded from the old binary to the new one, early in the run", Alone: true,
+		Name: "upgrade", Description: "the next node is upgraded from the old binary to the new one, early in the run",
+		Alone:      true,
 		earlySteps: maxNodes, newFault: upgradeNode,
 		missingNeed: func(t *Target) string {
 			if t.Old == "" {

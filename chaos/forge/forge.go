@@ -114,7 +114,10 @@ func (n Node) versionsOrDefault() []byte {
 
 // Alive announces that a node is alive, with all its data.
 func Alive(n Node) []byte {
-	return encodeMessage(aliveType, aliveMessage{n.Incarnation, n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port), n.Meta.encodeJSON(), n.versionsOrDefault()})
+	return encodeMessage(aliveType, aliveMessage{
+		n.Incarnation, n.Name, n.Addr.IP.To4(), uint16(n.Addr.Port),
+		n.Meta.encodeJSON(), n.versionsOrDefault(),
+	})
 }
 
 // Dead announces, in the name of one node, that another is dead.

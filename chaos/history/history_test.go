@@ -20,7 +20,8 @@ func TestReadWhatIsRecorded(t *testing.T) {
 		busy.Go(func() {
 			at := r.Now()
 			r.Add(history.Op{
-				Workload: "deep", Client: i, Kind: history.Allocate, Call: at, Return: at + 5, Outcome: history.Refused, Reason: history.Denied,
+				Workload: "deep", Client: i, Kind: history.Allocate, Call: at, Return: at + 5, Outcome: history.Refused,
+				Reason:     history.Denied,
 				Claims:     []history.Claim{{Tree: "t", Node: "a/b", Amounts: map[string]int64{"units": 3}}},
 				Violations: []history.Violation{{Tree: "t", Limit: 5, Used: 4, Requested: 3, Missing: 2}},
 			})

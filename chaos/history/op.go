@@ -25,7 +25,7 @@ const (
 	// Change is one message of a watch. The first operation of a watch has the change WatchBegins and the position
 	// after which the watch begins. A watch that resumes at another server keeps its session.
 	Change Kind = "change"
-	// The calls of Boskos front ends have the item in Claims and the owner in ID.
+	// BoskosAcquire has the item in Claims and the owner in ID, and so have the other calls of Boskos front ends.
 	BoskosAcquire Kind = "boskos-acquire"
 	BoskosRelease Kind = "boskos-release"
 	BoskosUpdate  Kind = "boskos-update"

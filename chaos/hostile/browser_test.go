@@ -11,7 +11,9 @@ import (
 )
 
 // browserCall makes a call with the headers of a browser.
-func browserCall(t *testing.T, method, target, host string, headers map[string]string) (status int, answer http.Header, body string) {
+func browserCall(
+	t *testing.T, method, target, host string, headers map[string]string,
+) (status int, answer http.Header, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(""))
 	if err != nil {
@@ -44,38 +46,71 @@ func TestBrowserAttacks(t *testing.T) {
 	c.applyTree(t, 10)
 	n := c.nodes[0]
 	api, boskos := "http://"+n.http, "http://"+n.boskos
-	form := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-	script := map[string]string{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+	form := map[string]string{
+		"Content-Type": "application/x-www-form-urlencoded", "Origin": "https://evil.example",
+		"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document",
+	}
+	script := map[string]string{
+		"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site",
+		"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty",
+	}
 	old := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Origin": "https://evil.example"}
-	acquire := boskos + "/acquire?" + url.Values{"type": {"t"}, "state": {"free"}, "dest": {"busy"}, "owner": {"page"}}.Encode()
-	reset := boskos + "/reset?" + url.Values{"type": {"t"}, "state": {"busy"}, "dest": {"free"}, "expire": {"0s"}}.Encode()
+	acquire := boskos + "/acquire?" + url.Values{
+		"type": {"t"}, "state": {"free"}, "dest": {"busy"},
+		"owner": {"page"},
+	}.Encode()
+	reset := boskos + "/reset?" + url.Values{
+		"type": {"t"}, "state": {"busy"}, "dest": {"free"},
+		"expire": {"0s"},
+	}.Encode()
 	usage := api + "/quorate.v1.TreeService/GetUsage?connect=v1&encoding=json&message=" + url.QueryEscape(`{"tree":"t"}`)
 	for name, attack := range map[string]struct {
 		method, target, host string
 		headers              map[string]string
 	}{
-		"a form acquires":                        {"POST", acquire, "", form},
-		"a form resets":                          {"POST", reset, "", form},
-		"a form of an old browser resets":        {"POST", reset, "", old},
-		"a script reads /ws/v1":                  {"GET", api + "/ws/v1/partition/t/queues", "", script},
-		"a script reads the API":                 {"GET", usage, "", script},
-		"a script asks what it may do":           {"OPTIONS", api + "/quorate.v1.AllocationService/Allocate", "", script},
-		"a script reads metrics":                 {"GET", api + "/metrics", "", script},
-		"a script reads profiles":                {"GET", "http://" + profiles + "/debug/pprof/cmdline", "", script},
-		"a page that rebinds reads /ws/v1":       {"GET", api + "/ws/v1/partition/t/queues", "evil.example:7101", map[string]string{"Sec-Fetch-Site": "same-origin"}},
-		"a page that rebinds calls the API":      {"GET", usage, "evil.example", map[string]string{"Sec-Fetch-Site": "same-origin"}},
-		"a page that rebinds acquires":           {"POST", acquire, "evil.example", map[string]string{"Sec-Fetch-Site": "same-origin"}},
-		"a page that rebinds in an old browser":  {"POST", reset, "evil.example", map[string]string{"Origin": "http://evil.example"}},
-		"a page that rebinds reads profiles":     {"GET", "http://" + profiles + "/debug/pprof/cmdline", "evil.example", nil},
+		"a form acquires":                 {"POST", acquire, "", form},
+		"a form resets":                   {"POST", reset, "", form},
+		"a form of an old browser resets": {"POST", reset, "", old},
+		"a script reads /ws/v1":           {"GET", api + "/ws/v1/partition/t/queues", "", script},
+		"a script reads the API":          {"GET", usage, "", script},
+		"a script asks what it may do": {
+			"OPTIONS", api + "/quorate.v1.AllocationService/Allocate", "",
+			script,
+		},
+		"a script reads metrics":  {"GET", api + "/metrics", "", script},
+		"a script reads profiles": {"GET", "http://" + profiles + "/debug/pprof/cmdline", "", script},
+		"a page that rebinds reads /ws/v1": {
+			"GET", api + "/ws/v1/partition/t/queues", "evil.example:7101",
+			map[string]string{"Sec-Fetch-Site": "same-origin"},
+		},
+		"a page that rebinds calls the API": {
+			"GET", usage, "evil.example",
+			map[string]string{"Sec-Fetch-Site": "same-origin"},
+		},
+		"a page that rebinds acquires": {
+			"POST", acquire, "evil.example",
+			map[string]string{"Sec-Fetch-Site": "same-origin"},
+		},
+		"a page that rebinds in an old browser": {
+			"POST", reset, "evil.example",
+			map[string]string{"Origin": "http://evil.example"},
+		},
+		"a page that rebinds reads profiles": {
+			"GET", "http://" + profiles + "/debug/pprof/cmdline", "evil.example",
+			nil,
+		},
 		"a page that rebinds reads what is said": {"GET", api + "/readyz", "evil.example", nil},
 	} {
 		status, header, body := browserCall(t, attack.method, attack.target, attack.host, attack.headers)
-		if status != http.StatusForbidden || header.Get("Access-Control-Allow-Origin") != "" || !strings.Contains(body, "cors-origin") && !strings.Contains(body, "localhost") {
+		if status != http.StatusForbidden || header.Get("Access-Control-Allow-Origin") != "" ||
+			!strings.Contains(body, "cors-origin") && !strings.Contains(body, "localhost") {
 			t.Errorf("%s: %d %v %.200s", name, status, header, body)
 		}
 	}
-	for _, target := range []string{api + "/ws/v1/partition/t/queues", usage, api + "/metrics", "http://" + profiles + "/debug/pprof/cmdline"} {
-		if status, header, body := browserCall(t, http.MethodGet, target, "", nil); status != http.StatusOK || header.Get("Access-Control-Allow-Origin") != "" {
+	for _, target := range []string{api + "/ws/v1/partition/t/queues", usage, api + "/metrics", "http://" + profiles +
+		"/debug/pprof/cmdline"} {
+		if status, header, body := browserCall(t, http.MethodGet, target, "", nil); status != http.StatusOK ||
+			header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("without a browser, %s: %d %v %.200s", target, status, header, body)
 		}
 	}
@@ -90,16 +125,22 @@ func TestAllowedOriginsMayCall(t *testing.T) {
 	c := startCluster(t, clusterOptions{size: 1, args: []string{"--cors-origin", page}})
 	c.applyTree(t, 10)
 	api := "http://" + c.nodes[0].http
-	script := map[string]string{"Origin": page, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Access-Control-Request-Method": "POST"}
-	if status, header, body := browserCall(t, http.MethodOptions, api+"/quorate.v1.AllocationService/Allocate", "", script); status != http.StatusNoContent ||
+	script := map[string]string{
+		"Origin": page, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors",
+		"Access-Control-Request-Method": "POST",
+	}
+	if status, header, body := browserCall(t, http.MethodOptions, api+"/quorate.v1.AllocationService/Allocate", "",
+		script); status != http.StatusNoContent ||
 		!strings.Contains(header.Get("Access-Control-Allow-Headers"), "Connect-Protocol-Version") {
 		t.Errorf("a preflight: %d %v %s", status, header, body)
 	}
-	if status, header, body := browserCall(t, http.MethodGet, api+"/ws/v1/partition/t/queues", "", script); status != http.StatusOK || header.Get("Access-Control-Allow-Origin") != page {
+	if status, header, body := browserCall(t, http.MethodGet, api+"/ws/v1/partition/t/queues", "",
+		script); status != http.StatusOK || header.Get("Access-Control-Allow-Origin") != page {
 		t.Errorf("a page that is named: %d %v %s", status, header, body)
 	}
 	script["Origin"] = page + ".evil.example"
-	if status, header, body := browserCall(t, http.MethodGet, api+"/ws/v1/partition/t/queues", "", script); status != http.StatusForbidden || header.Get("Access-Control-Allow-Origin") != "" {
+	if status, header, body := browserCall(t, http.MethodGet, api+"/ws/v1/partition/t/queues", "",
+		script); status != http.StatusForbidden || header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("another page: %d %v %s", status, header, body)
 	}
 }
@@ -130,7 +171,8 @@ func TestCertificateIsCheckedPerCall(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	c.replaceAuthorityAtOnce(t)
-	if status, body := ask(); status != http.StatusUnauthorized || !strings.Contains(body, "certificate of the client") {
+	if status, body := ask(); status != http.StatusUnauthorized ||
+		!strings.Contains(body, "certificate of the client") {
 		t.Errorf("on a connection of before: %d %s", status, body)
 	}
 	if status, body := ask(); status != 0 {

@@ -252,7 +252,10 @@ func (c *cluster) startTraffic(t *testing.T) *backgroundCalls {
 	for _, n := range c.nodes {
 		traffic.callers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				err := traffic.retryCall(ctx, func(ctx context.Context) error { return c.readAndWrite(ctx, n, fmt.Sprintf("%s-%d", n.id, i)) })
+				err := traffic.retryCall(ctx, func(ctx context.Context) error {
+					return c.readAndWrite(ctx, n,
+						fmt.Sprintf("%s-%d", n.id, i))
+				})
 				traffic.addRound(n.id, err)
 				time.Sleep(50 * time.Millisecond)
 			}
@@ -269,12 +272,16 @@ func (c *cluster) readAndWrite(ctx context.Context, n *node, id string) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: config, ForceAttemptHTTP2: true,
+		DisableKeepAlives: true,
+	}}
 	trees := quoratev1connect.NewTreeServiceClient(client, c.apiURL(n))
 	if _, err := trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"}); err != nil {
 		return fmt.Errorf("read at %s: %w", n.id, err)
 	}
-	if err := allocateAndRelease(ctx, quoratev1connect.NewAllocationServiceClient(client, c.apiURL(n)), id); err != nil {
+	if err := allocateAndRelease(ctx, quoratev1connect.NewAllocationServiceClient(client, c.apiURL(n)),
+		id); err != nil {
 		return fmt.Errorf("write at %s: %w", n.id, err)
 	}
 	return nil
@@ -303,7 +310,8 @@ func (f *backgroundCalls) addRound(id string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rounds[id]++
-	if err != nil && f.failed == nil && !errors.Is(err, context.Canceled) && connect.CodeOf(err) != connect.CodeCanceled {
+	if err != nil && f.failed == nil && !errors.Is(err, context.Canceled) &&
+		connect.CodeOf(err) != connect.CodeCanceled {
 		f.failed = fmt.Errorf("round %d of %s failed for %v: %w", f.rounds[id], id, retrySpan, err)
 	}
 }

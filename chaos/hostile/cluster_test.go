@@ -59,8 +59,9 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 	ports := freePorts(t, 4*size)
 	for i := range size {
 		n := &node{
-			id: fmt.Sprintf("n%d", i+1), http: ports[4*i], raft: ports[4*i+1], gossip: ports[4*i+2], boskos: ports[4*i+3],
-			data: filepath.Join(t.TempDir(), "data"),
+			id: fmt.Sprintf("n%d", i+1), http: ports[4*i], raft: ports[4*i+1], gossip: ports[4*i+2],
+			boskos: ports[4*i+3],
+			data:   filepath.Join(t.TempDir(), "data"),
 		}
 		c.nodes, ids, peers = append(c.nodes, n), append(ids, n.id), append(peers, n.gossip)
 	}
@@ -72,11 +73,14 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 	}
 	for _, n := range c.nodes {
 		n.args = append([]string{
-			"server", "--id", n.id, "--data-dir", n.data, "--http-addr", n.http, "--raft-addr", n.raft, "--gossip-addr", n.gossip,
-			"--boskos-addr", n.boskos, "--bootstrap-expect", fmt.Sprint(size), "--join", strings.Join(peers, ","), "--raise-level-after", "1s",
+			"server", "--id", n.id, "--data-dir", n.data, "--http-addr", n.http, "--raft-addr", n.raft, "--gossip-addr",
+			n.gossip,
+			"--boskos-addr", n.boskos, "--bootstrap-expect", fmt.Sprint(size), "--join", strings.Join(peers, ","),
+			"--raise-level-after", "1s",
 		}, o.args...)
 		if o.encrypted {
-			n.args = append(n.args, "--tls-ca", c.certs.CA(), "--tls-cert", c.certs.Cert(n.id), "--tls-key", c.certs.Key(n.id),
+			n.args = append(n.args, "--tls-ca", c.certs.CA(), "--tls-cert", c.certs.Cert(n.id), "--tls-key",
+				c.certs.Key(n.id),
 				"--tls-client-auth", "require", "--gossip-keys-file", c.certs.GossipKeys())
 		}
 		n.startServer(t)
@@ -107,7 +111,8 @@ func (c *cluster) clientFlags(n *node) []string {
 		return []string{"--server", "http://" + n.http}
 	}
 	return []string{
-		"--server", "https://" + n.http, "--tls-ca", c.certs.CA(), "--tls-cert", c.certs.Cert("client"), "--tls-key", c.certs.Key("client"),
+		"--server", "https://" + n.http, "--tls-ca", c.certs.CA(), "--tls-cert", c.certs.Cert("client"), "--tls-key",
+		c.certs.Key("client"),
 	}
 }
 
@@ -127,7 +132,10 @@ func (c *cluster) httpClient(t *testing.T, from string) *http.Client {
 	if from != "" {
 		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
 	}
-	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 512, TLSClientConfig: c.tlsConfig(t)}
+	transport := &http.Transport{
+		DialContext: dialer.DialContext, MaxIdleConnsPerHost: 512,
+		TLSClientConfig: c.tlsConfig(t),
+	}
 	protocols := new(http.Protocols)
 	if c.certs == "" {
 		protocols.SetUnencryptedHTTP2(true)
@@ -209,7 +217,8 @@ func (c *cluster) findLeader(t *testing.T) (leader, follower *node) {
 			if !n.isRunning() {
 				continue
 			}
-			if status, body := c.httpGet(t, n, "/metrics"); status == http.StatusOK && strings.Contains(body, "\nquorate_leader 1") {
+			if status, body := c.httpGet(t, n, "/metrics"); status == http.StatusOK &&
+				strings.Contains(body, "\nquorate_leader 1") {
 				leader = n
 			} else {
 				follower = n
@@ -227,14 +236,18 @@ func (c *cluster) applyTree(t *testing.T, cores int64) {
 		Name: "t", Policy: "strict", Resources: []*quoratev1.Resource{{Name: "cores"}},
 		Limits: map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: cores}}},
 	}
-	if _, err := c.treeClient(t, c.nodes[0]).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
+	if _, err := c.treeClient(t, c.nodes[0]).ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // requestCores returns a request for cores of tree "t".
 func requestCores(id string, cores int64) *quoratev1.AllocateRequest {
-	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "t", Amounts: map[string]int64{"cores": cores}}}}
+	return &quoratev1.AllocateRequest{
+		Id:     id,
+		Claims: []*quoratev1.Claim{{Tree: "t", Amounts: map[string]int64{"cores": cores}}},
+	}
 }
 
 // Ports are counted up from a random start, below the range of outgoing connections.

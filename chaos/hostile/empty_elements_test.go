@@ -70,19 +70,25 @@ func TestSmallRequestsWithManyElements(t *testing.T) {
 	leader, follower := c.findLeader(t)
 	before := map[*node]int64{leader: leader.memoryOf(t, "VmHWM"), follower: follower.memoryOf(t, "VmHWM")}
 	for name, request := range smallRequests() {
-		for form, body := range map[string][]byte{"application/proto": request.protobuf, "application/json": request.json} {
+		for form, body := range map[string][]byte{
+			"application/proto": request.protobuf,
+			"application/json":  request.json,
+		} {
 			sent := compressBody(t, body)
 			for _, asked := range []*node{leader, follower} {
 				answer, err := c.postCompressed(t, asked, request.procedure, form, sent)
 				if err != nil {
 					t.Fatalf("%s as %s in %d bytes to %s: %v", name, form, len(sent), asked.id, err)
 				}
-				if answer.Code != "invalid_argument" || !strings.Contains(answer.Message, request.says) || len(answer.Message) > 4<<10 {
-					t.Errorf("%s as %s to %s: got %s %.200s, want %q", name, form, asked.id, answer.Code, answer.Message, request.says)
+				if answer.Code != "invalid_argument" || !strings.Contains(answer.Message, request.says) ||
+					len(answer.Message) > 4<<10 {
+					t.Errorf("%s as %s to %s: got %s %.200s, want %q", name, form, asked.id, answer.Code,
+						answer.Message, request.says)
 				}
 				for n := range before {
 					if grown := n.memoryOf(t, "VmHWM") - before[n]; grown > most {
-						t.Fatalf("%s as %s in %d bytes to %s took %d MiB at %s", name, form, len(sent), asked.id, grown>>20, n.id)
+						t.Fatalf("%s as %s in %d bytes to %s took %d MiB at %s", name, form, len(sent), asked.id,
+							grown>>20, n.id)
 					}
 				}
 			}
@@ -128,11 +134,14 @@ func compressBody(t *testing.T, body []byte) []byte {
 type apiError struct{ Code, Message string }
 
 // postCompressed sends a compressed request with the Connect protocol.
-func (c *cluster) postCompressed(t *testing.T, to *node, procedure, form string, body []byte) (answer apiError, err error) {
+func (c *cluster) postCompressed(
+	t *testing.T, to *node, procedure, form string, body []byte,
+) (answer apiError, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.apiURL(to)+"/quorate.v1."+procedure, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.apiURL(to)+"/quorate.v1."+procedure,
+		bytes.NewReader(body))
 	if err != nil {
 		return answer, err
 	}

@@ -43,7 +43,10 @@ func expensiveReads(large *quoratev1.Tree) []readKind {
 			return err
 		}},
 		{"a plan of 16,000 nodes", func(ctx context.Context, c serviceClients) error {
-			_, err := c.trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}, DryRun: true})
+			_, err := c.trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
+				Trees:  []*quoratev1.Tree{large},
+				DryRun: true,
+			})
 			return err
 		}},
 		{"a plan of one limit among 16,000", func(ctx context.Context, c serviceClients) error {
@@ -69,7 +72,8 @@ func expensiveReads(large *quoratev1.Tree) []readKind {
 			return err
 		}},
 		{"an explanation", func(ctx context.Context, c serviceClients) error {
-			_, err := c.allocations.Explain(ctx, &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: ask}})
+			_, err := c.allocations.Explain(ctx,
+				&quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: ask}})
 			return err
 		}},
 		{"200 dry runs", func(ctx context.Context, c serviceClients) error {
@@ -88,7 +92,10 @@ func largeTree() *quoratev1.Tree {
 	tree := &quoratev1.Tree{Name: "large", Resources: []*quoratev1.Resource{{Name: "cores"}}}
 	for group := range 16 {
 		path := fmt.Sprintf("g%02d", group)
-		tree.Nodes = append(tree.Nodes, &quoratev1.Node{Path: path, Limits: map[string]*quoratev1.Limit{"cores": limitOf(1 << 30)}})
+		tree.Nodes = append(tree.Nodes, &quoratev1.Node{
+			Path:   path,
+			Limits: map[string]*quoratev1.Limit{"cores": limitOf(1 << 30)},
+		})
 		for i := range 999 {
 			tree.Nodes = append(tree.Nodes, &quoratev1.Node{
 				Path: fmt.Sprintf("%s/n%03d", path, i), Limits: map[string]*quoratev1.Limit{"cores": limitOf(1 << 20)},
@@ -102,9 +109,11 @@ func largeTree() *quoratev1.Tree {
 func (c *cluster) queueUp(t *testing.T, n *node, count int) {
 	t.Helper()
 	full := &quoratev1.Tree{
-		Name: "full", Resources: []*quoratev1.Resource{{Name: "cores"}}, Limits: map[string]*quoratev1.Limit{"cores": limitOf(1)},
+		Name: "full", Resources: []*quoratev1.Resource{{Name: "cores"}},
+		Limits: map[string]*quoratev1.Limit{"cores": limitOf(1)},
 	}
-	if _, err := c.treeClient(t, n).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{full}}); err != nil {
+	if _, err := c.treeClient(t, n).ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{full}}); err != nil {
 		t.Fatal(err)
 	}
 	batch := &quoratev1.BatchAllocateRequest{}
@@ -133,7 +142,8 @@ func TestExpensiveReads(t *testing.T) {
 	c.applyTree(t, 100)
 	leader, _ := c.findLeader(t)
 	large := largeTree()
-	if _, err := c.treeClient(t, leader).ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}}); err != nil {
+	if _, err := c.treeClient(t, leader).ApplyTrees(t.Context(),
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}}); err != nil {
 		t.Fatal(err)
 	}
 	c.queueUp(t, leader, 1000)
@@ -166,7 +176,8 @@ func (c *cluster) pairsDuringReads(t *testing.T, n *node, r readKind) float64 {
 	client := c.httpClient(t, "127.0.0.2")
 	careless := connect.WithCodec(discardCodec{})
 	greedy := serviceClients{
-		quoratev1connect.NewTreeServiceClient(client, c.apiURL(n), careless), quoratev1connect.NewAllocationServiceClient(client, c.apiURL(n), careless),
+		quoratev1connect.NewTreeServiceClient(client, c.apiURL(n), careless),
+		quoratev1connect.NewAllocationServiceClient(client, c.apiURL(n), careless),
 	}
 	var all sync.WaitGroup
 	var count atomic.Int64

@@ -79,7 +79,10 @@ func (g gossiper) sendStream(t *testing.T, to *node, message []byte) {
 func (g gossiper) memberOf(n *node) forge.Node {
 	return forge.Node{
 		Name: n.id, Addr: udpAddress(n.gossip), Incarnation: math.MaxUint32 - 100,
-		Meta: forge.Meta{Cluster: "quorate", RaftAddr: n.raft, HTTPAddr: n.http, Version: "v9", Level: 4, Expect: 3, HasState: true},
+		Meta: forge.Meta{
+			Cluster: "quorate", RaftAddr: n.raft, HTTPAddr: n.http, Version: "v9", Level: 4, Expect: 3,
+			HasState: true,
+		},
 	}
 }
 
@@ -143,8 +146,8 @@ func onEachTransport(t *testing.T, attack func(t *testing.T, c *cluster, g gossi
 	}
 }
 
-// TestForgedDigests: two datagrams to each server, in the names of the other two, announce other digests. In v0.4.0
-// all servers quarantined themselves, even after a restart.
+// TestForgedDigests: two datagrams to each server, in the names of the other two, announce other digests. Before the
+// fix, all servers quarantined themselves, even after a restart.
 func TestForgedDigests(t *testing.T) {
 	verify.Only(t) // TestMalformedGossip is the quick one of its kind
 	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
@@ -169,8 +172,8 @@ func TestForgedDigests(t *testing.T) {
 	})
 }
 
-// TestForgedLevel: one datagram to each server announces a node of a cluster with an unknown feature level. In v0.4.0
-// all processes ended.
+// TestForgedLevel: one datagram to each server announces a node of a cluster with an unknown feature level. Before
+// the fix, all processes ended.
 func TestForgedLevel(t *testing.T) {
 	verify.Only(t) // TestMalformedGossip is the quick one of its kind
 	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {
@@ -178,7 +181,8 @@ func TestForgedLevel(t *testing.T) {
 		ghost := forge.Node{
 			Name: "ghost", Addr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Incarnation: 1,
 			Meta: forge.Meta{
-				Cluster: "quorate", RaftAddr: "127.0.0.1:9", HTTPAddr: "127.0.0.1:9", Version: "v9", Level: math.MaxUint32,
+				Cluster: "quorate", RaftAddr: "127.0.0.1:9", HTTPAddr: "127.0.0.1:9", Version: "v9",
+				Level:        math.MaxUint32,
 				ClusterLevel: math.MaxUint32, HasState: true,
 			},
 		}
@@ -206,7 +210,8 @@ func TestInflatingGossip(t *testing.T) {
 			before[n.id] = n.memoryOf(t, "VmRSS")
 		}
 		for _, message := range [][]byte{
-			bomb, forge.Compound(forge.Ping("n1"), bomb), forge.Compound(forge.Compound(bomb)), forge.Compressed(bomb), forge.Checksummed(bomb),
+			bomb, forge.Compound(forge.Ping("n1"), bomb), forge.Compound(forge.Compound(bomb)), forge.Compressed(bomb),
+			forge.Checksummed(bomb),
 		} {
 			for _, n := range c.nodes {
 				g.sendDatagram(t, n, message)
@@ -276,7 +281,10 @@ func (th *impostor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	case strings.HasSuffix(r.URL.Path, "/GetStanding"):
-		answer = &peerv1.GetStandingResponse{Id: as.id, State: "Leader", Version: "v9", FeatureLevel: 4, LastIndex: 1 << 40, Term: 1 << 40}
+		answer = &peerv1.GetStandingResponse{
+			Id: as.id, State: "Leader", Version: "v9", FeatureLevel: 4,
+			LastIndex: 1 << 40, Term: 1 << 40,
+		}
 	case strings.HasSuffix(r.URL.Path, "/ReadIndex"):
 		answer = &peerv1.ReadIndexResponse{Index: 1}
 	default:
@@ -292,8 +300,8 @@ func (th *impostor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestForgedAddresses: gossip announces again and again that the API of the leader, and then its raft port too, has
-// the address of an impostor. Before the fix, a follower relayed every call there and returned forged grants. The follower
-// is restarted in between, as it knows no members at first.
+// the address of an impostor. Before the fix, a follower relayed every call there and returned forged grants. The
+// follower is restarted in between, as it knows no members at first.
 func TestForgedAddresses(t *testing.T) {
 	verify.Only(t) // TestMalformedGossip is the quick one of its kind
 	onEachTransport(t, func(t *testing.T, c *cluster, g gossiper) {

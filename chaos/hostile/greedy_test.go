@@ -84,7 +84,8 @@ func TestAnnouncedBodies(t *testing.T) {
 	c.measureAttack(t, follower, func() func() {
 		var stops []func()
 		for _, n := range []*node{leader, follower} {
-			stops = append(stops, silentCalls(t, c.httpClient(t, ""), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 4<<20, 128))
+			stops = append(stops, silentCalls(t, c.httpClient(t, ""),
+				c.apiURL(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 4<<20, 128))
 		}
 		time.Sleep(500 * time.Millisecond) // until all are announced
 		calls := c.treeClient(t, follower)
@@ -109,13 +110,15 @@ func TestManySilentCalls(t *testing.T) {
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
 	c.measureAttack(t, n, func() func() {
-		stop := silentCalls(t, c.httpClient(t, attackerAddress), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 100, 256)
+		stop := silentCalls(t, c.httpClient(t, attackerAddress), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate",
+			"application/json", 100, 256)
 		time.Sleep(500 * time.Millisecond)
 		return stop
 	})
 	// From the address of all other clients, too: they have to wait until the silent calls are cut off, and no
 	// longer.
-	stop := silentCalls(t, c.httpClient(t, ""), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate", "application/json", 100, 48)
+	stop := silentCalls(t, c.httpClient(t, ""), c.apiURL(n)+"/quorate.v1.AllocationService/Allocate",
+		"application/json", 100, 48)
 	waitFor(t, "places do not become free", func() bool { return c.pairsPerSecond(t, n, 1, time.Second) > 0 })
 	stop()
 }
@@ -181,13 +184,15 @@ func TestSilentReflection(t *testing.T) {
 	c.applyTree(t, 1000)
 	n := c.nodes[0]
 	c.measureAttack(t, n, func() func() {
-		stop := silentCalls(t, c.httpClient(t, ""), c.apiURL(n)+"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", -1, 256)
+		stop := silentCalls(t, c.httpClient(t, ""),
+			c.apiURL(n)+"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc", -1, 256)
 		time.Sleep(500 * time.Millisecond)
 		return stop
 	})
 	waitFor(t, "the streams do not end", func() bool {
 		_, page := c.httpGet(t, n, "/metrics")
-		return strings.Contains(page, `quorate_rpc_open{procedure="/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"} 0`)
+		const open = `quorate_rpc_open{procedure="/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"}`
+		return strings.Contains(page, open+" 0")
 	})
 }
 
@@ -248,7 +253,8 @@ func TestGreedyWatchers(t *testing.T) {
 // watchOnce opens a watch and counts whether it was accepted.
 func watchOnce(ctx context.Context, client *http.Client, server string, opened, refused *atomic.Int32) {
 	message := append(varint.BigEndian.AppendUint32([]byte{0}, 2), "{}"...)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server+"/quorate.v1.AllocationService/WatchAllocations", strings.NewReader(string(message)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		server+"/quorate.v1.AllocationService/WatchAllocations", strings.NewReader(string(message)))
 	if err != nil {
 		return
 	}
@@ -308,7 +314,8 @@ func TestMadeUpLabels(t *testing.T) {
 	const calls = 200
 	c := startCluster(t, clusterOptions{size: 1})
 	n := c.nodes[0]
-	if end := runCommand(t, append([]string{"apply", "--from", "boskos", "-f", "../../examples/boskos/boskos.yaml"}, c.clientFlags(n)...)...); end.code != 0 {
+	if end := runCommand(t, append([]string{"apply", "--from", "boskos", "-f", "../../examples/boskos/boskos.yaml"},
+		c.clientFlags(n)...)...); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	boskosAt(t, n, "plain", "/metric?type=gcp-project")
@@ -316,7 +323,8 @@ func TestMadeUpLabels(t *testing.T) {
 	acquired, before := 0, strings.Count(page, "\n")
 	for i := range calls {
 		agent := fmt.Sprintf("agent-%d\xff", i)
-		if status := boskosAt(t, n, agent, fmt.Sprintf("/acquire?type=gcp-project&state=dirty&dest=made-up-%d&owner=me", i)); status == http.StatusOK {
+		if status := boskosAt(t, n, agent, fmt.Sprintf("/acquire?type=gcp-project&state=dirty&dest=made-up-%d&owner=me",
+			i)); status == http.StatusOK {
 			acquired++
 		}
 		for _, name := range []string{"project-1", "project-2"} {

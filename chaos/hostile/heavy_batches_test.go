@@ -48,7 +48,8 @@ func TestHeavyBatches(t *testing.T) {
 	batches := done.Load() - before
 	cancel()
 	attackers.Wait()
-	t.Logf("%.0f pairs a second alone, %.0f beside %d heavy batches; the leader took %d MiB at most", alone, beside, batches, leader.memoryOf(t, "VmHWM")>>20)
+	t.Logf("%.0f pairs a second alone, %.0f beside %d heavy batches; the leader took %d MiB at most", alone, beside,
+		batches, leader.memoryOf(t, "VmHWM")>>20)
 	if batches == 0 {
 		t.Error("no heavy batch was carried out beside the others, so this shows nothing")
 	}
@@ -87,7 +88,8 @@ func heavyBatch(t *testing.T) []byte {
 
 // postBatch sends an encoded batch and reports whether it was carried out.
 func (c *cluster) postBatch(ctx context.Context, client *http.Client, to *node, body []byte) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.apiURL(to)+"/quorate.v1.AllocationService/BatchAllocate", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		c.apiURL(to)+"/quorate.v1.AllocationService/BatchAllocate", bytes.NewReader(body))
 	if err != nil {
 		return false
 	}

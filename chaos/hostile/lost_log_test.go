@@ -17,7 +17,10 @@ import (
 // log must not elect a leader: together they do not have the writes.
 func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 	verify.Only(t) // waits for several elections
-	c := startCluster(t, clusterOptions{args: []string{"--snapshot-every", "50", "--snapshot-check", "50ms", "--snapshot-trail", "5"}})
+	c := startCluster(t, clusterOptions{args: []string{
+		"--snapshot-every", "50", "--snapshot-check", "50ms",
+		"--snapshot-trail", "5",
+	}})
 	c.applyTree(t, 1000)
 	leader, damaged := c.findLeader(t)
 	paused := c.thirdNode(leader, damaged)
@@ -45,7 +48,8 @@ func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 	damaged.startServer(t)
 	waitFor(t, damaged.id+" does not say that it waits", func() bool {
 		_, body := c.httpGet(t, damaged, "/readyz")
-		return strings.Contains(body, "raft.db with its log, term and vote is gone") && strings.Contains(body, "neither votes nor confirms")
+		return strings.Contains(body, "raft.db with its log, term and vote is gone") &&
+			strings.Contains(body, "neither votes nor confirms")
 	})
 	for range 20 { // several elections
 		for _, n := range []*node{paused, damaged} {
@@ -65,7 +69,8 @@ func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 			t.Errorf("precious-%d was acknowledged and is gone: %v, %v", i, answer, err)
 		}
 	}
-	end := runCommand(t, append([]string{"cluster", "wait", "--voters", "3", "--healthy", "--timeout", "2m"}, c.clientFlags(leader)...)...)
+	end := runCommand(t, append([]string{"cluster", "wait", "--voters", "3", "--healthy", "--timeout", "2m"},
+		c.clientFlags(leader)...)...)
 	if end.code != 0 {
 		t.Errorf("%s is not taken in again: %+v", damaged.id, end)
 	}

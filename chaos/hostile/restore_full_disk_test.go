@@ -46,7 +46,8 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{
 				Confirmation: &quoratev1.RestoreConfirmation{ClusterName: "quorate", Size: 1 << 30, RaiseLevel: true},
 			}})
-			chunk := &quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: make([]byte, restoreChunk)}}
+			chunk := &quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: make([]byte,
+				restoreChunk)}}
 			for sent := 0; sent < sentByEach && err == nil; sent += restoreChunk {
 				err = stream.Send(chunk)
 			}

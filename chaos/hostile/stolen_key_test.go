@@ -56,7 +56,8 @@ func (c *cluster) stealKey(t *testing.T, id string) stolenKey {
 
 func (s stolenKey) tlsConfig(protocols ...string) *tls.Config {
 	return &tls.Config{
-		Certificates: []tls.Certificate{s.pair}, InsecureSkipVerify: true, NextProtos: protocols, MinVersion: tls.VersionTLS12,
+		Certificates: []tls.Certificate{s.pair}, InsecureSkipVerify: true, NextProtos: protocols,
+		MinVersion: tls.VersionTLS12,
 		ClientAuth: tls.RequestClientCert,
 	}
 }
@@ -81,9 +82,13 @@ func (s stolenKey) claimToLead(t *testing.T, n *node) error {
 	})
 	defer transport.Close() //nolint:errcheck // it only dialled
 	request := &raft.AppendEntriesRequest{
-		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(s.id), Addr: []byte("127.0.0.1:9")}, Term: foreignTerm,
+		RPCHeader: raft.RPCHeader{
+			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(s.id),
+			Addr: []byte("127.0.0.1:9"),
+		}, Term: foreignTerm,
 	}
-	return transport.AppendEntries(raft.ServerID(n.id), raft.ServerAddress(n.raft), request, &raft.AppendEntriesResponse{})
+	return transport.AppendEntries(raft.ServerID(n.id), raft.ServerAddress(n.raft), request,
+		&raft.AppendEntriesResponse{})
 }
 
 // peerClient returns a client of the service for nodes at an address, with a TLS protocol.
@@ -91,12 +96,15 @@ func (s stolenKey) peerClient(t *testing.T, address, protocol string) peerv1conn
 	t.Helper()
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error,
+	) {
 		c, err := (&tls.Dialer{Config: s.tlsConfig(protocol)}).DialContext(ctx, "tcp", address)
 		return struct{ net.Conn }{c}, err // hide that it is a TLS connection
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: transport, Timeout: 20 * time.Second}, "http://"+address)
+	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: transport, Timeout: 20 * time.Second},
+		"http://"+address)
 }
 
 // nodeProtocol is the TLS protocol of calls between nodes on the raft port.
@@ -120,15 +128,16 @@ func (c *cluster) checkTerms(t *testing.T, asked stolenKey) {
 		if !n.isRunning() {
 			continue
 		}
-		standing, err := asked.peerClient(t, n.raft, nodeProtocol).GetStanding(t.Context(), &peerv1.GetStandingRequest{})
+		standing, err := asked.peerClient(t, n.raft, nodeProtocol).
+			GetStanding(t.Context(), &peerv1.GetStandingRequest{})
 		if err != nil || standing.GetTerm() >= foreignTerm {
 			t.Errorf("%s is in term %d: %v", n.id, standing.GetTerm(), err)
 		}
 	}
 }
 
-// TestKeyOfNodeThatNeverJoined: before the fix, any certificate of the authority could send raft messages, and every server
-// followed a message of a later term.
+// TestKeyOfNodeThatNeverJoined: before the fix, any certificate of the authority could send raft messages, and every
+// server followed a message of a later term.
 func TestKeyOfNodeThatNeverJoined(t *testing.T) {
 	c := startCluster(t, clusterOptions{encrypted: true})
 	c.applyTree(t, 1000)
@@ -137,7 +146,8 @@ func TestKeyOfNodeThatNeverJoined(t *testing.T) {
 		if err := stranger.claimToLead(t, n); err == nil {
 			t.Errorf("raft of %s takes messages from a node that never joined", n.id)
 		}
-		if _, err := stranger.peerClient(t, n.raft, nodeProtocol).ReadIndex(t.Context(), &peerv1.ReadIndexRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
+		if _, err := stranger.peerClient(t, n.raft, nodeProtocol).
+			ReadIndex(t.Context(), &peerv1.ReadIndexRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
 			t.Errorf("%s answers a node that never joined: %v", n.id, err)
 		}
 	}
@@ -153,7 +163,8 @@ func TestKeyOfRemovedNode(t *testing.T) {
 	key := c.stealKey(t, "n3")
 	leader, _ := c.findLeader(t)
 	waitFor(t, "n3 is not removed", func() bool {
-		return runCommand(t, append([]string{"cluster", "remove", "n3", "--force"}, c.clientFlags(leader)...)...).code == 0
+		return runCommand(t, append([]string{"cluster", "remove", "n3", "--force"}, c.clientFlags(leader)...)...).
+			code == 0
 	})
 	c.nodes[2].killProcess(t)
 	c.nodes = c.nodes[:2]
@@ -189,14 +200,16 @@ func TestKeyOfAnotherMember(t *testing.T) {
 	for _, names := range []string{id, leader.id} {
 		notice := &peerv1.NotifyRequest{LeaderId: names}
 		for where, peers := range map[string]peerv1connect.PeerServiceClient{
-			"the port of raft": key.peerClient(t, victim.raft, nodeProtocol), "the port for clients": key.peerClient(t, victim.http, "h2"),
+			"the port of raft":     key.peerClient(t, victim.raft, nodeProtocol),
+			"the port for clients": key.peerClient(t, victim.http, "h2"),
 		} {
 			if _, err := peers.Notify(t.Context(), notice); err == nil {
 				t.Errorf("%s takes a notice of %s in the name of %s at %s", victim.id, id, names, where)
 			}
 		}
 	}
-	relayed, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.apiURL(victim)+"/quorate.v1.AllocationService/Allocate", strings.NewReader("{}"))
+	relayed, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		c.apiURL(victim)+"/quorate.v1.AllocationService/Allocate", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}

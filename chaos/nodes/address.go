@@ -45,7 +45,10 @@ func (c *Cluster) assignAddresses(size int) ([]nodeAddresses, error) {
 	list := make([]nodeAddresses, size)
 	if c.network != nil {
 		for i := range list {
-			list[i] = nodeAddresses{nodeHostPort(i, apiPort), nodeHostPort(i, raftPort), nodeHostPort(i, gossipPort), nodeHostPort(i, boskosPort)}
+			list[i] = nodeAddresses{
+				nodeHostPort(i, apiPort), nodeHostPort(i, raftPort), nodeHostPort(i, gossipPort),
+				nodeHostPort(i, boskosPort),
+			}
 		}
 		return list, nil
 	}

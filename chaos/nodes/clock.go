@@ -101,5 +101,6 @@ func AddTurnableClock(o *overlay.Overlay) error {
 	if patched == string(source) {
 		return fmt.Errorf("time.Now of this Go is not as expected: look at %s and at nowLine", timeSource)
 	}
-	return errors.Join(o.Replace(original, patched), o.Replace(filepath.Join(filepath.Dir(original), "chaos.go"), clockSource))
+	return errors.Join(o.Replace(original, patched), o.Replace(filepath.Join(filepath.Dir(original), "chaos.go"),
+		clockSource))
 }

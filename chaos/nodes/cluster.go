@@ -1,10 +1,11 @@
-// Package nodes runs clusters of real server processes with faults: each server has its own network namespace, connected by
-// a packet switch in this process, a disk that can be slow, full or broken, and a wall clock that can be set.
+// Package nodes runs clusters of real server processes with faults: each server has its own network namespace,
+// connected by a packet switch in this process, a disk that can be slow, full or broken, and a wall clock that can be
+// set.
 //
-// Faults that the machine does not support are left out, and Cluster.Without says so: without namespaces the nodes share
-// the loopback interface and the network between them has no faults. Nothing outlives this process: servers are killed
-// with it, a namespace ends with its last process, and mounts carry the process id of the harness, so that the next Start
-// removes the mounts of a harness that crashed.
+// Faults that the machine does not support are left out, and Cluster.Without says so: without namespaces the nodes
+// share the loopback interface and the network between them has no faults. Nothing outlives this process: servers are
+// killed with it, a namespace ends with its last process, and mounts carry the process id of the harness, so that the
+// next Start removes the mounts of a harness that crashed.
 package nodes
 
 import (
@@ -182,7 +183,8 @@ func (c *Cluster) addNode(config Config, i int) (*Node, error) {
 	}
 	n := &Node{
 		ID: id, Clock: clock, log: below + ".log", binary: config.Binary,
-		env: slices.Concat([]string{clockVariable + "=" + clock.path}, serverEnvironment, c.gossipSettings(config), config.Env),
+		env: slices.Concat([]string{clockVariable + "=" + clock.path}, serverEnvironment, c.gossipSettings(config),
+			config.Env),
 	}
 	if c.network != nil {
 		n.enterNamespace = func() error { return c.network.enterNamespace(i) }

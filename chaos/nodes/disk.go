@@ -70,7 +70,8 @@ func (d *Disk) Fill() error {
 		d.full.Store(true)
 		return nil
 	}
-	file, err := os.OpenFile(filepath.Join(filepath.Dir(d.Backing), fillerName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(d.Backing), fillerName), os.O_CREATE|os.O_WRONLY|os.O_APPEND,
+		0o600)
 	if err != nil {
 		return fmt.Errorf("fill a disk: %w", err)
 	}
@@ -89,7 +90,8 @@ func (d *Disk) Fill() error {
 // FreeSpace frees the space that Fill took.
 func (d *Disk) FreeSpace() error {
 	d.full.Store(false)
-	if err := os.Remove(filepath.Join(filepath.Dir(d.Backing), fillerName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(filepath.Join(filepath.Dir(d.Backing), fillerName)); err != nil &&
+		!errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("empty a disk: %w", err)
 	}
 	return nil

@@ -72,7 +72,8 @@ type packetSwitch struct {
 
 func newPacketSwitch(size int, seed uint64, deliver func(to int, data []byte)) *packetSwitch {
 	f := &packetSwitch{
-		random: rand.New(rand.NewPCG(seed, 1)), changed: make(chan struct{}, 1), closed: make(chan struct{}), deliver: deliver,
+		random: rand.New(rand.NewPCG(seed, 1)), changed: make(chan struct{}, 1), closed: make(chan struct{}),
+		deliver: deliver,
 	}
 	for range size {
 		f.links = append(f.links, make([]Link, size))
@@ -87,7 +88,9 @@ func (f *packetSwitch) setLink(from, to int, link Link) {
 	defer f.mu.Unlock()
 	f.links[from][to] = link
 	if link.Cut {
-		f.held = slices.DeleteFunc(f.held, func(p packet) bool { return p.to == to && f.links[from][to].Cut && p.sender() == from })
+		f.held = slices.DeleteFunc(f.held, func(p packet) bool {
+			return p.to == to && p.sender() == from
+		})
 		heap.Init(&f.held)
 	}
 }

@@ -69,15 +69,18 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%d of 200 arrived", n)
 			}
 		}},
-		"delay and jitter keep the order": {Link{Delay: time.Second, Jitter: time.Second}, func(t *testing.T, got *arrivals, start time.Time) {
-			t.Helper()
-			if len(got.numbers) != 200 || !isAscending(got.numbers) {
-				t.Errorf("arrived: %v", got.numbers)
-			}
-			if first := got.at[0].Sub(start); first < time.Second || first > 2*time.Second {
-				t.Errorf("the first took %v", first)
-			}
-		}},
+		"delay and jitter keep the order": {
+			Link{Delay: time.Second, Jitter: time.Second},
+			func(t *testing.T, got *arrivals, start time.Time) {
+				t.Helper()
+				if len(got.numbers) != 200 || !isAscending(got.numbers) {
+					t.Errorf("arrived: %v", got.numbers)
+				}
+				if first := got.at[0].Sub(start); first < time.Second || first > 2*time.Second {
+					t.Errorf("the first took %v", first)
+				}
+			},
+		},
 		"reordering": {Link{Reorder: 0.3}, func(t *testing.T, got *arrivals, _ time.Time) {
 			t.Helper()
 			if len(got.numbers) != 200 || isAscending(got.numbers) {

@@ -18,8 +18,9 @@ type filePatch struct {
 	hunks []hunk
 }
 
-// hunk replaces consecutive lines. They are found by their text, which must occur exactly once in the file. Line numbers
-// change with every edit of the file, and the nearest place that looks alike may be another one than the author meant.
+// hunk replaces consecutive lines. They are found by their text, which must occur exactly once in the file. Line
+// numbers change with every edit of the file, and the nearest place that looks alike may be another one than the
+// author meant.
 type hunk struct {
 	header   string
 	old, new string // whole lines

@@ -37,12 +37,15 @@ func TestPatches(t *testing.T) {
 			patch: strings.ReplaceAll(file, "p.go", "q.go") + "@@ @@\n-package p\n+package q\n",
 			err:   "q.go: no such file",
 		},
-		"no diff":           {patch: "A comment.\n", err: "there is no diff"},
-		"no hunks":          {patch: file, err: "p/p.go has no hunks"},
-		"no change":         {patch: file + "@@ @@\n package p\n", err: "needs context and a change"},
-		"no context":        {patch: file + "@@ @@\n+package p\n", err: "needs context and a change"},
-		"a renamed file":    {patch: "--- a/p/p.go\n+++ b/p/q.go\n@@ @@\n-package p\n", err: "cannot rename"},
-		"an unmarked line":  {patch: file + "@@ @@\n-package p\npackage q\n", err: `line 7: "package q" begins with neither`},
+		"no diff":        {patch: "A comment.\n", err: "there is no diff"},
+		"no hunks":       {patch: file, err: "p/p.go has no hunks"},
+		"no change":      {patch: file + "@@ @@\n package p\n", err: "needs context and a change"},
+		"no context":     {patch: file + "@@ @@\n+package p\n", err: "needs context and a change"},
+		"a renamed file": {patch: "--- a/p/p.go\n+++ b/p/q.go\n@@ @@\n-package p\n", err: "cannot rename"},
+		"an unmarked line": {
+			patch: file + "@@ @@\n-package p\npackage q\n",
+			err:   `line 7: "package q" begins with neither`,
+		},
 		"a line of no hunk": {patch: file + "-package p\n", err: "text between"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,10 @@ type Bug struct {
 }
 
 var allBugs = []Bug{
-	{Name: "early-acknowledge", Faults: []string{"isolate-leader", "split"}, Length: 40 * time.Second, VirtualTime: true},
+	{
+		Name: "early-acknowledge", Faults: []string{"isolate-leader", "split"}, Length: 40 * time.Second,
+		VirtualTime: true,
+	},
 	{
 		Name: "stale-read", Faults: []string{"pause-leader"}, Workloads: []string{"deep", "pair", "read"},
 		Length: 60 * time.Second,

@@ -14,33 +14,58 @@ import (
 const moduleRoot = "../.."
 
 // TestPatchesFitTheSources: each patch applies to the sources as they are now, and what it changes still compiles.
+// Patches of different files are compiled together, because each build of a large package takes seconds.
 func TestPatchesFitTheSources(t *testing.T) {
+	var builds []*patchedBuild
 	for _, bug := range Bugs() {
-		t.Run(bug.Name, func(t *testing.T) {
-			t.Parallel()
+		paths := patchedPaths(t, bug.Name)
+		i := slices.IndexFunc(builds, func(b *patchedBuild) bool {
+			return !slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(b.paths, path) })
+		})
+		if i < 0 {
 			o, err := overlay.New(t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := Apply(bug.Name, moduleRoot, o); err != nil {
-				t.Fatal(err)
-			}
-			file, err := o.Write()
-			if err != nil {
-				t.Fatal(err)
-			}
-			args := append([]string{"build", "-overlay", file}, changedPackages(t, bug.Name)...)
-			build := exec.CommandContext(t.Context(), "go", args...)
-			build.Dir = moduleRoot
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
+			i, builds = len(builds), append(builds, &patchedBuild{overlay: o})
+		}
+		if err := Apply(bug.Name, moduleRoot, builds[i].overlay); err != nil {
+			t.Error(err)
+			continue
+		}
+		builds[i].bugs, builds[i].paths = append(builds[i].bugs, bug.Name), append(builds[i].paths, paths...)
+	}
+	for _, b := range builds {
+		b.compile(t)
 	}
 }
 
-// changedPackages are the packages that a patch changes, relative to the root of the module.
-func changedPackages(t *testing.T, bug string) []string {
+// patchedBuild is a build with several planted bugs.
+type patchedBuild struct {
+	bugs, paths []string
+	overlay     *overlay.Overlay
+}
+
+// compile builds the packages of the patched files.
+func (b *patchedBuild) compile(t *testing.T) {
+	t.Helper()
+	file, err := b.overlay.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"build", "-overlay", file}
+	for _, name := range b.paths {
+		args = append(args, "./"+path.Dir(name))
+	}
+	build := exec.CommandContext(t.Context(), "go", args...)
+	build.Dir = moduleRoot
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("one of %q: %v\n%s", b.bugs, err, out)
+	}
+}
+
+// patchedPaths returns the files that a patch changes, relative to the root of the module.
+func patchedPaths(t *testing.T, bug string) []string {
 	t.Helper()
 	text, err := patchFiles.ReadFile(bug + ".patch")
 	if err != nil {
@@ -50,12 +75,11 @@ func changedPackages(t *testing.T, bug string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var packages []string
+	var paths []string
 	for _, f := range p {
-		packages = append(packages, "./"+path.Dir(f.path))
+		paths = append(paths, f.path)
 	}
-	slices.Sort(packages)
-	return slices.Compact(packages)
+	return paths
 }
 
 // TestEveryPatchIsABug, so that none is forgotten by the self test; each says which promise it breaks.

@@ -53,7 +53,12 @@ func (s timeScale) throughputChart(ops []history.Op) chart {
 	for _, of := range []struct {
 		outcome history.Outcome
 		color   string
-	}{{history.OK, "#27ae60"}, {history.Refused, "#2980b9"}, {history.Failed, "#7f8c8d"}, {history.Unknown, "#c0392b"}} {
+	}{
+		{history.OK, "#27ae60"},
+		{history.Refused, "#2980b9"},
+		{history.Failed, "#7f8c8d"},
+		{history.Unknown, "#c0392b"},
+	} {
 		if series[of.outcome] != nil {
 			c.Lines = append(c.Lines, chartLine{string(of.outcome), of.color, svgPath(series[of.outcome], most)})
 		}
@@ -81,7 +86,10 @@ func (s timeScale) latencyChart(ops []history.Op) chart {
 	}
 	return chart{
 		Title: "seconds to an answer", Most: fmt.Sprintf("%.2f", most), Half: fmt.Sprintf("%.2f", most/2),
-		Lines: []chartLine{{"longest", "#d35400", svgPath(longest, most)}, {"median", "#27ae60", svgPath(median, most)}},
+		Lines: []chartLine{
+			{"longest", "#d35400", svgPath(longest, most)},
+			{"median", "#27ae60", svgPath(median, most)},
+		},
 	}
 }
 
@@ -93,7 +101,8 @@ func svgPath(values []float64, most float64) string {
 		if i == 0 {
 			verb = "M"
 		}
-		fmt.Fprintf(&b, "%s%.1f %.1f", verb, gutterWidth+(chartWidth-gutterWidth)*(float64(i)+0.5)/bucketCount, chartHeight-chartHeight*value/most)
+		fmt.Fprintf(&b, "%s%.1f %.1f", verb, gutterWidth+(chartWidth-gutterWidth)*(float64(i)+0.5)/bucketCount,
+			chartHeight-chartHeight*value/most)
 	}
 	return b.String()
 }

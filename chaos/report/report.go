@@ -131,7 +131,8 @@ func countsOf(ops []history.Op) []callCounts {
 	for i := range all {
 		times := took[all[i].Kind]
 		slices.Sort(times)
-		all[i].Median, all[i].NinetyNinth, all[i].LongestCall = percentile(times, 50), percentile(times, 99), times[len(times)-1].Round(time.Microsecond)
+		all[i].Median, all[i].NinetyNinth, all[i].LongestCall = percentile(times, 50), percentile(times,
+			99), times[len(times)-1].Round(time.Microsecond)
 	}
 	slices.SortFunc(all, func(a, b callCounts) int { return b.totalCalls() - a.totalCalls() })
 	return all

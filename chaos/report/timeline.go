@@ -85,7 +85,8 @@ func (s timeScale) drawLanes(spans []Span, events []Event) laneChart {
 	for _, span := range spans {
 		y := l.laneFor(span.Name)
 		l.Bars = append(l.Bars, timeBar{
-			X: s.xAt(span.From), Width: max(s.xAt(span.Until)-s.xAt(span.From), 2), Y: y, Color: laneColors[y/laneHeight%len(laneColors)],
+			X: s.xAt(span.From), Width: max(s.xAt(span.Until)-s.xAt(span.From), 2), Y: y,
+			Color: laneColors[y/laneHeight%len(laneColors)],
 			Title: fmt.Sprintf("%s at %v, for %v", span.Name, roundTime(span.From), roundTime(span.Until-span.From)),
 		})
 	}
@@ -99,7 +100,8 @@ func (s timeScale) drawLanes(spans []Span, events []Event) laneChart {
 	}
 	for _, e := range events {
 		l.Bars = append(l.Bars, timeBar{
-			X: s.xAt(e.At), Width: 2, Y: l.laneFor(laneName(e.Node)), Color: "#2c3e50", Title: fmt.Sprintf("%s at %v: %s", laneName(e.Node), roundTime(e.At), e.What),
+			X: s.xAt(e.At), Width: 2, Y: l.laneFor(laneName(e.Node)), Color: "#2c3e50",
+			Title: fmt.Sprintf("%s at %v: %s", laneName(e.Node), roundTime(e.At), e.What),
 		})
 	}
 	l.Bottom = len(l.Rows) * laneHeight

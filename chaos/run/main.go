@@ -103,8 +103,10 @@ func (o options) playAll(ctx context.Context, turnable bool, older *oldServers) 
 			return err
 		}
 		config := runner.Config{
-			Binary: o.binary, Old: old, OldGiven: o.old, Turnable: turnable, Planted: o.planted, Size: sizes[runs%len(sizes)],
-			Seed: seed, Scenario: splitList(o.scenario), Workloads: splitList(o.workloads), Length: max(length, 10*time.Second), Clients: o.clients,
+			Binary: o.binary, Old: old, OldGiven: o.old, Turnable: turnable, Planted: o.planted,
+			Size: sizes[runs%len(sizes)],
+			Seed: seed, Scenario: splitList(o.scenario), Workloads: splitList(o.workloads),
+			Length: max(length, 10*time.Second), Clients: o.clients,
 			Dir:   filepath.Join(o.out, fmt.Sprintf("run-%d", seed)),
 			Watch: func(line string) { fmt.Println(line) },
 		}

@@ -42,7 +42,7 @@ func (o *options) registerFlags(f *flag.FlagSet) {
 	f.DurationVar(&o.length, "length", 0, "play one run with faults for this time")
 	f.StringVar(&o.out, "out", "", "folder for reports; temporary if empty")
 	f.StringVar(&o.binary, "binary", "", "server to run; built if empty")
-	f.StringVar(&o.old, "old", "", "older server that the nodes run first: a file, a released version or a git revision; "+
+	f.StringVar(&o.old, "old", "", "older server that the nodes run first: a file, a released version or a revision; "+
 		"if empty the previous release in runs with upgrades")
 	f.StringVar(&o.planted, "planted", "", "build the server with this planted bug")
 	f.BoolVar(&o.selftest, "selftest", false, "find every planted bug, or those that scenario names")
@@ -65,8 +65,11 @@ func (o *options) validate(rest []string) error {
 	}
 	_, sizes := parseSizes(o.sizes)
 	return errors.Join(
-		checkAllowed("scenario", splitList(o.scenario), kinds), checkAllowed("workloads", splitList(o.workloads), workload.Names()), checkAllowed("planted", o.plantedBugs(), bugs), o.buildsPlanted(),
-		sizes, checkRange("time", o.total, minTime, maxTime), checkOptionalRange("length", o.length, minLength, maxTime),
+		checkAllowed("scenario", splitList(o.scenario), kinds),
+		checkAllowed("workloads", splitList(o.workloads), workload.Names()),
+		checkAllowed("planted", o.plantedBugs(), bugs), o.buildsPlanted(),
+		sizes, checkRange("time", o.total, minTime, maxTime),
+		checkOptionalRange("length", o.length, minLength, maxTime),
 		checkCount("clients", o.clients, maxClients), rejectArguments(rest))
 }
 
@@ -81,7 +84,7 @@ func (o *options) plantedBugs() []string {
 // buildsPlanted refuses to plant a bug in a given binary.
 func (o *options) buildsPlanted() error {
 	if o.binary != "" && (o.planted != "" || o.selftest) {
-		return errors.New("binary cannot be combined with planted or selftest: bugs are planted when the server is built")
+		return errors.New("binary cannot be combined with planted or selftest: bugs are planted in the build")
 	}
 	return nil
 }
@@ -89,7 +92,8 @@ func (o *options) buildsPlanted() error {
 func checkAllowed(field string, names, allowed []string) error {
 	for _, name := range names {
 		if !slices.Contains(allowed, name) {
-			return fmt.Errorf("%s has %q; allowed are %s, separated by commas", field, name, strings.Join(allowed, ", "))
+			return fmt.Errorf("%s has %q; allowed are %s, separated by commas", field, name,
+				strings.Join(allowed, ", "))
 		}
 	}
 	return nil

@@ -49,18 +49,21 @@ func (o options) findBug(ctx context.Context, bug planted.Bug, binary string) (b
 	for i := range maxAttempts {
 		seed := o.seed + uint64(i)
 		config := runner.Config{
-			Binary: binary, Turnable: !o.plain, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults, Workloads: bug.Workloads,
-			Length: bug.Length, Clients: o.clients, Dir: filepath.Join(o.out, fmt.Sprintf("%s-%d", bug.Name, seed)),
+			Binary: binary, Turnable: !o.plain, Planted: bug.Name, Size: 3, Seed: seed, Scenario: bug.Faults,
+			Workloads: bug.Workloads,
+			Length:    bug.Length, Clients: o.clients, Dir: filepath.Join(o.out, fmt.Sprintf("%s-%d", bug.Name, seed)),
 		}
 		result, err := runner.Run(ctx, config)
 		if err != nil {
 			return false, err
 		}
 		if v := firstBroken(result.Verdicts); v != nil {
-			fmt.Printf("%-20s found in run %d after %v: %s: %s\n", bug.Name, i+1, runner.Elapsed(began), v.Promise, truncateText(v.Messages[0]))
+			fmt.Printf("%-20s found in run %d after %v: %s: %s\n", bug.Name, i+1, runner.Elapsed(began), v.Promise,
+				truncateText(v.Messages[0]))
 			return true, nil
 		}
-		fmt.Printf("%-20s not found in run %d of %d operations and %d faults\n", bug.Name, i+1, len(result.History.Ops), result.Faults.All())
+		fmt.Printf("%-20s not found in run %d of %d operations and %d faults\n", bug.Name, i+1, len(result.History.Ops),
+			result.Faults.All())
 	}
 	return false, nil
 }

@@ -54,7 +54,8 @@ func (s *runSummary) addRun(r *runner.Result, failure error) error {
 // writePage writes the summary of all runs so far.
 func (s *runSummary) writePage(dir string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s.\n\n| run | nodes | operations | faults | again | verdict |\n|---|---|---|---|---|---|\n", s, cmp.Or(s.faults.String(), "No faults"))
+	fmt.Fprintf(&b, "# %s\n\n%s.\n\n", s, cmp.Or(s.faults.String(), "No faults"))
+	b.WriteString("| run | nodes | operations | faults | again | verdict |\n|---|---|---|---|---|---|\n")
 	for _, row := range s.rows {
 		b.WriteString(row)
 	}

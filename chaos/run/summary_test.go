@@ -26,7 +26,8 @@ func resultWith(t *testing.T, dir string, seed uint64, failures ...string) *runn
 		}
 	}
 	return &runner.Result{
-		Config: config, Faults: faults.Counts{"kill-leader": 1}, Failures: failures, History: history.History{Ops: make([]history.Op, 2)},
+		Config: config, Faults: faults.Counts{"kill-leader": 1}, Failures: failures,
+		History: history.History{Ops: make([]history.Op, 2)},
 	}
 }
 
@@ -38,7 +39,8 @@ func TestSummaryOfRuns(t *testing.T) {
 	if err := errors.Join(all.addRun(good, nil), all.addRun(bad, nil)); err != nil || all.lastNotPlayed {
 		t.Fatal(err, all.lastNotPlayed)
 	}
-	if err := errors.Join(all.addRun(lost, errors.New("no leader")), all.writePage(dir)); err != nil || !all.lastNotPlayed {
+	if err := errors.Join(all.addRun(lost, errors.New("no leader")), all.writePage(dir)); err != nil ||
+		!all.lastNotPlayed {
 		t.Fatal(err, all.lastNotPlayed)
 	}
 	if want := "runs: 3, operations: 6, faults: 3; 2 of the runs did not pass"; all.String() != want {
@@ -48,7 +50,10 @@ func TestSummaryOfRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"kill-leader 3", "| passed |", "**P1: 61 of 60 are held**", "**could not be played**", "SEED=2"} {
+	for _, want := range []string{
+		"kill-leader 3", "| passed |", "**P1: 61 of 60 are held**", "**could not be played**",
+		"SEED=2",
+	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("%q is not in\n%s", want, page)
 		}
@@ -75,7 +80,8 @@ func TestSlowMachineFindsNoBug(t *testing.T) {
 	if found := firstBroken(slow); found != nil {
 		t.Errorf("%s counts as found", found.Promise)
 	}
-	if found := firstBroken(append(slow, &check.Verdict{Promise: "P9", Violations: 1})); found == nil || found.Promise != "P9" {
+	if found := firstBroken(append(slow, &check.Verdict{Promise: "P9", Violations: 1})); found == nil ||
+		found.Promise != "P9" {
 		t.Errorf("found %v, want P9", found)
 	}
 }

@@ -35,7 +35,8 @@ func (r *Result) Passed() bool { return len(r.Failures) == 0 && len(r.Undecided)
 // String returns the result for people.
 func (r *Result) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d operations, %d faults, %d nodes, seed %d\n", len(r.History.Ops), r.Faults.All(), r.Config.Size, r.Config.Seed)
+	fmt.Fprintf(&b, "%d operations, %d faults, %d nodes, seed %d\n", len(r.History.Ops), r.Faults.All(), r.Config.Size,
+		r.Config.Seed)
 	fmt.Fprintf(&b, "faults: %s\n", r.Faults)
 	for _, w := range r.Without {
 		fmt.Fprintf(&b, "left out: %s\n", w)

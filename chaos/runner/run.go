@@ -120,10 +120,14 @@ func (r *activeRun) startCluster() error {
 		first = r.Old
 	}
 	config := nodes.Config{
-		Binary: first, Dir: filepath.Join(r.Dir, "nodes"), Size: r.Size, Seed: r.Seed, Loopback: r.Loopback, PlainDisks: r.PlainDisks,
-		Mixed: r.Old != "",
+		Binary: first, Dir: filepath.Join(r.Dir, "nodes"), Size: r.Size, Seed: r.Seed, Loopback: r.Loopback,
+		PlainDisks: r.PlainDisks,
+		Mixed:      r.Old != "",
 		// Few entries stay in the log behind a snapshot, so that nodes that were away need a snapshot.
-		Args: []string{"--log-level", "warn", "--snapshot-every", "1000", "--snapshot-check", "2s", "--snapshot-trail", "500"},
+		Args: []string{
+			"--log-level", "warn", "--snapshot-every", "1000", "--snapshot-check", "2s", "--snapshot-trail",
+			"500",
+		},
 	}
 	cluster, err := nodes.Start(config)
 	if err != nil {
@@ -173,7 +177,8 @@ func (r *activeRun) playFaults(ctx context.Context) error {
 // if so.
 func (r *activeRun) runWorkload(ctx context.Context, schedule *faults.Schedule) (healed, err error) {
 	config := workload.Config{
-		Servers: r.cluster.URLs(), Boskos: r.cluster.Boskos(), Seed: r.Seed, Names: r.Workloads, Clients: r.Clients, Pause: r.Pause,
+		Servers: r.cluster.URLs(), Boskos: r.cluster.Boskos(), Seed: r.Seed, Names: r.Workloads, Clients: r.Clients,
+		Pause:    r.Pause,
 		Recorder: r.recorder,
 	}
 	setUp, cancel := context.WithTimeout(ctx, r.Patience)
@@ -205,7 +210,8 @@ func (r *activeRun) judgeHistory(ctx context.Context, healed error) error {
 		return err
 	}
 	r.result.History, r.result.Events = r.recorder.History(), r.target.Events()
-	r.result.Verdicts = check.JudgeWith(r.result.History, finals, check.Options{Timeout: searchTimeout, Pictures: r.Dir})
+	r.result.Verdicts = check.JudgeWith(r.result.History, finals,
+		check.Options{Timeout: searchTimeout, Pictures: r.Dir})
 	if err := r.writeReport(); err != nil {
 		return err
 	}
@@ -221,7 +227,8 @@ func (r *activeRun) judgeHistory(ctx context.Context, healed error) error {
 		}
 	}
 	for _, exit := range r.target.UnexpectedExits() {
-		r.addFailure("crash: %s ended by itself with code %d at %s", exit.Node, exit.Code, exit.At.Format(time.TimeOnly))
+		r.addFailure("crash: %s ended by itself with code %d at %s", exit.Node, exit.Code,
+			exit.At.Format(time.TimeOnly))
 	}
 	for _, n := range r.cluster.Nodes {
 		if line := panicIn(n.Log()); line != "" {
@@ -246,11 +253,15 @@ func panicIn(log string) string {
 // writeReport writes the report of the run, and its timeline as text.
 func (r *activeRun) writeReport() error {
 	page := report.Run{
-		Seed: r.Seed, Nodes: r.Size, Scenario: strings.Join(r.Scenario, ","), Faults: r.result.Faults.String(), Again: r.Command(),
+		Seed: r.Seed, Nodes: r.Size, Scenario: strings.Join(r.Scenario, ","), Faults: r.result.Faults.String(),
+		Again:   r.Command(),
 		History: r.result.History, Verdicts: r.result.Verdicts,
 	}
 	for _, s := range r.target.Spans() {
-		page.Spans = append(page.Spans, report.Span{Name: s.Name, From: s.From.Sub(r.recorder.Began()), Until: s.Until.Sub(r.recorder.Began())})
+		page.Spans = append(page.Spans, report.Span{
+			Name: s.Name, From: s.From.Sub(r.recorder.Began()),
+			Until: s.Until.Sub(r.recorder.Began()),
+		})
 	}
 	for _, e := range r.result.Events {
 		page.Events = append(page.Events, report.Event{At: e.At.Sub(r.recorder.Began()), What: e.What, Node: e.Node})

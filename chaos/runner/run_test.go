@@ -17,7 +17,10 @@ func TestPanicIn(t *testing.T) {
 }
 
 func TestCommandNamesEverything(t *testing.T) {
-	c := Config{Scenario: []string{"delay", "split"}, Workloads: []string{"lease"}, Seed: 7, Size: 5, Length: 90e9, OldGiven: "v0.4.0", Planted: "map-order"}
+	c := Config{
+		Scenario: []string{"delay", "split"}, Workloads: []string{"lease"}, Seed: 7, Size: 5, Length: 90e9,
+		OldGiven: "v0.4.0", Planted: "map-order",
+	}
 	want := "make chaos SCENARIO=delay,split WORKLOADS=lease SEED=7 NODES=5 LENGTH=1m30s OLD=v0.4.0 PLANTED=map-order"
 	if got := c.Command(); got != want {
 		t.Errorf("%s, want %s", got, want)

@@ -19,7 +19,8 @@ func serverBinary(t *testing.T) string {
 		return named
 	}
 	path := filepath.Join(t.TempDir(), "quorate")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "../../cmd/quorate").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "../../cmd/quorate").
+		CombinedOutput()
 	if err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

@@ -59,13 +59,17 @@ func (w *simCluster) serveNodes() {
 		if w.served[id] == n {
 			continue
 		}
-		service, err := server.NewService(n, simSettings(), server.Process{Log: hclog.NewNullLogger()}, server.Transport{Peers: wireTransport{w.wires, id}})
+		service, err := server.NewService(n, simSettings(), server.Process{Log: hclog.NewNullLogger()},
+			server.Transport{Peers: wireTransport{w.wires, id}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		alive, die := context.WithCancel(context.Background())
 		w.wires.update(func() {
-			w.wires.endpoints[id] = &nodeEndpoint{ports: map[string]http.Handler{apiPort: service.API(), boskosPort: service.Boskos()}, running: alive, stop: die}
+			w.wires.endpoints[id] = &nodeEndpoint{ports: map[string]http.Handler{
+				apiPort:    service.API(),
+				boskosPort: service.Boskos(),
+			}, running: alive, stop: die}
 		})
 		go service.RunLoops(alive)
 		w.served[id] = n

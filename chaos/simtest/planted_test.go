@@ -77,7 +77,8 @@ func playSeeds(ctx context.Context, binary string, seeds, first int) (string, er
 func firstViolation(out string) string {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "panic") || strings.Contains(line, "_test.go:") && !strings.Contains(line, "examined in all") {
+		if strings.HasPrefix(line, "panic") || strings.Contains(line, "_test.go:") &&
+			!strings.Contains(line, "examined in all") {
 			return line
 		}
 	}

@@ -23,9 +23,10 @@ import (
 )
 
 var (
-	seedCount      = flag.Int("seeds", verify.Scale(10, 200), "how many seeds to try")
-	firstSeed      = flag.Uint64("first", 1, "the first seed")
-	workName       = flag.String("workload", "", "workloads to play, with commas between them; a few by the seed if empty")
+	seedCount = flag.Int("seeds", verify.Scale(10, 200), "how many seeds to try")
+	firstSeed = flag.Uint64("first", 1, "the first seed")
+	workName  = flag.String("workload", "",
+		"workloads to play, with commas between them; a few by the seed if empty")
 	evidenceFolder = flag.String("evidence", "", "a folder for histories of seeds that fail")
 )
 
@@ -111,7 +112,8 @@ func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) 
 	synctest.Test(t, func(t *testing.T) {
 		w := newSimCluster(t, seed, 3+2*int(seed%3/2))
 		config := workload.Config{
-			Servers: w.nodeURLs(apiPort), Boskos: w.nodeURLs(boskosPort), HTTP: wireTransport{w.wires, callerSide}, Seed: seed, Names: names, Clients: 2,
+			Servers: w.nodeURLs(apiPort), Boskos: w.nodeURLs(boskosPort), HTTP: wireTransport{w.wires, callerSide},
+			Seed: seed, Names: names, Clients: 2,
 			Pause: 40 * time.Millisecond, Timeout: 2 * time.Second, Recorder: history.NewRecorder(nil),
 		}
 		if err := workload.SetUp(t.Context(), config); err != nil {

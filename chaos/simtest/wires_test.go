@@ -39,7 +39,8 @@ type simWires struct {
 
 func newSimWires(seed uint64) *simWires {
 	return &simWires{
-		random: rand.New(rand.NewPCG(seed, 1)), endpoints: map[string]*nodeEndpoint{}, cut: map[[2]string]bool{}, delay: time.Millisecond,
+		random: rand.New(rand.NewPCG(seed, 1)), endpoints: map[string]*nodeEndpoint{}, cut: map[[2]string]bool{},
+		delay: time.Millisecond,
 	}
 }
 
@@ -141,7 +142,8 @@ func (h *nodeEndpoint) serveCall(r *http.Request, port string) (*http.Response, 
 	case <-a.begun:
 		if h.running.Err() == nil {
 			return &http.Response{
-				StatusCode: a.code, Header: a.sent, Body: body, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+				StatusCode: a.code, Header: a.sent, Body: body, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1,
+				ProtoMinor: 1, ContentLength: -1,
 			}, nil
 		}
 	case <-ctx.Done():

@@ -31,7 +31,10 @@ func (h *holder) acquireMany(ctx context.Context, count int) {
 	var wants []requestSpec
 	for range count {
 		node := []string{"x", "y"}[h.random.IntN(2)]
-		wants = append(wants, requestSpec{id: h.newID(), claims: []history.Claim{claimAt("batch", node, 1+h.random.Int64N(4))}})
+		wants = append(wants, requestSpec{
+			id:     h.newID(),
+			claims: []history.Claim{claimAt("batch", node, 1+h.random.Int64N(4))},
+		})
 	}
 	for i, o := range h.batchAllocate(ctx, wants) {
 		switch o.Outcome {
@@ -116,23 +119,23 @@ func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
 	return ended
 }
 
-// elementRefusal is the error of one element of a batch.
-type elementRefusal struct{ failure *quoratev1.Failure }
+// elementError is the error of one element of a batch.
+type elementError struct{ failure *quoratev1.Failure }
 
 // Error returns the message of the server.
-func (r *elementRefusal) Error() string { return r.failure.GetMessage() }
+func (r *elementError) Error() string { return r.failure.GetMessage() }
 
 // failureError returns nil if the element was carried out.
 func failureError(f *quoratev1.Failure) error {
 	if f == nil {
 		return nil
 	}
-	return &elementRefusal{f}
+	return &elementError{f}
 }
 
 // refusalOf returns the refusal of a batch element, if err is one.
 func refusalOf(err error) (*quoratev1.Failure, bool) {
-	var r *elementRefusal
+	var r *elementError
 	if errors.As(err, &r) {
 		return r.failure, true
 	}

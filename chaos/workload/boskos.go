@@ -21,7 +21,10 @@ const vanTTL = 4000
 
 func boskosTrees() []treeSpec {
 	return []treeSpec{{
-		name: boskosTree, limits: []history.Limit{{Tree: boskosTree, Resource: countedResource, Amount: history.Unlimited}},
+		name: boskosTree, limits: []history.Limit{{
+			Tree: boskosTree, Resource: countedResource,
+			Amount: history.Unlimited,
+		}},
 		items:  map[string][]string{"van": {"v1", "v2", "v3"}},
 		change: func(p *quoratev1.Tree) { p.Resources[1].Items.TtlMs = vanTTL },
 	}}
@@ -51,18 +54,26 @@ func startBoskos(c *caller) func(context.Context) {
 
 // acquireVan returns the acquired resource, or "".
 func (c *caller) acquireVan(ctx context.Context) string {
-	_, van := c.callBoskos(ctx, history.BoskosAcquire, "", url.Values{"type": {"van"}, "state": {"free"}, "dest": {"busy"}})
+	_, van := c.callBoskos(ctx, history.BoskosAcquire, "", url.Values{
+		"type": {"van"}, "state": {"free"},
+		"dest": {"busy"},
+	})
 	return van
 }
 
 // callBoskos makes one call of the front end and returns the resource of the answer. The answers 404 and 401 are
 // decisions; after any other failure the call may have been carried out.
-func (c *caller) callBoskos(ctx context.Context, kind history.Kind, name string, query url.Values) (history.Op, string) {
+func (c *caller) callBoskos(
+	ctx context.Context, kind history.Kind, name string, query url.Values,
+) (history.Op, string) {
 	base := c.config.Boskos[c.random.IntN(len(c.config.Boskos))]
 	o := c.beginOp(kind, &server{url: base})
 	o.ID, o.TTL = fmt.Sprintf("%s-%d", c.workload, c.number), vanTTL
 	query.Set("owner", o.ID)
-	paths := map[history.Kind]string{history.BoskosAcquire: "/acquire", history.BoskosRelease: "/release", history.BoskosUpdate: "/update"}
+	paths := map[history.Kind]string{
+		history.BoskosAcquire: "/acquire", history.BoskosRelease: "/release",
+		history.BoskosUpdate: "/update",
+	}
 	var status int
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		status, name, err = c.postBoskos(ctx, base+paths[kind]+"?"+query.Encode(), name)

@@ -109,7 +109,8 @@ func (c *caller) setOutcome(o *history.Op, err error) {
 }
 
 // clusterFailures are reasons why a cluster cannot serve. All other reasons are decisions of the ledger.
-const clusterFailures = "NO_LEADER NOT_LEADER LEADERSHIP_LOST OVERLOADED DEADLINE HALTED SHUTTING_DOWN NOT_UPGRADED FORGOTTEN INTERNAL"
+const clusterFailures = "NO_LEADER NOT_LEADER LEADERSHIP_LOST OVERLOADED DEADLINE HALTED SHUTTING_DOWN " +
+	"NOT_UPGRADED FORGOTTEN INTERNAL"
 
 func isClusterFailure(p *quoratev1.Problem) bool {
 	return slices.Contains(strings.Fields(clusterFailures), p.GetReason())
@@ -120,7 +121,8 @@ func violationsOf(d *quoratev1.Decision) []history.Violation {
 	for _, v := range d.GetViolations() {
 		all = append(all, history.Violation{
 			Tree: v.GetTree(), Node: v.GetNode(), Resource: v.GetResource(), Limit: v.GetLimit(), Used: v.GetUsed(),
-			Requested: v.GetRequested(), Missing: v.GetMissing(), Kind: enumName(v.GetKind().String(), "VIOLATION_KIND_"),
+			Requested: v.GetRequested(), Missing: v.GetMissing(),
+			Kind: enumName(v.GetKind().String(), "VIOLATION_KIND_"),
 		})
 	}
 	return all

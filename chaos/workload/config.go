@@ -112,7 +112,10 @@ func Run(ctx context.Context, config Config) error {
 			clients = 1
 		}
 		for number := range clients {
-			c := &caller{config: config, workload: name, number: number, servers: servers, random: clientRandom(config.Seed, name, number)}
+			c := &caller{
+				config: config, workload: name, number: number, servers: servers,
+				random: clientRandom(config.Seed, name, number),
+			}
 			busy.Go(func() { c.runSteps(ctx, workloads()[name].start(c)) })
 		}
 	}

@@ -107,7 +107,10 @@ func startRetry(c *caller) func(context.Context) {
 		c.serial++
 		// Every client that uses an id sends the same request.
 		node := []string{"x", "y"}[c.serial%2]
-		w := requestSpec{id: fmt.Sprintf("retry-%d", c.serial), claims: []history.Claim{claimAt("retry", node, 1+int64(c.serial%4))}}
+		w := requestSpec{
+			id:     fmt.Sprintf("retry-%d", c.serial),
+			claims: []history.Claim{claimAt("retry", node, 1+int64(c.serial%4))},
+		}
 		for range 1 + c.random.IntN(3) {
 			c.retryUntilDecided(ctx, func() history.Op { return c.callAllocate(ctx, w) })
 		}

@@ -31,7 +31,8 @@ type leaseHolder struct {
 func (l *leaseHolder) dueLease() *heldLease {
 	var found *heldLease
 	for _, one := range l.held {
-		if !one.silent && (found == nil || one.remainingMillis(l.config.Recorder.Now()) < found.remainingMillis(l.config.Recorder.Now())) {
+		if !one.silent && (found == nil ||
+			one.remainingMillis(l.config.Recorder.Now()) < found.remainingMillis(l.config.Recorder.Now())) {
 			found = one
 		}
 	}
@@ -96,7 +97,10 @@ func startLease(c *caller) func(context.Context) {
 	return func(ctx context.Context) {
 		l.nextStep(ctx, func() requestSpec {
 			node := []string{"x", "y"}[c.random.IntN(2)]
-			return requestSpec{id: c.newID(), claims: []history.Claim{claimAt("lease", node, 1+c.random.Int64N(3))}, ttl: 1500 + c.random.Int64N(3000)}
+			return requestSpec{
+				id: c.newID(), claims: []history.Claim{claimAt("lease", node, 1+c.random.Int64N(3))},
+				ttl: 1500 + c.random.Int64N(3000),
+			}
 		})
 	}
 }
@@ -112,7 +116,10 @@ func startItems(c *caller) func(context.Context) {
 	l := &leaseHolder{caller: c, maxHeld: 2}
 	return func(ctx context.Context) {
 		l.nextStep(ctx, func() requestSpec {
-			return requestSpec{id: c.newID(), claims: []history.Claim{{Tree: "items", Pick: "car"}}, ttl: 1000 + c.random.Int64N(2500)}
+			return requestSpec{
+				id: c.newID(), claims: []history.Claim{{Tree: "items", Pick: "car"}},
+				ttl: 1000 + c.random.Int64N(2500),
+			}
 		})
 	}
 }
@@ -128,7 +135,10 @@ func startReserve(c *caller) func(context.Context) {
 			return
 		}
 		node := []string{"x", "y"}[c.random.IntN(2)]
-		w := requestSpec{id: c.newID(), claims: []history.Claim{claimAt("reserve", node, 1+c.random.Int64N(4))}, mode: history.Reserve, ttl: 800 + c.random.Int64N(8000)}
+		w := requestSpec{
+			id: c.newID(), claims: []history.Claim{claimAt("reserve", node, 1+c.random.Int64N(4))},
+			mode: history.Reserve, ttl: 800 + c.random.Int64N(8000),
+		}
 		o := c.retryUntilDecided(ctx, func() history.Op { return c.callAllocate(ctx, w) })
 		if o.Outcome == history.Refused {
 			c.readUsage(ctx, "reserve", readMode{})
@@ -140,7 +150,8 @@ func startReserve(c *caller) func(context.Context) {
 		case 1:
 			c.retryUntilDecided(ctx, func() history.Op { return c.callCancel(ctx, w.id) })
 		default:
-			if o := c.retryUntilDecided(ctx, func() history.Op { return c.callConfirm(ctx, w.id) }); o.Outcome == history.OK {
+			if o := c.retryUntilDecided(ctx,
+				func() history.Op { return c.callConfirm(ctx, w.id) }); o.Outcome == history.OK {
 				h.held = append(h.held, holding{id: w.id})
 			}
 		}
@@ -180,8 +191,9 @@ func startWait(c *caller) func(context.Context) {
 func (c *caller) newWaitRequest() requestSpec {
 	node := []string{"x", "y"}[c.random.IntN(2)]
 	return requestSpec{
-		id: c.newID(), claims: []history.Claim{claimAt("queue", node, 1)}, mode: history.Wait, priority: c.random.Int64N(3),
-		ttl: 1500 + c.random.Int64N(2000), poll: c.random.Int64N(600), keep: 20_000,
+		id: c.newID(), claims: []history.Claim{claimAt("queue", node, 1)}, mode: history.Wait,
+		priority: c.random.Int64N(3),
+		ttl:      1500 + c.random.Int64N(2000), poll: c.random.Int64N(600), keep: 20_000,
 	}
 }
 

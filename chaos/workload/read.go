@@ -59,7 +59,10 @@ func (c *caller) readUsage(ctx context.Context, tree string, f readMode) {
 	o.Claims = []history.Claim{{Tree: tree}}
 	var answer *quoratev1.GetUsageResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: tree, Subtree: true, Read: f.protoOptions()})
+		answer, err = s.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{
+			Tree: tree, Subtree: true,
+			Read: f.protoOptions(),
+		})
 		return err
 	})
 	setReadInfo(o, answer.GetRead())
@@ -115,7 +118,10 @@ func (c *caller) listHeld(ctx context.Context, tree string, f readMode) {
 	o.Claims = []history.Claim{{Tree: tree}}
 	var answer *quoratev1.ListAllocationsResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{Tree: tree, PageSize: 1000, Read: f.protoOptions()})
+		answer, err = s.allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{
+			Tree: tree, PageSize: 1000,
+			Read: f.protoOptions(),
+		})
 		return err
 	})
 	setReadInfo(o, answer.GetRead())
@@ -135,7 +141,10 @@ func (c *caller) listWaiting(ctx context.Context, tree string, f readMode) {
 	o.Claims = []history.Claim{{Tree: tree}}
 	var answer *quoratev1.ListWaitingResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{Tree: tree, PageSize: 1000, Read: f.protoOptions()})
+		answer, err = s.allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{
+			Tree: tree, PageSize: 1000,
+			Read: f.protoOptions(),
+		})
 		return err
 	})
 	setReadInfo(o, answer.GetRead())
@@ -196,7 +205,10 @@ func LimitsOf(t *quoratev1.Tree) []history.Limit {
 	var all []history.Limit
 	add := func(node string, limits map[string]*quoratev1.Limit) {
 		for _, name := range slices.Sorted(maps.Keys(limits)) {
-			all = append(all, history.Limit{Tree: t.GetName(), Node: node, Resource: name, Amount: fromLimit(limits[name])})
+			all = append(all, history.Limit{
+				Tree: t.GetName(), Node: node, Resource: name,
+				Amount: fromLimit(limits[name]),
+			})
 		}
 	}
 	add("", t.GetLimits())

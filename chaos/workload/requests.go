@@ -25,7 +25,10 @@ func claimAt(tree, node string, amount int64) history.Claim {
 }
 
 func (w requestSpec) toProto() *quoratev1.AllocateRequest {
-	r := &quoratev1.AllocateRequest{Id: w.id, Priority: w.priority, Claims: toClaims(w.claims), PollMs: w.poll, KeepMs: w.keep}
+	r := &quoratev1.AllocateRequest{
+		Id: w.id, Priority: w.priority, Claims: toClaims(w.claims), PollMs: w.poll,
+		KeepMs: w.keep,
+	}
 	switch w.mode {
 	case history.Reserve:
 		r.Mode, r.ReserveMs = quoratev1.Mode_MODE_RESERVE, w.ttl
@@ -70,7 +73,8 @@ func (c *caller) callAllocate(ctx context.Context, w requestSpec) history.Op {
 
 // setGrant records the answer, if there is one.
 func setGrant(o *history.Op, answer *quoratev1.AllocateResponse) {
-	o.Index, o.Fence, o.Repeated, o.Ledger = answer.GetIndex(), answer.GetFence(), answer.GetRepeated(), answer.GetLedgerTimeMs()
+	o.Index, o.Fence, o.Repeated = answer.GetIndex(), answer.GetFence(), answer.GetRepeated()
+	o.Ledger = answer.GetLedgerTimeMs()
 	setAllocation(o, answer.GetAllocation())
 }
 
@@ -142,8 +146,9 @@ func (c *caller) callCancel(ctx context.Context, id string) history.Op {
 // RecordOf converts an allocation.
 func RecordOf(a *quoratev1.Allocation) history.Record {
 	r := history.Record{
-		ID: a.GetId(), State: enumName(a.GetState().String(), "ALLOCATION_STATE_"), Fence: a.GetFence(), Priority: a.GetPriority(),
-		Expires: max(a.GetExpiresLedgerMs(), a.GetReservedUntilLedgerMs()), Place: a.GetWaiting().GetPosition(),
+		ID: a.GetId(), State: enumName(a.GetState().String(), "ALLOCATION_STATE_"), Fence: a.GetFence(),
+		Priority: a.GetPriority(),
+		Expires:  max(a.GetExpiresLedgerMs(), a.GetReservedUntilLedgerMs()), Place: a.GetWaiting().GetPosition(),
 	}
 	if a.GetWaiting() != nil {
 		r.Expires = a.GetWaiting().GetUntilLedgerMs()

@@ -26,13 +26,19 @@ func newTreeSpec(name string, pairs ...any) treeSpec {
 	for i := 0; i < len(pairs); i += 2 {
 		node, _ := pairs[i].(string)
 		amount, _ := pairs[i+1].(int)
-		t.limits = append(t.limits, history.Limit{Tree: name, Node: node, Resource: countedResource, Amount: int64(amount)})
+		t.limits = append(t.limits, history.Limit{
+			Tree: name, Node: node, Resource: countedResource,
+			Amount: int64(amount),
+		})
 	}
 	return t
 }
 
 func (t treeSpec) toProto() *quoratev1.Tree {
-	p := &quoratev1.Tree{Name: t.name, Resources: []*quoratev1.Resource{{Name: countedResource, Unit: quoratev1.Unit_UNIT_COUNT}}}
+	p := &quoratev1.Tree{
+		Name:      t.name,
+		Resources: []*quoratev1.Resource{{Name: countedResource, Unit: quoratev1.Unit_UNIT_COUNT}},
+	}
 	for name, items := range t.items {
 		p.Resources = append(p.Resources, &quoratev1.Resource{
 			Name: name, Unit: quoratev1.Unit_UNIT_ITEMS, Items: &quoratev1.ItemSpec{Names: items},
@@ -69,7 +75,10 @@ func SetUp(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	c := &caller{config: config, workload: "setup", servers: newServers(config), random: clientRandom(config.Seed, "setup", 0)}
+	c := &caller{
+		config: config, workload: "setup", servers: newServers(config),
+		random: clientRandom(config.Seed, "setup", 0),
+	}
 	var all []treeSpec
 	for _, name := range config.Names {
 		if workloads()[name].trees != nil {
