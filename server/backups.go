@@ -48,8 +48,9 @@ type backupNode interface {
 }
 
 // newBackupSchedule returns nil if the settings name no folder.
-func newBackupSchedule(s Settings, node backupNode, to prometheus.Registerer, log hclog.Logger) (*backupSchedule,
-	error) {
+func newBackupSchedule(
+	s Settings, node backupNode, to prometheus.Registerer, log hclog.Logger,
+) (*backupSchedule, error) {
 	if s.BackupDir == "" {
 		return nil, nil //nolint:nilnil // backups are off
 	}

@@ -30,8 +30,8 @@ func TestNoSecretIsTold(t *testing.T) {
 			t.Errorf("%s: %v is shown as %s", key, value, shown)
 		}
 	}
-	text, err := yamldoc.Marshal(Settings{ID: "n1", SnapshotCheck: time.Minute,
-		OTLPEndpoint: "http://a:hunter2@b"}.redacted())
+	secret := Settings{ID: "n1", SnapshotCheck: time.Minute, OTLPEndpoint: "http://a:hunter2@b"}
+	text, err := yamldoc.Marshal(secret.redacted())
 	if err != nil || strings.Contains(string(text), "hunter2") || !strings.Contains(string(text), "snapshot-check: 1m0s") {
 		t.Errorf("told %s, %v", text, err)
 	}

@@ -56,8 +56,10 @@ func Run(ctx context.Context, o RunOptions) error {
 		return err
 	}
 	logger.Info("serving", "api", node.URL(), "boskos", node.BoskosURL(), "data", s.DataDir, "version", o.Version)
-	reload := reloader{load: o.Load, now: s, log: logger,
-		steps: append(node.security.reloadSteps(), reloadLogLevel(logger))}
+	reload := reloader{
+		load: o.Load, now: s, log: logger,
+		steps: append(node.security.reloadSteps(), reloadLogLevel(logger)),
+	}
 	following, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	go reload.followSignals(following)

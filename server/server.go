@@ -80,8 +80,9 @@ func Start(ctx context.Context, s Settings, p Process) (*Server, error) {
 	return r, nil
 }
 
-func serveNode(node *cluster.Node, network *host.Network, l listeners, s Settings, secured *security,
-	p Process) (*Server, error) {
+func serveNode(
+	node *cluster.Node, network *host.Network, l listeners, s Settings, secured *security, p Process,
+) (*Server, error) {
 	if err := secured.registerMetrics(p.Telemetry.labelled); err != nil {
 		return nil, err
 	}

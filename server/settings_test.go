@@ -52,8 +52,10 @@ func TestWhichSettingWins(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	environ := []string{"QUORATE_DATA_DIR=env", "QUORATE_CLUSTER_NAME=env", "QUORATE_SERVER=http://x",
-		"QUORATE_SNAPSHOT_CHECK=5s", "OTHER=1"}
+	environ := []string{
+		"QUORATE_DATA_DIR=env", "QUORATE_CLUSTER_NAME=env", "QUORATE_SERVER=http://x",
+		"QUORATE_SNAPSHOT_CHECK=5s", "OTHER=1",
+	}
 	s, err := loadWith(t, environ, "--config", file, "--cluster-name", "flag")
 	if err != nil {
 		t.Fatal(err)
@@ -97,8 +99,8 @@ func TestReload(t *testing.T) {
 	next, fault := Settings{ID: "n1", LogLevel: "debug", DataDir: "other"}, error(nil)
 	told := ""
 	r := reloader{
-		load: func() (Settings, error) { return next, fault }, now: Settings{ID: "n1", LogLevel: "info",
-			DataDir: "data"}, log: log,
+		load: func() (Settings, error) { return next, fault }, log: log,
+		now: Settings{ID: "n1", LogLevel: "info", DataDir: "data"},
 		steps: []reloadStep{
 			{"broken", func(Settings) error { return errors.New("it is broken") }},
 			{"sound", func(s Settings) error { told = s.LogLevel + " " + s.DataDir; return nil }},
@@ -108,8 +110,10 @@ func TestReload(t *testing.T) {
 	if told != "debug data" || r.now.DataDir != "data" {
 		t.Errorf("the step was told %q, and the settings are %+v", told, r.now)
 	}
-	for _, line := range []string{"a changed setting needs a restart: setting=data-dir",
-		"a setting has changed: setting=log-level", "what=broken error=\"it is broken\""} {
+	for _, line := range []string{
+		"a changed setting needs a restart: setting=data-dir",
+		"a setting has changed: setting=log-level", "what=broken error=\"it is broken\"",
+	} {
 		if !strings.Contains(logged.String(), line) {
 			t.Errorf("the log lacks %s:\n%s", line, logged.String())
 		}

@@ -28,6 +28,7 @@ type benchOptions struct {
 	boskosQueue        bool
 }
 
+// NewBenchCmd is "quorate bench".
 func NewBenchCmd(c *cli.Env) *cobra.Command {
 	o := benchOptions{}
 	cmd := &cobra.Command{
@@ -144,8 +145,10 @@ func (l *benchLoad) treeManifest() *quoratev1.ApplyTreesRequest {
 	}
 	tree := &quoratev1.Tree{
 		Name: l.tree, Limits: limits(),
-		Resources: []*quoratev1.Resource{{Name: "cpu", Unit: quoratev1.Unit_UNIT_MILLI},
-			{Name: "memory", Unit: quoratev1.Unit_UNIT_BYTES}},
+		Resources: []*quoratev1.Resource{
+			{Name: "cpu", Unit: quoratev1.Unit_UNIT_MILLI},
+			{Name: "memory", Unit: quoratev1.Unit_UNIT_BYTES},
+		},
 		Nodes: []*quoratev1.Node{{Path: "a", Limits: limits()}, {Path: "a/b", Limits: limits()}},
 	}
 	for i := range l.options.leaves {

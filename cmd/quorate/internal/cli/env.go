@@ -85,8 +85,7 @@ func (c *Env) ReadOptions() *quoratev1.ReadOptions {
 
 // Messagef prints a line on standard error, which is for people; programs read standard output.
 func (c *Env) Messagef(format string, args ...any) {
-	// a failure cannot be reported
-	fmt.Fprintf(c.ErrOut, format+"\n", printableArgs(args, printableText)...) //nolint:errcheck
+	_, _ = fmt.Fprintf(c.ErrOut, format+"\n", printableArgs(args, printableText)...) // a failure cannot be reported
 }
 
 // ReportAge prints how old a stale answer may be.

@@ -104,6 +104,7 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.message }
 
+// Usagef reports a malformed command line or file, with exit code 2.
 func Usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
@@ -219,6 +220,8 @@ func NewExitCodesTopic() *cobra.Command {
 or the wait; with 126 or 127 if the command could not be started; and with one of the codes above if there
 was no lease or the lease was lost. --codes-from N adds N to those, for commands that use the same exit codes.
 `)
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean",
-		Long: strings.TrimSuffix(text.String(), "\n")}
+	return &cobra.Command{
+		Use: "exit-codes", Short: "What the exit codes mean",
+		Long: strings.TrimSuffix(text.String(), "\n"),
+	}
 }

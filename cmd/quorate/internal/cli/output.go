@@ -20,6 +20,7 @@ const (
 	OutputYAML  = "yaml"
 )
 
+// OutputFormats are the values of -o.
 var OutputFormats = []string{OutputTable, OutputJSON, OutputYAML}
 
 // Page is the text of a table output.

@@ -13,6 +13,7 @@ import (
 // Units are the units of resources, by tree and resource: people read and write 16Gi where the API counts bytes.
 type Units map[string]map[string]quoratev1.Unit
 
+// AddTree adds the resources of a tree.
 func (u Units) AddTree(tree string, resources []*quoratev1.Resource) {
 	if u[tree] == nil {
 		u[tree] = map[string]quoratev1.Unit{}
@@ -49,6 +50,7 @@ func (u Units) FormatAmounts(tree string, amounts map[string]int64) string {
 	return strings.Join(parts, " ")
 }
 
+// JoinNames lists the keys of a map, sorted.
 func JoinNames[V any](m map[string]V) string {
 	if len(m) == 0 {
 		return "none"

@@ -144,13 +144,13 @@ func (o *leaseRunOptions) checkFlags() error {
 	if err := o.resources.checkVariables(); err != nil {
 		return err
 	}
-	if err := o.LeaseOptions.CheckSpans(); err != nil {
+	if err := o.CheckSpans(); err != nil {
 		return err
 	}
 	if len(o.Claims.List) == 0 {
 		return nil // the trees are found later
 	}
-	return o.Options.CheckClaims()
+	return o.CheckClaims()
 }
 
 // acquireLease waits for the lease. A signal interrupts the wait.

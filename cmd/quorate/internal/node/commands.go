@@ -20,6 +20,7 @@ func Commands(c *cli.Env) []*cobra.Command {
 	}
 }
 
+// NewVersionCmd is "quorate version".
 func NewVersionCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

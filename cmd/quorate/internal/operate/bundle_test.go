@@ -16,8 +16,10 @@ func TestABundleStaysInItsFolder(t *testing.T) {
 	b := newBundle(&file, "devel")
 	for _, id := range []string{"n1", "..", "a/b"} {
 		err := b.putMember(id, &quoratev1.GetDiagnosticsResponse{Member: id, Diagnostics: []*quoratev1.Diagnostic{
-			{Name: "ok.txt", Content: []byte("x")}, {Name: "../../evil", Content: []byte("x")}, {Name: ".rc",
-				Content: []byte("x")},
+			{Name: "ok.txt", Content: []byte("x")}, {Name: "../../evil", Content: []byte("x")}, {
+				Name:    ".rc",
+				Content: []byte("x"),
+			},
 		}}, nil)
 		if err != nil {
 			t.Fatal(err)

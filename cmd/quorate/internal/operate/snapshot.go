@@ -82,7 +82,7 @@ func fetchBackup(
 
 // progress shows the progress of a transfer on a terminal, and nothing elsewhere.
 type progress struct {
-	talk        io.Writer
+	errOut      io.Writer
 	what        string
 	done, total uint64
 	shownAt     time.Time
@@ -92,7 +92,7 @@ type progress struct {
 func startProgress(c *cli.Env, what string, total uint64) *progress {
 	p := &progress{what: what, total: total, shownAt: time.Now()}
 	if cli.IsInteractive(c.ErrOut) {
-		p.talk = c.ErrOut
+		p.errOut = c.ErrOut
 	}
 	return p
 }
@@ -103,14 +103,14 @@ const progressEvery = 200 * time.Millisecond
 // Write counts the bytes.
 func (p *progress) Write(data []byte) (int, error) {
 	p.done += uint64(len(data))
-	if p.talk != nil && time.Since(p.shownAt) >= progressEvery {
+	if p.errOut != nil && time.Since(p.shownAt) >= progressEvery {
 		p.shownAt, p.shown = time.Now(), true
 		of := ""
 		if p.total > 0 {
 			of = " of " + bytesText(p.total)
 		}
-		// a failure cannot be reported
-		fmt.Fprintf(p.talk, "\r\x1b[K%s %s%s", p.what, bytesText(p.done), of) //nolint:errcheck
+		// A failure cannot be reported.
+		_, _ = fmt.Fprintf(p.errOut, "\r\x1b[K%s %s%s", p.what, bytesText(p.done), of)
 	}
 	return len(data), nil
 }
@@ -118,7 +118,7 @@ func (p *progress) Write(data []byte) (int, error) {
 // clearLine removes the progress line.
 func (p *progress) clearLine() {
 	if p.shown {
-		fmt.Fprint(p.talk, "\r\x1b[K") //nolint:errcheck // a failure cannot be reported
+		fmt.Fprint(p.errOut, "\r\x1b[K") //nolint:errcheck // a failure cannot be reported
 	}
 }
 

@@ -138,7 +138,8 @@ func newTLSNodeCmd(c *cli.Env) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return o.issueCertificate(args[0], id, func(a *pki.Authority) (pki.Pair,
-				error) {
+				error,
+			) {
 				return a.Node(id, o.hosts, o.validity())
 			})
 		},

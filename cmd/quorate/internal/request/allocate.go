@@ -128,10 +128,10 @@ func (o *allocateOptions) checkFlags() error {
 	case o.async && o.Wait == 0:
 		return cli.Usagef("--async needs --wait")
 	}
-	if err := o.LeaseOptions.CheckSpans(); err != nil {
+	if err := o.CheckSpans(); err != nil {
 		return err
 	}
-	return o.Options.CheckClaims()
+	return o.CheckClaims()
 }
 
 func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {

@@ -10,6 +10,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
+// ListOptions are the flags of the commands that list allocations.
 type ListOptions struct {
 	*cli.Env
 	tree, node string
@@ -32,6 +33,7 @@ func newAllocationsCmd(c *cli.Env) *cobra.Command {
 	return cmd
 }
 
+// AddFlags adds the filters.
 func (o *ListOptions) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.tree, "tree", "", "only allocations with a claim in this tree")
@@ -41,6 +43,7 @@ func (o *ListOptions) AddFlags(cmd *cobra.Command) {
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 }
 
+// RunList prints the allocations, or the leases if Leases is set.
 func (o *ListOptions) RunList(ctx context.Context) error {
 	if o.node != "" && o.tree == "" {
 		return cli.Usagef("--node needs --tree")

@@ -84,8 +84,10 @@ func (o *eventsOptions) fetchEvents(
 ) (*quoratev1.ListEventsResponse, error) {
 	const pageSize = 1000
 	all := &quoratev1.ListEventsResponse{}
-	request := &quoratev1.ListEventsRequest{After: o.after, Kind: kind, Id: o.id, PageSize: pageSize,
-		Read: o.ReadOptions()}
+	request := &quoratev1.ListEventsRequest{
+		After: o.after, Kind: kind, Id: o.id, PageSize: pageSize,
+		Read: o.ReadOptions(),
+	}
 	for {
 		if o.limit > 0 {
 			request.PageSize = int32(min(o.limit-len(all.GetEvents()), pageSize))

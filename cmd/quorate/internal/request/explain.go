@@ -87,8 +87,10 @@ func (o *explainOptions) buildQuestion(ctx context.Context, quorate *client.Clie
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: request},
-		Read: o.ReadOptions()}, nil
+	return &quoratev1.ExplainRequest{
+		Question: &quoratev1.ExplainRequest_Request{Request: request},
+		Read:     o.ReadOptions(),
+	}, nil
 }
 
 func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse) error {

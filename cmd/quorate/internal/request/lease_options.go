@@ -24,6 +24,7 @@ type LeaseOptions struct {
 	data            []string
 }
 
+// AddFlags adds the flags; ttl is the default of --ttl, 0 for none.
 func (o *LeaseOptions) AddFlags(cmd *cobra.Command, ttl time.Duration) {
 	flags := cmd.Flags()
 	flags.DurationVar(&o.TTL, "ttl", ttl, "make it a lease that ends unless it is renewed in this time, up to 168h "+

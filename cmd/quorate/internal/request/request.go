@@ -27,6 +27,7 @@ type Options struct {
 	Force         bool
 }
 
+// AddFlags adds the flags.
 func (o *Options) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.id, "id", "", "name of the allocation, 1 to 128 visible ASCII characters (default: a new UUID)")

@@ -19,10 +19,10 @@ const (
 	waitingWidth = 110
 )
 
-// waitingLine shows the position of a waiting request: on a terminal in one line that is repainted, elsewhere in a
+// WaitingLine shows the position of a waiting request: on a terminal in one line that is repainted, elsewhere in a
 // new line for every change, and every minute.
-type waitingLine struct {
-	cli      *cli.Env
+type WaitingLine struct {
+	env      *cli.Env
 	terminal bool
 
 	mu    sync.Mutex
@@ -32,8 +32,9 @@ type waitingLine struct {
 	done  chan struct{}
 }
 
-func NewWaitingLine(c *cli.Env) *waitingLine {
-	w := &waitingLine{cli: c, terminal: cli.IsInteractive(c.ErrOut), began: time.Now(), done: make(chan struct{})}
+// NewWaitingLine starts to show the position; Close ends it.
+func NewWaitingLine(c *cli.Env) *WaitingLine {
+	w := &WaitingLine{env: c, terminal: cli.IsInteractive(c.ErrOut), began: time.Now(), done: make(chan struct{})}
 	if w.terminal {
 		go w.repaintLoop()
 	}
@@ -41,10 +42,10 @@ func NewWaitingLine(c *cli.Env) *waitingLine {
 }
 
 // ReportProgress shows a new position.
-func (w *waitingLine) ReportProgress(at client.Progress) {
+func (w *WaitingLine) ReportProgress(at client.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := progressText(w.cli.Units, at)
+	text := progressText(w.env.Units, at)
 	if !w.terminal && text == w.shown && time.Since(w.at) < waitingRepeat {
 		return
 	}
@@ -53,17 +54,16 @@ func (w *waitingLine) ReportProgress(at client.Progress) {
 }
 
 // repaint must be called with mu held.
-func (w *waitingLine) repaint() {
+func (w *WaitingLine) repaint() {
 	text := fmt.Sprintf("waiting %v, %s", time.Since(w.began).Truncate(time.Second), w.shown)
 	if !w.terminal {
-		w.cli.Messagef("%s", text)
+		w.env.Messagef("%s", text)
 		return
 	}
-	// a failure cannot be reported
-	fmt.Fprint(w.cli.ErrOut, "\r\x1b[K"+cli.ClipLine(cli.Printable(text), waitingWidth)) //nolint:errcheck
+	_, _ = fmt.Fprint(w.env.ErrOut, "\r\x1b[K"+cli.ClipLine(cli.Printable(text), waitingWidth)) // a failure cannot be reported
 }
 
-func (w *waitingLine) repaintLoop() {
+func (w *WaitingLine) repaintLoop() {
 	ticks := time.NewTicker(waitingTick)
 	defer ticks.Stop()
 	for {
@@ -81,12 +81,12 @@ func (w *waitingLine) repaintLoop() {
 }
 
 // Close removes the line from a terminal.
-func (w *waitingLine) Close() {
+func (w *WaitingLine) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	close(w.done)
 	if w.terminal && w.shown != "" {
-		fmt.Fprint(w.cli.ErrOut, "\r\x1b[K") //nolint:errcheck // a failure cannot be reported
+		_, _ = fmt.Fprint(w.env.ErrOut, "\r\x1b[K") // a failure cannot be reported
 	}
 	w.shown = ""
 }

@@ -38,7 +38,7 @@ func TestWaitingInLines(t *testing.T) {
 func TestWaitingOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var talk bytes.Buffer
-		w := &waitingLine{cli: &cli.Env{ErrOut: &talk}, terminal: true, began: time.Now(), done: make(chan struct{})}
+		w := &WaitingLine{env: &cli.Env{ErrOut: &talk}, terminal: true, began: time.Now(), done: make(chan struct{})}
 		go w.repaintLoop()
 		w.ReportProgress(at(3))
 		time.Sleep(2500 * time.Millisecond)

@@ -98,8 +98,10 @@ func activityRows(steps []*quoratev1.ActivityStep, items bool) [][]string {
 	}
 	for _, step := range steps {
 		row := []string{cli.FormatTime(step.GetFrom())}
-		for _, count := range []int64{step.GetHeld(), step.GetWaiting(), step.GetGranted(), step.GetReleased(),
-			step.GetLost()} {
+		for _, count := range []int64{
+			step.GetHeld(), step.GetWaiting(), step.GetGranted(), step.GetReleased(),
+			step.GetLost(),
+		} {
 			row = append(row, strconv.FormatInt(count, 10))
 		}
 		row = append(row, waitText(step.GetLongestWaitMs()))
