@@ -32,7 +32,9 @@ func BenchmarkFact(b *testing.B) {
 func BenchmarkSample(b *testing.B) {
 	s := newScene(b, Bounds{})
 	spec := quota.TreeSpec{Name: "large", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}}
-	spec.Nodes = []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 19_999}}}}}
+	spec.Nodes = []quota.NodeSpec{
+		{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 19_999}}}},
+	}
 	for i := range 100 {
 		spec.Nodes = append(spec.Nodes, quota.NodeSpec{Path: fmt.Sprintf("team-%03d", i)})
 	}

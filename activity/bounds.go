@@ -2,40 +2,40 @@ package activity
 
 import "time"
 
-// The series of one node or resource.
+// The steps of a series.
 const (
-	// StepLength is how long a step lasts. Steps begin at multiples of it on the wall clock.
+	// StepLength is the length of a step. Steps begin at multiples of it on the wall clock.
 	StepLength = 5 * time.Minute
-	// Steps is how many there are at most: 24 hours.
+	// Steps is the most steps of a series: 24 hours.
 	Steps = 288
 )
 
-// Bounds are the most that a Recorder remembers.
+// Bounds limit what a Recorder keeps.
 type Bounds struct {
 	// Nodes and Resources are how many series there are of each; beyond that the one in which nothing has happened for the
 	// longest time is dropped.
 	Nodes, Resources int
-	// States is how many states of the items of one resource are told apart; the rarest count together as [OtherStates].
+	// States is how many states of the items of one resource are counted separately; the rarest are counted together as
+	// [OtherStates].
 	States int
 }
 
-// OtherStates is what states are called that are too many to be told apart.
+// OtherStates is the name under which the rarest states are counted together.
 const OtherStates = "(others)"
 
-// DefaultBounds take 101 MiB at the very most, measured with 5,500 series in which something changes in every single
-// step.
+// DefaultBounds take at most 101 MiB, measured with 5,500 series that change in every step.
 func DefaultBounds() Bounds { return Bounds{Nodes: 5_000, Resources: 500, States: 16} }
 
 const (
-	// sampleEvery is the time between samples, and how old what a metrics page shows may be.
+	// sampleEvery is the time between samples, and the greatest age of what a metrics page shows.
 	sampleEvery = 10 * time.Second
 	// freshFor is how long a sample is good enough for a caller of Series.
 	freshFor = time.Second
-	// batchPause is the pause before news are read again, so that a busy ledger wakes the recorder ten times a second and
-	// not for every entry.
+	// batchPause is the pause before events are read again, so that a busy ledger wakes the recorder ten times a second
+	// instead of for every entry.
 	batchPause = 100 * time.Millisecond
-	// retryAfter is the pause after the node could not be asked.
+	// retryAfter is the pause after a failed call of the node.
 	retryAfter = 100 * time.Millisecond
-	// eventsAtOnce is how many facts are read in one go.
+	// eventsAtOnce is the most events that are read in one call.
 	eventsAtOnce = 1024
 )

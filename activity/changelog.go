@@ -5,7 +5,7 @@ import "time"
 // stepNumber counts steps since 1970.
 type stepNumber uint32
 
-// stepAt is the step of a time.
+// stepAt returns the step of a time.
 func stepAt(at time.Time) stepNumber {
 	return stepNumber(max(0, at.Unix()) / int64(StepLength/time.Second))
 }
@@ -14,13 +14,14 @@ func (n stepNumber) startTime() time.Time {
 	return time.Unix(int64(n)*int64(StepLength/time.Second), 0).UTC()
 }
 
-// firstShown is the first of the steps that are remembered when the present one is n.
+// firstShown returns the first step that is kept when the current one is n.
 func (n stepNumber) firstShown() stepNumber { return n - min(n, Steps-1) }
 
-// carrier is what a step tells of its end to the next one.
+// carrier is a value of which a part carries over to the next step.
 type carrier[T any] interface{ carryOver() T }
 
-// changeLog has the steps in which something has changed, in their order; those between are as the one before them.
+// changeLog has an entry for each step with a change, in order. A step without an entry has what carries over from the
+// entry before it.
 type changeLog[T carrier[T]] struct{ entries []entry[T] }
 
 type entry[T any] struct {
@@ -28,8 +29,8 @@ type entry[T any] struct {
 	value  T
 }
 
-// entryAt is the present step, to be changed. What is too old is forgotten, and if the clock was set back, so are steps
-// that are yet to come.
+// entryAt returns the value of the current step n for the caller to change. It drops entries that are too old, and,
+// if the clock was set back, entries after n.
 func (t *changeLog[T]) entryAt(n stepNumber) *T {
 	var last T
 	if len(t.entries) > 0 {
@@ -45,7 +46,8 @@ func (t *changeLog[T]) entryAt(n stepNumber) *T {
 	return &t.entries[len(t.entries)-1].value
 }
 
-// forgetOld drops what is not shown any more once n is the present step, but for what the first step begins with.
+// forgetOld drops the entries before the first step that is shown when n is the current one, but for the one that
+// carries over to it.
 func (t *changeLog[T]) forgetOld(n stepNumber) {
 	old := 0
 	for old+1 < len(t.entries) && t.entries[old+1].number <= n.firstShown() {
@@ -56,7 +58,7 @@ func (t *changeLog[T]) forgetOld(n stepNumber) {
 	}
 }
 
-// lastValue is how things stood at last.
+// lastValue returns the value of the last entry.
 func (t *changeLog[T]) lastValue() T {
 	var none T
 	if len(t.entries) == 0 {
@@ -65,7 +67,7 @@ func (t *changeLog[T]) lastValue() T {
 	return t.entries[len(t.entries)-1].value
 }
 
-// valuesBetween are those of all steps between two, both included.
+// valuesBetween returns the values of all steps from one to another, both included.
 func (t *changeLog[T]) valuesBetween(from, to stepNumber) []T {
 	list := make([]T, 0, to-from+1)
 	var before T

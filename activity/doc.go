@@ -1,7 +1,8 @@
-// Package activity remembers what went on lately on one server: for each node of a tree and each itemized resource
-// where something happens, the last 24 hours in steps of five minutes; and it reports the same as Prometheus metrics.
+// Package activity records what happened on one server in the last 24 hours: for each node of a tree and each itemized
+// resource, in steps of five minutes. It exports the same as Prometheus metrics.
 //
-// It knows two things about the ledger. What has happened it learns from the node's feed of facts, soon and one by
-// one. How things stand it learns from samples, every ten seconds and when somebody asks. All of it is in memory,
-// bounded, and begins anew with the process: it is for looking, not for deciding.
+// A [Recorder] has two sources. It follows the events of the node, and counts each one in the step of its time. It
+// takes samples of the ledger, every ten seconds and when Series is called, for how many claims are held and wait. The
+// records are in memory, bounded, and start empty with the process: they are for people to look at, and no decision
+// depends on them.
 package activity

@@ -9,7 +9,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// recordEvent counts a fact at the nodes of its claims, all their ancestors, and the itemized resources that they ask for.
+// recordEvent counts an event at the nodes of its claims, at all their ancestors, and at the itemized resources that
+// the claims request.
 func (r *Recorder) recordEvent(n cluster.Event, now stepNumber) {
 	info, change := n.Allocation.Info(), counts{}
 	switch n.Kind {
@@ -30,7 +31,7 @@ func (r *Recorder) recordEvent(n cluster.Event, now stepNumber) {
 	r.metrics.observeEvent(n, info)
 }
 
-// waitTime is how long a request waited that was granted from the queue; 0 for others.
+// waitTime returns how long a request that was granted from the queue had waited; 0 for others.
 func waitTime(n cluster.Event) quota.Span {
 	if n.Since == 0 {
 		return 0
@@ -38,10 +39,10 @@ func waitTime(n cluster.Event) quota.Span {
 	return quota.Span(n.At - n.Since)
 }
 
-// endCounts counts the end of an allocation that held something.
+// endCounts counts the end of an allocation that was granted.
 func endCounts(a quota.AllocationInfo) counts {
 	switch {
-	case a.Fence == 0: // it only waited
+	case a.Fence == 0: // it was never granted
 	case a.State == quota.Released:
 		return counts{released: 1}
 	case a.State == quota.Expired || a.State == quota.WasPreempted:

@@ -46,7 +46,12 @@ func (n *fakeNode) Events(after cluster.Position, most int) (cluster.EventPage, 
 		from = len(n.news)
 	}
 	to := min(len(n.news), from+most)
-	b := cluster.EventPage{News: slices.Clone(n.news[from:to]), Next: cluster.PositionAfter(n.index), Behind: len(n.news) - to, Changed: n.changed}
+	b := cluster.EventPage{
+		News:    slices.Clone(n.news[from:to]),
+		Next:    cluster.PositionAfter(n.index),
+		Behind:  len(n.news) - to,
+		Changed: n.changed,
+	}
 	if b.Behind > 0 {
 		b.Next = b.News[len(b.News)-1].Position
 	}
@@ -78,7 +83,10 @@ func (n *fakeNode) do(t testing.TB, commands ...quota.Command) {
 		}
 		for _, fact := range n.ledger.TakeFacts() {
 			number++
-			n.news = append(n.news, cluster.Event{Position: cluster.Position{Index: n.index, Number: number}, Fact: fact, At: out.Now})
+			n.news = append(
+				n.news,
+				cluster.Event{Position: cluster.Position{Index: n.index, Number: number}, Fact: fact, At: out.Now},
+			)
 		}
 	}
 	close(n.changed)
@@ -130,15 +138,25 @@ type scene struct {
 func newScene(t testing.TB, bounds Bounds) *scene {
 	t.Helper()
 	s := &scene{fakeNode: newFakeNode(), wall: &clock{at: morning}, registry: prometheus.NewRegistry()}
-	r, err := New(Config{Node: s.fakeNode, Logger: hclog.NewNullLogger(), Registerer: s.registry, Now: s.wall.now, Bounds: bounds})
+	r, err := New(
+		Config{Node: s.fakeNode, Logger: hclog.NewNullLogger(), Registerer: s.registry, Now: s.wall.now, Bounds: bounds},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Recorder = r
-	s.do(t, quota.ApplyTrees{Trees: []quota.TreeSpec{{
-		Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
-		Nodes: []quota.NodeSpec{{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 2}}}}, {Path: "a"}, {Path: "a/b"}, {Path: "c"}},
-	}}})
+	s.do(t, quota.ApplyTrees{Trees: []quota.TreeSpec{
+		{
+			Name:      "t",
+			Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+			Nodes: []quota.NodeSpec{
+				{Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.Limit{Kind: quota.Limited, Amount: 2}}}},
+				{Path: "a"},
+				{Path: "a/b"},
+				{Path: "c"},
+			},
+		},
+	}})
 	if !r.beginAtLog(t.Context(), cluster.ReadOptions{}) {
 		t.Fatal("it does not begin")
 	}
@@ -159,7 +177,10 @@ func (s *scene) tick(t testing.TB, d time.Duration) {
 }
 
 func want(id, node string) quota.Allocate {
-	return quota.Allocate{ID: id, Claims: []quota.Claim{{Tree: "t", Node: node, Amounts: quota.Vector{{Resource: "cores", Amount: 1}}}}}
+	return quota.Allocate{
+		ID:     id,
+		Claims: []quota.Claim{{Tree: "t", Node: node, Amounts: quota.Vector{{Resource: "cores", Amount: 1}}}},
+	}
 }
 
 func lease(id, node string, ttl quota.Span) quota.Allocate {
@@ -183,8 +204,16 @@ func (s *scene) series(t testing.TB, key Key) string {
 	}
 	text := ""
 	for _, step := range steps {
-		text += fmt.Sprintf("%s held %d waiting %d granted %d released %d lost %d longest %d", step.From.Format("15:04"), step.Held, step.Waiting,
-			step.Granted, step.Released, step.Lost, step.LongestWait)
+		text += fmt.Sprintf(
+			"%s held %d waiting %d granted %d released %d lost %d longest %d",
+			step.From.Format("15:04"),
+			step.Held,
+			step.Waiting,
+			step.Granted,
+			step.Released,
+			step.Lost,
+			step.LongestWait,
+		)
 		for _, c := range step.States {
 			text += fmt.Sprintf(" %s=%d", c.Name, c.Count)
 		}

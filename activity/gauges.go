@@ -2,26 +2,36 @@ package activity
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// gauges show the last sample. The page costs what is on it, never a look at the ledger.
+// gauges show the last sample. A metrics page therefore never reads the ledger.
 type gauges struct{ recorder *Recorder }
 
 var (
-	heldGauge           = newGauge("quorate_held_allocations", "Allocations that are held.")
-	leasesGauge         = newGauge("quorate_leases", "Those of the held allocations that end unless they are renewed.")
-	waitingGauge        = newGauge("quorate_waiting_requests", "Requests that wait.")
-	heldClaimsGauge     = newGauge("quorate_held_claims", "Claims that are held, by tree.", "tree")
-	waitingClaimsGauge  = newGauge("quorate_waiting_claims", "Claims of requests that wait, by tree.", "tree")
-	itemsGauge          = newGauge("quorate_items", "Items by tree, resource and state.", "tree", "resource", "state")
-	ledgerBytesGauge    = newGauge("quorate_ledger_bytes", "What the parts of the ledger take in memory, by its own estimate; of allocations, waiting requests and items what each has beyond 512 bytes.", "part")
-	ledgerLimitGauge    = newGauge("quorate_ledger_bytes_limit", "What allocations, waiting requests, items and trees may take together.")
-	activitySeriesGauge = newGauge("quorate_activity_series", "Nodes and itemized resources whose last 24 hours are remembered.")
+	heldGauge          = newGauge("quorate_held_allocations", "Allocations that are held.")
+	leasesGauge        = newGauge("quorate_leases", "Those of the held allocations that end unless they are renewed.")
+	waitingGauge       = newGauge("quorate_waiting_requests", "Requests that wait.")
+	heldClaimsGauge    = newGauge("quorate_held_claims", "Claims that are held, by tree.", "tree")
+	waitingClaimsGauge = newGauge("quorate_waiting_claims", "Claims of requests that wait, by tree.", "tree")
+	itemsGauge         = newGauge("quorate_items", "Items by tree, resource and state.", "tree", "resource", "state")
+	ledgerBytesGauge   = newGauge(
+		"quorate_ledger_bytes",
+		"Estimated memory of the parts of the ledger; of allocations, waiting requests and items what each has beyond 512 bytes.",
+		"part",
+	)
+	ledgerLimitGauge = newGauge(
+		"quorate_ledger_bytes_limit",
+		"What allocations, waiting requests, items and trees may take together.",
+	)
+	activitySeriesGauge = newGauge(
+		"quorate_activity_series",
+		"Nodes and itemized resources whose last 24 hours are remembered.",
+	)
 )
 
 func newGauge(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// Describe names all of them.
+// Describe implements prometheus.Collector.
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		heldGauge, leasesGauge, waitingGauge, heldClaimsGauge, waitingClaimsGauge, itemsGauge, activitySeriesGauge,
@@ -31,7 +41,7 @@ func (g gauges) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect shows nothing until there is a sample.
+// Collect implements prometheus.Collector. It shows nothing before the first sample.
 func (g gauges) Collect(to chan<- prometheus.Metric) {
 	s, series, sampled := g.recorder.lastSample()
 	if !sampled {
@@ -63,7 +73,7 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// lastSample answers the last sample, which is never changed in place, and the number of series.
+// lastSample returns the totals of the last sample, which are never changed in place, and the number of series.
 func (r *Recorder) lastSample() (s sampleTotals, series int, sampled bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

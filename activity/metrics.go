@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// metrics count what happens, by tree. Nothing has a label for nodes, users or allocations: callers can make as many of
-// those as they like, and a metrics page must not grow with them (docs/adr/0034).
+// metrics count events by tree. There are no labels for nodes, users or allocations: callers can create any number of
+// these, and a metrics page must not grow with them (docs/adr/0034).
 type metrics struct {
 	grants, ends      *prometheus.CounterVec
 	leases, waits     *prometheus.HistogramVec
@@ -18,8 +18,25 @@ type metrics struct {
 	seenTrees map[string]bool
 }
 
-// spans are the upper ends of buckets in seconds: one second to a week.
-var spans = []float64{1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600, 24 * 3600, 3 * 24 * 3600, 7 * 24 * 3600}
+// spans are the upper bounds of histogram buckets in seconds: one second to a week.
+var spans = []float64{
+	1,
+	5,
+	15,
+	30,
+	60,
+	120,
+	300,
+	600,
+	1800,
+	3600,
+	2 * 3600,
+	4 * 3600,
+	8 * 3600,
+	24 * 3600,
+	3 * 24 * 3600,
+	7 * 24 * 3600,
+}
 
 func newMetrics() *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -29,15 +46,32 @@ func newMetrics() *metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: spans}, []string{"tree"})
 	}
 	return &metrics{
-		grants: counter("quorate_grants_total", "Allocations granted, by tree and by where from: at once on request, or later from the queue.", "tree", "from"),
-		ends:   counter("quorate_ends_total", "Allocations and waiting requests that ended, by tree and how.", "tree", "kind"),
+		grants: counter(
+			"quorate_grants_total",
+			"Allocations granted, by tree and by where from: at once on request, or later from the queue.",
+			"tree",
+			"from",
+		),
+		ends: counter(
+			"quorate_ends_total",
+			"Allocations and waiting requests that ended, by tree and how.",
+			"tree",
+			"kind",
+		),
 		revocations: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quorate_revocations_total", Help: "Leases that were told to give way.",
+			Name: "quorate_revocations_total", Help: "Leases that were revoked for another allocation.",
 		}),
-		leases: histogram("quorate_lease_duration_seconds", "Time from the grant of a lease to its end, renewals included, by tree."),
-		waits:  histogram("quorate_wait_duration_seconds", "Time in the queue of requests that were granted from it, by tree."),
+		leases: histogram(
+			"quorate_lease_duration_seconds",
+			"Time from the grant of a lease to its end, renewals included, by tree.",
+		),
+		waits: histogram(
+			"quorate_wait_duration_seconds",
+			"Time in the queue of requests that were granted from it, by tree.",
+		),
 		gaps: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quorate_activity_gaps_total", Help: "Times that something went on unrecorded: this node got a snapshot instead, or was too slow.",
+			Name: "quorate_activity_gaps_total",
+			Help: "Times that events were not recorded, because this node got a snapshot instead or was too slow.",
 		}),
 		seenTrees: map[string]bool{},
 	}
@@ -47,7 +81,7 @@ func (m *metrics) allCollectors() []prometheus.Collector {
 	return []prometheus.Collector{m.grants, m.ends, m.revocations, m.leases, m.waits, m.gaps}
 }
 
-// observeEvent counts a fact, once for each tree of the allocation.
+// observeEvent counts an event once for each tree of the allocation.
 func (m *metrics) observeEvent(n cluster.Event, a quota.AllocationInfo) {
 	if n.Kind == ledger.FactRevoked {
 		m.revocations.Inc()
@@ -87,7 +121,7 @@ func (m *metrics) observeTree(tree string, n cluster.Event, a quota.AllocationIn
 	}
 }
 
-// endWords are the words for states that are ends.
+// endWords are the label values of final states.
 var endWords = map[quota.State]string{
 	quota.Released: "released", quota.Expired: "expired", quota.WasPreempted: "preempted", quota.Cancelled: "cancelled",
 	quota.TimedOut: "timed_out", quota.Abandoned: "abandoned",
@@ -95,7 +129,7 @@ var endWords = map[quota.State]string{
 
 func toSeconds(ms quota.Instant) float64 { return float64(ms) / 1000 }
 
-// forgetTrees forgets trees that are there no more.
+// forgetTrees removes the counters of deleted trees.
 func (m *metrics) forgetTrees(there func(tree string) bool) {
 	for tree := range m.seenTrees {
 		if there(tree) {

@@ -46,19 +46,36 @@ func TestMetrics(t *testing.T) {
 	s.do(t, quota.Expire{Most: 10}) // one ends, three is granted after 70 s
 	s.do(t, quota.Cancel{ID: "four"}, quota.Release{ID: "two"}, quota.Release{ID: "three"})
 	s.tick(t, 0)
-	s.expectOnPage(t,
-		`quorate_held_allocations 0`, `quorate_leases 0`, `quorate_waiting_requests 0`, `quorate_held_claims{tree="t"} 0`,
+	s.expectOnPage(
+		t,
+		`quorate_held_allocations 0`,
+		`quorate_leases 0`,
+		`quorate_waiting_requests 0`,
+		`quorate_held_claims{tree="t"} 0`,
 		`quorate_grants_total{from="queue",tree="t"} 1`,
-		`quorate_ends_total{kind="expired",tree="t"} 1`, `quorate_ends_total{kind="released",tree="t"} 2`, `quorate_ends_total{kind="cancelled",tree="t"} 1`,
-		`quorate_lease_duration_seconds_count{tree="t"} 2`, `quorate_lease_duration_seconds_sum{tree="t"} 140`,
-		`quorate_lease_duration_seconds_bucket{tree="t",le="60"} 0`, `quorate_lease_duration_seconds_bucket{tree="t",le="120"} 2`,
-		`quorate_wait_duration_seconds_count{tree="t"} 1`, `quorate_wait_duration_seconds_sum{tree="t"} 70`)
+		`quorate_ends_total{kind="expired",tree="t"} 1`,
+		`quorate_ends_total{kind="released",tree="t"} 2`,
+		`quorate_ends_total{kind="cancelled",tree="t"} 1`,
+		`quorate_lease_duration_seconds_count{tree="t"} 2`,
+		`quorate_lease_duration_seconds_sum{tree="t"} 140`,
+		`quorate_lease_duration_seconds_bucket{tree="t",le="60"} 0`,
+		`quorate_lease_duration_seconds_bucket{tree="t",le="120"} 2`,
+		`quorate_wait_duration_seconds_count{tree="t"} 1`,
+		`quorate_wait_duration_seconds_sum{tree="t"} 70`,
+	)
 }
 
 // TestAnAllocationCountsOnceInATree however many claims it has there, and in each of its trees.
 func TestAnAllocationCountsOnceInATree(t *testing.T) {
 	s := newScene(t, Bounds{})
-	s.do(t, quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "u", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{{}}}}})
+	s.do(
+		t,
+		quota.ApplyTrees{
+			Trees: []quota.TreeSpec{
+				{Name: "u", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{{}}},
+			},
+		},
+	)
 	wide := want("wide", "a")
 	wide.Claims = append(wide.Claims, want("", "c").Claims[0], quota.Claim{Tree: "u", Amounts: wide.Claims[0].Amounts})
 	s.do(t, wide)
@@ -84,6 +101,16 @@ func TestATreeThatIsGoneLeavesNothing(t *testing.T) {
 // TestItemsOnThePage by tree, resource and state.
 func TestItemsOnThePage(t *testing.T) {
 	s := newScene(t, Bounds{})
-	s.applySample(sample{items: []quota.ItemCount{{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}}}})
-	s.expectOnPage(t, `quorate_items{resource="gpu",state="dirty",tree="t"} 1`, `quorate_items{resource="gpu",state="free",tree="t"} 2`)
+	s.applySample(
+		sample{
+			items: []quota.ItemCount{
+				{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}},
+			},
+		},
+	)
+	s.expectOnPage(
+		t,
+		`quorate_items{resource="gpu",state="dirty",tree="t"} 1`,
+		`quorate_items{resource="gpu",state="free",tree="t"} 2`,
+	)
 }

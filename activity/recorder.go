@@ -14,26 +14,26 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// Node is what this room needs of the node below it; [cluster.Node] is one.
+// Node is the part of [cluster.Node] that a Recorder uses.
 type Node interface {
-	// Events are facts behind a position of the log.
+	// Events returns events after a position of the log.
 	Events(after cluster.Position, most int) (cluster.EventPage, error)
-	// Read lends the state to a function, as fresh as the options ask.
+	// Read calls a function with the state, as fresh as the options require.
 	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
 }
 
-// Config is what a Recorder needs. All fields but Now and Bounds are required.
+// Config configures a Recorder. All fields but Now and Bounds are required.
 type Config struct {
 	Node       Node
 	Logger     hclog.Logger
 	Registerer prometheus.Registerer
-	// Now is the wall clock; nil for that of this machine.
+	// Now returns the time; time.Now if nil.
 	Now func() time.Time
-	// Bounds are the default ones if they are zero.
+	// Bounds are DefaultBounds if zero.
 	Bounds Bounds
 }
 
-// Recorder follows a node and remembers. It is safe for concurrent use.
+// Recorder records the activity of a node. It is safe for concurrent use.
 type Recorder struct {
 	node    Node
 	log     hclog.Logger
@@ -44,7 +44,7 @@ type Recorder struct {
 	sampleLock sync.Mutex // held while a sample is taken
 
 	mu sync.Mutex // protects the fields below
-	// begun is false until the node has caught up with its cluster: what it does until then happened long ago.
+	// begun is false until the node has caught up with its cluster, because events until then happened long ago.
 	begun            bool
 	position         cluster.Position
 	nodes, resources *seriesCache
@@ -53,7 +53,7 @@ type Recorder struct {
 	totals           sampleTotals
 }
 
-// New makes a recorder, whose Run does the work.
+// New returns a recorder and registers its metrics. Run must be called.
 func New(c Config) (*Recorder, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -73,7 +73,7 @@ func New(c Config) (*Recorder, error) {
 	return r, nil
 }
 
-// Run follows the node until ctx ends.
+// Run records events and samples until ctx ends.
 func (r *Recorder) Run(ctx context.Context) {
 	for ctx.Err() == nil && !r.beginAtLog(ctx, cluster.ReadOptions{}) {
 		sleepContext(ctx, retryAfter)
@@ -92,11 +92,11 @@ func (r *Recorder) Run(ctx context.Context) {
 	}
 }
 
-// beginAtLog looks where the log is and goes on from there.
+// beginAtLog sets the position to the end of the log; false if the node cannot be read.
 func (r *Recorder) beginAtLog(ctx context.Context, o cluster.ReadOptions) bool {
 	info, err := r.node.Read(ctx, o, func(ledger.View) {})
 	if err != nil {
-		r.log.Debug("what goes on cannot be recorded yet", "error", err)
+		r.log.Debug("activity cannot be recorded yet", "error", err)
 		return false
 	}
 	r.mu.Lock()
@@ -105,15 +105,15 @@ func (r *Recorder) beginAtLog(ctx context.Context, o cluster.ReadOptions) bool {
 	return true
 }
 
-// followEvents takes all news that there are; changed is closed when there are more. If the feed does not remember what comes
-// next, because a snapshot took its place or the recorder was too slow, it goes on from now.
+// followEvents records all events up to now; changed is closed when there are more. If the feed no longer has the next
+// event, because the node got a snapshot instead or the recorder was too slow, it continues from now.
 func (r *Recorder) followEvents(ctx context.Context) (changed <-chan struct{}, err error) {
 	changed, err = r.recordEvents()
 	if cluster.ReasonOf(err) != cluster.Forgotten {
 		return changed, err
 	}
 	r.metrics.gaps.Inc()
-	r.log.Warn("some of what went on is not recorded: it is not remembered any more", "error", err)
+	r.log.Warn("some events are not recorded: the feed no longer has them", "error", err)
 	r.beginAtLog(ctx, cluster.ReadOptions{Stale: true})
 	return r.recordEvents()
 }
@@ -136,9 +136,9 @@ func (r *Recorder) recordEvents() (changed <-chan struct{}, err error) {
 	}
 }
 
-// Series is what is remembered of a node or resource up to now, the oldest step first, not before a log index is
-// applied here. NotFound if nothing is: nothing has happened there that this server has seen, or too much elsewhere
-// since. Other errors are the node's.
+// Series returns the steps of a node or resource up to now, the oldest first. It waits until a log index is applied
+// here. The error is NotFound if there are none: nothing has happened there since this server started, or the series
+// was dropped for more active ones. Other errors are the node's.
 func (r *Recorder) Series(ctx context.Context, key Key, minIndex uint64) ([]Step, cluster.ReadInfo, error) {
 	info, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: minIndex}, func(ledger.View) {})
 	if err != nil {
@@ -156,11 +156,15 @@ func (r *Recorder) Series(ctx context.Context, key Key, minIndex uint64) ([]Step
 	return s.listSteps(stepAt(r.now())), info, nil
 }
 
-// catchUp makes the series show what there is now.
+// catchUp records the events up to now and takes a sample if the last one is too old.
 func (r *Recorder) catchUp(ctx context.Context) error {
 	if !r.hasBegun() {
-		return &cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: "this server has not found a leader since its start, so it has " +
-			"recorded nothing; try again, or ask another one"}
+		return &cluster.Error{
+			Reason:     cluster.NoLeader,
+			NotApplied: true,
+			Text: "this server has not found a leader since its start, so it has " +
+				"recorded nothing; try again, or ask another one",
+		}
 	}
 	if _, err := r.followEvents(ctx); err != nil {
 		return err
@@ -174,7 +178,7 @@ func (r *Recorder) hasBegun() bool {
 	return r.begun
 }
 
-// seriesFor is where the series of a key is.
+// seriesFor returns the cache that has the series of a key.
 func (r *Recorder) seriesFor(key Key) *seriesCache {
 	if key.Resource != "" {
 		return r.resources
@@ -188,13 +192,15 @@ func unseenError(key Key) *quota.Error {
 		place, field = fmt.Sprintf("resource %s of %s", key.Resource, key.Tree), "resource"
 	}
 	return &quota.Error{Kind: quota.NotFound, Field: field, Text: fmt.Sprintf(
-		"this server has seen nothing happen to %s since its start, or much more elsewhere; check the name, or ask another server", place)}
+		"this server has seen nothing happen to %s since its start, or much more elsewhere; check the name, or ask another server",
+		place,
+	)}
 }
 
-// sleepContext waits for a while, at most until ctx ends.
+// sleepContext sleeps for d or until ctx ends.
 func sleepContext(ctx context.Context, d time.Duration) { waitForChange(ctx, nil, d) }
 
-// waitForChange waits until a channel is closed, at most for a while or until ctx ends.
+// waitForChange waits until a channel is closed, for d, or until ctx ends.
 func waitForChange(ctx context.Context, changed <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

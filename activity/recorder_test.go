@@ -76,7 +76,8 @@ func TestADayIsRemembered(t *testing.T) {
 		t.Errorf("%d steps are kept", kept)
 	}
 	last := steps[len(steps)-1]
-	if now := s.wall.now(); now.Before(last.From) || !now.Before(last.From.Add(StepLength)) || last.Granted != 3 || last.Released != 3 {
+	if now := s.wall.now(); now.Before(last.From) || !now.Before(last.From.Add(StepLength)) || last.Granted != 3 ||
+		last.Released != 3 {
 		t.Errorf("at %v the last step is %+v", now, last)
 	}
 }
@@ -157,7 +158,13 @@ func TestBoundsHold(t *testing.T) {
 // TestItems: a sample says in which states they are, as far as states are told apart.
 func TestItems(t *testing.T) {
 	s := newScene(t, Bounds{Nodes: 10, Resources: 1, States: 3})
-	s.applySample(sample{items: []quota.ItemCount{{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}}}})
+	s.applySample(
+		sample{
+			items: []quota.ItemCount{
+				{Tree: "t", Resource: "gpu", States: []quota.NamedCount{{Name: "dirty", Count: 1}, {Name: "free", Count: 2}}},
+			},
+		},
+	)
 	key := Key{Tree: "t", Resource: "gpu"}
 	list := func() string {
 		return fmt.Sprint(s.resources.findSeries(key).listSteps(stepAt(s.wall.now()))[0].States)
@@ -165,12 +172,15 @@ func TestItems(t *testing.T) {
 	if got := list(); got != "[{dirty 1} {free 2}]" {
 		t.Errorf("got %s", got)
 	}
-	picks := []quota.WaitingClaim{{Tree: "t", Node: "a", Picks: []quota.Pick{{Resource: "gpu", Count: 1}, {Resource: "gpu", Count: 2, State: "dirty"}}}}
+	picks := []quota.WaitingClaim{
+		{Tree: "t", Node: "a", Picks: []quota.Pick{{Resource: "gpu", Count: 1}, {Resource: "gpu", Count: 2, State: "dirty"}}},
+	}
 	s.applySample(sample{
 		trees:   []treeSample{{name: "t", resources: []quota.NamedCount{{Name: "gpu", Count: 3}, {Name: "cpu", Count: 1}}}},
 		waiting: picks,
 	})
-	if got := s.resources.findSeries(key).listSteps(stepAt(s.wall.now()))[0]; got.Held != 3 || got.Waiting != 1 || got.States != nil {
+	if got := s.resources.findSeries(key).listSteps(stepAt(s.wall.now()))[0]; got.Held != 3 || got.Waiting != 1 ||
+		got.States != nil {
 		t.Errorf("got %+v", got)
 	}
 	if len(s.resources.byKey) != 1 {

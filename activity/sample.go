@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// sample is how the ledger stands. Its parts are read one after the other, so that the ledger never waits for long;
-// each is of one moment, all of them of nearly the same.
+// sample is the state of the ledger at about one time. Its parts are read one after the other, so that the ledger is
+// never locked for long; each part is consistent in itself.
 type sample struct {
 	counts  quota.Counts
 	trees   []treeSample
@@ -25,7 +25,7 @@ type treeSample struct {
 	nodes, resources []quota.NamedCount
 }
 
-// sampleTotals is what the metrics page shows of a sample.
+// sampleTotals are the parts of a sample that metrics show.
 type sampleTotals struct {
 	counts quota.Counts
 	trees  []treeTotals
@@ -37,7 +37,7 @@ type treeTotals struct {
 	held, waiting int
 }
 
-// refreshSample takes a sample unless there is one that is young enough.
+// refreshSample takes a sample unless the last one is young enough.
 func (r *Recorder) refreshSample(ctx context.Context, goodFor time.Duration) error {
 	r.sampleLock.Lock()
 	defer r.sampleLock.Unlock()
@@ -58,10 +58,10 @@ func (r *Recorder) sampledWithin(span time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	age := r.now().Sub(r.sampledAt)
-	return age >= 0 && age < span // after the clock was set back it is of no age
+	return age >= 0 && age < span // negative after the clock was set back
 }
 
-// mostFrequent keeps so many states, by name, and counts the rarest together.
+// mostFrequent keeps the most frequent states, sorted by name, and counts the rest together.
 func mostFrequent(states []quota.NamedCount, most int) []quota.NamedCount {
 	if len(states) <= most {
 		return states
@@ -79,7 +79,7 @@ func mostFrequent(states []quota.NamedCount, most int) []quota.NamedCount {
 	return list
 }
 
-// applySample makes all series stand as a sample says. The lock is held.
+// applySample records a sample in all series; mu is held.
 func (r *Recorder) applySample(s sample) {
 	r.samples++
 	r.sampledAt = r.now()
@@ -111,14 +111,14 @@ func (r *Recorder) applySample(s sample) {
 	r.metrics.forgetTrees(func(tree string) bool { return sums[tree] != nil })
 }
 
-// addToSeries adds up what a sample finds at a node for it and all its ancestors, or for a resource.
+// addToSeries adds counts of a sample to the series of a node and of all its ancestors, or of a resource.
 func (r *Recorder) addToSeries(key Key, now stepNumber, held, waiting int) {
 	shelf := r.seriesFor(key)
 	for path := range pathAndAncestors(key.Node) {
 		key.Node = path
 		s := shelf.findOrAdd(key, now)
 		if s == nil {
-			continue // there is no room for those where nothing has happened lately
+			continue // the cache is full of series that are more active
 		}
 		if s.sample != r.samples {
 			s.sample, s.held, s.waiting = r.samples, 0, 0
@@ -128,7 +128,7 @@ func (r *Recorder) addToSeries(key Key, now stepNumber, held, waiting int) {
 	}
 }
 
-// recordSample writes down what the sample has found, and zero where it has found nothing.
+// recordSample sets the levels of all series to the counts of the sample, which are zero where it has none.
 func (r *Recorder) recordSample(now stepNumber) {
 	for _, shelf := range []*seriesCache{r.nodes, r.resources} {
 		for s := range shelf.allSeries() {
@@ -140,7 +140,7 @@ func (r *Recorder) recordSample(now stepNumber) {
 	}
 }
 
-// recordItems writes down the states of items; a resource that the sample has not met has none.
+// recordItems sets the states of items; a resource that is not in the sample has none.
 func (r *Recorder) recordItems(items []quota.ItemCount, now stepNumber) {
 	found := map[*series]bool{}
 	for _, c := range items {

@@ -5,11 +5,11 @@ import (
 	"iter"
 )
 
-// seriesCache has a bounded number of series, in the order of what happened in them last.
+// seriesCache is a bounded number of series, ordered by their last event.
 type seriesCache struct {
 	most  int
 	byKey map[Key]*list.Element
-	// order has the one in which something has happened last at the front.
+	// order has the series with the latest event at the front.
 	order *list.List
 }
 
@@ -17,8 +17,8 @@ func newSeriesCache(most int) *seriesCache {
 	return &seriesCache{most: most, byKey: map[Key]*list.Element{}, order: list.New()}
 }
 
-// markActive finds or begins a series in which something happens now. If there are too many, the one in which nothing has
-// happened for the longest time goes.
+// markActive finds or adds a series that has an event now. If the cache is full, it drops the series whose last event
+// is the oldest.
 func (s *seriesCache) markActive(key Key, now stepNumber) *series {
 	if e := s.byKey[key]; e != nil {
 		s.order.MoveToFront(e)
@@ -33,7 +33,7 @@ func (s *seriesCache) markActive(key Key, now stepNumber) *series {
 	return seriesOf(e)
 }
 
-// findOrAdd finds a series in which nothing needs to have happened, or begins it if there is room; else it answers nil.
+// findOrAdd finds a series, or adds it at the end if the cache has room; otherwise it returns nil.
 func (s *seriesCache) findOrAdd(key Key, now stepNumber) *series {
 	e := s.byKey[key]
 	if e == nil {
@@ -46,7 +46,7 @@ func (s *seriesCache) findOrAdd(key Key, now stepNumber) *series {
 	return seriesOf(e)
 }
 
-// findSeries is nil if there is no such series.
+// findSeries returns nil if there is no such series.
 func (s *seriesCache) findSeries(key Key) *series {
 	if e := s.byKey[key]; e != nil {
 		return seriesOf(e)
@@ -54,7 +54,7 @@ func (s *seriesCache) findSeries(key Key) *series {
 	return nil
 }
 
-// allSeries yields every series, the most active first.
+// allSeries yields every series, the one with the latest event first.
 func (s *seriesCache) allSeries() iter.Seq[*series] {
 	return func(yield func(*series) bool) {
 		for e := s.order.Front(); e != nil; e = e.Next() {
@@ -66,6 +66,6 @@ func (s *seriesCache) allSeries() iter.Seq[*series] {
 }
 
 func seriesOf(e *list.Element) *series {
-	s, _ := e.Value.(*series) // nothing else is in there
+	s, _ := e.Value.(*series) // the list has no other values
 	return s
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// countsPerRead is how many nodes or waiting requests are looked at while the ledger waits.
+// countsPerRead is how many nodes or waiting requests are read while the ledger is locked.
 const countsPerRead = 2_000
 
-// takeSample reads a sample: page by page the queue, then tree by tree its nodes and resource by resource its items.
+// takeSample reads a sample: the queue page by page, then for each tree its nodes page by page, and the items of each
+// resource.
 func (r *Recorder) takeSample(ctx context.Context) (s sample, err error) {
 	var trees []quota.TreeSummary
 	if err := r.readLocal(ctx, func(v ledger.View) { s.counts, trees = v.Counts(), v.Trees() }); err != nil {
@@ -31,7 +32,7 @@ func (r *Recorder) takeSample(ctx context.Context) (s sample, err error) {
 	return s, nil
 }
 
-// readLocal lends what this server has now.
+// readLocal calls fn with the state of this server, which may lag behind the leader's.
 func (r *Recorder) readLocal(ctx context.Context, fn func(ledger.View)) error {
 	_, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true}, fn)
 	return err
@@ -51,7 +52,7 @@ func (r *Recorder) sampleQueue(ctx context.Context, s *sample) error {
 	return nil
 }
 
-// sampleTree leaves a tree out that has gone since it was listed.
+// sampleTree skips a tree that was deleted since it was listed.
 func (r *Recorder) sampleTree(ctx context.Context, name string, s *sample) error {
 	t, there := treeSample{name: name}, true
 	for next, more := "", false; there; {
@@ -67,7 +68,7 @@ func (r *Recorder) sampleTree(ctx context.Context, name string, s *sample) error
 	return nil
 }
 
-// addPage looks at one page, and with the last one at resources; false if the tree has gone.
+// addPage reads one page of nodes, and with the last page the resources; false if the tree was deleted.
 func (t *treeSample) addPage(v ledger.View, next *string, more *bool) bool {
 	page, gone := v.HeldClaims(t.name, *more, *next, countsPerRead)
 	t.nodes, *next, *more = append(t.nodes, page.Nodes...), page.Next, page.More
@@ -77,7 +78,7 @@ func (t *treeSample) addPage(v ledger.View, next *string, more *bool) bool {
 	return gone == nil
 }
 
-// sampleItems leaves out what there is no room for on the page of metrics.
+// sampleItems samples items of as many resources as the bounds allow.
 func (r *Recorder) sampleItems(ctx context.Context, t quota.TreeSummary, s *sample) error {
 	for _, resource := range t.Resources {
 		if resource.Unit != quota.Items || len(s.items) == r.bounds.Resources {

@@ -12,53 +12,58 @@ import (
 )
 
 const (
-	// pollTime is how long a server waits for the grant before it says where the request stands.
+	// pollTime is how long a server waits for the grant before it answers with the position in the queue.
 	pollTime = 10 * time.Second
-	// pollPause is kept at least between two calls, for servers that do not wait.
+	// pollPause is the shortest time between two calls, for servers that do not wait.
 	pollPause = 100 * time.Millisecond
-	// leavePatience bounds the call that takes a request back whose caller waits no more.
+	// leavePatience bounds the call that withdraws a request when its caller stops waiting.
 	leavePatience = 2 * time.Second
-	// mostWait is the longest wait that the API has.
+	// mostWait is the longest wait that the API accepts.
 	mostWait = 7 * 24 * time.Hour
 )
 
-// Progress is where a request stands that waits.
+// Progress is the state of a waiting request.
 type Progress struct {
-	// Elapsed is since Acquire was called.
+	// Elapsed is the time since Acquire was called.
 	Elapsed time.Duration
-	// Allocation is the waiting record; its Waiting has the position and the line.
+	// Allocation is the record of the request; its field Waiting has the position in the queue.
 	Allocation *quoratev1.Allocation
-	// Decision names what is in the way now.
+	// Decision names the limits that are in the way now.
 	Decision *quoratev1.Decision
 }
 
-// AcquireOption changes how Acquire works.
+// AcquireOption configures Acquire and Wait.
 type AcquireOption func(*acquisition)
 
-// WithProgress is told where the request stands, at first and then about every ten seconds, by the goroutine that
-// called Acquire.
+// WithProgress makes Acquire call report when the request begins to wait and then about every ten seconds, in the
+// goroutine that called Acquire.
 func WithProgress(report func(Progress)) AcquireOption {
 	return func(a *acquisition) { a.report = report }
 }
 
-// WithMargin says how long before its end a lease is over for its holder, at most a third of its TTL. The default is
-// a tenth of the TTL, and at most three seconds. It should be as long as the holder needs to stop.
+// WithMargin sets how long before the end of its TTL a lease ends for its holder, at most a third of the TTL. The
+// default is a tenth of the TTL, and at most three seconds. Choose the time that the holder needs to stop.
 func WithMargin(margin time.Duration) AcquireOption {
 	return func(a *acquisition) { a.margin = margin }
 }
 
-// Acquire asks for an allocation and renews it in the background until it is released or lost.
+// Acquire requests an allocation and renews it in the background until it is released or lost.
 //
-// A request without a mode waits in the queue (MODE_WAIT) until there is room or the context ends, whatever servers
-// come and go meanwhile; it is always asked for under the same id. When the context ends first, the request is taken
-// out of the queue. With MODE_REJECT or MODE_FORCE it does not wait; reservations and dry runs make no lease.
+// A request without a mode waits in the queue (MODE_WAIT) until it is granted or the context ends. It keeps its id and
+// its position when servers restart or the client fails over. If the context ends first, the request leaves the queue.
+// With MODE_REJECT or MODE_FORCE it does not wait. Reservations and dry runs are errors, because they make no lease.
 //
-// If neither the request nor its items and trees have a TTL, it is held until it is released, and nothing is renewed.
+// If neither the request nor its items and trees have a TTL, the allocation is held until it is released, and nothing
+// is renewed.
 //
-// Errors: *DeniedError if it can never fit, or was not to wait; *TimedOutError if it waited in vain; ErrUnavailable
-// if no server answered; ErrLost if it ended while it waited; context.Canceled; and any other answer as the server
-// sent it.
-func (c *Client) Acquire(ctx context.Context, request *quoratev1.AllocateRequest, options ...AcquireOption) (*Lease, error) {
+// The error is a *DeniedError if the request can never fit or may not wait, a *TimedOutError if its time to wait is
+// over, ErrUnavailable if no server answers, ErrLost if the request ended while it waited, context.Canceled, or
+// any other answer as the server sent it.
+func (c *Client) Acquire(
+	ctx context.Context,
+	request *quoratev1.AllocateRequest,
+	options ...AcquireOption,
+) (*Lease, error) {
 	a, err := c.newAcquisition(ctx, request, options)
 	if err != nil {
 		return nil, err
@@ -77,8 +82,7 @@ func (c *Client) Acquire(ctx context.Context, request *quoratev1.AllocateRequest
 	return lease, nil
 }
 
-// Wait asks for an allocation and waits for it as Acquire does, with the same errors, but leaves it to the caller to
-// renew what it answers.
+// Wait requests an allocation and waits for it as Acquire does, with the same errors. The caller renews the allocation.
 func (c *Client) Wait(
 	ctx context.Context, request *quoratev1.AllocateRequest, options ...AcquireOption,
 ) (*quoratev1.AllocateResponse, error) {
@@ -107,11 +111,11 @@ type acquisition struct {
 	began   time.Time
 	margin  time.Duration
 	report  func(Progress)
-	// last is the latest answer that the request waits; nil before the first.
+	// last is the latest answer while the request waits; nil before the first.
 	last *quoratev1.AllocateResponse
 }
 
-// prepareRequest makes the request that all calls will carry: a repetition must be the same.
+// prepareRequest makes the request that all calls carry: an attempt must not differ from the one before.
 func (a *acquisition) prepareRequest(ctx context.Context, request *quoratev1.AllocateRequest) error {
 	a.request = proto.CloneOf(withID(request))
 	switch request.GetMode() {
@@ -129,8 +133,11 @@ func (a *acquisition) prepareRequest(ctx context.Context, request *quoratev1.All
 
 func (a *acquisition) mayWait() bool { return a.request.GetMode() == quoratev1.Mode_MODE_WAIT }
 
-// waitForGrant asks until the request is granted, or will not be. It says when the question was sent that was answered.
-func (a *acquisition) waitForGrant(ctx context.Context) (granted *quoratev1.AllocateResponse, sent time.Time, err error) {
+// waitForGrant calls until the request is granted or can no longer be granted. It returns when the call that was
+// answered was sent.
+func (a *acquisition) waitForGrant(
+	ctx context.Context,
+) (granted *quoratev1.AllocateResponse, sent time.Time, err error) {
 	for {
 		answer, sent, err := a.askOnce(ctx)
 		if err != nil {
@@ -140,7 +147,7 @@ func (a *acquisition) waitForGrant(ctx context.Context) (granted *quoratev1.Allo
 			return answer, sent, nil
 		}
 		a.last = answer
-		a.request.PollMs = pollTime.Milliseconds() // the first question does not wait, so that the caller knows soon
+		a.request.PollMs = pollTime.Milliseconds() // the first call does not wait, so that progress is reported soon
 		a.report(Progress{time.Since(a.began), answer.GetAllocation(), answer.GetDecision()})
 		if err := sleepContext(ctx, pollPause-time.Since(sent)); err != nil {
 			return nil, sent, a.typedFailure(ctx, err)
@@ -148,7 +155,7 @@ func (a *acquisition) waitForGrant(ctx context.Context) (granted *quoratev1.Allo
 	}
 }
 
-// askOnce makes one call, which may take several attempts, and says when the one was sent that was answered.
+// askOnce makes one call, which may take several attempts, and returns when the attempt that was answered was sent.
 func (a *acquisition) askOnce(ctx context.Context) (*quoratev1.AllocateResponse, time.Time, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		patient, cancel := context.WithTimeout(ctx, a.client.patience+pollTime)
@@ -160,7 +167,7 @@ func (a *acquisition) askOnce(ctx context.Context) (*quoratev1.AllocateResponse,
 	return answer, try.sentAt, err
 }
 
-// sleepContext lets a time pass, unless the context ends.
+// sleepContext sleeps, and returns the context's error if that ends first.
 func sleepContext(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(max(0, pause))
 	defer timer.Stop()
@@ -172,10 +179,13 @@ func sleepContext(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// newLease is made of a grant. One that had to wait is renewed at once: the answer may come from a server that lags
-// behind, and its question may have been on its way for long, so it does not tell how long the lease lasts from now
-// on.
-func (a *acquisition) newLease(ctx context.Context, answer *quoratev1.AllocateResponse, sent time.Time) (*Lease, error) {
+// newLease makes a lease of a grant. A grant that had to wait is renewed at once: its answer may come from a server
+// that lags, and its request may have taken long, so that it does not tell how long the lease lasts from now on.
+func (a *acquisition) newLease(
+	ctx context.Context,
+	answer *quoratev1.AllocateResponse,
+	sent time.Time,
+) (*Lease, error) {
 	l := &Lease{
 		client: a.client, id: a.request.GetId(), fence: answer.GetFence(), margin: a.margin, revoked: make(chan struct{}),
 	}
@@ -202,7 +212,7 @@ func (l *Lease) renewNow(ctx context.Context) error {
 	return nil
 }
 
-// typedFailure makes a typed error of what a call met, and takes the request back if it may be there.
+// typedFailure makes the typed error of a failed call, and withdraws the request if the servers may have it.
 func (a *acquisition) typedFailure(ctx context.Context, err error) error {
 	decision, denied := DecisionOf(err)
 	switch {
@@ -218,7 +228,7 @@ func (a *acquisition) typedFailure(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return fmt.Errorf("the wait for %q was broken off: %w", a.request.GetId(), context.Cause(ctx))
+		return fmt.Errorf("waiting for %q was cancelled: %w", a.request.GetId(), context.Cause(ctx))
 	case ctx.Err() != nil && a.last != nil:
 		return a.timedOut(context.Cause(ctx))
 	}
@@ -234,7 +244,7 @@ func (a *acquisition) timedOut(cause error) error {
 	return &TimedOutError{Decision: a.last.GetDecision(), Waited: time.Since(a.began), cause: cause}
 }
 
-// classifyEnd tells the end of the time to wait from every other end of a request that waited.
+// classifyEnd distinguishes a request that timed out in the queue from one that ended otherwise.
 func (a *acquisition) classifyEnd(ctx context.Context, err error) error {
 	id := a.request.GetId()
 	answer, unknown := a.client.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id})
@@ -244,8 +254,8 @@ func (a *acquisition) classifyEnd(ctx context.Context, err error) error {
 	return &LostError{ID: id, How: Ended, cause: err}
 }
 
-// cancelRequest takes the request out of the queue, and gives back what it may have been granted at the last moment. If that
-// does not get through, the request goes by itself when its keep_ms are over.
+// cancelRequest removes the request from the queue, or releases what it was granted at the last moment. If no server
+// answers, the request leaves the queue when its keep_ms are over.
 func (a *acquisition) cancelRequest(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
 	defer cancel()

@@ -14,13 +14,17 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// backupChunk is how much of a backup goes into one message.
+// backupChunk is how many bytes of a backup are in one message.
 const backupChunk = 256 << 10
 
-// SaveBackup writes a backup of the state to out and verifies its digest. While nothing was written it goes on to the
-// next server if one fails, for as long as the client is patient (WithPatience); after that a failure is the
-// caller's, and what was written is not a backup.
-func (c *Client) SaveBackup(ctx context.Context, request *quoratev1.SaveRequest, out io.Writer) (*quoratev1.SaveSummary, error) {
+// SaveBackup writes a backup of the state to out and verifies its digest. If a server fails before anything was
+// written, it tries the next one, for as long as WithPatience says. An error after that leaves an incomplete backup
+// in out.
+func (c *Client) SaveBackup(
+	ctx context.Context,
+	request *quoratev1.SaveRequest,
+	out io.Writer,
+) (*quoratev1.SaveSummary, error) {
 	var summary *quoratev1.SaveSummary
 	written := &countingWriter{out: out}
 	err := c.tryServers(ctx, func(ctx context.Context) (again bool, err error) {
@@ -35,24 +39,32 @@ type countingWriter struct {
 	bytes uint64
 }
 
-// Write passes on.
+// Write implements io.Writer.
 func (c *countingWriter) Write(data []byte) (int, error) {
 	n, err := c.out.Write(data)
 	c.bytes += uint64(n)
 	return n, err
 }
 
-func (c *Client) saveOnce(ctx context.Context, request *quoratev1.SaveRequest, out *countingWriter) (*quoratev1.SaveSummary, error) {
+func (c *Client) saveOnce(
+	ctx context.Context,
+	request *quoratev1.SaveRequest,
+	out *countingWriter,
+) (*quoratev1.SaveSummary, error) {
 	stream, err := c.Snapshots.Save(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	defer stream.Close() //nolint:errcheck // it was read to its end, or is given up
+	defer stream.Close() //nolint:errcheck // it was read to its end or abandoned
 	digest := sha256.New()
 	for stream.Receive() {
 		if summary := stream.Msg().GetSummary(); summary != nil {
 			if summary.GetSize() != out.bytes || !bytes.Equal(summary.GetSha256(), digest.Sum(nil)) {
-				return nil, fmt.Errorf("the backup was damaged on its way: %d bytes were sent, %d came, or their SHA-256 is another", summary.GetSize(), out.bytes)
+				return nil, fmt.Errorf(
+					"the backup was damaged in transit: %d bytes were sent, %d arrived, or their SHA-256 differs",
+					summary.GetSize(),
+					out.bytes,
+				)
 			}
 			return summary, nil
 		}
@@ -64,12 +76,12 @@ func (c *Client) saveOnce(ctx context.Context, request *quoratev1.SaveRequest, o
 	if err := stream.Err(); err != nil {
 		return nil, err
 	}
-	return nil, connect.NewError(connect.CodeUnavailable, errors.New("the backup broke off before its end"))
+	return nil, connect.NewError(connect.CodeUnavailable, errors.New("the backup ended early"))
 }
 
-// RestoreBackup replaces the state of the cluster by that of a backup of the confirmed size. It goes on to the next
-// server while it is certain that nothing was done. MayBeDone tells of an error whether the state may have been
-// replaced all the same; to repeat the restore is safe.
+// RestoreBackup replaces the state of the cluster by that of a backup of the confirmed size. It tries the next server
+// while it is certain that nothing was done. If it returns an error, MayBeDone tells whether the state may have been
+// replaced nevertheless. Repeating a restore is safe.
 func (c *Client) RestoreBackup(
 	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file io.ReadSeeker,
 ) (*quoratev1.RestoreResponse, error) {
@@ -91,7 +103,9 @@ func (c *Client) restoreOnce(
 	if err != nil {
 		return nil, err
 	}
-	err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}})
+	err = stream.Send(
+		&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}},
+	)
 	chunk := make([]byte, backupChunk)
 	for err == nil {
 		var n int
@@ -108,8 +122,8 @@ func (c *Client) restoreOnce(
 	return stream.CloseAndReceive()
 }
 
-// tryServers makes attempts at one server after the other, until one is answered, may not be repeated, or the client
-// has lost its patience.
+// tryServers makes attempts at one server after the other, until one is answered or may not be repeated, or the time of
+// WithPatience is over.
 func (c *Client) tryServers(ctx context.Context, once func(context.Context) (again bool, err error)) error {
 	pause, begun := newPauses(), time.Now()
 	for {

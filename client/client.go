@@ -1,8 +1,9 @@
-// Package client calls a Quorate cluster from Go: it fails over between servers and repeats what did not get through.
+// Package client is the Go client of a Quorate cluster. It fails over between servers and retries calls that were not
+// answered.
 //
-// Every call may be repeated safely, writes too: an allocation is known by its id and a change of configuration by its
-// request id, and the client makes up the one that the caller left empty, once for the call and all its repetitions. So
-// an answer may say repeated although the caller asked once: the first answer was lost on its way.
+// Retries are safe, for writes too: an allocation has an id and a change of configuration a request id, and the client
+// generates the one that the caller leaves empty, once for a call and all its attempts. An answer may therefore say
+// that it is repeated although the caller asked once: the answer to an earlier attempt was lost.
 //
 //	c, err := client.New([]string{"http://10.0.0.1:7101", "http://10.0.0.2:7101"})
 //	…
@@ -11,7 +12,7 @@
 //		// decision.Violations says every limit in the way
 //	}
 //
-// Acquire waits for a lease and renews it for as long as it is needed; Watch follows what happens to allocations.
+// Acquire waits for a lease and renews it until it is released. Watch streams the changes of allocations.
 package client
 
 import (
@@ -26,25 +27,25 @@ import (
 // maxResponse bounds the bytes of one answer; the largest that a server sends are pages of a thousand records.
 const maxResponse = 64 << 20
 
-// Client reaches the services of one cluster. It is safe for concurrent use and needs no closing; it has goroutines
-// (two at most) only while there are leases to renew.
+// Client calls the services of one cluster. It is safe for concurrent use and does not have to be closed: it runs
+// goroutines, at most two, only while there are leases to renew.
 //
-// Calls answer *connect.Error as the server sent it, wrapped when several attempts were made: use connect.CodeOf and
-// DecisionOf on it, never its text.
+// Calls return the *connect.Error of the server, wrapped if several attempts were made. Use connect.CodeOf and
+// DecisionOf to examine it; texts may change.
 type Client struct {
-	// Trees reads and changes configuration, and reads usage.
+	// Trees reads and changes the configuration, and reads usage.
 	Trees quoratev1connect.TreeServiceClient
 	// Allocations grants, releases and shows allocations.
 	Allocations quoratev1connect.AllocationServiceClient
-	// Items shows the items of itemized resources and changes those that are not held.
+	// Items lists the items of itemized resources and changes items that are not held.
 	Items quoratev1connect.ItemServiceClient
-	// Activity shows what went on lately, as the server that is asked has seen it.
+	// Activity reads what happened in the last 24 hours, as recorded by the server that answers.
 	Activity quoratev1connect.ActivityServiceClient
-	// Cluster shows the standing of the cluster.
+	// Cluster reads the status of the cluster and changes its members.
 	Cluster quoratev1connect.ClusterServiceClient
-	// Debug shows the inside of servers.
+	// Debug reads diagnostics of servers.
 	Debug quoratev1connect.DebugServiceClient
-	// Snapshots saves and restores the whole state; SaveBackup and RestoreBackup are easier.
+	// Snapshots saves and restores the whole state. SaveBackup and RestoreBackup are easier to use.
 	Snapshots quoratev1connect.SnapshotServiceClient
 
 	settings
@@ -52,11 +53,12 @@ type Client struct {
 	renewer *renewer
 }
 
-// New makes a client of the cluster behind the given servers, each an address such as "10.0.0.1:7101" or a URL, perhaps
-// with a path. One server suffices, since every node forwards to the leader; more let the client fail over. It asks the
-// first one until that fails, and then stays with the next that answers.
+// New returns a client of the cluster that the given servers belong to. Each server is an address such as
+// "10.0.0.1:7101", or a URL, which may have a path. One server suffices, because every node forwards to the leader;
+// with more the client can fail over. The client calls the first server until that fails, and then the next one that
+// answers.
 //
-// New sends nothing; it is an error only if the list is empty or an address is malformed.
+// New does not connect. It returns an error if the list is empty or an address is malformed.
 func New(servers []string, options ...Option) (*Client, error) {
 	s := defaultSettings()
 	for _, option := range options {
@@ -76,7 +78,7 @@ func New(servers []string, options ...Option) (*Client, error) {
 	calls := []connect.ClientOption{
 		connect.WithInterceptors(append(slices.Clone(s.interceptors), &retrier{settings: s, servers: known})...),
 		connect.WithReadMaxBytes(maxResponse),
-		// Schedulers sit beside their cluster: compressing answers would cost more than it saves.
+		// Schedulers run close to their cluster, where compressing answers costs more than it saves.
 		connect.WithAcceptCompression("gzip", nil, nil),
 	}
 	c := &Client{

@@ -46,11 +46,17 @@ func (s *server) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*q
 	return s.allocate(ctx, r)
 }
 
-func (s *server) BatchAllocate(ctx context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
+func (s *server) BatchAllocate(
+	ctx context.Context,
+	r *quoratev1.BatchAllocateRequest,
+) (*quoratev1.BatchAllocateResponse, error) {
 	return s.batch(ctx, r)
 }
 
-func (s *server) ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
+func (s *server) ApplyTrees(
+	ctx context.Context,
+	r *quoratev1.ApplyTreesRequest,
+) (*quoratev1.ApplyTreesResponse, error) {
 	return s.apply(ctx, r)
 }
 
@@ -58,7 +64,10 @@ func (s *server) SetLimits(ctx context.Context, r *quoratev1.SetLimitsRequest) (
 	return s.limits(ctx, r)
 }
 
-func (s *server) DeleteTree(ctx context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
+func (s *server) DeleteTree(
+	ctx context.Context,
+	r *quoratev1.DeleteTreeRequest,
+) (*quoratev1.DeleteTreeResponse, error) {
 	return s.remove(ctx, r)
 }
 
@@ -66,7 +75,10 @@ func (s *server) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest) (*q
 	return s.move(ctx, r)
 }
 
-func (s *server) SetMaintenance(ctx context.Context, r *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error) {
+func (s *server) SetMaintenance(
+	ctx context.Context,
+	r *quoratev1.SetMaintenanceRequest,
+) (*quoratev1.SetMaintenanceResponse, error) {
 	return s.maintain(ctx, r)
 }
 
@@ -167,7 +179,13 @@ func TestCallsReachTheServer(t *testing.T) {
 
 func TestServersMayLiveUnderAPath(t *testing.T) {
 	url := serve(t, http.StripPrefix("/quota/eu", (&server{allocate: grant}).handler()))
-	if _, err := newClient(t, []string{url + "/quota/eu"}).Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"}); err != nil {
+	if _, err := newClient(
+		t,
+		[]string{url + "/quota/eu"},
+	).Allocations.Allocate(
+		t.Context(),
+		&quoratev1.AllocateRequest{Id: "a"},
+	); err != nil {
 		t.Error(err)
 	}
 }
@@ -194,13 +212,15 @@ func TestFailuresGoToTheNextServer(t *testing.T) {
 	handle := func(answer http.HandlerFunc) string { return serve(t, answer) }
 	code := func(c connect.Code) string { return (&server{allocate: refuse(c)}).start(t) }
 	failing := map[string]string{
-		"refuses connections":         closedPort(t),
-		"has no leader":               code(connect.CodeUnavailable),
-		"shuts down":                  code(connect.CodeCanceled),
-		"is too slow for itself":      code(connect.CodeDeadlineExceeded),
-		"hangs":                       handle(hang),
-		"is a proxy without a server": handle(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }),
-		"hangs up":                    handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
+		"refuses connections":    closedPort(t),
+		"has no leader":          code(connect.CodeUnavailable),
+		"shuts down":             code(connect.CodeCanceled),
+		"is too slow for itself": code(connect.CodeDeadlineExceeded),
+		"hangs":                  handle(hang),
+		"is a proxy without a server": handle(
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		),
+		"hangs up": handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
 		"hangs up in the middle of its answer": handle(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/proto")
 			w.Header().Set("Content-Length", "100")
@@ -213,10 +233,12 @@ func TestFailuresGoToTheNextServer(t *testing.T) {
 	for name, bad := range failing {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32
-			good := &server{allocate: func(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
-				calls.Add(1)
-				return grant(ctx, r)
-			}}
+			good := &server{
+				allocate: func(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+					calls.Add(1)
+					return grant(ctx, r)
+				},
+			}
 			c := newClient(t, []string{bad, good.start(t)}, client.WithAttemptTimeout(2*time.Second))
 			for range 3 {
 				answer, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
@@ -286,7 +308,8 @@ func TestGivesUpInTimeAndSaysWhy(t *testing.T) {
 		c := newClient(t, []string{closedPort(t)}, client.WithPatience(200*time.Millisecond))
 		_, err := c.Allocations.Allocate(t.Context(), request)
 		code := connect.CodeOf(err) // of the deadline, if that cuts the last attempt
-		if code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded || !strings.Contains(err.Error(), "refused") {
+		if code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded ||
+			!strings.Contains(err.Error(), "refused") {
 			t.Errorf("got %v, want unavailable", err)
 		}
 	})

@@ -10,30 +10,30 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// DecisionOf gives the decision that a denial carries: every limit in the way, at every level. It answers false for
-// errors that are not denials.
+// DecisionOf returns the decision in the error of a denied request, with every limit in the way at every level, and
+// false for errors that are not denials.
 func DecisionOf(err error) (*quoratev1.Decision, bool) {
 	return detailOf[*quoratev1.Decision](err)
 }
 
-// ProblemOf gives what a server says of every other error: a stable reason, the field, every rule that a configuration
-// would break. It answers false for denials and for errors that no server made.
+// ProblemOf returns the details of every other error of a server: a stable reason, the field, and every rule that a
+// configuration would break. It returns false for denials, and for errors that no server sent.
 func ProblemOf(err error) (*quoratev1.Problem, bool) {
 	return detailOf[*quoratev1.Problem](err)
 }
 
-// MayBeDone tells whether a write that failed may have been carried out all the same, so that only repeating it under
-// the same id, or looking, can tell. It is false for every answer, and for accidents that certainly came before the
-// deed.
+// MayBeDone reports whether a write that failed may have been carried out nevertheless. To find out, repeat it with the
+// same id, or read. It is false for every answer, and for failures that certainly preceded the write.
 func MayBeDone(err error) bool {
-	if err == nil || !isTransient(err) && connect.CodeOf(err) != connect.CodeUnknown && connect.CodeOf(err) != connect.CodeInternal {
+	if err == nil ||
+		!isTransient(err) && connect.CodeOf(err) != connect.CodeUnknown && connect.CodeOf(err) != connect.CodeInternal {
 		return false
 	}
 	if problem, found := ProblemOf(err); found {
 		return !problem.GetNotApplied()
 	}
-	if misheard := (*tlsError)(nil); errors.As(err, &misheard) {
-		return false // the call itself was never said
+	if handshake := (*tlsError)(nil); errors.As(err, &handshake) {
+		return false // the handshake failed, so the call was not sent
 	}
 	unreached := (*net.OpError)(nil)
 	return !errors.As(err, &unreached) || unreached.Op != "dial"

@@ -96,7 +96,8 @@ func ExampleWithProgress() {
 		return
 	}
 	request := &quoratev1.AllocateRequest{
-		TtlMs: time.Minute.Milliseconds(), Claims: []*quoratev1.Claim{{Tree: "ci", Items: []*quoratev1.ItemPick{{Resource: "account"}}}},
+		TtlMs:  time.Minute.Milliseconds(),
+		Claims: []*quoratev1.Claim{{Tree: "ci", Items: []*quoratev1.ItemPick{{Resource: "account"}}}},
 	}
 	first, err := c.Acquire(context.Background(), request)
 	if err != nil {

@@ -8,78 +8,79 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// What errors.Is finds in the errors of Acquire and of calls, and in the cause of a lease's context.
+// Errors that errors.Is finds in the errors of Acquire and of calls, and in the cause of a lease's context.
 var (
-	// ErrUnavailable says that no server answered in time. The request may have been carried out; Acquire has tried to
-	// take it back.
+	// ErrUnavailable means that no server answered in time. The request may have been carried out; Acquire has tried to
+	// withdraw it.
 	ErrUnavailable = errors.New("no server answers")
-	// ErrCertificate says that a server wants a certificate of this client, or does not take the one that it has. Nothing
-	// was carried out there.
-	ErrCertificate = errors.New("the server does not take this client's certificate")
-	// ErrLost says that a lease has ended, or may have ended by now, although its holder did not release it. The error is
+	// ErrCertificate means that a server requires a certificate of this client, or rejects the one that it has. The server
+	// has not carried the call out.
+	ErrCertificate = errors.New("the server rejects this client's certificate")
+	// ErrLost means that a lease has ended, or may have ended by now, although its holder did not release it. The error is
 	// a *LostError.
 	ErrLost = errors.New("the lease is lost")
 	// ErrReleased is the cause of a lease's context after Release.
 	ErrReleased = errors.New("the lease was released")
 )
 
-// DeniedError is a request that was not granted and will not wait: it can never fit, or it was not to wait.
+// DeniedError is the error of a request that can never fit, or that does not fit now and may not wait.
 type DeniedError struct {
 	// Decision names every limit in the way, at every level.
 	Decision *quoratev1.Decision
 	cause    error
 }
 
-// Error is what the server said.
+// Error returns the server's text.
 func (e *DeniedError) Error() string { return e.cause.Error() }
 
-// Unwrap gives the answer of the server, for connect.CodeOf.
+// Unwrap returns the answer of the server, for connect.CodeOf.
 func (e *DeniedError) Unwrap() error { return e.cause }
 
-// TimedOutError is a request that waited until its time was over.
+// TimedOutError is the error of a request that was not granted within its time to wait.
 type TimedOutError struct {
-	// Decision names what was in the way at last.
+	// Decision names the limits that were in the way when the time was over.
 	Decision *quoratev1.Decision
-	// Waited is for how long.
+	// Waited is how long the request waited.
 	Waited time.Duration
 	cause  error
 }
 
-// Error says how long it waited, and for what.
+// Error says how long the request waited, and for what.
 func (e *TimedOutError) Error() string {
 	return fmt.Sprintf("not granted after %v: %s", e.Waited.Round(time.Second), e.Decision.GetExplanation())
 }
 
-// Unwrap is context.DeadlineExceeded if the caller's time was over, and the server's answer if the request's was.
+// Unwrap returns context.DeadlineExceeded if the caller's context ended, or the server's answer if the request's time
+// to wait did.
 func (e *TimedOutError) Unwrap() error { return e.cause }
 
-// How says in which way a lease was lost.
+// How is a way in which a lease was lost.
 type How string
 
 // The ways in which a lease is lost.
 const (
-	// Unrenewed: it could not be renewed in time. It may still be held for a moment, but that is not certain any more.
+	// Unrenewed means that the lease could not be renewed in time. The servers may still hold it for a moment.
 	Unrenewed How = "it could not be renewed in time"
-	// Ended: the servers say that it has ended: it expired or was released.
+	// Ended means that the servers have ended the lease: it expired or was released.
 	Ended How = "it has ended"
-	// Preempted: it had to give way to another allocation.
+	// Preempted means that the lease was revoked for another allocation.
 	Preempted How = "it had to give way"
-	// Taken: its id stands for another grant by now.
+	// Taken means that its id belongs to another grant by now.
 	Taken How = "its id stands for another grant"
 )
 
-// LostError says how a lease was lost. errors.Is(err, ErrLost) finds it.
+// LostError is the error of a lost lease. errors.Is(err, ErrLost) finds it.
 type LostError struct {
 	// ID is the allocation's.
 	ID string
-	// How it was lost.
+	// How is how it was lost.
 	How How
-	// By is the id of the allocation that it had to give way to, if it is known.
+	// By is the id of the allocation for which it was revoked, if it is known.
 	By    string
 	cause error
 }
 
-// Error says how, to whom, and what the last attempt to renew met.
+// Error says how the lease was lost, for which allocation, and the failure of the last renewal.
 func (e *LostError) Error() string {
 	text := fmt.Sprintf("lease %q is lost: %s", e.ID, string(e.How))
 	if e.By != "" {
@@ -94,5 +95,5 @@ func (e *LostError) Error() string {
 // Is finds ErrLost.
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
-// Unwrap is what the last attempt to renew met, if anything.
+// Unwrap returns the failure of the last renewal, if there was one.
 func (e *LostError) Unwrap() error { return e.cause }

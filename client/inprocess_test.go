@@ -269,7 +269,10 @@ func (p *playground) allocate(r *quoratev1.AllocateRequest) (*quoratev1.Allocate
 	}
 	a := p.held[r.GetId()]
 	answer := &quoratev1.AllocateResponse{
-		Allocation: a, Fence: a.GetFence(), LedgerTimeMs: p.now(), Decision: &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED},
+		Allocation:   a,
+		Fence:        a.GetFence(),
+		LedgerTimeMs: p.now(),
+		Decision:     &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED},
 	}
 	if place := slices.Index(p.queue, r.GetId()); place >= 0 {
 		waiting := proto.CloneOf(a)
@@ -280,11 +283,18 @@ func (p *playground) allocate(r *quoratev1.AllocateRequest) (*quoratev1.Allocate
 }
 
 func (p *playground) admit(r *quoratev1.AllocateRequest) error {
-	a := &quoratev1.Allocation{Id: r.GetId(), State: quoratev1.AllocationState_ALLOCATION_STATE_WAITING, TtlMs: r.GetTtlMs()}
+	a := &quoratev1.Allocation{
+		Id:    r.GetId(),
+		State: quoratev1.AllocationState_ALLOCATION_STATE_WAITING,
+		TtlMs: r.GetTtlMs(),
+	}
 	for _, claim := range r.GetClaims() {
 		held := &quoratev1.HeldClaim{Tree: claim.GetTree(), Node: claim.GetNode()}
 		for _, pick := range claim.GetItems() {
-			held.Items = append(held.Items, &quoratev1.HeldItem{Resource: pick.GetResource(), Name: fmt.Sprintf("%s-%d", pick.GetResource(), p.fence)})
+			held.Items = append(
+				held.Items,
+				&quoratev1.HeldItem{Resource: pick.GetResource(), Name: fmt.Sprintf("%s-%d", pick.GetResource(), p.fence)},
+			)
 		}
 		a.Claims = append(a.Claims, held)
 	}
@@ -327,7 +337,10 @@ func (p *playground) renew(r *quoratev1.RenewRequest) (*quoratev1.RenewResponse,
 	return &quoratev1.RenewResponse{Allocation: a, LedgerTimeMs: p.now()}, nil
 }
 
-func (p *playground) BatchRenew(_ context.Context, r *quoratev1.BatchRenewRequest) (*quoratev1.BatchRenewResponse, error) {
+func (p *playground) BatchRenew(
+	_ context.Context,
+	r *quoratev1.BatchRenewRequest,
+) (*quoratev1.BatchRenewResponse, error) {
 	defer p.mu.Unlock()
 	if err := p.enter("BatchRenew"); err != nil {
 		return nil, err
@@ -362,7 +375,10 @@ func (p *playground) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*q
 	return &quoratev1.ReleaseResponse{}, nil
 }
 
-func (p *playground) GetAllocation(_ context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
+func (p *playground) GetAllocation(
+	_ context.Context,
+	r *quoratev1.GetAllocationRequest,
+) (*quoratev1.GetAllocationResponse, error) {
 	defer p.mu.Unlock()
 	if err := p.enter("GetAllocation"); err != nil {
 		return nil, err
@@ -377,7 +393,9 @@ func (p *playground) GetAllocation(_ context.Context, r *quoratev1.GetAllocation
 }
 
 func (p *playground) WatchAllocations(
-	ctx context.Context, r *quoratev1.WatchAllocationsRequest, stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+	ctx context.Context,
+	r *quoratev1.WatchAllocationsRequest,
+	stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
 ) error {
 	for at := r.GetAfterIndex(); ; {
 		p.mu.Lock()

@@ -10,18 +10,17 @@ import (
 
 // Lease is an allocation that is renewed in the background until it is released or lost. It is safe for concurrent use.
 //
-// A holder that cannot renew cannot know what the servers do meanwhile. So a lease counts the time by the holder's
-// own monotonic clock from the moment at which the last successful renewal was sent, less a margin: that is its safe
-// moment. Until then no other allocation holds it, unless it was preempted without notice; the fence is there for what must
-// not go wrong even so. A machine that is suspended does not count the time that it sleeps, which is another case for
-// the fence.
+// A holder that cannot renew does not know what the servers do meanwhile. A lease therefore ends for its holder by the
+// holder's own monotonic clock: a TTL after the last successful renewal was sent, less a margin. Until then no other
+// allocation holds the same, unless the lease was preempted without notice, or the machine was suspended, which stops
+// its clock. Use the fence where these cases must do no harm.
 type Lease struct {
 	client *Client
 	id     string
 	fence  uint64
-	margin time.Duration // at most this much of the TTL is kept as a margin; 0 for the default
+	margin time.Duration // the margin that the caller chose; 0 for the default
 
-	ctx     context.Context //nolint:containedctx // that it ends with the lease is what the lease is for
+	ctx     context.Context //nolint:containedctx // the context ends with the lease
 	cancel  context.CancelCauseFunc
 	revoked chan struct{}
 
@@ -34,30 +33,30 @@ type Lease struct {
 	lastFailure error // what the last attempt to renew met
 }
 
-// ID is the name of the allocation.
+// ID returns the id of the allocation.
 func (l *Lease) ID() string { return l.id }
 
-// Fence is the token of the grant: larger than that of every grant before. Whatever the lease guards should refuse a
-// smaller one than it has seen.
+// Fence returns the token of the grant. It is larger than that of every earlier grant, so a resource that the lease
+// guards should reject a token smaller than the largest that it has seen.
 func (l *Lease) Fence() uint64 { return l.fence }
 
-// Context ends when the lease does: at its safe moment, or at once when the servers say that it is lost, or at its
-// release. context.Cause says which: a *LostError, or ErrReleased. It has the values of the context that was given to
-// Acquire, and neither its deadline nor its end.
+// Context returns a context that ends with the lease: when it was not renewed in time, when the servers say that it is
+// lost, or at its release. context.Cause returns a *LostError or ErrReleased. The context has the values of the context
+// that was given to Acquire, but neither its deadline nor its cancellation.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Revoked is closed when the lease has to give way to another allocation after a time of grace. Allocation says to
-// which one, Remaining how long it lasts. A holder that is done earlier should release it.
+// Revoked returns a channel that is closed when the lease is revoked for another allocation. The lease still lasts for
+// its time of grace, see Remaining; a holder that stops earlier should release it. Allocation names the other one.
 func (l *Lease) Revoked() <-chan struct{} { return l.revoked }
 
-// Allocation is the record as the last answer showed it; not to be changed.
+// Allocation returns the record of the last answer. It must not be changed.
 func (l *Lease) Allocation() *quoratev1.Allocation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.record
 }
 
-// Items are the names of the items that it holds, in the order of its claims.
+// Items returns the names of the items that the lease holds, in the order of its claims.
 func (l *Lease) Items() []string {
 	var names []string
 	for _, claim := range l.Allocation().GetClaims() {
@@ -68,8 +67,8 @@ func (l *Lease) Items() []string {
 	return names
 }
 
-// Remaining is how long the lease is certain to be held unless it is renewed; 0 when it is over, and the longest time
-// there is if it has no TTL.
+// Remaining returns how long the lease is certain to be held without another renewal: 0 when it has ended, and the
+// largest duration if it has no TTL.
 func (l *Lease) Remaining() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,29 +81,29 @@ func (l *Lease) Remaining() time.Duration {
 	return max(0, time.Until(l.safe))
 }
 
-// Ends is the earliest moment at which the servers may end the lease unless it is renewed, and so the latest at which
-// its holder must have stopped; zero if it has no TTL. The context ends a margin before it, or less if the lease has
-// to give way within its margin.
+// Ends returns the earliest time at which the servers may end the lease unless it is renewed, by which its holder must
+// have stopped; zero if it has no TTL. The context ends a margin earlier, or less if the lease is revoked within its
+// margin.
 func (l *Lease) Ends() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ends
 }
 
-// Release gives everything back. Its context ends at once, before the servers are asked, and it is not renewed any
-// more. Releasing a lease that is over is not an error. If no server answers, what it holds goes when its TTL is over;
+// Release releases the allocation. The context of the lease ends at once, before the servers are called, and renewals
+// stop. Releasing a lease that has ended is not an error. If no server answers, the allocation ends with its TTL;
 // Release may be repeated.
 func (l *Lease) Release(ctx context.Context) error { return l.ReleaseAs(ctx, "") }
 
-// ReleaseAs is Release that says in which state its items are then, for example "dirty"; empty is what their resource
-// says.
+// ReleaseAs is like Release and sets the state of the items, for example "dirty"; empty means the state that their
+// resource defines.
 func (l *Lease) ReleaseAs(ctx context.Context, state string) error {
 	l.endLease(ErrReleased)
 	_, err := l.client.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: l.id, ItemState: state})
 	return err
 }
 
-// endLease ends the lease for its holder, once.
+// endLease ends the lease for its holder. Only the first call has an effect.
 func (l *Lease) endLease(cause error) {
 	l.mu.Lock()
 	first := !l.over
@@ -119,7 +118,7 @@ func (l *Lease) endLease(cause error) {
 	}
 }
 
-// applyRenewal takes the record of an answer whose question was sent at a moment, and moves the safe moment on.
+// applyRenewal takes the record of an answer, whose request was sent at a time, and extends the lease.
 func (l *Lease) applyRenewal(record *quoratev1.Allocation, sent time.Time, ledgerMs int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,13 +146,13 @@ func (l *Lease) applyRenewal(record *quoratev1.Allocation, sent time.Time, ledge
 	l.timer.Reset(time.Until(l.safe))
 }
 
-// The margin is a tenth of the TTL, and no more than this, unless the caller wants another.
+// The margin is a tenth of the TTL and at most longestMargin, unless the caller chose another.
 const (
 	marginPart    = 10
 	longestMargin = 3 * time.Second
 )
 
-// marginOf is how long before its end a lease is over for its holder.
+// marginOf returns how long before the end of its TTL a lease ends for its holder.
 func (l *Lease) marginOf(ttl time.Duration) time.Duration {
 	if l.margin > 0 {
 		return min(l.margin, ttl/renewPart)
@@ -165,7 +164,7 @@ func ttlOf(record *quoratev1.Allocation) time.Duration {
 	return time.Duration(record.GetTtlMs()) * time.Millisecond
 }
 
-// expireIfDue ends the lease if its safe moment has come: a renewal may have moved it on just now.
+// expireIfDue ends the lease unless a renewal has just extended it.
 func (l *Lease) expireIfDue() {
 	l.mu.Lock()
 	early := time.Now().Before(l.safe)
@@ -180,7 +179,7 @@ func (l *Lease) expireIfDue() {
 	l.endLease(lost)
 }
 
-// noteFailure notes what an attempt to renew met.
+// noteFailure keeps the failure of an attempt to renew.
 func (l *Lease) noteFailure(fault error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,7 +24,12 @@ func account(id string, ttl time.Duration) *quoratev1.AllocateRequest {
 	}
 }
 
-func acquire(t *testing.T, c *client.Client, r *quoratev1.AllocateRequest, options ...client.AcquireOption) *client.Lease {
+func acquire(
+	t *testing.T,
+	c *client.Client,
+	r *quoratev1.AllocateRequest,
+	options ...client.AcquireOption,
+) *client.Lease {
 	t.Helper()
 	l, err := c.Acquire(t.Context(), r, options...)
 	if err != nil {
@@ -172,8 +177,8 @@ func TestAServerGoes(t *testing.T) {
 	})
 }
 
-// TestNoLeader: for less than the TTL no holder notices. For longer, holders stop, although ledger time stands still and
-// the lease is held: they cannot know.
+// TestNoLeader: for less than the TTL no holder notices. For longer, holders stop, although ledger time stands still
+// and the lease is held: they cannot know.
 func TestNoLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlayground()
@@ -369,7 +374,12 @@ func TestWaiting(t *testing.T) {
 		time.AfterFunc(10*time.Minute, func() { p.set(func() { p.gone = map[string]bool{"n1": true, "n2": true} }) })
 		var told []client.Progress
 		began := time.Now()
-		second := acquire(t, c, account("second", 4*time.Second), client.WithProgress(func(at client.Progress) { told = append(told, at) }))
+		second := acquire(
+			t,
+			c,
+			account("second", 4*time.Second),
+			client.WithProgress(func(at client.Progress) { told = append(told, at) }),
+		)
 		if took := time.Since(began); took < 25*time.Minute || took > 25*time.Minute+time.Second || second.Fence() != 2 {
 			t.Errorf("granted after %v with fence %d", took, second.Fence())
 		}
@@ -377,7 +387,8 @@ func TestWaiting(t *testing.T) {
 		if second.Remaining() < 3*time.Second || p.holdings()["second"] == nil {
 			t.Errorf("it lasts %v", second.Remaining())
 		}
-		if len(told) < 100 || told[0].Allocation.GetWaiting().GetPosition() != 1 || len(told[0].Decision.GetViolations()) != 1 ||
+		if len(told) < 100 || told[0].Allocation.GetWaiting().GetPosition() != 1 ||
+			len(told[0].Decision.GetViolations()) != 1 ||
 			told[99].Elapsed < 15*time.Minute {
 			t.Errorf("told %d times: %v", len(told), told[0])
 		}

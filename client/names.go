@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// treesWithIDs gives every change of configuration a request id before it is first sent. The caller's message stays as
-// it is.
+// treesWithIDs adds a request id to every change of configuration before it is first sent. The caller's message is not
+// changed.
 type treesWithIDs struct {
 	quoratev1connect.TreeServiceClient
 }
@@ -53,7 +53,7 @@ func (c *treesWithIDs) RollBack(
 	return c.TreeServiceClient.RollBack(ctx, withRequestID(request))
 }
 
-// withRequestID is the request with a request id, which may be its own.
+// withRequestID returns the request with a request id, its own or a new one.
 func withRequestID[M interface {
 	proto.Message
 	GetRequestId() string
@@ -67,7 +67,7 @@ func withRequestID[M interface {
 	return request
 }
 
-// allocationsWithIDs gives every allocation an id before it is first asked for. The answer tells it.
+// allocationsWithIDs adds an id to every allocation before it is first requested. The answer has it.
 type allocationsWithIDs struct {
 	quoratev1connect.AllocationServiceClient
 }
@@ -88,7 +88,7 @@ func (c *allocationsWithIDs) BatchAllocate(
 	return c.AllocationServiceClient.BatchAllocate(ctx, batch)
 }
 
-// Explain needs an id like any request, although nothing will be held under it.
+// Explain adds an id because every request needs one, although nothing is held under it.
 func (c *allocationsWithIDs) Explain(
 	ctx context.Context, request *quoratev1.ExplainRequest,
 ) (*quoratev1.ExplainResponse, error) {

@@ -95,7 +95,9 @@ func TestWritesAreNamedOnce(t *testing.T) {
 			return r.GetRequestId(), err
 		},
 		"Explain": func(name string) (string, error) {
-			r := &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: &quoratev1.AllocateRequest{Id: name}}}
+			r := &quoratev1.ExplainRequest{
+				Question: &quoratev1.ExplainRequest_Request{Request: &quoratev1.AllocateRequest{Id: name}},
+			}
 			_, err := c.Allocations.Explain(t.Context(), r)
 			return r.GetRequest().GetId(), err
 		},

@@ -9,12 +9,12 @@ import (
 	"connectrpc.com/connect"
 )
 
-// Option changes how a Client works.
+// Option configures a Client.
 type Option func(*settings)
 
 type settings struct {
 	notice         func(error)
-	http           connect.HTTPClient // nil for one of ours
+	http           connect.HTTPClient // nil for the default
 	tls            *tls.Config
 	attemptTimeout time.Duration
 	patience       time.Duration
@@ -29,41 +29,39 @@ func defaultSettings() settings {
 	}
 }
 
-// WithPatience bounds a call whose context has no deadline, all attempts and pauses together. The default is 30
-// seconds. A context with a deadline is kept to the deadline instead.
+// WithPatience bounds a call whose context has no deadline, with all its attempts and pauses. The default is 30
+// seconds. A context with a deadline is bounded by that instead.
 func WithPatience(d time.Duration) Option {
 	return func(s *settings) { s.patience = d }
 }
 
-// WithAttemptTimeout bounds one attempt at one server, so that a server that neither answers nor refuses does not use
-// up the whole call. The default is 5 seconds.
+// WithAttemptTimeout bounds one attempt at one server, so that a server that hangs does not use up the time of the
+// call. The default is 5 seconds.
 func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) { s.attemptTimeout = d }
 }
 
-// WithTLS says which servers are trusted and what the client shows them. Addresses without a scheme are then https. The
-// configuration must not be changed afterwards; to follow certificates that are renewed, give it GetClientCertificate.
-// Without this option the authorities of the system are trusted, for the addresses that say https.
+// WithTLS sets which servers the client trusts and which certificate it presents. Addresses without a scheme then use
+// https. The configuration must not be changed afterwards; set its GetClientCertificate to follow renewed certificates.
+// Without this option, https addresses are verified with the authorities of the system.
 func WithTLS(config *tls.Config) Option {
 	return func(s *settings) { s.tls = config }
 }
 
-// WithHTTPClient sends through another HTTP client, which knows its certificates itself: only the scheme of addresses
-// is left to WithTLS. The default keeps connections open and speaks HTTP/1.1, which is quicker than HTTP/2 for calls
-// with one answer each.
+// WithHTTPClient replaces the HTTP client. It has its own certificates: WithTLS then only sets the scheme of addresses.
+// The default client keeps connections open and uses HTTP/1.1, which is faster than HTTP/2 for unary calls.
 func WithHTTPClient(c connect.HTTPClient) Option {
 	return func(s *settings) { s.http = c }
 }
 
-// WithNotice tells of every failed attempt that will be repeated, before the pause. The function is called by the
-// goroutine that makes the call, so several calls may use it at once.
+// WithNotice sets a function that is called with the error of every failed attempt that will be retried, before the
+// pause. It is called in the goroutine of the call, so concurrent calls may call it concurrently.
 func WithNotice(notice func(failure error)) Option {
 	return func(s *settings) { s.notice = notice }
 }
 
-// WithInterceptors puts interceptors around every call, the first outermost: one call of the client is one call for
-// them, whatever it takes to get through. With the one of connectrpc.com/otelconnect the trace of the caller goes on
-// in the servers.
+// WithInterceptors adds interceptors to every call, the first one outermost. They see one call, not its attempts. The
+// interceptor of connectrpc.com/otelconnect continues the trace of the caller in the servers.
 func WithInterceptors(interceptors ...connect.Interceptor) Option {
 	return func(s *settings) { s.interceptors = append(s.interceptors, interceptors...) }
 }
@@ -84,7 +82,7 @@ func newHTTPClient(secure *tls.Config) *http.Client {
 	}}
 }
 
-// handshakePatience is how long a server may take to agree on keys.
+// handshakePatience bounds a TLS handshake.
 const handshakePatience = 5 * time.Second
 
 func newDialer() *net.Dialer {

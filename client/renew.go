@@ -10,7 +10,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// renewAll renews leases in one call; there is an outcome for each, or an error.
+// renewAll renews leases in one call. It returns an outcome for each, or an error.
 func (c *Client) renewAll(ctx context.Context, leases []*Lease) ([]*quoratev1.RenewOutcome, error) {
 	request := &quoratev1.BatchRenewRequest{}
 	for _, l := range leases {
@@ -26,7 +26,8 @@ func (c *Client) renewAll(ctx context.Context, leases []*Lease) ([]*quoratev1.Re
 	return answer.GetOutcomes(), nil
 }
 
-// applyOutcome takes the outcome of a renewal that was sent at a moment, and says after how long to renew again; 0 is never.
+// applyOutcome applies the outcome of a renewal that was sent at a time. It returns after how long to renew again, 0
+// for never.
 func (l *Lease) applyOutcome(outcome *quoratev1.RenewOutcome, sent time.Time) time.Duration {
 	failure := outcome.GetFailure()
 	if failure == nil {
@@ -47,7 +48,7 @@ func (l *Lease) applyOutcome(outcome *quoratev1.RenewOutcome, sent time.Time) ti
 	return 0
 }
 
-// lossOf tells in which way a lease is lost that could not be renewed; false if that may pass.
+// lossOf returns how a lease that could not be renewed was lost; false if another attempt may succeed.
 func lossOf(failure *quoratev1.Failure) (How, bool) {
 	switch failure.GetCode() {
 	case connect.CodeNotFound.String(), connect.CodeFailedPrecondition.String():
@@ -58,8 +59,8 @@ func lossOf(failure *quoratev1.Failure) (How, bool) {
 	return "", false
 }
 
-// renewIn is after how long a lease that was just renewed is renewed again; 0 if never, because it has no TTL or has to
-// give way, which no renewal changes.
+// renewIn returns after how long to renew a lease that was just renewed. It is 0 if the lease has no TTL, or is
+// revoked, because renewals do not extend a revoked lease.
 func (l *Lease) renewIn() time.Duration {
 	record := l.Allocation()
 	if record.GetRevokedBy() != "" || record.GetExpiresLedgerMs() == 0 {
@@ -68,5 +69,5 @@ func (l *Lease) renewIn() time.Duration {
 	return spreadTime(ttlOf(record) / renewPart)
 }
 
-// currentTTL is how long a renewal lasts.
+// currentTTL returns how long a renewal lasts.
 func (l *Lease) currentTTL() time.Duration { return ttlOf(l.Allocation()) }

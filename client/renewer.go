@@ -10,111 +10,112 @@ import (
 )
 
 const (
-	// mostRenewals is how many go into one call.
+	// mostRenewals is the most renewals in one call.
 	mostRenewals = 1000
-	// A lease is renewed when a third of its TTL is over, spread by a tenth of that, and up to a sixth of its TTL before
-	// if another one is renewed anyway.
+	// A lease is renewed when a third of its TTL is over, randomized by a tenth of that, and up to a sixth of its TTL
+	// earlier if a call is made for another lease anyway.
 	renewPart, renewSpread, renewEarly = 3, 10, 6
-	// An attempt to renew takes no longer than a sixth of the shortest TTL in it, so that several fit before a safe
-	// moment; but so long it may take.
+	// An attempt to renew may take a sixth of the shortest TTL in it, so that several fit before the lease ends for its
+	// holder, but at least shortestAttempt.
 	attemptPart     = 6
 	shortestAttempt = 50 * time.Millisecond
 )
 
-// renewer renews the leases of one client. It runs while there are any, and joins into one call what is due together.
+// renewer renews the leases of one client. It runs while there are any, and renews leases that are due together in one
+// call.
 type renewer struct {
 	client *Client
 
 	mu          sync.Mutex
-	due         map[*Lease]time.Time // when each is to be renewed
-	failures    int                  // attempts in a row that did not get through
+	due         map[*Lease]time.Time // when each lease is renewed next
+	failures    int                  // attempts in a row that were not answered
 	running     bool
-	changed     chan struct{} // has a token when due has changed
+	changed     chan struct{} // has a token after due has changed
 	revocations revocationWatcher
 }
 
 func newRenewer(c *Client) *renewer {
-	k := &renewer{client: c, due: map[*Lease]time.Time{}, changed: make(chan struct{}, 1)}
-	k.revocations = revocationWatcher{renewer: k, watched: map[string]*Lease{}}
-	return k
+	r := &renewer{client: c, due: map[*Lease]time.Time{}, changed: make(chan struct{}, 1)}
+	r.revocations = revocationWatcher{renewer: r, watched: map[string]*Lease{}}
+	return r
 }
 
-// addLease begins to renew a lease that has a TTL.
-func (k *renewer) addLease(l *Lease, due time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.due[l] = due
-	k.revocations.addLease(l, l.currentTTL())
-	if !k.running {
-		k.running = true
-		go k.renewLoop()
+// addLease starts renewing a lease, which has a TTL.
+func (r *renewer) addLease(l *Lease, due time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.due[l] = due
+	r.revocations.addLease(l, l.currentTTL())
+	if !r.running {
+		r.running = true
+		go r.renewLoop()
 	}
-	k.notifyLoop()
+	r.notifyLoop()
 }
 
-// dropLease forgets a lease.
-func (k *renewer) dropLease(l *Lease) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.due, l)
-	k.revocations.dropLease(l)
-	k.notifyLoop()
+// dropLease stops renewing a lease.
+func (r *renewer) dropLease(l *Lease) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.due, l)
+	r.revocations.dropLease(l)
+	r.notifyLoop()
 }
 
-// renewNow renews a lease now, if it is kept.
-func (k *renewer) renewNow(id string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if l, watched := k.revocations.watched[id]; watched {
-		k.due[l] = time.Now()
-		k.notifyLoop()
+// renewNow makes a lease due now, if it is one that the watcher follows.
+func (r *renewer) renewNow(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l, watched := r.revocations.watched[id]; watched {
+		r.due[l] = time.Now()
+		r.notifyLoop()
 	}
 }
 
-// notifyLoop must be called with mu held.
-func (k *renewer) notifyLoop() {
+// notifyLoop makes the loop look at due again; mu is held.
+func (r *renewer) notifyLoop() {
 	select {
-	case k.changed <- struct{}{}:
+	case r.changed <- struct{}{}:
 	default:
 	}
 }
 
-// setDue sets when a lease is renewed next, unless it is over.
-func (k *renewer) setDue(l *Lease, due time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if _, kept := k.due[l]; kept {
-		k.due[l] = due
+// setDue sets when a lease is renewed next, unless it has ended.
+func (r *renewer) setDue(l *Lease, due time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, kept := r.due[l]; kept {
+		r.due[l] = due
 	}
 }
 
-// renewLoop renews until there is nothing left to renew.
-func (k *renewer) renewLoop() {
+// renewLoop renews until there are no leases.
+func (r *renewer) renewLoop() {
 	for {
-		batch, pause := k.nextBatch(time.Now())
+		batch, pause := r.nextBatch(time.Now())
 		switch {
 		case len(batch) > 0:
-			k.renewBatch(batch)
+			r.renewBatch(batch)
 		case pause > 0:
-			k.sleepUntilChange(pause)
+			r.sleepUntilChange(pause)
 		default:
 			return
 		}
 	}
 }
 
-// nextBatch gives the leases to renew now, or else how long there is nothing to do; neither if there are none, and then the
-// keeper runs no more.
-func (k *renewer) nextBatch(now time.Time) (batch []*Lease, pause time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.due) == 0 {
-		k.running = false
+// nextBatch returns the leases to renew now, or else the time until the next one is due. It returns neither if there
+// are no leases; the loop then ends.
+func (r *renewer) nextBatch(now time.Time) (batch []*Lease, pause time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.due) == 0 {
+		r.running = false
 		return nil, 0
 	}
 	var soon []*Lease
 	first := time.Time{}
-	for l, due := range k.due {
+	for l, due := range r.due {
 		if first.IsZero() || due.Before(first) {
 			first = due
 		}
@@ -125,68 +126,68 @@ func (k *renewer) nextBatch(now time.Time) (batch []*Lease, pause time.Duration)
 	if first.After(now) {
 		return nil, first.Sub(now)
 	}
-	slices.SortFunc(soon, func(a, b *Lease) int { return cmp.Or(k.due[a].Compare(k.due[b]), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(soon, func(a, b *Lease) int { return cmp.Or(r.due[a].Compare(r.due[b]), cmp.Compare(a.id, b.id)) })
 	return soon[:min(len(soon), mostRenewals)], 0
 }
 
-// sleepUntilChange ends early when leases come or go.
-func (k *renewer) sleepUntilChange(pause time.Duration) {
+// sleepUntilChange sleeps, and returns early when leases are added or dropped.
+func (r *renewer) sleepUntilChange(pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-k.changed:
+	case <-r.changed:
 	}
 }
 
-// renewBatch makes one attempt to renew leases in one call. What does not get through is tried again, at another server.
-func (k *renewer) renewBatch(batch []*Lease) {
-	try := &attemptControl{timeout: k.attemptLimit(batch)}
-	outcomes, err := k.client.renewAll(withAttempts(context.Background(), try), batch)
+// renewBatch makes one attempt to renew leases in one call. A batch that was not answered is retried at another server.
+func (r *renewer) renewBatch(batch []*Lease) {
+	try := &attemptControl{timeout: r.attemptLimit(batch)}
+	outcomes, err := r.client.renewAll(withAttempts(context.Background(), try), batch)
 	if err != nil {
-		k.retryLater(batch, err)
+		r.retryLater(batch, err)
 		return
 	}
-	k.mu.Lock()
-	k.failures = 0
-	k.mu.Unlock()
+	r.mu.Lock()
+	r.failures = 0
+	r.mu.Unlock()
 	for i, l := range batch {
 		if again := l.applyOutcome(outcomes[i], try.sentAt); again > 0 {
-			k.setDue(l, time.Now().Add(again))
+			r.setDue(l, time.Now().Add(again))
 		} else {
-			k.dropLease(l)
+			r.dropLease(l)
 		}
 	}
 }
 
-// attemptLimit is how long an attempt may take.
-func (k *renewer) attemptLimit(batch []*Lease) time.Duration {
-	patience := k.client.attemptTimeout
+// attemptLimit returns how long an attempt may take.
+func (r *renewer) attemptLimit(batch []*Lease) time.Duration {
+	patience := r.client.attemptTimeout
 	for _, l := range batch {
 		patience = min(patience, max(l.currentTTL()/attemptPart, shortestAttempt))
 	}
 	return patience
 }
 
-// retryLater waits a moment, longer from time to time.
-func (k *renewer) retryLater(batch []*Lease, fault error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	pause := min(longestPause, firstPause<<min(k.failures, 10))
+// retryLater makes leases due after a pause that grows with the failures in a row.
+func (r *renewer) retryLater(batch []*Lease, fault error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pause := min(longestPause, firstPause<<min(r.failures, 10))
 	if asked, found := RetryAfter(fault); found {
 		pause = max(pause, asked)
 	}
-	k.failures++
+	r.failures++
 	now := time.Now()
 	for _, l := range batch {
 		l.noteFailure(fault)
-		if _, kept := k.due[l]; kept {
-			k.due[l] = now.Add(spreadTime(min(pause, max(l.currentTTL()/attemptPart, firstPause))))
+		if _, kept := r.due[l]; kept {
+			r.due[l] = now.Add(spreadTime(min(pause, max(l.currentTTL()/attemptPart, firstPause))))
 		}
 	}
 }
 
-// spreadTime changes a time by up to a tenth in either direction.
+// spreadTime randomizes a time by up to a tenth in either direction.
 func spreadTime(d time.Duration) time.Duration {
 	tenth := int64(d) / renewSpread
 	return d + time.Duration(rand.Int64N(2*tenth+1)-tenth)

@@ -13,22 +13,22 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 )
 
-// Pauses between attempts grow from the first to the longest, each spread by half, so that the clients of a cluster
-// that elects a leader do not all come back at once.
+// Pauses between attempts grow from the first to the longest, each randomized by half, so that the clients of a cluster
+// that elects a leader do not all retry at the same moment.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second
 )
 
-// retrier repeats calls that did not get through, at the next server.
+// retrier retries calls that were not answered, at the next server.
 type retrier struct {
 	settings settings
 	servers  *servers
 }
 
-// attemptControl is how a caller in this package wants a call to be attempted, and what it learns of it.
+// attemptControl lets a caller in this package control the attempts of a call, and tells it when they were made.
 type attemptControl struct {
-	// timeout, if not 0, is how long the only attempt may take.
+	// timeout, if not 0, allows one attempt only and bounds it.
 	timeout time.Duration
 	// sentAt is when the last attempt began.
 	sentAt time.Time
@@ -36,12 +36,12 @@ type attemptControl struct {
 
 type attemptControlKey struct{}
 
-// withAttempts makes calls with the context be attempted so.
+// withAttempts returns a context whose calls are attempted as a says.
 func withAttempts(ctx context.Context, a *attemptControl) context.Context {
 	return context.WithValue(ctx, attemptControlKey{}, a)
 }
 
-// WrapUnary makes attempts until one is answered or the time is up.
+// WrapUnary makes attempts until one is answered or the context ends.
 func (r *retrier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		if a, _ := ctx.Value(attemptControlKey{}).(*attemptControl); a != nil && a.timeout > 0 {
@@ -59,10 +59,10 @@ func (r *retrier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 func (r *retrier) callUntilAnswered(
 	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
 ) (connect.AnyResponse, error) {
-	var failure error // what the attempts met, until one is answered
+	var failure error // of the attempts so far
 	attempts, between := 0, newPauses()
-	strangers := map[string]bool{} // servers that do not get on with our certificates
-	var hopeless *tlsError         // what the last of them said
+	refusing := map[string]bool{} // servers that TLS fails with, on either side
+	var hopeless *tlsError        // the last of these failures
 	response, err := backoff.Retry(ctx, func() (connect.AnyResponse, error) {
 		attempts++
 		response, err := r.callOnce(ctx, next, request)
@@ -76,9 +76,9 @@ func (r *retrier) callUntilAnswered(
 		}
 		failure = moreSerious(failure, err, ctx.Err() != nil)
 		if errors.As(err, &hopeless) {
-			strangers[hopeless.server] = true
+			refusing[hopeless.server] = true
 		}
-		if len(strangers) == len(r.servers.urls) {
+		if len(refusing) == len(r.servers.urls) {
 			return nil, backoff.Permanent(err) // another attempt meets the same
 		}
 		return nil, err
@@ -91,15 +91,15 @@ func (r *retrier) callUntilAnswered(
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, connect.NewError(connect.CodeCanceled, ctx.Err())
 	default:
-		if len(strangers) == len(r.servers.urls) {
+		if len(refusing) == len(r.servers.urls) {
 			return nil, addTLSAdvice(failure, hopeless)
 		}
 		return nil, fmt.Errorf("no answer after %d attempts: %w", attempts, failure)
 	}
 }
 
-// addTLSAdvice adds what a server said of certificates to a failure of another kind, such as a connection that it closed
-// before it could be heard.
+// addTLSAdvice adds the advice of a TLS failure to a failure of another kind, such as a connection that a server closed
+// before its alert was read.
 func addTLSAdvice(failure error, said *tlsError) error {
 	if heard := (*tlsError)(nil); errors.As(failure, &heard) {
 		return failure
@@ -107,8 +107,8 @@ func addTLSAdvice(failure error, said *tlsError) error {
 	return fmt.Errorf("%w; at another attempt %s", failure, said.Error())
 }
 
-// moreSerious chooses the failure to report. One after which a write may have been carried out is never covered by one that
-// says it was not; and an attempt that the caller cut short says less than the one before.
+// moreSerious chooses the failure to report. A failure after which a write may have been carried out takes precedence
+// over one after which it was certainly not. An attempt that the caller cut short says less than the one before.
 func moreSerious(before, now error, cut bool) error {
 	switch {
 	case before == nil:
@@ -123,7 +123,7 @@ func moreSerious(before, now error, cut bool) error {
 	return now
 }
 
-// callOnce asks the present server once and leaves it if it fails.
+// callOnce makes one attempt at the current server, and moves on to the next server if that fails.
 func (r *retrier) callOnce(
 	ctx context.Context, next connect.UnaryFunc, request connect.AnyRequest,
 ) (connect.AnyResponse, error) {
@@ -134,14 +134,14 @@ func (r *retrier) callOnce(
 	if err == nil || !isTransient(err) {
 		return response, err
 	}
-	if ctx.Err() == nil { // it failed by itself and was not cut short
+	if ctx.Err() == nil { // the attempt failed and was not cut short
 		r.servers.advanceFrom(index)
 	}
 	return nil, fmt.Errorf("%s: %w", r.servers.urls[index].Host, err)
 }
 
-// beginAttempt notes that an attempt is made now, and says how long it may take. A server that is asked to wait before it
-// answers may take so much longer.
+// beginAttempt notes that an attempt begins now and returns how long it may take. A request that asks the server to
+// wait before it answers extends the limit by that time.
 func (r *retrier) beginAttempt(ctx context.Context, request connect.AnyRequest) time.Duration {
 	limit := r.settings.attemptTimeout
 	if waits, is := request.Any().(interface{ GetPollMs() int64 }); is {
@@ -155,8 +155,8 @@ func (r *retrier) beginAttempt(ctx context.Context, request connect.AnyRequest) 
 	return cmp.Or(a.timeout, limit)
 }
 
-// isTransient tells whether a failure is an accident that another attempt may not meet: no leader, no connection, a server
-// that hangs or shuts down. Everything else is an answer.
+// isTransient reports whether another attempt may succeed: there was no leader, no connection, or the server hung or
+// shut down. Every other code is an answer.
 func isTransient(err error) bool {
 	switch connect.CodeOf(err) { //nolint:exhaustive // all other codes are answers
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled:
@@ -172,7 +172,7 @@ func newPauses() *serverPauses {
 	return &serverPauses{BackOff: b}
 }
 
-// WrapStreamingClient leaves streams alone.
+// WrapStreamingClient does not retry streams.
 func (r *retrier) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
@@ -182,26 +182,25 @@ func (r *retrier) WrapStreamingHandler(next connect.StreamingHandlerFunc) connec
 	return next
 }
 
-// longestHint is how long a server may tell a caller to stay away.
+// longestHint bounds the pause that a server may ask for.
 const longestHint = time.Minute
 
-// RetryAfter is how long to wait before a call is repeated, as the server said that failed it because it has too much
-// to do, at most a minute. It returns false if the error does not say. The client keeps to it by itself wherever it repeats
-// calls.
+// RetryAfter returns how long an overloaded server asked the caller to wait before it retries, at most a minute, and
+// false if the error does not say. The client itself waits at least so long wherever it retries.
 func RetryAfter(err error) (time.Duration, bool) {
 	info, found := detailOf[*errdetails.RetryInfo](err)
 	return min(max(info.GetRetryDelay().AsDuration(), 0), longestHint), found
 }
 
-// serverPauses are pauses that are no shorter than what the last failure asked for.
+// serverPauses are pauses that are at least as long as the last failure asked for.
 type serverPauses struct {
 	backoff.BackOff
 
 	last error
 }
 
-// NextBackOff spreads what a server asked for upwards by half, so that those whom it sent away do not come back
-// together.
+// NextBackOff lengthens the pause that a server asked for by up to half, so that the callers that it refused do not all
+// return at the same moment.
 func (h *serverPauses) NextBackOff() time.Duration {
 	pause := h.BackOff.NextBackOff()
 	if asked, found := RetryAfter(h.last); found && asked > 0 {

@@ -8,30 +8,31 @@ import (
 )
 
 const (
-	// watchedTTL is from where on leases are watched: the next renewal of shorter ones is not far.
+	// watchedTTL is the TTL above which leases are watched. Shorter ones learn of a revocation by their next renewal soon
+	// enough.
 	watchedTTL = 10 * time.Second
-	// mostWatched is how many ids a stream can be asked for; for more it is asked for all.
+	// mostWatched is the most ids that a stream can be limited to. With more leases the stream is not limited.
 	mostWatched = 1000
-	// restartPause joins leases that come one after the other into one new stream.
+	// restartPause lets leases that are added one after the other share one new stream.
 	restartPause = time.Second
-	// refusedPause is kept after a stream that was refused.
+	// refusedPause is the pause after a stream that was refused.
 	refusedPause = 10 * time.Second
 )
 
-// revocationWatcher lets the servers tell at once when a long lease has to give way or has ended. What it hears only makes the
-// keeper renew the lease, which tells the truth; so the next renewal learns what a broken stream missed,
-// and errors of the stream are not reported.
+// revocationWatcher follows a stream that tells when a long lease is revoked or has ended. An event only makes the
+// renewer renew the lease, and the answer to that counts. The next renewal therefore learns what a broken stream
+// missed, and errors of the stream are not reported.
 type revocationWatcher struct {
 	renewer *renewer
 
-	// The keeper's lock guards these.
+	// renewer.mu guards these.
 	watched       map[string]*Lease
 	running       bool
-	restartStream context.CancelFunc // ends the present stream
-	restartTimer  *time.Timer        // will call regroup
+	restartStream context.CancelFunc // ends the current stream
+	restartTimer  *time.Timer        // calls restartStream
 }
 
-// addLease is called by the keeper, with its lock held.
+// addLease watches a lease if its TTL is long; renewer.mu is held.
 func (o *revocationWatcher) addLease(l *Lease, ttl time.Duration) {
 	if ttl <= watchedTTL {
 		return
@@ -46,8 +47,8 @@ func (o *revocationWatcher) addLease(l *Lease, ttl time.Duration) {
 	}
 }
 
-// dropLease is called by the keeper, with its lock held. A stream may name more than is needed, but ends with the last
-// lease.
+// dropLease stops watching a lease; renewer.mu is held. The stream goes on with more ids than are needed, and ends with
+// the last lease.
 func (o *revocationWatcher) dropLease(l *Lease) {
 	delete(o.watched, l.id)
 	if len(o.watched) == 0 && o.restartStream != nil {
@@ -55,23 +56,28 @@ func (o *revocationWatcher) dropLease(l *Lease) {
 	}
 }
 
-// watchLoop follows the leases until there are none.
+// watchLoop watches the leases until there are none.
 func (o *revocationWatcher) watchLoop() {
-	w := &watch{client: o.renewer.client, from: &quoratev1.WatchAllocationsRequest{}, report: o.handleChange, notice: func(error) {}}
+	w := &watch{
+		client: o.renewer.client,
+		from:   &quoratev1.WatchAllocationsRequest{},
+		report: o.handleChange,
+		notice: func(error) {},
+	}
 	for {
 		ctx, more := o.nextRequest(w.from)
 		if !more {
 			return
 		}
 		_ = w.readStreams(ctx)
-		if ctx.Err() == nil { // it was refused, perhaps because it is too long ago
+		if ctx.Err() == nil { // the stream was refused, perhaps because the servers forgot its position
 			w.from.AfterIndex, w.from.AfterNumber = 0, 0
-			_ = sleepContext(ctx, refusedPause) // it ends when there is another group to watch
+			_ = sleepContext(ctx, refusedPause) // it ends early when other leases are to be watched
 		}
 	}
 }
 
-// nextRequest makes the question for the leases of now; false if there are none.
+// nextRequest completes the request for the leases of now; false if there are none.
 func (o *revocationWatcher) nextRequest(request *quoratev1.WatchAllocationsRequest) (context.Context, bool) {
 	o.renewer.mu.Lock()
 	defer o.renewer.mu.Unlock()
@@ -92,12 +98,12 @@ func (o *revocationWatcher) nextRequest(request *quoratev1.WatchAllocationsReque
 			request.Ids = append(request.Ids, id)
 		}
 	}
-	ctx, regroup := context.WithCancel(context.Background())
-	o.restartStream = regroup
+	ctx, cancel := context.WithCancel(context.Background())
+	o.restartStream = cancel
 	return ctx, true
 }
 
-// handleChange makes the keeper look after a lease now.
+// handleChange makes the renewer renew a lease that was revoked, shrunk or ended.
 func (o *revocationWatcher) handleChange(m *quoratev1.WatchAllocationsResponse) error {
 	switch m.GetChange() {
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,

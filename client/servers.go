@@ -14,13 +14,13 @@ import (
 	"connectrpc.com/connect"
 )
 
-// placeholder stands in requests until the sender puts the address of a server there.
+// placeholder is the host in requests until the sender replaces it by the address of a server.
 const placeholder = "http://quorate.invalid"
 
 // streamType begins the content types of streams.
 const streamType = "application/connect+"
 
-// servers are the known addresses and the one that is asked now.
+// servers are the known addresses and the one to which calls go now.
 type servers struct {
 	urls    []*url.URL
 	current atomic.Uint32 // index into urls
@@ -54,24 +54,27 @@ func parseServer(address, scheme string) (*url.URL, error) {
 		return nil, fmt.Errorf("client: server %q is not an address: write host:port or http://host:port: %w", address, err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("client: server %q is not an address: write host:port, http://host:port or https://host:port", address)
+		return nil, fmt.Errorf(
+			"client: server %q is not an address: write host:port, http://host:port or https://host:port",
+			address,
+		)
 	}
 	return u, nil
 }
 
-// currentIndex is the server to ask now.
+// currentIndex returns the server to call now.
 func (s *servers) currentIndex() uint32 {
 	return s.current.Load()
 }
 
-// advanceFrom goes on to the next server, unless another call has done so already.
+// advanceFrom selects the server after one that failed, unless another call has done so already.
 func (s *servers) advanceFrom(failed uint32) {
 	s.current.CompareAndSwap(failed, (failed+1)%uint32(len(s.urls)))
 }
 
 type serverKey struct{}
 
-// withServer names the server that a call made with the context goes to.
+// withServer returns a context whose calls go to a server.
 func withServer(ctx context.Context, index uint32) context.Context {
 	return context.WithValue(ctx, serverKey{}, index)
 }
@@ -82,8 +85,8 @@ type sender struct {
 	servers *servers
 }
 
-// Do reads the whole answer before it returns, so that a connection that breaks in the middle of an answer is the same
-// accident as one that cannot be made, and is repeated as such. The reader of a stream meets such a failure itself.
+// Do reads the whole answer before it returns, so that a connection that breaks during an answer fails like one that
+// cannot be made, and the call is retried. A stream is returned unread; its reader handles such failures.
 func (s *sender) Do(request *http.Request) (*http.Response, error) {
 	index, named := request.Context().Value(serverKey{}).(uint32)
 	if !named {

@@ -16,16 +16,16 @@ import (
 	"connectrpc.com/connect"
 )
 
-// tlsError is a server that this client and its certificates do not get on with. Another attempt meets the same.
+// tlsError is a failure of TLS between this client and a server. Another attempt would fail in the same way.
 type tlsError struct {
 	server string
 	advice string
 	cause  error
-	// refused says that the server wants another certificate of the client, or one at all.
+	// refused is true if the server requires a certificate of the client, or another one.
 	refused bool
 }
 
-// Error says what is wrong and what to do.
+// Error returns the advice and the failure.
 func (e *tlsError) Error() string {
 	if e.cause == nil {
 		return e.advice
@@ -33,24 +33,28 @@ func (e *tlsError) Error() string {
 	return e.advice + ": " + e.cause.Error()
 }
 
-// Is finds ErrCertificate.
+// Is reports whether target is ErrCertificate and the server rejected the client.
 func (e *tlsError) Is(target error) bool { return e.refused && target == ErrCertificate }
 
-// Unwrap is the failure as the network has it.
+// Unwrap returns the failure of the network.
 func (e *tlsError) Unwrap() error { return e.cause }
 
-// explainFailure is the failure of an exchange, said so that a person knows what to do if certificates are the matter.
+// explainFailure returns the failure of an exchange, with advice if TLS or certificates are the reason.
 func explainFailure(server *url.URL, response *http.Response, err error) error {
 	if err != nil {
 		if advice := tlsAdvice(err); advice != "" {
 			if sent := (*url.Error)(nil); errors.As(err, &sent) {
 				err = sent.Err // the server is named elsewhere
 			}
-			return connect.NewError(connect.CodeUnavailable, &tlsError{server: server.Host, advice: advice, cause: err, refused: alertAdvice(err) != ""})
+			return connect.NewError(
+				connect.CodeUnavailable,
+				&tlsError{server: server.Host, advice: advice, cause: err, refused: alertAdvice(err) != ""},
+			)
 		}
 		return err
 	}
-	if server.Scheme != "http" || response.StatusCode != http.StatusBadRequest || response.ProtoMajor != 1 || response.ProtoMinor != 0 {
+	if server.Scheme != "http" || response.StatusCode != http.StatusBadRequest || response.ProtoMajor != 1 ||
+		response.ProtoMinor != 0 {
 		return nil
 	}
 	// Go's servers answer plain text on a TLS port with this text.
@@ -60,19 +64,22 @@ func explainFailure(server *url.URL, response *http.Response, err error) error {
 		return nil //nolint:nilerr // reading the answer meets the error again
 	}
 	_ = response.Body.Close() // all of it was read
-	return connect.NewError(connect.CodeUnavailable, &tlsError{server: server.Host, advice: "the server speaks TLS: use https://" + server.Host})
+	return connect.NewError(
+		connect.CodeUnavailable,
+		&tlsError{server: server.Host, advice: "the server uses TLS: use https://" + server.Host},
+	)
 }
 
-// alertConn tells who writes why the server has closed the connection. With TLS 1.3 a server judges the certificate
-// of a client after the client may already write, so that its alert and the end of the connection are met by
-// different goroutines.
+// alertConn makes Write fail with the server's TLS alert. With TLS 1.3 a server verifies the certificate of a client
+// when the client may already write, so that one goroutine reads the alert and another one meets the closed
+// connection.
 type alertConn struct {
 	net.Conn
 
 	refusal atomic.Pointer[error]
 }
 
-// Read remembers the alert of a server that does not get on with this client.
+// Read keeps the alert of a server that rejects this client.
 func (c *alertConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err != nil && tlsAdvice(err) != "" {
@@ -81,7 +88,7 @@ func (c *alertConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write fails with the server's alert, if there was one.
+// Write returns the server's alert, if there was one, in place of its own error.
 func (c *alertConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if refusal := c.refusal.Load(); err != nil && refusal != nil {
@@ -90,7 +97,7 @@ func (c *alertConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// dialTLS connects as crypto/tls does, and listens to what the server says of it.
+// dialTLS connects as crypto/tls does, with an alertConn.
 func dialTLS(secure *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &tls.Dialer{NetDialer: newDialer(), Config: secure}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -104,18 +111,17 @@ func dialTLS(secure *tls.Config) func(ctx context.Context, network, address stri
 	}
 }
 
-// alerts are what servers say to clients whose certificates they do not like, in the words of crypto/tls, and what to
-// do.
+// alerts maps the alerts of servers that reject a client certificate, in the words of crypto/tls, to advice.
 var alerts = map[string]string{
-	"tls: bad certificate":               "the server does not take this client's certificate",
-	"tls: unsupported certificate":       "the server does not take this client's certificate",
-	"tls: unknown certificate":           "the server does not take this client's certificate",
-	"tls: expired certificate":           "the server does not take this client's certificate: it has expired, renew it",
+	"tls: bad certificate":               "the server rejects this client's certificate",
+	"tls: unsupported certificate":       "the server rejects this client's certificate",
+	"tls: unknown certificate":           "the server rejects this client's certificate",
+	"tls: expired certificate":           "the server rejects this client's certificate: it has expired, renew it",
 	"tls: unknown certificate authority": "the server does not know the authority of this client's certificate",
-	"tls: certificate required":          "the server wants a certificate of the client: give it one with its key (WithTLS, --tls-cert, --tls-key)",
+	"tls: certificate required":          "the server requires a client certificate: name one with its key (WithTLS, --tls-cert, --tls-key)",
 }
 
-// alertAdvice is what to do about the alert of a server that does not take this client's certificate; empty for all else.
+// alertAdvice returns advice on the alert of a server that rejects this client's certificate; empty for other errors.
 func alertAdvice(err error) string {
 	if alert := (*net.OpError)(nil); errors.As(err, &alert) && alert.Op == "remote error" {
 		return alerts[alert.Err.Error()]
@@ -123,23 +129,23 @@ func alertAdvice(err error) string {
 	return ""
 }
 
-// tlsAdvice says what to do about a failure of TLS; empty for every other failure.
+// tlsAdvice returns advice on a failure of TLS; empty for other failures.
 func tlsAdvice(err error) string {
 	unknown, invalid, host := (x509.UnknownAuthorityError{}), (x509.CertificateInvalidError{}), (x509.HostnameError{})
 	record := tls.RecordHeaderError{}
 	switch {
 	case errors.As(err, &unknown):
-		return "the server's certificate is of an authority that is not trusted here: name the authority of the cluster (WithTLS, --tls-ca)"
+		return "the server's certificate is from an authority that is not trusted here: name the authority of the cluster (WithTLS, --tls-ca)"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the server's certificate is not valid at this time: renew it, or look at the clocks"
+		return "the server's certificate is not valid at this time: renew it, or check the clocks"
 	case errors.As(err, &host):
-		return "the server's certificate is for other hosts: call it by one of them, or say which name to expect (--tls-server-name)"
+		return "the server's certificate is for other hosts: use one of them, or name the host to expect (--tls-server-name)"
 	case alertAdvice(err) != "":
 		return alertAdvice(err)
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return "the server speaks plain text: use http://"
+		return "the server does not use TLS: use http://"
 	case errors.As(err, &invalid):
-		return "the server's certificate is not good"
+		return "the server's certificate is invalid"
 	}
 	return ""
 }

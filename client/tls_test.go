@@ -49,12 +49,12 @@ func TestTLS(t *testing.T) {
 	}{
 		"an address without a scheme":  {[]string{host(server)}, trusting, ""},
 		"the second server gets on":    {[]string{host(strict), "https://" + host(server)}, trusting, ""},
-		"plain text to TLS":            {[]string{"http://" + host(server)}, nil, "the server speaks TLS: use https://" + host(server)},
-		"TLS to plain text":            {[]string{"https://" + host(plain)}, trusting, "the server speaks plain text: use http://"},
+		"plain text to TLS":            {[]string{"http://" + host(server)}, nil, "the server uses TLS: use https://" + host(server)},
+		"TLS to plain text":            {[]string{"https://" + host(plain)}, trusting, "the server does not use TLS: use http://"},
 		"an authority that is unknown": {[]string{"https://" + host(server)}, nil, "is not trusted here: name the authority"},
 		"another host":                 {[]string{host(server)}, elsewhere, "is for other hosts"},
 		"expired":                      {[]string{host(server)}, late, "is not valid at this time"},
-		"no certificate to show":       {[]string{host(strict)}, trustingStrict, "wants a certificate of the client"},
+		"no certificate to show":       {[]string{host(strict)}, trustingStrict, "requires a client certificate"},
 	} {
 		options := []client.Option{client.WithPatience(time.Minute)}
 		if tc.tls != nil {
@@ -69,7 +69,8 @@ func TestTLS(t *testing.T) {
 			if tc.says == "" {
 				return err == nil
 			}
-			return err != nil && strings.Contains(err.Error(), tc.says) && connect.CodeOf(err) == connect.CodeUnavailable && !client.MayBeDone(err)
+			return err != nil && strings.Contains(err.Error(), tc.says) && connect.CodeOf(err) == connect.CodeUnavailable &&
+				!client.MayBeDone(err)
 		}
 		// A server that closes the connection may be met before it is heard.
 		for deadline := time.Now().Add(time.Minute); !good() && time.Now().Before(deadline); {
@@ -81,7 +82,8 @@ func TestTLS(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), tc.says) || connect.CodeOf(err) != connect.CodeUnavailable || client.MayBeDone(err) ||
+		if err == nil || !strings.Contains(err.Error(), tc.says) || connect.CodeOf(err) != connect.CodeUnavailable ||
+			client.MayBeDone(err) ||
 			errors.Is(err, client.ErrCertificate) != (name == "no certificate to show") {
 			t.Errorf("%s: got %v (may be done: %v), want an error with %q", name, err, client.MayBeDone(err), tc.says)
 		}

@@ -25,7 +25,11 @@ func TestTheTraceOfTheCallerGoesOn(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	traced, err := otelconnect.NewInterceptor(
-		otelconnect.WithTracerProvider(provider), otelconnect.WithPropagator(propagation.TraceContext{}), otelconnect.WithoutMetrics(),
+		otelconnect.WithTracerProvider(
+			provider,
+		),
+		otelconnect.WithPropagator(propagation.TraceContext{}),
+		otelconnect.WithoutMetrics(),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +61,8 @@ func TestTheTraceOfTheCallerGoesOn(t *testing.T) {
 		t.Fatalf("%d spans, want the job and the call", len(spans.Ended()))
 	}
 	call := spans.Ended()[0].SpanContext()
-	if call.TraceID() != root.SpanContext().TraceID() || spans.Ended()[0].Parent().SpanID() != root.SpanContext().SpanID() {
+	if call.TraceID() != root.SpanContext().TraceID() ||
+		spans.Ended()[0].Parent().SpanID() != root.SpanContext().SpanID() {
 		t.Errorf("the call %v is not of the job %v", call, root.SpanContext())
 	}
 	mu.Lock()

@@ -12,22 +12,25 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// watchSilence is how long a stream may be silent: servers say every few seconds that they are alive.
+// watchSilence is how long a stream may be silent. Servers send a message at least every few seconds.
 const watchSilence = 20 * time.Second
 
-// Watch calls report with every change of state of allocations after the position of the request, in order, until the
-// context ends or report answers an error, which Watch then answers. When a server goes, Watch goes on at the next one
-// where it was.
+// Watch calls report with every change of allocations after the position in the request, in order, until the context
+// ends or report returns an error, which Watch then returns. If a server fails, Watch continues at the next one from
+// the same position.
 //
-// Errors: out_of_range when the servers do not remember so far back (list, and watch from the index of that answer);
-// ErrUnavailable when no server had anything to say for as long as the client is patient (WithPatience).
+// The error has the code out_of_range if the servers no longer have the changes after that position: list the
+// allocations, and watch from the index of that answer. It is ErrUnavailable if no server answered for as long as
+// WithPatience says.
 func (c *Client) Watch(
-	ctx context.Context, request *quoratev1.WatchAllocationsRequest, report func(*quoratev1.WatchAllocationsResponse) error,
+	ctx context.Context,
+	request *quoratev1.WatchAllocationsRequest,
+	report func(*quoratev1.WatchAllocationsResponse) error,
 ) error {
 	return (&watch{client: c, from: proto.CloneOf(request), report: report, notice: c.notice}).readStreams(ctx)
 }
 
-// readStreams reads streams, one after the other.
+// readStreams reads one stream after the other.
 func (w *watch) readStreams(ctx context.Context) error {
 	w.heard = time.Now()
 	pause := newPauses()
@@ -55,7 +58,7 @@ func (w *watch) readStreams(ctx context.Context) error {
 	}
 }
 
-// isFinal tells whether a server has said that it will not go on, for another reason than that the caller was too slow.
+// isFinal reports whether a server has refused to continue for another reason than that the caller was too slow.
 func isFinal(err error) bool {
 	return connect.IsWireError(err) && !isTransient(err) && connect.CodeOf(err) != connect.CodeResourceExhausted
 }
@@ -65,15 +68,15 @@ type watch struct {
 	client    *Client
 	from      *quoratev1.WatchAllocationsRequest
 	report    func(*quoratev1.WatchAllocationsResponse) error
-	notice    func(error) // is told why a stream broke off
-	reportErr error       // what report has answered
-	heard     time.Time   // when the last message came
+	notice    func(error) // is called with the reason why a stream ended
+	reportErr error       // the error that report returned
+	heard     time.Time   // when the last message arrived
 }
 
-// errSilent is a stream that has broken off without a word.
+// errSilent is the error of a stream that stopped without an error.
 var errSilent = connect.NewError(connect.CodeUnavailable, errors.New("the stream is silent"))
 
-// readOneStream reads one stream to its end, and leaves its server.
+// readOneStream reads one stream to its end, and selects the next server.
 func (w *watch) readOneStream(ctx context.Context) error {
 	index := w.client.servers.currentIndex()
 	defer w.client.servers.advanceFrom(index)

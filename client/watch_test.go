@@ -38,7 +38,11 @@ func TestWatchGoesOnElsewhere(t *testing.T) {
 				p.grant(&quoratev1.Allocation{Id: id})
 				p.finish(id, quoratev1.AllocationState_ALLOCATION_STATE_RELEASED)
 			})
-			want = append(want, fmt.Sprintf("%d %s ALLOCATION_CHANGE_GRANTED", 2*i+1, id), fmt.Sprintf("%d %s ALLOCATION_CHANGE_ENDED", 2*i+2, id))
+			want = append(
+				want,
+				fmt.Sprintf("%d %s ALLOCATION_CHANGE_GRANTED", 2*i+1, id),
+				fmt.Sprintf("%d %s ALLOCATION_CHANGE_ENDED", 2*i+2, id),
+			)
 			time.Sleep(time.Minute)
 		}
 		cancel()
@@ -57,13 +61,22 @@ func TestWatchEnds(t *testing.T) {
 		p := newPlayground()
 		c := p.client(t)
 		p.set(func() { p.grant(&quoratev1.Allocation{Id: "a"}) })
-		err := c.Watch(t.Context(), &quoratev1.WatchAllocationsRequest{}, func(*quoratev1.WatchAllocationsResponse) error { return enough })
+		err := c.Watch(
+			t.Context(),
+			&quoratev1.WatchAllocationsRequest{},
+			func(*quoratev1.WatchAllocationsResponse) error { return enough },
+		)
 		if !errors.Is(err, enough) {
 			t.Errorf("when the caller has enough: %v", err)
 		}
 		p.set(func() { p.gone = map[string]bool{"n1": true, "n2": true, "n3": true} })
 		began := time.Now()
-		if err := c.Watch(t.Context(), &quoratev1.WatchAllocationsRequest{}, nil); !errors.Is(err, client.ErrUnavailable) || time.Since(began) > time.Minute {
+		if err := c.Watch(
+			t.Context(),
+			&quoratev1.WatchAllocationsRequest{},
+			nil,
+		); !errors.Is(err, client.ErrUnavailable) ||
+			time.Since(began) > time.Minute {
 			t.Errorf("when no server answers: %v after %v", err, time.Since(began))
 		}
 	})

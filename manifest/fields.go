@@ -69,7 +69,11 @@ func (p *parser) parseLimits(
 var singular = map[string]string{"limits": "limit", "defaults": "default", "borrow": "borrowing", "lend": "lending"}
 
 // registeredEntries are the entries of a section whose keys are resources of the tree.
-func (p *parser) registeredEntries(what, key string, sections map[string]value, units map[string]quoratev1.Unit) []entry {
+func (p *parser) registeredEntries(
+	what, key string,
+	sections map[string]value,
+	units map[string]quoratev1.Unit,
+) []entry {
 	var known []entry
 	for _, e := range p.mapEntries(key, sections[key], maxResources) {
 		if _, found := units[e.key]; found {
@@ -97,7 +101,14 @@ func (p *parser) parseLabels(what string, labels value) map[string]string {
 	for _, e := range p.mapEntries("labels", labels, maxLabels) {
 		switch {
 		case e.key == "" || len(e.key) > maxLabelKey:
-			p.addProblem(e.line, e.column, "the name of a label of %s has 1 to %d bytes, this one %d", what, maxLabelKey, len(e.key))
+			p.addProblem(
+				e.line,
+				e.column,
+				"the name of a label of %s has 1 to %d bytes, this one %d",
+				what,
+				maxLabelKey,
+				len(e.key),
+			)
 		case e.value.kind != kindText || len(e.value.text) > maxText:
 			p.addProblem(e.value.line, e.value.column, "label %q of %s is a text of up to %d bytes", e.key, what, maxText)
 		default:

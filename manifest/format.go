@@ -78,7 +78,12 @@ func resourcesValue(resources []*quoratev1.Resource) (value, error) {
 		what := value{kind: kindMap}
 		switch itemized := r.GetUnit() == quoratev1.Unit_UNIT_ITEMS; {
 		case itemized != (r.GetItems() != nil):
-			return value{}, fmt.Errorf("resource %q has the unit %s, and items: %v", r.GetName(), UnitName(r.GetUnit()), r.GetItems() != nil)
+			return value{}, fmt.Errorf(
+				"resource %q has the unit %s, and items: %v",
+				r.GetName(),
+				UnitName(r.GetUnit()),
+				r.GetItems() != nil,
+			)
 		case itemized:
 			what.addEntry("items", itemsValue(r.GetItems()))
 		default:

@@ -43,7 +43,13 @@ func (p *parser) checkStock(what string, v value, sections map[string]value, spe
 	if _, named := sections["names"]; named {
 		for _, key := range onDemandKeys {
 			if at, found := sections[key]; found {
-				p.addProblem(at.line, at.column, "%s are named, so they are not made on demand: leave %s out, or the names", what, key)
+				p.addProblem(
+					at.line,
+					at.column,
+					"%s are named, so they are not made on demand: leave %s out, or the names",
+					what,
+					key,
+				)
 			}
 		}
 		return
@@ -60,7 +66,12 @@ func (p *parser) checkStock(what string, v value, sections map[string]value, spe
 func (p *parser) itemNames(what string, sections map[string]value) []string {
 	v, found := sections["names"]
 	if found && v.kind == kindList && len(v.items) == 0 {
-		p.addProblem(v.line, v.column, "%s: the list of names is empty: name at least one, or write max: 3 to make them on demand", what)
+		p.addProblem(
+			v.line,
+			v.column,
+			"%s: the list of names is empty: name at least one, or write max: 3 to make them on demand",
+			what,
+		)
 	}
 	list := v
 	list.items = nil
@@ -87,7 +98,16 @@ func (p *parser) itemCount(what, key string, sections map[string]value) int64 {
 		fewest = 1
 	}
 	if v.kind != kindText || err != nil || count < fewest || count > maxItems || strconv.FormatInt(count, 10) != v.text {
-		p.addProblem(v.line, v.column, "%s of %s is a number from %d to %d, not %s", key, what, fewest, maxItems, v.describeValue())
+		p.addProblem(
+			v.line,
+			v.column,
+			"%s of %s is a number from %d to %d, not %s",
+			key,
+			what,
+			fewest,
+			maxItems,
+			v.describeValue(),
+		)
 		return 0
 	}
 	return count
@@ -96,7 +116,14 @@ func (p *parser) itemCount(what, key string, sections map[string]value) int64 {
 func (p *parser) parseState(what, key string, sections map[string]value) string {
 	v, found := sections[key]
 	if found && (v.kind != kindText || v.text == "" || len(v.text) > maxWord) {
-		p.addProblem(v.line, v.column, "%s of %s is the word for a state, such as free or dirty, of up to %d bytes", key, what, maxWord)
+		p.addProblem(
+			v.line,
+			v.column,
+			"%s of %s is the word for a state, such as free or dirty, of up to %d bytes",
+			key,
+			what,
+			maxWord,
+		)
 		return ""
 	}
 	return v.text
@@ -113,7 +140,13 @@ func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1
 			continue
 		}
 		turn := &quoratev1.Turn{
-			From: p.parseState(of, "from", parts), To: p.parseState(of, "to", parts), AfterMs: p.parseSpan(of, "after", parts, maxLifespan),
+			From: p.parseState(
+				of,
+				"from",
+				parts,
+			),
+			To:      p.parseState(of, "to", parts),
+			AfterMs: p.parseSpan(of, "after", parts, maxLifespan),
 		}
 		for _, key := range []string{"from", "to", "after"} {
 			if _, found := parts[key]; !found {

@@ -31,7 +31,9 @@ func Parse(file string, text []byte) ([]*quoratev1.Tree, error) {
 var (
 	treeKeys = strings.Fields("admins applications defaults forest labels leases limits maintenance moves nodes " +
 		"overtake policy principals queueing require-reason resources")
-	nodeKeys = strings.Fields("admins applications borrow defaults hard labels lend limits nodes policy principals queueing")
+	nodeKeys = strings.Fields(
+		"admins applications borrow defaults hard labels lend limits nodes policy principals queueing",
+	)
 )
 
 // parser makes messages of maps and gathers what is wrong with them.
@@ -143,7 +145,12 @@ func (p *parser) parseShared(what string, sections map[string]value, units map[s
 func (p *parser) parseResources(what string, resources value) ([]*quoratev1.Resource, map[string]quoratev1.Unit) {
 	units := map[string]quoratev1.Unit{}
 	if resources.kind == kindMap && len(resources.entries) == 0 {
-		p.addProblem(resources.line, resources.column, "%s registers no resource: write resources: {cores: {unit: count}}", what)
+		p.addProblem(
+			resources.line,
+			resources.column,
+			"%s registers no resource: write resources: {cores: {unit: count}}",
+			what,
+		)
 	}
 	var known []*quoratev1.Resource
 	for _, e := range p.mapEntries("resources", resources, maxResources) {
@@ -167,14 +174,23 @@ func (p *parser) parseResource(e entry) *quoratev1.Resource {
 	items, itemized := sections["items"]
 	switch {
 	case counted && itemized:
-		p.addProblem(e.line, e.column, "resource %q has a unit and items: leave one of them out; items count as whole things", e.key)
+		p.addProblem(
+			e.line,
+			e.column,
+			"resource %q has a unit and items: leave one of them out; items count as whole things",
+			e.key,
+		)
 	case itemized:
 		return &quoratev1.Resource{Name: e.key, Unit: quoratev1.Unit_UNIT_ITEMS, Items: p.itemSpec(e.key, items)}
 	case counted:
 		return p.countedResource(e.key, unit)
 	case e.value.kind == kindMap:
-		p.addProblem(e.line, e.column, "resource %q has no unit: write {unit: count}, or milli, or bytes, or {items: {names: [a, b]}}",
-			e.key)
+		p.addProblem(
+			e.line,
+			e.column,
+			"resource %q has no unit: write {unit: count}, or milli, or bytes, or {items: {names: [a, b]}}",
+			e.key,
+		)
 	}
 	return nil
 }
@@ -185,8 +201,12 @@ func (p *parser) countedResource(name string, unit value) *quoratev1.Resource {
 			return &quoratev1.Resource{Name: name, Unit: known}
 		}
 	}
-	p.addProblem(unit.line, unit.column, "the unit of %q is one of count, milli, bytes; what has names is written {items: {names: [a, b]}}",
-		name)
+	p.addProblem(
+		unit.line,
+		unit.column,
+		"the unit of %q is one of count, milli, bytes; what has names is written {items: {names: [a, b]}}",
+		name,
+	)
 	return nil
 }
 
@@ -239,8 +259,14 @@ func (p *parser) listItems(what string, list value, most int) []value {
 }
 
 func (p *parser) failName(e entry, kind, marks string) {
-	p.addProblem(e.line, e.column, "%q is not a name for a %s: 1 to 63 of letters, digits and %s, beginning with a letter, digit or _",
-		e.key, kind, marks)
+	p.addProblem(
+		e.line,
+		e.column,
+		"%q is not a name for a %s: 1 to 63 of letters, digits and %s, beginning with a letter, digit or _",
+		e.key,
+		kind,
+		marks,
+	)
 }
 
 func (p *parser) addProblem(line, column int, format string, args ...any) {

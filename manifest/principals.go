@@ -31,7 +31,11 @@ func (p *parser) parsePrincipal(what string, v value, units map[string]quoratev1
 }
 
 // parseAmounts reads limits that are amounts only: who is not limited is not listed.
-func (p *parser) parseAmounts(what string, sections map[string]value, units map[string]quoratev1.Unit) map[string]int64 {
+func (p *parser) parseAmounts(
+	what string,
+	sections map[string]value,
+	units map[string]quoratev1.Unit,
+) map[string]int64 {
 	var parsed map[string]int64
 	for _, e := range p.registeredEntries(what, "limits", sections, units) {
 		v := e.value

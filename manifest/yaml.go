@@ -70,7 +70,11 @@ func readText(file string, text []byte) (value, error) {
 	}
 	root, err := (&converter{document}).convertNode(document.Root, entry{})
 	if err == nil && root.kind != kindMap {
-		err = yamldoc.ErrorAt(document.Root, "a manifest is a map and begins with trees:, not with %.40s", root.describeValue())
+		err = yamldoc.ErrorAt(
+			document.Root,
+			"a manifest is a map and begins with trees:, not with %.40s",
+			root.describeValue(),
+		)
 	}
 	if err != nil {
 		return value{}, withFile(file, err)

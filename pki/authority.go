@@ -20,22 +20,22 @@ import (
 const (
 	pemCertificate = "CERTIFICATE"
 	pemKey         = "PRIVATE KEY"
-	// clockTolerance lets a certificate be believed by machines whose clocks are a little behind.
+	// clockTolerance is how far a certificate is backdated, for machines whose clocks are behind.
 	clockTolerance = 5 * time.Minute
 )
 
 // Authority signs the certificates of one cluster.
 type Authority struct {
-	// Cluster is whose it is.
+	// Cluster is the name of the cluster.
 	Cluster string
 	cert    *x509.Certificate
 	key     crypto.Signer
 }
 
-// Pair is a certificate with its key, both as PEM.
+// Pair is a certificate and its key, both as PEM.
 type Pair struct{ Cert, Key []byte }
 
-// NewAuthority makes an authority that lasts for a span from now on, with its key on the curve P-256.
+// NewAuthority makes an authority with a key on the curve P-256, which is valid for span from now on.
 func NewAuthority(cluster string, span time.Duration) (*Authority, Pair, error) {
 	if err := checkName("the name of the cluster is", cluster); err != nil {
 		return nil, Pair{}, err
@@ -57,7 +57,7 @@ func NewAuthority(cluster string, span time.Duration) (*Authority, Pair, error) 
 	return a, pair, err
 }
 
-// OpenAuthority takes up an authority that NewAuthority has made.
+// OpenAuthority returns the authority of a pair that NewAuthority made.
 func OpenAuthority(p Pair) (*Authority, error) {
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
 	if err != nil {
@@ -76,13 +76,19 @@ func OpenAuthority(p Pair) (*Authority, error) {
 			return &Authority{Cluster: cluster, cert: cert, key: key}, nil
 		}
 	}
-	return nil, errors.New("the authority does not say of which cluster it is: it was not made by \"quorate tls init\"")
+	return nil, errors.New("the authority does not name its cluster: it was not made by \"quorate tls init\"")
 }
 
-// Node makes the certificate of a node, for servers and clients both. Hosts are the names and addresses at which
-// clients reach it; its id is one of them.
+// Node makes the certificate of a node, for use as a server and as a client. Hosts are the names and addresses at which
+// clients reach the node; its id is added to them.
 func (a *Authority) Node(id string, hosts []string, span time.Duration) (Pair, error) {
-	return a.issuePair(Role{a.Cluster, Node, id}, append([]string{id}, hosts...), span, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+	return a.issuePair(
+		Role{a.Cluster, Node, id},
+		append([]string{id}, hosts...),
+		span,
+		x509.ExtKeyUsageServerAuth,
+		x509.ExtKeyUsageClientAuth,
+	)
 }
 
 // Client makes the certificate of a client.

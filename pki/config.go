@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// ClientAuth is what callers of the API must show.
+// ClientAuth says which certificate callers of the API must present.
 type ClientAuth string
 
-// What callers of the API must show. Nodes always show theirs, and prove by it that they are nodes.
+// The values of ClientAuth. Nodes always present theirs, which identifies them as nodes.
 const (
-	// AuthNone: nothing; what is shown is not looked at.
+	// AuthNone ignores certificates.
 	AuthNone ClientAuth = "none"
-	// AuthRequest: what is shown must be a certificate of the authority.
+	// AuthRequest accepts callers without a certificate, and otherwise requires one of the authority.
 	AuthRequest ClientAuth = "request"
-	// AuthRequire: a certificate of the authority.
+	// AuthRequire requires a certificate of the authority.
 	AuthRequire ClientAuth = "require"
 )
 
-// handshakes are what Go's TLS calls them. Those who show nothing are asked all the same, since nodes are among them.
+// handshakes are the settings of crypto/tls. A certificate is always requested, because nodes are among the callers.
 var handshakes = map[ClientAuth]tls.ClientAuthType{
 	AuthNone: tls.RequestClientCert, AuthRequest: tls.VerifyClientCertIfGiven, AuthRequire: tls.RequireAndVerifyClientCert,
 }
 
-// Check is an error for anything else.
+// Check returns an error for any other value.
 func (a ClientAuth) Check() error {
 	if _, known := handshakes[a]; known {
 		return nil
@@ -36,20 +36,21 @@ func (a ClientAuth) Check() error {
 	return fmt.Errorf("tls-client-auth is %q: allowed are %s, %s and %s", string(a), AuthNone, AuthRequest, AuthRequire)
 }
 
-// PeerError is a peer that did not prove to be a node of this cluster, or not the one that was called. Nothing was
-// said to it.
+// PeerError is the error of a peer that is not a node of this cluster, or not the one that was called. Nothing was sent
+// to it.
 type PeerError struct{ cause error }
 
-// Error says why.
+// Error returns the reason.
 func (e *PeerError) Error() string {
 	return "it did not prove which node of this cluster it is: " + e.cause.Error()
 }
 
-// Unwrap is what was wrong with its certificate.
+// Unwrap returns what is wrong with the certificate.
 func (e *PeerError) Unwrap() error { return e.cause }
 
-// API is for the listener of the API and of front ends: HTTP/2 and HTTP/1.1. Every connection gets the certificates
-// of its moment; none is resumed, because resumption would accept a certificate that is refused now.
+// API returns the configuration for listeners of the API and of front ends, with HTTP/2 and HTTP/1.1. Every connection
+// uses the certificates in use when it begins. No session is resumed, because that would accept a certificate that is
+// refused by now.
 func (s *Store) API(auth ClientAuth) *tls.Config {
 	protocols := []string{"h2", "http/1.1"}
 	return &tls.Config{
@@ -64,11 +65,10 @@ func (s *Store) API(auth ClientAuth) *tls.Config {
 	}
 }
 
-// NodeProtocol is how nodes name HTTP/2 between them when they make a connection (ALPN). A connection to the same
-// port that names no protocol carries raft.
+// NodeProtocol is the ALPN name of HTTP/2 between nodes. A connection to the same port without a name carries raft.
 const NodeProtocol = "quorate-node/1"
 
-// Accept is for listeners that only nodes of this cluster may connect to.
+// Accept returns the configuration for listeners to which only nodes of this cluster may connect.
 func (s *Store) Accept() *tls.Config {
 	protocols := []string{NodeProtocol}
 	return &tls.Config{
@@ -76,8 +76,12 @@ func (s *Store) Accept() *tls.Config {
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			m := s.current.Load()
 			return &tls.Config{
-				MinVersion: tls.VersionTLS13, NextProtos: protocols, SessionTicketsDisabled: true, Certificates: []tls.Certificate{m.own},
-				ClientCAs: m.roots, ClientAuth: tls.RequireAnyClientCert, // VerifyConnection looks closer
+				MinVersion:             tls.VersionTLS13,
+				NextProtos:             protocols,
+				SessionTicketsDisabled: true,
+				Certificates:           []tls.Certificate{m.own},
+				ClientCAs:              m.roots,
+				ClientAuth:             tls.RequireAnyClientCert, // VerifyConnection verifies the chain
 				VerifyConnection: func(c tls.ConnectionState) error {
 					_, err := m.verifyNode(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageClientAuth)
 					return err
@@ -87,10 +91,9 @@ func (s *Store) Accept() *tls.Config {
 	}
 }
 
-// Dial is for a connection to one other node, or to any node of this cluster if the id is empty. It asks whether the
-// other side is that node, and not at which address it is: addresses come and go, and the certificate of a node is
-// worth the same at all of them. A server that answers at the address of one node with the
-// certificate of another one is refused.
+// Dial returns the configuration for a connection to a node, or to any node of this cluster if the id is empty. It
+// verifies that the other side is that node, and not its address, because addresses of nodes change. A server that
+// presents the certificate of another node is refused.
 func (s *Store) Dial(id string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
@@ -108,7 +111,8 @@ func (s *Store) Dial(id string) *tls.Config {
 	}
 }
 
-// NodeOf tells which node of this cluster made a connection; a *PeerError if none did.
+// NodeOf returns the id of the node of this cluster that made a connection. The error is a *PeerError if it was not a
+// node.
 func (s *Store) NodeOf(c *tls.ConnectionState) (id string, err error) {
 	if c == nil {
 		return "", &PeerError{errors.New("the connection is not encrypted")}
@@ -127,19 +131,19 @@ func (s *Store) NodeOf(c *tls.ConnectionState) (id string, err error) {
 	return role.Name, nil
 }
 
-// Identify tells which node of this cluster is the other side of an open connection, dialled or accepted. It is a
-// *PeerError if none would be taken for one now: its certificate has ended, or its authority is not trusted any more.
+// Identify returns the id of the node at the other side of an open connection, dialled or accepted. The error is a
+// *PeerError if the node would be refused now, because its certificate has ended or its authority is no longer trusted.
 func (s *Store) Identify(c tls.ConnectionState) (id string, err error) {
 	role, err := s.current.Load().verifyNode(c.PeerCertificates, s.me.Cluster, x509.ExtKeyUsageAny)
 	return role.Name, err
 }
 
-// maxKnownClients bounds how many certificates of clients are remembered as verified; beyond it all are verified anew.
+// maxKnownClients bounds how many verified certificates of clients are cached; beyond it the cache is cleared.
 const maxKnownClients = 4096
 
-// CheckClient asks of a connection again what its handshake asked, with the authorities and the time of now: a
-// connection may outlive both. A certificate that says whom it stands for must be of this cluster; one that does not
-// say is taken for what its authority says it is. It is nil where nothing is asked of clients.
+// CheckClient returns a function that verifies the certificate of a connection again, with the authorities and the time
+// of the call, because a connection may outlive its certificate. A certificate with a role must be of this cluster. The
+// function is nil if clients need no certificate.
 func (s *Store) CheckClient(auth ClientAuth) func(*tls.ConnectionState) error {
 	if auth == AuthNone {
 		return nil
@@ -149,7 +153,7 @@ func (s *Store) CheckClient(auth ClientAuth) func(*tls.ConnectionState) error {
 			if auth == AuthRequest {
 				return nil
 			}
-			return errors.New("there is none, and this server wants one")
+			return errors.New("there is none, and this server requires one")
 		}
 		return s.current.Load().checkClient(c.PeerCertificates, s.me.Cluster)
 	}
@@ -182,12 +186,12 @@ func (m *material) checkClient(chain []*x509.Certificate, cluster string) error 
 	return nil
 }
 
-// firstEnd is when the first of some certificates ends.
+// firstEnd returns when the first of some certificates ends.
 func firstEnd(list []*x509.Certificate) time.Time {
 	return slices.MinFunc(list, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
 }
 
-// knownNode is the node whose certificate was verified before, with the same authorities, and has not ended since.
+// knownNode returns the id in a certificate that was verified before, with the same authorities, and has not ended.
 func (m *material) knownNode(chain []*x509.Certificate) (id string, known bool) {
 	if len(chain) == 0 || time.Now().After(chain[0].NotAfter) {
 		return "", false
@@ -198,7 +202,7 @@ func (m *material) knownNode(chain []*x509.Certificate) (id string, known bool) 
 	return id, known
 }
 
-// verifyNode verifies that a chain is that of a node of a cluster.
+// verifyNode verifies that a chain belongs to a node of a cluster.
 func (m *material) verifyNode(chain []*x509.Certificate, cluster string, usage x509.ExtKeyUsage) (Role, error) {
 	if len(chain) == 0 {
 		return Role{}, &PeerError{errors.New("it showed no certificate")}
@@ -211,14 +215,16 @@ func (m *material) verifyNode(chain []*x509.Certificate, cluster string, usage x
 		return Role{}, &PeerError{fmt.Errorf("the certificate of %q: %w", chain[0].Subject.CommonName, err)}
 	}
 	if role.Kind != Node || role.Cluster != cluster {
-		return Role{}, &PeerError{fmt.Errorf("the certificate is that of %s, and only nodes of cluster %s are let in", role, cluster)}
+		return Role{}, &PeerError{
+			fmt.Errorf("the certificate is that of %s, and only nodes of cluster %s are let in", role, cluster),
+		}
 	}
 	return role, nil
 }
 
-// ClientConfig is for callers of the API. All files may be left out: without CA the authorities of the system are
-// trusted, without Cert and Key the caller shows nothing. A serverName is what the server's certificate must be for,
-// if not the host that is called.
+// ClientConfig returns the configuration for callers of the API. Without CA the authorities of the system are trusted;
+// without Cert and Key the caller presents no certificate. A serverName replaces the called host as the name that the
+// server's certificate must have.
 func ClientConfig(f Files, serverName string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: serverName}
 	if f.CA != "" {

@@ -8,33 +8,33 @@ import (
 	"path/filepath"
 )
 
-// What a folder of certificates holds beside a pair of files for each node and client.
+// The names of files in a folder of certificates, besides a pair for each node and client.
 const (
 	authorityName  = "ca"
 	gossipKeysFile = "gossip.keys"
 )
 
-// Folder is where "quorate tls" keeps an authority and what it has signed.
+// Folder is the folder in which "quorate tls" keeps an authority and the certificates that it signed.
 type Folder string
 
-// Cert is the file of a holder's certificate.
+// Cert returns the path of a holder's certificate.
 func (f Folder) Cert(name string) string { return filepath.Join(string(f), name+".crt") }
 
 // Key is the file of a holder's key.
 func (f Folder) Key(name string) string { return filepath.Join(string(f), name+".key") }
 
-// GossipKeys is the file of the keys of gossip.
+// GossipKeys returns the path of the gossip keys.
 func (f Folder) GossipKeys() string { return filepath.Join(string(f), gossipKeysFile) }
 
-// CA is the file of the authority's certificate.
+// CA returns the path of the authority's certificate.
 func (f Folder) CA() string { return f.Cert(authorityName) }
 
-// Files are those of a holder.
+// Files returns the paths of a holder.
 func (f Folder) Files(name string) Files {
 	return Files{CA: f.CA(), Cert: f.Cert(name), Key: f.Key(name)}
 }
 
-// Init makes the folder, if it is not there, with an authority and a key of gossip.
+// Init makes the folder if necessary, and writes an authority and a gossip key.
 func (f Folder) Init(authority Pair) error {
 	if err := f.Make(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (f Folder) Init(authority Pair) error {
 	return writeNewFile(f.GossipKeys(), []byte(NewGossipKey()+"\n"))
 }
 
-// Make makes the folder, if it is not there.
+// Make makes the folder if it does not exist.
 func (f Folder) Make() error {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return fmt.Errorf("make the folder of certificates: %w", err)
@@ -53,7 +53,7 @@ func (f Folder) Make() error {
 	return nil
 }
 
-// Authority is the one that Init put there.
+// Authority returns the authority that Init wrote.
 func (f Folder) Authority() (*Authority, error) {
 	cert, err := os.ReadFile(f.CA())
 	if err != nil {
@@ -77,7 +77,7 @@ func (f Folder) Write(name string, p Pair) error {
 }
 
 func existsError(path string) error {
-	return fmt.Errorf("%s is there already, and nothing is overwritten: choose another folder, or move it away", path)
+	return fmt.Errorf("%s exists and is not overwritten: choose another folder, or move the file away", path)
 }
 
 func writeNewFile(path string, text []byte) error {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// gossipKeyBytes is the size of the keys that are made: AES-256.
+	// gossipKeyBytes is the size of new keys: AES-256.
 	gossipKeyBytes = 32
-	// mostGossipKeys bounds a file of keys. Two are enough to rotate.
+	// mostGossipKeys is the most keys in a file. Two are enough for a rotation.
 	mostGossipKeys = 16
 )
 
-// NewGossipKey makes a key of gossip, as a line of its file.
+// NewGossipKey makes a gossip key, in the form of a line of the file.
 func NewGossipKey() string {
 	key := make([]byte, gossipKeyBytes)
 	_, _ = rand.Read(key) // it never fails
@@ -41,8 +41,8 @@ func LoadGossipKeys(path string) ([][]byte, error) {
 	return keys, nil
 }
 
-// ParseGossipKeys reads a key a line, base64 of 16, 24 or 32 bytes. The first one encrypts, all of them decrypt. Blank
-// lines and those that begin with # do not count. Errors name the line and never what is in it.
+// ParseGossipKeys reads one key a line, base64 of 16, 24 or 32 bytes. The first one encrypts, all of them decrypt.
+// Blank lines and lines that begin with # are skipped. Errors name the line, and never its content.
 func ParseGossipKeys(text []byte) ([][]byte, error) {
 	var keys [][]byte
 	number := 0

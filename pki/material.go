@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Files are where a process finds what it proves itself with, as PEM. The certificate comes first in its file, before
+// Files are the paths of a process's certificates and key, as PEM. In the file of the certificate, it comes before
 // intermediate ones.
 type Files struct {
 	// CA holds the certificates of the authorities that are trusted, several while one replaces the other.
@@ -23,22 +23,22 @@ type Files struct {
 	Cert, Key string
 }
 
-// material is what the files held at one moment.
+// material is the content of the files at one time.
 type material struct {
 	own         tls.Certificate
 	authorities []*x509.Certificate
 	roots       *x509.CertPool
-	// version counts the changes of the files since the store was opened; it is set before anyone sees the material.
+	// version counts the changes of the files since the store was opened. It is set before the material is shared.
 	version uint64
 
 	mu sync.Mutex
-	// nodes are the ids by the certificates that were verified, so that it is not done for each of their calls.
+	// nodes caches the ids of verified certificates, so that a certificate is not verified for each call.
 	nodes map[string]string
-	// clients are until when certificates of clients that were verified hold, by their fingerprints.
+	// clients caches until when verified certificates of clients are valid, by fingerprint.
 	clients map[[sha256.Size]byte]time.Time
 }
 
-// sameCertificates tells whether both hold the same certificates, in the same order.
+// sameCertificates reports whether both have the same certificates, in the same order.
 func (m *material) sameCertificates(other *material) bool {
 	return slices.EqualFunc(m.own.Certificate, other.own.Certificate, bytes.Equal) &&
 		slices.EqualFunc(m.authorities, other.authorities, (*x509.Certificate).Equal)
@@ -54,7 +54,13 @@ func (f Files) readMaterial() (*material, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &material{own: own, authorities: authorities, roots: roots, nodes: map[string]string{}, clients: map[[sha256.Size]byte]time.Time{}}, nil
+	return &material{
+		own:         own,
+		authorities: authorities,
+		roots:       roots,
+		nodes:       map[string]string{},
+		clients:     map[[sha256.Size]byte]time.Time{},
+	}, nil
 }
 
 // loadPair reads a certificate and its key.
@@ -107,7 +113,7 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 		list = append(list, c)
 	}
 	if len(list) == 0 {
-		return nil, errors.New("there is none in it (PEM, BEGIN CERTIFICATE)")
+		return nil, errors.New("there is none in the file (PEM, BEGIN CERTIFICATE)")
 	}
 	return list, nil
 }
@@ -124,7 +130,7 @@ func checkPrivate(path string) error {
 	return nil
 }
 
-// verifyChain checks that a chain, its leaf first, was signed by the authority, is valid now and may be used so.
+// verifyChain verifies that a chain, its leaf first, was signed by the authority, is valid now and allows a usage.
 func (m *material) verifyChain(chain []*x509.Certificate, usage x509.ExtKeyUsage) error {
 	intermediates := x509.NewCertPool()
 	for _, c := range chain[1:] {
@@ -136,11 +142,11 @@ func (m *material) verifyChain(chain []*x509.Certificate, usage x509.ExtKeyUsage
 	return err
 }
 
-// verifyOwn checks that others would believe this process to be the node that it is.
+// verifyOwn verifies that other nodes would accept this process as the node that it is.
 func (m *material) verifyOwn(me Role) error {
 	role, err := RoleOf(m.own.Leaf)
 	if err != nil {
-		return fmt.Errorf("the certificate is none of a node: %w; \"quorate tls node\" makes one", err)
+		return fmt.Errorf("the certificate is not that of a node: %w; \"quorate tls node\" makes one", err)
 	}
 	if role != me {
 		return fmt.Errorf("the certificate is that of %s, and this is %s", role, me)
@@ -155,13 +161,17 @@ func (m *material) verifyOwn(me Role) error {
 	}
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
 		if err := m.verifyChain(chain, usage); err != nil {
-			return fmt.Errorf("the certificate of %s would not be believed (nodes need one for servers and clients): %w", role, err)
+			return fmt.Errorf(
+				"the certificate of %s would not be accepted (nodes need one for servers and clients): %w",
+				role,
+				err,
+			)
 		}
 	}
 	return nil
 }
 
-// endTimes tells when the own certificate and the first of the authorities' end.
+// endTimes returns when the own certificate ends, and the first one of the authorities.
 func (m *material) endTimes() (own, authority time.Time) {
 	return m.own.Leaf.NotAfter, firstEnd(m.authorities)
 }

@@ -131,14 +131,17 @@ func TestOnlyNodesOfTheClusterAreLetIn(t *testing.T) {
 		files Files
 		says  string
 	}{
-		"a client":                     {blue.client(t, "ops"), "client ops of cluster blue"},
-		"a node of another authority":  {foreign.node(t, "n3", year), "unknown authority"},
-		"no certificate":               {Files{CA: blue.CA()}, "provide a certificate"},
-		"a node that has expired":      {blue.node(t, "n4", -time.Minute), "expired"},
-		"a node of another cluster":    {blue.alien(t, "quorate://cluster/green/node/n1"), "node n1 of cluster green"},
-		"one who does not say who":     {blue.alien(t), "no URI"},
-		"one who says two things":      {blue.alien(t, "quorate://cluster/blue/node/n1", "quorate://cluster/blue/client/x"), "allowed is one"},
-		"one who says it in a new way": {blue.alien(t, "quorate://cluster/blue/node/n1/more"), "is none of"},
+		"a client":                    {blue.client(t, "ops"), "client ops of cluster blue"},
+		"a node of another authority": {foreign.node(t, "n3", year), "unknown authority"},
+		"no certificate":              {Files{CA: blue.CA()}, "provide a certificate"},
+		"a node that has expired":     {blue.node(t, "n4", -time.Minute), "expired"},
+		"a node of another cluster":   {blue.alien(t, "quorate://cluster/green/node/n1"), "node n1 of cluster green"},
+		"one who does not say who":    {blue.alien(t), "no URI"},
+		"one who says two things": {
+			blue.alien(t, "quorate://cluster/blue/node/n1", "quorate://cluster/blue/client/x"),
+			"it has two roles",
+		},
+		"one who says it in a new way": {blue.alien(t, "quorate://cluster/blue/node/n1/more"), "is not of the form"},
 		"one who was never named":      {blue.alien(t, "quorate://cluster/blue/node/"), "1 to 64"},
 	}
 	for name, caller := range callers {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Kind is what the holder of a certificate is.
+// Kind is the kind of the holder of a certificate.
 type Kind string
 
 // The kinds of holders.
@@ -23,7 +23,7 @@ const (
 	roleHost   = "cluster"
 )
 
-// Role is whom a certificate stands for.
+// Role identifies the holder of a certificate.
 type Role struct {
 	// Cluster and Name are 1 to 64 letters, digits, '.', '_' or '-'.
 	Cluster string
@@ -31,13 +31,13 @@ type Role struct {
 	Name    string
 }
 
-// ErrNoRole is a certificate that does not say whom it stands for.
+// ErrNoRole is the error of a certificate without a role.
 var ErrNoRole = errors.New("it has no URI quorate://cluster/<cluster>/node/<id>")
 
-// String names the holder for people.
+// String returns a description for people.
 func (r Role) String() string { return fmt.Sprintf("%s %s of cluster %s", r.Kind, r.Name, r.Cluster) }
 
-// URI is how a certificate says it.
+// URI returns the URI in the certificate.
 func (r Role) URI() *url.URL {
 	return &url.URL{Scheme: roleScheme, Host: roleHost, Path: "/" + r.Cluster + "/" + string(r.Kind) + "/" + r.Name}
 }
@@ -55,10 +55,14 @@ func (r Role) checkNames() error {
 	if r.Kind != Node && r.Kind != Client {
 		return fmt.Errorf("kind %q: allowed are %s and %s", r.Kind, Node, Client)
 	}
-	return errors.Join(checkName("the name of the cluster is", r.Cluster), checkName("the name of the "+string(r.Kind)+" is", r.Name))
+	return errors.Join(
+		checkName("the name of the cluster is", r.Cluster),
+		checkName("the name of the "+string(r.Kind)+" is", r.Name),
+	)
 }
 
-// RoleOf reads whom a certificate stands for. ErrNoRole if it does not say; one that says several is refused.
+// RoleOf returns the role in a certificate. The error is ErrNoRole if there is none. A certificate with several roles
+// is an error.
 func RoleOf(certificate *x509.Certificate) (Role, error) {
 	var found []Role
 	for _, uri := range certificate.URIs {
@@ -77,13 +81,13 @@ func RoleOf(certificate *x509.Certificate) (Role, error) {
 	case 1:
 		return found[0], nil
 	}
-	return Role{}, fmt.Errorf("it stands for %s and for %s: allowed is one", found[0], found[1])
+	return Role{}, fmt.Errorf("it has two roles, %s and %s: one is allowed", found[0], found[1])
 }
 
 func parseRole(uri *url.URL) (Role, error) {
 	parts := strings.Split(strings.TrimPrefix(uri.Path, "/"), "/")
 	if uri.Host != roleHost || len(parts) != 3 || uri.RawQuery != "" || uri.Fragment != "" || uri.User != nil {
-		return Role{}, fmt.Errorf("its URI %s is none of quorate://cluster/<cluster>/node/<id> and …/client/<name>", uri)
+		return Role{}, fmt.Errorf("its URI %s is not of the form quorate://cluster/<cluster>/node/<id> or …/client/<name>", uri)
 	}
 	role := Role{Cluster: parts[0], Kind: Kind(parts[1]), Name: parts[2]}
 	if err := role.checkNames(); err != nil {

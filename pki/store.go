@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// pollInterval is how often the files are looked at for changes.
+	// pollInterval is how often the files are checked for changes.
 	pollInterval = 3 * time.Second
-	// warnBefore is when warnings of the end of a certificate begin, and warnEvery how often they come.
+	// warnBefore is how long before the end of a certificate warnings begin, and warnEvery how often they are repeated.
 	warnBefore = 14 * 24 * time.Hour
 	warnEvery  = 24 * time.Hour
-	// remindEvery is how often the log says that one has ended.
+	// remindEvery is how often the log repeats that a certificate has ended.
 	remindEvery = 10 * time.Minute
 )
 
-// Store has the certificates of one node, always the newest good ones. It is safe for concurrent use.
+// Store has the certificates of one node and replaces them when valid new files are there. It is safe for concurrent
+// use.
 type Store struct {
 	files Files
 	me    Role
@@ -30,14 +31,14 @@ type Store struct {
 	current           atomic.Pointer[material]
 	reloads, failures atomic.Uint64
 
-	mu     sync.Mutex // of Reload and warn
+	mu     sync.Mutex // held by Reload and warnOfEnd
 	seen   []os.FileInfo
-	warned time.Time // that a certificate ends soon
-	ended  time.Time // when the log said last that one has ended
+	warned time.Time // when the log last said that a certificate ends soon
+	ended  time.Time // when the log last said that one has ended
 }
 
-// Open reads the certificates of a node. It refuses those of another node, and those that other nodes would not
-// believe.
+// Open reads the certificates of a node. Certificates of another node, or that other nodes would not accept, are an
+// error.
 func Open(files Files, cluster, id string, log hclog.Logger) (*Store, error) {
 	if log == nil {
 		log = hclog.NewNullLogger()
@@ -51,7 +52,7 @@ func Open(files Files, cluster, id string, log hclog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// loadFiles reads the files and uses what they hold if it is good.
+// loadFiles reads the files and uses their content if it is valid.
 func (s *Store) loadFiles() error {
 	m, err := s.files.readMaterial()
 	if err == nil {
@@ -70,13 +71,13 @@ func (s *Store) loadFiles() error {
 	return nil
 }
 
-// Reload reads the files again. What they hold is used for connections that begin from now on; Version tells those who
-// keep connections open that they are to be replaced. If it is not good, the error says why, and what was used before
-// stays in use.
+// Reload reads the files again. Their content is used for connections that begin from now on; a change of Version
+// means that open connections are to be replaced. If the content is not valid, Reload returns an error and the
+// certificates in use stay.
 func (s *Store) Reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = s.statFiles() // before reading: what changes in between is read once more
+	s.seen = s.statFiles() // before reading, so that a change in between is noticed later
 	if err := s.loadFiles(); err != nil {
 		s.failures.Add(1)
 		return fmt.Errorf("the certificates in use stay as they were: %w", err)
@@ -88,7 +89,7 @@ func (s *Store) Reload() error {
 	return nil
 }
 
-// Run takes changed files, and warns while a certificate nears its end, until ctx ends.
+// Run reloads changed files, and logs warnings when a certificate is about to end, until ctx ends.
 func (s *Store) Run(ctx context.Context) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -107,7 +108,7 @@ func (s *Store) Run(ctx context.Context) {
 	}
 }
 
-// statFiles is what the folder says of the files; nil for those that are not there.
+// statFiles returns the infos of the files; nil for a file that does not exist.
 func (s *Store) statFiles() []os.FileInfo {
 	seen := make([]os.FileInfo, 0, 3)
 	for _, path := range []string{s.files.CA, s.files.Cert, s.files.Key} {
@@ -138,7 +139,7 @@ func (s *Store) filesChanged() bool {
 	return false
 }
 
-// warnOfEnd says that a certificate ends soon, or has ended: then others refuse this node.
+// warnOfEnd logs that a certificate ends soon, or has ended, so that other nodes refuse this one.
 func (s *Store) warnOfEnd(now time.Time) {
 	own, authority := s.Ends()
 	s.mu.Lock()
@@ -160,20 +161,20 @@ func (s *Store) warnOfEnd(now time.Time) {
 	}
 }
 
-// Ends tells when the certificate in use ends, and the first of those of the authority.
+// Ends returns when the certificate in use ends, and the first one of the authorities.
 func (s *Store) Ends() (own, authority time.Time) { return s.current.Load().endTimes() }
 
-// Version rises whenever other certificates came into use, the node's own or those of authorities. A connection that
-// was made at an older version was verified by what may not hold any more, and shows what this node showed then.
+// Version increases whenever other certificates come into use, the node's own or those of authorities. A connection
+// that was made at an older version was verified with the certificates of that time.
 func (s *Store) Version() uint64 { return s.current.Load().version }
 
-// Reloads counts how often files were read again: those that were used, and those that were not.
+// Reloads returns how often files were read again and used, and how often they were refused.
 func (s *Store) Reloads() (used, refused uint64) { return s.reloads.Load(), s.failures.Load() }
 
-// Empty tells that no file is named, which means plain text.
+// Empty reports whether no file is named, which means plain text.
 func (f Files) Empty() bool { return f == Files{} }
 
-// Complete is an error if only some of the files of a node are named.
+// Complete returns an error if only some of the files of a node are named.
 func (f Files) Complete() error {
 	if f.Empty() {
 		return nil

@@ -124,13 +124,22 @@ func TestTheLogSaysThatACertificateHasEnded(t *testing.T) {
 			time.Sleep(step.wait)
 			synctest.Wait()
 			if got := strings.Count(said.String(), "[ERROR]"); got != step.want {
-				t.Errorf("%v later the log says %d times that the certificate has ended, want %d:\n%s", step.wait, got, step.want, said.String())
+				t.Errorf(
+					"%v later the log says %d times that the certificate has ended, want %d:\n%s",
+					step.wait,
+					got,
+					step.want,
+					said.String(),
+				)
 			}
 		}
 		o.node(t, "n1", year)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if got := strings.Count(said.String(), "[ERROR]"); got > 3 { // files that are being replaced may be complained of once
+		if got := strings.Count(
+			said.String(),
+			"[ERROR]",
+		); got > 3 { // files that are being replaced may be complained of once
 			t.Errorf("after the renewal it goes on:\n%s", said.String())
 		}
 	})

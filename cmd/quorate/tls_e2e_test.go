@@ -121,8 +121,8 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 		says string
 		code int
 	}{
-		"plain text":           {[]string{"--server", "http://" + f.http}, "the server speaks TLS: use https://", 6},
-		"no certificate":       {[]string{"--server", url, "--tls-ca", certs.CA()}, "wants a certificate of the client", 4},
+		"plain text":           {[]string{"--server", "http://" + f.http}, "the server uses TLS: use https://", 6},
+		"no certificate":       {[]string{"--server", url, "--tls-ca", certs.CA()}, "requires a client certificate", 4},
 		"a foreign authority":  {shown(foreign, url, "client"), "is not trusted here", 6},
 		"a foreign client":     {[]string{"--server", url, "--tls-ca", certs.CA(), "--tls-cert", foreign.Cert("client"), "--tls-key", foreign.Key("client")}, "certificate", 4},
 		"a key without a cert": {[]string{"--server", url, "--tls-key", certs.Key("client")}, "belong together", 2},

@@ -50,7 +50,10 @@ func tenantsOf(tree *quoratev1.Tree) []tenant {
 			}
 			for pattern := range strings.FieldsSeq(patterns) {
 				all = append(all, tenant{
-					node: node.GetPath(), also: other, pattern: compilePattern(pattern), literal: len(pattern) - strings.Count(pattern, "*"),
+					node:    node.GetPath(),
+					also:    other,
+					pattern: compilePattern(pattern),
+					literal: len(pattern) - strings.Count(pattern, "*"),
 				})
 			}
 		}

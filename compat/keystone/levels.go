@@ -22,8 +22,15 @@ func (c *converter) checkLevel(what string, l projectLimit) {
 		most, whose = s.tree.GetDefaults()[name], fmt.Sprintf("the default, which %q above it has", place.parent)
 	}
 	if given && most != nil && exceeds(own, most) {
-		c.problems.Add("%s: the limit of %q is %s, above %s, %s: in the model strict_two_level a limit is at most the one above; "+
-			"in the flat model, leave the projects out", what, id, limitText(own), limitText(most), whose)
+		c.problems.Add(
+			"%s: the limit of %q is %s, above %s, %s: in the model strict_two_level a limit is at most the one above; "+
+				"in the flat model, leave the projects out",
+			what,
+			id,
+			limitText(own),
+			limitText(most),
+			whose,
+		)
 	}
 }
 

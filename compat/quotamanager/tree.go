@@ -126,12 +126,23 @@ func (b *treeBuilder) noteMisfits(name string, n *nodeDocument) {
 
 func (b *treeBuilder) noteMisfit(name, what string, t text) {
 	if t.wrong != "" {
-		b.problems.Add("error parsing tree: %s: node %q: %s is %.40s and should be a text, in quotes", b.what, name, what, t.wrong)
+		b.problems.Add(
+			"error parsing tree: %s: node %q: %s is %.40s and should be a text, in quotes",
+			b.what,
+			name,
+			what,
+			t.wrong,
+		)
 	}
 }
 
 // addChildren adds the nodes below a parent. A name has one parent, so nothing is reached twice.
-func (b *treeBuilder) addChildren(children map[string][]string, parent, path string, depth int, reached map[string]bool) {
+func (b *treeBuilder) addChildren(
+	children map[string][]string,
+	parent, path string,
+	depth int,
+	reached map[string]bool,
+) {
 	for _, name := range children[parent] {
 		reached[name] = true
 		part, err := compat.Name(name)

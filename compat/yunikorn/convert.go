@@ -89,7 +89,14 @@ func (c *converter) convertTree(p *partition, root *node, path string) *quoratev
 	tree.Limits, tree.Principals, tree.Applications = first.GetLimits(), first.GetPrincipals(), first.GetApplications()
 	tree.Nodes = c.appendChildren(root, "", nil)
 	if len(tree.GetNodes()) > compat.MaxNodes {
-		c.addProblem(path+".queues", "", ruleConvertQueue, "%d queues; a tree may have %d", len(tree.GetNodes()), compat.MaxNodes)
+		c.addProblem(
+			path+".queues",
+			"",
+			ruleConvertQueue,
+			"%d queues; a tree may have %d",
+			len(tree.GetNodes()),
+			compat.MaxNodes,
+		)
 	}
 	tree.Resources = c.registerResources(path)
 	return tree

@@ -12,7 +12,10 @@ import (
 
 func (c *converter) convertNode(n *node, path string) *quoratev1.Node {
 	c.noteIgnored(n)
-	converted := &quoratev1.Node{Path: path, Applications: c.convertCount(n.MaxApplications, n.path+".maxapplications", n.name)}
+	converted := &quoratev1.Node{
+		Path:         path,
+		Applications: c.convertCount(n.MaxApplications, n.path+".maxapplications", n.name),
+	}
 	if n.max.amounts.isZero() {
 		c.noteIf(len(n.max.amounts) > 0, n.path+".resources.max", n.name,
 			"a maximum of nothing but zeros is dropped, as YuniKorn does")
@@ -24,7 +27,14 @@ func (c *converter) convertNode(n *node, path string) *quoratev1.Node {
 	}
 	c.labelGuarantee(n, converted)
 	if len(n.entries) > maxPrincipals {
-		c.addProblem(n.path+".limits", n.name, ruleConvertLimit, "%d limits; a node may have %d", len(n.entries), maxPrincipals)
+		c.addProblem(
+			n.path+".limits",
+			n.name,
+			ruleConvertLimit,
+			"%d limits; a node may have %d",
+			len(n.entries),
+			maxPrincipals,
+		)
 	}
 	for _, e := range n.entries {
 		converted.Principals = append(converted.Principals, c.convertPrincipal(n, e))
@@ -107,8 +117,13 @@ func (c *converter) convertAmounts(r *reading, path, queue string) map[string]in
 			kept = map[string]int64{}
 		}
 		if !compat.IsResource(kind) && !c.kinds[kind] {
-			c.addProblem(path+"."+clipText(kind), queue, ruleConvertResource,
-				"%q is not a name of a resource: 1 to 63 letters, digits and _ . / -, beginning with a letter, digit or _", clipText(kind))
+			c.addProblem(
+				path+"."+clipText(kind),
+				queue,
+				ruleConvertResource,
+				"%q is not a name of a resource: 1 to 63 letters, digits and _ . / -, beginning with a letter, digit or _",
+				clipText(kind),
+			)
 		}
 		c.kinds[kind] = true
 		kept[kind] = min(r.amounts[kind], compat.MaxAmount)

@@ -75,8 +75,15 @@ func (l *levels[T]) compareEntry(n *node, e *entry, k kind, names []string, abov
 			below = l.merge(same, own)
 		} else if wildcard, found := above.values[anyName]; found && name != anyName {
 			if why, more := l.over(wildcard, own); more {
-				l.v.addProblem(path, n.name, k.word+"-"+l.rule+"-over-wildcard", "%s that the %s * has on a level above: %q is under it",
-					why, k.word, clipText(name))
+				l.v.addProblem(
+					path,
+					n.name,
+					k.word+"-"+l.rule+"-over-wildcard",
+					"%s that the %s * has on a level above: %q is under it",
+					why,
+					k.word,
+					clipText(name),
+				)
 			}
 			if l.v.strict {
 				below = l.merge(wildcard, own)

@@ -58,8 +58,15 @@ func (v *validator) checkNames(n *node, e *entry, k kind, names []string, seen m
 		case seen[name]:
 			v.addProblem(path, n.name, k.word+"-duplicate", "the %s %q is limited twice on this queue", k.word, clipText(name))
 		case seen[anyName]:
-			v.addProblem(path, n.name, k.word+"-after-wildcard", "the %s %q comes after *, which ends the list of the queue's %s",
-				k.word, clipText(name), k.key)
+			v.addProblem(
+				path,
+				n.name,
+				k.word+"-after-wildcard",
+				"the %s %q comes after *, which ends the list of the queue's %s",
+				k.word,
+				clipText(name),
+				k.key,
+			)
 		}
 		seen[name] = true
 	}

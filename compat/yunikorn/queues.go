@@ -22,8 +22,15 @@ func (v *validator) checkGuaranteed(n *node, most *scopedMap[int64]) amounts {
 		sum.addAmounts(v.checkGuaranteed(child, most))
 	}
 	if which, more := exceedsAny(own, sum); more {
-		v.addProblem(n.path+".resources.guaranteed."+clipText(which), n.name, ruleQueueGuaranteedSum,
-			"the queues below are guaranteed %d %s together, more than the %d of this queue", sum[which], clipText(which), own[which])
+		v.addProblem(
+			n.path+".resources.guaranteed."+clipText(which),
+			n.name,
+			ruleQueueGuaranteedSum,
+			"the queues below are guaranteed %d %s together, more than the %d of this queue",
+			sum[which],
+			clipText(which),
+			own[which],
+		)
 	}
 	if which, more := exceedsAny(most.values, sum); more {
 		v.addProblem(n.path+".queues", n.name, ruleQueueSumOverMax,

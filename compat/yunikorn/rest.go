@@ -43,7 +43,10 @@ func NewHandler(trees Trees) http.Handler {
 	mux.Handle("/ws/v1/partition/{partition}/queues", getOnly(s.handleQueues))
 	mux.Handle("/ws/v1/partition/{partition}/queue/{name}", getOnly(s.handleQueue))
 	mux.Handle("/ws/v1/validate-conf", newAnswerHandler(http.MethodPost, validateConf))
-	mux.Handle("/", newAnswerHandler("", func(*http.Request) (any, error) { return nil, statusFailure(http.StatusNotFound) }))
+	mux.Handle(
+		"/",
+		newAnswerHandler("", func(*http.Request) (any, error) { return nil, statusFailure(http.StatusNotFound) }),
+	)
 	return mux
 }
 

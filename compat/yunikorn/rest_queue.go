@@ -69,12 +69,15 @@ func (s *server) handleQueue(r *http.Request) (any, error) {
 
 // readQueue reads the usage of a queue, with those below it or without.
 func (s *server) readQueue(r *http.Request, v *view, path string, subtree bool) (*queueInfo, error) {
-	found, err := collectPages(r.Context(), func(ctx context.Context, token string) ([]*quoratev1.NodeUsage, string, error) {
-		page, err := s.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{
-			Tree: v.tree, Node: path, Subtree: subtree, PageSize: pageSize, PageToken: token,
-		})
-		return page.GetNodes(), page.GetNextPageToken(), err
-	})
+	found, err := collectPages(
+		r.Context(),
+		func(ctx context.Context, token string) ([]*quoratev1.NodeUsage, string, error) {
+			page, err := s.trees.GetUsage(ctx, &quoratev1.GetUsageRequest{
+				Tree: v.tree, Node: path, Subtree: subtree, PageSize: pageSize, PageToken: token,
+			})
+			return page.GetNodes(), page.GetNextPageToken(), err
+		},
+	)
 	if err != nil {
 		return nil, err
 	}

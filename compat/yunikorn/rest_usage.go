@@ -88,12 +88,15 @@ func (s *server) listPrincipals(
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := collectPages(r.Context(), func(ctx context.Context, token string) ([]*quoratev1.PrincipalUsage, string, error) {
-		page, err := s.trees.ListPrincipals(ctx, &quoratev1.ListPrincipalsRequest{
-			Tree: v.tree, Kind: kind, Name: name, PageSize: pageSize, PageToken: token,
-		})
-		return page.GetPrincipals(), page.GetNextPageToken(), err
-	})
+	found, err := collectPages(
+		r.Context(),
+		func(ctx context.Context, token string) ([]*quoratev1.PrincipalUsage, string, error) {
+			page, err := s.trees.ListPrincipals(ctx, &quoratev1.ListPrincipalsRequest{
+				Tree: v.tree, Kind: kind, Name: name, PageSize: pageSize, PageToken: token,
+			})
+			return page.GetPrincipals(), page.GetNextPageToken(), err
+		},
+	)
 	slices.SortFunc(found, func(a, b *quoratev1.PrincipalUsage) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return v, found, err
 }

@@ -93,7 +93,10 @@ func splitPath(path string) (parent, name string) {
 }
 
 // collectPages gathers all pages of a list.
-func collectPages[T any](ctx context.Context, page func(ctx context.Context, token string) ([]T, string, error)) ([]T, error) {
+func collectPages[T any](
+	ctx context.Context,
+	page func(ctx context.Context, token string) ([]T, string, error),
+) ([]T, error) {
 	all := []T{}
 	for token := ""; ; {
 		some, next, err := page(ctx, token)

@@ -96,8 +96,14 @@ func (v *validator) reportUnread(r *reading) bool {
 func (v *validator) checkPartition(p *partition, path string, names map[string]bool) *node {
 	name := strings.ToLower(partitionName(p))
 	if names[name] {
-		v.addProblem(path+".name", "", rulePartitionDuplicate, "there is another partition %q: names are compared without case, "+
-			"and a partition without a name is the one called default", clipText(partitionName(p)))
+		v.addProblem(
+			path+".name",
+			"",
+			rulePartitionDuplicate,
+			"there is another partition %q: names are compared without case, "+
+				"and a partition without a name is the one called default",
+			clipText(partitionName(p)),
+		)
 	}
 	names[name] = true
 	if p.Queues == nil {
@@ -175,11 +181,22 @@ func (v *validator) checkACL(n *node, key, list string) {
 func (v *validator) nodeSort(p *partition, path string) {
 	policy := p.NodeSortPolicy
 	if !slices.Contains([]string{"", "fair", "binpacking"}, policy.Type) {
-		v.addProblem(path+".nodesortpolicy.type", "", ruleNodeSort, "there is no policy %q: fair or binpacking", clipText(policy.Type))
+		v.addProblem(
+			path+".nodesortpolicy.type",
+			"",
+			ruleNodeSort,
+			"there is no policy %q: fair or binpacking",
+			clipText(policy.Type),
+		)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(policy.ResourceWeights)) {
 		if policy.ResourceWeights[kind] < 0 {
-			v.addProblem(path+".nodesortpolicy.resourceweights."+clipText(kind), "", ruleNodeSort, "a weight may not be negative")
+			v.addProblem(
+				path+".nodesortpolicy.resourceweights."+clipText(kind),
+				"",
+				ruleNodeSort,
+				"a weight may not be negative",
+			)
 		}
 	}
 }
@@ -188,8 +205,15 @@ func (v *validator) nodeSort(p *partition, path string) {
 func (v *validator) checkInheritedMax(n *node, most *scopedMap[int64]) {
 	for _, e := range n.entries {
 		if which, more := exceedsAny(most.values, e.resources.amounts); more {
-			v.addProblem(e.path+".maxresources."+clipText(which), n.name, ruleStrictInheritedMax,
-				"%d %s is more than the maximum of %d of a queue above", e.resources.amounts[which], clipText(which), most.values[which])
+			v.addProblem(
+				e.path+".maxresources."+clipText(which),
+				n.name,
+				ruleStrictInheritedMax,
+				"%d %s is more than the maximum of %d of a queue above",
+				e.resources.amounts[which],
+				clipText(which),
+				most.values[which],
+			)
 		}
 	}
 	mark := most.undoMark()
@@ -206,7 +230,13 @@ func (v *validator) checkCounts(n *yaml.Node) {
 	for i, child := range n.Content {
 		isValue := n.Kind == yaml.MappingNode && i%2 == 1
 		if isValue && n.Content[i-1].Value == "maxapplications" && child.ShortTag() == "!!float" {
-			v.addProblem(fmt.Sprintf("line %d", child.Line), "", ruleStrictCount, "%s is not a whole number in digits", clipText(child.Value))
+			v.addProblem(
+				fmt.Sprintf("line %d", child.Line),
+				"",
+				ruleStrictCount,
+				"%s is not a whole number in digits",
+				clipText(child.Value),
+			)
 		}
 		v.checkCounts(child)
 	}
