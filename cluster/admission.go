@@ -48,7 +48,7 @@ func (n *Node) isMember(id string) bool { return containsServer(n.servers(), id)
 // members of its configuration.
 func (n *Node) checkNotice(notice Notice) error {
 	if notice.From == "" {
-		return nil // plain text: nobody proves anything
+		return nil // plain text: the sender is not authenticated
 	}
 	leader := n.leaderID()
 	switch {

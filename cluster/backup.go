@@ -59,7 +59,7 @@ func (n *Node) freezeLedger(ctx context.Context, o ReadOptions) (fsm.Frozen, err
 
 // contextWriter is an io.Writer that fails once its context has ended.
 type contextWriter struct {
-	ctx context.Context //nolint:containedctx // it is the life of the writer
+	ctx context.Context //nolint:containedctx // it ends the writer
 	out io.Writer
 }
 

@@ -138,7 +138,7 @@ func (n *Node) watchPromotion() {
 			continue
 		}
 		if err := n.stable.SetUint64(promotionKey, 0); err != nil {
-			return // the latch stops the node
+			return // the fail-stop store stops the node
 		}
 		n.joiner.promoteWhenStable.Store(false)
 		n.log.Info("this node is a voter", "since", time.Since(n.started).Round(time.Second))

@@ -56,7 +56,7 @@ type Node struct {
 	restoreLock sync.Mutex
 
 	// ctx ends when the node stops serving; tasks are the goroutines under it.
-	ctx    context.Context //nolint:containedctx // it is the life of the node
+	ctx    context.Context //nolint:containedctx // it ends with the node
 	cancel context.CancelFunc
 	tasks  taskGroup
 

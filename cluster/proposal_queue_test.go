@@ -282,7 +282,7 @@ func TestAnExpiryPassesNoLargeCall(t *testing.T) {
 		}
 	}
 	var order []*proposal
-	for range 3 { // each time something goes, or the last would wait for a signal that nobody gives
+	for range 3 { // each time something goes, or the last would wait for ever
 		if got := q.takeBatch(); len(got) > 0 {
 			order = append(order, got...)
 			q.entryEnded(got)

@@ -28,22 +28,22 @@ func (n *Node) startRaft() (hasState bool, err error) {
 	if err := n.verifyLog(checked); err != nil {
 		return false, err
 	}
-	latch := raftguard.NewFailStopStore(checked, p.Stable, n.fail)
-	if n.logs, err = raft.NewLogCache(logCacheEntries, latch); err != nil {
+	stores := raftguard.NewFailStopStore(checked, p.Stable, n.fail)
+	if n.logs, err = raft.NewLogCache(logCacheEntries, stores); err != nil {
 		return false, fmt.Errorf("make the log cache: %w", err)
 	}
-	if hasState, err = n.checkRaftState(checked, latch); err != nil {
+	if hasState, err = n.checkRaftState(checked, stores); err != nil {
 		return false, err
 	}
-	n.stable = latch
+	n.stable = stores
 	n.transport = raftguard.NewTransport(n.guardTransport(hasState))
-	recorded, err := raftguard.NewRecordedSnapshots(p.Snapshots, latch)
+	recorded, err := raftguard.NewRecordedSnapshots(p.Snapshots, stores)
 	if err != nil {
 		return false, err
 	}
-	ratchet := raftguard.NewMonotonicSnapshots(recorded, futileInstalls, n.forceElection, n.log)
-	snapshots := raftguard.NewWatchdog(ratchet, n.logs, futileInstalls, n.failStuckInstall, n.log)
-	n.raft, err = raft.NewRaft(n.raftConfig(), instrumentedFSM{n.ledger, n.config.Observer}, n.logs, latch, snapshots,
+	monotonic := raftguard.NewMonotonicSnapshots(recorded, futileInstalls, n.forceElection, n.log)
+	snapshots := raftguard.NewWatchdog(monotonic, n.logs, futileInstalls, n.failStuckInstall, n.log)
+	n.raft, err = raft.NewRaft(n.raftConfig(), instrumentedFSM{n.ledger, n.config.Observer}, n.logs, stores, snapshots,
 		n.transport)
 	return hasState, err
 }

@@ -82,16 +82,16 @@ func TestANearlyFullDiskTakesWhatFreesAndNothingThatGrows(t *testing.T) {
 		}
 		for _, n := range c.Followers() {
 			if p := n.Status().Warning; p != "" {
-				t.Errorf("a follower with room has the problem %q", p)
+				t.Errorf("a follower with free space has the problem %q", p)
 			}
 		}
 
 		disks[leader.Status().ID].free.Store(diskReserve + diskReserve/4)
-		c.Eventually("the leader has seen room", func() bool { return !leader.DiskStatus().Low })
+		c.Eventually("the leader has seen the free space", func() bool { return !leader.DiskStatus().Low })
 		c.MustPropose(clustertest.NewAllocate("more", 1))
 		c.AwaitConverged()
 		if p := leader.Status().Warning; p != "" {
-			t.Errorf("with room again there is the problem %q", p)
+			t.Errorf("with free space there is the problem %q", p)
 		}
 	})
 }

@@ -108,7 +108,7 @@ func TestAPausedHolderLosesItsLease(t *testing.T) {
 		old := c.MustPropose(everything).Allocation.Fence()
 		next := leaseRequest("next", 10*time.Second)
 		if out := c.MustPropose(next); out.Decision.Granted {
-			t.Fatal("there was room for two")
+			t.Fatal("two allocations fit")
 		}
 		time.Sleep(11 * time.Second)
 		out := c.MustPropose(next)

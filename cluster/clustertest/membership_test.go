@@ -85,8 +85,8 @@ func TestANewNodeHasNoVoteBeforeItIsStable(t *testing.T) {
 		c.CreateTree()
 		c.AddNode("n2")
 		c.Eventually("n2 healthy", func() bool { return c.Health()["n2"].Healthy })
-		if seat := c.Health()["n2"].Role; seat != cluster.RoleNonVoter {
-			t.Errorf("n2 has seat %d after it caught up, want that of a non-voter", seat)
+		if role := c.Health()["n2"].Role; role != cluster.RoleNonVoter {
+			t.Errorf("n2 has role %d after it caught up, want that of a non-voter", role)
 		}
 		for range 5 { // never a minute without a break
 			time.Sleep(40 * time.Second)
@@ -170,7 +170,7 @@ func TestARemovedNodeIsToldAndComesBackOnlyEmpty(t *testing.T) {
 		for range 2 {
 			time.Sleep(5 * time.Minute)
 			if h := c.Health()["n4"]; h.Role != cluster.RoleNone {
-				t.Errorf("n4 still gossips, and came back to seat %d", h.Role)
+				t.Errorf("n4 still gossips, and came back to role %d", h.Role)
 			}
 			err := c.Node("n4").Ready()
 			if err == nil || !strings.Contains(err.Error(), "removed from the cluster") ||
@@ -243,8 +243,8 @@ func TestWhoIsDemotedStaysSo(t *testing.T) {
 			t.Errorf("demote again: %v, %v", changed, err)
 		}
 		time.Sleep(5 * time.Minute)
-		if seat := c.Health()["n4"].Role; seat != cluster.RoleNonVoter {
-			t.Errorf("n4 has seat %d", seat)
+		if role := c.Health()["n4"].Role; role != cluster.RoleNonVoter {
+			t.Errorf("n4 has role %d", role)
 		}
 		_, err := c.Leader().TransferLeader(t.Context(), "n4")
 		wantRefused(t, err, "is not a voter")
@@ -266,8 +266,8 @@ func TestByHandNobodyIsTakenInByItself(t *testing.T) {
 		c.CreateTree()
 		c.AddNode("n2")
 		time.Sleep(5 * time.Minute)
-		if seat := c.Health()["n2"].Role; seat != cluster.RoleWaiting {
-			t.Fatalf("n2 has seat %d, want it to wait", seat)
+		if role := c.Health()["n2"].Role; role != cluster.RoleWaiting {
+			t.Fatalf("n2 has role %d, want it to wait", role)
 		}
 		_, err := c.Leader().Promote(t.Context(), "n2", false)
 		if cluster.ReasonOf(err) != cluster.UnknownMember {

@@ -56,7 +56,7 @@ func TestReadsNeverMissAnAcknowledgedWriteUnderFaults(t *testing.T) {
 						return
 					case <-time.After(7 * time.Millisecond):
 					}
-					floor := load.Acknowledged()
+					acknowledged := load.Acknowledged()
 					nodes := c.Nodes()
 					n := nodes[i%len(nodes)]
 					used, _, err := clustertest.ReadUsed(n, cluster.ReadOptions{})
@@ -64,8 +64,8 @@ func TestReadsNeverMissAnAcknowledgedWriteUnderFaults(t *testing.T) {
 						continue
 					}
 					served[i]++
-					if int(used) < floor {
-						t.Errorf("%s reads %d after %d were acknowledged", n.Status().ID, used, floor)
+					if int(used) < acknowledged {
+						t.Errorf("%s reads %d after %d were acknowledged", n.Status().ID, used, acknowledged)
 					}
 				}
 			})

@@ -298,7 +298,7 @@ func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 		options.RaiseLevel = true
 		disks[leader.Status().ID].free.Store(diskReserve + 300<<20 - 1)
 		if _, err := leader.Restore(t.Context(), options, untouchedReader{t}); cluster.ReasonOf(err) != cluster.DiskFull {
-			t.Errorf("a restore without room: %v", err)
+			t.Errorf("a restore without disk space: %v", err)
 		}
 		if now := leader.Level().Current; now != before {
 			t.Errorf("the level is %d after refused restores, want %d", now, before)

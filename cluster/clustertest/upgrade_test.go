@@ -35,7 +35,7 @@ func TestNewCommandsWaitForAllMembersToUnderstandThem(t *testing.T) {
 		wantNotUpgraded(t, tryReserve(t, c, "a"), old)
 		c.MustPropose(clustertest.NewAllocate("plain", 1)) // what all understand goes on
 
-		c.Isolate(old) // gossip forgets nobody
+		c.Isolate(old) // gossip does not forget it
 		time.Sleep(time.Second)
 		wantNotUpgraded(t, tryReserve(t, c, "a"), old)
 		c.Heal()

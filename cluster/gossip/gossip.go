@@ -45,7 +45,7 @@ type Gossip struct {
 	config  Config
 	log     hclog.Logger
 	changed chan struct{}
-	ctx     context.Context //nolint:containedctx // it is the life of the gossip
+	ctx     context.Context //nolint:containedctx // it ends with the gossip
 	cancel  context.CancelFunc
 	loop    sync.WaitGroup
 

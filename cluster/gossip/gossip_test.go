@@ -131,7 +131,7 @@ func TestPeersFindEachOtherAndHearOfChanges(t *testing.T) {
 			t.Errorf("a second after the change n3 knows n2 as %+v, want %+v", got, news)
 		}
 		if p.log.String() != "" {
-			t.Errorf("all is well and yet somebody warns:\n%s", p.log.String())
+			t.Errorf("there is a warning without a reason:\n%s", p.log.String())
 		}
 	})
 }
@@ -154,7 +154,7 @@ func TestWhoeverIsDialledIsFound(t *testing.T) {
 		p.startNode(2, "blue")
 		p.startNode(3, "green")
 		time.Sleep(time.Minute)
-		p.expectPeers("before anybody was told", 1, "")
+		p.expectPeers("before any node was told", 1, "")
 		for _, want := range []bool{true, false} {
 			if news, err := p.nodes[1].Join(t.Context(), gossipAddress(2)); err != nil || news != want {
 				t.Errorf("dialling n2: %v, %v; want %v", news, err, want)

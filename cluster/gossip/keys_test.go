@@ -62,7 +62,7 @@ func TestPlainTextIsNotHeard(t *testing.T) {
 		}
 		p.startNode(3, "blue", 1, 2)
 		time.Sleep(5 * time.Minute)
-		p.expectPeers("beside one who speaks plain text", 1, "n2")
+		p.expectPeers("with a peer in plain text", 1, "n2")
 		p.expectPeers("in plain text", 3, "")
 		if !strings.Contains(p.log.String(), "encrypt") {
 			t.Errorf("the log does not say why:\n%s", p.log.String())

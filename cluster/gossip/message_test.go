@@ -50,8 +50,8 @@ func TestOnlyWhatMembersSendIsHeard(t *testing.T) {
 		{"a bomb", bomb, "compressed"},
 		{"a bomb in a compound", forge.Compound(forge.Ping("n1"), bomb), "compressed"},
 		{"a bomb in a compound in a compound", forge.Compound(forge.Compound(bomb)), "type 7"},
-		{"a bomb behind two checksums", forge.Checksummed(bomb), ""}, // see below
-		{"a bomb behind a label", forge.Labelled("x", bomb), "type 244"},
+		{"a bomb after two checksums", forge.Checksummed(bomb), ""}, // see below
+		{"a bomb after a label", forge.Labelled("x", bomb), "type 244"},
 		{"five versions", forge.Alive(nodeWithVersions(5)), "5 versions"},
 		{"no versions", forge.Alive(nodeWithVersions(0)), "0 versions"},
 		{"no name", forge.Alive(testNode("")), "Node is"},
@@ -70,7 +70,7 @@ func TestOnlyWhatMembersSendIsHeard(t *testing.T) {
 		{"long", make([]byte, maxPacket+1), "members send less"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.name == "a bomb behind two checksums" {
+			if c.name == "a bomb after two checksums" {
 				c.refuse, c.packet = "type 12", forge.Checksummed(c.packet)
 			}
 			wantPacketCheck(t, c.packet, c.refuse)

@@ -28,7 +28,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, err := encodeMeta("c", peer)
 		if err != nil {
-			return // escapes may need more room than they had
+			return // escapes may make it longer
 		}
 		if decoded, err := decodeMeta("c", "n1", again); err != nil || decoded != peer {
 			t.Fatalf("%q was read as %+v, and then as %+v, %v", data, peer, decoded, err)

@@ -119,7 +119,7 @@ func (t *checkedTransport) receiveStream(c net.Conn) {
 	select {
 	case t.streams <- checked:
 	case <-t.closing:
-		_ = checked.Close() // nobody listens any more
+		_ = checked.Close() // memberlist no longer listens
 	}
 }
 

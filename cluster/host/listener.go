@@ -115,7 +115,7 @@ func (n *nodeListener) handleConn(plain net.Conn) {
 	case <-ended:
 		_ = c.Close() // raft does not run any more
 	case <-n.ctx.Done():
-		_ = c.Close() // nobody waits for it any more
+		_ = c.Close() // the listener is closed
 	}
 }
 

@@ -134,7 +134,7 @@ func TestOnlyTheNodeThatWasCalledAnswers(t *testing.T) {
 		if what == "api" {
 			continue // the port of raft does not even speak h2
 		}
-		if stranger := (*pki.PeerError)(nil); !errors.As(err, &stranger) ||
+		if mismatch := (*pki.PeerError)(nil); !errors.As(err, &mismatch) ||
 			!strings.Contains(err.Error(), "node n3 was called") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -199,7 +199,7 @@ func TestConnectionsOfOneNodeAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 	if err := open.trackConn(&connection{Conn: plain, accepted: true}); err == nil {
-		t.Error("one connection that was closed twice made room for two")
+		t.Error("closing one connection twice freed two places")
 	}
 }
 

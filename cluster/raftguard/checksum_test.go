@@ -18,7 +18,7 @@ func TestChecksumIsInvisible(t *testing.T) {
 		"command":         {Index: 1, Term: 2, Type: raft.LogCommand, Data: []byte("x"), AppendedAt: time.Unix(1, 0)},
 		"nil data":        {Index: 1, Term: 2, Type: raft.LogNoop},
 		"empty data":      {Index: 1, Term: 2, Type: raft.LogBarrier, Data: []byte{}},
-		"extensions":      {Index: 1, Term: 2, Data: []byte("x"), Extensions: []byte("of somebody else")},
+		"extensions":      {Index: 1, Term: 2, Data: []byte("x"), Extensions: []byte("of another layer")},
 		"configuration":   {Index: 1, Term: 1, Type: raft.LogConfiguration, Data: bytes.Repeat([]byte("c"), 5000)},
 		"only extensions": {Index: 1, Term: 2, Extensions: []byte{0}},
 	}

@@ -50,14 +50,14 @@ func TestControlLatchStopsAfterAStoreError(t *testing.T) {
 				disk := bootstrappedStores(t)
 				disk.failNext(failure.operation)
 				told := make(chan error, 2)
-				latch := raftguard.NewFailStopStore(disk, disk, func(err error) { told <- err })
-				_, stop := startAlone(t, latch, latch)
+				store := raftguard.NewFailStopStore(disk, disk, func(err error) { told <- err })
+				_, stop := startAlone(t, store, store)
 				err := <-told
 				stop() // as the node does
-				if !errors.Is(err, errDisk) || !errors.Is(latch.Err(), errDisk) {
-					t.Errorf("the node was told %v, the latch says %v", err, latch.Err())
+				if !errors.Is(err, errDisk) || !errors.Is(store.Err(), errDisk) {
+					t.Errorf("the node was told %v, the store says %v", err, store.Err())
 				}
-				if err := latch.StoreLog(&raft.Log{Index: 99}); !errors.Is(err, errDisk) {
+				if err := store.StoreLog(&raft.Log{Index: 99}); !errors.Is(err, errDisk) {
 					t.Errorf("a later write: %v", err)
 				}
 				writes, failed := disk.writesAfterFailure()

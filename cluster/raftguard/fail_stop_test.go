@@ -24,16 +24,16 @@ func TestLatchClosesOnTheFirstErrorOfAnyOperation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &faultyDisk{InmemStore: raft.NewInmemStore()}
 				var told []error
-				latch := raftguard.NewFailStopStore(disk, disk, func(err error) { told = append(told, err) })
-				if err := latch.StoreLogs([]*raft.Log{entry}); err != nil || latch.Err() != nil {
-					t.Fatalf("a good write: %v, latch: %v", err, latch.Err())
+				store := raftguard.NewFailStopStore(disk, disk, func(err error) { told = append(told, err) })
+				if err := store.StoreLogs([]*raft.Log{entry}); err != nil || store.Err() != nil {
+					t.Fatalf("a good write: %v, store: %v", err, store.Err())
 				}
 				disk.failNext(operation)
-				if err := run(latch); !errors.Is(err, errDisk) {
+				if err := run(store); !errors.Is(err, errDisk) {
 					t.Errorf("the failing call returned %v", err)
 				}
 				for range 3 {
-					if err := latch.SetUint64([]byte("term"), 2); !errors.Is(err, errDisk) {
+					if err := store.SetUint64([]byte("term"), 2); !errors.Is(err, errDisk) {
 						t.Errorf("a later write returned %v", err)
 					}
 				}
@@ -52,11 +52,11 @@ func TestLatchClosesOnTheFirstErrorOfAnyOperation(t *testing.T) {
 
 func TestLatchTakesAMissingEntryForAnAnswer(t *testing.T) {
 	disk := raft.NewInmemStore()
-	latch := raftguard.NewFailStopStore(disk, disk, func(err error) { t.Errorf("told %v", err) })
-	if err := latch.GetLog(7, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
+	store := raftguard.NewFailStopStore(disk, disk, func(err error) { t.Errorf("told %v", err) })
+	if err := store.GetLog(7, &raft.Log{}); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Errorf("got %v", err)
 	}
-	if err := latch.Err(); err != nil {
-		t.Errorf("the latch closed: %v", err)
+	if err := store.Err(); err != nil {
+		t.Errorf("the store failed: %v", err)
 	}
 }

@@ -30,8 +30,8 @@ func sendThrough(t *testing.T, inner *raft.InmemTransport, body *strings.Reader)
 func TestNothingPassesAClosedJoinGate(t *testing.T) {
 	t.Parallel()
 	_, inner := raft.NewInmemTransportWithTimeout("node", time.Minute)
-	threshold := raftguard.NewJoinGate(inner)
-	guarded := raftguard.NewTransport(threshold)
+	gate := raftguard.NewJoinGate(inner)
+	guarded := raftguard.NewTransport(gate)
 	t.Cleanup(func() {
 		if err := guarded.Close(); err != nil {
 			t.Error(err)
@@ -45,11 +45,11 @@ func TestNothingPassesAClosedJoinGate(t *testing.T) {
 	if body.Len() != 0 {
 		t.Errorf("%d bytes of the snapshot are left for the next message", body.Len())
 	}
-	if threshold.IsOpen() {
-		t.Error("a message opened the threshold")
+	if gate.IsOpen() {
+		t.Error("a message opened the gate")
 	}
-	threshold.Open()
-	threshold.Open()
+	gate.Open()
+	gate.Open()
 	answers := sendThrough(t, inner, strings.NewReader("another"))
 	rpc := <-messages
 	if _, is := rpc.Command.(*raft.InstallSnapshotRequest); !is {

@@ -23,10 +23,10 @@ func newestIndex(t *testing.T, store raft.SnapshotStore) uint64 {
 
 func TestSnapshotsNeverGoBack(t *testing.T) {
 	stuck := make(chan struct{}, 10)
-	ratchet := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() { stuck <- struct{}{} },
+	snapshots := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() { stuck <- struct{}{} },
 		hclog.NewNullLogger())
 	create := func(index uint64) (raft.SnapshotSink, error) {
-		return ratchet.Create(1, index, 1, raft.Configuration{}, 1, nil)
+		return snapshots.Create(1, index, 1, raft.Configuration{}, 1, nil)
 	}
 	for _, index := range []uint64{10, 10, 20} { // the same again is no step back
 		sink, err := create(index)
@@ -50,18 +50,18 @@ func TestSnapshotsNeverGoBack(t *testing.T) {
 			t.Fatal("four refusals with a limit of two did not call twice")
 		}
 	}
-	if got := newestIndex(t, ratchet); got != 20 {
+	if got := newestIndex(t, snapshots); got != 20 {
 		t.Errorf("the newest snapshot is at %d", got)
 	}
 }
 
 func TestSnapshotOvertakenByANewerOneIsDropped(t *testing.T) {
-	ratchet := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() {}, hclog.NewNullLogger())
-	slow, err := ratchet.Create(1, 10, 1, raft.Configuration{}, 1, nil)
+	snapshots := raftguard.NewMonotonicSnapshots(simnet.NewSnapshotStore(3), 2, func() {}, hclog.NewNullLogger())
+	slow, err := snapshots.Create(1, 10, 1, raft.Configuration{}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	quick, err := ratchet.Create(1, 30, 1, raft.Configuration{}, 1, nil)
+	quick, err := snapshots.Create(1, 30, 1, raft.Configuration{}, 1, nil)
 	if err == nil {
 		err = quick.Close()
 	}
@@ -72,7 +72,7 @@ func TestSnapshotOvertakenByANewerOneIsDropped(t *testing.T) {
 	if err := slow.Close(); !errors.As(err, &older) {
 		t.Errorf("an overtaken snapshot was completed: %v", err)
 	}
-	if list, _ := ratchet.List(); len(list) != 1 || newestIndex(t, ratchet) != 30 {
-		t.Errorf("there are %d snapshots, the newest at %d", len(list), newestIndex(t, ratchet))
+	if list, _ := snapshots.List(); len(list) != 1 || newestIndex(t, snapshots) != 30 {
+		t.Errorf("there are %d snapshots, the newest at %d", len(list), newestIndex(t, snapshots))
 	}
 }

@@ -97,7 +97,7 @@ func addSnapshot(t *testing.T, snapshots raft.SnapshotStore, index, term uint64)
 
 func TestWatchdogBarksOnlyAtRepeatedContradiction(t *testing.T) {
 	type install struct{ index, term uint64 }
-	stuck, fine := install{5, 3}, install{4, 2} // beside a log of term 2
+	stuck, fine := install{5, 3}, install{4, 2} // next to a log of term 2
 	tests := map[string]struct {
 		installs []install
 		alarms   int64

@@ -15,7 +15,7 @@ import (
 
 const (
 	snapshotsFolder = "snapshots"         // where raft.FileSnapshotStore keeps them, below its base
-	corruptFolder   = "snapshots-corrupt" // beside it, so that raft does not list what is set aside
+	corruptFolder   = "snapshots-corrupt" // next to it, so that raft does not list what is set aside
 	unfinished      = ".tmp"              // ends the name of a snapshot that is being written
 	snapshotName    = "%d-%d-%d"          // term, index, milliseconds
 )

@@ -167,7 +167,7 @@ func TestRealTransportHandsHeartbeatsToTheMainLoop(t *testing.T) {
 			mustStore(t, sender.AppendEntries("b", receiver.LocalAddr(), heartbeat, &raft.AppendEntriesResponse{}))
 			close(stop)
 			if n := <-queued; (n == 1) == (name == "stock") || n+int(async.Load()) != 1 {
-				t.Errorf("%d heartbeats were queued, %d handled beside", n, async.Load())
+				t.Errorf("%d heartbeats were queued, %d handled outside of the main loop", n, async.Load())
 			}
 			if !sender.AckedSince(1, began, []raft.ServerID{"a", "b"}, "a") {
 				t.Error("the answer was not noted")

@@ -363,7 +363,7 @@ func TestCloseFailsCallsAndIsIdempotent(t *testing.T) {
 		net := simnet.New(1)
 		a, _ := net.Transport("a"), net.Transport("b")
 		failed := make(chan error, 1)
-		go func() { failed <- requestVote(a) }() // nobody reads b's inbox
+		go func() { failed <- requestVote(a) }() // b's inbox is not read
 		synctest.Wait()
 		net.Close()
 		net.Close()
