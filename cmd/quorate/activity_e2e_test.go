@@ -36,22 +36,22 @@ func (f serverFlags) beBusy(t *testing.T) uint64 {
 	waits := busyRequest("waits", "team/ci")
 	waits.Mode, waits.PollMs = quoratev1.Mode_MODE_WAIT, 30_000
 	for _, r := range []*quoratev1.AllocateRequest{lease, busyRequest("held", "team"), waits} {
-		granted, err := f.allocations().Allocate(t.Context(), r)
+		granted, err := f.allocationClient().Allocate(t.Context(), r)
 		if err != nil || granted.GetFence() == 0 {
 			t.Fatalf("%s: %v, %v", r.GetId(), granted, err)
 		}
 	}
-	released, err := f.allocations().Release(t.Context(), &quoratev1.ReleaseRequest{Id: "held"})
+	released, err := f.allocationClient().Release(t.Context(), &quoratev1.ReleaseRequest{Id: "held"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return released.GetIndex()
 }
 
-// activity is that of a node or resource as one server has seen it, up to a log index at least.
-func (f serverFlags) activity(t *testing.T, node, resource string, index uint64) ([]*quoratev1.ActivityStep, error) {
+// activityClient is that of a node or resource as one server has seen it, up to a log index at least.
+func (f serverFlags) activityClient(t *testing.T, node, resource string, index uint64) ([]*quoratev1.ActivityStep, error) {
 	t.Helper()
-	client := quoratev1connect.NewActivityServiceClient(fresh, f.url())
+	client := quoratev1connect.NewActivityServiceClient(fresh, f.baseURL())
 	answer, err := client.GetActivity(t.Context(), &quoratev1.GetActivityRequest{
 		Tree: "busy", Node: node, Resource: resource, Read: &quoratev1.ReadOptions{MinIndex: index},
 	})
@@ -61,8 +61,8 @@ func (f serverFlags) activity(t *testing.T, node, resource string, index uint64)
 	return answer.GetSteps(), err
 }
 
-// sum adds up what happened in all steps; how things stand is that of the last one.
-func sum(steps []*quoratev1.ActivityStep) *quoratev1.ActivityStep {
+// sumSteps adds up what happened in all steps; how things stand is that of the last one.
+func sumSteps(steps []*quoratev1.ActivityStep) *quoratev1.ActivityStep {
 	all := &quoratev1.ActivityStep{}
 	for _, step := range steps {
 		all.Granted, all.Released, all.Lost = all.GetGranted()+step.GetGranted(), all.GetReleased()+step.GetReleased(), all.GetLost()+step.GetLost()
@@ -72,8 +72,8 @@ func sum(steps []*quoratev1.ActivityStep) *quoratev1.ActivityStep {
 	return all
 }
 
-// await asks until a server says something.
-func await(t *testing.T, what string, says func() bool) {
+// awaitCondition asks until a server says something.
+func awaitCondition(t *testing.T, what string, says func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !says(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -85,23 +85,23 @@ func await(t *testing.T, what string, says func() bool) {
 // TestEveryServerSeesWhatGoesOn, not only the leader, and reports it.
 func TestEveryServerSeesWhatGoesOn(t *testing.T) {
 	t.Parallel()
-	flags := trio(t)
+	flags := threeServers(t)
 	var servers []*process
 	for _, f := range flags {
-		servers = append(servers, start(t, f.args()...))
+		servers = append(servers, startProcess(t, f.commandLine()...))
 	}
 	for i, f := range flags {
 		awaitReady(t, servers[i], f)
 	}
-	if _, err := flags[0].trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
+	if _, err := flags[0].treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := flags[0].allocations().Allocate(t.Context(), busyRequest("warm", "warm")); err != nil {
+	if _, err := flags[0].allocationClient().Allocate(t.Context(), busyRequest("warm", "warm")); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range flags {
-		await(t, f.id+" does not look", func() bool {
-			_, err := f.activity(t, "warm", "", 0)
+		awaitCondition(t, f.id+" does not look", func() bool {
+			_, err := f.activityClient(t, "warm", "", 0)
 			return err == nil
 		})
 	}
@@ -109,38 +109,38 @@ func TestEveryServerSeesWhatGoesOn(t *testing.T) {
 	for _, f := range flags {
 		f.hasSeenIt(t, index)
 	}
-	if _, err := flags[2].activity(t, "nowhere", "", 0); connect.CodeOf(err) != connect.CodeNotFound {
+	if _, err := flags[2].activityClient(t, "nowhere", "", 0); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Errorf("a node that is not there: %v", err)
 	}
 	for _, p := range servers {
-		p.stop(t)
+		p.stopCleanly(t)
 	}
 }
 
 func (f serverFlags) hasSeenIt(t *testing.T, index uint64) {
 	t.Helper()
 	var ci *quoratev1.ActivityStep
-	await(t, f.id+" has not seen it", func() bool {
-		steps, err := f.activity(t, "team/ci", "", index)
+	awaitCondition(t, f.id+" has not seen it", func() bool {
+		steps, err := f.activityClient(t, "team/ci", "", index)
 		if err != nil {
 			return false
 		}
-		ci = sum(steps)
+		ci = sumSteps(steps)
 		return ci.GetGranted() == 2 && ci.GetHeld() == 1 && ci.GetWaiting() == 0
 	})
 	if ci.GetLost() != 1 || ci.GetReleased() != 0 || ci.GetLongestWaitMs() < 500 || ci.GetLongestWaitMs() > patience.Milliseconds() {
 		t.Errorf("%s says %v", f.id, ci)
 	}
-	team, err := f.activity(t, "team", "", index)
-	if all := sum(team); err != nil || all.GetGranted() != 3 || all.GetReleased() != 1 {
+	team, err := f.activityClient(t, "team", "", index)
+	if all := sumSteps(team); err != nil || all.GetGranted() != 3 || all.GetReleased() != 1 {
 		t.Errorf("%s says %v of the team, %v", f.id, all, err)
 	}
-	machines, err := f.activity(t, "", "machine", index)
-	if all := sum(machines); err != nil || all.GetGranted() != 1 || all.GetLost() != 1 || all.GetHeld() != 0 || all.GetStates()["free"] != 2 {
+	machines, err := f.activityClient(t, "", "machine", index)
+	if all := sumSteps(machines); err != nil || all.GetGranted() != 1 || all.GetLost() != 1 || all.GetHeld() != 0 || all.GetStates()["free"] != 2 {
 		t.Errorf("%s says %v of the machines, %v", f.id, all, err)
 	}
-	await(t, f.id+" does not report it", func() bool {
-		_, page := get(t, f.url()+"/metrics")
+	awaitCondition(t, f.id+" does not report it", func() bool {
+		_, page := httpGet(t, f.baseURL()+"/metrics")
 		for _, line := range []string{
 			`quorate_grants_total{from="queue",tree="busy"} 1`, `quorate_ends_total{kind="expired",tree="busy"} 1`,
 			`quorate_ends_total{kind="released",tree="busy"} 1`, `quorate_lease_duration_seconds_count{tree="busy"} 1`,

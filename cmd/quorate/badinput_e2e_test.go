@@ -18,16 +18,16 @@ import (
 // TestBadRequests sends every kind of mistake to a real server. Each gets a clear error, and nothing changes.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	server := serve(t, f)
+	f := singleServer(t)
+	server := startServer(t, f)
 	f.applyTree(t)
-	f.take(t, "held")
+	f.allocateEach(t, "held")
 	before := snapshotOf(t, f)
 	allocate := func(change func(*quoratev1.AllocateRequest)) func() error {
 		return func() error {
-			r := want("x", 1)
+			r := oneClaim("x", 1)
 			change(r)
-			_, err := f.allocations().Allocate(t.Context(), r)
+			_, err := f.allocationClient().Allocate(t.Context(), r)
 			return err
 		}
 	}
@@ -35,13 +35,13 @@ func TestBadRequests(t *testing.T) {
 		return func() error {
 			tree := smallTree()
 			change(tree)
-			_, err := f.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
+			_, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
 			return err
 		}
 	}
 	curl := func(body string) func() error {
 		return func() error {
-			status, answer := post(t, f.url()+"/quorate.v1.AllocationService/Allocate", body)
+			status, answer := httpPost(t, f.baseURL()+"/quorate.v1.AllocationService/Allocate", body)
 			if status != 400 || !strings.Contains(answer, `"code":"invalid_argument"`) {
 				return fmt.Errorf("HTTP %d %s", status, answer)
 			}
@@ -70,7 +70,7 @@ func TestBadRequests(t *testing.T) {
 		{"duplicate node", apply(func(t *quoratev1.Tree) { t.Nodes = append(t.Nodes, &quoratev1.Node{Path: "a"}) }), connect.CodeInvalidArgument, `trees[0].nodes[2].path`},
 		{"duplicate resource", apply(func(t *quoratev1.Tree) { t.Resources = append(t.Resources, t.GetResources()[0]) }), connect.CodeInvalidArgument, "trees[0].resources[1].name"},
 		{"duplicate tree", func() error {
-			_, err := f.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree(), smallTree()}})
+			_, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree(), smallTree()}})
 			return err
 		}, connect.CodeInvalidArgument, "trees[1].name"},
 		{"a path in a circle", apply(func(t *quoratev1.Tree) { t.Nodes[1].Path = "a/../a" }), connect.CodeInvalidArgument, `".."`},
@@ -93,17 +93,17 @@ func TestBadRequests(t *testing.T) {
 			}
 		})
 	}
-	server.stop(t)
+	server.stopCleanly(t)
 }
 
 // snapshotOf is all that a server holds, as one message.
 func snapshotOf(t *testing.T, f serverFlags) *quoratev1.ListAllocationsResponse {
 	t.Helper()
-	tree, err := f.trees().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "t"})
+	tree, err := f.treeClient().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := f.allocations().ListAllocations(t.Context(), &quoratev1.ListAllocationsRequest{})
+	held, err := f.allocationClient().ListAllocations(t.Context(), &quoratev1.ListAllocationsRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,19 +115,19 @@ func snapshotOf(t *testing.T, f serverFlags) *quoratev1.ListAllocationsResponse 
 // settings make no sense.
 func TestBadStarts(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	server := serve(t, f)
+	f := singleServer(t)
+	server := startServer(t, f)
 	f.applyTree(t)
-	f.take(t, "held")
+	f.allocateEach(t, "held")
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = busy.Close() }()
 	other := func(change func(*serverFlags)) []string {
-		o := alone(t)
+		o := singleServer(t)
 		change(&o)
-		return o.args()
+		return o.commandLine()
 	}
 	const failure, usage = 1, 2
 	for _, c := range []struct {
@@ -151,12 +151,12 @@ func TestBadStarts(t *testing.T) {
 		{"an address without a port", other(func(o *serverFlags) { o.raft = "127.0.0.1" }), usage, `raft-addr is "127.0.0.1"`},
 		{"an unknown log level", other(func(o *serverFlags) { o.more = []string{"--log-level", "loud"} }), usage, "loud"},
 		{"a file that is not there", []string{"server", "--config", "/nowhere.yaml"}, usage, "/nowhere.yaml"},
-		{"half a file", []string{"server", "--config", write(t, "id: n1\njoin: [\"127.0.0.1:1\"\n")}, usage, ".yaml:2:"},
-		{"a typo in the file", []string{"server", "--config", write(t, "id: n1\ndata_dir: x\n")}, usage, ".yaml:2:1: unknown field \"data_dir\""},
-		{"a wrong type in the file", []string{"server", "--config", write(t, "id: n1\nbootstrap-expect: three\n")}, usage, ".yaml:2:19:"},
+		{"half a file", []string{"server", "--config", writeConfig(t, "id: n1\njoin: [\"127.0.0.1:1\"\n")}, usage, ".yaml:2:"},
+		{"a typo in the file", []string{"server", "--config", writeConfig(t, "id: n1\ndata_dir: x\n")}, usage, ".yaml:2:1: unknown field \"data_dir\""},
+		{"a wrong type in the file", []string{"server", "--config", writeConfig(t, "id: n1\nbootstrap-expect: three\n")}, usage, ".yaml:2:19:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			end := run(t, c.args...)
+			end := runCommand(t, c.args...)
 			if end.code != c.code || !strings.Contains(end.stderr, c.says) {
 				t.Errorf("exit code %d, %q; want %d and %q", end.code, end.stderr, c.code, c.says)
 			}
@@ -165,13 +165,13 @@ func TestBadStarts(t *testing.T) {
 			}
 		})
 	}
-	if f.used(t) != 1 {
+	if f.usedCores(t) != 1 {
 		t.Error("the server that runs was disturbed")
 	}
-	server.stop(t)
+	server.stopCleanly(t)
 }
 
-func write(t *testing.T, text string) string {
+func writeConfig(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "quorate.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

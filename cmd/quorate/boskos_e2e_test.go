@@ -16,59 +16,60 @@ import (
 func withBoskos(t *testing.T) (f serverFlags, url string) {
 	t.Helper()
 	port := freePorts(t, 1)[0]
-	return alone(t, "--boskos-addr", port), "http://" + port
+	return singleServer(t, "--boskos-addr", port), "http://" + port
 }
 
-// TestBoskosDoor: the door opens with the server, shows its metrics on the API's port, and closes with it.
-func TestBoskosDoor(t *testing.T) {
+// TestBoskosAddress: the address for Boskos clients opens with the server, shows its metrics on the port of the API, and
+// closes with it.
+func TestBoskosAddress(t *testing.T) {
 	t.Parallel()
 	f, url := withBoskos(t)
-	server := serve(t, f)
+	server := startServer(t, f)
 	playSteps(t, f, []step{{"apply --from boskos -f ../../examples/boskos/boskos.yaml", 0, "revision 1"}})
 	acquire := url + "/acquire?type=gcp-project&state=dirty&dest=busy&owner="
-	if status, body := post(t, acquire+"me", ""); status != http.StatusOK || !strings.Contains(body, `"owner":"me"`) {
+	if status, body := httpPost(t, acquire+"me", ""); status != http.StatusOK || !strings.Contains(body, `"owner":"me"`) {
 		t.Errorf("acquire: %d %s", status, body)
 	}
-	if _, body := get(t, f.url()+"/metrics"); !strings.Contains(body, `boskos_resources{state="busy",type="gcp-project"} 1`) {
+	if _, body := httpGet(t, f.baseURL()+"/metrics"); !strings.Contains(body, `boskos_resources{state="busy",type="gcp-project"} 1`) {
 		t.Errorf("the metrics do not say that one is busy:\n%s", body)
 	}
-	if status, body := get(t, f.url()+"/acquire"); status != http.StatusNotFound {
+	if status, body := httpGet(t, f.baseURL()+"/acquire"); status != http.StatusNotFound {
 		t.Errorf("the API's port answers %d %s", status, body)
 	}
 	for _, mode := range []string{"", "--queue"} {
 		args := strings.Fields("bench --boskos " + url + " --type aws-cluster --callers 1,2 --for 200ms " + mode)
-		measured := run(t, args...)
+		measured := runCommand(t, args...)
 		lines := strings.Split(strings.TrimSpace(measured.stdout), "\n")
 		if measured.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "CALLERS") {
 			t.Errorf("bench: %+v", measured)
 		}
 	}
-	if refused := run(t, "bench", "--boskos", url); refused.code != 2 {
+	if refused := runCommand(t, "bench", "--boskos", url); refused.code != 2 {
 		t.Errorf("bench without a type: %+v", refused)
 	}
-	server.stop(t)
+	server.stopCleanly(t)
 	if _, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
-		t.Error("the door stands open")
+		t.Error("the address for Boskos clients is still open")
 	}
 }
 
-// TestBoskosDoorIsTaken: a server that cannot have the port says so and leaves no data.
-func TestBoskosDoorIsTaken(t *testing.T) {
+// TestBoskosAddressIsTaken: a server that cannot open the port reports it and leaves no data.
+func TestBoskosAddressIsTaken(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close() //nolint:errcheck // nobody came
-	f := alone(t, "--boskos-addr", taken.Addr().String())
-	if end := run(t, f.args()...); end.code != 1 || !strings.Contains(end.stderr, "--boskos-addr") {
+	defer taken.Close() //nolint:errcheck // it has no connections
+	f := singleServer(t, "--boskos-addr", taken.Addr().String())
+	if end := runCommand(t, f.commandLine()...); end.code != 1 || !strings.Contains(end.stderr, "--boskos-addr") {
 		t.Errorf("got %+v", end)
 	}
 	if _, err := os.Stat(f.dir); err == nil {
 		t.Error("there is data of a server that never served")
 	}
-	f = alone(t, "--boskos-addr", "8080")
-	if end := run(t, f.args()...); end.code != 2 || !strings.Contains(end.stderr, `boskos-addr is "8080": allowed is host:port`) {
+	f = singleServer(t, "--boskos-addr", "8080")
+	if end := runCommand(t, f.commandLine()...); end.code != 2 || !strings.Contains(end.stderr, `boskos-addr is "8080": allowed is host:port`) {
 		t.Errorf("got %+v", end)
 	}
 }
@@ -86,12 +87,12 @@ resources:
   quorate: {ttl: 1s, turns: [{from: dirty, to: free, after: 1s}]}
 `
 
-// TestBoskosOnTheLedger: limits of tenants hold and keep nobody else from what is free; leases expire and resources are
+// TestBoskosOnTheLedger: limits of tenants hold and do not keep others from free resources; leases expire and resources are
 // cleaned by the server; what is leased stays when it leaves the file.
 func TestBoskosOnTheLedger(t *testing.T) {
 	t.Parallel()
 	f, url := withBoskos(t)
-	serve(t, f)
+	startServer(t, f)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -107,7 +108,7 @@ func TestBoskosOnTheLedger(t *testing.T) {
 	})
 	acquire := func(status int, pairs string) string {
 		t.Helper()
-		got, body := post(t, url+"/acquire?dest=busy&"+pairs, "")
+		got, body := httpPost(t, url+"/acquire?dest=busy&"+pairs, "")
 		if got != status {
 			t.Errorf("%s: %d %s, want %d", pairs, got, body, status)
 		}
@@ -117,8 +118,8 @@ func TestBoskosOnTheLedger(t *testing.T) {
 	acquire(404, "type=account&state=free&owner=other-nightly&request_id=1")
 	acquire(200, "type=account&state=free&owner=ci-1")
 	acquire(404, "type=account&state=free&owner=ci-2") // by the limit in the other tree
-	acquire(200, "type=account&state=free&owner=somebody")
-	if status, body := post(t, url+"/release?name=a2&dest=free&owner=ci-1", ""); status != 200 {
+	acquire(200, "type=account&state=free&owner=someone")
+	if status, body := httpPost(t, url+"/release?name=a2&dest=free&owner=ci-1", ""); status != 200 {
 		t.Errorf("release: %d %s", status, body)
 	}
 	acquire(200, "type=account&state=free&owner=ci-2")
@@ -126,10 +127,10 @@ func TestBoskosOnTheLedger(t *testing.T) {
 	clean := func() {
 		t.Helper()
 		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-			if _, body := get(t, url+"/metric?type=short"); body == `{"type":"short","current":{"free":1},"owner":{"":1}}` {
+			if _, body := httpGet(t, url+"/metric?type=short"); body == `{"type":"short","current":{"free":1},"owner":{"":1}}` {
 				return
 			} else if time.Now().After(deadline) {
-				t.Fatalf("no lease expires, or nobody cleans: %s", body)
+				t.Fatalf("no lease expires, or the cleaner does not run: %s", body)
 			}
 		}
 	}
@@ -140,13 +141,13 @@ func TestBoskosOnTheLedger(t *testing.T) {
 		{"apply --from boskos -f " + dir + "/none.yaml", 3, "resource account of tree boskos cannot be removed"},
 		{"apply --from boskos -f " + dir + "/less.yaml", 0, "1 name"},
 	})
-	if _, body := get(t, url+"/metric?type=account"); !strings.Contains(body, `"current":{"busy":3}`) {
-		t.Errorf("somebody has lost an account: %s", body)
+	if _, body := httpGet(t, url+"/metric?type=account"); !strings.Contains(body, `"current":{"busy":3}`) {
+		t.Errorf("a holder has lost an account: %s", body)
 	}
-	if status, body := post(t, url+"/release?name=a1&dest=free&owner=ci-nightly", ""); status != 200 {
+	if status, body := httpPost(t, url+"/release?name=a1&dest=free&owner=ci-nightly", ""); status != 200 {
 		t.Errorf("release: %d %s", status, body)
 	}
-	if _, body := get(t, url+"/metric?type=account"); !strings.Contains(body, `"current":{"busy":2}`) {
+	if _, body := httpGet(t, url+"/metric?type=account"); !strings.Contains(body, `"current":{"busy":2}`) {
 		t.Errorf("what is not in the file any more does not go: %s", body)
 	}
 }
@@ -161,30 +162,30 @@ func TestDevWithBoskos(t *testing.T) {
 	}
 	p := startCommandIn(t, dir, "dev", "--nodes", "3", "--http-addr", "127.0.0.1:0", "--boskos-addr", "127.0.0.1:0", "--boskos-config", file)
 	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(), "quorate usage cern"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) || !p.running() {
+		if time.Now().After(deadline) || !p.isRunning() {
 			t.Fatal("dev does not say what to try")
 		}
 	}
-	doors := 0
+	addresses := 0
 	for line := range strings.Lines(p.stdout.String()) {
 		_, url, found := strings.Cut(strings.TrimSpace(line), "--server-url ")
 		if !found {
 			continue
 		}
-		doors++
-		if status, body := post(t, fmt.Sprintf("%s/acquire?type=account&state=free&dest=busy&owner=%d", url, doors), ""); status != http.StatusOK {
+		addresses++
+		if status, body := httpPost(t, fmt.Sprintf("%s/acquire?type=account&state=free&dest=busy&owner=%d", url, addresses), ""); status != http.StatusOK {
 			t.Errorf("%s: %d %s", url, status, body)
 		}
 	}
-	if doors != 3 || !strings.Contains(p.stderr.String(), "note: a lease that is not updated for 30m expires") {
-		t.Errorf("%d doors\n%s%s", doors, p.stdout.String(), p.stderr.String())
+	if addresses != 3 || !strings.Contains(p.stderr.String(), "note: a lease that is not updated for 30m expires") {
+		t.Errorf("%d addresses\n%s%s", addresses, p.stdout.String(), p.stderr.String())
 	}
-	p.signal(t, syscall.SIGINT)
-	if end := p.wait(t); end.code != 0 {
+	p.sendSignal(t, syscall.SIGINT)
+	if end := p.awaitEnd(t); end.code != 0 {
 		t.Errorf("got %+v", end)
 	}
 	for _, wrong := range []string{"--boskos-addr=8080", "--boskos-addr=127.0.0.1:x", "--boskos-addr=127.0.0.1:65535", "--boskos-config=" + dir + "/none", "--boskos-config=e2e_test.go"} {
-		if end := run(t, "dev", wrong, "--nodes", "3", "--http-addr", "127.0.0.1:0"); end.code == 0 {
+		if end := runCommand(t, "dev", wrong, "--nodes", "3", "--http-addr", "127.0.0.1:0"); end.code == 0 {
 			t.Errorf("dev %s: %+v", wrong, end)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // codes that scripts rely on.
 func TestCommandsOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	server := serve(t, f)
+	f := singleServer(t)
+	server := startServer(t, f)
 	folder := t.TempDir()
 	for name, text := range map[string]string{
 		"half.yaml":      "trees:\n  cern:\n    resources:\n      cores: {unit: cou",
@@ -64,7 +64,7 @@ func TestCommandsOverTheRealThing(t *testing.T) {
 		{"usage", 2, ""},
 		{"status --server http://127.0.0.1:1 --timeout 1s", 6, "127.0.0.1:1"},
 	})
-	server.stop(t)
+	server.stopCleanly(t)
 }
 
 // step is a command line, how it must end, and what it must say.
@@ -80,9 +80,9 @@ func playSteps(t *testing.T, f serverFlags, steps []step) {
 	for _, c := range steps {
 		args := strings.Fields(c.args)
 		if !strings.Contains(c.args, "--server") {
-			args = append(args, "--server", f.url())
+			args = append(args, "--server", f.baseURL())
 		}
-		end := run(t, args...)
+		end := runCommand(t, args...)
 		if end.code != c.code || !strings.Contains(end.stdout+end.stderr, c.says) {
 			t.Errorf("quorate %s: exit code %d, want %d saying %q\n%s%s", c.args, end.code, c.code, c.says, end.stdout, end.stderr)
 		}

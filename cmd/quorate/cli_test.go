@@ -30,12 +30,12 @@ func TestRequests(t *testing.T) {
 		"limits set tenants:tenant-1 ram=1.5Gi cores=0 servers=unset --dry-run --expected-revision 7 --reason why": &quoratev1.SetLimitsRequest{
 			Tree: "tenants", Node: "tenant-1", DryRun: true, ExpectedRevision: proto.Uint64(7), Actor: "alice", Reason: "why",
 			Limits: map[string]*quoratev1.Limit{
-				"ram": amount(3 << 29), "cores": amount(0),
+				"ram": amountLimit(3 << 29), "cores": amountLimit(0),
 				"servers": {Value: &quoratev1.Limit_Unset{Unset: true}},
 			},
 		},
 		"limits set cern cores=unlimited --actor bob": &quoratev1.SetLimitsRequest{
-			Tree: "cern", Actor: "bob", Limits: map[string]*quoratev1.Limit{"cores": unlimited()},
+			Tree: "cern", Actor: "bob", Limits: map[string]*quoratev1.Limit{"cores": noLimit()},
 		},
 		"tree delete tenants --expected-revision 7": &quoratev1.DeleteTreeRequest{
 			Name: "tenants", ExpectedRevision: proto.Uint64(7), Actor: "alice",
@@ -139,10 +139,10 @@ func TestRequests(t *testing.T) {
 	}
 	for line, want := range tests {
 		t.Run(line, func(t *testing.T) {
-			if code, _, stderr := quorate(server, "", strings.Fields(line)...); code != cli.ExitOK {
+			if code, _, stderr := runQuorate(server, "", strings.Fields(line)...); code != cli.ExitOK {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
-			sent := proto.Clone(f.last(t))
+			sent := proto.Clone(f.lastRequest(t))
 			if name := sent.ProtoReflect().Descriptor().Fields().ByName("request_id"); name != nil {
 				sent.ProtoReflect().Clear(name) // made up by the client
 			}
@@ -156,14 +156,14 @@ func TestRequests(t *testing.T) {
 func TestApplyReadsStandardInput(t *testing.T) {
 	f, server := startFake(t)
 	manifest := "trees: {t: {resources: {ram: {unit: bytes}}, limits: {ram: 1Gi}}}\n"
-	if code, _, stderr := quorate(server, manifest, "apply", "-f", "-"); code != cli.ExitOK {
+	if code, _, stderr := runQuorate(server, manifest, "apply", "-f", "-"); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	sent, isApply := f.last(t).(*quoratev1.ApplyTreesRequest)
+	sent, isApply := f.lastRequest(t).(*quoratev1.ApplyTreesRequest)
 	if !isApply || len(sent.GetTrees()) != 1 || sent.GetTrees()[0].GetLimits()["ram"].GetAmount() != 1<<30 {
 		t.Errorf("sent %v", sent)
 	}
-	code, _, stderr := quorate(server, "trees:\n  t: {", "apply", "-f", "-")
+	code, _, stderr := runQuorate(server, "trees:\n  t: {", "apply", "-f", "-")
 	if code != cli.ExitUsage || !strings.Contains(stderr, "standard input:2:6: this { is never closed") {
 		t.Errorf("half a manifest: exit code %d, %s", code, stderr)
 	}
@@ -171,8 +171,8 @@ func TestApplyReadsStandardInput(t *testing.T) {
 
 func TestAllocateMakesUpAnID(t *testing.T) {
 	f, server := startFake(t)
-	code, stdout, stderr := quorate(server, "", "allocate", "--at", "cern:atlas", "--amount", "cores=1")
-	sent, isAllocate := f.last(t).(*quoratev1.AllocateRequest)
+	code, stdout, stderr := runQuorate(server, "", "allocate", "--at", "cern:atlas", "--amount", "cores=1")
+	sent, isAllocate := f.lastRequest(t).(*quoratev1.AllocateRequest)
 	if code != cli.ExitOK || !isAllocate || uuid.Validate(sent.GetId()) != nil {
 		t.Fatalf("exit code %d, sent %v: %s", code, sent, stderr)
 	}
@@ -183,7 +183,7 @@ func TestAllocateMakesUpAnID(t *testing.T) {
 
 func TestAllocateTellsOfDoubt(t *testing.T) {
 	_, server := startFake(t)
-	code, _, stderr := quorate(server, "", "allocate", "--id", "doubtful", "--at", "cern", "--amount", "cores=1", "--timeout", "300ms")
+	code, _, stderr := runQuorate(server, "", "allocate", "--id", "doubtful", "--at", "cern", "--amount", "cores=1", "--timeout", "300ms")
 	if code != cli.ExitUnavailable || !strings.Contains(stderr, "it may be held all the same; to know, repeat the command with --id doubtful") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -191,17 +191,17 @@ func TestAllocateTellsOfDoubt(t *testing.T) {
 
 func TestExportedTreesCanBeApplied(t *testing.T) {
 	f, server := startFake(t)
-	_, exported, _ := quorate(server, "", "tree", "export", "cern")
-	if code, _, stderr := quorate(server, exported, "apply", "-f", "-"); code != cli.ExitOK {
+	_, exported, _ := runQuorate(server, "", "tree", "export", "cern")
+	if code, _, stderr := runQuorate(server, exported, "apply", "-f", "-"); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	want, err := fakeTree("cern")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, isApply := f.last(t).(*quoratev1.ApplyTreesRequest)
+	sent, isApply := f.lastRequest(t).(*quoratev1.ApplyTreesRequest)
 	if !isApply {
-		t.Fatalf("sent %v", f.last(t))
+		t.Fatalf("sent %v", f.lastRequest(t))
 	}
 	if diff := cmp.Diff([]*quoratev1.Tree{want}, sent.GetTrees(), protocmp.Transform()); diff != "" {
 		t.Errorf("want (-), sent (+):\n%s", diff)
@@ -210,7 +210,7 @@ func TestExportedTreesCanBeApplied(t *testing.T) {
 
 func TestServersComeFromTheEnvironment(t *testing.T) {
 	_, server := startFake(t)
-	t.Setenv("QUORATE_SERVER", "127.0.0.1:1,"+server) // nobody listens on the first
+	t.Setenv("QUORATE_SERVER", "127.0.0.1:1,"+server) // the first has no listener
 	var out, talk strings.Builder
 	if code := execute([]string{"trees"}, nil, &out, &talk); code != cli.ExitOK || !strings.Contains(out.String(), "cern") {
 		t.Errorf("exit code %d: %s%s", code, out.String(), talk.String())
@@ -229,11 +229,11 @@ func TestNoServer(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := quorate(address, "", "status", "--timeout", "300ms")
+	code, stdout, stderr := runQuorate(address, "", "status", "--timeout", "300ms")
 	if code != cli.ExitUnavailable || stdout != "" || !strings.Contains(stderr, "refused") {
 		t.Errorf("exit code %d, %q, %q; want 6 and a reason", code, stdout, stderr)
 	}
-	if code, _, stderr := quorate("ftp://x", "", "status"); code != cli.ExitUsage || !strings.Contains(stderr, "is not an address") {
+	if code, _, stderr := runQuorate("ftp://x", "", "status"); code != cli.ExitUsage || !strings.Contains(stderr, "is not an address") {
 		t.Errorf("a malformed server: exit code %d, %q", code, stderr)
 	}
 }
@@ -244,7 +244,7 @@ func TestReleaseIsDoneEvenIfUnitsCannotBeRead(t *testing.T) {
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(&fake{}))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	code, stdout, stderr := quorate(server.URL, "", "release", "request-1")
+	code, stdout, stderr := runQuorate(server.URL, "", "release", "request-1")
 	if code != cli.ExitOK || !strings.Contains(stdout, "ram=17179869184") || !strings.Contains(stderr, "base units") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
@@ -288,7 +288,7 @@ func TestExitCodes(t *testing.T) {
 		cli.ExitOK:       nil,
 		cli.ExitFailure:  errors.New("anything"),
 		cli.ExitUsage:    fmt.Errorf("wrapped: %w", cli.Usagef("odd")),
-		cli.ExitDenied:   fmt.Errorf("wrapped: %w", denial(&quoratev1.Claim{Amounts: map[string]int64{"cores": 21}})),
+		cli.ExitDenied:   fmt.Errorf("wrapped: %w", denialError(&quoratev1.Claim{Amounts: map[string]int64{"cores": 21}})),
 	}
 	for want, err := range others {
 		if got := cli.ExitCodeOf(err); got != want {
@@ -300,7 +300,7 @@ func TestExitCodes(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	_, server := startFake(t)
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if code, stdout, stderr := quorate(server, "", "completion", shell); code != cli.ExitOK || len(stdout) < 1000 {
+		if code, stdout, stderr := runQuorate(server, "", "completion", shell); code != cli.ExitOK || len(stdout) < 1000 {
 			t.Errorf("completion %s: exit code %d, %d bytes, %s", shell, code, len(stdout), stderr)
 		}
 	}
@@ -309,7 +309,7 @@ func TestCompletion(t *testing.T) {
 		"__complete limits set ": "cern\n",
 		"__complete -o ":         "table\njson\nyaml\n",
 	} {
-		if _, stdout, _ := quorate(server, "", strings.Split(line, " ")...); !strings.HasPrefix(stdout, want) {
+		if _, stdout, _ := runQuorate(server, "", strings.Split(line, " ")...); !strings.HasPrefix(stdout, want) {
 			t.Errorf("%s offers %q, want %q", line, stdout, want)
 		}
 	}

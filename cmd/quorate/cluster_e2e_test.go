@@ -17,12 +17,12 @@ import (
 const membershipPatience = 4 * time.Minute
 
 // TestAClusterGrowsAndShrinksUnderLoad: one real process becomes three, then five, then three again, without those that were
-// there first, while clients write. Whatever was acknowledged is there in the end.
+// there first, while clients write. Every acknowledged write is there in the end.
 func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, membershipPatience)
-	nodes := five(t)
-	serve(t, nodes[0])
+	ctx := withTimeout(t, membershipPatience)
+	nodes := fiveServers(t)
+	startServer(t, nodes[0])
 	calls := clientOf(t, nodes)
 	tree := smallTree()
 	tree.Limits["cores"] = &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 1_000_000}} // of its nodes too
@@ -32,11 +32,11 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 	load := startWriters(ctx, calls, 3)
 	insist := func(code int, args string) outcome {
 		t.Helper()
-		return insistOn(ctx, t, code, append(append([]string{"cluster"}, strings.Fields(args)...), "--server", urls(nodes), "--timeout", "50s")...)
+		return insistOn(ctx, t, code, append(append([]string{"cluster"}, strings.Fields(args)...), "--server", serverURLs(nodes), "--timeout", "50s")...)
 	}
 	for i := 1; i < 5; i++ {
-		start(t, nodes[i].args()...)
-		if i == 3 { // was told of nobody
+		startProcess(t, nodes[i].commandLine()...)
+		if i == 3 { // it has no address to join
 			insist(0, "join "+nodes[i].gossip)
 		}
 		insist(0, fmt.Sprintf("wait --voters %d --healthy", i+1))
@@ -53,7 +53,7 @@ func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
 	if end := insist(3, "remove n5"); !strings.Contains(end.stderr, "min-quorum is 3") {
 		t.Errorf("below min-quorum: %s", end.stderr)
 	}
-	acknowledged := load.stop()
+	acknowledged := load.stopWriters()
 	if len(acknowledged) < 20 {
 		t.Errorf("only %d writes were acknowledged", len(acknowledged))
 	}
@@ -84,8 +84,8 @@ func allHeld(ctx context.Context, t *testing.T, calls *client.Client) map[string
 	}
 }
 
-// five are the flags of a server that forms a cluster alone, and of four that are to be added; the fourth knows nobody.
-func five(t *testing.T) []serverFlags {
+// fiveServers are the flags of a server that forms a cluster alone, and of four that are to be added; the fourth has no address to join.
+func fiveServers(t *testing.T) []serverFlags {
 	t.Helper()
 	dir, ports := t.TempDir(), freePorts(t, 15)
 	var list []serverFlags
@@ -104,17 +104,17 @@ func five(t *testing.T) []serverFlags {
 	return list
 }
 
-func urls(nodes []serverFlags) string {
+func serverURLs(nodes []serverFlags) string {
 	var list []string
 	for _, f := range nodes {
-		list = append(list, f.url())
+		list = append(list, f.baseURL())
 	}
 	return strings.Join(list, ",")
 }
 
 func clientOf(t *testing.T, nodes []serverFlags) *client.Client {
 	t.Helper()
-	c, err := client.New(strings.Split(urls(nodes), ","))
+	c, err := client.New(strings.Split(serverURLs(nodes), ","))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func clientOf(t *testing.T, nodes []serverFlags) *client.Client {
 func insistOn(ctx context.Context, t *testing.T, code int, args ...string) outcome {
 	t.Helper()
 	for {
-		end := run(t, args...)
+		end := runCommand(t, args...)
 		if end.code == code {
 			return end
 		}
@@ -151,16 +151,16 @@ func startWriters(ctx context.Context, calls *client.Client, count int) *writers
 	for writer := range count {
 		w.busy.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				w.write(ctx, calls, fmt.Sprintf("w%d-%d", writer, i))
+				w.writeOne(ctx, calls, fmt.Sprintf("w%d-%d", writer, i))
 			}
 		})
 	}
 	return w
 }
 
-func (w *writers) write(ctx context.Context, calls *client.Client, id string) {
+func (w *writers) writeOne(ctx context.Context, calls *client.Client, id string) {
 	for ctx.Err() == nil {
-		answer, err := calls.Allocations.Allocate(ctx, want(id, 1))
+		answer, err := calls.Allocations.Allocate(ctx, oneClaim(id, 1))
 		if err == nil && answer.GetFence() > 0 {
 			w.mu.Lock()
 			w.acknowledged = append(w.acknowledged, id)
@@ -172,7 +172,7 @@ func (w *writers) write(ctx context.Context, calls *client.Client, id string) {
 	}
 }
 
-func (w *writers) stop() []string {
+func (w *writers) stopWriters() []string {
 	w.cancel()
 	w.busy.Wait()
 	return w.acknowledged

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// edited writes the CERN example with some texts replaced.
-func edited(t *testing.T, replacements ...string) string {
+// editedCERN writes the CERN example with some texts replaced.
+func editedCERN(t *testing.T, replacements ...string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../examples/cern.yaml")
 	if err != nil {
@@ -29,17 +29,17 @@ const simulation = "simulation: {limits: {cores: 10}}"
 
 func TestPlansOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
-	more := edited(t, simulation, "simulation: {limits: {cores: 15}}")
-	less := edited(t, simulation, "simulation: {limits: {cores: 5}}")
-	tooMuch := edited(t, simulation, "simulation: {limits: {cores: 25}}")
-	without := edited(t, simulation, "")
+	f := singleServer(t)
+	startServer(t, f)
+	more := editedCERN(t, simulation, "simulation: {limits: {cores: 15}}")
+	less := editedCERN(t, simulation, "simulation: {limits: {cores: 5}}")
+	tooMuch := editedCERN(t, simulation, "simulation: {limits: {cores: 25}}")
+	without := editedCERN(t, simulation, "")
 	const cern, zuul = "../../examples/cern.yaml", "../../examples/zuul.yaml"
 	playSteps(t, f, []step{
 		{"plan -f " + cern, 0, "+ cern  tree"},
 		{"trees", 0, "TREE"},
-		{"apply -f " + cern, 0, "made revision 1"},
+		{"apply -f " + cern, 0, "(revision 1)"},
 		{"plan -f " + cern, 0, "nothing to change"},
 		{"allocate --id held --at cern:atlas/physics/simulation --amount cores=10", 0, "granted"},
 		{"allocate --id big --at cern:atlas/physics/simulation --amount cores=5", 3, "missing 5"},
@@ -51,11 +51,11 @@ func TestPlansOverTheRealThing(t *testing.T) {
 		{"plan -f " + without, 3, "simulation"},
 		{"apply -f " + without, 3, "simulation"},
 		{"plan -f " + more + " --expected-revision 7", 5, "not 7"},
-		{"apply -f " + more + " -f " + zuul + " --expected-revision 1", 0, "made revision 2"},
+		{"apply -f " + more + " -f " + zuul + " --expected-revision 1", 0, "(revision 2)"},
 		{"allocate --id big --at cern:atlas/physics/simulation --amount cores=5", 0, "granted"},
 		{"plan -f " + more + " --prune", 0, "- tenants  tree"},
 		{"apply -f " + zuul + " --prune", 3, "cern"},
-		{"apply -f " + more + " --prune", 0, "made revision 3"},
+		{"apply -f " + more + " --prune", 0, "(revision 3)"},
 		{"usage tenants", 1, "tenants"},
 	})
 }
@@ -63,42 +63,42 @@ func TestPlansOverTheRealThing(t *testing.T) {
 // TestExportGivesTheTextBack: what comes out goes in again and changes nothing, and then comes out the same.
 func TestExportGivesTheTextBack(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	playSteps(t, f, []step{
-		{"apply -f ../../examples/cern.yaml -f ../../examples/principals.yaml -f ../../examples/borrowing.yaml --actor ann", 0, "made revision 1"},
+		{"apply -f ../../examples/cern.yaml -f ../../examples/principals.yaml -f ../../examples/borrowing.yaml --actor ann", 0, "(revision 1)"},
 	})
-	first := run(t, "export", "--server", f.url())
+	first := runCommand(t, "export", "--server", f.baseURL())
 	file := filepath.Join(t.TempDir(), "all.yaml")
 	if err := os.WriteFile(file, []byte(first.stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	playSteps(t, f, []step{{"apply --prune --actor ann -f " + file, 0, "nothing to change"}})
-	if again := run(t, "export", "--server", f.url()); again.stdout != first.stdout || !strings.Contains(first.stdout, "principals:") {
+	if again := runCommand(t, "export", "--server", f.baseURL()); again.stdout != first.stdout || !strings.Contains(first.stdout, "principals:") {
 		t.Errorf("first\n%s\nthen\n%s", first.stdout, again.stdout)
 	}
 }
 
 func TestMovesAndRollbacksOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
-	moved := edited(t, simulation, "generation: {limits: {cores: 10}}", "    policy: strict", "    policy: strict\n    moves: {atlas/physics/simulation: atlas/physics/generation}")
+	f := singleServer(t)
+	startServer(t, f)
+	moved := editedCERN(t, simulation, "generation: {limits: {cores: 10}}", "    policy: strict", "    policy: strict\n    moves: {atlas/physics/simulation: atlas/physics/generation}")
 	playSteps(t, f, []step{
-		{"apply -f ../../examples/cern.yaml", 0, "made revision 1"},
+		{"apply -f ../../examples/cern.yaml", 0, "(revision 1)"},
 		{"allocate --id held --at cern:atlas/physics/simulation --amount cores=8", 0, "granted"},
 		{"move cern:atlas/physics/simulation atlas/chemistry/simulation", 1, "chemistry"},
 		{"move cern:atlas/physics/simulation atlas/physics/higgs", 2, "higgs"},
 		{"move cern:atlas/physics/simulation atlas/physics/generation --dry-run", 0, "~ cern:atlas/physics/generation  path: atlas/physics/simulation -> atlas/physics/generation"},
-		{"move cern:atlas/physics/simulation atlas/physics/generation --reason renamed", 0, "made revision 2"},
+		{"move cern:atlas/physics/simulation atlas/physics/generation --reason renamed", 0, "(revision 2)"},
 		{"usage cern:atlas/physics/generation", 0, "8"},
 		{"apply -f " + moved, 0, "nothing to change"},
-		{"limits set cern:atlas/physics/higgs cores=10", 0, "made revision 3"},
+		{"limits set cern:atlas/physics/higgs cores=10", 0, "(revision 3)"},
 		{"history", 0, "renamed"},
 		{"rollback 9", 1, "9"},
 		{"rollback 1 --dry-run", 0, "~ cern:atlas/physics/higgs  limit cores: 10 -> 0"},
 		{"rollback 1 --expected-revision 1", 5, "not 1"},
-		{"rollback 1 --reason mistake", 0, "made revision 4"},
+		{"rollback 1 --reason mistake", 0, "(revision 4)"},
 		{"plan -f ../../examples/cern.yaml", 0, "nothing to change"},
 		{"usage cern:atlas/physics/simulation", 0, "8"},
 		{"rollback 0", 3, "held"},
@@ -109,8 +109,8 @@ func TestMovesAndRollbacksOverTheRealThing(t *testing.T) {
 
 func TestMaintenanceOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/cern.yaml", 0, ""},
 		{"maintenance cern on", 0, "maintenance"},
@@ -124,16 +124,16 @@ func TestMaintenanceOverTheRealThing(t *testing.T) {
 
 func TestRulesOfATreeOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
-	reasons := edited(t, "    policy: strict", "    policy: strict\n    require-reason: true")
+	f := singleServer(t)
+	startServer(t, f)
+	reasons := editedCERN(t, "    policy: strict", "    policy: strict\n    require-reason: true")
 	playSteps(t, f, []step{
-		{"apply -f ../../examples/principals.yaml --actor ann", 0, "made revision 1"},
-		{"limits set queues:batch/nightly vcore=45 --actor carl", 0, "made revision 2"},
+		{"apply -f ../../examples/principals.yaml --actor ann", 0, "(revision 1)"},
+		{"limits set queues:batch/nightly vcore=45 --actor carl", 0, "(revision 2)"},
 		{"limits set queues:batch vcore=60 --actor carl", 4, "carl"},
 		{"tree delete queues --actor carl", 4, "carl"},
-		{"apply -f " + reasons, 0, "made revision 3"},
+		{"apply -f " + reasons, 0, "(revision 3)"},
 		{"limits set cern:atlas cores=110", 2, "reason"},
-		{"limits set cern:atlas cores=110 --reason why", 0, "made revision 4"},
+		{"limits set cern:atlas cores=110 --reason why", 0, "(revision 4)"},
 	})
 }

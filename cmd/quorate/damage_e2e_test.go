@@ -40,7 +40,7 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 		}, "raft.db"},
 		{"a changed byte in the log", nil, func(t *testing.T, dir string) {
 			t.Helper()
-			change(t, filepath.Join(dir, "raft.db"), "needle", "noodle")
+			replaceInFile(t, filepath.Join(dir, "raft.db"), "needle", "noodle")
 		}, "log entry"},
 		{"an empty log", nil, func(t *testing.T, dir string) {
 			t.Helper()
@@ -63,7 +63,7 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 		{"a changed byte in the snapshot", snapshots, func(t *testing.T, dir string) {
 			t.Helper()
 			for _, path := range snapshotFiles(t, dir, "state.bin") {
-				change(t, path, "needle", "noodle")
+				replaceInFile(t, path, "needle", "noodle")
 			}
 		}, "snapshot"},
 		{"the identity is gone", nil, func(t *testing.T, dir string) {
@@ -75,10 +75,10 @@ func TestDamagedDataIsNotServed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := alone(t, c.more...)
-			lived(t, f, len(c.more) > 0)
+			f := singleServer(t, c.more...)
+			makeUsedFolder(t, f, len(c.more) > 0)
 			c.damage(t, f.dir)
-			end := start(t, f.args()...).wait(t)
+			end := startProcess(t, f.commandLine()...).awaitEnd(t)
 			if end.code != 1 {
 				t.Errorf("exit code %d", end.code)
 			}
@@ -101,18 +101,18 @@ func TestALostPartIsSaid(t *testing.T) {
 	} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
-			f := alone(t, snapshots...)
-			lived(t, f, true)
+			f := singleServer(t, snapshots...)
+			makeUsedFolder(t, f, true)
 			if err := os.RemoveAll(filepath.Join(f.dir, part)); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
-				server := start(t, f.args()...)
-				await(t, f.id+" does not say what is gone", func() bool {
-					_, body := get(t, f.url()+"/readyz")
+				server := startProcess(t, f.commandLine()...)
+				awaitCondition(t, f.id+" does not say what is gone", func() bool {
+					_, body := httpGet(t, f.baseURL()+"/readyz")
 					return strings.Contains(body, says) && strings.Contains(body, "it neither votes nor confirms anything")
 				})
-				server.stop(t)
+				server.stopCleanly(t)
 			}
 			if left, err := filepath.Glob(filepath.Join(f.dir, "set-aside-*")); err != nil || len(left) != 1 {
 				t.Errorf("set aside: %v, %v; want one folder", left, err)
@@ -121,13 +121,13 @@ func TestALostPartIsSaid(t *testing.T) {
 	}
 }
 
-// lived lets a server live and die in order, with data in its log and perhaps in a snapshot.
-func lived(t *testing.T, f serverFlags, snapshot bool) {
+// makeUsedFolder lets a server live and die in order, with data in its log and perhaps in a snapshot.
+func makeUsedFolder(t *testing.T, f serverFlags, snapshot bool) {
 	t.Helper()
-	server := serve(t, f)
+	server := startServer(t, f)
 	f.applyTree(t)
 	for i := range 40 {
-		f.take(t, fmt.Sprint("needle-", i))
+		f.allocateEach(t, fmt.Sprint("needle-", i))
 	}
 	if snapshot {
 		for deadline := time.Now().Add(patience); len(snapshotFiles(t, f.dir, "state.bin")) == 0; time.Sleep(20 * time.Millisecond) {
@@ -136,7 +136,7 @@ func lived(t *testing.T, f serverFlags, snapshot bool) {
 			}
 		}
 	}
-	server.stop(t)
+	server.stopCleanly(t)
 }
 
 func snapshotFiles(t *testing.T, dir, name string) []string {
@@ -154,8 +154,8 @@ func snapshotFiles(t *testing.T, dir, name string) []string {
 	return whole
 }
 
-// change replaces text in a file, wherever it is.
-func change(t *testing.T, path, from, to string) {
+// replaceInFile replaces text in a file, wherever it is.
+func replaceInFile(t *testing.T, path, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -172,57 +172,57 @@ func change(t *testing.T, path, from, to string) {
 
 func TestServerComesBackFromItsSnapshot(t *testing.T) {
 	t.Parallel()
-	f := alone(t, snapshots...)
-	lived(t, f, true)
-	server := serve(t, f)
-	if used := f.used(t); used != 40 {
+	f := singleServer(t, snapshots...)
+	makeUsedFolder(t, f, true)
+	server := startServer(t, f)
+	if used := f.usedCores(t); used != 40 {
 		t.Errorf("%d cores are held, want 40", used)
 	}
-	again, err := f.allocations().Allocate(t.Context(), want("needle-0", 1))
+	again, err := f.allocationClient().Allocate(t.Context(), oneClaim("needle-0", 1))
 	if err != nil || !again.GetRepeated() {
 		t.Errorf("a retry after the restart: %v, %v", again, err)
 	}
-	server.stop(t)
+	server.stopCleanly(t)
 }
 
 // TestFullDisk fills the disk under a server. It ends with the reason, and with room again it has all that it had
 // acknowledged.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	f := alone(t, "--disk-reserve", "0")
-	serve(t, f).stop(t) // the files are there before the room is short
+	f := singleServer(t, "--disk-reserve", "0")
+	startServer(t, f).stopCleanly(t) // the files are there before the room is short
 	server := startCommand(t, smallDisk(t, &f))
 	awaitReady(t, server, f)
 	f.applyTree(t)
 	acknowledged := 0
-	for i := 0; server.running() && i < 10_000; i++ {
-		if f.fill(t, i) {
+	for i := 0; server.isRunning() && i < 10_000; i++ {
+		if f.fillDisk(t, i) {
 			acknowledged++
 		}
 	}
-	end := server.wait(t)
+	end := server.awaitEnd(t)
 	if end.code != 1 || !strings.Contains(end.stderr, "quorate: node n1 had to stop") || acknowledged == 0 {
 		t.Fatalf("after %d grants exit code %d\n%s", acknowledged, end.code, end.stderr)
 	}
 	t.Log(end.stderr)
 	f.moreRoom(t)
-	server = serve(t, f)
-	if used := f.used(t); used < int64(acknowledged) {
+	server = startServer(t, f)
+	if used := f.usedCores(t); used < int64(acknowledged) {
 		t.Errorf("%d cores are held, want the %d that were acknowledged", used, acknowledged)
 	}
-	f.take(t, "after")
-	server.stop(t)
+	f.allocateEach(t, "after")
+	server.stopCleanly(t)
 }
 
-// fill takes a core with much text; it answers whether that was acknowledged.
-func (f serverFlags) fill(t *testing.T, i int) bool {
+// fillDisk takes a core with much text; it answers whether that was acknowledged.
+func (f serverFlags) fillDisk(t *testing.T, i int) bool {
 	t.Helper()
-	r := want(fmt.Sprint("fill-", i), 1)
+	r := oneClaim(fmt.Sprint("fill-", i), 1)
 	r.Labels = map[string]string{}
 	for l := range 32 {
 		r.Labels[fmt.Sprintf("label-%d", l)] = strings.Repeat("x", 256)
 	}
-	_, err := f.allocations().Allocate(within(t, 5*time.Second), r)
+	_, err := f.allocationClient().Allocate(withTimeout(t, 5*time.Second), r)
 	if err == nil {
 		return true
 	}
@@ -232,8 +232,8 @@ func (f serverFlags) fill(t *testing.T, i int) bool {
 	default:
 		t.Errorf("grant %d: %v", i, err)
 	}
-	if p, ok := detail[*quoratev1.Problem](err); ok && p.GetNotApplied() && p.GetReason() == "LEADERSHIP_LOST" {
-		t.Errorf("grant %d: nobody can know that it was not applied: %v", i, err)
+	if p, ok := errorDetail[*quoratev1.Problem](err); ok && p.GetNotApplied() && p.GetReason() == "LEADERSHIP_LOST" {
+		t.Errorf("grant %d: no server can know that it was not applied: %v", i, err)
 	}
 	return false
 }
@@ -250,10 +250,10 @@ func smallDisk(t *testing.T, f *serverFlags) *exec.Cmd {
 			}
 		})
 		f.dir = filepath.Join(disk, "data")
-		return exec.Command(binary, f.args()...)
+		return exec.Command(binary, f.commandLine()...)
 	}
 	t.Log("no disk can be mounted here; the size of files is limited instead")
-	return exec.Command("bash", append([]string{"-c", `ulimit -f 4096; exec "$0" "$@"`, binary}, f.args()...)...)
+	return exec.Command("bash", append([]string{"-c", `ulimit -f 4096; exec "$0" "$@"`, binary}, f.commandLine()...)...)
 }
 
 // moreRoom makes the disk larger, if it is one.

@@ -27,16 +27,16 @@ func (d diskOf) Create(version raft.SnapshotVersion, index, term uint64, c raft.
 	return d.FileSnapshotStore.Create(version, index, term, c, at, transport)
 }
 
-// TestAServerWithAnotherStateIsFound: in the snapshot of one of three servers something was done that nobody asked for, as
+// TestAServerWithAnotherStateIsFound: in the snapshot of one of three servers something was changed without a request, as
 // after a fault in its memory. It serves nothing any more, says why and what to do, also after a restart, until its data is
 // replaced.
 func TestAServerWithAnotherStateIsFound(t *testing.T) {
 	t.Parallel()
-	flags := trio(t)
+	flags := threeServers(t)
 	servers := map[string]*process{}
 	for i := range flags {
 		flags[i].more = append(flags[i].more, snapshots...)
-		servers[flags[i].id] = start(t, flags[i].args()...)
+		servers[flags[i].id] = startProcess(t, flags[i].commandLine()...)
 	}
 	for _, f := range flags {
 		awaitReady(t, servers[f.id], f)
@@ -44,12 +44,12 @@ func TestAServerWithAnotherStateIsFound(t *testing.T) {
 	first, bad := flags[0], flags[2]
 	first.applyTree(t)
 	for range 5 {
-		first.take(t, "one", "two", "three", "four", "five")
+		first.allocateEach(t, "one", "two", "three", "four", "five")
 	}
-	insist(t, first, "level --raise", 0, "level     5")
-	insist(t, first, "digests --now", 0, "agrees")
+	runUntil(t, first, "level --raise", 0, "level     5")
+	runUntil(t, first, "digests --now", 0, "agrees")
 	awaitSnapshot(t, bad)
-	servers[bad.id].stop(t)
+	servers[bad.id].stopCleanly(t)
 	store, err := raft.NewFileSnapshotStore(bad.dir, 3, io.Discard)
 	if err == nil {
 		err = clustertest.InjectIntoSnapshot(diskOf{store}, quota.Release{ID: "two"})
@@ -57,25 +57,25 @@ func TestAServerWithAnotherStateIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers[bad.id] = start(t, bad.args()...)
+	servers[bad.id] = startProcess(t, bad.commandLine()...)
 
-	insist(t, first, "digests --now", 1, "differs")
+	runUntil(t, first, "digests --now", 1, "differs")
 	awaitQuarantine(t, bad)
-	servers[bad.id].stop(t)
-	servers[bad.id] = start(t, bad.args()...)
+	servers[bad.id].stopCleanly(t)
+	servers[bad.id] = startProcess(t, bad.commandLine()...)
 	awaitQuarantine(t, bad)
-	if _, metrics := get(t, first.url()+"/metrics"); !strings.Contains(metrics, "quorate_differing_members 1\n") {
+	if _, metrics := httpGet(t, first.baseURL()+"/metrics"); !strings.Contains(metrics, "quorate_differing_members 1\n") {
 		t.Error("the metrics of a healthy server do not tell of the other one")
 	}
-	first.take(t, "meanwhile")
+	first.allocateEach(t, "meanwhile")
 
-	servers[bad.id].stop(t)
+	servers[bad.id].stopCleanly(t)
 	refuseRecovery(t, bad)
-	if end := run(t, "recover", "start-over", "--data-dir", bad.dir); end.code != 0 || !strings.Contains(end.stdout, "set-aside-1") {
+	if end := runCommand(t, "recover", "start-over", "--data-dir", bad.dir); end.code != 0 || !strings.Contains(end.stdout, "set-aside-1") {
 		t.Fatalf("start-over: %+v", end)
 	}
-	servers[bad.id] = serve(t, bad)
-	if same := insist(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
+	servers[bad.id] = startServer(t, bad)
+	if same := runUntil(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Errorf("with new data they hold\n%s", same)
 	}
 }
@@ -90,13 +90,14 @@ func awaitSnapshot(t *testing.T, f serverFlags) {
 	t.Fatalf("%s writes no snapshot", f.id)
 }
 
-// awaitQuarantine waits until a server says that it must not serve: the process goes on, so that somebody can read it.
+// awaitQuarantine waits until a server reports that it must not serve. The process keeps running, so that an operator can
+// read the report.
 func awaitQuarantine(t *testing.T, f serverFlags) {
 	t.Helper()
 	var status int
 	var body string
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		status, body = get(t, f.url()+"/readyz")
+		status, body = httpGet(t, f.baseURL()+"/readyz")
 		if status == http.StatusServiceUnavailable && strings.Contains(body, "holds another state than the majority") &&
 			strings.Contains(body, "join again with an empty one") {
 			return
@@ -113,16 +114,16 @@ func refuseRecovery(t *testing.T, bad serverFlags) {
 	if err := os.WriteFile(peers, fmt.Appendf(nil, "peers: [{id: %s, address: %q}]\n", bad.id, bad.raft), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	end := run(t, "recover", "--data-dir", bad.dir, "--peers", peers)
+	end := runCommand(t, "recover", "--data-dir", bad.dir, "--peers", peers)
 	if end.code == 0 || strings.Contains(end.stdout, "Done") || !strings.Contains(end.stderr, "is in quarantine") ||
 		!strings.Contains(end.stderr, "quorate recover start-over --data-dir "+bad.dir) {
 		t.Errorf("recover of a node in quarantine: %+v", end)
 	}
-	end = run(t, "recover", "digests", "--data-dir", bad.dir, "-o", "json")
+	end = runCommand(t, "recover", "digests", "--data-dir", bad.dir, "-o", "json")
 	if err := os.WriteFile(own, []byte(end.stdout), 0o600); err != nil || end.code != 0 {
 		t.Fatalf("digests: %+v, %v", end, err)
 	}
-	if end := run(t, "recover", "lift", "--data-dir", bad.dir, "--digests", own); end.code == 0 || !strings.Contains(end.stderr, "it is not proved") {
+	if end := runCommand(t, "recover", "lift", "--data-dir", bad.dir, "--digests", own); end.code == 0 || !strings.Contains(end.stderr, "it is not proved") {
 		t.Errorf("lift without proof: %+v", end)
 	}
 }
@@ -131,32 +132,32 @@ func refuseRecovery(t *testing.T, bad serverFlags) {
 // 0.6. Nothing has to be deleted: each is let go once its folder holds what a majority holds.
 func TestAQuarantineIsLiftedByProof(t *testing.T) {
 	t.Parallel()
-	flags := trio(t)
+	flags := threeServers(t)
 	servers := map[string]*process{}
 	for _, f := range flags {
-		servers[f.id] = start(t, f.args()...)
+		servers[f.id] = startProcess(t, f.commandLine()...)
 	}
 	for _, f := range flags {
 		awaitReady(t, servers[f.id], f)
 	}
 	flags[0].applyTree(t)
-	flags[0].take(t, "a", "b")
-	insist(t, flags[0], "level --raise", 0, "level     5")
-	if same := insist(t, flags[0], "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
+	flags[0].allocateEach(t, "a", "b")
+	runUntil(t, flags[0], "level --raise", 0, "level     5")
+	if same := runUntil(t, flags[0], "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Fatalf("they hold\n%s", same)
 	}
 	files := map[string]string{}
 	for _, f := range flags {
-		servers[f.id].stop(t)
+		servers[f.id].stopCleanly(t)
 	}
 	for _, f := range flags {
 		markDiverged(t, f)
-		servers[f.id] = start(t, f.args()...)
+		servers[f.id] = startProcess(t, f.commandLine()...)
 	}
 	for _, f := range flags {
 		awaitQuarantine(t, f)
-		servers[f.id].stop(t)
-		end := run(t, "recover", "digests", "--data-dir", f.dir, "-o", "json")
+		servers[f.id].stopCleanly(t)
+		end := runCommand(t, "recover", "digests", "--data-dir", f.dir, "-o", "json")
 		files[f.id] = filepath.Join(t.TempDir(), f.id+".json")
 		if err := os.WriteFile(files[f.id], []byte(end.stdout), 0o600); err != nil || end.code != 0 {
 			t.Fatalf("digests of %s: %+v, %v", f.id, end, err)
@@ -164,19 +165,19 @@ func TestAQuarantineIsLiftedByProof(t *testing.T) {
 	}
 	for i, f := range flags {
 		other := flags[(i+1)%len(flags)]
-		end := run(t, "recover", "lift", "--data-dir", f.dir, "--digests", files[other.id])
+		end := runCommand(t, "recover", "lift", "--data-dir", f.dir, "--digests", files[other.id])
 		if end.code != 0 || !strings.Contains(end.stdout, "may serve again") {
 			t.Errorf("lift of %s: %+v", f.id, end)
 		}
-		servers[f.id] = start(t, f.args()...)
+		servers[f.id] = startProcess(t, f.commandLine()...)
 	}
 	for _, f := range flags {
 		awaitReady(t, servers[f.id], f)
 	}
-	if used := flags[0].used(t); used != 2 {
+	if used := flags[0].usedCores(t); used != 2 {
 		t.Errorf("%d are used, want 2", used)
 	}
-	flags[0].take(t, "c")
+	flags[0].allocateEach(t, "c")
 }
 
 // markDiverged puts a server that does not run in quarantine.

@@ -31,7 +31,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "curl" {
-		if err := curl(os.Args[1:]); err != nil {
+		if err := runCurl(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -65,10 +65,10 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// run runs a command to its end.
-func run(t *testing.T, args ...string) outcome {
+// runCommand runs a command to its end.
+func runCommand(t *testing.T, args ...string) outcome {
 	t.Helper()
-	return start(t, args...).wait(t)
+	return startProcess(t, args...).awaitEnd(t)
 }
 
 // process is a running command.
@@ -97,8 +97,8 @@ func (b *safeBuffer) String() string {
 	return b.buffer.String()
 }
 
-// start runs a command; it does not outlive the test.
-func start(t *testing.T, args ...string) *process {
+// startProcess runs a command; it does not outlive the test.
+func startProcess(t *testing.T, args ...string) *process {
 	t.Helper()
 	return startCommand(t, exec.Command(binary, args...))
 }
@@ -117,7 +117,7 @@ func startCommand(t *testing.T, command *exec.Cmd) *process {
 		close(p.ended)
 	}()
 	t.Cleanup(func() {
-		if p.running() {
+		if p.isRunning() {
 			_ = p.Process.Kill()
 			<-p.ended
 		}
@@ -128,7 +128,7 @@ func startCommand(t *testing.T, command *exec.Cmd) *process {
 	return p
 }
 
-func (p *process) running() bool {
+func (p *process) isRunning() bool {
 	select {
 	case <-p.ended:
 		return false
@@ -137,7 +137,7 @@ func (p *process) running() bool {
 	}
 }
 
-func (p *process) wait(t *testing.T) outcome {
+func (p *process) awaitEnd(t *testing.T) outcome {
 	t.Helper()
 	select {
 	case <-p.ended:
@@ -147,18 +147,18 @@ func (p *process) wait(t *testing.T) outcome {
 	return outcome{p.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
 }
 
-func (p *process) signal(t *testing.T, s os.Signal) {
+func (p *process) sendSignal(t *testing.T, s os.Signal) {
 	t.Helper()
 	if err := p.Process.Signal(s); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// stop asks for an orderly end, which must be one.
-func (p *process) stop(t *testing.T) {
+// stopCleanly asks for an orderly end, which must be one.
+func (p *process) stopCleanly(t *testing.T) {
 	t.Helper()
-	p.signal(t, syscall.SIGTERM)
-	if end := p.wait(t); end.code != 0 {
+	p.sendSignal(t, syscall.SIGTERM)
+	if end := p.awaitEnd(t); end.code != 0 {
 		t.Fatalf("stopped with exit code %d\n%s", end.code, end.stderr)
 	}
 }
@@ -169,15 +169,15 @@ type serverFlags struct {
 	more                        []string
 }
 
-// alone are the flags of a server that forms a cluster by itself.
-func alone(t *testing.T, more ...string) serverFlags {
+// singleServer are the flags of a server that forms a cluster by itself.
+func singleServer(t *testing.T, more ...string) serverFlags {
 	t.Helper()
 	ports := freePorts(t, 3)
 	return serverFlags{"n1", filepath.Join(t.TempDir(), "data"), ports[0], ports[1], ports[2], more}
 }
 
-// trio are the flags of three servers that form a cluster together.
-func trio(t *testing.T) []serverFlags {
+// threeServers are the flags of three servers that form a cluster together.
+func threeServers(t *testing.T) []serverFlags {
 	t.Helper()
 	dir, ports := t.TempDir(), freePorts(t, 9)
 	together := []string{"--bootstrap-expect", "3", "--join", strings.Join(ports[6:], ",")}
@@ -189,18 +189,18 @@ func trio(t *testing.T) []serverFlags {
 	return list
 }
 
-func (f serverFlags) args() []string {
+func (f serverFlags) commandLine() []string {
 	return append([]string{
 		"server", "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http, "--raft-addr", f.raft, "--gossip-addr", f.gossip, "--log-level", "warn",
 	}, f.more...)
 }
 
-func (f serverFlags) url() string { return "http://" + f.http }
+func (f serverFlags) baseURL() string { return "http://" + f.http }
 
-// serve starts a server and waits until it is ready.
-func serve(t *testing.T, f serverFlags) *process {
+// startServer starts a server and waits until it is ready.
+func startServer(t *testing.T, f serverFlags) *process {
 	t.Helper()
-	p := start(t, f.args()...)
+	p := startProcess(t, f.commandLine()...)
 	awaitReady(t, p, f)
 	return p
 }
@@ -208,38 +208,38 @@ func serve(t *testing.T, f serverFlags) *process {
 func awaitReady(t *testing.T, p *process, f serverFlags) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if !p.running() {
+		if !p.isRunning() {
 			t.Fatalf("%s ended at its start: %s", f.id, p.stderr.String())
 		}
-		if status, _ := get(t, f.url()+"/readyz"); status == http.StatusOK {
+		if status, _ := httpGet(t, f.baseURL()+"/readyz"); status == http.StatusOK {
 			return
 		}
 	}
 	t.Fatalf("%s is not ready after %v: %s", f.id, patience, p.stderr.String())
 }
 
-// get is curl; status 0 means that nobody answered.
-func get(t *testing.T, url string) (status int, body string) {
+// httpGet is curl; status 0 means that no server answered.
+func httpGet(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return do(t, request)
+	return sendRequest(t, request)
 }
 
-// post is curl -d.
-func post(t *testing.T, url, body string) (status int, answer string) {
+// httpPost is curl -d.
+func httpPost(t *testing.T, url, body string) (status int, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	return do(t, request)
+	return sendRequest(t, request)
 }
 
-func do(t *testing.T, request *http.Request) (status int, body string) {
+func sendRequest(t *testing.T, request *http.Request) (status int, body string) {
 	t.Helper()
 	answer, err := fresh.Do(request)
 	if err != nil {
@@ -265,18 +265,18 @@ func unencryptedHTTP2() *http.Protocols {
 	return protocols
 }
 
-func (f serverFlags) allocations() quoratev1connect.AllocationServiceClient {
-	return quoratev1connect.NewAllocationServiceClient(fresh, f.url())
+func (f serverFlags) allocationClient() quoratev1connect.AllocationServiceClient {
+	return quoratev1connect.NewAllocationServiceClient(fresh, f.baseURL())
 }
 
-func (f serverFlags) trees() quoratev1connect.TreeServiceClient {
-	return quoratev1connect.NewTreeServiceClient(fresh, f.url())
+func (f serverFlags) treeClient() quoratev1connect.TreeServiceClient {
+	return quoratev1connect.NewTreeServiceClient(fresh, f.baseURL())
 }
 
 // applyTree puts a tree "t" with 1000 cores into a cluster.
 func (f serverFlags) applyTree(t *testing.T) {
 	t.Helper()
-	_, err := f.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree()}})
+	_, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,24 +290,24 @@ func smallTree() *quoratev1.Tree {
 	}
 }
 
-func want(id string, amount int64) *quoratev1.AllocateRequest {
+func oneClaim(id string, amount int64) *quoratev1.AllocateRequest {
 	return &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "t", Node: "a", Amounts: map[string]int64{"cores": amount}}}}
 }
 
-// take holds one core under each id and fails the test if it cannot.
-func (f serverFlags) take(t *testing.T, ids ...string) {
+// allocateEach holds one core under each id and fails the test if it cannot.
+func (f serverFlags) allocateEach(t *testing.T, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		if _, err := f.allocations().Allocate(t.Context(), want(id, 1)); err != nil {
+		if _, err := f.allocationClient().Allocate(t.Context(), oneClaim(id, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// used is how many cores are held.
-func (f serverFlags) used(t *testing.T) int64 {
+// usedCores is how many cores are held.
+func (f serverFlags) usedCores(t *testing.T) int64 {
 	t.Helper()
-	answer, err := f.trees().GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "t"})
+	answer, err := f.treeClient().GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,16 +343,16 @@ func freePorts(t *testing.T, count int) []string {
 	return addresses
 }
 
-// within bounds one call.
-func within(t *testing.T, d time.Duration) context.Context {
+// withTimeout bounds one call.
+func withTimeout(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// detail finds a typed error detail.
-func detail[T any](err error) (T, bool) {
+// errorDetail finds a typed error detail.
+func errorDetail[T any](err error) (T, bool) {
 	var none T
 	var failed *connect.Error
 	if !errors.As(err, &failed) {

@@ -12,9 +12,9 @@ import (
 
 // GetActivity has 13 steps, in the last three of which something happened.
 func (f *fake) GetActivity(_ context.Context, r *quoratev1.GetActivityRequest) (*quoratev1.GetActivityResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	if r.GetTree() == "nowhere" {
-		return nil, fail(connect.CodeNotFound, "this server has seen nothing happen to %s since its start", r.GetTree())
+		return nil, connectError(connect.CodeNotFound, "this server has seen nothing happen to %s since its start", r.GetTree())
 	}
 	answer := &quoratev1.GetActivityResponse{Read: readInfo(&quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE})}
 	for i := range 13 {

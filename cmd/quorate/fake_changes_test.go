@@ -9,8 +9,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// planned adds what only a dry run says.
-func planned(result *quoratev1.ConfigurationResult) {
+// addPlanEffects adds what only a dry run says.
+func addPlanEffects(result *quoratev1.ConfigurationResult) {
 	result.Over = []*quoratev1.Overuse{
 		{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 10, Used: 15},
 		{
@@ -29,7 +29,7 @@ func planned(result *quoratev1.ConfigurationResult) {
 func (f *fake) GetConfiguration(
 	_ context.Context, r *quoratev1.GetConfigurationRequest,
 ) (*quoratev1.GetConfigurationResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	answer := &quoratev1.GetConfigurationResponse{Revision: 7, Read: readInfo(r.GetRead())}
 	for _, name := range []string{"cern", "tenants"} {
 		tree, err := fakeTree(name)
@@ -42,11 +42,11 @@ func (f *fake) GetConfiguration(
 }
 
 func (f *fake) MoveNode(_ context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	if r.GetFrom() == "atlas" {
-		return nil, fail(connect.CodeInvalidArgument, "to: %q is below %q itself", r.GetTo(), r.GetFrom())
+		return nil, connectError(connect.CodeInvalidArgument, "to: %q is below %q itself", r.GetTo(), r.GetFrom())
 	}
-	result, err := f.change(r.ExpectedRevision)
+	result, err := f.changeResult(r.ExpectedRevision)
 	if err == nil {
 		result.Changes = []*quoratev1.Change{{
 			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetTo(), Field: "path", Before: r.GetFrom(), After: r.GetTo(),
@@ -58,8 +58,8 @@ func (f *fake) MoveNode(_ context.Context, r *quoratev1.MoveNodeRequest) (*quora
 func (f *fake) SetMaintenance(
 	_ context.Context, r *quoratev1.SetMaintenanceRequest,
 ) (*quoratev1.SetMaintenanceResponse, error) {
-	f.keep(r)
-	result, err := f.change(r.ExpectedRevision)
+	f.keepRequest(r)
+	result, err := f.changeResult(r.ExpectedRevision)
 	if err == nil {
 		before, after := "off", "on"
 		if !r.GetOn() {
@@ -74,11 +74,11 @@ func (f *fake) SetMaintenance(
 }
 
 func (f *fake) RollBack(_ context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	if r.GetRevision() < 2 {
-		return nil, fail(connect.CodeFailedPrecondition, "the history reaches back to revision 2 only")
+		return nil, connectError(connect.CodeFailedPrecondition, "the history reaches back to revision 2 only")
 	}
-	result, err := f.change(r.ExpectedRevision)
+	result, err := f.changeResult(r.ExpectedRevision)
 	if err == nil {
 		result.Changes = []*quoratev1.Change{
 			{

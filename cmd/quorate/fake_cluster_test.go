@@ -15,7 +15,7 @@ import (
 // The cluster of the fake: n1 leads, n2 answers, n3 does not, n4 is new, n5 was removed.
 
 func (f *fake) ListMembers(_ context.Context, r *quoratev1.ListMembersRequest) (*quoratev1.ListMembersResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	well := func(number int, seat quoratev1.Seat, role quoratev1.Role) *quoratev1.MemberHealth {
 		m := fakeMember(number, seat)
 		m.Role, m.Healthy, m.StableSince = role, true, someDay
@@ -44,34 +44,34 @@ func fakeMember(number int, seat quoratev1.Seat) *quoratev1.MemberHealth {
 }
 
 func (f *fake) JoinMember(_ context.Context, r *quoratev1.JoinMemberRequest) (*quoratev1.JoinMemberResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	return &quoratev1.JoinMemberResponse{Changed: r.GetGossipAddress() == "10.0.0.4:7301"}, nil
 }
 
 func (f *fake) PromoteMember(_ context.Context, r *quoratev1.PromoteMemberRequest) (*quoratev1.PromoteMemberResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	return &quoratev1.PromoteMemberResponse{Changed: r.GetId() == "n4"}, nil
 }
 
 func (f *fake) DemoteMember(_ context.Context, r *quoratev1.DemoteMemberRequest) (*quoratev1.DemoteMemberResponse, error) {
-	f.keep(r)
-	return &quoratev1.DemoteMemberResponse{}, f.spare(r.GetId(), r.GetForce())
+	f.keepRequest(r)
+	return &quoratev1.DemoteMemberResponse{}, f.checkRemovable(r.GetId(), r.GetForce())
 }
 
 func (f *fake) RemoveMember(_ context.Context, r *quoratev1.RemoveMemberRequest) (*quoratev1.RemoveMemberResponse, error) {
-	f.keep(r)
-	return &quoratev1.RemoveMemberResponse{Changed: r.GetId() != "n9"}, f.spare(r.GetId(), r.GetForce())
+	f.keepRequest(r)
+	return &quoratev1.RemoveMemberResponse{Changed: r.GetId() != "n9"}, f.checkRemovable(r.GetId(), r.GetForce())
 }
 
-func (f *fake) spare(id string, force bool) error {
+func (f *fake) checkRemovable(id string, force bool) error {
 	if id == "n1" && !force {
-		return fail(connect.CodeFailedPrecondition, "without n1 there would be 2 voters (n2, n3), and min-quorum is 3; add a member first, or repeat it with --force")
+		return connectError(connect.CodeFailedPrecondition, "without n1 there would be 2 voters (n2, n3), and min-quorum is 3; add a member first, or repeat it with --force")
 	}
 	return nil
 }
 
 func (f *fake) TransferLeader(_ context.Context, r *quoratev1.TransferLeaderRequest) (*quoratev1.TransferLeaderResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	if r.GetId() == "n1" {
 		return &quoratev1.TransferLeaderResponse{LeaderId: "n1"}, nil
 	}

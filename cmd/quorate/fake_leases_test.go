@@ -30,21 +30,21 @@ func itemsFor(picks []*quoratev1.ItemPick) []*quoratev1.HeldItem {
 	return held
 }
 
-// accounts is a claim of accounts.
-func accounts(node string, names ...string) *quoratev1.Claim {
+// accountClaim is a claim of accounts.
+func accountClaim(node string, names ...string) *quoratev1.Claim {
 	return &quoratev1.Claim{Tree: "ci", Node: node, Items: []*quoratev1.ItemPick{
 		{Resource: "aws-account", Count: int64(len(names)), Names: names},
 	}}
 }
 
 func heldLease() *quoratev1.Allocation {
-	held := holding("lease-1", 7, nil, accounts("tenants/web", "account-1"))
+	held := heldAllocation("lease-1", 7, nil, accountClaim("tenants/web", "account-1"))
 	held.TtlMs, held.ExpiresLedgerMs, held.Principal = 1_800_000, fakeNow+1_799_900, &quoratev1.Principal{User: "ann"}
 	return held
 }
 
 func revokedLease() *quoratev1.Allocation {
-	held := holding("lease-2", 8, nil, accounts("tenants/data", "account-2"))
+	held := heldAllocation("lease-2", 8, nil, accountClaim("tenants/data", "account-2"))
 	held.TtlMs, held.ExpiresLedgerMs, held.RevokedBy = 86_400_000, fakeNow+29_950, "urgent"
 	return held
 }
@@ -57,19 +57,19 @@ func (f *fake) mustWait(id string) bool {
 	return id == "queued" || strings.HasPrefix(id, "late") || strings.HasPrefix(id, "soon") && f.asked[id] <= 2
 }
 
-func (f *fake) wait(r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+func (f *fake) waitInQueue(r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if strings.HasPrefix(r.GetId(), "late") && f.asked[r.GetId()] > 2 {
-		return nil, withDetail(fail(connect.CodeFailedPrecondition, "the request %q has ended", r.GetId()), &quoratev1.Problem{Reason: "ENDED"})
+		return nil, withDetail(connectError(connect.CodeFailedPrecondition, "the request %q has ended", r.GetId()), &quoratev1.Problem{Reason: "ENDED"})
 	}
 	q := waitingRequest(r.GetId(), 2, r.GetClaims()...)
 	return &quoratev1.AllocateResponse{Allocation: q.GetAllocation(), Decision: q.GetDecision(), LedgerTimeMs: fakeNow}, nil
 }
 
-// waitingRequest waits for a limit, for an item, and for somebody else.
+// waitingRequest waits for a limit, for an item, and for another request.
 func waitingRequest(id string, position int64, claims ...*quoratev1.Claim) *quoratev1.WaitingRequest {
-	waits := holding(id, 0, nil, claims...)
+	waits := heldAllocation(id, 0, nil, claims...)
 	waits.State, waits.GrantedAt = quoratev1.AllocationState_ALLOCATION_STATE_WAITING, nil
 	for _, c := range waits.GetClaims() {
 		c.Items = nil
@@ -92,13 +92,13 @@ func waitingRequest(id string, position int64, claims ...*quoratev1.Claim) *quor
 }
 
 func (f *fake) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quoratev1.RenewResponse, error) {
-	f.keep(r)
-	held, err := f.find(r.GetId())
+	f.keepRequest(r)
+	held, err := f.findAllocation(r.GetId())
 	if err != nil {
 		return nil, err
 	}
 	if r.GetFence() != 0 && r.GetFence() != held.GetFence() {
-		return nil, withDetail(fail(connect.CodeAborted, "%q has the fence %d, not %d", r.GetId(), held.GetFence(), r.GetFence()),
+		return nil, withDetail(connectError(connect.CodeAborted, "%q has the fence %d, not %d", r.GetId(), held.GetFence(), r.GetFence()),
 			&quoratev1.Problem{Reason: "FENCE_MISMATCH"})
 	}
 	held.TtlMs = cmp.Or(r.GetTtlMs(), held.GetTtlMs())
@@ -108,17 +108,17 @@ func (f *fake) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quoratev1.R
 
 // ListWaiting gives one a page.
 func (f *fake) ListWaiting(_ context.Context, r *quoratev1.ListWaitingRequest) (*quoratev1.ListWaitingResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	answer := &quoratev1.ListWaitingResponse{Read: readInfo(r.GetRead())}
 	switch {
 	case r.GetTree() == "cern":
 	case r.GetPageToken() == "":
-		first := waitingRequest("first", 1, accounts("tenants/web", "account-1"))
+		first := waitingRequest("first", 1, accountClaim("tenants/web", "account-1"))
 		first.Allocation.Priority = 5
 		first.Decision.Violations = first.GetDecision().GetViolations()[:1]
 		answer.Requests, answer.NextPageToken = []*quoratev1.WaitingRequest{first}, "more"
 	default:
-		answer.Requests = []*quoratev1.WaitingRequest{waitingRequest("second", 2, accounts("tenants/web", "account-1"))}
+		answer.Requests = []*quoratev1.WaitingRequest{waitingRequest("second", 2, accountClaim("tenants/web", "account-1"))}
 	}
 	return answer, nil
 }
@@ -127,19 +127,19 @@ func (f *fake) ListWaiting(_ context.Context, r *quoratev1.ListWaitingRequest) (
 func (f *fake) WatchAllocations(
 	_ context.Context, r *quoratev1.WatchAllocationsRequest, stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
 ) error {
-	f.keep(r)
+	f.keepRequest(r)
 	if r.GetAfterIndex() == 1 {
-		return fail(connect.CodeOutOfRange, "the changes after index 1 are forgotten")
+		return connectError(connect.CodeOutOfRange, "the changes after index 1 are forgotten")
 	}
 	ended := proto.CloneOf(heldLease())
 	ended.State = quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED
 	for i, m := range []*quoratev1.WatchAllocationsResponse{
 		{Index: 16},
-		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING, Allocation: waitingRequest("second", 2, accounts("tenants/web", "account-1")).GetAllocation()},
+		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING, Allocation: waitingRequest("second", 2, accountClaim("tenants/web", "account-1")).GetAllocation()},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, Allocation: heldLease()},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, Allocation: revokedLease()},
 		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: ended},
-		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: preempted()},
+		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: preemptedAllocation()},
 	} {
 		m.Index, m.Number, m.LedgerTimeMs = 17, uint32(i), fakeNow
 		if err := stream.Send(m); err != nil {
@@ -149,22 +149,22 @@ func (f *fake) WatchAllocations(
 	return nil
 }
 
-func item(name, state string) *quoratev1.Item {
+func fakeItem(name, state string) *quoratev1.Item {
 	return &quoratev1.Item{Name: &quoratev1.ItemName{Tree: "ci", Resource: "aws-account", Name: name}, State: state, UpdatedAt: someDay}
 }
 
 // ListItems gives two a page.
 func (f *fake) ListItems(_ context.Context, r *quoratev1.ListItemsRequest) (*quoratev1.ListItemsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	if r.GetTree() != "ci" {
-		return nil, fail(connect.CodeNotFound, "there is no tree %q", r.GetTree())
+		return nil, connectError(connect.CodeNotFound, "there is no tree %q", r.GetTree())
 	}
 	if r.GetPageToken() == "more" {
-		going := item("account-3", "free")
+		going := fakeItem("account-3", "free")
 		going.ExpiresLedgerMs = fakeNow + 7_199_000
 		return &quoratev1.ListItemsResponse{Read: readInfo(r.GetRead()), Items: []*quoratev1.Item{going}}, nil
 	}
-	held, leaving := item("account-1", "leased"), item("account-2", "leased")
+	held, leaving := fakeItem("account-1", "leased"), fakeItem("account-2", "leased")
 	held.Owner, held.Allocation, held.Fence = "ann", "lease-1", 7
 	leaving.Allocation, leaving.Fence, leaving.Leaving = "lease-2", 8, true
 	answer := &quoratev1.ListItemsResponse{Read: readInfo(r.GetRead()), Items: []*quoratev1.Item{held, leaving}, NextPageToken: "more"}
@@ -173,7 +173,7 @@ func (f *fake) ListItems(_ context.Context, r *quoratev1.ListItemsRequest) (*quo
 }
 
 func (f *fake) CountItems(_ context.Context, r *quoratev1.CountItemsRequest) (*quoratev1.CountItemsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	return &quoratev1.CountItemsResponse{Read: readInfo(r.GetRead()), Counts: []*quoratev1.ItemCount{
 		{
 			Tree: "ci", Resource: "aws-account", States: map[string]int64{"leased": 2, "free": 1},
@@ -184,19 +184,19 @@ func (f *fake) CountItems(_ context.Context, r *quoratev1.CountItemsRequest) (*q
 }
 
 func (f *fake) UpdateItems(_ context.Context, r *quoratev1.UpdateItemsRequest) (*quoratev1.UpdateItemsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	answer := &quoratev1.UpdateItemsResponse{Index: 21}
 	for _, u := range r.GetUpdates() {
 		if u.GetItem().GetName() == "account-1" {
-			return nil, fail(connect.CodeFailedPrecondition, "item account-1 is held by lease-1")
+			return nil, connectError(connect.CodeFailedPrecondition, "item account-1 is held by lease-1")
 		}
-		answer.Items = append(answer.Items, item(u.GetItem().GetName(), cmp.Or(u.GetState(), "free")))
+		answer.Items = append(answer.Items, fakeItem(u.GetItem().GetName(), cmp.Or(u.GetState(), "free")))
 	}
 	return answer, nil
 }
 
 func (f *fake) ResetItems(_ context.Context, r *quoratev1.ResetItemsRequest) (*quoratev1.ResetItemsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	return &quoratev1.ResetItemsResponse{Index: 21, Items: []*quoratev1.ResetItem{
 		{Name: "account-1", Owner: "ann", Allocation: "lease-1"}, {Name: "account-2", Allocation: "lease-2"},
 	}}, nil

@@ -8,8 +8,8 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// dress gives a granted allocation what its request says of it.
-func dress(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
+// addDetails gives a granted allocation what its request says of it.
+func addDetails(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 	held.Principal = r.GetPrincipal()
 	if held.TtlMs = r.GetTtlMs(); held.GetTtlMs() > 0 {
 		held.ExpiresLedgerMs = fakeNow + held.GetTtlMs()
@@ -31,9 +31,9 @@ func dress(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 	}
 }
 
-// preempted is who had to go for soft-1.
-func preempted() *quoratev1.Allocation {
-	gone := holding("soft-0", 6, nil, &quoratev1.Claim{
+// preemptedAllocation is who had to go for soft-1.
+func preemptedAllocation() *quoratev1.Allocation {
+	gone := heldAllocation("soft-0", 6, nil, &quoratev1.Claim{
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 5},
 	})
 	gone.State, gone.EndedAt, gone.PreemptedBy = quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED, someDay, "soft-1"
@@ -41,21 +41,21 @@ func preempted() *quoratev1.Allocation {
 }
 
 func (f *fake) Confirm(_ context.Context, r *quoratev1.ConfirmRequest) (*quoratev1.ConfirmResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	if r.GetId() == "lapsed" {
 		return nil, withDetail(
-			fail(connect.CodeFailedPrecondition, "the reservation %q has lapsed", "lapsed"), &quoratev1.Problem{Reason: "ENDED"},
+			connectError(connect.CodeFailedPrecondition, "the reservation %q has lapsed", "lapsed"), &quoratev1.Problem{Reason: "ENDED"},
 		)
 	}
-	held := holding(r.GetId(), 42, nil, &quoratev1.Claim{
+	held := heldAllocation(r.GetId(), 42, nil, &quoratev1.Claim{
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 1},
 	})
 	return &quoratev1.ConfirmResponse{Allocation: held, Index: 20, Repeated: r.GetId() == "held"}, nil
 }
 
 func (f *fake) Cancel(_ context.Context, r *quoratev1.CancelRequest) (*quoratev1.CancelResponse, error) {
-	f.keep(r)
-	ended := holding(r.GetId(), 42, nil, &quoratev1.Claim{
+	f.keepRequest(r)
+	ended := heldAllocation(r.GetId(), 42, nil, &quoratev1.Claim{
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 1},
 	})
 	ended.State, ended.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED, someDay
@@ -63,19 +63,19 @@ func (f *fake) Cancel(_ context.Context, r *quoratev1.CancelRequest) (*quoratev1
 }
 
 func (f *fake) Explain(_ context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	answer := &quoratev1.ExplainResponse{Read: readInfo(r.GetRead())}
 	switch {
 	case r.GetId() == "big":
-		answer.Decision, answer.DecidedAt = explained(), someDay
+		answer.Decision, answer.DecidedAt = explainedDenial(), someDay
 	case r.GetId() != "":
-		held, err := f.find(r.GetId())
+		held, err := f.findAllocation(r.GetId())
 		if err != nil {
 			return nil, err
 		}
 		answer.Allocation, answer.Decision = held, &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED}
 	case r.GetRequest().GetClaims()[0].GetAmounts()["cores"] > 20:
-		answer.Decision = explained()
+		answer.Decision = explainedDenial()
 	default:
 		answer.Decision = &quoratev1.Decision{
 			Outcome:    quoratev1.Outcome_OUTCOME_GRANTED,
@@ -86,8 +86,8 @@ func (f *fake) Explain(_ context.Context, r *quoratev1.ExplainRequest) (*quorate
 	return answer, nil
 }
 
-// explained is a denial with every kind of violation and of raise.
-func explained() *quoratev1.Decision {
+// explainedDenial is a denial with every kind of violation and of raise.
+func explainedDenial() *quoratev1.Decision {
 	return &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: true,
 		Violations: []*quoratev1.Violation{
@@ -123,10 +123,10 @@ func explained() *quoratev1.Decision {
 
 // ListEvents gives two a page.
 func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*quoratev1.ListEventsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	answer := &quoratev1.ListEventsResponse{Read: readInfo(r.GetRead())}
 	all := []*quoratev1.Event{
-		{Number: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "big", At: someDay, Decision: explained()},
+		{Number: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "big", At: someDay, Decision: explainedDenial()},
 		{Number: 2, Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED, Id: "soft-0", By: "soft-1", At: someDay},
 		{Number: 3, Kind: quoratev1.EventKind_EVENT_KIND_EXPIRED, Id: "lapsed", At: someDay},
 		{Number: 4, Kind: quoratev1.EventKind_EVENT_KIND_RESTORED, Id: "soft-9", By: "lapsed", At: someDay},
@@ -146,7 +146,7 @@ func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*q
 
 // ListPrincipals gives one a page.
 func (f *fake) ListPrincipals(_ context.Context, r *quoratev1.ListPrincipalsRequest) (*quoratev1.ListPrincipalsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	answer := &quoratev1.ListPrincipalsResponse{Read: readInfo(r.GetRead())}
 	switch {
 	case r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP:

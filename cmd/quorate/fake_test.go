@@ -50,14 +50,14 @@ func startFake(t *testing.T) (*fake, string) {
 	return f, server.URL
 }
 
-func (f *fake) keep(request proto.Message) {
+func (f *fake) keepRequest(request proto.Message) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests = append(f.requests, request)
 }
 
-// last is the latest request.
-func (f *fake) last(t *testing.T) proto.Message {
+// lastRequest is the latest request.
+func (f *fake) lastRequest(t *testing.T) proto.Message {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,8 +67,8 @@ func (f *fake) last(t *testing.T) proto.Message {
 	return f.requests[len(f.requests)-1]
 }
 
-// quorate runs a command line against a server and answers what it printed.
-func quorate(server, stdin string, args ...string) (code int, stdout, stderr string) {
+// runQuorate runs a command line against a server and answers what it printed.
+func runQuorate(server, stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, talk bytes.Buffer
 	code = execute(append([]string{"--server", server}, args...), strings.NewReader(stdin), &out, &talk)
 	return code, out.String(), talk.String()
@@ -76,7 +76,7 @@ func quorate(server, stdin string, args ...string) (code int, stdout, stderr str
 
 var someDay = timestamppb.New(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 
-func fail(code connect.Code, format string, args ...any) *connect.Error {
+func connectError(code connect.Code, format string, args ...any) *connect.Error {
 	return connect.NewError(code, fmt.Errorf(format, args...))
 }
 
@@ -104,7 +104,7 @@ func fakeTree(name string) (*quoratev1.Tree, error) {
 			}
 		}
 	}
-	return nil, fail(connect.CodeNotFound, "there is no tree %q", name)
+	return nil, connectError(connect.CodeNotFound, "there is no tree %q", name)
 }
 
 func (f *fake) ListTrees(_ context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error) {
@@ -128,13 +128,13 @@ func (f *fake) GetTree(_ context.Context, r *quoratev1.GetTreeRequest) (*quorate
 }
 
 func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	if r.GetTrees()[0].GetPolicy() == "unheard-of" {
-		return nil, fail(connect.CodeInvalidArgument, "trees[0].policy: there is no policy %q", "unheard-of")
+		return nil, connectError(connect.CodeInvalidArgument, "trees[0].policy: there is no policy %q", "unheard-of")
 	}
-	result, err := f.change(r.ExpectedRevision)
+	result, err := f.changeResult(r.ExpectedRevision)
 	if err == nil && r.GetDryRun() {
-		planned(result)
+		addPlanEffects(result)
 	}
 	if err == nil {
 		result.Changes = []*quoratev1.Change{
@@ -148,16 +148,16 @@ func (f *fake) ApplyTrees(_ context.Context, r *quoratev1.ApplyTreesRequest) (*q
 }
 
 func (f *fake) SetLimits(_ context.Context, r *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	if r.GetLimits()["cores"].GetAmount() == 21 {
-		return nil, withDetail(fail(connect.CodeFailedPrecondition, "2 rules of policies forbid it"), &quoratev1.Problem{
+		return nil, withDetail(connectError(connect.CodeFailedPrecondition, "2 rules of policies forbid it"), &quoratev1.Problem{
 			Reason: "POLICY_BREACH", NotApplied: true, Breaches: []*quoratev1.Breach{
 				{Tree: "cern", Node: "atlas", Policy: "strict", Resource: "cores", Text: "the limits of its children add up to 101, more than its limit of 100"},
 				{Tree: "cern", Node: "atlas/physics", Policy: "strict", Resource: "disk", Text: "its child higgs is unlimited"},
 			},
 		})
 	}
-	result, err := f.change(r.ExpectedRevision)
+	result, err := f.changeResult(r.ExpectedRevision)
 	if err == nil {
 		result.Changes = []*quoratev1.Change{{
 			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetNode(),
@@ -171,68 +171,68 @@ func (f *fake) SetLimits(_ context.Context, r *quoratev1.SetLimitsRequest) (*quo
 }
 
 func (f *fake) DeleteTree(_ context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
-	f.keep(r)
-	result, err := f.change(r.ExpectedRevision)
+	f.keepRequest(r)
+	result, err := f.changeResult(r.ExpectedRevision)
 	if err == nil && r.GetName() == "cern" {
-		return nil, fail(connect.CodeFailedPrecondition, "tree %q is in use: 3 claims are held in it", "cern")
+		return nil, connectError(connect.CodeFailedPrecondition, "tree %q is in use: 3 claims are held in it", "cern")
 	}
 	return &quoratev1.DeleteTreeResponse{Result: result}, err
 }
 
-func (f *fake) change(expected *uint64) (*quoratev1.ConfigurationResult, error) {
+func (f *fake) changeResult(expected *uint64) (*quoratev1.ConfigurationResult, error) {
 	if expected != nil && *expected != 7 {
-		return nil, fail(connect.CodeAborted, "the configuration is at revision 7, not %d", *expected)
+		return nil, connectError(connect.CodeAborted, "the configuration is at revision 7, not %d", *expected)
 	}
 	return &quoratev1.ConfigurationResult{Revision: 8, Index: 18}, nil
 }
 
 func (f *fake) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*quoratev1.GetUsageResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	answer := &quoratev1.GetUsageResponse{Read: readInfo(r.GetRead())}
 	switch {
 	case r.GetTree() == "tenants":
 		answer.Nodes = []*quoratev1.NodeUsage{{Node: "tenant-1", Policy: "open", RunningApplications: 3, MaxApplications: 2, Resources: []*quoratev1.ResourceUsage{
-			{Resource: "ram", Unit: quoratev1.Unit_UNIT_BYTES, Limit: amount(16 << 30), Effective: amount(16 << 30), Own: 3 << 29, Subtree: 3 << 29, Headroom: proto.Int64(29 << 29)},
-			{Resource: "servers", Unit: quoratev1.Unit_UNIT_COUNT, Effective: unlimited(), Own: 2, Subtree: 2},
+			{Resource: "ram", Unit: quoratev1.Unit_UNIT_BYTES, Limit: amountLimit(16 << 30), Effective: amountLimit(16 << 30), Own: 3 << 29, Subtree: 3 << 29, Headroom: proto.Int64(29 << 29)},
+			{Resource: "servers", Unit: quoratev1.Unit_UNIT_COUNT, Effective: noLimit(), Own: 2, Subtree: 2},
 		}}}
 	case r.GetTree() != "cern":
-		return nil, fail(connect.CodeNotFound, "there is no tree %q", r.GetTree())
+		return nil, connectError(connect.CodeNotFound, "there is no tree %q", r.GetTree())
 	case !r.GetSubtree():
-		answer.Nodes = []*quoratev1.NodeUsage{cores("", unlimited(), 0, 45, nil)}
+		answer.Nodes = []*quoratev1.NodeUsage{coresUsage("", noLimit(), 0, 45, nil)}
 	case r.GetPageToken() == "": // the state of step 8 of the script, in two pages
 		answer.NextPageToken = "more"
 		answer.Nodes = []*quoratev1.NodeUsage{
-			cores("", unlimited(), 0, 45, nil),
-			cores("atlas", amount(100), 0, 45, proto.Int64(55)),
-			cores("atlas/operations", amount(80), 0, 35, proto.Int64(45)),
-			cores("atlas/operations/web", amount(30), 5, 5, proto.Int64(25)),
-			cores("atlas/operations/workflow", amount(50), 30, 30, proto.Int64(20)),
+			coresUsage("", noLimit(), 0, 45, nil),
+			coresUsage("atlas", amountLimit(100), 0, 45, proto.Int64(55)),
+			coresUsage("atlas/operations", amountLimit(80), 0, 35, proto.Int64(45)),
+			coresUsage("atlas/operations/web", amountLimit(30), 5, 5, proto.Int64(25)),
+			coresUsage("atlas/operations/workflow", amountLimit(50), 30, 30, proto.Int64(20)),
 		}
 	default:
 		answer.Nodes = []*quoratev1.NodeUsage{
-			cores("atlas/physics", amount(20), 0, 10, proto.Int64(10)),
-			cores("atlas/physics/higgs", nil, 0, 0, proto.Int64(0)),
-			cores("atlas/physics/simulation", amount(5), 10, 10, proto.Int64(0)),
+			coresUsage("atlas/physics", amountLimit(20), 0, 10, proto.Int64(10)),
+			coresUsage("atlas/physics/higgs", nil, 0, 0, proto.Int64(0)),
+			coresUsage("atlas/physics/simulation", amountLimit(5), 10, 10, proto.Int64(0)),
 		}
 	}
 	return answer, nil
 }
 
-func amount(n int64) *quoratev1.Limit {
+func amountLimit(n int64) *quoratev1.Limit {
 	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: n}}
 }
 
-func unlimited() *quoratev1.Limit {
+func noLimit() *quoratev1.Limit {
 	return &quoratev1.Limit{Value: &quoratev1.Limit_Unlimited{Unlimited: true}}
 }
 
-func cores(node string, limit *quoratev1.Limit, own, subtree int64, headroom *int64) *quoratev1.NodeUsage {
+func coresUsage(node string, limit *quoratev1.Limit, own, subtree int64, headroom *int64) *quoratev1.NodeUsage {
 	usage := &quoratev1.ResourceUsage{
 		Resource: "cores", Unit: quoratev1.Unit_UNIT_COUNT, Limit: limit, Effective: limit,
 		Own: own, Subtree: subtree, Headroom: headroom,
 	}
 	if limit == nil {
-		usage.Effective = amount(0)
+		usage.Effective = amountLimit(0)
 	}
 	if limit.GetAmount() > 0 {
 		usage.Over = max(0, subtree-limit.GetAmount())
@@ -241,7 +241,7 @@ func cores(node string, limit *quoratev1.Limit, own, subtree int64, headroom *in
 }
 
 func (f *fake) ListRevisions(_ context.Context, r *quoratev1.ListRevisionsRequest) (*quoratev1.ListRevisionsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	return &quoratev1.ListRevisionsResponse{Read: readInfo(r.GetRead()), Revisions: []*quoratev1.Revision{
 		{
 			Revision: 7, Actor: "alice", Reason: "a new rack", At: someDay, ChangeCount: 1,
@@ -258,29 +258,29 @@ func (f *fake) ListRevisions(_ context.Context, r *quoratev1.ListRevisionsReques
 }
 
 func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	switch {
 	case r.GetId() == "taken":
-		return nil, fail(connect.CodeAlreadyExists, "the id %q is taken by another request", "taken")
+		return nil, connectError(connect.CodeAlreadyExists, "the id %q is taken by another request", "taken")
 	case r.GetId() == "doubtful":
-		return nil, withDetail(fail(connect.CodeDeadlineExceeded, "the answer did not come in time"), &quoratev1.Problem{Reason: "DEADLINE"})
+		return nil, withDetail(connectError(connect.CodeDeadlineExceeded, "the answer did not come in time"), &quoratev1.Problem{Reason: "DEADLINE"})
 	case r.GetId() == "ended":
-		return nil, fail(connect.CodeFailedPrecondition, "the allocation %q has ended already", "ended")
+		return nil, connectError(connect.CodeFailedPrecondition, "the allocation %q has ended already", "ended")
 	case r.GetClaims()[0].GetAmounts()["cores"] > 20:
-		return nil, denial(r.GetClaims()[0])
+		return nil, denialError(r.GetClaims()[0])
 	case r.GetMode() == quoratev1.Mode_MODE_WAIT && f.mustWait(r.GetId()):
-		return f.wait(r)
+		return f.waitInQueue(r)
 	}
 	decision := &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED, Explanation: "everything fits"}
-	if r.GetId() == "soft-1" { // it borrows from atlas, and somebody has to go
+	if r.GetId() == "soft-1" { // it borrows from atlas and preempts
 		decision.Placements = []*quoratev1.Placement{{Tree: "cern", Node: "atlas/physics", Placed: "atlas"}}
 		decision.Preempted = []*quoratev1.Preempted{{Id: "soft-0", Tree: "cern", Node: "atlas"}}
 	}
 	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
 		return &quoratev1.AllocateResponse{Decision: decision, Index: 17}, nil
 	}
-	held := holding(r.GetId(), 42, r.GetLabels(), r.GetClaims()...)
-	dress(held, r)
+	held := heldAllocation(r.GetId(), 42, r.GetLabels(), r.GetClaims()...)
+	addDetails(held, r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.granted[r.GetId()] = held
@@ -289,8 +289,8 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	}, nil
 }
 
-// denial is what step 15 of the script answers: workflow, operations and atlas are in the way.
-func denial(claim *quoratev1.Claim) error {
+// denialError is what step 15 of the script answers: workflow, operations and atlas are in the way.
+func denialError(claim *quoratev1.Claim) error {
 	wanted := claim.GetAmounts()["cores"]
 	violation := func(node string, limit, used int64) *quoratev1.Violation {
 		return &quoratev1.Violation{
@@ -304,7 +304,7 @@ func denial(claim *quoratev1.Claim) error {
 		},
 		Explanation: fmt.Sprintf("%d cores do not fit at cern:atlas/operations/workflow: 3 limits are in the way", wanted),
 	}
-	return withDetail(fail(connect.CodeResourceExhausted, "%s", decision.GetExplanation()), decision)
+	return withDetail(connectError(connect.CodeResourceExhausted, "%s", decision.GetExplanation()), decision)
 }
 
 func withDetail(err *connect.Error, message proto.Message) error {
@@ -316,7 +316,7 @@ func withDetail(err *connect.Error, message proto.Message) error {
 	return err
 }
 
-func holding(id string, fence uint64, labels map[string]string, claims ...*quoratev1.Claim) *quoratev1.Allocation {
+func heldAllocation(id string, fence uint64, labels map[string]string, claims ...*quoratev1.Claim) *quoratev1.Allocation {
 	held := &quoratev1.Allocation{
 		Id: id, Fence: fence, Labels: labels, State: quoratev1.AllocationState_ALLOCATION_STATE_HELD, GrantedAt: someDay,
 	}
@@ -333,8 +333,8 @@ func holding(id string, fence uint64, labels map[string]string, claims ...*quora
 }
 
 func (f *fake) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
-	f.keep(r)
-	held, err := f.find(r.GetId())
+	f.keepRequest(r)
+	held, err := f.findAllocation(r.GetId())
 	if err != nil {
 		return nil, err
 	}
@@ -347,11 +347,11 @@ func (f *fake) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quorate
 }
 
 func (f *fake) GetAllocation(_ context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
-	held, err := f.find(r.GetId())
+	held, err := f.findAllocation(r.GetId())
 	return &quoratev1.GetAllocationResponse{Allocation: held, Read: readInfo(r.GetRead())}, err
 }
 
-func (f *fake) find(id string) (*quoratev1.Allocation, error) {
+func (f *fake) findAllocation(id string) (*quoratev1.Allocation, error) {
 	if strings.HasPrefix(id, "late") {
 		return &quoratev1.Allocation{Id: id, State: quoratev1.AllocationState_ALLOCATION_STATE_TIMED_OUT}, nil
 	}
@@ -365,22 +365,22 @@ func (f *fake) find(id string) (*quoratev1.Allocation, error) {
 			return held, nil
 		}
 	}
-	return nil, fail(connect.CodeNotFound, "there is no allocation %q", id)
+	return nil, connectError(connect.CodeNotFound, "there is no allocation %q", id)
 }
 
 func fakeHoldings() []*quoratev1.Allocation {
 	return []*quoratev1.Allocation{
-		holding("simulation-1", 3, nil, &quoratev1.Claim{
+		heldAllocation("simulation-1", 3, nil, &quoratev1.Claim{
 			Tree: "cern", Node: "atlas/physics/simulation", Amounts: map[string]int64{"cores": 10},
 		}),
-		holding("request-1", 4, map[string]string{"job": "nightly", "branch": "main"},
+		heldAllocation("request-1", 4, map[string]string{"job": "nightly", "branch": "main"},
 			&quoratev1.Claim{Tree: "tenants", Node: "stranger", Amounts: map[string]int64{"servers": 2, "ram": 16 << 30}},
 			&quoratev1.Claim{Tree: "providers", Node: "cloud-a/main", Amounts: map[string]int64{"servers": 2}},
 		),
-		holding("workflow-1", 5, nil, &quoratev1.Claim{
+		heldAllocation("workflow-1", 5, nil, &quoratev1.Claim{
 			Tree: "cern", Node: "atlas/operations/workflow", Amounts: map[string]int64{"cores": 30},
 		}),
-		preempted(), heldLease(), revokedLease(),
+		preemptedAllocation(), heldLease(), revokedLease(),
 	}
 }
 
@@ -388,7 +388,7 @@ func fakeHoldings() []*quoratev1.Allocation {
 func (f *fake) ListAllocations(
 	_ context.Context, r *quoratev1.ListAllocationsRequest,
 ) (*quoratev1.ListAllocationsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	all := fakeHoldings()[:3]
 	if r.GetLeases() {
 		answer := &quoratev1.ListAllocationsResponse{Read: readInfo(r.GetRead()), Allocations: fakeHoldings()[4:]}
@@ -405,7 +405,7 @@ func (f *fake) ListAllocations(
 }
 
 func (f *fake) GetStatus(_ context.Context, r *quoratev1.GetStatusRequest) (*quoratev1.GetStatusResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	member := func(id string, role quoratev1.Role, port int) *quoratev1.Member {
 		return &quoratev1.Member{
 			Id: id, Role: role, Voter: true, Reachable: true, Version: "v0.1.0", FeatureLevel: 1,

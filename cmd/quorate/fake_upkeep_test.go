@@ -12,26 +12,26 @@ import (
 // The cluster of the fake is in the middle of an upgrade, and one of its members holds another state.
 
 func (f *fake) GetLevel(_ context.Context, r *quoratev1.GetLevelRequest) (*quoratev1.GetLevelResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	return &quoratev1.GetLevelResponse{Level: 3, Members: []*quoratev1.MemberLevel{
 		{Id: "n1", Version: "v0.5.0", FeatureLevel: 4, Alive: true}, {Id: "n2", Version: "v0.4.0", FeatureLevel: 3, Alive: true}, {Id: "n3"},
 	}}, nil
 }
 
 func (f *fake) RaiseLevel(_ context.Context, r *quoratev1.RaiseLevelRequest) (*quoratev1.RaiseLevelResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New(
 		"this needs feature level 4 on all members, and these are not known to have it: n2 (version v0.4.0, feature level 3); upgrade or "+
 			"start them, or remove them from the cluster"))
 }
 
 func (f *fake) Checkpoint(_ context.Context, r *quoratev1.CheckpointRequest) (*quoratev1.CheckpointResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	return &quoratev1.CheckpointResponse{Index: 17}, nil
 }
 
 func (f *fake) GetDigests(_ context.Context, r *quoratev1.GetDigestsRequest) (*quoratev1.GetDigestsResponse, error) {
-	f.keep(r)
+	f.keepRequest(r)
 	return &quoratev1.GetDigestsResponse{Members: []*quoratev1.MemberDigest{
 		{Id: "n1", Index: 17, Digest: "0123456789abcdef", Finding: quoratev1.Finding_FINDING_AGREES},
 		{Id: "n2", Index: 17, Digest: "fedcba9876543210", Finding: quoratev1.Finding_FINDING_DIFFERS},

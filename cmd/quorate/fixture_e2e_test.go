@@ -80,26 +80,26 @@ func TestFoldersOfReleasedVersions(t *testing.T) {
 				t.Errorf("at index %d the log has the digest %s and the state %s, want %d, %s, %s",
 					applied, chain, state, was.Applied, was.Chain, was.State)
 			}
-			serve(t, f)
+			startServer(t, f)
 			for _, question := range fixtureQuestions {
 				var before any
 				if err := json.Unmarshal(was.Answers[question], &before); err != nil {
 					t.Fatalf("what %s answered to %s: %v", version, question, err)
 				}
-				if lost := missing("", before, answerTo(t, f, question)); len(lost) > 0 {
+				if lost := missingFields("", before, answerTo(t, f, question)); len(lost) > 0 {
 					t.Errorf("%s: %s", question, strings.Join(lost, "; "))
 				}
 			}
-			f.cluster(t, "level --raise")
-			insist(t, f, "digests --now", 0, "agrees")
+			f.clusterClient(t, "level --raise")
+			runUntil(t, f, "digests --now", 0, "agrees")
 		})
 	}
 }
 
-// answerTo is an answer without what says when and by whom it was given.
+// answerTo is an answer without its time and server.
 func answerTo(t *testing.T, f serverFlags, question string) any {
 	t.Helper()
-	end := run(t, append(strings.Fields(question), "--server", f.url(), "-o", "json")...)
+	end := runCommand(t, append(strings.Fields(question), "--server", f.baseURL(), "-o", "json")...)
 	var answer any
 	if err := json.Unmarshal([]byte(end.stdout), &answer); err != nil {
 		t.Fatalf("%s: %v\n%s%s", question, err, end.stdout, end.stderr)
@@ -110,8 +110,8 @@ func answerTo(t *testing.T, f serverFlags, question string) any {
 	return answer
 }
 
-// missing names what an answer said before and does not say now. What is new is no fault.
-func missing(place string, before, now any) (lost []string) {
+// missingFields names what an answer said before and does not say now. What is new is no fault.
+func missingFields(place string, before, now any) (lost []string) {
 	switch before := before.(type) {
 	case map[string]any:
 		object, ok := now.(map[string]any)
@@ -119,7 +119,7 @@ func missing(place string, before, now any) (lost []string) {
 			return []string{fmt.Sprintf("%s was %v and is %v", place, before, now)}
 		}
 		for key, value := range before {
-			lost = append(lost, missing(place+"."+key, value, object[key])...)
+			lost = append(lost, missingFields(place+"."+key, value, object[key])...)
 		}
 		return lost
 	case []any:
@@ -128,7 +128,7 @@ func missing(place string, before, now any) (lost []string) {
 			return []string{fmt.Sprintf("%s was %v and is %v", place, before, now)}
 		}
 		for i := range before {
-			lost = append(lost, missing(fmt.Sprintf("%s[%d]", place, i), before[i], list[i])...)
+			lost = append(lost, missingFields(fmt.Sprintf("%s[%d]", place, i), before[i], list[i])...)
 		}
 		return lost
 	}
@@ -157,13 +157,13 @@ func ledgerOf(t *testing.T, dir string) (applied uint64, chain, state string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay(t, dir, machine)
+	replayLog(t, dir, machine)
 	index, sum := machine.Chain()
 	return index, hex.EncodeToString(sum[:]), hex.EncodeToString(digestOf(t, machine))
 }
 
-// replay applies what the log has beyond the snapshot.
-func replay(t *testing.T, dir string, machine *fsm.FSM) {
+// replayLog applies what the log has beyond the snapshot.
+func replayLog(t *testing.T, dir string, machine *fsm.FSM) {
 	t.Helper()
 	store, err := boltstore.Open(filepath.Join(dir, "raft.db"), 0)
 	if err != nil {
@@ -217,7 +217,7 @@ func fixturePath(version, kind string) string {
 // openFixture unpacks a folder for a server of this version.
 func openFixture(t *testing.T, version string) (serverFlags, remembered) {
 	t.Helper()
-	f := alone(t)
+	f := singleServer(t)
 	var was remembered
 	text, err := os.ReadFile(fixturePath(version, "json"))
 	if err == nil {
@@ -243,12 +243,12 @@ func newFixture(t *testing.T, version string) {
 	if _, err := os.Stat(fixturePath(version, "zip")); err == nil || released[version] == "" {
 		t.Fatalf("the files of %s are there already, or its commit is not in the list of releases", version)
 	}
-	source, program := new(release).get(t, version)
-	f := alone(t, "--snapshot-every", "6", "--snapshot-check", "50ms", "--snapshot-trail", "2")
+	source, program := new(release).buildOnce(t, version)
+	f := singleServer(t, "--snapshot-every", "6", "--snapshot-check", "50ms", "--snapshot-trail", "2")
 	p := startVersion(t, program, f)
 	for _, line := range fixtureLife {
 		line = strings.ReplaceAll(line, "%s", source)
-		end := startCommand(t, commandOf(program, append(strings.Fields(line), "--server", f.url())...)).wait(t)
+		end := startCommand(t, commandOf(program, append(strings.Fields(line), "--server", f.baseURL())...)).awaitEnd(t)
 		if !slices.Contains([]int{0, 3, 9}, end.code) {
 			t.Fatalf("%s: %d\n%s", line, end.code, end.stderr)
 		}
@@ -262,8 +262,8 @@ func newFixture(t *testing.T, version string) {
 		}
 		was.Answers[question] = answer
 	}
-	p.stop(t)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(fixturePath(version, "zip")), 0o755), pack(f.dir, fixturePath(version, "zip"))); err != nil {
+	p.stopCleanly(t)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(fixturePath(version, "zip")), 0o755), zipFolder(f.dir, fixturePath(version, "zip"))); err != nil {
 		t.Fatal(err)
 	}
 	was.Applied, was.Chain, was.State = ledgerOf(t, f.dir)
@@ -276,7 +276,7 @@ func newFixture(t *testing.T, version string) {
 	}
 }
 
-func pack(folder, to string) error {
+func zipFolder(folder, to string) error {
 	file, err := os.Create(to)
 	if err != nil {
 		return err

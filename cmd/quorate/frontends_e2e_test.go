@@ -24,19 +24,19 @@ func TestYuniKornCases(t *testing.T) {
 		if strings.Contains(string(text), "\n# expect: accept\n") {
 			code = 0
 		}
-		if end := run(t, "convert", "--from", "yunikorn", file); end.code != code || (end.stdout != "") != (code == 0) {
+		if end := runCommand(t, "convert", "--from", "yunikorn", file); end.code != code || (end.stdout != "") != (code == 0) {
 			t.Errorf("%s: exit code %d, want %d\n%s%s", filepath.Base(file), end.code, code, end.stdout, end.stderr)
 		}
 	}
 }
 
 // TestYuniKornOverACluster is a day of a scheduler with three replicas: queues are applied, one pod runs, one is too
-// many, and whatever node a dashboard asks, it shows the same, limits beside usage.
+// many, and every node shows a dashboard the same limits and usage.
 func TestYuniKornOverACluster(t *testing.T) {
 	t.Parallel()
-	nodes, servers := trio(t), map[string]*process{}
+	nodes, servers := threeServers(t), map[string]*process{}
 	for _, f := range nodes {
-		servers[f.id] = start(t, f.args()...)
+		servers[f.id] = startProcess(t, f.commandLine()...)
 	}
 	for _, f := range nodes {
 		awaitReady(t, servers[f.id], f)
@@ -49,24 +49,24 @@ func TestYuniKornOverACluster(t *testing.T) {
 	})
 	for path, want := range yunikornAnswers {
 		for _, f := range nodes {
-			status, body := get(t, f.url()+"/ws/v1/partition/default/"+path)
+			status, body := httpGet(t, f.baseURL()+"/ws/v1/partition/default/"+path)
 			if status != http.StatusOK || !strings.Contains(body, want) {
 				t.Errorf("%s of %s: %d\n%s\nwant\n%s", path, f.id, status, body, want)
 			}
-			if _, first := get(t, nodes[0].url()+"/ws/v1/partition/default/"+path); body != first {
+			if _, first := httpGet(t, nodes[0].baseURL()+"/ws/v1/partition/default/"+path); body != first {
 				t.Errorf("%s: %s answers\n%s\nand %s\n%s", path, f.id, body, nodes[0].id, first)
 			}
 		}
 	}
-	if status, body := get(t, nodes[1].url()+"/ws/v1/partition/nowhere/queues"); status != http.StatusNotFound {
+	if status, body := httpGet(t, nodes[1].baseURL()+"/ws/v1/partition/nowhere/queues"); status != http.StatusNotFound {
 		t.Errorf("an unknown partition: %d %s", status, body)
 	}
-	if status, body := post(t, nodes[2].url()+"/ws/v1/validate-conf", "partitions: []"); body != "{\"allowed\":true}\n" {
+	if status, body := httpPost(t, nodes[2].baseURL()+"/ws/v1/validate-conf", "partitions: []"); body != "{\"allowed\":true}\n" {
 		t.Errorf("a good configuration: %d %s", status, body)
 	}
 }
 
-// What a dashboard sees of one pod: sue's own limits at dev and those of everybody at root, beside what she uses.
+// What a dashboard sees of one pod: the limits of sue at dev and the wildcard limits at root, beside her usage.
 const (
 	ofSue = `{"userName":"sue","groups":{"app-1":"development"},"queues":{"queuePath":"root",` +
 		`"resourceUsage":{"memory":8000000000,"vcore":2000},"runningApplications":["app-1"],` +
@@ -133,8 +133,8 @@ const (
 // TestYuniKornSeed brings a ledger to the state of the design page's examples, which must read as they do.
 func TestYuniKornSeed(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	file := filepath.Join(t.TempDir(), "queues.yaml")
 	if err := os.WriteFile(file, []byte(seedQueues), 0o600); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestYuniKornSeed(t *testing.T) {
 		{"allocate --id pod-3 --at default:test" + pod + "app2", 3, "group tester, vcore: limit 10, used 6, requested 6, missing 2"},
 	})
 	for path, want := range map[string]string{"users": seedUser, "groups": seedGroup} {
-		if status, body := get(t, f.url()+"/ws/v1/partition/default/usage/"+path); status != http.StatusOK || body != want {
+		if status, body := httpGet(t, f.baseURL()+"/ws/v1/partition/default/usage/"+path); status != http.StatusOK || body != want {
 			t.Errorf("%s: %d\n%s\nwant\n%s", path, status, body, want)
 		}
 	}

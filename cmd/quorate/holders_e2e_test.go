@@ -8,8 +8,8 @@ import (
 
 func TestPreemptionOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/borrowing.yaml", 0, ""},
 		{"allocate --id low --priority 1 --at ContextTree:Org-A/Context-1 --amount cpu=10", 0, "counted at ContextTree"},
@@ -27,8 +27,8 @@ func TestPreemptionOverTheRealThing(t *testing.T) {
 
 func TestPrincipalsOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	const sue = " --user sue --group dev --at queues:ci/build --amount vcore=5"
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/principals.yaml --actor ann", 0, ""},
@@ -51,8 +51,8 @@ func TestPrincipalsOverTheRealThing(t *testing.T) {
 
 func TestCohortsOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	file := filepath.Join(t.TempDir(), "cohort.yaml")
 	if err := os.WriteFile(file, []byte(`trees:
   shop:
@@ -65,7 +65,7 @@ func TestCohortsOverTheRealThing(t *testing.T) {
 		t.Fatal(err)
 	}
 	playSteps(t, f, []step{
-		{"apply -f " + file, 0, "made revision 1"},
+		{"apply -f " + file, 0, "(revision 1)"},
 		{"allocate --id loan --at shop:b --amount cores=14", 0, "granted"},
 		{"allocate --id more --at shop:b --amount cores=1", 3, "shop:b  borrowed cores: limit 4"},
 		{"explain more", 0, "shop:b"},

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// TestLeaseRunGivesWayInTime: whoever has to give way after a grace that is shorter than --kill-after has ended, willing or
-// not, before somebody else holds what it held.
+// TestLeaseRunGivesWayInTime: a command whose lease is revoked with a grace shorter than --kill-after has ended before
+// another holder has its items, by SIGKILL if necessary.
 func TestLeaseRunGivesWayInTime(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	trees := filepath.Join(t.TempDir(), "trees.yaml")
 	const text = "trees: {b: {policy: borrowing, leases: {grace: 3s}, resources: {cpu: {unit: count}}, limits: {cpu: 4}, " +
 		"nodes: {x: {limits: {cpu: 2}}, y: {limits: {cpu: 2}}}}}\n"
@@ -21,21 +21,21 @@ func TestLeaseRunGivesWayInTime(t *testing.T) {
 	}
 	playSteps(t, f, []step{{"apply -f " + trees, 0, ""}})
 	alive := filepath.Join(t.TempDir(), "alive")
-	victim := start(t, "lease", "run", "--server", f.url(), "--at", "b:x", "--amount", "cpu=4", "--ttl", "30s", "--",
+	victim := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:x", "--amount", "cpu=4", "--ttl", "30s", "--",
 		"sh", "-c", `trap '' TERM; echo ready; while :; do echo alive >> `+alive+`; sleep 0.05; done`)
-	eventually(t, func() bool { return strings.Contains(victim.stdout.String(), "ready") })
-	winner := start(t, "lease", "run", "--server", f.url(), "--at", "b:y", "--amount", "cpu=2", "--priority", "5", "--ttl", "30s",
+	awaitTrue(t, func() bool { return strings.Contains(victim.stdout.String(), "ready") })
+	winner := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:y", "--amount", "cpu=2", "--priority", "5", "--ttl", "30s",
 		"--wait", "1m", "--", "sh", "-c", `wc -l < `+alive+`; sleep 1; wc -l < `+alive)
-	end := winner.wait(t)
+	end := winner.awaitEnd(t)
 	if counts := strings.Fields(end.stdout); end.code != 0 || len(counts) != 2 || counts[0] != counts[1] {
 		t.Errorf("both ran at once: exit code %d, said %q\n%s%s", end.code, end.stdout, end.stderr, victim.stderr.String())
 	}
-	if end := victim.wait(t); end.code != 7 || !strings.Contains(end.stderr, "has to give way to") {
+	if end := victim.awaitEnd(t); end.code != 7 || !strings.Contains(end.stderr, "is revoked by") {
 		t.Errorf("exit code %d\n%s", end.code, end.stderr)
 	}
 }
 
-// TestLeaseRunMistakes: what cannot work is said before anybody waits for it.
+// TestLeaseRunMistakes: mistakes are reported before the wait.
 func TestLeaseRunMistakes(t *testing.T) {
 	t.Parallel()
 	notExecutable := filepath.Join(t.TempDir(), "job")
@@ -53,7 +53,7 @@ func TestLeaseRunMistakes(t *testing.T) {
 		{[]string{"--resource", "account", "--codes-from", "200", "--", "true"}, 2, "--codes-from"},
 		{[]string{"--resource", "account", "--codes-from", "100", "--timeout", "1s", "--", "true"}, 106, "no answer"},
 	} {
-		end := run(t, append([]string{"lease", "run", "--server", "http://127.0.0.1:1"}, c.words...)...)
+		end := runCommand(t, append([]string{"lease", "run", "--server", "http://127.0.0.1:1"}, c.words...)...)
 		if end.code != c.code || !strings.Contains(end.stderr, c.says) {
 			t.Errorf("%q: exit code %d, not %d\n%s", c.words, end.code, c.code, end.stderr)
 		}

@@ -12,8 +12,8 @@ import (
 // TestLeasesOverTheRealThing is a day of a CI system at the shell.
 func TestLeasesOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	web, data := " --at ci:tenants/web --item aws-account", " --at ci:tenants/data --item aws-account"
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/ci.yaml", 0, "items aws-account: 2 names"},
@@ -27,7 +27,7 @@ func TestLeasesOverTheRealThing(t *testing.T) {
 		{"allocate --id b --wait 2h --async" + web, 5, "other content"},
 		{"allocate --id c --wait 1h --async --priority 5" + web, 9, "position 1"},
 		{"allocate --id d --wait 1s" + web, 8, "not granted after 1s"},
-		{"allocate --id other" + data, 0, "account-2"}, // whoever waits for its own limit holds up nobody else
+		{"allocate --id other" + data, 0, "account-2"}, // a request that waits for its own limit does not delay others
 		{"queue", 0, "b   0"},
 		{"queue --tree ci --resource cores", 0, "no request is waiting"},
 		{"leases", 0, "ann"},
@@ -56,68 +56,68 @@ func TestLeasesOverTheRealThing(t *testing.T) {
 // TestLeaseRun: a command runs for as long as it holds a lease, and everything comes back at its end.
 func TestLeaseRun(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	slices := func() string {
-		return run(t, "items", "ci:aws-quota-slice", "--state", "leased", "--server", f.url()).stdout
+		return runCommand(t, "items", "ci:aws-quota-slice", "--state", "leased", "--server", f.baseURL()).stdout
 	}
 	under := func(more ...string) *process {
-		return start(t, append([]string{"lease", "run", "--server", f.url(), "--resource", "aws-quota-slice"}, more...)...)
+		return startProcess(t, append([]string{"lease", "run", "--server", f.baseURL(), "--resource", "aws-quota-slice"}, more...)...)
 	}
 	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
 
 	t.Run("environment and exit code", func(t *testing.T) {
 		end := under("--count", "2", "--env", "aws-quota-slice=SLICES", "--", "sh", "-c",
-			`echo "$LEASED_RESOURCE, $SLICES, $QUORATE_FENCE"; exit 41`).wait(t)
+			`echo "$LEASED_RESOURCE, $SLICES, $QUORATE_FENCE"; exit 41`).awaitEnd(t)
 		if end.code != 41 || end.stdout != "aws-quota-slice-1 aws-quota-slice-2, aws-quota-slice-1 aws-quota-slice-2, 1\n" {
 			t.Errorf("exit code %d, said %q\n%s", end.code, end.stdout, end.stderr)
 		}
 	})
 	t.Run("a signal is the command's", func(t *testing.T) {
 		p := under("--id", "trapped", "--", "sh", "-c", `trap 'echo trapped; exit 42' HUP; echo ready; while :; do sleep 0.1; done`)
-		eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
-		p.signal(t, syscall.SIGHUP)
-		if end := p.wait(t); end.code != 42 || !strings.Contains(end.stdout, "trapped") {
+		awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+		p.sendSignal(t, syscall.SIGHUP)
+		if end := p.awaitEnd(t); end.code != 42 || !strings.Contains(end.stdout, "trapped") {
 			t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 		}
 	})
 	t.Run("ended by a signal", func(t *testing.T) {
 		p := under("--", "sh", "-c", `echo ready; sleep 600`)
-		eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
-		p.signal(t, os.Interrupt)
-		if end := p.wait(t); end.code != 130 {
+		awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+		p.sendSignal(t, os.Interrupt)
+		if end := p.awaitEnd(t); end.code != 130 {
 			t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 		}
 	})
 	t.Run("one after the other", func(t *testing.T) {
 		first := under("--count", "10", "--", "sh", "-c", "echo ready; sleep 600")
-		eventually(t, func() bool { return strings.Contains(first.stdout.String(), "ready") })
+		awaitTrue(t, func() bool { return strings.Contains(first.stdout.String(), "ready") })
 		second := under("--id", "second", "--wait", "10m", "--", "true")
 		third := under("--id", "third", "--wait", "10m", "--", "true")
-		eventually(t, func() bool {
+		awaitTrue(t, func() bool {
 			return strings.Contains(second.stderr.String(), "waiting") && strings.Contains(third.stderr.String(), "waiting")
 		})
-		third.signal(t, syscall.SIGTERM)
-		if end := third.wait(t); end.code != 143 || !strings.Contains(end.stderr, "taken back") {
+		third.sendSignal(t, syscall.SIGTERM)
+		if end := third.awaitEnd(t); end.code != 143 || !strings.Contains(end.stderr, "withdrawn") {
 			t.Errorf("interrupted while it waits: exit code %d\n%s", end.code, end.stderr)
 		}
 		playSteps(t, f, []step{{"queue", 0, "second"}, {"allocation third", 0, "cancelled"}})
-		first.signal(t, syscall.SIGTERM)
-		if end := second.wait(t); end.code != 0 || !strings.Contains(end.stderr, "under fence") {
+		first.sendSignal(t, syscall.SIGTERM)
+		if end := second.awaitEnd(t); end.code != 0 || !strings.Contains(end.stderr, "under fence") {
 			t.Errorf("granted after a wait: exit code %d\n%s", end.code, end.stderr)
 		}
-		first.wait(t)
+		first.awaitEnd(t)
 	})
 	t.Run("no room, and no wait", func(t *testing.T) {
-		if end := under("--count", "11", "--", "true").wait(t); end.code != 3 || !strings.Contains(end.stderr, "cannot fit") {
+		if end := under("--count", "11", "--", "true").awaitEnd(t); end.code != 3 || !strings.Contains(end.stderr, "cannot fit") {
 			t.Errorf("exit code %d\n%s", end.code, end.stderr)
 		}
 	})
 	t.Run("told that it is lost", func(t *testing.T) {
 		p := under("--id", "taken", "--ttl", "1h", "--", "sh", "-c", `echo ready; sleep 600`)
-		eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+		awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 		playSteps(t, f, []step{{"release taken", 0, "released"}})
-		if end := p.wait(t); end.code != 7 || !strings.Contains(end.stderr, `lease "taken" is lost: it has ended`) {
+		if end := p.awaitEnd(t); end.code != 7 || !strings.Contains(end.stderr, `lease "taken" is lost: it has ended`) {
 			t.Errorf("exit code %d\n%s", end.code, end.stderr)
 		}
 	})
@@ -126,11 +126,11 @@ func TestLeaseRun(t *testing.T) {
 	}
 }
 
-// TestLeaseRunGivesWay: whoever is more important waits for the time of grace, and the command is told and ended in it.
+// TestLeaseRunGivesWay: a request of higher priority waits for the grace, in which the command is notified and ended.
 func TestLeaseRunGivesWay(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	tree := filepath.Join(t.TempDir(), "grace.yaml")
 	text := "trees: {b: {policy: borrowing, leases: {grace: 8s}, resources: {cpu: {unit: count}}, limits: {cpu: 10}, " +
 		"nodes: {x: {limits: {cpu: 5}}, y: {limits: {cpu: 5}}}}}\n"
@@ -138,36 +138,36 @@ func TestLeaseRunGivesWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	playSteps(t, f, []step{{"apply -f " + tree, 0, "lease grace: 8s"}})
-	p := start(t, "lease", "run", "--server", f.url(), "--at", "b:x", "--amount", "cpu=10", "--ttl", "10m", "--kill-after", "2s", "--id", "borrower",
+	p := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:x", "--amount", "cpu=10", "--ttl", "10m", "--kill-after", "2s", "--id", "borrower",
 		"--", "sh", "-c", `trap 'echo asked; exit 0' TERM; echo ready; while :; do sleep 0.1; done`)
-	eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 	playSteps(t, f, []step{
 		{"allocate --id owner --at b:y --amount cpu=5", 3, "missing"},
 		{"allocate --id owner --at b:y --amount cpu=5 --wait 1m", 0, "granted"},
 		{"allocation borrower", 0, "released"}, // by itself, as soon as its command had ended
 	})
-	end := p.wait(t)
-	if end.code != 7 || !strings.Contains(end.stdout, "asked") || !strings.Contains(end.stderr, "the lease has to give way to owner") ||
+	end := p.awaitEnd(t)
+	if end.code != 7 || !strings.Contains(end.stdout, "asked") || !strings.Contains(end.stderr, "the lease is revoked by owner") ||
 		!strings.Contains(end.stderr, "it had to give way to owner") {
 		t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 	}
 }
 
 // TestLeaseRunIsLost: without servers a command ends before its lease can, with everything that it has started, even if it
-// does not want to. That all of it is gone shows in that nobody holds its output open.
+// does not want to. The closed output shows that the whole process group has ended.
 func TestLeaseRunIsLost(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	server := serve(t, f)
+	f := singleServer(t)
+	server := startServer(t, f)
 	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
-	p := start(t, "lease", "run", "--server", f.url(), "--resource", "aws-account", "--ttl", "4s", "--kill-after", "1s", "--timeout", "2s",
+	p := startProcess(t, "lease", "run", "--server", f.baseURL(), "--resource", "aws-account", "--ttl", "4s", "--kill-after", "1s", "--timeout", "2s",
 		"--", "sh", "-c", `trap 'echo asked' TERM; (trap '' TERM; sleep 600) & echo ready; while :; do sleep 0.1; done`)
-	eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 	if err := server.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	end := p.wait(t)
+	end := p.awaitEnd(t)
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
@@ -179,21 +179,21 @@ func TestLeaseRunIsLost(t *testing.T) {
 // TestLeaseRunOutlivesItsLeader: the leader is killed, and the command does not notice.
 func TestLeaseRunOutlivesItsLeader(t *testing.T) {
 	t.Parallel()
-	nodes := trio(t)
+	nodes := threeServers(t)
 	servers := map[string]*process{}
 	var urls []string
 	for _, f := range nodes {
-		servers[f.id] = start(t, f.args()...)
-		urls = append(urls, f.url())
+		servers[f.id] = startProcess(t, f.commandLine()...)
+		urls = append(urls, f.baseURL())
 	}
 	for _, f := range nodes {
 		awaitReady(t, servers[f.id], f)
 	}
 	playSteps(t, nodes[0], []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
 	done := filepath.Join(t.TempDir(), "done")
-	p := start(t, "lease", "run", "--server", strings.Join(urls, ","), "--resource", "cluster", "--ttl", "15s", "--id", "long", "--",
+	p := startProcess(t, "lease", "run", "--server", strings.Join(urls, ","), "--resource", "cluster", "--ttl", "15s", "--id", "long", "--",
 		"sh", "-c", `echo ready; while [ ! -e `+done+` ]; do sleep 0.1; done`)
-	eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 	leader := leaderOf(t, nodes[0])
 	if err := servers[leader].Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -203,21 +203,21 @@ func TestLeaseRunOutlivesItsLeader(t *testing.T) {
 		other = nodes[1]
 	}
 	time.Sleep(20 * time.Second) // longer than the TTL: what is tested is that time passes
-	if !p.running() {
+	if !p.isRunning() {
 		t.Fatalf("the command has ended: %s", p.stderr.String())
 	}
 	playSteps(t, other, []step{{"allocation long", 0, "held"}})
 	if err := os.WriteFile(done, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if end := p.wait(t); end.code != 0 {
+	if end := p.awaitEnd(t); end.code != 0 {
 		t.Errorf("exit code %d\n%s", end.code, end.stderr)
 	}
 	playSteps(t, other, []step{{"allocation long", 0, "released"}})
 }
 
-// eventually waits until something is so.
-func eventually(t *testing.T, is func() bool) {
+// awaitTrue waits until something is so.
+func awaitTrue(t *testing.T, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -23,22 +23,22 @@ type metric struct{ kind, labels string }
 func TestThePageOfMetrics(t *testing.T) {
 	t.Parallel()
 	listed := listedMetrics(t)
-	f := alone(t, "--backup-dir", t.TempDir())
-	server := serve(t, f)
-	if _, err := f.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
+	f := singleServer(t, "--backup-dir", t.TempDir())
+	server := startServer(t, f)
+	if _, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
 		t.Fatal(err)
 	}
 	f.beBusy(t)
 	var found map[string]metric
-	await(t, "the page of the server lacks something that the document lists", func() bool {
-		_, page := get(t, f.url()+"/metrics")
+	awaitCondition(t, "the page of the server lacks something that the document lists", func() bool {
+		_, page := httpGet(t, f.baseURL()+"/metrics")
 		found = servedMetrics(t, page)
 		return len(found) >= len(listed)
 	})
 	if difference := diff.Diff(listed, found, diff.AllowUnexported(metric{})); difference != "" {
 		t.Errorf("docs/metrics.md (-), the server (+):\n%s", difference)
 	}
-	server.stop(t)
+	server.stopCleanly(t)
 }
 
 func readPage(t *testing.T, path ...string) string {
@@ -55,12 +55,12 @@ func listedMetrics(t *testing.T) map[string]metric {
 	listed := map[string]metric{}
 	rows := regexp.MustCompile("(?m)^\\| `(quorate_[a-z_]+)` \\| (\\w+) \\|([^|]*)\\|")
 	for _, row := range rows.FindAllStringSubmatch(readPage(t, "docs", "metrics.md"), -1) {
-		listed[row[1]] = metric{row[2], sorted(strings.FieldsFunc(row[3], func(r rune) bool { return r == ',' || r == ' ' }))}
+		listed[row[1]] = metric{row[2], sortedWords(strings.FieldsFunc(row[3], func(r rune) bool { return r == ',' || r == ' ' }))}
 	}
 	return listed
 }
 
-func sorted(words []string) string {
+func sortedWords(words []string) string {
 	slices.Sort(words)
 	return strings.Join(slices.Compact(words), " ")
 }
@@ -84,7 +84,7 @@ func servedMetrics(t *testing.T, page string) map[string]metric {
 				labels = append(labels, label[1])
 			}
 		}
-		found[family[1]] = metric{family[3], sorted(labels)}
+		found[family[1]] = metric{family[3], sortedWords(labels)}
 	}
 	return found
 }
@@ -108,7 +108,7 @@ var fromPrometheus = []string{"up"}
 // withCertificates are metrics of servers that have certificates; TestThreeEncryptedServers finds them on a page.
 var withCertificates = []string{"quorate_certificate_expiry_seconds", "quorate_certificate_reloads_total"}
 
-// TestAlertsNameWhatIsThere: a rule about a metric that nobody reports would keep silent for ever.
+// TestAlertsNameWhatIsThere: a rule about a metric that does not exist would never fire.
 func TestAlertsNameWhatIsThere(t *testing.T) {
 	var file struct {
 		Groups []struct {

@@ -10,15 +10,15 @@ import (
 // every command that needs a leader does, that there is none.
 func TestCommandsWithoutALeader(t *testing.T) {
 	t.Parallel()
-	f := trio(t)[0] // the others never come
-	start(t, f.args()...)
-	await(t, "the server does not answer", func() bool { status, _ := get(t, f.url()+"/livez"); return status == http.StatusOK })
+	f := threeServers(t)[0] // the others never come
+	startProcess(t, f.commandLine()...)
+	awaitCondition(t, "the server does not answer", func() bool { status, _ := httpGet(t, f.baseURL()+"/livez"); return status == http.StatusOK })
 	for command, shows := range map[string]string{
 		"status": " leader none ", "status --local": " leader none ", "status -o json": `"leaderId": ""`, "cluster members": "no leader looks after it",
 		"cluster members -o json": `"leaderId": ""`, "usage cern --timeout 3s": "", "trees --timeout 3s": "",
 		"cluster transfer-leader --timeout 3s": "", "allocate --id a --at cern --amount cores=1 --timeout 3s": "", "snapshot save /dev/null --timeout 3s": "",
 	} {
-		end := run(t, append(strings.Fields(command), "--server", f.url())...)
+		end := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...)
 		if end.code != 6 || !strings.Contains(strings.Join(strings.Fields(end.stdout), " "), shows) || !strings.Contains(end.stdout+end.stderr, "eader") {
 			t.Errorf("%s: %+v", command, end)
 		}

@@ -52,13 +52,13 @@ func newCollector(t *testing.T) *collector {
 			http.Error(w, fmt.Sprint(r.URL.Path, err), http.StatusBadRequest)
 			return
 		}
-		c.take(&request)
+		c.addSpans(&request)
 	}))
 	t.Cleanup(c.Close)
 	return c
 }
 
-func (c *collector) take(request *collectorv1.ExportTraceServiceRequest) {
+func (c *collector) addSpans(request *collectorv1.ExportTraceServiceRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range request.GetResourceSpans() {
@@ -76,8 +76,8 @@ func (c *collector) take(request *collectorv1.ExportTraceServiceRequest) {
 	}
 }
 
-// find is the span of a trace with this name, this member and this parent.
-func (c *collector) find(trace, parent, member, name string) (id string, span *tracev1.Span) {
+// findSpan is the span of a trace with this name, this member and this parent.
+func (c *collector) findSpan(trace, parent, member, name string) (id string, span *tracev1.Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.spans {
@@ -93,24 +93,24 @@ func (c *collector) find(trace, parent, member, name string) (id string, span *t
 func TestObservedTrio(t *testing.T) {
 	t.Parallel()
 	sink := newCollector(t)
-	flags := trio(t)
+	flags := threeServers(t)
 	servers := map[string]*process{}
 	for i := range flags {
 		flags[i].more = append(append([]string{}, flags[i].more...), "--log-level", "debug", "--log-json",
 			"--otlp-endpoint", "http://planted:hunter2@"+strings.TrimPrefix(sink.URL, "http://"), "--trace-sample", "0")
-		servers[flags[i].id] = startWithEnv(t, []string{"OTEL_BSP_SCHEDULE_DELAY=100"}, flags[i].args()...)
+		servers[flags[i].id] = startWithEnv(t, []string{"OTEL_BSP_SCHEDULE_DELAY=100"}, flags[i].commandLine()...)
 	}
 	for _, f := range flags {
 		awaitReady(t, servers[f.id], f)
 	}
-	await(t, "the tree is not taken", func() bool {
-		_, err := flags[0].trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree()}, RequestId: "tree"})
+	awaitCondition(t, "the tree is not taken", func() bool {
+		_, err := flags[0].treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{smallTree()}, RequestId: "tree"})
 		return err == nil
 	})
 	follower, leader, call := traceACall(t, sink, flags)
 	for _, member := range []serverFlags{follower, leader} {
-		await(t, member.id+" does not log the call under its request id", func() bool {
-			return logs(servers[member.id], map[string]any{"request_id": call, "trace_id": traceOf(call), "code": "ok"})
+		awaitCondition(t, member.id+" does not log the call under its request id", func() bool {
+			return hasLogged(servers[member.id], map[string]any{"request_id": call, "trace_id": traceOf(call), "code": "ok"})
 		})
 	}
 	awaitLibraryMetrics(t, flags)
@@ -121,7 +121,7 @@ func TestObservedTrio(t *testing.T) {
 func traceACall(t *testing.T, sink *collector, flags []serverFlags) (follower, leader serverFlags, id string) {
 	t.Helper()
 	attempt := 0
-	await(t, "no call through a follower is one trace", func() bool {
+	awaitCondition(t, "no call through a follower is one trace", func() bool {
 		attempt++
 		id = fmt.Sprintf("call-%d", attempt)
 		lead := leaderNow(t, flags[0])
@@ -139,7 +139,7 @@ func traceACall(t *testing.T, sink *collector, flags []serverFlags) (follower, l
 
 func leaderNow(t *testing.T, f serverFlags) string {
 	t.Helper()
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.url()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
 	if err != nil {
 		return ""
 	}
@@ -152,11 +152,11 @@ const callersSpan = "00f067aa0ba902b7"
 // traceOf makes a trace of a request id.
 func traceOf(id string) string { return fmt.Sprintf("%032x", id) }
 
-// tracedCall is a call of somebody who traces it.
+// tracedCall is a call of a client that traces.
 func tracedCall(t *testing.T, f serverFlags, id string) bool {
 	t.Helper()
 	body := fmt.Sprintf(`{"id":%q,"claims":[{"tree":"t","node":"a","amounts":{"cores":"1"}}]}`, id)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url()+"/quorate.v1.AllocationService/Allocate", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.baseURL()+"/quorate.v1.AllocationService/Allocate", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,10 +178,10 @@ func tracedCall(t *testing.T, f serverFlags, id string) bool {
 func isOneTrace(t *testing.T, sink *collector, follower, leader, trace string) bool {
 	t.Helper()
 	for range 100 {
-		relay, _ := sink.find(trace, callersSpan, follower, "relay")
-		handled, _ := sink.find(trace, relay, leader, "quorate.v1.AllocationService/Allocate")
-		proposed, span := sink.find(trace, handled, leader, "ledger.propose")
-		if applied, _ := sink.find(trace, proposed, leader, "ledger.apply"); relay != "" && handled != "" && applied != "" {
+		relay, _ := sink.findSpan(trace, callersSpan, follower, "relay")
+		handled, _ := sink.findSpan(trace, relay, leader, "quorate.v1.AllocationService/Allocate")
+		proposed, span := sink.findSpan(trace, handled, leader, "ledger.propose")
+		if applied, _ := sink.findSpan(trace, proposed, leader, "ledger.apply"); relay != "" && handled != "" && applied != "" {
 			told := map[string]bool{}
 			for _, a := range span.GetAttributes() {
 				told[a.GetKey()] = true
@@ -198,8 +198,8 @@ func isOneTrace(t *testing.T, sink *collector, follower, leader, trace string) b
 	return false
 }
 
-// logs tells whether a process has logged a line with all these.
-func logs(p *process, want map[string]any) bool {
+// hasLogged tells whether a process has logged a line with all these.
+func hasLogged(p *process, want map[string]any) bool {
 	for line := range strings.Lines(p.stderr.String()) {
 		var said map[string]any
 		if json.Unmarshal([]byte(line), &said) != nil {
@@ -226,11 +226,11 @@ func awaitLibraryMetrics(t *testing.T, flags []serverFlags) {
 			t.Errorf("no member shows %q", missing)
 		}
 	}()
-	await(t, "the members lack metrics of the libraries", func() bool {
+	awaitCondition(t, "the members lack metrics of the libraries", func() bool {
 		var left []string
 		pages := ""
 		for _, f := range flags {
-			_, page := get(t, f.url()+"/metrics")
+			_, page := httpGet(t, f.baseURL()+"/metrics")
 			pages += page
 		}
 		for _, line := range missing {
@@ -266,8 +266,8 @@ func checkBundles(t *testing.T, servers map[string]*process, follower, leader se
 	if len(alone[follower.id+"/log.txt"]) == 0 || len(alone[leader.id+"/log.txt"]) > 0 {
 		t.Error("--local does not stay with the server that is asked")
 	}
-	servers[leader.id].signal(t, os.Kill)
-	servers[leader.id].wait(t)
+	servers[leader.id].sendSignal(t, os.Kill)
+	servers[leader.id].awaitEnd(t)
 	left := readBundle(t, follower)
 	var manifest struct {
 		Members []struct {
@@ -293,8 +293,8 @@ func checkBundles(t *testing.T, servers map[string]*process, follower, leader se
 func readBundle(t *testing.T, f serverFlags, more ...string) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
-	command := exec.Command(binary, append([]string{"debug", file, "--server", f.url(), "--timeout", "1m"}, more...)...)
-	if end := startCommand(t, command).wait(t); end.code != 0 {
+	command := exec.Command(binary, append([]string{"debug", file, "--server", f.baseURL(), "--timeout", "1m"}, more...)...)
+	if end := startCommand(t, command).awaitEnd(t); end.code != 0 {
 		t.Fatalf("exit code %d: %s", end.code, end.stderr)
 	}
 	packed, err := os.ReadFile(file)

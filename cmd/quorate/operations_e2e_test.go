@@ -29,15 +29,15 @@ var (
 
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	sections := operations(t)
+	sections := readOperations(t)
 	for _, name := range sections.names {
-		if len(sections.commands(t, name)) == 0 {
+		if len(sections.sectionCommands(t, name)) == 0 {
 			t.Errorf("the section %q has no command: mark its transcripts with console", name)
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newOperator(t).play(t, sections, name)
+			newOperator(t).playSection(t, sections, name)
 		})
 	}
 }
@@ -48,7 +48,7 @@ type book struct {
 	texts map[string]string
 }
 
-func operations(t *testing.T) book {
+func readOperations(t *testing.T) book {
 	t.Helper()
 	text, err := os.ReadFile(operationsPage)
 	if err != nil {
@@ -75,7 +75,7 @@ type told struct {
 	code    int
 }
 
-func (b book) commands(t *testing.T, name string) []told {
+func (b book) sectionCommands(t *testing.T, name string) []told {
 	t.Helper()
 	text, ok := b.texts[name]
 	if !ok {
@@ -83,12 +83,12 @@ func (b book) commands(t *testing.T, name string) []told {
 	}
 	var list []told
 	for _, block := range consoles.FindAllStringSubmatch(text, -1) {
-		list = append(list, transcript(block[1])...)
+		list = append(list, parseTranscript(block[1])...)
 	}
 	return list
 }
 
-func transcript(block string) (list []told) {
+func parseTranscript(block string) (list []told) {
 	lines := strings.Split(strings.TrimSuffix(block, "\n"), "\n")
 	for i := 0; i < len(lines); i++ {
 		command, ok := strings.CutPrefix(lines[i], "$ ")
@@ -148,7 +148,7 @@ func newOperator(t *testing.T) *operator {
 	}
 	_ = back.Close()
 	o := &operator{in: in, said: make(chan string, 1000), ports: map[string]string{}, free: freePorts(t, 40), dir: dir}
-	go o.listen(out)
+	go o.readOutput(out)
 	t.Cleanup(func() {
 		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 		_ = c.Wait()
@@ -158,7 +158,7 @@ func newOperator(t *testing.T) *operator {
 	return o
 }
 
-func (o *operator) listen(out io.Reader) {
+func (o *operator) readOutput(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		o.said <- lines.Text()
@@ -178,13 +178,13 @@ func (o *operator) showLogs(t *testing.T) {
 	}
 }
 
-func (o *operator) play(t *testing.T, b book, name string) {
+func (o *operator) playSection(t *testing.T, b book, name string) {
 	t.Helper()
 	if given := givens.FindStringSubmatch(b.texts[name]); given != nil {
-		o.play(t, b, given[1])
+		o.playSection(t, b, given[1])
 	}
-	for _, c := range b.commands(t, name) {
-		said, code := o.run(t, c.command)
+	for _, c := range b.sectionCommands(t, name) {
+		said, code := o.runInShell(t, c.command)
 		if code != c.code {
 			t.Fatalf("%s\nended with %d, the page says %d\n%s", c.command, code, c.code, strings.Join(said, "\n"))
 		}
@@ -194,8 +194,8 @@ func (o *operator) play(t *testing.T, b book, name string) {
 	}
 }
 
-// run runs one command and answers what the shell said meanwhile.
-func (o *operator) run(t *testing.T, command string) (said []string, code int) {
+// runInShell runs one command and answers what the shell said meanwhile.
+func (o *operator) runInShell(t *testing.T, command string) (said []string, code int) {
 	t.Helper()
 	const mark = "---ended-with---"
 	there := fixedPorts.ReplaceAllStringFunc(command, o.freeFor)
@@ -259,7 +259,7 @@ func TestOperationsFindsWhatWasNotSaid(t *testing.T) {
 	if missing := firstMissing([]string{"n2 follower 4", "n1 leader 17"}, said); missing != "n1 leader 17" {
 		t.Errorf("the order is wrong, and %q was found missing", missing)
 	}
-	if list := transcript("$ a \\\n  b\nx\n…\n[exit 4]\n$ c\n"); len(list) != 2 || list[0].command != "a \\\n  b" || list[0].code != 4 || len(list[0].lines) != 1 {
+	if list := parseTranscript("$ a \\\n  b\nx\n…\n[exit 4]\n$ c\n"); len(list) != 2 || list[0].command != "a \\\n  b" || list[0].code != 4 || len(list[0].lines) != 1 {
 		t.Errorf("read %+v", list)
 	}
 }

@@ -35,15 +35,15 @@ func TestPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			f, boskos := withBoskos(t)
-			serve(t, f)
-			shell := newShell(t, f.url(), boskos)
+			startServer(t, f)
+			shell := newShell(t, f.baseURL(), boskos)
 			played := consoles.ReplaceAllStringFunc(string(text), func(block string) string {
-				return "```console\n" + shell.play(t, consoles.FindStringSubmatch(block)[1]) + "```"
+				return "```console\n" + shell.playTranscript(t, consoles.FindStringSubmatch(block)[1]) + "```"
 			})
 			switch {
 			case shell.commands == 0:
 				t.Errorf("%s has no command: mark its transcripts with console", page)
-			case rewriting():
+			case isRewriting():
 				if err := os.WriteFile(file, []byte(played), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -62,9 +62,9 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := alone(t)
-	serve(t, f)
-	shell := newShell(t, f.url(), "")
+	f := singleServer(t)
+	startServer(t, f)
+	shell := newShell(t, f.baseURL(), "")
 	for _, block := range consoles.FindAllStringSubmatch(string(text), -1) {
 		for _, command := range strings.Split(strings.ReplaceAll(block[1], "\\\n", ""), "$ ")[1:] {
 			command, said, _ := strings.Cut(command, "\n")
@@ -75,7 +75,7 @@ func TestReadme(t *testing.T) {
 			if said != "" {
 				end = "[exit 3]\n"
 			}
-			got := shell.run(t, command)
+			got := shell.runInShell(t, command)
 			if !strings.HasPrefix(got, said) || !strings.HasSuffix(got, end) || end == "" && strings.Contains(got, "[exit ") {
 				t.Errorf("%s\n%s", command, got)
 			}
@@ -90,7 +90,7 @@ var notForReaders = regexp.MustCompile("^(make|echo|quorate (dev|server)) ")
 
 var consoles = regexp.MustCompile("(?s)```console\n(.*?)```")
 
-func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
+func isRewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
 // shell runs commands of a page where a reader would: in the checkout, with quorate and curl on the path.
 type shell struct {
@@ -130,8 +130,8 @@ func newShell(t *testing.T, server, boskos string) *shell {
 	return &shell{server: server, boskos: boskos, env: env}
 }
 
-// play runs the commands of a transcript and answers the transcript as it should be.
-func (s *shell) play(t *testing.T, transcript string) string {
+// playTranscript runs the commands of a transcript and answers the transcript as it should be.
+func (s *shell) playTranscript(t *testing.T, transcript string) string {
 	t.Helper()
 	var out strings.Builder
 	lines := strings.Split(transcript, "\n")
@@ -146,12 +146,12 @@ func (s *shell) play(t *testing.T, transcript string) string {
 			out.WriteString(lines[i] + "\n")
 			command += "\n" + lines[i]
 		}
-		out.WriteString(s.run(t, command))
+		out.WriteString(s.runInShell(t, command))
 	}
 	return out.String()
 }
 
-func (s *shell) run(t *testing.T, command string) string {
+func (s *shell) runInShell(t *testing.T, command string) string {
 	t.Helper()
 	s.commands++
 	there := strings.NewReplacer(pageServer, s.server, pageBoskos, s.boskos)
@@ -173,9 +173,9 @@ func (s *shell) run(t *testing.T, command string) string {
 	return text
 }
 
-// curl is as much of curl as the pages use, so that the tests do not need it: -s, -X METHOD, -d or --data-binary DATA,
+// runCurl is as much of curl as the pages use, so that the tests do not need it: -s, -X METHOD, -d or --data-binary DATA,
 // -H HEADER and one URL.
-func curl(args []string) error {
+func runCurl(args []string) error {
 	var url, data, asked string
 	header := http.Header{}
 	for i := 0; i < len(args); i++ {

@@ -12,21 +12,21 @@ import (
 func TestTablesQuoteWhatIsNotPrintable(t *testing.T) {
 	t.Parallel()
 	const nasty = "\x1b[2Jgone\u202e\nFORGED"
-	f := alone(t)
-	serve(t, f)
-	if _, err := f.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}, Reason: nasty}); err != nil {
+	f := singleServer(t)
+	startServer(t, f)
+	if _, err := f.treeClient().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}, Reason: nasty}); err != nil {
 		t.Fatal(err)
 	}
-	r := want("a", 1)
+	r := oneClaim("a", 1)
 	r.Claims[0].Tree, r.Claims[0].Node, r.Labels = busyTree().GetName(), "team/ci", map[string]string{"why": nasty}
-	if _, err := f.allocations().Allocate(t.Context(), r); err != nil {
+	if _, err := f.allocationClient().Allocate(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	shown := 0
 	for _, command := range []string{
 		"allocations", "allocation a", "history", "events", "activity " + busyTree().GetName(), "usage " + busyTree().GetName(), "principals " + busyTree().GetName(), "tree " + busyTree().GetName(),
 	} {
-		end := run(t, append(strings.Fields(command), "--server", f.url())...)
+		end := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...)
 		for _, said := range []string{end.stdout, end.stderr} {
 			if strings.ContainsAny(said, "\x1b\u202e") || strings.Contains(said, "\nFORGED") {
 				t.Errorf("%s sends a terminal %q", command, said)
@@ -37,7 +37,7 @@ func TestTablesQuoteWhatIsNotPrintable(t *testing.T) {
 	if shown < 3 {
 		t.Errorf("the text was shown %d times", shown)
 	}
-	end := run(t, "allocation", "a", "-o", "json", "--server", f.url())
+	end := runCommand(t, "allocation", "a", "-o", "json", "--server", f.baseURL())
 	if end.code != 0 || !strings.Contains(end.stdout, `\u001b[2Jgone`) || !strings.Contains(end.stdout, `\nFORGED"`) {
 		t.Errorf("JSON is not exact: %+v", end)
 	}

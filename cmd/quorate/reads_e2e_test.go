@@ -8,29 +8,29 @@ import (
 // TestReadsFromAnyServer: each kind of read from each of three servers, on the command line.
 func TestReadsFromAnyServer(t *testing.T) {
 	t.Parallel()
-	flags := trio(t)
+	flags := threeServers(t)
 	servers := map[string]*process{}
 	for _, f := range flags {
-		servers[f.id] = start(t, f.args()...)
+		servers[f.id] = startProcess(t, f.commandLine()...)
 	}
 	for _, f := range flags {
 		awaitReady(t, servers[f.id], f)
 	}
 	flags[0].applyTree(t)
-	flags[1].take(t, "a")
+	flags[1].allocateEach(t, "a")
 	for _, f := range flags {
 		for _, how := range [][]string{nil, {"--min-index", "1"}, {"--stale", "--min-index", "1"}} {
-			got := run(t, append([]string{"usage", "t", "--server", f.url(), "--timeout", "2m"}, how...)...)
+			got := runCommand(t, append([]string{"usage", "t", "--server", f.baseURL(), "--timeout", "2m"}, how...)...)
 			if marked := strings.Contains(got.stderr, "stale: "+f.id+" answered"); got.code != 0 || marked != (how != nil) {
 				t.Errorf("%s %v: exit code %d\n%s%s", f.id, how, got.code, got.stdout, got.stderr)
 			}
 		}
-		far := run(t, "usage", "t", "--server", f.url(), "--min-index", "1000000000", "--timeout", "1s")
+		far := runCommand(t, "usage", "t", "--server", f.baseURL(), "--min-index", "1000000000", "--timeout", "1s")
 		if far.code != 6 {
-			t.Errorf("%s: an index that nobody has reached: exit code %d\n%s", f.id, far.code, far.stderr)
+			t.Errorf("%s: an index that no node has reached: exit code %d\n%s", f.id, far.code, far.stderr)
 		}
 	}
 	for _, f := range flags {
-		servers[f.id].stop(t)
+		servers[f.id].stopCleanly(t)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // released are the commits of the versions whose data later ones must understand, previous the version that a rolling
 // upgrade to this one comes from.
-var released, previous = releases()
+var released, previous = releasedVersions()
 
 // commitsText is the list that make chaos reads too. It is in the program, because that also runs elsewhere, as the curl of the
 // page of operations.
@@ -28,7 +28,7 @@ var released, previous = releases()
 //go:embed testdata/released/commits.txt
 var commitsText string
 
-func releases() (commits map[string]string, newest string) {
+func releasedVersions() (commits map[string]string, newest string) {
 	commits = map[string]string{}
 	for line := range strings.Lines(commitsText) {
 		if words := strings.Fields(line); len(words) == 2 {
@@ -48,13 +48,13 @@ type release struct {
 
 var previousRelease release
 
-// get gives the folder of a version and its program; the test is skipped where neither can be had.
-func (r *release) get(t *testing.T, version string) (source, binary string) {
+// buildOnce gives the folder of a version and its program; the test is skipped where neither can be had.
+func (r *release) buildOnce(t *testing.T, version string) (source, binary string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds another version")
 	}
-	r.once.Do(func() { r.build(version) })
+	r.once.Do(func() { r.buildVersion(version) })
 	if r.skip != "" {
 		t.Skip(r.skip)
 	}
@@ -64,9 +64,9 @@ func (r *release) get(t *testing.T, version string) (source, binary string) {
 	return r.folder, r.binary
 }
 
-// build unpacks a version beside the binary under test, which is removed after all tests, and builds it. What this machine
+// buildVersion unpacks a version beside the binary under test, which is removed after all tests, and builds it. What this machine
 // cannot have, a history or a library of then, is no fault.
-func (r *release) build(version string) {
+func (r *release) buildVersion(version string) {
 	r.folder = filepath.Join(filepath.Dir(binary), version)
 	r.binary = filepath.Join(r.folder, "quorate")
 	packed, err := exec.Command("git", "-C", "../..", "archive", "--format=tar", released[version]).Output()
@@ -74,29 +74,29 @@ func (r *release) build(version string) {
 		r.skip = fmt.Sprintf("this clone has no history back to %s, or git is not there: %v", version, err)
 		return
 	}
-	if r.fault = unpack(packed, r.folder); r.fault != nil {
+	if r.fault = unpackArchive(packed, r.folder); r.fault != nil {
 		return
 	}
-	if says, err := r.golang("list", "-deps", "./cmd/quorate"); err != nil {
+	if says, err := r.runGo("list", "-deps", "./cmd/quorate"); err != nil {
 		r.skip = fmt.Sprintf("the libraries of %s cannot be had: %v\n%s", version, err, says)
 		return
 	}
 	// One package at a time: other tests want the machine as well.
 	flags := append([]string{"build", "-p", "1", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + version}, buildFlags...)
 	flags = append(flags, "-o", r.binary, "./cmd/quorate")
-	if says, err := r.golang(flags...); err != nil {
+	if says, err := r.runGo(flags...); err != nil {
 		r.fault = fmt.Errorf("building %s: %w\n%s", version, err, says)
 	}
 }
 
-func (r *release) golang(args ...string) (string, error) {
+func (r *release) runGo(args ...string) (string, error) {
 	command := exec.Command("go", args...)
 	command.Dir = r.folder
 	said, err := command.CombinedOutput()
 	return string(said), err
 }
 
-func unpack(packed []byte, folder string) error {
+func unpackArchive(packed []byte, folder string) error {
 	reader := tar.NewReader(bytes.NewReader(packed))
 	for {
 		header, err := reader.Next()
@@ -133,25 +133,27 @@ func unpackFile(from io.Reader, path string) error {
 	return errors.Join(err, file.Close())
 }
 
-func command(program string, f serverFlags) *exec.Cmd { return commandOf(program, f.args()...) }
+func serverCommand(program string, f serverFlags) *exec.Cmd {
+	return commandOf(program, f.commandLine()...)
+}
 
 func commandOf(program string, args ...string) *exec.Cmd { return exec.Command(program, args...) }
 
 // startVersion starts a server of some version and waits until it is ready.
 func startVersion(t *testing.T, program string, f serverFlags) *process {
 	t.Helper()
-	p := startCommand(t, command(program, f))
+	p := startCommand(t, serverCommand(program, f))
 	awaitReady(t, p, f)
 	return p
 }
 
-func (f serverFlags) status(t *testing.T) (*quoratev1.GetStatusResponse, error) {
+func (f serverFlags) memberStatus(t *testing.T) (*quoratev1.GetStatusResponse, error) {
 	t.Helper()
-	return quoratev1connect.NewClusterServiceClient(fresh, f.url()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
+	return quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
 }
 
-// cluster runs one of the commands about the cluster at one of its servers.
-func (f serverFlags) cluster(t *testing.T, line string) outcome {
+// clusterClient runs one of the commands about the cluster at one of its servers.
+func (f serverFlags) clusterClient(t *testing.T, line string) outcome {
 	t.Helper()
-	return run(t, append([]string{"cluster", "--server", f.url()}, strings.Fields(line)...)...)
+	return runCommand(t, append([]string{"cluster", "--server", f.baseURL()}, strings.Fields(line)...)...)
 }

@@ -11,7 +11,7 @@ import (
 // TestServerFollowsItsFile changes the file of a running server.
 func TestServerFollowsItsFile(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
+	f := singleServer(t)
 	file := filepath.Join(t.TempDir(), "quorate.yaml")
 	write := func(text string) {
 		t.Helper()
@@ -20,36 +20,36 @@ func TestServerFollowsItsFile(t *testing.T) {
 		}
 	}
 	write("log-level: warn\n")
-	p := start(t, "server", "--config", file, "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http, "--raft-addr", f.raft, "--gossip-addr", f.gossip)
+	p := startProcess(t, "server", "--config", file, "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http, "--raft-addr", f.raft, "--gossip-addr", f.gossip)
 	awaitReady(t, p, f)
 
 	says := func(line string) func() bool {
 		return func() bool { return strings.Contains(p.stderr.String(), line) }
 	}
 	write("log-level: debug\nsnapshot-every: 99\n")
-	p.signal(t, syscall.SIGHUP)
-	await(t, "nothing was reloaded", says("reloaded the settings"))
+	p.sendSignal(t, syscall.SIGHUP)
+	awaitCondition(t, "nothing was reloaded", says("reloaded the settings"))
 	if !says("a changed setting needs a restart: setting=snapshot-every")() {
 		t.Errorf("nothing was said of the setting that cannot change:\n%s", p.stderr.String())
 	}
 	write("log-leven: debug\n")
-	p.signal(t, syscall.SIGHUP)
-	await(t, "the typo was not found", says(":1:1: unknown field"))
-	p.stop(t)
+	p.sendSignal(t, syscall.SIGHUP)
+	awaitCondition(t, "the typo was not found", says(":1:1: unknown field"))
+	p.stopCleanly(t)
 }
 
 // TestServerCheck tells good settings from bad ones and starts nothing.
 func TestServerCheck(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	if end := run(t, "server", "--check", "--id", "n1", "--data-dir", data); end.code != 0 || end.stdout != "The settings of n1 are good.\n" {
+	if end := runCommand(t, "server", "--check", "--id", "n1", "--data-dir", data); end.code != 0 || end.stdout != "The settings of n1 are good.\n" {
 		t.Errorf("%+v", end)
 	}
-	end := run(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2", "--log-level", "loud")
+	end := runCommand(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2", "--log-level", "loud")
 	if end.code != 2 || !strings.Contains(end.stderr, "log-level is \"loud\"") {
 		t.Errorf("%+v", end)
 	}
-	end = run(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2")
+	end = runCommand(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2")
 	if end.code != 2 || !strings.Contains(end.stderr, `ID is "n 1"`) || !strings.Contains(end.stderr, "BootstrapExpect is 2") {
 		t.Errorf("%+v", end)
 	}

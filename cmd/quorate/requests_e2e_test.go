@@ -8,8 +8,8 @@ import (
 
 func TestReservationsOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	const web = "--at cern:atlas/operations/web --amount cores=30"
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/cern.yaml", 0, ""},
@@ -28,7 +28,7 @@ func TestReservationsOverTheRealThing(t *testing.T) {
 		{"allocate --id short --reserve 1ms " + web, 0, "reserved"},
 	})
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		end := run(t, "allocation", "short", "--server", f.url())
+		end := runCommand(t, "allocation", "short", "--server", f.baseURL())
 		if strings.Contains(end.stdout, "expired") {
 			break
 		}
@@ -47,8 +47,8 @@ func TestReservationsOverTheRealThing(t *testing.T) {
 // TestARemedyHelps pastes what explain proposes, and then the request is granted.
 func TestARemedyHelps(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	const wanted = " --at cern:atlas/operations/web --amount cores=20"
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/cern.yaml", 0, ""},
@@ -63,17 +63,17 @@ func TestARemedyHelps(t *testing.T) {
 		{"explain nobody", 1, "nobody"},
 		{"events --id new", 0, "denied"},
 	})
-	raises, releases := remediesOf(t, run(t, "explain", "new", "--server", f.url()).stdout)
+	raises, releases := remediesOf(t, runCommand(t, "explain", "new", "--server", f.baseURL()).stdout)
 	if len(raises) == 0 || len(releases) != 1 {
 		t.Fatalf("raises %q, releases %q", raises, releases)
 	}
-	paste(t, f, releases)
+	pasteCommands(t, f, releases)
 	playSteps(t, f, []step{
 		{"allocate --id new" + wanted, 0, "granted"},
 		{"allocate --id more" + wanted, 3, "missing 10"},
 	})
-	raises, _ = remediesOf(t, run(t, "explain", "more", "--server", f.url()).stdout)
-	paste(t, f, raises)
+	raises, _ = remediesOf(t, runCommand(t, "explain", "more", "--server", f.baseURL()).stdout)
+	pasteCommands(t, f, raises)
 	playSteps(t, f, []step{{"allocate --id more" + wanted, 0, "granted"}})
 }
 
@@ -92,12 +92,12 @@ func remediesOf(t *testing.T, explanation string) (raises, releases []string) {
 	return raises, releases
 }
 
-// paste gives commands to a shell, as a person would.
-func paste(t *testing.T, f serverFlags, commands []string) {
+// pasteCommands gives commands to a shell, as a person would.
+func pasteCommands(t *testing.T, f serverFlags, commands []string) {
 	t.Helper()
-	shell := newShell(t, f.url(), "")
+	shell := newShell(t, f.baseURL(), "")
 	for _, command := range commands {
-		if said := shell.run(t, command); strings.Contains(said, "[exit ") {
+		if said := shell.runInShell(t, command); strings.Contains(said, "[exit ") {
 			t.Fatalf("%s: %s", command, said)
 		}
 	}
@@ -105,8 +105,8 @@ func paste(t *testing.T, f serverFlags, commands []string) {
 
 func TestForceOverTheRealThing(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/cern.yaml", 0, ""},
 		{"allocate --id found --force --at cern:atlas/physics/higgs --amount cores=3", 0, "held by force"},

@@ -17,7 +17,7 @@ import (
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	end := run(t, "demo")
+	end := runCommand(t, "demo")
 	if end.code != 0 {
 		t.Fatalf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 	}
@@ -43,8 +43,8 @@ func TestDemoIsInterrupted(t *testing.T) {
 			t.Fatal("the demo does not begin")
 		}
 	}
-	p.signal(t, syscall.SIGINT)
-	if end := p.wait(t); end.code != 1 || !strings.Contains(end.stderr, "interrupted") {
+	p.sendSignal(t, syscall.SIGINT)
+	if end := p.awaitEnd(t); end.code != 1 || !strings.Contains(end.stderr, "interrupted") {
 		t.Errorf("got %+v", end)
 	}
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
@@ -61,23 +61,23 @@ func TestDemoIsInterrupted(t *testing.T) {
 
 func TestServerKeepsWhatItAcknowledged(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	first := serve(t, f)
+	f := singleServer(t)
+	first := startServer(t, f)
 	f.applyTree(t)
-	f.take(t, "a", "b")
-	first.stop(t)
-	second := serve(t, f)
-	if used := f.used(t); used != 2 {
+	f.allocateEach(t, "a", "b")
+	first.stopCleanly(t)
+	second := startServer(t, f)
+	if used := f.usedCores(t); used != 2 {
 		t.Errorf("%d cores are held after a restart, want 2", used)
 	}
-	second.signal(t, syscall.SIGKILL)
-	second.wait(t)
-	third := serve(t, f)
-	again, err := f.allocations().Allocate(t.Context(), want("a", 1))
-	if err != nil || !again.GetRepeated() || f.used(t) != 2 {
+	second.sendSignal(t, syscall.SIGKILL)
+	second.awaitEnd(t)
+	third := startServer(t, f)
+	again, err := f.allocationClient().Allocate(t.Context(), oneClaim("a", 1))
+	if err != nil || !again.GetRepeated() || f.usedCores(t) != 2 {
 		t.Errorf("a retry after a crash: %v, %v", again, err)
 	}
-	third.stop(t)
+	third.stopCleanly(t)
 	if third.stderr.String() != "" && strings.Contains(third.stderr.String(), "ERROR") {
 		t.Errorf("an orderly life is not quiet:\n%s", third.stderr.String())
 	}
@@ -85,40 +85,40 @@ func TestServerKeepsWhatItAcknowledged(t *testing.T) {
 
 func TestRealServerSpeaksEveryProtocol(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	f.applyTree(t)
 	for name, options := range map[string][]connect.ClientOption{
 		"connect": nil, "json": {connect.WithProtoJSON()}, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()},
 	} {
-		client := quoratev1connect.NewAllocationServiceClient(http2, f.url(), options...)
-		if granted, err := client.Allocate(t.Context(), want(name, 1)); err != nil || granted.GetFence() == 0 {
+		client := quoratev1connect.NewAllocationServiceClient(http2, f.baseURL(), options...)
+		if granted, err := client.Allocate(t.Context(), oneClaim(name, 1)); err != nil || granted.GetFence() == 0 {
 			t.Errorf("%s: %v, %v", name, granted, err)
 		}
-		_, err := client.Allocate(t.Context(), want(name+"-large", 1001))
-		decision, ok := detail[*quoratev1.Decision](err)
+		_, err := client.Allocate(t.Context(), oneClaim(name+"-large", 1001))
+		decision, ok := errorDetail[*quoratev1.Decision](err)
 		if connect.CodeOf(err) != connect.CodeResourceExhausted || !ok || len(decision.GetViolations()) != 2 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	status, body := post(t, f.url()+"/quorate.v1.AllocationService/Allocate", `{"id":"curl","claims":[{"tree":"t","node":"a/b","amounts":{"cores":"2"}}]}`)
+	status, body := httpPost(t, f.baseURL()+"/quorate.v1.AllocationService/Allocate", `{"id":"curl","claims":[{"tree":"t","node":"a/b","amounts":{"cores":"2"}}]}`)
 	if status != 200 || !strings.Contains(body, `"placed":"a/b"`) {
 		t.Errorf("curl: %d %s", status, body)
 	}
-	if status, body = get(t, f.url()+"/metrics"); status != 200 || !strings.Contains(body, "\nraft_apply ") || !strings.Contains(body, "quorate_leader 1") {
+	if status, body = httpGet(t, f.baseURL()+"/metrics"); status != 200 || !strings.Contains(body, "\nraft_apply ") || !strings.Contains(body, "quorate_leader 1") {
 		t.Errorf("metrics: %d without raft_apply or quorate_leader", status)
 	}
-	if status, _ = get(t, f.url()+"/livez"); status != 200 {
+	if status, _ = httpGet(t, f.baseURL()+"/livez"); status != 200 {
 		t.Errorf("livez: %d", status)
 	}
-	if status, _ = get(t, f.url()+"/debug/pprof/"); status != 404 {
+	if status, _ = httpGet(t, f.baseURL()+"/debug/pprof/"); status != 404 {
 		t.Errorf("profiles are served to clients: %d", status)
 	}
 }
 
 func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
+	f := singleServer(t)
 	profiles := freePorts(t, 1)[0]
 	file := filepath.Join(t.TempDir(), "quorate.yaml")
 	text := fmt.Sprintf("id: from-file\ndata-dir: %s\nhttp-addr: %s\nraft-addr: %s\ngossip-addr: 127.0.0.1:1\njoin: [%q]\npprof-addr: %s\nlog-json: true\n",
@@ -128,14 +128,14 @@ func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 	}
 	p := startWithEnv(t, []string{"QUORATE_GOSSIP_ADDR=" + f.gossip, "QUORATE_ID=from-env", "QUORATE_CONFIG=" + file}, "server", "--id", "n1")
 	awaitReady(t, p, f)
-	if status, _ := get(t, "http://"+profiles+"/debug/pprof/"); status != 200 {
+	if status, _ := httpGet(t, "http://"+profiles+"/debug/pprof/"); status != 200 {
 		t.Errorf("profiles: %d", status)
 	}
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.url()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
 	if err != nil || status.GetServedBy() != "n1" {
 		t.Errorf("got %v, %v", status, err)
 	}
-	p.stop(t)
+	p.stopCleanly(t)
 	if !strings.Contains(p.stderr.String(), `"@message":"serving"`) {
 		t.Errorf("the log is not JSON:\n%s", p.stderr.String())
 	}
@@ -143,20 +143,20 @@ func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 
 func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	t.Parallel()
-	flags := trio(t)
+	flags := threeServers(t)
 	servers := map[string]*process{}
 	for _, f := range flags {
-		servers[f.id] = start(t, f.args()...)
+		servers[f.id] = startProcess(t, f.commandLine()...)
 	}
 	for _, f := range flags {
 		awaitReady(t, servers[f.id], f)
 	}
 	flags[0].applyTree(t)
-	flags[0].take(t, "a")
-	flags[1].take(t, "b")
-	flags[2].take(t, "c")
+	flags[0].allocateEach(t, "a")
+	flags[1].allocateEach(t, "b")
+	flags[2].allocateEach(t, "c")
 	lead := leaderOf(t, flags[0])
-	servers[lead].stop(t) // hands over: the others go on at once
+	servers[lead].stopCleanly(t) // hands over: the others go on at once
 	left := flags[:0:0]
 	for _, f := range flags {
 		if f.id != lead {
@@ -164,19 +164,19 @@ func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	left[0].take(t, "d")
+	left[0].allocateEach(t, "d")
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the hand-over took %v", took)
 	}
-	if used := left[1].used(t); used != 4 {
+	if used := left[1].usedCores(t); used != 4 {
 		t.Errorf("%d cores are held, want 4", used)
 	}
-	servers[left[1].id].signal(t, syscall.SIGKILL)
-	servers[left[1].id].wait(t)
+	servers[left[1].id].sendSignal(t, syscall.SIGKILL)
+	servers[left[1].id].awaitEnd(t)
 	noMajority(t, left[0])
-	servers[left[1].id] = start(t, left[1].args()...)
+	servers[left[1].id] = startProcess(t, left[1].commandLine()...)
 	awaitReady(t, servers[left[1].id], left[1])
-	left[1].take(t, "e")
+	left[1].allocateEach(t, "e")
 }
 
 // noMajority: a node that is alone says so in time, and still answers who wants no more than a stale answer.
@@ -184,31 +184,31 @@ func noMajority(t *testing.T, f serverFlags) {
 	t.Helper()
 	time.Sleep(3 * time.Second) // until then it may still think that it leads
 	for _, deadline := range []time.Duration{time.Second, 10 * time.Second} {
-		ctx := within(t, deadline)
-		_, err := f.allocations().Allocate(ctx, want("nobody", 1))
+		ctx := withTimeout(t, deadline)
+		_, err := f.allocationClient().Allocate(ctx, oneClaim("nobody", 1))
 		if connect.CodeOf(err) != connect.CodeUnavailable || ctx.Err() != nil || !strings.Contains(err.Error(), "no leader") {
 			t.Errorf("a write without a majority within %v: %v", deadline, err)
 		}
-		ctx = within(t, deadline)
-		_, err = f.trees().GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"})
+		ctx = withTimeout(t, deadline)
+		_, err = f.treeClient().GetUsage(ctx, &quoratev1.GetUsageRequest{Tree: "t"})
 		if connect.CodeOf(err) != connect.CodeUnavailable || ctx.Err() != nil {
 			t.Errorf("a read without a majority within %v: %v", deadline, err)
 		}
 	}
-	stale, err := f.trees().GetUsage(t.Context(), &quoratev1.GetUsageRequest{
+	stale, err := f.treeClient().GetUsage(t.Context(), &quoratev1.GetUsageRequest{
 		Tree: "t", Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
 	})
 	if err != nil || stale.GetRead().GetAgeMs() == 0 {
 		t.Errorf("a stale read: %v, %v", stale, err)
 	}
-	if status, body := get(t, f.url()+"/readyz"); status != 503 {
+	if status, body := httpGet(t, f.baseURL()+"/readyz"); status != 503 {
 		t.Errorf("ready without a majority: %d %s", status, body)
 	}
 }
 
 func leaderOf(t *testing.T, f serverFlags) string {
 	t.Helper()
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.url()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
 	if err != nil || status.GetLeaderId() == "" || len(status.GetMembers()) != 3 || status.GetProblem() != "" {
 		t.Fatalf("status %v, %v", status, err)
 	}
@@ -223,7 +223,7 @@ func TestDev(t *testing.T) {
 			tmp := t.TempDir()
 			p := startCommandIn(t, tmp, "dev", "--http-addr", "127.0.0.1:0", "--nodes", nodes)
 			for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(), "quorate usage cern"); time.Sleep(20 * time.Millisecond) {
-				if time.Now().After(deadline) || !p.running() {
+				if time.Now().After(deadline) || !p.isRunning() {
 					t.Fatal("dev does not say what to try")
 				}
 			}
@@ -234,10 +234,10 @@ func TestDev(t *testing.T) {
 				if i == 0 {
 					f.applyTree(t)
 				}
-				f.take(t, fmt.Sprint("a", i))
+				f.allocateEach(t, fmt.Sprint("a", i))
 			}
-			p.signal(t, syscall.SIGINT)
-			if end := p.wait(t); end.code != 0 || end.stderr != "" {
+			p.sendSignal(t, syscall.SIGINT)
+			if end := p.awaitEnd(t); end.code != 0 || end.stderr != "" {
 				t.Errorf("got %+v", end)
 			}
 			if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// fence is the token of an allocation that is made, or made again.
-func (f serverFlags) fence(t *testing.T, id string) uint64 {
+// currentFence is the token of an allocation that is made, or made again.
+func (f serverFlags) currentFence(t *testing.T, id string) uint64 {
 	t.Helper()
-	answer, err := f.allocations().Allocate(t.Context(), want(id, 1))
+	answer, err := f.allocationClient().Allocate(t.Context(), oneClaim(id, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,21 +27,21 @@ func (f serverFlags) fence(t *testing.T, id string) uint64 {
 func TestABackupMovesIntoANewCluster(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "state.backup")
-	lost := alone(t)
-	server := serve(t, lost)
+	lost := singleServer(t)
+	server := startServer(t, lost)
 	lost.applyTree(t)
-	lost.take(t, "a", "b")
-	if end := run(t, "snapshot", "save", file, "--server", lost.url()); end.code != 0 || !strings.Contains(end.stdout, "holds the state at index") {
+	lost.allocateEach(t, "a", "b")
+	if end := runCommand(t, "snapshot", "save", file, "--server", lost.baseURL()); end.code != 0 || !strings.Contains(end.stdout, "holds the state at index") {
 		t.Fatalf("save: %+v", end)
 	}
-	last := lost.fence(t, "after")
-	server.stop(t)
+	last := lost.currentFence(t, "after")
+	server.stopCleanly(t)
 
-	if end := run(t, "snapshot", "inspect", file); end.code != 0 || !strings.Contains(end.stdout, "2 held, 0 waiting, 0 ended") {
+	if end := runCommand(t, "snapshot", "inspect", file); end.code != 0 || !strings.Contains(end.stdout, "2 held, 0 waiting, 0 ended") {
 		t.Errorf("inspect: %+v", end)
 	}
-	f := alone(t, "--raise-level-after", "0") // as a cluster after an upgrade
-	server = serve(t, f)
+	f := singleServer(t, "--raise-level-after", "0") // as a cluster after an upgrade
+	server = startServer(t, f)
 	for name, damage := range map[string]func([]byte) []byte{
 		"cut":     func(b []byte) []byte { return b[:len(b)-1] },
 		"flipped": func(b []byte) []byte { b[len(b)/2] ^= 4; return b },
@@ -55,45 +55,45 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range [][]string{{"inspect", bad}, {"restore", bad, "--yes", "--server", f.url()}} {
-			if end := run(t, append([]string{"snapshot"}, command...)...); end.code != 2 || !strings.Contains(end.stderr, bad) {
+		for _, command := range [][]string{{"inspect", bad}, {"restore", bad, "--yes", "--server", f.baseURL()}} {
+			if end := runCommand(t, append([]string{"snapshot"}, command...)...); end.code != 2 || !strings.Contains(end.stderr, bad) {
 				t.Errorf("%s of a %s file: %+v", command[0], name, end)
 			}
 		}
 	}
-	if end := run(t, "snapshot", "restore", file, "--server", f.url()); end.code != 2 || !strings.Contains(end.stderr, "--yes") {
+	if end := runCommand(t, "snapshot", "restore", file, "--server", f.baseURL()); end.code != 2 || !strings.Contains(end.stderr, "--yes") {
 		t.Errorf("restore without a confirmation: %+v", end)
 	}
-	end := run(t, "snapshot", "restore", file, "--yes", "--server", f.url())
+	end := runCommand(t, "snapshot", "restore", file, "--yes", "--server", f.baseURL())
 	if end.code != 3 || !strings.Contains(end.stderr, "quorate cluster level --raise") || !strings.Contains(end.stderr, "--raise-level") {
 		t.Errorf("restore that would raise the feature level: %+v", end)
 	}
-	if end := run(t, "cluster", "level", "--server", f.url()); !strings.Contains(end.stdout, "level     1") {
+	if end := runCommand(t, "cluster", "level", "--server", f.baseURL()); !strings.Contains(end.stdout, "level     1") {
 		t.Errorf("after a restore that was refused: %+v", end)
 	}
-	if end := run(t, "snapshot", "restore", file, "--yes", "--raise-level", "--server", f.url()); end.code != 0 {
+	if end := runCommand(t, "snapshot", "restore", file, "--yes", "--raise-level", "--server", f.baseURL()); end.code != 0 {
 		t.Fatalf("restore: %+v", end)
 	}
-	if used := f.used(t); used != 2 {
+	if used := f.usedCores(t); used != 2 {
 		t.Errorf("%d are used after the restore, want 2", used)
 	}
-	if next := f.fence(t, "next"); next <= last {
+	if next := f.currentFence(t, "next"); next <= last {
 		t.Errorf("the new cluster gives token %d, the lost one gave %d", next, last)
 	}
-	server.stop(t)
-	server = serve(t, f)
-	if used := f.used(t); used != 3 {
+	server.stopCleanly(t)
+	server = startServer(t, f)
+	if used := f.usedCores(t); used != 3 {
 		t.Errorf("%d are used after a restart, want 3", used)
 	}
-	server.stop(t)
+	server.stopCleanly(t)
 }
 
 // TestPeriodicBackups: a server saves by itself, and what it saves is good.
 func TestPeriodicBackups(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "backups")
-	f := alone(t, "--backup-dir", dir, "--backup-every", "1s", "--backup-keep", "2")
-	server := serve(t, f)
+	f := singleServer(t, "--backup-dir", dir, "--backup-every", "1s", "--backup-keep", "2")
+	server := startServer(t, f)
 	f.applyTree(t)
 	names := func() []string {
 		found, err := filepath.Glob(filepath.Join(dir, "quorate-*.backup"))
@@ -107,15 +107,15 @@ func TestPeriodicBackups(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the first backup is not replaced: %v", names())
 		}
-		f.take(t, fmt.Sprint("a", i))
+		f.allocateEach(t, fmt.Sprint("a", i))
 		if found := names(); first == "" && len(found) > 0 {
 			first = found[0]
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	server.stop(t)
+	server.stopCleanly(t)
 	for _, name := range names() {
-		if end := run(t, "snapshot", "inspect", name); end.code != 0 {
+		if end := runCommand(t, "snapshot", "inspect", name); end.code != 0 {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}
@@ -125,19 +125,19 @@ func TestPeriodicBackups(t *testing.T) {
 // and new ones join it.
 func TestTheLossOfTheMajority(t *testing.T) {
 	t.Parallel()
-	list := trio(t)
+	list := threeServers(t)
 	var servers []*process
 	for _, f := range list {
-		servers = append(servers, start(t, f.args()...))
+		servers = append(servers, startProcess(t, f.commandLine()...))
 	}
 	for i, f := range list {
 		awaitReady(t, servers[i], f)
 	}
 	list[0].applyTree(t)
-	list[0].take(t, "a", "b")
-	last := list[0].fence(t, "c")
+	list[0].allocateEach(t, "a", "b")
+	last := list[0].currentFence(t, "c")
 	// The one that stays has heard all of it.
-	if used := list[2].used(t); used != 3 {
+	if used := list[2].usedCores(t); used != 3 {
 		t.Fatalf("%d are used, want 3", used)
 	}
 	peers := filepath.Join(t.TempDir(), "peers.yaml")
@@ -147,12 +147,12 @@ func TestTheLossOfTheMajority(t *testing.T) {
 		}
 	}
 	stay := list[2]
-	if end := run(t, "recover", "--data-dir", stay.dir, "--peers", filepath.Join(t.TempDir(), "nowhere")); end.code != 2 || !strings.Contains(end.stderr, "peers: open ") {
+	if end := runCommand(t, "recover", "--data-dir", stay.dir, "--peers", filepath.Join(t.TempDir(), "nowhere")); end.code != 2 || !strings.Contains(end.stderr, "peers: open ") {
 		t.Errorf("recover with no such file: %+v", end)
 	}
 	write(fmt.Sprintf("peers:\n  - {id: n3, address: %q}\n", stay.raft))
 	recover := []string{"recover", "--data-dir", stay.dir, "--peers", peers}
-	if end := run(t, recover...); end.code != 1 || !strings.Contains(end.stderr, "in use by another server") {
+	if end := runCommand(t, recover...); end.code != 1 || !strings.Contains(end.stderr, "in use by another server") {
 		t.Errorf("recover beside a server: %+v", end)
 	}
 	for _, p := range servers {
@@ -167,27 +167,27 @@ func TestTheLossOfTheMajority(t *testing.T) {
 		fmt.Sprintf("peers:\n  - {id: n3, street: %q}\n", stay.raft):                "peers.yaml:2",
 	} {
 		write(text)
-		if end := run(t, recover...); end.code == 0 || !strings.Contains(end.stderr, says) {
+		if end := runCommand(t, recover...); end.code == 0 || !strings.Contains(end.stderr, says) {
 			t.Errorf("recover with %q: %+v; want %q", text, end, says)
 		}
 	}
 	write(fmt.Sprintf("{\"peers\": [{\"id\": \"n3\", \"address\": %q, \"voter\": true}]}\n", stay.raft))
-	if end := run(t, append(recover, "--dry-run")...); end.code != 0 || !strings.Contains(end.stdout, "3 allocations held") || !strings.Contains(end.stdout, "Nothing was changed") {
+	if end := runCommand(t, append(recover, "--dry-run")...); end.code != 0 || !strings.Contains(end.stdout, "3 allocations held") || !strings.Contains(end.stdout, "Nothing was changed") {
 		t.Errorf("dry run: %+v", end)
 	}
-	if end := run(t, recover...); end.code != 0 || !strings.Contains(end.stdout, "Done.") {
+	if end := runCommand(t, recover...); end.code != 0 || !strings.Contains(end.stdout, "Done.") {
 		t.Fatalf("recover: %+v", end)
 	}
-	server := serve(t, stay)
-	if used := stay.used(t); used != 3 {
+	server := startServer(t, stay)
+	if used := stay.usedCores(t); used != 3 {
 		t.Errorf("%d are used after the recovery, want 3", used)
 	}
-	if next := stay.fence(t, "next"); next <= last {
+	if next := stay.currentFence(t, "next"); next <= last {
 		t.Errorf("after the recovery token %d is given, before it %d", next, last)
 	}
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, stay.url()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
+	status, err := quoratev1connect.NewClusterServiceClient(fresh, stay.baseURL()).GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
 	if err != nil || len(status.GetMembers()) != 1 {
 		t.Errorf("the members are %v, %v", status.GetMembers(), err)
 	}
-	server.stop(t)
+	server.stopCleanly(t)
 }

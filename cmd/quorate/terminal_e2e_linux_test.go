@@ -14,27 +14,27 @@ import (
 // TestLeaseRunAtATerminal: a command under a lease reads from the terminal, and Ctrl-C ends it.
 func TestLeaseRunAtATerminal(t *testing.T) {
 	t.Parallel()
-	f := alone(t)
-	serve(t, f)
+	f := singleServer(t)
+	startServer(t, f)
 	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
 	keyboard, screen := openTerminal(t)
-	command := exec.Command(binary, "lease", "run", "--server", f.url(), "--resource", "aws-account", "--id", "typed", "--",
+	command := exec.Command(binary, "lease", "run", "--server", f.baseURL(), "--resource", "aws-account", "--id", "typed", "--",
 		"sh", "-c", `echo ready; read line; echo "got $line"; sleep 600`)
 	command.Stdin, command.SysProcAttr = screen, &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	p := startCommand(t, command)
-	eventually(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
+	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 	if _, err := keyboard.WriteString("hello\n"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return strings.Contains(p.stdout.String(), "got hello") })
+	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "got hello") })
 	if _, err := keyboard.WriteString("\x1a"); err != nil { // Ctrl-Z does nothing
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { // Ctrl-C does, but a shell that is about to start something may lose one
+	awaitTrue(t, func() bool { // Ctrl-C does, but a shell that is about to start something may lose one
 		_, err := keyboard.WriteString("\x03")
-		return err != nil || !p.running()
+		return err != nil || !p.isRunning()
 	})
-	if end := p.wait(t); end.code != 130 {
+	if end := p.awaitEnd(t); end.code != 130 {
 		t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 	}
 	playSteps(t, f, []step{{"allocation typed", 0, "released"}})

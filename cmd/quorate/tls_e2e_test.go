@@ -25,20 +25,20 @@ import (
 func makeCerts(t *testing.T) pki.Folder {
 	t.Helper()
 	certs := pki.Folder(filepath.Join(t.TempDir(), "certs"))
-	if end := run(t, "tls", "init", string(certs), "--nodes", "n1,n2,n3"); end.code != 0 {
+	if end := runCommand(t, "tls", "init", string(certs), "--nodes", "n1,n2,n3"); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	return certs
 }
 
-// encrypted makes servers prove who they are, and want the same of their callers.
-func (f *serverFlags) encrypted(certs pki.Folder) {
+// withTLS makes servers prove who they are, and want the same of their callers.
+func (f *serverFlags) withTLS(certs pki.Folder) {
 	f.more = append(append([]string{}, f.more...), "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(f.id), "--tls-key", certs.Key(f.id),
 		"--tls-client-auth", "require", "--gossip-keys-file", certs.GossipKeys())
 }
 
-// shown are the flags of a command that shows a certificate.
-func shown(certs pki.Folder, server, name string) []string {
+// clientTLSFlags are the flags of a command that shows a certificate.
+func clientTLSFlags(certs pki.Folder, server, name string) []string {
 	return []string{"--server", server, "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(name), "--tls-key", certs.Key(name)}
 }
 
@@ -51,8 +51,8 @@ func tlsConfig(t *testing.T, files pki.Files) *tls.Config {
 	return config
 }
 
-// serial is that of the certificate that an address shows; empty if it shows none.
-func serial(t *testing.T, address string, files pki.Files) string {
+// certificateSerial is that of the certificate that an address shows; empty if it shows none.
+func certificateSerial(t *testing.T, address string, files pki.Files) string {
 	t.Helper()
 	c, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", address, tlsConfig(t, files))
 	if err != nil {
@@ -66,26 +66,26 @@ func serial(t *testing.T, address string, files pki.Files) string {
 func TestThreeEncryptedServers(t *testing.T) {
 	t.Parallel()
 	certs, foreign := makeCerts(t), makeCerts(t)
-	flags := trio(t)
+	flags := threeServers(t)
 	servers := map[string]*process{}
 	var urls []string
 	for i := range flags {
-		flags[i].encrypted(certs)
-		servers[flags[i].id] = start(t, flags[i].args()...)
+		flags[i].withTLS(certs)
+		servers[flags[i].id] = startProcess(t, flags[i].commandLine()...)
 		urls = append(urls, "https://"+flags[i].http)
 	}
 	all := strings.Join(urls, ",")
-	await(t, "three members do not answer", func() bool {
-		end := run(t, append([]string{"status"}, shown(certs, all, "client")...)...)
+	awaitCondition(t, "three members do not answer", func() bool {
+		end := runCommand(t, append([]string{"status"}, clientTLSFlags(certs, all, "client")...)...)
 		return end.code == 0 && strings.Count(end.stdout, " yes ") == 3 && !strings.Contains(end.stdout, "does not answer") && !strings.Contains(end.stdout, "none")
 	})
-	if end := run(t, append([]string{"apply", "-f", "../../examples/cern.yaml"}, shown(certs, all, "client")...)...); end.code != 0 {
+	if end := runCommand(t, append([]string{"apply", "-f", "../../examples/cern.yaml"}, clientTLSFlags(certs, all, "client")...)...); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	strangersStayOutside(t, flags[0], servers["n1"], certs, foreign)
 	calls := keepCalling(t, urls, certs)
 	for _, f := range flags {
-		renew(t, f, servers[f.id], certs)
+		renewCertificate(t, f, servers[f.id], certs)
 	}
 	calls()
 	_, page := getShowing(t, "https://"+flags[0].http+"/metrics", certs.Files("client"))
@@ -94,7 +94,7 @@ func TestThreeEncryptedServers(t *testing.T) {
 			t.Errorf("a server with certificates does not tell %s", name)
 		}
 	}
-	servers["n1"].stop(t)
+	servers["n1"].stopCleanly(t)
 }
 
 // getShowing is curl with a certificate.
@@ -123,15 +123,15 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 	}{
 		"plain text":           {[]string{"--server", "http://" + f.http}, "the server uses TLS: use https://", 6},
 		"no certificate":       {[]string{"--server", url, "--tls-ca", certs.CA()}, "requires a client certificate", 4},
-		"a foreign authority":  {shown(foreign, url, "client"), "is not trusted here", 6},
+		"a foreign authority":  {clientTLSFlags(foreign, url, "client"), "is not trusted here", 6},
 		"a foreign client":     {[]string{"--server", url, "--tls-ca", certs.CA(), "--tls-cert", foreign.Cert("client"), "--tls-key", foreign.Key("client")}, "certificate", 4},
 		"a key without a cert": {[]string{"--server", url, "--tls-key", certs.Key("client")}, "belong together", 2},
 	} {
-		if end := run(t, append([]string{"status"}, tc.args...)...); end.code != tc.code || !strings.Contains(end.stderr, tc.says) {
+		if end := runCommand(t, append([]string{"status"}, tc.args...)...); end.code != tc.code || !strings.Contains(end.stderr, tc.says) {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}
-	// A client may not speak raft, nor may anybody in plain text.
+	// Neither a client nor plain text is accepted for raft.
 	for name, dial := range map[string]func() (net.Conn, error){
 		"a client": func() (net.Conn, error) { return tls.Dial("tcp", f.raft, tlsConfig(t, certs.Files("client"))) },
 		"plain text": func() (net.Conn, error) {
@@ -154,7 +154,7 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 		}
 		_ = c.Close()
 	}
-	await(t, "nothing was said of strangers", func() bool {
+	awaitCondition(t, "nothing was said of strangers", func() bool {
 		return strings.Contains(server.stderr.String(), "refused a connection to the raft port")
 	})
 }
@@ -170,7 +170,7 @@ func keepCalling(t *testing.T, urls []string, certs pki.Folder) (stop func()) {
 	var calling sync.WaitGroup
 	calling.Go(func() {
 		for i := 0; !ended.Load(); i++ {
-			r := want(fmt.Sprintf("call-%d", i), 1)
+			r := oneClaim(fmt.Sprintf("call-%d", i), 1)
 			r.Claims[0].Tree, r.Claims[0].Node, r.TtlMs = "cern", "atlas/operations/web", 1000
 			if _, err := c.Allocations.Allocate(t.Context(), r); err != nil {
 				if _, denied := client.DecisionOf(err); !denied && t.Context().Err() == nil {
@@ -184,11 +184,11 @@ func keepCalling(t *testing.T, urls []string, certs pki.Folder) (stop func()) {
 	return func() { ended.Store(true); calling.Wait() }
 }
 
-// renew replaces a server's certificate and waits until it shows the new one, at both ports.
-func renew(t *testing.T, f serverFlags, server *process, certs pki.Folder) {
+// renewCertificate replaces a server's certificate and waits until it shows the new one, at both ports.
+func renewCertificate(t *testing.T, f serverFlags, server *process, certs pki.Folder) {
 	t.Helper()
 	fresh := pki.Folder(t.TempDir())
-	if end := run(t, "tls", "node", string(certs), "--id", f.id, "--out", string(fresh)); end.code != 0 {
+	if end := runCommand(t, "tls", "node", string(certs), "--id", f.id, "--out", string(fresh)); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	list, err := pki.Inspect(fresh.Cert(f.id))
@@ -200,9 +200,9 @@ func renew(t *testing.T, f serverFlags, server *process, certs pki.Folder) {
 			t.Fatal(err)
 		}
 	}
-	server.signal(t, syscall.SIGHUP)
+	server.sendSignal(t, syscall.SIGHUP)
 	for address, shows := range map[string]pki.Files{f.http: certs.Files("client"), f.raft: certs.Files("client")} {
-		await(t, f.id+" does not show its new certificate", func() bool { return serial(t, address, shows) == list[0].SerialNumber.String() })
+		awaitCondition(t, f.id+" does not show its new certificate", func() bool { return certificateSerial(t, address, shows) == list[0].SerialNumber.String() })
 	}
 }
 
@@ -211,7 +211,7 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	check := func(more ...string) outcome {
-		return run(t, append([]string{"server", "--check", "--id", "n1", "--data-dir", data}, more...)...)
+		return runCommand(t, append([]string{"server", "--check", "--id", "n1", "--data-dir", data}, more...)...)
 	}
 	keys := makeCerts(t).GossipKeys()
 	for _, address := range []string{"http-addr", "raft-addr", "pprof-addr", "gossip-addr", "boskos-addr"} {
@@ -237,7 +237,7 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 	}
 	certs := makeCerts(t)
 	f := serverFlags{id: "n1"}
-	f.encrypted(certs)
+	f.withTLS(certs)
 	if end := check(append(f.more, "--http-addr", "10.0.0.1:7101", "--raft-addr", "10.0.0.1:7201", "--gossip-addr", "10.0.0.1:7301")...); end.code != 0 {
 		t.Errorf("with certificates and keys: %+v", end)
 	}
@@ -261,17 +261,17 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 func TestCertificatesOfTheCommandLine(t *testing.T) {
 	t.Parallel()
 	certs := makeCerts(t)
-	if end := run(t, "tls", "init", string(certs), "--nodes", "n1"); end.code != 1 || !strings.Contains(end.stderr, "is there already") {
+	if end := runCommand(t, "tls", "init", string(certs), "--nodes", "n1"); end.code != 1 || !strings.Contains(end.stderr, "is there already") {
 		t.Errorf("%+v", end)
 	}
-	if end := run(t, "tls", "node", string(certs), "--id", "n4", "--hosts", "10.0.0.4,n4.test", "--days", "30"); end.code != 0 {
+	if end := runCommand(t, "tls", "node", string(certs), "--id", "n4", "--hosts", "10.0.0.4,n4.test", "--days", "30"); end.code != 0 {
 		t.Errorf("%+v", end)
 	}
-	if end := run(t, "tls", "client", string(certs), "--name", "ops"); end.code != 0 {
+	if end := runCommand(t, "tls", "client", string(certs), "--name", "ops"); end.code != 0 {
 		t.Errorf("%+v", end)
 	}
 	for name, says := range map[string]string{"n4": "node n4 of cluster quorate\nhosts    n4 n4.test 10.0.0.4\n", "ops": "client ops of cluster quorate\n", "ca": "authority\n"} {
-		if end := run(t, "tls", "inspect", certs.Cert(name)); end.code != 0 || !strings.Contains(end.stdout, says) || !strings.Contains(end.stdout, "days left") {
+		if end := runCommand(t, "tls", "inspect", certs.Cert(name)); end.code != 0 || !strings.Contains(end.stdout, says) || !strings.Contains(end.stdout, "days left") {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}
@@ -279,7 +279,7 @@ func TestCertificatesOfTheCommandLine(t *testing.T) {
 	if err != nil || len(list[0].ExtKeyUsage) != 1 || list[0].ExtKeyUsage[0] != x509.ExtKeyUsageClientAuth {
 		t.Errorf("the client's certificate is for %v, %v", list, err)
 	}
-	if end := run(t, "tls", "gossip-key"); end.code != 0 || len(end.stdout) != 45 {
+	if end := runCommand(t, "tls", "gossip-key"); end.code != 0 || len(end.stdout) != 45 {
 		t.Errorf("%+v", end)
 	}
 }

@@ -304,9 +304,9 @@ func TestTranscripts(t *testing.T) {
 			_, server := startFake(t)
 			var transcript strings.Builder
 			for _, line := range lines {
-				record(&transcript, server, line)
+				recordCommand(&transcript, server, line)
 			}
-			compare(t, filepath.Join("testdata", name+".golden"), transcript.String())
+			compareGolden(t, filepath.Join("testdata", name+".golden"), transcript.String())
 		})
 	}
 }
@@ -314,10 +314,10 @@ func TestTranscripts(t *testing.T) {
 // elapsed is how long a command has waited, which is no matter of these tests.
 var elapsed = regexp.MustCompile(`(waiting|not granted after) \d+s`)
 
-// record runs a command line and adds what it printed.
-func record(transcript *strings.Builder, server, line string) {
+// recordCommand runs a command line and adds what it printed.
+func recordCommand(transcript *strings.Builder, server, line string) {
 	fmt.Fprintf(transcript, "$ quorate %s\n", line)
-	code, stdout, stderr := quorate(server, "", strings.Fields(line)...)
+	code, stdout, stderr := runQuorate(server, "", strings.Fields(line)...)
 	for talk := range strings.Lines(elapsed.ReplaceAllString(stderr, "$1 0s")) {
 		transcript.WriteString("2> " + talk)
 	}
@@ -328,7 +328,7 @@ func record(transcript *strings.Builder, server, line string) {
 	transcript.WriteString("\n")
 }
 
-func compare(t *testing.T, file, got string) {
+func compareGolden(t *testing.T, file, got string) {
 	t.Helper()
 	if *rewrite {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {

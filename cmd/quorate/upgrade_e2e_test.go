@@ -30,18 +30,18 @@ func startCallers(t *testing.T, flags []serverFlags) *callers {
 	t.Helper()
 	c := &callers{stop: make(chan struct{}), held: map[string]bool{}}
 	for i := range flags {
-		urls := []string{flags[i].url(), flags[(i+1)%len(flags)].url(), flags[(i+2)%len(flags)].url()}
+		urls := []string{flags[i].baseURL(), flags[(i+1)%len(flags)].baseURL(), flags[(i+2)%len(flags)].baseURL()}
 		quorate, err := client.New(urls, client.WithPatience(2*time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.busy.Go(func() { c.call(quorate, fmt.Sprint("caller-", i)) })
+		c.busy.Go(func() { c.callRepeatedly(quorate, fmt.Sprint("caller-", i)) })
 	}
-	t.Cleanup(func() { c.end() })
+	t.Cleanup(func() { c.stopCallers() })
 	return c
 }
 
-func (c *callers) call(quorate *client.Client, name string) {
+func (c *callers) callRepeatedly(quorate *client.Client, name string) {
 	for i := 0; ; i++ {
 		select {
 		case <-c.stop:
@@ -49,7 +49,7 @@ func (c *callers) call(quorate *client.Client, name string) {
 		case <-time.After(50 * time.Millisecond):
 		}
 		id := fmt.Sprint(name, "-", i%idsPerCaller)
-		_, err := quorate.Allocations.Allocate(context.Background(), want(id, 1))
+		_, err := quorate.Allocations.Allocate(context.Background(), oneClaim(id, 1))
 		c.mu.Lock()
 		if err == nil {
 			c.held[id] = true
@@ -60,8 +60,8 @@ func (c *callers) call(quorate *client.Client, name string) {
 	}
 }
 
-// end stops the callers, and returns what they hold and what failed.
-func (c *callers) end() (held map[string]bool, faults []error) {
+// stopCallers stops the callers, and returns what they hold and what failed.
+func (c *callers) stopCallers() (held map[string]bool, faults []error) {
 	c.mu.Lock()
 	select {
 	case <-c.stop:
@@ -73,31 +73,31 @@ func (c *callers) end() (held map[string]bool, faults []error) {
 	return c.held, c.faults
 }
 
-// check ends the callers: none has seen an error, and what they were told that they hold is there, on every server.
-func (c *callers) check(t *testing.T, flags []serverFlags) {
+// checkResults ends the callers: none has seen an error, and what they were told that they hold is there, on every server.
+func (c *callers) checkResults(t *testing.T, flags []serverFlags) {
 	t.Helper()
-	held, faults := c.end()
+	held, faults := c.stopCallers()
 	if len(faults) > 0 || len(held) == 0 {
 		t.Fatalf("%d calls were answered, and these failed: %v", len(held), faults)
 	}
 	for _, f := range flags {
-		if used := f.used(t); used != int64(len(held)) {
+		if used := f.usedCores(t); used != int64(len(held)) {
 			t.Errorf("%s says that %d cores are held, want %d", f.id, used, len(held))
 		}
 	}
 	for id := range held {
-		if _, err := flags[0].allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: id}); err != nil {
+		if _, err := flags[0].allocationClient().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: id}); err != nil {
 			t.Errorf("%s was granted and is lost: %v", id, err)
 		}
 	}
 }
 
-// insist runs a command until it ends with a code and says something: leaders change, and gossip is late.
-func insist(t *testing.T, f serverFlags, line string, code int, says string) outcome {
+// runUntil runs a command until it ends with a code and says something: leaders change, and gossip is late.
+func runUntil(t *testing.T, f serverFlags, line string, code int, says string) outcome {
 	t.Helper()
 	var end outcome
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		if end = f.cluster(t, line); end.code == code && strings.Contains(end.stdout+end.stderr, says) {
+		if end = f.clusterClient(t, line); end.code == code && strings.Contains(end.stdout+end.stderr, says) {
 			return end
 		}
 	}
@@ -115,9 +115,9 @@ type fleet struct {
 // startFleet starts three servers of a version, and callers.
 func startFleet(t *testing.T, program string) *fleet {
 	t.Helper()
-	f := &fleet{flags: trio(t), servers: map[string]*process{}}
+	f := &fleet{flags: threeServers(t), servers: map[string]*process{}}
 	for i := range f.flags {
-		f.servers[f.flags[i].id] = startCommand(t, command(program, f.flags[i]))
+		f.servers[f.flags[i].id] = startCommand(t, serverCommand(program, f.flags[i]))
 	}
 	for _, flags := range f.flags {
 		awaitReady(t, f.servers[flags.id], flags)
@@ -127,75 +127,75 @@ func startFleet(t *testing.T, program string) *fleet {
 	return f
 }
 
-// restart stops one server in an orderly way and starts a version in its place.
-func (f *fleet) restart(t *testing.T, id, program string) {
+// restartServer stops one server in an orderly way and starts a version in its place.
+func (f *fleet) restartServer(t *testing.T, id, program string) {
 	t.Helper()
-	flags := f.of(id)
-	f.servers[id].stop(t)
+	flags := f.flagsOf(id)
+	f.servers[id].stopCleanly(t)
 	f.servers[id] = startVersion(t, program, flags)
 }
 
-func (f *fleet) of(id string) serverFlags {
+func (f *fleet) flagsOf(id string) serverFlags {
 	return f.flags[slices.IndexFunc(f.flags, func(s serverFlags) bool { return s.id == id })]
 }
 
-// leader waits until one is known.
-func (f *fleet) leader(t *testing.T) string {
+// awaitLeader waits until one is known.
+func (f *fleet) awaitLeader(t *testing.T) string {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, flags := range f.flags {
-			status, err := flags.status(t)
+			status, err := flags.memberStatus(t)
 			if err == nil && status.GetLeaderId() != "" {
 				return status.GetLeaderId()
 			}
 		}
 	}
-	t.Fatal("nobody leads")
+	t.Fatal("there is no leader")
 	return ""
 }
 
-// TestRollingRestart: three servers are restarted one after the other, the leader last, and nobody who calls them notices.
+// TestRollingRestart: three servers are restarted one after the other, the leader last, without a failed call.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, binary)
 	order := []string{"n1", "n2", "n3"}
-	leads := f.leader(t)
+	leads := f.awaitLeader(t)
 	slices.SortStableFunc(order, func(a, b string) int { return strings.Compare(fmt.Sprint(a == leads), fmt.Sprint(b == leads)) })
 	for _, id := range order {
-		f.restart(t, id, binary)
+		f.restartServer(t, id, binary)
 	}
-	f.check(t, f.flags)
+	f.checkResults(t, f.flags)
 }
 
 // TestUpgradeFromThePreviousRelease goes from one version to the next, server by server under load. What came with the new
 // level is refused until all are upgraded and the level was raised; from then on the old version does not take part.
 func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	t.Parallel()
-	_, old := previousRelease.get(t, previous)
+	_, old := previousRelease.buildOnce(t, previous)
 	f := startFleet(t, old)
-	f.restart(t, "n1", binary)
-	f.restart(t, "n2", binary)
+	f.restartServer(t, "n1", binary)
+	f.restartServer(t, "n2", binary)
 	first := f.flags[0]
 	for _, line := range []string{"level --raise", "digests --now"} {
-		for f.leader(t) == "n3" {
-			f.restart(t, "n3", old) // so that a new one leads, and because it must be possible to stay with the old version
+		for f.awaitLeader(t) == "n3" {
+			f.restartServer(t, "n3", old) // so that a new one leads, and because it must be possible to stay with the old version
 		}
-		insist(t, first, line, 3, "n3 (version "+previous+", feature level 3)")
+		runUntil(t, first, line, 3, "n3 (version "+previous+", feature level 3)")
 	}
-	insist(t, first, "level", 0, "possible  3")
+	runUntil(t, first, "level", 0, "possible  3")
 
-	f.restart(t, "n3", binary)
-	insist(t, first, "level", 0, "possible  5")
-	insist(t, first, "digests --now", 3, "--raise")
-	insist(t, first, "level --raise", 0, "level     5")
-	if same := insist(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
+	f.restartServer(t, "n3", binary)
+	runUntil(t, first, "level", 0, "possible  5")
+	runUntil(t, first, "digests --now", 3, "--raise")
+	runUntil(t, first, "level --raise", 0, "level     5")
+	if same := runUntil(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Errorf("the members do not hold the same:\n%s", same)
 	}
-	f.servers["n3"].stop(t)
-	late := startCommand(t, command(old, f.of("n3")))
-	if end := late.wait(t); end.code == 0 || !strings.Contains(end.stderr, "run a newer version") {
+	f.servers["n3"].stopCleanly(t)
+	late := startCommand(t, serverCommand(old, f.flagsOf("n3")))
+	if end := late.awaitEnd(t); end.code == 0 || !strings.Contains(end.stderr, "run a newer version") {
 		t.Errorf("the old version ended with %d, without the way out", end.code)
 	}
-	f.servers["n3"] = startVersion(t, binary, f.of("n3"))
-	f.check(t, f.flags)
+	f.servers["n3"] = startVersion(t, binary, f.flagsOf("n3"))
+	f.checkResults(t, f.flags)
 }
