@@ -35,8 +35,8 @@ func (n *Node) AuthorizePeer(id string) error {
 // isNamedLeader reports whether a member of the configuration recently named the node as leader.
 func (n *Node) isNamedLeader(servers []raft.Server, id string) bool {
 	return slices.ContainsFunc(servers, func(s raft.Server) bool {
-		said := n.answers.findAnswer(string(s.ID))
-		return said.Leader == id && said.isCurrent()
+		answer := n.answers.findAnswer(string(s.ID))
+		return answer.Leader == id && answer.isCurrent()
 	})
 }
 

@@ -39,15 +39,7 @@ func (n *Node) freezeLedger(ctx context.Context, o ReadOptions) (fsm.Frozen, err
 	if err := n.checkServing(); err != nil {
 		return fsm.Frozen{}, err
 	}
-	index := o.MinIndex
-	if !o.Stale {
-		confirmed, err := n.confirmedIndex(ctx)
-		if err != nil {
-			return fsm.Frozen{}, err
-		}
-		index = max(index, confirmed)
-	}
-	if err := n.awaitApplied(ctx, index); err != nil {
+	if _, err := n.awaitFresh(ctx, o); err != nil {
 		return fsm.Frozen{}, err
 	}
 	state, err := n.ledger.Freeze()

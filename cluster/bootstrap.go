@@ -112,15 +112,9 @@ func (n *Node) runBootstrap() {
 			n.log.Info("no cluster yet", "waiting", v.waitReason)
 			reminded = time.Now()
 		}
-		timer := time.NewTimer(bootstrapInterval)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-n.ctx.Done():
-			timer.Stop()
+		if !waitForChange(n.ctx, changed, bootstrapInterval) {
 			return
 		}
-		timer.Stop()
 	}
 	n.bootstrapWait.Store(nil)
 	if err := n.directory.announceSelf(func(p *Peer) { p.HasState = true }); err != nil {

@@ -27,8 +27,10 @@ func TestDeliberation(t *testing.T) {
 		never  bool
 		wait   string // part of the reason
 	}{
-		{name: "a single node forms its cluster in two steps", self: testPeer("a", expects(1)),
-			intent: intentDigest([]Peer{testPeer("a")}), wait: "not announced"},
+		{
+			name: "a single node forms its cluster in two steps", self: testPeer("a", expects(1)),
+			intent: intentDigest([]Peer{testPeer("a")}), wait: "not announced",
+		},
 		{
 			name: "a single node that has announced itself", self: testPeer("a", expects(1),
 				intends(intentDigest([]Peer{testPeer("a")}))),
@@ -36,11 +38,15 @@ func TestDeliberation(t *testing.T) {
 		},
 		{name: "no other node is here yet", self: testPeer("a"), wait: "1 of 3"},
 		{name: "one is missing", self: testPeer("a"), peers: []Peer{testPeer("b")}, wait: "2 of 3"},
-		{name: "all are here, none has agreed", self: testPeer("a"), peers: []Peer{testPeer("b"), testPeer("c")},
-			intent: agreed, wait: "not agreed"},
 		{
-			name: "one has not agreed", self: testPeer("a", intends(agreed)), peers: []Peer{testPeer("b", intends(agreed)),
-				testPeer("c")},
+			name: "all are here, none has agreed", self: testPeer("a"), peers: []Peer{testPeer("b"), testPeer("c")},
+			intent: agreed, wait: "not agreed",
+		},
+		{
+			name: "one has not agreed", self: testPeer("a", intends(agreed)), peers: []Peer{
+				testPeer("b", intends(agreed)),
+				testPeer("c"),
+			},
 			intent: agreed, wait: "c has not agreed",
 		},
 		{
@@ -75,8 +81,10 @@ func TestDeliberation(t *testing.T) {
 			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed)), testPeer("d", expects(0))},
 			form:  "a b c", intent: agreed,
 		},
-		{name: "they disagree about the number", self: testPeer("a"), peers: []Peer{testPeer("b"), testPeer("c", expects(5))},
-			wait: "c expects 5"},
+		{
+			name: "they disagree about the number", self: testPeer("a"), peers: []Peer{testPeer("b"), testPeer("c", expects(5))},
+			wait: "c expects 5",
+		},
 		{
 			name: "a cluster exists already", self: testPeer("a", intends(agreed)),
 			peers: []Peer{testPeer("b", intends(agreed)), testPeer("c", intends(agreed), settled)}, never: true,

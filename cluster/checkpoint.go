@@ -117,16 +117,16 @@ func (n *Node) digestCheckpoints() {
 }
 
 // processStatus records the checkpoints in the status of a member. Nodes outside of raft's configuration are ignored.
-func (n *Node) processStatus(said NodeStatus) {
-	if !containsServer(n.servers(), said.ID) {
+func (n *Node) processStatus(status NodeStatus) {
+	if !containsServer(n.servers(), status.ID) {
 		return
 	}
-	n.warnAboutLevel(said)
-	news := false
-	for _, point := range slices.Backward(said.Checkpoints[:min(checkpointsKept, len(said.Checkpoints))]) {
-		news = n.checkpoints.recordPoint(said.ID, point) || news
+	n.warnAboutLevel(status)
+	isNew := false
+	for _, point := range slices.Backward(status.Checkpoints[:min(checkpointsKept, len(status.Checkpoints))]) {
+		isNew = n.checkpoints.recordPoint(status.ID, point) || isNew
 	}
-	if news {
+	if isNew {
 		n.compareCheckpoints()
 	}
 }
@@ -135,12 +135,9 @@ func (n *Node) processStatus(said NodeStatus) {
 // so; Comparison returns the result. It works only on the established leader and from feature level 4 on. Errors are
 // *Error.
 func (n *Node) Checkpoint(ctx context.Context) (uint64, error) {
-	if err := n.checkServing(); err != nil {
+	l, err := n.establishedLeadership()
+	if err != nil {
 		return 0, err
-	}
-	l := n.leadership.Load()
-	if l == nil {
-		return 0, n.notLeaderError()
 	}
 	if err := n.checkFormat(fsm.Checkpoint().Format); err != nil {
 		return 0, err

@@ -132,16 +132,11 @@ func (n *Node) quarantine(fault error) {
 
 // quarantineFault returns why this node was quarantined before it started, or nil.
 func quarantineFault(stable raft.StableStore) error {
-	text, err := stable.Get(divergedKey)
-	switch {
-	case err != nil && err.Error() == "not found": // as raft tells it
-		return nil
-	case err != nil:
-		return fmt.Errorf("check whether this node may serve: %w", err)
-	case len(text) == 0:
-		return nil
+	reason, err := QuarantineReason(stable)
+	if err != nil || reason == "" {
+		return err
 	}
-	return errors.New(string(text))
+	return errors.New(reason)
 }
 
 // QuarantineReason returns why the stopped node that owns the stable store is in quarantine; empty if it is not.

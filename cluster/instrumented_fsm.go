@@ -69,8 +69,10 @@ type instrumentedSnapshot struct {
 func (s instrumentedSnapshot) Persist(sink raft.SnapshotSink) error {
 	began, counted := time.Now(), &countingSink{SnapshotSink: sink}
 	err := s.FSMSnapshot.Persist(counted)
-	s.observer.SnapshotEnded(SnapshotReport{FreezeTime: s.freezeTime, WriteTime: time.Since(began), Bytes: counted.bytes,
-		Err: err})
+	s.observer.SnapshotEnded(SnapshotReport{
+		FreezeTime: s.freezeTime, WriteTime: time.Since(began), Bytes: counted.bytes,
+		Err: err,
+	})
 	return err
 }
 

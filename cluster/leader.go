@@ -55,10 +55,24 @@ func (n *Node) beginLeadership() *leadership {
 		clockMoved:  make(chan struct{}, 1),
 	}
 	l.ctx, l.cancel = context.WithCancel(n.ctx)
-	l.reads = &readBatcher{confirmIndex: l.confirmLeadership, startTask: l.tasks.start,
-		observeBatch: n.observeReadBatch(true)}
+	l.reads = &readBatcher{
+		confirmIndex: l.confirmLeadership, startTask: l.tasks.start,
+		observeBatch: n.observeReadBatch(true),
+	}
 	l.tasks.start(l.lead)
 	return l
+}
+
+// establishedLeadership returns the leadership of this node, or an *Error if the node does not serve or does not lead.
+func (n *Node) establishedLeadership() (*leadership, error) {
+	if err := n.checkServing(); err != nil {
+		return nil, err
+	}
+	l := n.leadership.Load()
+	if l == nil {
+		return nil, n.notLeaderError()
+	}
+	return l, nil
 }
 
 // endLeadership makes the node refuse leader operations, then waits until all tasks of the leadership have ended. raft
@@ -136,15 +150,9 @@ func (l *leadership) correctAddresses() {
 		if !l.correctNextAddress() {
 			pause = leaderRetry
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-l.ctx.Done():
-			timer.Stop()
+		if !waitForChange(l.ctx, changed, pause) {
 			return
 		}
-		timer.Stop()
 	}
 }
 

@@ -47,12 +47,9 @@ func (n *Node) commonFormat(now bool) uint32 {
 // then on no older version than the one that introduced the level can take part. It works only on the established
 // leader. Errors are *Error, with reason NotUpgraded if a member does not understand the level.
 func (n *Node) RaiseLevel(ctx context.Context) (uint32, error) {
-	if err := n.checkServing(); err != nil {
+	l, err := n.establishedLeadership()
+	if err != nil {
 		return 0, err
-	}
-	l := n.leadership.Load()
-	if l == nil {
-		return 0, n.notLeaderError()
 	}
 	now, possible := n.ledger.Format(), n.commonFormat(false)
 	switch {
@@ -64,7 +61,7 @@ func (n *Node) RaiseLevel(ctx context.Context) (uint32, error) {
 		}
 		return now, nil
 	}
-	_, err := l.proposePart(ctx, fsm.RaiseLevel(possible))
+	_, err = l.proposePart(ctx, fsm.RaiseLevel(possible))
 	return n.ledger.Format(), err
 }
 
@@ -106,18 +103,7 @@ func (l *leadership) autoRaiseLevel() {
 				pause = leaderRetry
 			}
 		}
-		l.awaitChange(changed, pause)
-	}
-}
-
-// awaitChange waits until changed is closed, but no longer than timeout.
-func (l *leadership) awaitChange(changed <-chan struct{}, most time.Duration) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-changed:
-	case <-timer.C:
-	case <-l.ctx.Done():
+		waitForChange(l.ctx, changed, pause)
 	}
 }
 
@@ -132,14 +118,13 @@ func (l *leadership) raiseLevel(level uint32) {
 // warnAboutLevel logs once that, according to a member, the cluster is at a level that this version does not
 // understand. It does not stop the node: the log or a snapshot does, when this node receives one of that level
 // (docs/adr/0053).
-func (n *Node) warnAboutLevel(said NodeStatus) {
-	if said.ClusterLevel <= fsm.EntryFormat || n.warnedAboutLevel.Swap(true) {
+func (n *Node) warnAboutLevel(status NodeStatus) {
+	if status.ClusterLevel <= fsm.EntryFormat || n.warnedAboutLevel.Swap(true) {
 		return
 	}
 	n.log.Error("a member says that the cluster is at a feature level which this version does not understand; if so, "+
-		"this node will stop at the first entry of that level: run a version that understands it", "member", said.ID, "level",
-		said.ClusterLevel,
-		"version", n.config.Version, "understands", fsm.EntryFormat)
+		"this node will stop at the first entry of that level: run a version that understands it", "member", status.ID,
+		"level", status.ClusterLevel, "version", n.config.Version, "understands", fsm.EntryFormat)
 }
 
 // checkFormat returns an error if entries of a format must not be written yet. Once the log contains one, or the level

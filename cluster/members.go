@@ -119,12 +119,12 @@ func (n *Node) Members() []Member {
 // memberOf combines what raft, the server itself and gossip report about one server.
 func (n *Node) memberOf(s raft.Server) Member {
 	p, _ := n.directory.findPeer(string(s.ID))
-	said := n.answers.findAnswer(string(s.ID)).NodeStatus
+	status := n.answers.findAnswer(string(s.ID)).NodeStatus
 	level, _, _ := n.knownFormat(s)
 	return Member{
-		ID: string(s.ID), RaftAddr: cmp.Or(string(s.Address), said.RaftAddr, p.RaftAddr),
-		HTTPAddr: cmp.Or(said.HTTPAddr, p.HTTPAddr),
-		Version:  cmp.Or(said.Version, p.Version), FeatureLevel: level,
+		ID: string(s.ID), RaftAddr: cmp.Or(string(s.Address), status.RaftAddr, p.RaftAddr),
+		HTTPAddr: cmp.Or(status.HTTPAddr, p.HTTPAddr),
+		Version:  cmp.Or(status.Version, p.Version), FeatureLevel: level,
 		Voter: s.Suffrage == raft.Voter, Alive: p.Alive,
 	}
 }

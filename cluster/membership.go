@@ -20,12 +20,12 @@ func (n *Node) Join(ctx context.Context, address string) (bool, error) {
 	if err := n.checkServing(); err != nil {
 		return false, err
 	}
-	news, err := n.parts.Discovery.Join(ctx, address)
+	isNew, err := n.parts.Discovery.Join(ctx, address)
 	if err != nil {
 		return false, newError(Unsafe, true, err, "no node of this cluster answers at the gossip address %s; check the "+
 			"address, the cluster name, and that the node runs", address)
 	}
-	return news, nil
+	return isNew, nil
 }
 
 // AddNode adds a waiting node as a non-voter. It does not depend on ManualJoin.
@@ -116,12 +116,9 @@ func (n *Node) TransferLeader(ctx context.Context, id string) (bool, error) {
 
 // changeMembership runs one change on the established leader.
 func (n *Node) changeMembership(ctx context.Context, f func(*leadership) (bool, error)) (bool, error) {
-	if err := n.checkServing(); err != nil {
+	l, err := n.establishedLeadership()
+	if err != nil {
 		return false, err
-	}
-	l := n.leadership.Load()
-	if l == nil {
-		return false, n.notLeaderError()
 	}
 	if err := l.awaitFirstProbe(ctx); err != nil {
 		return false, err

@@ -109,8 +109,10 @@ func newNode(config Config, parts Parts) *Node {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	// raft blocks while this channel is full. watchLeadership always drains it, so the buffer only absorbs bursts.
 	n.leadershipCh = make(chan bool, 16)
-	n.followerReads = &readBatcher{confirmIndex: n.requestReadIndex, startTask: n.tasks.start,
-		observeBatch: n.observeReadBatch(false)}
+	n.followerReads = &readBatcher{
+		confirmIndex: n.requestReadIndex, startTask: n.tasks.start,
+		observeBatch: n.observeReadBatch(false),
+	}
 	n.statusReachability = newReachability(config, "cannot be asked how it stands")
 	n.readReachability = newReachability(config, "leads and does not confirm reads")
 	n.checkpoints = newCheckpoints()

@@ -85,8 +85,8 @@ func WithEntryReport(ctx context.Context, report *EntryReport) context.Context {
 }
 
 // fillEntryReport fills in the report that the caller requested with WithEntryReport, if any.
-func fillEntryReport(ctx context.Context, way EntryReport) {
+func fillEntryReport(ctx context.Context, entry EntryReport) {
 	if report, asked := ctx.Value(entryReportKey{}).(*EntryReport); asked {
-		*report = way
+		*report = entry
 	}
 }

@@ -41,7 +41,7 @@ func (a *peerAnswers) findAnswer(id string) peerAnswer {
 }
 
 // recordAnswer stores the result of a query and reports whether anything changed that decisions depend on.
-func (a *peerAnswers) recordAnswer(id string, said NodeStatus, err error) (changed bool) {
+func (a *peerAnswers) recordAnswer(id string, status NodeStatus, err error) (changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.byID[id]
@@ -53,9 +53,9 @@ func (a *peerAnswers) recordAnswer(id string, said NodeStatus, err error) (chang
 		a.byID[id] = now
 		return before.failures == 0
 	}
-	now.NodeStatus, now.answeredAt, now.failures, now.problem = said, now.askedAt, 0, ""
+	now.NodeStatus, now.answeredAt, now.failures, now.problem = status, now.askedAt, 0, ""
 	a.byID[id] = now
-	return before.answeredAt.IsZero() || before.failures > 0 || !sameAnnouncement(before.NodeStatus, said)
+	return before.answeredAt.IsZero() || before.failures > 0 || !sameAnnouncement(before.NodeStatus, status)
 }
 
 // sameAnnouncement compares what nodes announce about themselves, without indices and clocks, which change all the

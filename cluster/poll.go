@@ -84,7 +84,7 @@ func (n *Node) shouldPollSoon(started time.Time) bool {
 // queryMembers queries nodes in parallel and records their answers. For each node that was queried it calls each with
 // the index in members. Only some of the nodes known from gossip alone are queried in each round.
 func (n *Node) queryMembers(ctx context.Context, members []Member,
-	each func(i int, sent time.Time, said NodeStatus, err error),
+	each func(i int, sent time.Time, status NodeStatus, err error),
 ) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -103,9 +103,9 @@ func (n *Node) queryMembers(ctx context.Context, members []Member,
 		}
 		asked.Go(func() {
 			sent := time.Now()
-			said, err := n.queryMember(ctx, m)
+			status, err := n.queryMember(ctx, m)
 			if each != nil && n.ctx.Err() == nil {
-				each(i, sent, said, err)
+				each(i, sent, status, err)
 			}
 		})
 	}
@@ -149,26 +149,26 @@ func (n *Node) queryMember(ctx context.Context, m Member) (NodeStatus, error) {
 		return NodeStatus{}, errors.New("this node cannot query others yet")
 	}
 	at := n.queryAddress(m)
-	said, err := (*others).Status(ctx, at)
+	status, err := (*others).Status(ctx, at)
 	switch {
 	case err != nil:
-	case said.ID != m.ID:
-		err = fmt.Errorf("%s answers at %q, which should be the address of %s", said.ID, at.RaftAddr, m.ID)
-	case said.ClusterName != "" && said.ClusterName != n.config.ClusterName:
-		err = fmt.Errorf("%s is of cluster %q, not of %q", m.ID, said.ClusterName, n.config.ClusterName)
+	case status.ID != m.ID:
+		err = fmt.Errorf("%s answers at %q, which should be the address of %s", status.ID, at.RaftAddr, m.ID)
+	case status.ClusterName != "" && status.ClusterName != n.config.ClusterName:
+		err = fmt.Errorf("%s is of cluster %q, not of %q", m.ID, status.ClusterName, n.config.ClusterName)
 	}
 	if n.ctx.Err() != nil {
-		return said, err // it was not the node that failed
+		return status, err // it was not the node that failed
 	}
 	n.recordReachability(n.statusReachability, m.ID, err)
-	changed := n.answers.recordAnswer(m.ID, said, err)
+	changed := n.answers.recordAnswer(m.ID, status, err)
 	if err == nil {
-		n.processStatus(said)
+		n.processStatus(status)
 	}
 	if changed {
 		n.changes.notifyAll()
 	}
-	return said, err
+	return status, err
 }
 
 // queryAddress returns m with the addresses to query it at: the known ones, and after a failure alternately those from

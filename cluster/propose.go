@@ -35,18 +35,16 @@ func (n *Node) ProposeBatched(ctx context.Context, commands ...quota.Command) ([
 }
 
 func (n *Node) propose(ctx context.Context, commands []quota.Command, patient bool) ([]ledger.Outcome, uint64, error) {
-	if err := n.checkServing(); err != nil {
+	l, err := n.establishedLeadership()
+	if err != nil {
 		return nil, 0, err
-	}
-	l := n.leadership.Load()
-	if l == nil {
-		return nil, 0, n.notLeaderError()
 	}
 	return l.propose(ctx, commands, patient)
 }
 
 func (l *leadership) propose(ctx context.Context, commands []quota.Command,
-	patient bool) ([]ledger.Outcome, uint64, error) {
+	patient bool,
+) ([]ledger.Outcome, uint64, error) {
 	if err := l.node.checkDiskSpace(commands); err != nil {
 		return nil, 0, err
 	}
@@ -115,17 +113,17 @@ func splitCommands(commands []quota.Command) ([]*proposal, error) {
 // collectOutcomes waits for all proposals of one call.
 func (l *leadership) collectOutcomes(ctx context.Context, proposals []*proposal) ([]ledger.Outcome, uint64, error) {
 	var outcomes []ledger.Outcome
-	var way EntryReport
+	var report EntryReport
 	for i, p := range proposals {
 		r := l.awaitResult(ctx, p)
 		if r.err != nil {
 			return nil, 0, l.withdrawRest(proposals, i, r.err)
 		}
 		outcomes = append(outcomes, r.outcomes...)
-		way = r.report
+		report = r.report
 	}
-	fillEntryReport(ctx, way)
-	return outcomes, way.Index, nil
+	fillEntryReport(ctx, report)
+	return outcomes, report.Index, nil
 }
 
 func (l *leadership) awaitResult(ctx context.Context, p *proposal) proposalResult {
@@ -210,37 +208,37 @@ func (l *leadership) sendEntry(batch []*proposal, release func()) {
 		release()
 		return
 	}
-	way := EntryReport{Calls: len(batch), Bytes: len(data), Queued: batch[0].queued, Sent: time.Now()}
+	report := EntryReport{Calls: len(batch), Bytes: len(data), Queued: batch[0].queued, Sent: time.Now()}
 	future := l.node.raft.Apply(data, l.node.config.scaleTimeout(stepTimeout))
 	started := l.tasks.start(func() {
 		defer release()
-		l.deliverResults(batch, way, future)
+		l.deliverResults(batch, report, future)
 	})
 	if !started {
-		l.deliverResults(batch, way, future)
+		l.deliverResults(batch, report, future)
 	}
 }
 
 // deliverResults waits for raft's answer to one entry, reports the entry to the observer, and gives each caller its
 // outcomes.
-func (l *leadership) deliverResults(batch []*proposal, way EntryReport, future raft.ApplyFuture) {
+func (l *leadership) deliverResults(batch []*proposal, report EntryReport, future raft.ApplyFuture) {
 	done, failed := l.awaitApply(future)
-	way.Ended = time.Now()
+	report.Ended = time.Now()
 	for _, p := range batch {
-		way.Commands += p.commands
+		report.Commands += p.commands
 	}
 	if failed != nil {
-		way.Err = failed
-		l.node.config.Observer.EntryEnded(way)
+		report.Err = failed
+		l.node.config.Observer.EntryEnded(report)
 		refuseAll(batch, failed)
 		return
 	}
-	way.Index, way.ApplyBegan, way.ApplyEnded = future.Index(), done.began, done.ended
-	l.node.config.Observer.EntryEnded(way)
+	report.Index, report.ApplyBegan, report.ApplyEnded = future.Index(), done.began, done.ended
+	l.node.config.Observer.EntryEnded(report)
 	outcomes := done.outcomes
 	for _, p := range batch {
 		own := p.commands
-		p.done <- proposalResult{outcomes: outcomes[:own:own], report: way}
+		p.done <- proposalResult{outcomes: outcomes[:own:own], report: report}
 		outcomes = outcomes[own:]
 	}
 }

@@ -51,32 +51,25 @@ func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (R
 	return readState(ctx, n, o, n.ledger.View, fn)
 }
 
-// Sandbox is Read for an fn that answers questions by changing the state and restoring it. Raft and all other readers are
-// blocked meanwhile.
+// Sandbox is Read for an fn that answers questions by changing the state and restoring it. Raft and all other readers
+// are blocked meanwhile.
 func (n *Node) Sandbox(ctx context.Context, o ReadOptions, fn func(ledger.Sandbox)) (ReadInfo, error) {
-	lend := n.ledger.Sandbox
+	access := n.ledger.Sandbox
 	if o.Plan {
-		lend = n.ledger.PlanSandbox
+		access = n.ledger.PlanSandbox
 	}
-	return readState(ctx, n, o, lend, fn)
+	return readState(ctx, n, o, access, fn)
 }
 
-// readState calls lend with fn once the state of the node is fresh enough.
+// readState calls access with fn once the state of the node is fresh enough.
 func readState[V interface{ Now() quota.Instant }](
-	ctx context.Context, n *Node, o ReadOptions, lend func(func(V)) (uint64, error), fn func(V),
+	ctx context.Context, n *Node, o ReadOptions, access func(func(V)) (uint64, error), fn func(V),
 ) (ReadInfo, error) {
 	if err := n.checkServing(); err != nil {
 		return ReadInfo{}, err
 	}
-	index := o.MinIndex
-	if !o.Stale {
-		confirmed, err := n.confirmedIndex(ctx)
-		if err != nil {
-			return ReadInfo{}, err
-		}
-		index = max(index, confirmed)
-	}
-	if err := n.awaitApplied(ctx, index); err != nil {
+	index, err := n.awaitFresh(ctx, o)
+	if err != nil {
 		return ReadInfo{}, err
 	}
 	if o.Admit != nil {
@@ -88,8 +81,7 @@ func readState[V interface{ Now() quota.Instant }](
 	if o.Stale {
 		info.Age = n.leaderContactAge()
 	}
-	var err error
-	info.Index, err = lend(func(v V) {
+	info.Index, err = access(func(v V) {
 		info.Now = v.Now()
 		fn(v)
 	})
@@ -101,6 +93,20 @@ func readState[V interface{ Now() quota.Instant }](
 		return ReadInfo{}, newError(NoLeader, true, nil, "node %s is catching up; try again", n.config.ID)
 	}
 	return info, nil
+}
+
+// awaitFresh waits until this node has applied everything that a read with these options must see, and returns the
+// index.
+func (n *Node) awaitFresh(ctx context.Context, o ReadOptions) (uint64, error) {
+	index := o.MinIndex
+	if !o.Stale {
+		confirmed, err := n.confirmedIndex(ctx)
+		if err != nil {
+			return 0, err
+		}
+		index = max(index, confirmed)
+	}
+	return index, n.awaitApplied(ctx, index)
 }
 
 func (n *Node) leaderContactAge() time.Duration {
@@ -166,7 +172,7 @@ func (n *Node) requestReadIndex() (uint64, error) {
 // it. An index of another kind of entry, which only a caller can have provided, is resolved from the log as soon as
 // raft has passed it.
 func (n *Node) awaitApplied(ctx context.Context, index uint64) error {
-	const look = 20 * time.Millisecond
+	const checkInterval = 20 * time.Millisecond
 	for n.ledger.Applied() < index {
 		target := index
 		if n.raft.AppliedIndex() >= index {
@@ -176,7 +182,7 @@ func (n *Node) awaitApplied(ctx context.Context, index uint64) error {
 			}
 			target = below
 		}
-		short, cancel := context.WithTimeout(ctx, look)
+		short, cancel := context.WithTimeout(ctx, checkInterval)
 		err := n.ledger.WaitApplied(short, target)
 		cancel()
 		if err == nil {
@@ -216,14 +222,14 @@ func PositionAfter(index uint64) Position { return fsm.After(index) }
 // LatestPosition is the position after everything that a node has applied when it is asked.
 func LatestPosition() Position { return fsm.Latest() }
 
-// Events returns at most most (at least one) events after a position, from what this node has applied. The page says
+// Events returns at most limit (at least one) events after a position, from what this node has applied. The page says
 // where and when to continue. It works on every node. The error is Forgotten if the events after the position are no
 // longer kept.
-func (n *Node) Events(after Position, most int) (EventPage, error) {
+func (n *Node) Events(after Position, limit int) (EventPage, error) {
 	if err := n.checkServing(); err != nil {
 		return EventPage{}, err
 	}
-	bulletin, err := n.ledger.News(after, most)
+	bulletin, err := n.ledger.News(after, limit)
 	if err != nil {
 		return EventPage{}, newError(Forgotten, true, err, "node %s cannot continue from entry %d; read the state and "+
 			"continue from its index", n.config.ID, after.Index)

@@ -30,13 +30,13 @@ type readBatch struct {
 
 // waitConfirmed waits for the result of the next query, or until ctx ends.
 func (r *readBatcher) waitConfirmed(ctx context.Context) (uint64, error) {
-	mine, err := r.joinNextBatch()
+	batch, err := r.joinNextBatch()
 	if err != nil {
 		return 0, err
 	}
 	select {
-	case <-mine.done:
-		return mine.index, mine.err
+	case <-batch.done:
+		return batch.index, batch.err
 	case <-ctx.Done():
 		return 0, newError(Deadline, true, ctx.Err(), "the read was not confirmed in time")
 	}
@@ -48,17 +48,17 @@ func (r *readBatcher) joinNextBatch() (*readBatch, error) {
 	if r.next == nil {
 		r.next = &readBatch{done: make(chan struct{})}
 	}
-	mine := r.next
-	mine.reads++
+	batch := r.next
+	batch.reads++
 	if r.running {
-		return mine, nil
+		return batch, nil
 	}
 	if !r.startTask(r.runBatches) {
 		r.next = nil
 		return nil, newError(ShuttingDown, true, nil, "this node is shutting down; ask another one")
 	}
 	r.running = true
-	return mine, nil
+	return batch, nil
 }
 
 func (r *readBatcher) runBatches() {

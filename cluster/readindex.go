@@ -12,12 +12,9 @@ import (
 // ReadIndex returns an index at or above everything that was acknowledged before the call, after it has confirmed that
 // this node still leads. Concurrent calls share one round of messages. Errors are *Error.
 func (n *Node) ReadIndex(ctx context.Context) (uint64, error) {
-	if err := n.checkServing(); err != nil {
+	l, err := n.establishedLeadership()
+	if err != nil {
 		return 0, err
-	}
-	l := n.leadership.Load()
-	if l == nil {
-		return 0, n.notLeaderError()
 	}
 	return l.reads.waitConfirmed(ctx)
 }

@@ -43,12 +43,9 @@ type RestoreOptions struct {
 //
 // An error is an *Error: unless it says NotApplied, the state may have been replaced or may still be.
 func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (RestoreResult, error) {
-	if err := n.checkServing(); err != nil {
+	l, err := n.establishedLeadership()
+	if err != nil {
 		return RestoreResult{}, err
-	}
-	l := n.leadership.Load()
-	if l == nil {
-		return RestoreResult{}, n.notLeaderError()
 	}
 	if !n.restoreLock.TryLock() {
 		return RestoreResult{}, newError(Busy, true, nil, "another restore is under way on node %s; wait for its end",
@@ -98,7 +95,8 @@ type replacementStep struct {
 
 // replaceState writes all steps. A failure before the last step leaves the state unchanged.
 func (r stateReplacement) replaceState(ctx context.Context, state *os.File,
-	contents backup.Contents) (replacementStep, error) {
+	contents backup.Contents,
+) (replacementStep, error) {
 	if err := r.sendState(ctx, state, contents); err != nil {
 		r.leadership.abandonInBackground(r.id)
 		if full, is := errors.AsType[*Error](err); is && full.Reason == DiskFull {

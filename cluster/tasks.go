@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // taskGroup is a set of goroutines to wait for. Once wait was called, no new one starts.
@@ -43,6 +44,20 @@ func waitOrTimeout(ctx context.Context, f func()) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// waitForChange waits until changed is closed, but no longer than timeout. It returns false if ctx has ended.
+func waitForChange(ctx context.Context, changed <-chan struct{}, timeout time.Duration) bool {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-changed:
+		return true
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

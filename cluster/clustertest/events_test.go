@@ -14,7 +14,8 @@ import (
 
 // readEvents reads the events of a node after a position until it has as many as wanted.
 func readEvents(t *testing.T, n *cluster.Node, after cluster.Position,
-	want int) (news []string, next cluster.Position) {
+	want int,
+) (news []string, next cluster.Position) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for {

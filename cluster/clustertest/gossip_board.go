@@ -28,8 +28,10 @@ type boardDiscovery struct {
 var _ cluster.Discovery = (*boardDiscovery)(nil)
 
 func newGossipBoard() *gossipBoard {
-	return &gossipBoard{discoveries: map[string]*boardDiscovery{}, silent: map[string]bool{},
-		forged: map[string]cluster.Peer{}}
+	return &gossipBoard{
+		discoveries: map[string]*boardDiscovery{}, silent: map[string]bool{},
+		forged: map[string]cluster.Peer{},
+	}
 }
 
 func (b *gossipBoard) newDiscovery() *boardDiscovery {

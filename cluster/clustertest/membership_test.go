@@ -14,7 +14,8 @@ import (
 
 // retryChange repeats a membership change on the current leader until it is made or refused.
 func retryChange(t *testing.T, c *clustertest.Cluster, change func(context.Context, *cluster.Node) (bool,
-	error)) (bool, error) {
+	error),
+) (bool, error) {
 	t.Helper()
 	var changed bool
 	var err error
@@ -48,8 +49,10 @@ func awaitVoters(c *clustertest.Cluster, count int) {
 }
 
 func TestAClusterGrowsAndShrinksUnderLoad(t *testing.T) {
-	for name, change := range map[string]func(*cluster.Config){"with logs": func(*cluster.Config) {},
-		"with snapshots": shortLogs} {
+	for name, change := range map[string]func(*cluster.Config){
+		"with logs":      func(*cluster.Config) {},
+		"with snapshots": shortLogs,
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clustertest.Start(t, 1, clustertest.WithConfig(change))

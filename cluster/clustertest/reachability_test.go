@@ -67,7 +67,8 @@ func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
 			t.Errorf("the leader takes it for %+v", h)
 		}
 		follower.SetRemoteReadIndex(func(ctx context.Context, m cluster.Member) (uint64,
-			error) {
+			error,
+		) {
 			return leader.ReadIndex(ctx)
 		})
 		time.Sleep(4 * time.Second)

@@ -304,8 +304,10 @@ func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 			t.Errorf("the level is %d after refused restores, want %d", now, before)
 		}
 		disks[leader.Status().ID].free.Store(1 << 40)
-		filling := &fillingReader{Reader: bytes.NewReader(file),
-			full: func() { disks[leader.Status().ID].free.Store(diskReserve) }}
+		filling := &fillingReader{
+			Reader: bytes.NewReader(file),
+			full:   func() { disks[leader.Status().ID].free.Store(diskReserve) },
+		}
 		if _, err := leader.Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true, Size: int64(len(file))},
 			filling); cluster.ReasonOf(err) != cluster.DiskFull {
 			t.Errorf("a restore on a disk that fills up meanwhile: %v", err)

@@ -24,8 +24,10 @@ func (p *testNetwork) sendPacket(n int, packet []byte) {
 func forgedNode(name string, at byte) forge.Node {
 	return forge.Node{
 		Name: name, Addr: &net.UDPAddr{IP: net.IPv4(10, 0, 1, at), Port: 7000}, Incarnation: math.MaxUint32,
-		Meta: forge.Meta{Cluster: "blue", RaftAddr: "nowhere:1", HTTPAddr: "nowhere:2", Version: "v", Level: math.MaxUint32,
-			HasState: true},
+		Meta: forge.Meta{
+			Cluster: "blue", RaftAddr: "nowhere:1", HTTPAddr: "nowhere:2", Version: "v", Level: math.MaxUint32,
+			HasState: true,
+		},
 	}
 }
 

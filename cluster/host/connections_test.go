@@ -41,7 +41,8 @@ func newConnectionTest(t *testing.T) *connectionTest {
 
 // listenSecured listens as a node with a certificate; m controls its connections, if it is not nil.
 func listenSecured(t *testing.T, authority *pki.Authority, folder pki.Folder, id string,
-	m *connectionTest) *streamLayer {
+	m *connectionTest,
+) *streamLayer {
 	t.Helper()
 	pair, err := authority.Node(id, nil, time.Hour)
 	if err != nil {

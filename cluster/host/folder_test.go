@@ -112,12 +112,18 @@ func TestEverySubsetOfADataFolder(t *testing.T) {
 		withoutSnapshots string // what a folder is that has only lost its snapshots
 	}{
 		{name: "a log from the beginning", first: 1, last: 9, withoutSnapshots: "whole"},
-		{name: "a log from the beginning and snapshots", first: 1, last: 9, snapshots: []uint64{5, 7},
-			withoutSnapshots: "whole"},
-		{name: "a short log behind snapshots", first: 6, last: 9, snapshots: []uint64{5, 7},
-			withoutSnapshots: "lost: entry 5 and what came before it is gone"},
-		{name: "a snapshot from the leader and no log", first: 1, last: 0, snapshots: []uint64{7},
-			withoutSnapshots: "lost: it has taken part in term 3"},
+		{
+			name: "a log from the beginning and snapshots", first: 1, last: 9, snapshots: []uint64{5, 7},
+			withoutSnapshots: "whole",
+		},
+		{
+			name: "a short log behind snapshots", first: 6, last: 9, snapshots: []uint64{5, 7},
+			withoutSnapshots: "lost: entry 5 and what came before it is gone",
+		},
+		{
+			name: "a snapshot from the leader and no log", first: 1, last: 0, snapshots: []uint64{7},
+			withoutSnapshots: "lost: it has taken part in term 3",
+		},
 	}
 	for _, kind := range kinds {
 		for _, earlier := range []bool{false, true} {
@@ -330,7 +336,8 @@ type failingSink struct {
 }
 
 func (f failingSnapshots) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64,
-	t raft.Transport) (raft.SnapshotSink, error) {
+	t raft.Transport,
+) (raft.SnapshotSink, error) {
 	sink, err := f.SnapshotStore.Create(v, index, term, c, ci, t)
 	return &failingSink{SnapshotSink: sink}, err
 }

@@ -30,8 +30,10 @@ func RegisterGauges(to prometheus.Registerer, node *cluster.Node) error {
 	own := node.Status()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "quorate_build_info", Help: "Always 1; its labels say which build this is.",
-		ConstLabels: prometheus.Labels{"version": own.Version, "go": runtime.Version(),
-			"level": strconv.FormatUint(uint64(own.FeatureLevel), 10)},
+		ConstLabels: prometheus.Labels{
+			"version": own.Version, "go": runtime.Version(),
+			"level": strconv.FormatUint(uint64(own.FeatureLevel), 10),
+		},
 	})
 	build.Set(1)
 	for _, c := range []prometheus.Collector{build, newGaugeCollector(node.Gauges)} {
@@ -87,7 +89,8 @@ func (s *gaugeCollector) addGauge(name, help string, value func(cluster.NodeGaug
 }
 
 func (s *gaugeCollector) addLabeledGauge(about *prometheus.Desc, value func(cluster.NodeGauges) float64,
-	labels ...string) {
+	labels ...string,
+) {
 	s.gauges = append(s.gauges, gauge{desc: about, labels: labels, value: value})
 }
 

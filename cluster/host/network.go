@@ -56,9 +56,11 @@ func (n *Network) dialTLS(ctx context.Context, id, address, protocol string) (ne
 	}
 	if got := c.ConnectionState().NegotiatedProtocol; got != protocol {
 		_ = c.Close() // nothing was said
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: c.RemoteAddr(),
+		return nil, &net.OpError{
+			Op: "dial", Net: "tcp", Addr: c.RemoteAddr(),
 			Err: errors.New(id + " does not speak " + protocol +
-				" there; versions below feature level 5 do not")}
+				" there; versions below feature level 5 do not"),
+		}
 	}
 	return struct{ net.Conn }{c}, nil // a *tls.Conn would be taken for one whose handshake chose the version of HTTP
 }

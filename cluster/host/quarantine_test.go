@@ -16,21 +16,33 @@ func TestAQuarantineIsLiftedOnlyWhenAMajorityHoldsTheSame(t *testing.T) {
 		says   string
 	}{
 		"one of three agrees": {others: []FolderDigests{digests("n1", "blue", a30)}, at: 30},
-		"both agree": {others: []FolderDigests{digests("n1", "blue", a30),
-			digests("n3", "blue", a30)}, at: 30},
+		"both agree": {others: []FolderDigests{
+			digests("n1", "blue", a30),
+			digests("n3", "blue", a30),
+		}, at: 30},
 		"only itself is known": {says: "the same state is confirmed only by n2"},
-		"another one differs": {others: []FolderDigests{digests("n1", "blue", b30)},
-			says: "n1 holds another state at index 30"},
-		"one agrees and one differs": {others: []FolderDigests{digests("n1", "blue", b30),
-			digests("n3", "blue", a30)}, at: 30},
-		"one that is not a voter agrees": {others: []FolderDigests{digests("n9", "blue", a30)},
-			says: "is not proved"},
+		"another one differs": {
+			others: []FolderDigests{digests("n1", "blue", b30)},
+			says:   "n1 holds another state at index 30",
+		},
+		"one agrees and one differs": {others: []FolderDigests{
+			digests("n1", "blue", b30),
+			digests("n3", "blue", a30),
+		}, at: 30},
+		"one that is not a voter agrees": {
+			others: []FolderDigests{digests("n9", "blue", a30)},
+			says:   "is not proved",
+		},
 		"itself again": {others: []FolderDigests{digests("n2", "blue", a30)}, says: "is not proved"},
-		"another cluster agrees": {others: []FolderDigests{digests("n1", "green", a30)},
-			says: "is not proved"},
+		"another cluster agrees": {
+			others: []FolderDigests{digests("n1", "green", a30)},
+			says:   "is not proved",
+		},
 		"they agree before the quarantine only": {others: []FolderDigests{digests("n1", "blue", a20)}, says: "is not proved"},
-		"there is no common index": {others: []FolderDigests{digests("n1", "blue", IndexDigest{35, "a"})},
-			says: "is not proved"},
+		"there is no common index": {
+			others: []FolderDigests{digests("n1", "blue", IndexDigest{35, "a"})},
+			says:   "is not proved",
+		},
 		"they agree at the end": {others: []FolderDigests{digests("n1", "blue", b30, a40)}, at: 40},
 	} {
 		own := digests("n2", "blue", a20, a30, a40)

@@ -73,8 +73,10 @@ func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
-	return &stoppedNode{folder: dataDir, owner: me, lock: lock, store: store, logs: raftguard.NewChecksum(store),
-		logger: logger}, nil
+	return &stoppedNode{
+		folder: dataDir, owner: me, lock: lock, store: store, logs: raftguard.NewChecksum(store),
+		logger: logger,
+	}, nil
 }
 
 func (r *stoppedNode) close() error { return errors.Join(r.store.Close(), r.lock.release()) }

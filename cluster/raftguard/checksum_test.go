@@ -142,10 +142,14 @@ func TestVerifyLog(t *testing.T) {
 		"burnt index of a restored backup":   {present: append(storedBytes(1, 3), storedBytes(5, 9)...), snapshot: 4},
 		"begins without a snapshot":          {present: storedBytes(3, 9), missing: 1},
 		"begins too late after its snapshot": {present: storedBytes(8, 9), snapshot: 5, missing: 6},
-		"hole above its snapshot": {present: append(storedBytes(1, 6), storedBytes(8, 9)...), snapshot: 5,
-			missing: 7},
-		"hole that begins below and ends above it": {present: append(storedBytes(1, 3), storedBytes(8, 9)...), snapshot: 5,
-			missing: 6},
+		"hole above its snapshot": {
+			present: append(storedBytes(1, 6), storedBytes(8, 9)...), snapshot: 5,
+			missing: 7,
+		},
+		"hole that begins below and ends above it": {
+			present: append(storedBytes(1, 3), storedBytes(8, 9)...), snapshot: 5,
+			missing: 6,
+		},
 		"last index that is far off": {present: append(storedBytes(1, 3), 1<<60), missing: 4},
 		"hole without a snapshot":    {present: append(storedBytes(1, 3), storedBytes(5, 9)...), missing: 4},
 	}

@@ -55,7 +55,8 @@ type storedState struct {
 }
 
 func readStoredState(logs raft.LogStore, stable raft.StableStore,
-	snapshots raft.SnapshotStore) (p storedState, err error) {
+	snapshots raft.SnapshotStore,
+) (p storedState, err error) {
 	for _, number := range []struct {
 		key []byte
 		to  *uint64

@@ -34,8 +34,10 @@ var (
 // NewJoinGate puts a closed gate in front of inner. Optional interfaces of inner are reached through the Transport that
 // wraps the result.
 func NewJoinGate(inner raft.Transport) *JoinGate {
-	return &JoinGate{Transport: inner, opened: make(chan struct{}), requests: make(chan raft.RPC),
-		stop: make(chan struct{})}
+	return &JoinGate{
+		Transport: inner, opened: make(chan struct{}), requests: make(chan raft.RPC),
+		stop: make(chan struct{}),
+	}
 }
 
 // Open admits messages from now on. It is idempotent.

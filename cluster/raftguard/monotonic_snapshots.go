@@ -43,7 +43,8 @@ type MonotonicSnapshots struct {
 // NewMonotonicSnapshots wraps inner. onStuck is called on a goroutine of its own after every limit consecutive
 // refusals; it should start an election.
 func NewMonotonicSnapshots(inner raft.SnapshotStore, limit int, onStuck func(),
-	logger hclog.Logger) *MonotonicSnapshots {
+	logger hclog.Logger,
+) *MonotonicSnapshots {
 	return &MonotonicSnapshots{SnapshotStore: inner, limit: limit, onStuck: onStuck, logger: logger}
 }
 

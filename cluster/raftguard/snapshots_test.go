@@ -124,8 +124,11 @@ func TestCorruptSnapshotIsAnErrorWhenNothingReplacesIt(t *testing.T) {
 		"log of another history": logOf(t, storedBytes(6, 12), 2),
 		"log with a corrupt entry": func() raft.LogStore {
 			disk := raft.NewInmemStore()
-			mustStore(t, raftguard.NewChecksum(disk).StoreLogs([]*raft.Log{{Index: 6, Term: 1}, {Index: 8, Term: 1},
-				{Index: 9, Term: 1}}))
+			mustStore(t, raftguard.NewChecksum(disk).StoreLogs([]*raft.Log{
+				{Index: 6, Term: 1},
+				{Index: 8, Term: 1},
+				{Index: 9, Term: 1},
+			}))
 			mustStore(t, disk.StoreLog(&raft.Log{Index: 7, Term: 1}))
 			return raftguard.NewChecksum(disk)
 		}(),

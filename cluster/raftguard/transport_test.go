@@ -53,21 +53,33 @@ func TestAckedSinceCountsOnlyWhatProvesLeadership(t *testing.T) {
 		"no voter answered":  {voters: three, term: 7},
 		"one of two others":  {response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 7, want: true},
 		"one of four others": {response: accepted, to: []raft.ServerID{"b"}, voters: five, term: 7},
-		"two of four others": {response: accepted, to: []raft.ServerID{"b", "c"}, voters: five, term: 7,
-			since: -time.Second, want: true},
+		"two of four others": {
+			response: accepted, to: []raft.ServerID{"b", "c"}, voters: five, term: 7,
+			since: -time.Second, want: true,
+		},
 		"the same one twice": {response: accepted, to: []raft.ServerID{"b", "b"}, voters: five, term: 7},
 		"a non-voter":        {response: accepted, to: []raft.ServerID{"x"}, voters: three, term: 7},
-		"self is no longer a voter": {response: accepted, to: []raft.ServerID{"b"},
-			voters: []raft.ServerID{"b", "c", "d"}, term: 7},
-		"answered after, but sent before": {response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 7,
-			since: time.Nanosecond},
+		"self is no longer a voter": {
+			response: accepted, to: []raft.ServerID{"b"},
+			voters: []raft.ServerID{"b", "c", "d"}, term: 7,
+		},
+		"answered after, but sent before": {
+			response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 7,
+			since: time.Nanosecond,
+		},
 		"in another term": {response: accepted, to: []raft.ServerID{"b"}, voters: three, term: 8},
-		"refused": {response: raft.AppendEntriesResponse{Term: 7}, to: []raft.ServerID{"b"},
-			voters: three, term: 7},
-		"accepted in a later term": {response: raft.AppendEntriesResponse{Term: 8, Success: true},
-			to: []raft.ServerID{"b"}, voters: three, term: 7},
-		"an error": {response: accepted, err: errors.New("lost"), to: []raft.ServerID{"b"},
-			voters: three, term: 7},
+		"refused": {
+			response: raft.AppendEntriesResponse{Term: 7}, to: []raft.ServerID{"b"},
+			voters: three, term: 7,
+		},
+		"accepted in a later term": {
+			response: raft.AppendEntriesResponse{Term: 8, Success: true},
+			to:       []raft.ServerID{"b"}, voters: three, term: 7,
+		},
+		"an error": {
+			response: accepted, err: errors.New("lost"), to: []raft.ServerID{"b"},
+			voters: three, term: 7,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

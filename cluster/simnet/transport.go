@@ -135,7 +135,8 @@ type answer struct {
 
 // sendRequest sends request to target and waits until resp is filled, the message is lost, or the answer times out.
 func sendRequest[Response any](t *Transport, target raft.ServerAddress, request any, body *snapshotStream,
-	resp *Response) error {
+	resp *Response,
+) error {
 	answers := make(chan answer, 1)
 	started := t.net.startCarrier(func() { answers <- t.roundTrip(target, request, body) })
 	if !started || t.isClosed() {
