@@ -20,7 +20,7 @@ type Claim struct {
 	Standing
 }
 
-// Standing is how a claim stands against others in a tree where allocations may be preempted (seed 004).
+// Standing is how a claim stands against others in a tree where allocations may be preempted.
 type Standing struct {
 	// Priority is any integer; only a higher one preempts a lower one.
 	Priority int64
@@ -30,7 +30,7 @@ type Standing struct {
 	Unpreemptable bool
 }
 
-// Principal is who holds (seed 003).
+// Principal is who holds.
 type Principal struct {
 	// User is empty if no user is to be counted.
 	User string

@@ -41,7 +41,7 @@ type Resource struct {
 	Items *ItemSpec
 }
 
-// ItemSpec says which items there are of an itemized resource, and what becomes of them (seed 001).
+// ItemSpec says which items there are of an itemized resource, and what becomes of them.
 type ItemSpec struct {
 	// Names are sorted; if there are none, items are made on demand.
 	Names []string

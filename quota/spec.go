@@ -45,7 +45,7 @@ const (
 	BestEffort Queueing = 2
 )
 
-// PrincipalLimit limits users and groups in the subtree of a node, each of them for itself (seed 003).
+// PrincipalLimit limits users and groups in the subtree of a node, each of them for itself.
 type PrincipalLimit struct {
 	// Users and Groups are names. The user "*" is every user that the node does not name, each for itself; the group "*"
 	// is one common pot for everybody whose group is not found otherwise. A wildcard ends its list.

@@ -91,7 +91,7 @@ var yunikornAnswers = map[string]string{
 	"queue/root":              `"runningApps":1`,
 }
 
-// The queues behind the two answers that YuniKorn's design page shows (seed 003).
+// The queues behind the two answers that YuniKorn's design page shows.
 const seedQueues = `partitions:
 - name: default
   queues:

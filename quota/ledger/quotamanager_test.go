@@ -52,7 +52,7 @@ var managerFaults = map[string]managerFault{
 	},
 }
 
-// TestQuotaManager plays what was recorded of the quota manager (seed 004).
+// TestQuotaManager plays what was recorded of the quota manager.
 func TestQuotaManager(t *testing.T) {
 	files, err := filepath.Glob("testdata/quotamanager/*.json")
 	if err != nil || len(files) == 0 {

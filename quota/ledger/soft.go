@@ -29,7 +29,7 @@ func (a *Allocation) checkSoft() *quota.Error {
 	return nil
 }
 
-// settling looks for the place of one claim of the newcomer, as the quota manager does (seed 004).
+// settling looks for the place of one claim of the newcomer, as the quota manager does.
 type settling struct {
 	*staged
 	claim *placedClaim

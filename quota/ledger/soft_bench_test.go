@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// The shapes are those in which the quota manager was measured (seed 004): a root, nine areas, and ten times as many nodes
+// The shapes are those in which the quota manager was measured: a root, nine areas, and ten times as many nodes
 // on each further level; two resources, claims of one each, spread evenly over the leaves. What is live is held before the
 // clock starts.
 

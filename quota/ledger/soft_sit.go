@@ -127,7 +127,7 @@ func (c *placedClaim) seat() uint64 {
 }
 
 // takes is true if the node has room for the amounts. A node that is over its limit in any resource takes nothing, also
-// if nothing of that resource is asked for (seed 004).
+// if nothing of that resource is asked for.
 func (n *node) takes(amounts []placedAmount) bool { return n.takesAfter(amounts, nil) }
 
 // takesAfter is the same as if all of the crowds were gone.
