@@ -3,7 +3,6 @@ package hostile
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -274,39 +273,4 @@ func freePorts(t *testing.T, count int) []string {
 		_ = tcp.Close() // it was only to see that it is free
 	}
 	return found
-}
-
-// pairsPerSecond lets clients allocate and release for a while, and returns how many pairs per second succeeded. A
-// failed pair does not count and is not an error.
-func (c *cluster) pairsPerSecond(t *testing.T, n *node, callers int, span time.Duration) float64 {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), span)
-	defer cancel()
-	done := make(chan int, callers)
-	begun := time.Now()
-	for caller := range callers {
-		calls := c.allocationClient(t, n)
-		go func() {
-			count := 0
-			for i := 0; ctx.Err() == nil; i++ {
-				if allocateAndRelease(ctx, calls, fmt.Sprintf("pair-%d-%d-%d", begun.UnixNano(), caller, i)) == nil {
-					count++
-				} else {
-					time.Sleep(5 * time.Millisecond)
-				}
-			}
-			done <- count
-		}()
-	}
-	total := 0
-	for range callers {
-		total += <-done
-	}
-	return float64(total) / time.Since(begun).Seconds()
-}
-
-func allocateAndRelease(ctx context.Context, calls quoratev1connect.AllocationServiceClient, id string) error {
-	_, err := calls.Allocate(ctx, requestCores(id, 1))
-	_, ended := calls.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
-	return errors.Join(err, ended)
 }
