@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/handlers"
 )
 
 // fakeLog remembers one step of one thing.
@@ -41,7 +42,7 @@ func TestGetActivity(t *testing.T) {
 		},
 	}
 	d := oneNode(t)
-	service := NewActivity(d.node, log)
+	service := handlers.NewActivity(d.node, log)
 	got, err := service.GetActivity(t.Context(), &quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu", Read: &quoratev1.ReadOptions{MinIndex: 5}})
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func BenchmarkAdmit(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	handler := server.receiveCalls(server.admission.admitCall(server.admission.limitBody(
+	handler := server.receiveCalls(server.admission.AdmitCall(server.admission.LimitBody(
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))))
 	body := strings.Repeat(" ", 200)
 	b.ReportAllocs()

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
@@ -24,13 +28,13 @@ func TestAnswersMustBeTaken(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20)) })
 	}))
 	const restorePath = "/quorate.v1.SnapshotService/Restore"
-	mux.Handle(restorePath, d.admission.endWithServer(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle(restorePath, d.admission.EndWithServer(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(1500 * time.Millisecond)
 		_, _ = io.WriteString(w, "restored")
 	})))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	d.admission.LimitConnections(server)
-	if want := longestDeadline + d.admission.limits.SendPatience; server.WriteTimeout != want {
+	if want := admission.LongestDeadline + d.admission.Limits.SendPatience; server.WriteTimeout != want {
 		t.Errorf("answers may take %v, want %v", server.WriteTimeout, want)
 	}
 	server.WriteTimeout = time.Second
@@ -48,8 +52,8 @@ func TestAnswersMustBeTaken(t *testing.T) {
 	if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the call has a place", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == 1 })
-	eventually(t, "the call has lost its place", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == 0 })
+	eventually(t, "the call has a place", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 1 })
+	eventually(t, "the call has lost its place", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
 	if got := send(t, "POST", "http://"+listener.Addr().String()+restorePath, ""); got.body != "restored" {
 		t.Errorf("a stream that lasted longer was answered %v", got)
 	}
@@ -59,8 +63,8 @@ func TestAnswersMustBeTaken(t *testing.T) {
 func TestPanicsDoNotFillTheLog(t *testing.T) {
 	d := oneNode(t)
 	log, now := &page{}, time.Unix(0, 0)
-	d.observer.failures = &failureLog{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
-	handler := d.observer.recoverPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
+	d.observer.Failures = &observe.FailureLog{Log: hclog.New(&hclog.LoggerOptions{Output: log}), Now: func() time.Time { return now }}
+	handler := d.observer.RecoverPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("says the test") }))
 	for range 50 {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/x", nil))
@@ -68,8 +72,8 @@ func TestPanicsDoNotFillTheLog(t *testing.T) {
 			t.Fatalf("answered %d", w.Code)
 		}
 	}
-	if n := strings.Count(log.String(), "a call panicked"); n != maxFailureLines {
-		t.Errorf("%d panics are logged, want %d", n, maxFailureLines)
+	if n := strings.Count(log.String(), "a call panicked"); n != observe.MaxFailureLines {
+		t.Errorf("%d panics are logged, want %d", n, observe.MaxFailureLines)
 	}
 	now = now.Add(time.Second)
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/x", nil))
@@ -81,41 +85,41 @@ func TestPanicsDoNotFillTheLog(t *testing.T) {
 // TestFewCallsAreTracedOnDemand: a caller cannot have all of its calls traced, and members are not limited again.
 func TestFewCallsAreTracedOnDemand(t *testing.T) {
 	d := oneNode(t)
-	spans, err := newTraces(noop.NewTracerProvider())
+	spans, err := observe.NewTraces(noop.NewTracerProvider())
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := 0
-	handler := spans.limitAsked(d.admission.isRelayed, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := spans.LimitAsked(d.admission.IsRelayed, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Traceparent") != "" {
 			asked++
 		}
 	}))
 	ask := func(flags, by string) int {
 		asked = 0
-		for range 10 * askedTraces {
+		for range 10 * observe.AskedTraces {
 			r := httptest.NewRequest(http.MethodPost, allocatePath, nil)
 			r.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-"+flags)
-			r.Header.Set(relayedByHeader, by)
+			r.Header.Set(wire.RelayedByHeader, by)
 			d.receiveCalls(handler).ServeHTTP(httptest.NewRecorder(), r)
 		}
 		return asked
 	}
-	if n := ask("01", ""); n < askedTraces || n > 5*askedTraces {
-		t.Errorf("%d of %d calls are traced, want about %d", n, 10*askedTraces, askedTraces)
+	if n := ask("01", ""); n < observe.AskedTraces || n > 5*observe.AskedTraces {
+		t.Errorf("%d of %d calls are traced, want about %d", n, 10*observe.AskedTraces, observe.AskedTraces)
 	}
 	for name, n := range map[string]int{"calls that are not sampled": ask("00", ""), "relayed calls": ask("01", "n2")} {
-		if n != 10*askedTraces {
-			t.Errorf("%s: %d of %d keep their trace", name, n, 10*askedTraces)
+		if n != 10*observe.AskedTraces {
+			t.Errorf("%s: %d of %d keep their trace", name, n, 10*observe.AskedTraces)
 		}
 	}
 }
 
 // TestRelayedAnswersAreBounded: another member cannot make this one keep an answer of any size.
 func TestRelayedAnswersAreBounded(t *testing.T) {
-	for size, fits := range map[int64]bool{maxAnswer: true, maxAnswer + 1: false} {
+	for size, fits := range map[int64]bool{relay.MaxAnswer: true, relay.MaxAnswer + 1: false} {
 		answer := &http.Response{Header: http.Header{}, Body: io.NopCloser(io.LimitReader(endless{}, size))}
-		if err := receiveWhole(answer); (err == nil) != fits {
+		if err := relay.ReceiveWhole(answer); (err == nil) != fits {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}

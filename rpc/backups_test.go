@@ -12,6 +12,8 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/handlers"
 )
 
 // slowBackups save when the test lets them.
@@ -29,13 +31,13 @@ func (slowBackups) Restore(context.Context, cluster.RestoreOptions, io.Reader) (
 
 // TestTooManyBackups: each walks over the whole state, so few are saved at a time.
 func TestTooManyBackups(t *testing.T) {
-	gates, err := newLimiters(Limits{}.WithDefaults(), prometheus.NewRegistry())
+	gates, err := admission.NewLimiters(admission.Limits{}.WithDefaults(), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	slow := slowBackups{make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{backups: slow, saving: gates.backups}))
+	mux.Handle(quoratev1connect.NewSnapshotServiceHandler(handlers.SnapshotService{Backups: slow, Saving: gates.Backups}))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	save := func() error {
@@ -49,13 +51,13 @@ func TestTooManyBackups(t *testing.T) {
 		return stream.Err()
 	}
 	ended := make(chan error)
-	for range maxBackups {
+	for range admission.MaxBackups {
 		go func() { ended <- save() }()
 	}
-	eventually(t, "all are under way", func() bool { return gates.backups.inUse.Load() == maxBackups })
+	eventually(t, "all are under way", func() bool { return gates.Backups.InUse.Load() == admission.MaxBackups })
 	wantOverloaded(t, save(), "all backups together")
 	close(slow.goOn)
-	for range maxBackups {
+	for range admission.MaxBackups {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}

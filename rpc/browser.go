@@ -131,10 +131,3 @@ func (b Browsers) checkSite(protection *http.CrossOriginProtection, r *http.Requ
 	}
 	return nil
 }
-
-// forgetBrowser takes from a call that is passed on what its browser said: it was judged here.
-func forgetBrowser(header http.Header) {
-	for _, name := range []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Sec-Fetch-User"} {
-		header.Del(name)
-	}
-}

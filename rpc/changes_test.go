@@ -206,3 +206,16 @@ func TestABlankReasonIsNone(t *testing.T) {
 		t.Errorf("got %v, %v", list, err)
 	}
 }
+
+// everySetting sets what only some policies know.
+func everySetting(t *quoratev1.Tree) {
+	limits := []*quoratev1.PrincipalLimit{
+		{Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]int64{"cores": 3}, Applications: 2, Description: "why"},
+		{Users: []string{"*"}, Applications: 1},
+	}
+	t.Forest, t.RequireReason, t.Maintenance, t.Applications, t.Admins = "here", true, true, 9, []string{"ada", "bob"}
+	t.Principals, t.Defaults = limits, cores(1)
+	n := t.GetNodes()[1]
+	n.Hard, n.Principals, n.Defaults, n.Borrow, n.Lend = true, limits, cores(2), cores(3), cores(4)
+	n.Applications, n.Admins = 5, []string{"ada"}
+}

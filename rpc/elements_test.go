@@ -17,6 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/wire"
 )
 
 // packed compresses a body.
@@ -144,14 +146,14 @@ func TestDecodedRequestsShareABound(t *testing.T) {
 		claims[i] = request(fmt.Sprint("a", i), "cern:physics", 0)
 	}
 	batch := &quoratev1.BatchAllocateRequest{Requests: claims}
-	d.admission.limiters.clients.decoded.inUse.Store(maxAllDecoded - 10_000)
+	d.admission.Limiters.Clients.Decoded.InUse.Store(admission.MaxAllDecoded - 10_000)
 	_, err := d.allocations().BatchAllocate(t.Context(), batch)
 	wantOverloaded(t, err, "all calls together")
-	d.admission.limiters.clients.decoded.inUse.Store(0)
+	d.admission.Limiters.Clients.Decoded.InUse.Store(0)
 	if _, err := d.allocations().BatchAllocate(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	if left := d.admission.limiters.clients.decoded.inUse.Load(); left != 0 {
+	if left := d.admission.Limiters.Clients.Decoded.InUse.Load(); left != 0 {
 		t.Errorf("%d bytes are still counted", left)
 	}
 }
@@ -207,7 +209,7 @@ func TestErrorsStayShort(t *testing.T) {
 	} {
 		for _, asked := range []*testServer{follower, leader} {
 			err := call(asked)
-			if err == nil || len(err.Error()) > maxErrorText+1000 {
+			if err == nil || len(err.Error()) > wire.MaxErrorText+1000 {
 				t.Errorf("%s at %s: %d bytes: %.200v", name, asked.id, len(fmt.Sprint(err)), err)
 			}
 			size := 0

@@ -9,12 +9,14 @@ import (
 	"connectrpc.com/connect"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/handlers"
 )
 
 // largeTree has more nodes than a read may show without waiting for its turn.
 func largeTree() *quoratev1.ApplyTreesRequest {
 	tree := &quoratev1.Tree{Name: "large", Resources: []*quoratev1.Resource{{Name: "cores"}}}
-	for i := range smallRead {
+	for i := range handlers.SmallRead {
 		tree.Nodes = append(tree.Nodes, &quoratev1.Node{Path: fmt.Sprintf("n%05d", i)})
 	}
 	return &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}
@@ -22,11 +24,11 @@ func largeTree() *quoratev1.ApplyTreesRequest {
 
 // TestExpensiveReadsWaitForTheirTurn: while one has its turn, the others wait, and what is cheap does not.
 func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
-	d := limited(t, Limits{})
+	d := limited(t, admission.Limits{})
 	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
 		t.Fatal(err)
 	}
-	leave, err := d.admission.expensive.waitTurn(t.Context(), nil, 0)
+	leave, err := d.admission.Expensive.WaitTurn(t.Context(), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,7 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 
 // TestTurnsEndWithTheirAnswers: in every protocol, whatever the answer is. A turn that went on would stop the second call.
 func TestTurnsEndWithTheirAnswers(t *testing.T) {
-	d := limited(t, Limits{})
+	d := limited(t, admission.Limits{})
 	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {
 		t.Fatal(err)
 	}
@@ -157,18 +159,17 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.admission.expensive.mu.Lock()
-	defer d.admission.expensive.mu.Unlock()
-	if d.admission.expensive.running || len(d.admission.expensive.callers) != 0 || d.admission.limiters.expensive.inUse.Load() != 0 {
-		t.Errorf("running %v, %d callers wait, %d inside", d.admission.expensive.running, len(d.admission.expensive.callers), d.admission.limiters.expensive.inUse.Load())
+	reads := d.admission.Expensive
+	if reads.IsRunning() || reads.CountWaiting() != 0 || d.admission.Limiters.Expensive.InUse.Load() != 0 {
+		t.Errorf("running %v, %d callers wait, %d inside", reads.IsRunning(), reads.CountWaiting(), d.admission.Limiters.Expensive.InUse.Load())
 	}
 }
 
 // TestLargeRequestsAreDecodedInTurn: while one is decoded, others wait, and small ones do not. The turn ends before the request is
 // carried out, also for one that is refused.
 func TestLargeRequestsAreDecodedInTurn(t *testing.T) {
-	d := limited(t, Limits{})
-	leave, err := d.admission.decoding.waitTurn(t.Context(), nil, 0)
+	d := limited(t, admission.Limits{})
+	leave, err := d.admission.Decoding.WaitTurn(t.Context(), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,9 +189,7 @@ func TestLargeRequestsAreDecodedInTurn(t *testing.T) {
 	leave()
 	held := make(chan struct{})
 	d.node.proposing = func(context.Context) error {
-		d.admission.decoding.mu.Lock()
-		defer d.admission.decoding.mu.Unlock()
-		if d.admission.decoding.running {
+		if d.admission.Decoding.IsRunning() {
 			t.Error("the turn goes on while the request is carried out")
 		}
 		close(held)

@@ -23,6 +23,9 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/handlers"
+	"github.com/quorate/quorate/rpc/relay"
 )
 
 // fakeCluster is a cluster without a log: all its nodes share one real ledger, and the test says who leads.
@@ -100,7 +103,7 @@ func (c *fakeCluster) Events(after cluster.Position, most int) (cluster.EventPag
 // fakeNode is one node of a fakeCluster.
 type fakeNode struct {
 	*fakeCluster
-	Membership // of none: tests of it use real nodes
+	handlers.Membership // of none: tests of it use real nodes
 
 	id string
 	// asked are the options of the latest read.
@@ -249,15 +252,15 @@ type testServer struct {
 // openServer starts a server for one more node of the cluster; it ends with the test.
 func openServer(t testing.TB, c *fakeCluster, id string) *testServer {
 	t.Helper()
-	return openWith(t, c, id, Limits{})
+	return openWith(t, c, id, admission.Limits{})
 }
 
-func openWith(t testing.TB, c *fakeCluster, id string, limits Limits) *testServer {
+func openWith(t testing.TB, c *fakeCluster, id string, limits admission.Limits) *testServer {
 	t.Helper()
 	return openOn(t, c, id, limits, nil)
 }
 
-func openOn(t testing.TB, c *fakeCluster, id string, limits Limits, network Network) *testServer {
+func openOn(t testing.TB, c *fakeCluster, id string, limits admission.Limits, network relay.Network) *testServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -312,7 +315,7 @@ func (d *testServer) trees(options ...connect.ClientOption) quoratev1connect.Tre
 }
 
 // overHTTP2 is a client as gRPC needs it.
-var overHTTP2 = &http.Client{Transport: newPeerTransport(Config{})}
+var overHTTP2 = &http.Client{Transport: relay.NewPeerTransport(relay.TransportConfig{})}
 
 func (d *testServer) applyCERN(t testing.TB) {
 	t.Helper()

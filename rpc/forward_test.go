@@ -15,6 +15,9 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/procedures"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
 )
 
 // twoNodes starts a cluster of two nodes of which the second leads.
@@ -71,7 +74,7 @@ func TestNobodyRelaysTwice(t *testing.T) {
 	for name, options := range map[string][]connect.ClientOption{"connect": nil, "grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}} {
 		marked := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 			return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
-				r.Header().Set(relayedByHeader, "n9")
+				r.Header().Set(wire.RelayedByHeader, "n9")
 				return next(ctx, r)
 			}
 		}))
@@ -160,7 +163,7 @@ func TestDeadLeaderIsGivenUpForTheNextOne(t *testing.T) {
 		_, err := follower.allocations(connect.WithGRPC()).Allocate(t.Context(), request("a", "cern", 1))
 		answered <- err
 	}()
-	time.Sleep(3 * relayPause)
+	time.Sleep(3 * relay.RelayPause)
 	c.lead("n3")
 	if err := <-answered; err != nil {
 		t.Error(err)
@@ -317,7 +320,7 @@ func TestPeersAskTheLeaderForAnIndex(t *testing.T) {
 }
 
 func TestProceduresAreLearnt(t *testing.T) {
-	known := newProcedures()
+	known := procedures.New()
 	for path, changes := range map[string]bool{
 		"/quorate.v1.AllocationService/Allocate": true, "/quorate.v1.AllocationService/BatchAllocate": true, "/quorate.v1.AllocationService/Release": true,
 		"/quorate.v1.AllocationService/BatchRelease": true,
@@ -336,7 +339,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.peer.v1.PeerService/ReadIndex": false, "/quorate.peer.v1.PeerService/Notify": false, "/nothing": false,
 		"/quorate.v1.SnapshotService/Save": false, "/quorate.v1.SnapshotService/Restore": false, // it finds the leader by itself
 	} {
-		if known[path].changesState != changes {
+		if known[path].ChangesState != changes {
 			t.Errorf("%s changes: %v", path, !changes)
 		}
 	}
@@ -344,7 +347,7 @@ func TestProceduresAreLearnt(t *testing.T) {
 		"/quorate.v1.AllocationService/WatchAllocations": true, "/quorate.v1.AllocationService/Allocate": false,
 		"/quorate.v1.SnapshotService/Save": true, "/quorate.v1.SnapshotService/Restore": true,
 	} {
-		if known[path].streams != streams {
+		if known[path].Streams != streams {
 			t.Errorf("%s streams: %v", path, !streams)
 		}
 	}

@@ -11,7 +11,12 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/handlers"
 	"github.com/quorate/quorate/rpc/inprocess"
+	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
 )
 
 // Services are clients of the API for code in the process of a node. Their calls reach the node's own handler without a
@@ -36,8 +41,8 @@ type FrontEnd struct {
 // place, a deadline, and the bounds of bodies. It is for those that own an address; those of Config are on the API's port already.
 func (s *Server) FrontEnd(make func(Services) http.Handler) http.Handler {
 	a := s.admission
-	served := a.admitFrontEnd(withDefaultDeadline(a.limitFrontEndBody(forbidCaching(make(s.services)))))
-	return s.screenCalls(s.receiveCalls(s.refuseInternal(s.traces.limitAsked(a.isRelayed, s.traces.traceFrontEnd(served)))))
+	served := a.AdmitFrontEnd(withDefaultDeadline(a.LimitFrontEndBody(forbidCaching(make(s.services)))))
+	return s.screenCalls(s.receiveCalls(s.refuseInternal(s.traces.LimitAsked(a.IsRelayed, s.traces.TraceFrontEnd(served)))))
 }
 
 // LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that it was
@@ -52,7 +57,7 @@ func (s *Server) mountFrontEnds(mux *http.ServeMux, frontEnds []FrontEnd) {
 
 func withDefaultDeadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
+		ctx, cancel := context.WithTimeout(r.Context(), admission.DefaultDeadline)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
@@ -65,10 +70,10 @@ const localHost = "http://in-process"
 // was admitted and observed for the call that it serves, and its requests are no larger than that one.
 func (s *Server) localServices(streams context.Context, api http.Handler) Services {
 	a := s.admission
-	handler := a.endWithServer(streams, a.limitTime(s.forwarder.forwardWrites(api)))
-	handler = observeFrontEnd(a.shareTicket(s.observer.recoverPanics(handler)))
+	handler := a.EndWithServer(streams, a.LimitTime(s.forwarder.ForwardWrites(api)))
+	handler = observe.ObserveFrontEnd(a.ShareTicket(s.observer.RecoverPanics(handler)))
 	client := &inprocess.Transport{
-		Handler: handler, Whole: func(r *http.Request) bool { return s.procedures.isUnary(r.URL.Path) },
+		Handler: handler, Whole: func(r *http.Request) bool { return s.procedures.IsUnary(r.URL.Path) },
 	}
 	options := []connect.ClientOption{
 		connect.WithAcceptCompression("gzip", nil, nil), // it would only cost time
@@ -87,7 +92,7 @@ func (s *Server) repeatWrites(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 		for {
 			answer, err := next(ctx, r)
-			if err == nil || !s.procedures[r.Spec().Procedure].changesState || !isTransient(err) || !hasTime(ctx) || !sleepContext(ctx, relayPause) {
+			if err == nil || !s.procedures[r.Spec().Procedure].ChangesState || !isTransient(err) || !hasTime(ctx) || !relay.SleepContext(ctx, relay.RelayPause) {
 				return answer, err
 			}
 		}
@@ -96,7 +101,7 @@ func (s *Server) repeatWrites(next connect.UnaryFunc) connect.UnaryFunc {
 
 // directCalls are the procedures that a front end calls for nearly every call of its own. Encoding and decoding their
 // messages in the process costs the server a quarter of what a pair of acquire and release of Boskos costs in all.
-func directCalls(a allocationService, i itemService) map[string]connect.UnaryFunc {
+func directCalls(a handlers.AllocationService, i handlers.ItemService) map[string]connect.UnaryFunc {
 	return map[string]connect.UnaryFunc{
 		quoratev1connect.AllocationServiceAllocateProcedure:      callDirectly(a.Allocate),
 		quoratev1connect.AllocationServiceReleaseProcedure:       callDirectly(a.Release),
@@ -124,11 +129,11 @@ func (s *Server) skipEncoding(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 		call, frequent := s.direct[r.Spec().Procedure]
 		message, _ := r.Any().(proto.Message)
-		if !frequent || s.procedures[r.Spec().Procedure].changesState && !s.node.IsLeader() {
+		if !frequent || s.procedures[r.Spec().Procedure].ChangesState && !s.node.IsLeader() {
 			return next(ctx, r)
 		}
 		if err := s.validator.Validate(message); err != nil {
-			return nil, invalidRequestError(err)
+			return nil, wire.InvalidRequestError(err)
 		}
 		return call(ctx, r)
 	}
@@ -137,7 +142,7 @@ func (s *Server) skipEncoding(next connect.UnaryFunc) connect.UnaryFunc {
 // hasTime reports whether another attempt could end before the deadline; if not, the reason why this one failed says more.
 func hasTime(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
-	return !limited || time.Until(deadline) > answerMargin+relayPause
+	return !limited || time.Until(deadline) > admission.AnswerMargin+relay.RelayPause
 }
 
 // isTransient reports whether another attempt may succeed: leaders come and go, but too much work stays too much.
@@ -147,4 +152,4 @@ func isTransient(err error) bool {
 }
 
 // reasonOf is the reason in the detail of an error, or empty.
-func reasonOf(err error) string { return toFailure(toError(err)).GetProblem().GetReason() }
+func reasonOf(err error) string { return wire.ToFailure(wire.ToError(err)).GetProblem().GetReason() }

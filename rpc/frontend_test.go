@@ -15,6 +15,9 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
 )
 
 // TestFrontEndsWriteAnywhere: every write of the API, called in the process of a node that follows, is carried out once.
@@ -133,15 +136,15 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 				t.Error(err)
 			}
 			_, err := s.Allocations.GetAllocation(r.Context(), &quoratev1.GetAllocationRequest{Id: "none"})
-			if connect.CodeOf(err) != connect.CodeNotFound || callOf(r.Context()).code != "" {
-				t.Errorf("got %v, and the front end's own call is %q", err, callOf(r.Context()).code)
+			if connect.CodeOf(err) != connect.CodeNotFound || observe.CallOf(r.Context()).Code != "" {
+				t.Errorf("got %v, and the front end's own call is %q", err, observe.CallOf(r.Context()).Code)
 			}
 			w.WriteHeader(http.StatusNoContent)
 		})
 	})
 	seen := make(chan string, 1)
 	d.node.proposing = func(ctx context.Context) error {
-		seen <- callOf(ctx).requestID
+		seen <- observe.CallOf(ctx).RequestID
 		return nil
 	}
 	served := serveFrontEnd(t, handler)
@@ -151,7 +154,7 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		r.Header.Set(requestIDHeader, "the-callers-own")
+		r.Header.Set(observe.RequestIDHeader, "the-callers-own")
 		response, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Error(err)
@@ -161,7 +164,7 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 		_ = response.Body.Close() // it is empty
 	}()
 	d.until(t, func() bool { return d.waiting("b") })
-	if calls, streams := d.admission.limiters.clients.calls.inUse.Load(), d.admission.limiters.clients.streams.inUse.Load(); calls != 0 || streams != 1 {
+	if calls, streams := d.admission.Limiters.Clients.Calls.InUse.Load(), d.admission.Limiters.Clients.Streams.InUse.Load(); calls != 0 || streams != 1 {
 		t.Errorf("%d calls under way and %d that wait", calls, streams)
 	}
 	if id := <-seen; id != "the-callers-own" {
@@ -172,7 +175,7 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 		t.Errorf("answered %d", status)
 	}
 	d.until(t, func() bool {
-		return d.admission.limiters.clients.calls.inUse.Load()+d.admission.limiters.clients.streams.inUse.Load() == 0
+		return d.admission.Limiters.Clients.Calls.InUse.Load()+d.admission.Limiters.Clients.Streams.InUse.Load() == 0
 	})
 }
 
@@ -181,7 +184,7 @@ func TestFrontEndsGetPanicsAsErrors(t *testing.T) {
 	d := oneNode(t)
 	d.node.proposing = func(context.Context) error { panic("a bug") }
 	_, err := d.services.Allocations.Confirm(t.Context(), &quoratev1.ConfirmRequest{Id: "a"})
-	if connect.CodeOf(err) != connect.CodeInternal || problemOf(t, err).GetReason() != reasonInternal {
+	if connect.CodeOf(err) != connect.CodeInternal || problemOf(t, err).GetReason() != wire.ReasonInternal {
 		t.Errorf("got %v", err)
 	}
 }
@@ -217,7 +220,7 @@ func TestFrontEndsOutliveLeaders(t *testing.T) {
 			next.applyCERN(t)
 			c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: dead(t)})
 			c.lead("n2")
-			time.AfterFunc(3*relayPause, func() { c.lead("n3") })
+			time.AfterFunc(3*relay.RelayPause, func() { c.lead("n3") })
 			granted, err := follower.services.Allocations.Allocate(t.Context(), request("a", "cern", 1))
 			if err != nil || granted.GetFence() != 1 {
 				t.Errorf("got %v, %v", granted, err)

@@ -9,6 +9,8 @@ import (
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/procedures"
 )
 
 // checkReady is nil if this node should get calls.
@@ -39,7 +41,7 @@ func (s *Server) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 // withoutBody bounds the time for a body that a caller announces and that nobody reads.
 func withoutBody(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		limitRest(w, r)
+		admission.LimitRest(w, r)
 		next(w, r)
 	}
 }
@@ -56,7 +58,7 @@ type healthChecker struct{ server *Server }
 
 // Check answers for the whole process and for each of its public services.
 func (c healthChecker) Check(_ context.Context, r *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
-	if r.Service != "" && !slices.Contains(publicServices(), r.Service) {
+	if r.Service != "" && !slices.Contains(procedures.PublicServices(), r.Service) {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no service %q here", r.Service))
 	}
 	status := grpchealth.StatusServing
@@ -64,15 +66,4 @@ func (c healthChecker) Check(_ context.Context, r *grpchealth.CheckRequest) (*gr
 		status = grpchealth.StatusNotServing
 	}
 	return &grpchealth.CheckResponse{Status: status}, nil
-}
-
-// publicServices are the full names of the services for clients.
-func publicServices() []string {
-	var names []string
-	for _, file := range publicFiles() {
-		for i := range file.Services().Len() {
-			names = append(names, string(file.Services().Get(i).FullName()))
-		}
-	}
-	return names
 }

@@ -15,6 +15,9 @@ import (
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/wire"
 )
 
 const (
@@ -111,7 +114,7 @@ func TestEqualAnswersAreEqualBytes(t *testing.T) {
 
 func TestNotReady(t *testing.T) {
 	d := oneNode(t)
-	d.node.unready = noLeaderError()
+	d.node.unready = wire.NoLeaderError()
 	if got := send(t, "GET", d.url+"/readyz", ""); got.status != 503 || !strings.Contains(got.body, "no leader") {
 		t.Errorf("got %v", got)
 	}
@@ -126,7 +129,7 @@ func TestNotReady(t *testing.T) {
 }
 
 func TestOversizedBodies(t *testing.T) {
-	large := `{"id":"` + strings.Repeat("x", MaxBody+100) + `"}`
+	large := `{"id":"` + strings.Repeat("x", codec.MaxBody+100) + `"}`
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
 	if _, err := writer.Write([]byte(large)); err != nil || writer.Close() != nil {
@@ -169,7 +172,7 @@ func TestOversizedBodies(t *testing.T) {
 func TestOversizedMessagesOfTypedClients(t *testing.T) {
 	d := oneNode(t)
 	large := request("a", "cern", 1)
-	large.Labels = map[string]string{"x": strings.Repeat("x", MaxBody)}
+	large.Labels = map[string]string{"x": strings.Repeat("x", codec.MaxBody)}
 	for name, options := range map[string][]connect.ClientOption{
 		"grpc": {connect.WithGRPC()}, "grpc-web": {connect.WithGRPCWeb()}, "grpc gzip": {connect.WithGRPC(), connect.WithSendGzip()},
 	} {
@@ -296,24 +299,6 @@ func TestPanicIsAnswered(t *testing.T) {
 	}
 }
 
-func TestDeadlines(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"1S": time.Second, "250m": 250 * time.Millisecond, "99999999H": time.Hour, "5M": 5 * time.Minute, "7u": 7 * time.Microsecond, "0n": 0,
-	} {
-		if got, ok := callerTimeout(http.Header{"Grpc-Timeout": {text}}); !ok || got != want {
-			t.Errorf("%s: got %v, %v", text, got, ok)
-		}
-	}
-	for _, bad := range []string{"", "1", "S", "1x", "-1S", "123456789S", "1.5S"} {
-		if got, ok := callerTimeout(http.Header{"Grpc-Timeout": {bad}}); ok {
-			t.Errorf("%q: got %v", bad, got)
-		}
-	}
-	if got, ok := callerTimeout(http.Header{"Connect-Timeout-Ms": {"1500"}}); !ok || got != 1500*time.Millisecond {
-		t.Errorf("got %v, %v", got, ok)
-	}
-}
-
 func TestCallersDeadlineReachesTheNode(t *testing.T) {
 	d := oneNode(t)
 	var left time.Duration
@@ -322,7 +307,7 @@ func TestCallersDeadlineReachesTheNode(t *testing.T) {
 		left = time.Until(deadline)
 		return nil
 	}
-	for asked, most := range map[string]time.Duration{"": defaultDeadline, "1000": 800 * time.Millisecond, "999999999": longestDeadline} {
+	for asked, most := range map[string]time.Duration{"": admission.DefaultDeadline, "1000": 800 * time.Millisecond, "999999999": admission.LongestDeadline} {
 		header := []string{"X-Nothing", ""}
 		if asked != "" {
 			header = []string{"Connect-Timeout-Ms", asked}

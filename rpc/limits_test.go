@@ -23,10 +23,13 @@ import (
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/wire"
 )
 
 // limited starts one leading node with limits.
-func limited(t *testing.T, limits Limits) *testServer {
+func limited(t *testing.T, limits admission.Limits) *testServer {
 	t.Helper()
 	c := newFakeCluster()
 	d := openWith(t, c, "n1", limits)
@@ -66,7 +69,7 @@ func wantOverloaded(t *testing.T, err error, setting string) {
 
 // TestTooManyCalls: what comes beyond is answered at once in every protocol, and what keeps the cluster going is let in.
 func TestTooManyCalls(t *testing.T) {
-	d := limited(t, Limits{Calls: 1})
+	d := limited(t, admission.Limits{Calls: 1})
 	goOn := make(chan struct{})
 	d.node.proposing = func(context.Context) error { <-goOn; return nil }
 	done := make(chan error, 1)
@@ -74,7 +77,7 @@ func TestTooManyCalls(t *testing.T) {
 		_, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1))
 		done <- err
 	}()
-	eventually(t, "the first call is inside", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == 1 })
+	eventually(t, "the first call is inside", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 1 })
 
 	for _, options := range [][]connect.ClientOption{nil, {connect.WithGRPC()}, {connect.WithGRPCWeb()}} {
 		_, err := d.allocations(options...).GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
@@ -105,7 +108,7 @@ func TestTooManyCalls(t *testing.T) {
 }
 
 func TestTooManyStreams(t *testing.T) {
-	d := limited(t, Limits{Calls: 1, Streams: 1})
+	d := limited(t, admission.Limits{Calls: 1, Streams: 1})
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern", 100)); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +123,7 @@ func TestTooManyStreams(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "b waits", func() bool {
-		return d.admission.limiters.clients.streams.inUse.Load() == 1 && d.admission.limiters.clients.calls.inUse.Load() == 0
+		return d.admission.Limiters.Clients.Streams.InUse.Load() == 1 && d.admission.Limiters.Clients.Calls.InUse.Load() == 0
 	})
 
 	stream, err := d.allocations().WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
@@ -139,15 +142,15 @@ func TestTooManyStreams(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the place of b is free", func() bool { return d.admission.limiters.clients.streams.inUse.Load() == 0 })
+	eventually(t, "the place of b is free", func() bool { return d.admission.Limiters.Clients.Streams.InUse.Load() == 0 })
 }
 
 // TestTooManyConnections: a few more get an answer, the rest is closed, and places become free again.
 func TestTooManyConnections(t *testing.T) {
-	d := limited(t, Limits{Connections: 2})
+	d := limited(t, admission.Limits{Connections: 2})
 	overHTTP2.CloseIdleConnections()
 	inside := func(n int) func() bool {
-		return func() bool { return d.admission.limiters.callers.connectionCount() == n }
+		return func() bool { return d.admission.Limiters.Callers.ConnectionCount() == n }
 	}
 	eventually(t, "nobody is there", inside(0))
 	address := strings.TrimPrefix(d.url, "http://")
@@ -171,15 +174,15 @@ func TestTooManyConnections(t *testing.T) {
 	wantOverloaded(t, err, "max-connections")
 	overHTTP2.CloseIdleConnections()
 	eventually(t, "those that were sent away are gone", inside(2))
-	for range extraConnections {
+	for range admission.ExtraConnections {
 		dial()
 	}
-	eventually(t, "so many may still ask", inside(2+extraConnections))
+	eventually(t, "so many may still ask", inside(2+admission.ExtraConnections))
 	if _, err := dial().Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("one more reads %v, want the end", err)
 	}
 	_ = first.Close()
-	eventually(t, "a place is free", inside(1+extraConnections))
+	eventually(t, "a place is free", inside(1+admission.ExtraConnections))
 }
 
 // TestTheEdgeOfABody: as many bytes as are allowed, and one more.
@@ -187,16 +190,16 @@ func TestTheEdgeOfABody(t *testing.T) {
 	d := oneNode(t)
 	frame := `{"id":"","claims":[{"tree":"cern","amounts":{"cores":"1"}}]}`
 	sized := func(n int) string { return strings.Repeat(" ", n-len(frame)) + frame }
-	if got := send(t, "POST", d.url+allocatePath, sized(MaxBody)); !strings.Contains(got.body, "id") || strings.Contains(got.body, "larger") {
+	if got := send(t, "POST", d.url+allocatePath, sized(codec.MaxBody)); !strings.Contains(got.body, "id") || strings.Contains(got.body, "larger") {
 		t.Errorf("the largest body is answered %v", got)
 	}
-	for _, over := range []int{1, envelope, envelope + 1} {
-		got := send(t, "POST", d.url+allocatePath, sized(MaxBody+over))
+	for _, over := range []int{1, codec.Envelope, codec.Envelope + 1} {
+		got := send(t, "POST", d.url+allocatePath, sized(codec.MaxBody+over))
 		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "larger than 4194304 bytes") {
 			t.Errorf("%d bytes too many are answered %v", over, got)
 		}
 	}
-	if got := send(t, "GET", d.url+"/readyz", "", "X-Large", strings.Repeat("x", maxHeader+8<<10)); got.status != http.StatusRequestHeaderFieldsTooLarge {
+	if got := send(t, "GET", d.url+"/readyz", "", "X-Large", strings.Repeat("x", admission.MaxHeader+8<<10)); got.status != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("too large a header is answered %v", got)
 	}
 }
@@ -211,34 +214,34 @@ func TestTooManyBytes(t *testing.T) {
 	if err := allocate(); err != nil {
 		t.Fatal(err)
 	}
-	small, large := d.admission.limiters.clients.smallBodies, d.admission.limiters.clients.largeBodies
-	eventually(t, "nobody sends anything", func() bool { return small.inUse.Load() == 0 })
-	if err := large.TryAcquire(nil, maxLargeBodies); err != nil {
+	small, large := d.admission.Limiters.Clients.SmallBodies, d.admission.Limiters.Clients.LargeBodies
+	eventually(t, "nobody sends anything", func() bool { return small.InUse.Load() == 0 })
+	if err := large.TryAcquire(nil, admission.MaxLargeBodies); err != nil {
 		t.Fatal(err)
 	}
 	if err := allocate(); err != nil {
 		t.Errorf("large bodies take the place of small ones: %v", err)
 	}
-	curl := send(t, "POST", d.url+allocatePath, strings.Repeat(" ", smallBody)+"{}")
+	curl := send(t, "POST", d.url+allocatePath, strings.Repeat(" ", admission.SmallBody)+"{}")
 	if curl.status != http.StatusServiceUnavailable || curl.header.Get("Retry-After") != "1" || !strings.Contains(curl.body, "beyond 64 KiB") {
 		t.Errorf("a large body got %v", curl)
 	}
-	large.Release(nil, maxLargeBodies)
-	if err := small.TryAcquire(nil, maxSmallBodies); err != nil {
+	large.Release(nil, admission.MaxLargeBodies)
+	if err := small.TryAcquire(nil, admission.MaxSmallBodies); err != nil {
 		t.Fatal(err)
 	}
 	wantOverloaded(t, allocate(), "all bodies up to 64 KiB together")
-	small.Release(nil, maxSmallBodies)
+	small.Release(nil, admission.MaxSmallBodies)
 	if err := allocate(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "all of it is given back", func() bool { return small.inUse.Load() == 0 && large.inUse.Load() == 0 })
+	eventually(t, "all of it is given back", func() bool { return small.InUse.Load() == 0 && large.InUse.Load() == 0 })
 }
 
 // TestAStalledReaderIsCutOff: a caller over TCP that receives nothing any more holds up nobody, loses its stream, and finds in
 // what it did receive where to go on.
 func TestAStalledReaderIsCutOff(t *testing.T) {
-	d := limited(t, Limits{SendPatience: time.Second})
+	d := limited(t, admission.Limits{SendPatience: time.Second})
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -253,17 +256,17 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the stream is open", func() bool { return d.admission.limiters.clients.streams.inUse.Load() == 1 })
+	eventually(t, "the stream is open", func() bool { return d.admission.Limiters.Clients.Streams.InUse.Load() == 1 })
 	n := 0
 	eventually(t, "the stream is cut", func() bool {
 		var commands []quota.Command
 		for range 200 { // nothing of this ever waits for the reader
 			n++
 			id := fmt.Sprintf("x%d", n)
-			commands = append(commands, toAllocate(request(id, "cern:physics", 20)), quota.Release{ID: id})
+			commands = append(commands, wire.ToAllocate(request(id, "cern:physics", 20)), quota.Release{ID: id})
 		}
 		d.node.apply(commands...)
-		return d.admission.limiters.clients.streams.inUse.Load() == 0
+		return d.admission.Limiters.Clients.Streams.InUse.Load() == 0
 	})
 	if err := c.(*net.TCPConn).SetReadBuffer(4 << 20); err != nil { // what is left comes faster that way
 		t.Fatal(err)
@@ -286,7 +289,7 @@ func lastPosition(t *testing.T, from io.Reader) (index uint64, number uint32) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	received := 0
-	for head := make([]byte, envelope); ; received++ {
+	for head := make([]byte, codec.Envelope); ; received++ {
 		if _, err := io.ReadFull(response.Body, head); err != nil {
 			break
 		}

@@ -10,6 +10,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/relay"
 )
 
 func (s *threeNodes) cluster(id string) quoratev1connect.ClusterServiceClient {
@@ -21,7 +22,7 @@ func settled[Answer any](ctx context.Context, call func() (Answer, error)) (Answ
 	for {
 		answer, err := call()
 		if code := connect.CodeOf(err); err == nil || code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded ||
-			!sleepContext(ctx, relayPause) {
+			!relay.SleepContext(ctx, relay.RelayPause) {
 			return answer, err
 		}
 	}
@@ -41,7 +42,7 @@ func TestMembersOverTheAPI(t *testing.T) {
 		if healthy = answer.GetHealthyVoters(); healthy == 3 && (answer.GetLeaderId() != answer.GetServedBy() || answer.GetFailureTolerance() != 1) {
 			t.Errorf("got %v", answer)
 		}
-		if !sleepContext(ctx, relayPause) {
+		if !relay.SleepContext(ctx, relay.RelayPause) {
 			t.Fatalf("still %v", answer)
 		}
 	}

@@ -19,18 +19,21 @@ import (
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
 )
 
-// wires connect the listeners for nodes of a test.
-type wires struct {
+// fakeNetworks connect the listeners for nodes of a test.
+type fakeNetworks struct {
 	mu        sync.Mutex
 	listeners map[string]chan net.Conn // by raft address
 	dialled   []string
 }
 
-// wire is the network of one node.
-type wire struct {
-	*wires
+// fakeNetwork is the network of one node.
+type fakeNetwork struct {
+	*fakeNetworks
 	id    string
 	calls chan net.Conn
 	done  chan struct{}
@@ -45,9 +48,9 @@ type knownConn struct {
 
 func (c knownConn) NodeID() string { return c.id }
 
-func (w *wires) of(t testing.TB, id string) *wire {
+func (w *fakeNetworks) of(t testing.TB, id string) *fakeNetwork {
 	t.Helper()
-	n := &wire{wires: w, id: id, calls: make(chan net.Conn), done: make(chan struct{})}
+	n := &fakeNetwork{fakeNetworks: w, id: id, calls: make(chan net.Conn), done: make(chan struct{})}
 	n.end = sync.OnceFunc(func() { close(n.done) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,14 +58,14 @@ func (w *wires) of(t testing.TB, id string) *wire {
 	return n
 }
 
-func (w *wires) note(what string) {
+func (w *fakeNetworks) note(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dialled = append(w.dialled, what)
 }
 
 // said is what was dialled since it was last asked.
-func (w *wires) said() string {
+func (w *fakeNetworks) said() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	said := strings.Join(w.dialled, ", ")
@@ -70,10 +73,10 @@ func (w *wires) said() string {
 	return said
 }
 
-func (n *wire) Calls() net.Listener { return n }
-func (n *wire) Addr() net.Addr      { return &net.TCPAddr{} }
-func (n *wire) Close() error        { n.end(); return nil }
-func (n *wire) Accept() (net.Conn, error) {
+func (n *fakeNetwork) Calls() net.Listener { return n }
+func (n *fakeNetwork) Addr() net.Addr      { return &net.TCPAddr{} }
+func (n *fakeNetwork) Close() error        { n.end(); return nil }
+func (n *fakeNetwork) Accept() (net.Conn, error) {
 	select {
 	case c := <-n.calls:
 		return c, nil
@@ -82,7 +85,7 @@ func (n *wire) Accept() (net.Conn, error) {
 	}
 }
 
-func (n *wire) DialNode(ctx context.Context, id, address string) (net.Conn, error) {
+func (n *fakeNetwork) DialNode(ctx context.Context, id, address string) (net.Conn, error) {
 	n.note(id + " at " + address)
 	n.mu.Lock()
 	to := n.listeners[address]
@@ -98,7 +101,7 @@ func (n *wire) DialNode(ctx context.Context, id, address string) (net.Conn, erro
 	return near, nil
 }
 
-func (n *wire) DialAPI(ctx context.Context, id, address string) (net.Conn, error) {
+func (n *fakeNetwork) DialAPI(ctx context.Context, id, address string) (net.Conn, error) {
 	n.note(id + "'s API at " + address)
 	return new(net.Dialer).DialContext(ctx, "tcp", address)
 }
@@ -117,12 +120,12 @@ func tcpPair(ctx context.Context) (near, far net.Conn, err error) {
 }
 
 // wired opens nodes that have listeners for each other; the last one leads, and all are at a feature level.
-func wired(t *testing.T, level uint32, ids ...string) (*wires, map[string]*testServer) {
+func wired(t *testing.T, level uint32, ids ...string) (*fakeNetworks, map[string]*testServer) {
 	t.Helper()
-	w, c, doors := &wires{listeners: map[string]chan net.Conn{}}, newFakeCluster(), map[string]*testServer{}
+	w, c, doors := &fakeNetworks{listeners: map[string]chan net.Conn{}}, newFakeCluster(), map[string]*testServer{}
 	for _, id := range ids {
 		n := w.of(t, id)
-		d := openOn(t, c, id, Limits{}, n)
+		d := openOn(t, c, id, admission.Limits{}, n)
 		d.node.level.Store(level)
 		served := make(chan error, 1)
 		go func() { served <- d.ServeNodes() }()
@@ -136,7 +139,7 @@ func wired(t *testing.T, level uint32, ids ...string) (*wires, map[string]*testS
 	}
 	c.lead(ids[len(ids)-1])
 	for i := range c.members {
-		c.members[i].FeatureLevel = internalLevel
+		c.members[i].FeatureLevel = relay.InternalLevel
 	}
 	doors[ids[len(ids)-1]].applyCERN(t)
 	return w, doors
@@ -145,10 +148,10 @@ func wired(t *testing.T, level uint32, ids ...string) (*wires, map[string]*testS
 // TestNodesCallEachOtherAtTheirRaftAddress: calls are relayed to the listener for nodes, where raft's configuration says that the
 // leader is. What gossip says of its API and of its version is of no account at level 5.
 func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
-	w, doors := wired(t, internalLevel, "n1", "n2")
+	w, doors := wired(t, relay.InternalLevel, "n1", "n2")
 	follower, leader := doors["n1"], doors["n2"]
 	members := follower.node.members
-	members[1].FeatureLevel, members[1].HTTPAddr = internalLevel-1, closedPort(t)
+	members[1].FeatureLevel, members[1].HTTPAddr = relay.InternalLevel-1, closedPort(t)
 	if _, err := follower.allocations(connect.WithGRPC()).Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +167,7 @@ func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	if said := w.said(); said != "n2 at raft:n2" {
 		t.Errorf("dialled %s, want the listener for nodes, once", said)
 	}
-	if inside := leader.admission.limiters.clients.calls.inUse.Load() + leader.admission.limiters.members.calls.inUse.Load(); inside != 0 {
+	if inside := leader.admission.Limiters.Clients.Calls.InUse.Load() + leader.admission.Limiters.Members.Calls.InUse.Load(); inside != 0 {
 		t.Errorf("%d calls are still inside", inside)
 	}
 }
@@ -172,10 +175,10 @@ func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 // TestEarlierMembersAreCalledAsBefore: below level 5 a member of an earlier version has no listener for nodes. One that went back to
 // such a version is found again although it said otherwise before.
 func TestEarlierMembersAreCalledAsBefore(t *testing.T) {
-	w, doors := wired(t, internalLevel-1, "n1", "n2")
+	w, doors := wired(t, relay.InternalLevel-1, "n1", "n2")
 	follower := doors["n1"]
 	members := follower.node.members
-	members[1].FeatureLevel = internalLevel - 1
+	members[1].FeatureLevel = relay.InternalLevel - 1
 	if _, err := follower.allocations().Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -183,11 +186,11 @@ func TestEarlierMembersAreCalledAsBefore(t *testing.T) {
 		t.Errorf("dialled %s", said)
 	}
 	wentBack := members[1]
-	wentBack.FeatureLevel, wentBack.RaftAddr = internalLevel, "raft:nobody"
+	wentBack.FeatureLevel, wentBack.RaftAddr = relay.InternalLevel, "raft:nobody"
 	if standing, err := follower.Status(t.Context(), wentBack); err != nil || standing.ID != "n2" {
 		t.Errorf("%v, %v", standing, err)
 	}
-	doors["n1"].node.level.Store(internalLevel)
+	doors["n1"].node.level.Store(relay.InternalLevel)
 	if _, err := follower.Status(t.Context(), wentBack); err == nil {
 		t.Error("at level 5 a member was asked where gossip says")
 	}
@@ -195,7 +198,7 @@ func TestEarlierMembersAreCalledAsBefore(t *testing.T) {
 
 // TestStrangersMayOnlyAskHowANodeStands, and that they may.
 func TestStrangersMayOnlyAskHowANodeStands(t *testing.T) {
-	_, doors := wired(t, internalLevel, "n1", "n2")
+	_, doors := wired(t, relay.InternalLevel, "n1", "n2")
 	stranger, leader := doors["n1"], doors["n2"]
 	leader.node.refused = "n1"
 	m, _ := leader.node.find("n2")
@@ -212,10 +215,10 @@ func TestStrangersMayOnlyAskHowANodeStands(t *testing.T) {
 
 // TestHeadersOfNodesAreRefusedFromClients: those of ours, and what a proxy says of a client's certificate.
 func TestHeadersOfNodesAreRefusedFromClients(t *testing.T) {
-	_, doors := wired(t, internalLevel-1, "n1")
+	_, doors := wired(t, relay.InternalLevel-1, "n1")
 	d := doors["n1"]
 	const body = `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"1"}}]}`
-	if got := send(t, "POST", d.url+allocatePath, body, relayedByHeader, "n9"); got.status != http.StatusOK {
+	if got := send(t, "POST", d.url+allocatePath, body, wire.RelayedByHeader, "n9"); got.status != http.StatusOK {
 		t.Errorf("a member of an earlier version relays: %v", got)
 	}
 	for _, name := range []string{"Client-Cert", "Client-Cert-Chain", "Quorate-Anything"} {
@@ -223,8 +226,8 @@ func TestHeadersOfNodesAreRefusedFromClients(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	d.node.level.Store(internalLevel)
-	if got := send(t, "POST", d.url+allocatePath, body, relayedByHeader, "n9"); got.status != http.StatusBadRequest || !strings.Contains(got.body, relayedByHeader) {
+	d.node.level.Store(relay.InternalLevel)
+	if got := send(t, "POST", d.url+allocatePath, body, wire.RelayedByHeader, "n9"); got.status != http.StatusBadRequest || !strings.Contains(got.body, wire.RelayedByHeader) {
 		t.Errorf("at level 5: %v", got)
 	}
 	if got := send(t, "GET", d.url+"/metrics", ""); !strings.Contains(got.body, "quorate_rpc_refused_headers_total 4") {
@@ -234,13 +237,13 @@ func TestHeadersOfNodesAreRefusedFromClients(t *testing.T) {
 
 // TestThePeerServiceIsForNodesOnly from level 5 on; below it members of earlier versions call it where clients call.
 func TestThePeerServiceIsForNodesOnly(t *testing.T) {
-	_, doors := wired(t, internalLevel-1, "n1")
+	_, doors := wired(t, relay.InternalLevel-1, "n1")
 	d := doors["n1"]
 	peers := peerv1connect.NewPeerServiceClient(overHTTP2, d.url)
 	if _, err := peers.GetStanding(t.Context(), &peerv1.GetStandingRequest{}); err != nil {
 		t.Error(err)
 	}
-	d.node.level.Store(internalLevel)
+	d.node.level.Store(relay.InternalLevel)
 	if _, err := peers.GetStanding(t.Context(), &peerv1.GetStandingRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("at level 5: %v", err)
 	}
@@ -249,27 +252,27 @@ func TestThePeerServiceIsForNodesOnly(t *testing.T) {
 func TestURLsOfNodes(t *testing.T) {
 	for _, id := range []string{"n1", "a.b_c-D", strings.Repeat("x", 64)} {
 		for _, address := range []string{"10.0.0.1:7201", "[::1]:7201", "node-1.example.org:7201"} {
-			url := nodeURL(id, address, nodePort)
+			url := relay.NodeURL(id, address, relay.NodePort)
 			r, err := http.NewRequest(http.MethodPost, url, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			gotID, gotAddress, port, err := splitNodeURL(r.URL.Host)
-			if err != nil || gotID != id || gotAddress != address || port != nodePort {
+			gotID, gotAddress, port, err := relay.SplitNodeURL(r.URL.Host)
+			if err != nil || gotID != id || gotAddress != address || port != relay.NodePort {
 				t.Errorf("%s: %q %q %q %v", url, gotID, gotAddress, port, err)
 			}
-			if withHostAddress(r).Host != address {
-				t.Errorf("it is sent to %s", withHostAddress(r).Host)
+			if relay.WithHostAddress(r).Host != address {
+				t.Errorf("it is sent to %s", relay.WithHostAddress(r).Host)
 			}
 		}
 	}
 	for _, foreign := range []string{"127.0.0.1:80", "n1:1", "n1.zz:1", "n1"} {
-		if id, address, _, err := splitNodeURL(foreign); err == nil {
+		if id, address, _, err := relay.SplitNodeURL(foreign); err == nil {
 			t.Errorf("%s names %q at %q", foreign, id, address)
 		}
 	}
-	p := peers{network: true, level: func() uint32 { return 1 }}
-	if url := p.urlOf(cluster.Member{ID: "n1"}); url != "" {
+	p := relay.Peers{Network: true, Level: func() uint32 { return 1 }}
+	if url := p.UrlOf(cluster.Member{ID: "n1"}); url != "" {
 		t.Errorf("a member without an address is at %s", url)
 	}
 }
@@ -282,7 +285,7 @@ func FuzzListenerForNodes(f *testing.F) {
 	f.Add([]byte(preface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x05\x01\x05\x00\x00\x00\x01\x82\x86\x84\x41\x8a"))
 	f.Add([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 	f.Add([]byte{})
-	w, c := &wires{listeners: map[string]chan net.Conn{}}, newFakeCluster()
+	w, c := &fakeNetworks{listeners: map[string]chan net.Conn{}}, newFakeCluster()
 	network := w.of(f, "n1")
 	server, err := newFuzzed(c, network)
 	if err != nil {
@@ -308,15 +311,15 @@ func FuzzListenerForNodes(f *testing.F) {
 			t.Error("the connection stays open although nothing more will come")
 		}
 		_ = near.Close()
-		if _, err := server.peers.getStanding(t.Context(), self); err != nil {
+		if _, err := server.peers.GetStanding(t.Context(), self); err != nil {
 			t.Errorf("the listener does not serve any more: %v", err)
 		}
 	})
 }
 
 // newFuzzed is a server that ends with its listener.
-func newFuzzed(c *fakeCluster, network Network) (*Server, error) {
-	c.members = append(c.members, cluster.Member{ID: "n1", RaftAddr: "raft:n1", FeatureLevel: internalLevel, Voter: true})
+func newFuzzed(c *fakeCluster, network relay.Network) (*Server, error) {
+	c.members = append(c.members, cluster.Member{ID: "n1", RaftAddr: "raft:n1", FeatureLevel: relay.InternalLevel, Voter: true})
 	return New(Config{
 		Node: &fakeNode{fakeCluster: c, id: "n1"}, ClusterName: "test", Logger: hclog.NewNullLogger(), Metrics: http.NotFoundHandler(),
 		Registerer: prometheus.NewRegistry(), Network: network,

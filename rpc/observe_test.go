@@ -18,6 +18,10 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/handlers"
+	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/relay"
 )
 
 // page is a log that a test reads while a server writes it.
@@ -41,7 +45,7 @@ func (p *page) String() string {
 // listen makes a server log to a page.
 func (d *testServer) listen() *page {
 	log := &page{}
-	d.observer.failures.log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
+	d.observer.Failures.Log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
 	return log
 }
 
@@ -52,9 +56,9 @@ func TestEveryCallHasARequestID(t *testing.T) {
 		"": false, strings.Repeat("x", 129): false, "two words": false, "-dash": false, "a\tb": false, `quo"te`: false,
 	} {
 		for _, path := range []string{allocatePath, usagePath, "/nothing"} {
-			got := send(t, "POST", follower.url+path, `{}`, requestIDHeader, given)
-			ids := got.header.Values(requestIDHeader)
-			if len(ids) != 1 || !wellFormed.MatchString(ids[0]) || (ids[0] == given) != kept {
+			got := send(t, "POST", follower.url+path, `{}`, observe.RequestIDHeader, given)
+			ids := got.header.Values(observe.RequestIDHeader)
+			if len(ids) != 1 || !observe.RequestIDPattern.MatchString(ids[0]) || (ids[0] == given) != kept {
 				t.Errorf("%s under %q: the answer has %q", path, given, ids)
 			}
 		}
@@ -65,9 +69,9 @@ func TestFailedCallsAreLoggedUnderTheirRequestID(t *testing.T) {
 	d := oneNode(t)
 	log := d.listen()
 	d.node.reading = func(context.Context) error { return errors.New("the ledger is on fire") }
-	send(t, "POST", d.url+usagePath, `{"tree":"cern"}`, requestIDHeader, "call-1")
+	send(t, "POST", d.url+usagePath, `{"tree":"cern"}`, observe.RequestIDHeader, "call-1")
 	d.node.reading = nil
-	send(t, "POST", d.url+usagePath, `{"tree":"nowhere"}`, requestIDHeader, "call-2")
+	send(t, "POST", d.url+usagePath, `{"tree":"nowhere"}`, observe.RequestIDHeader, "call-2")
 	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(log.String(), "request_id=call-1"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("logged: %s", log)
@@ -85,14 +89,14 @@ func TestFailedCallsAreLoggedUnderTheirRequestID(t *testing.T) {
 
 func TestFailuresDoNotFillTheLog(t *testing.T) {
 	log, now := &page{}, time.Unix(0, 0)
-	f := &failureLog{log: hclog.New(&hclog.LoggerOptions{Output: log}), now: func() time.Time { return now }}
+	f := &observe.FailureLog{Log: hclog.New(&hclog.LoggerOptions{Output: log}), Now: func() time.Time { return now }}
 	for i := range 50 {
-		f.logFailure("unavailable", "request_id", fmt.Sprint(i))
-		f.logFailure("not_found", "request_id", fmt.Sprint(i))
+		f.LogFailure("unavailable", "request_id", fmt.Sprint(i))
+		f.LogFailure("not_found", "request_id", fmt.Sprint(i))
 	}
 	now = now.Add(time.Second)
-	f.logFailure("internal", "request_id", "last")
-	if lines := strings.Count(log.String(), "\n"); lines != maxFailureLines+1 || !strings.Contains(log.String(), "request_id=last left_out=40") {
+	f.LogFailure("internal", "request_id", "last")
+	if lines := strings.Count(log.String(), "\n"); lines != observe.MaxFailureLines+1 || !strings.Contains(log.String(), "request_id=last left_out=40") {
 		t.Errorf("%d lines:\n%s", lines, log)
 	}
 }
@@ -108,18 +112,18 @@ func TestATraceOfTheCallerPassesThrough(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})
 	body := `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"1"}}]}`
-	if got := send(t, "POST", follower.url+allocatePath, body, "Traceparent", trace, requestIDHeader, "call"); got.status != 200 {
+	if got := send(t, "POST", follower.url+allocatePath, body, "Traceparent", trace, observe.RequestIDHeader, "call"); got.status != 200 {
 		t.Fatalf("got %v", got)
 	}
-	if got := <-seen; got.Get("Traceparent") != trace || got.Get(requestIDHeader) != "call" {
+	if got := <-seen; got.Get("Traceparent") != trace || got.Get(observe.RequestIDHeader) != "call" {
 		t.Errorf("the leader got %v", got)
 	}
 }
 
 // someDiagnoses are those of all servers of the tests.
-var someDiagnoses = []Diagnosis{
-	{"long.txt", func(context.Context) ([]byte, error) { return bytes.Repeat([]byte("x"), maxDiagnostic+1), nil }},
-	{"lost.txt", func(context.Context) ([]byte, error) { return nil, errors.New("it is lost") }},
+var someDiagnoses = []handlers.Diagnosis{
+	{Name: "long.txt", Collect: func(context.Context) ([]byte, error) { return bytes.Repeat([]byte("x"), handlers.MaxDiagnostic+1), nil }},
+	{Name: "lost.txt", Collect: func(context.Context) ([]byte, error) { return nil, errors.New("it is lost") }},
 }
 
 func TestDiagnostics(t *testing.T) {
@@ -134,7 +138,7 @@ func TestDiagnostics(t *testing.T) {
 			t.Fatalf("%s says %v, %v", d.id, got, err)
 		}
 		first, second := got.GetDiagnostics()[0], got.GetDiagnostics()[1]
-		if len(first.GetContent()) != maxDiagnostic || !first.GetTruncated() || second.GetMissing() != "it is lost" {
+		if len(first.GetContent()) != handlers.MaxDiagnostic || !first.GetTruncated() || second.GetMissing() != "it is lost" {
 			t.Errorf("%s says %d bytes, %v, %q", d.id, len(first.GetContent()), first.GetTruncated(), second.GetMissing())
 		}
 	}
@@ -143,23 +147,23 @@ func TestDiagnostics(t *testing.T) {
 	}
 	follower.node.members = append(follower.node.members, cluster.Member{ID: "n3", HTTPAddr: "127.0.0.1:1"})
 	got, err := ask(follower, "n3")
-	if err != nil || got.GetMember() != "n3" || got.GetDiagnostics()[0].GetName() != wholeMember || !strings.Contains(got.GetDiagnostics()[0].GetMissing(), "n3") {
+	if err != nil || got.GetMember() != "n3" || got.GetDiagnostics()[0].GetName() != handlers.WholeMember || !strings.Contains(got.GetDiagnostics()[0].GetMissing(), "n3") {
 		t.Errorf("a member that is away: %v, %v", got, err)
 	}
 }
 
 // TestDiagnosticsAreForOneAtATime: others wait, as many as there is room for.
 func TestDiagnosticsAreForOneAtATime(t *testing.T) {
-	limits, err := newLimiters(Limits{}.WithDefaults(), prometheus.NewRegistry())
+	limits, err := admission.NewLimiters(admission.Limits{}.WithDefaults(), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	running, goOn := 0, make(chan struct{})
-	s := newDebugService(service{id: "n1"}, peers{}, []Diagnosis{{"slow.txt", func(context.Context) ([]byte, error) {
+	s := handlers.NewDebugService(handlers.Service{ID: "n1"}, relay.Peers{}, []handlers.Diagnosis{{Name: "slow.txt", Collect: func(context.Context) ([]byte, error) {
 		running++ // a race if two collect at one time
 		<-goOn
 		return []byte("x"), nil
-	}}}, limits.diagnostics)
+	}}}, limits.Diagnostics)
 	ended := make(chan error)
 	ask := func(ctx context.Context) {
 		_, err := s.GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{Member: "n1"})
@@ -167,12 +171,12 @@ func TestDiagnosticsAreForOneAtATime(t *testing.T) {
 	}
 	impatient, leave := context.WithCancel(context.Background())
 	go ask(context.Background())
-	eventually(t, "the first collects", func() bool { return len(s.busy) == 1 })
+	eventually(t, "the first collects", func() bool { return len(s.Busy) == 1 })
 	go ask(impatient)
-	for range maxDiagnostics - 2 {
+	for range admission.MaxDiagnostics - 2 {
 		go ask(context.Background())
 	}
-	eventually(t, "the others wait", func() bool { return limits.diagnostics.inUse.Load() == maxDiagnostics })
+	eventually(t, "the others wait", func() bool { return limits.Diagnostics.InUse.Load() == admission.MaxDiagnostics })
 	_, err = s.GetDiagnostics(t.Context(), &quoratev1.GetDiagnosticsRequest{})
 	wantOverloaded(t, err, "diagnostics")
 	leave()
@@ -180,12 +184,12 @@ func TestDiagnosticsAreForOneAtATime(t *testing.T) {
 		t.Errorf("one that did not wait got %v", err)
 	}
 	close(goOn)
-	for range maxDiagnostics - 1 {
+	for range admission.MaxDiagnostics - 1 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	}
-	if running != maxDiagnostics-1 {
+	if running != admission.MaxDiagnostics-1 {
 		t.Errorf("%d were served", running)
 	}
 }

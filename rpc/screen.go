@@ -40,7 +40,7 @@ func (s *Server) screenCalls(next http.Handler) http.Handler {
 		if err := s.checkCaller(r); err != nil {
 			s.screenRules.refused.WithLabelValues(refusedCertificate).Inc()
 			w.Header().Set("Connection", "close") // the next connection may show a better one
-			s.observer.writeError(w, r, err)
+			s.observer.WriteError(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -21,7 +21,36 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/handlers"
+	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/procedures"
+	"github.com/quorate/quorate/rpc/relay"
 )
+
+// What a server is made of is in the packages below; these are the names that its user needs.
+type (
+	// Limits bound what a server takes on at once.
+	Limits = admission.Limits
+	// Security is how nodes authenticate each other.
+	Security = relay.Security
+	// Network is how nodes call each other apart from clients.
+	Network = relay.Network
+	// Diagnosis is one thing that a node can report about itself.
+	Diagnosis = handlers.Diagnosis
+	// Node is what a server needs of the node below it.
+	Node = handlers.Node
+	// Backups save and restore the state of the node below.
+	Backups = handlers.Backups
+	// ActivityLog is the memory of recent activity.
+	ActivityLog = handlers.ActivityLog
+)
+
+// NewActivity is the service that shows what a log remembers on a node, for [Config].
+func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHandler {
+	return handlers.NewActivity(node, log)
+}
 
 // Config is what a Server needs. All fields but FrontEnds, Security, Activity, Traces, Diagnoses, Limits, Backups, Network,
 // Browsers and Peers are required.
@@ -57,22 +86,22 @@ type Config struct {
 // Server serves the API of one node on one port.
 type Server struct {
 	id         string
-	node       Node
-	observer   *observer
-	metrics    *metrics
-	traces     traces
-	forwarder  *forwarder
-	procedures procedures
-	transport  *renewingTransport
-	peers      peers
+	node       handlers.Node
+	observer   *observe.Observer
+	metrics    *observe.Metrics
+	traces     observe.Traces
+	forwarder  *relay.Forwarder
+	procedures procedures.Table
+	transport  *relay.RenewingTransport
+	peers      relay.Peers
 	services   Services
 	// direct are the calls of services that need no encoding.
 	direct      map[string]connect.UnaryFunc
 	validator   protovalidate.Validator
-	grants      *grantNotifier
-	admission   *Controller
+	grants      *handlers.GrantNotifier
+	admission   *admission.Controller
 	screenRules screenRules
-	network     Network
+	network     relay.Network
 
 	draining atomic.Bool
 	// endStreams is called when shutting down begins, endCalls when it must be over.
@@ -83,7 +112,7 @@ type Server struct {
 
 // New makes a server that does not listen yet.
 func New(c Config) (*Server, error) {
-	counters, err := newMetrics(c.Registerer)
+	counters, err := observe.NewMetrics(c.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -95,43 +124,45 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the rules of the API: %w", err)
 	}
-	elements, err := newElementChecker()
+	elements, err := codec.NewElementChecker()
 	if err != nil {
 		return nil, fmt.Errorf("compiling the bounds of the API: %w", err)
 	}
-	spans, err := newTraces(c.Traces)
+	spans, err := observe.NewTraces(c.Traces)
 	if err != nil {
 		return nil, err
 	}
 	options := handlerOptions(validator, elements, spans)
-	known := newProcedures()
+	known := procedures.New()
 	s := &Server{
-		id: c.Node.Status().ID, node: c.Node, metrics: counters, procedures: known, transport: newRenewingTransport(c), traces: spans,
+		id: c.Node.Status().ID, node: c.Node, metrics: counters, procedures: known, transport: relay.NewRenewingTransport(relay.TransportConfig{Security: c.Security, Network: c.Network, Peers: c.Peers}), traces: spans,
 		screenRules: screenRules{c.Browsers, refused, c.Security.CheckClient},
-		observer: &observer{
-			log: c.Logger, metrics: counters, procedures: known, errors: connect.NewErrorWriter(options...),
-			failures: &failureLog{log: c.Logger, now: time.Now},
+		observer: &observe.Observer{
+			Log: c.Logger, Metrics: counters, Table: known, Errors: connect.NewErrorWriter(options...),
+			Failures: &observe.FailureLog{Log: c.Logger, Now: time.Now},
 		},
 	}
-	s.admission, err = newController(c.Limits, known, c.Registerer, ControllerHooks{s.observer.writeError, s.relayedByMember})
+	s.admission, err = admission.NewController(c.Limits, known, c.Registerer, admission.ControllerHooks{
+		WriteError: s.observer.WriteError, RelayedByMember: s.relayedByMember,
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.network, s.grants = c.Network, newGrantNotifier(c.Node)
-	s.peers = peers{
-		self: s.id, transport: s.transport, security: c.Security, network: c.Network != nil,
-		level: func() uint32 { return c.Node.Level().Current },
+	s.network, s.grants = c.Network, handlers.NewGrantNotifier(c.Node)
+	s.peers = relay.Peers{
+		Self: s.id, Transport: s.transport, Security: c.Security, Network: c.Network != nil,
+		Level: func() uint32 { return c.Node.Level().Current },
 	}
 	errorLog := c.Logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
-	s.forwarder = &forwarder{
-		id: s.id, node: s.node, peers: s.peers, transport: s.transport, procedures: known, traces: spans, metrics: counters,
-		errorLog: errorLog, writeError: s.observer.writeError,
+	s.forwarder = &relay.Forwarder{
+		ID: s.id, Node: s.node, Peers: s.peers, Transport: s.transport, Table: known, Traces: spans, Metrics: counters,
+		ErrorLog: errorLog, WriteError: s.observer.WriteError,
 	}
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
-	base := service{id: s.id, node: c.Node, validator: validator, traces: spans, expensive: s.admission.expensive}
-	s.validator, s.direct = validator, directCalls(s.allocationService(base), itemService{service: base})
+	base := handlers.Service{ID: s.id, Node: c.Node, Validator: validator, Traces: spans, Expensive: s.admission.Expensive}
+	s.validator, s.direct = validator, directCalls(s.allocationService(base), handlers.ItemService{Service: base})
 	api := s.apiHandler(base, c, options)
 	s.services = s.localServices(streams, api)
 	routes := s.clientRoutes(streams, api, c.Metrics)
@@ -139,7 +170,7 @@ func New(c Config) (*Server, error) {
 	s.http = newHTTPServer(calls, s.screenCalls(routes), errorLog)
 	s.admission.LimitConnections(s.http)
 	s.nodes = newNodeServer(s.http, s.nodeRoutes(streams, api))
-	s.admission.keyByMember(s.nodes, func(ctx context.Context) string { return nodeCallOf(ctx).id })
+	s.admission.KeyByMember(s.nodes, func(ctx context.Context) string { return relay.NodeCallOf(ctx).ID })
 	return s, nil
 }
 
@@ -152,40 +183,40 @@ func newHTTPServer(calls context.Context, handler http.Handler, errorLog *log.Lo
 	return &http.Server{
 		Handler: handler, Protocols: protocols,
 		ErrorLog:          errorLog,
-		ReadHeaderTimeout: headerPatience,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: callsPerConnection},
+		ReadHeaderTimeout: admission.HeaderPatience,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: admission.CallsPerConnection},
 		BaseContext:       func(net.Listener) context.Context { return calls },
 	}
 }
 
 // apiHandler is all services, of ours and of the gRPC world.
-func (s *Server) apiHandler(base service, c Config, options []connect.HandlerOption) http.Handler {
+func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.HandlerOption) http.Handler {
 	api := http.NewServeMux()
 	api.Handle(quoratev1connect.NewAllocationServiceHandler(s.allocationService(base), options...))
-	api.Handle(quoratev1connect.NewTreeServiceHandler(treeService{service: base}, options...))
-	api.Handle(quoratev1connect.NewItemServiceHandler(itemService{service: base}, options...))
-	api.Handle(quoratev1connect.NewClusterServiceHandler(clusterService{service: base, clusterName: c.ClusterName, peers: s.peers}, options...))
+	api.Handle(quoratev1connect.NewTreeServiceHandler(handlers.TreeService{Service: base}, options...))
+	api.Handle(quoratev1connect.NewItemServiceHandler(handlers.ItemService{Service: base}, options...))
+	api.Handle(quoratev1connect.NewClusterServiceHandler(handlers.ClusterService{Service: base, ClusterName: c.ClusterName, Peers: s.peers}, options...))
 	if c.Activity != nil {
 		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
-	api.Handle(quoratev1connect.NewDebugServiceHandler(newDebugService(base, s.peers, c.Diagnoses, s.admission.limiters.diagnostics), options...))
+	api.Handle(quoratev1connect.NewDebugServiceHandler(handlers.NewDebugService(base, s.peers, c.Diagnoses, s.admission.Limiters.Diagnostics), options...))
 	if c.Backups != nil {
-		api.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotService{
-			service: base, backups: c.Backups, clusterName: c.ClusterName, peers: s.peers, count: s.metrics.relayed.Inc, saving: s.admission.limiters.backups,
+		api.Handle(quoratev1connect.NewSnapshotServiceHandler(handlers.SnapshotService{
+			Service: base, Backups: c.Backups, ClusterName: c.ClusterName, Peers: s.peers, Count: s.metrics.Relayed.Inc, Saving: s.admission.Limiters.Backups,
 		}, options...))
 	}
-	path, peerHandler := peerv1connect.NewPeerServiceHandler(peerService{s.node}, options...)
-	api.Handle(path, s.refuseClients(c.Security.nodesOnly(peerHandler, s.observer.writeError)))
-	limited := connect.WithReadMaxBytes(smallBody)
-	reflector := grpcreflect.NewStaticReflector(append(publicServices(), grpchealth.HealthV1ServiceName)...)
+	path, peerHandler := peerv1connect.NewPeerServiceHandler(handlers.PeerService{Node: s.node}, options...)
+	api.Handle(path, s.refuseClients(c.Security.NodesOnly(peerHandler, s.observer.WriteError)))
+	limited := connect.WithReadMaxBytes(admission.SmallBody)
+	reflector := grpcreflect.NewStaticReflector(append(procedures.PublicServices(), grpchealth.HealthV1ServiceName)...)
 	api.Handle(grpcreflect.NewHandlerV1(reflector, limited))
 	api.Handle(grpcreflect.NewHandlerV1Alpha(reflector, limited))
 	api.Handle(grpchealth.NewHandler(healthChecker{s}, limited))
 	return api
 }
 
-func (s *Server) allocationService(base service) allocationService {
-	return allocationService{service: base, grants: s.grants, limiters: s.admission.limiters}
+func (s *Server) allocationService(base handlers.Service) handlers.AllocationService {
+	return handlers.AllocationService{Service: base, Grants: s.grants, Limiters: s.admission.Limiters}
 }
 
 // clientRoutes puts the services behind what every call passes, beside what machines ask by plain HTTP.
@@ -193,17 +224,17 @@ func (s *Server) clientRoutes(streams context.Context, api, metrics http.Handler
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", withoutBody(serveLivez))
 	mux.HandleFunc("GET /readyz", withoutBody(s.serveReadyz))
-	mux.Handle("GET /metrics", s.admission.limitScrapes(metrics))
+	mux.Handle("GET /metrics", s.admission.LimitScrapes(metrics))
 	a := s.admission
-	call := a.decodeInTurn(a.limitDecoded(forbidCaching(api)))
-	call = a.limitTime(a.limitBody(a.limitElements(s.forwarder.forwardWrites(call))))
-	mux.Handle("/", s.receiveCalls(s.refuseInternal(s.traces.limitAsked(a.isRelayed, a.admitCall(a.endWithServer(streams, a.limitTools(call)))))))
+	call := a.DecodeInTurn(a.LimitDecoded(forbidCaching(api)))
+	call = a.LimitTime(a.LimitBody(a.LimitElements(s.forwarder.ForwardWrites(call))))
+	mux.Handle("/", s.receiveCalls(s.refuseInternal(s.traces.LimitAsked(a.IsRelayed, a.AdmitCall(a.EndWithServer(streams, a.LimitTools(call)))))))
 	return mux
 }
 
 // receiveCalls is what every call passes first: it is observed, gets its ticket, and a panic ends no more than the call.
 func (s *Server) receiveCalls(next http.Handler) http.Handler {
-	return s.observer.observeCalls(s.admission.issueTicket(s.observer.recoverPanics(next)))
+	return s.observer.ObserveCalls(s.admission.IssueTicket(s.observer.RecoverPanics(next)))
 }
 
 // forbidCaching forbids anybody on the way to keep an answer.
@@ -245,5 +276,5 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // RemoteReadIndex asks the leader for the log index that a linearizable read on this node must wait for. It is what
 // [cluster.Node.SetRemoteReadIndex] wants.
 func (s *Server) RemoteReadIndex(ctx context.Context, leader cluster.Member) (uint64, error) {
-	return s.peers.readIndex(ctx, leader)
+	return s.peers.ReadIndex(ctx, leader)
 }

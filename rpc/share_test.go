@@ -14,96 +14,18 @@ import (
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
-	"github.com/prometheus/client_golang/prometheus"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/relay"
 )
-
-// someLimiter is one of so many places.
-func someLimiter(t testing.TB, most int) *limiter {
-	t.Helper()
-	g, err := newLimiters(Limits{Calls: most}.WithDefaults(), prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g.clients.calls
-}
-
-// takeAll takes places until one is refused.
-func takeAll(g *limiter, c *caller) (taken int) {
-	for g.TryAcquire(c, 1) == nil {
-		taken++
-	}
-	return taken
-}
-
-// TestShares: a caller alone gets most of the places and never all, greedy ones get equal parts as places become free, and there is
-// always room for one more caller.
-func TestShares(t *testing.T) {
-	g, greedy, other := someLimiter(t, 8192), &caller{key: "greedy"}, &caller{key: "other"}
-	if got := takeAll(g, greedy); got != 6144 {
-		t.Errorf("one caller alone got %d of 8192, want three quarters", got)
-	}
-	if err := g.TryAcquire(greedy, 1); err == nil || !strings.Contains(err.Error(), "greedy has 6144 of the 8192 calls under way") {
-		t.Errorf("the refusal says %v", err)
-	}
-	if got := takeAll(g, other); got != 1536 {
-		t.Errorf("the next got %d, want three quarters of the rest", got)
-	}
-	for range 10_000 { // each gives one place back and asks for two
-		for _, c := range []*caller{greedy, other} {
-			g.Release(c, 1)
-			_, _ = g.TryAcquire(c, 1), g.TryAcquire(c, 1)
-		}
-	}
-	a, b := greedy.held[kindCalls].Load(), other.held[kindCalls].Load()
-	if want := int64(8192 * 3 / 7); a-want > 2 || want-a > 2 || b-want > 2 || want-b > 2 {
-		t.Errorf("two greedy callers hold %d and %d, want about %d", a, b, want)
-	}
-	for i := range 4 {
-		if takeAll(g, &caller{key: fmt.Sprint("greedy-", i)}) == 0 {
-			t.Errorf("the next caller, number %d, got nothing", i)
-		}
-	}
-	g.Release(greedy, a)
-	g.Release(other, b)
-	if !greedy.isIdle() || !other.isIdle() {
-		t.Error("callers who gave all back are not idle")
-	}
-}
-
-// TestSmallGates: few places are there to be used, also by one caller.
-func TestSmallGates(t *testing.T) {
-	for most, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3, 8: 6} {
-		if got := takeAll(someLimiter(t, most), &caller{}); got != want {
-			t.Errorf("of %d places one caller got %d, want %d", most, got, want)
-		}
-	}
-}
-
-func TestCallerKeys(t *testing.T) {
-	for address, want := range map[string]string{
-		"10.1.2.3:77": "10.1.2.3", "[::ffff:10.1.2.3]:77": "10.1.2.3",
-		"[2001:db8:1:2:3:4:5:6]:77": "2001:db8:1:2::/64", "[2001:db8:1:2::9]:1": "2001:db8:1:2::/64", "[fe80::1]:1": "fe80::/64",
-	} {
-		tcp, err := net.ResolveTCPAddr("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := callerKey(tcp); got != want {
-			t.Errorf("%s is %s, want %s", address, got, want)
-		}
-	}
-	if got := callerKey(&net.UnixAddr{}); got != "unknown" {
-		t.Errorf("got %s", got)
-	}
-}
 
 // clientFrom calls from an address of its own; all of 127.0.0.0/8 is loopback.
 func clientFrom(t *testing.T, address string) *http.Client {
 	t.Helper()
-	transport := newPeerTransport(Config{})
+	transport := relay.NewPeerTransport(relay.TransportConfig{})
 	transport.DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).DialContext
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
@@ -119,7 +41,7 @@ func announce(t *testing.T, client *http.Client, url, kind string, count int) (e
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.ContentLength = MaxBody
+		request.ContentLength = codec.MaxBody
 		request.Header.Set("Content-Type", kind)
 		go func() {
 			answer, err := client.Do(request)
@@ -137,12 +59,12 @@ func announce(t *testing.T, client *http.Client, url, kind string, count int) (e
 
 // TestAnnouncedBodiesTakeNothing: what is announced and does not come takes no room from others, and is cut off.
 func TestAnnouncedBodiesTakeNothing(t *testing.T) {
-	d := limited(t, Limits{Calls: 64})
-	d.admission.pacing = pacing{bodyGrace: time.Second, busyBodyGrace: time.Second / 2}
+	d := limited(t, admission.Limits{Calls: 64})
+	d.admission.Pacing = admission.Pacing{BodyGrace: time.Second, BusyBodyGrace: time.Second / 2}
 	ended := announce(t, clientFrom(t, "127.0.0.2"), d.url+allocatePath, "application/json", 200)
 	share := int64(48)
-	eventually(t, "the silent caller has its share", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == share })
-	if n := d.admission.limiters.clients.largeBodies.inUse.Load() + d.admission.limiters.clients.smallBodies.inUse.Load(); n != 0 {
+	eventually(t, "the silent caller has its share", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == share })
+	if n := d.admission.Limiters.Clients.LargeBodies.InUse.Load() + d.admission.Limiters.Clients.SmallBodies.InUse.Load(); n != 0 {
 		t.Errorf("%d bytes are charged, and none has come", n)
 	}
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1)); err != nil {
@@ -162,13 +84,13 @@ func TestAnnouncedBodiesTakeNothing(t *testing.T) {
 	if slow < int(share) || refused == 0 {
 		t.Errorf("%d were cut off and %d refused", slow, refused)
 	}
-	eventually(t, "all places are free", func() bool { return d.admission.limiters.clients.calls.inUse.Load() == 0 })
+	eventually(t, "all places are free", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
 }
 
 // TestSlowBodies: a body must keep to a rate, on every protocol and every way in.
 func TestSlowBodies(t *testing.T) {
 	d := oneNode(t)
-	d.admission.pacing = pacing{bodyGrace: 300 * time.Millisecond, busyBodyGrace: 300 * time.Millisecond}
+	d.admission.Pacing = admission.Pacing{BodyGrace: 300 * time.Millisecond, BusyBodyGrace: 300 * time.Millisecond}
 	front := http.NewServeMux()
 	front.Handle("/", d.FrontEnd(func(Services) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -245,15 +167,15 @@ func TestFrontEndBodies(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	for size, want := range map[int]string{
-		0: "0 <nil>", 10: "10 <nil>", smallBody + 1: fmt.Sprint(smallBody+1, " <nil>"), MaxBody: fmt.Sprint(MaxBody, " <nil>"),
-		MaxBody + 1: "http: request body too large",
+		0: "0 <nil>", 10: "10 <nil>", admission.SmallBody + 1: fmt.Sprint(admission.SmallBody+1, " <nil>"), codec.MaxBody: fmt.Sprint(codec.MaxBody, " <nil>"),
+		codec.MaxBody + 1: "http: request body too large",
 	} {
 		if got := send(t, "POST", "http://"+listener.Addr().String(), strings.Repeat("x", size)); !strings.HasSuffix(got.body, want) {
 			t.Errorf("%d bytes: %v, want %s", size, got, want)
 		}
 	}
 	eventually(t, "all bytes are given back", func() bool {
-		return d.admission.limiters.clients.smallBodies.inUse.Load() == 0 && d.admission.limiters.clients.largeBodies.inUse.Load() == 0
+		return d.admission.Limiters.Clients.SmallBodies.InUse.Load() == 0 && d.admission.Limiters.Clients.LargeBodies.InUse.Load() == 0
 	})
 }
 
@@ -265,8 +187,8 @@ func TestUnpackedBytesCount(t *testing.T) {
 	if _, err := writer.Write([]byte(strings.Repeat(" ", 3<<20) + "{}")); err != nil || writer.Close() != nil {
 		t.Fatal(err)
 	}
-	large := d.admission.limiters.clients.largeBodies
-	if err := large.TryAcquire(nil, maxLargeBodies-(2<<20)); err != nil {
+	large := d.admission.Limiters.Clients.LargeBodies
+	if err := large.TryAcquire(nil, admission.MaxLargeBodies-(2<<20)); err != nil {
 		t.Fatal(err)
 	}
 	for name, header := range map[string][]string{
@@ -286,8 +208,8 @@ func TestUnpackedBytesCount(t *testing.T) {
 	if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "beyond 64 KiB") {
 		t.Errorf("a packed query got %v", got)
 	}
-	large.Release(nil, maxLargeBodies-(2<<20))
-	eventually(t, "nothing is charged", func() bool { return large.inUse.Load() == 0 })
+	large.Release(nil, admission.MaxLargeBodies-(2<<20))
+	eventually(t, "nothing is charged", func() bool { return large.InUse.Load() == 0 })
 	if got := send(t, "POST", d.url+allocatePath, packed.String(), "Content-Encoding", "gzip"); !strings.Contains(got.body, "id") || got.status != 400 {
 		t.Errorf("with room it got %v", got)
 	}
@@ -298,8 +220,8 @@ func TestUnpackedBytesCount(t *testing.T) {
 
 // TestUnknownPathsTakeNoPlace: they are answered also when there is no room.
 func TestUnknownPathsTakeNoPlace(t *testing.T) {
-	d := limited(t, Limits{Calls: 1, Streams: 1})
-	if err := d.admission.limiters.clients.calls.TryAcquire(nil, 1); err != nil {
+	d := limited(t, admission.Limits{Calls: 1, Streams: 1})
+	if err := d.admission.Limiters.Clients.Calls.TryAcquire(nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/nothing", "/quorate.v1.AllocationService/Alocate", "/quorate.v1.AllocationService/", "/"} {
@@ -307,16 +229,16 @@ func TestUnknownPathsTakeNoPlace(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	d.admission.limiters.clients.calls.Release(nil, 1)
+	d.admission.Limiters.Clients.Calls.Release(nil, 1)
 }
 
 // TestReflectionIsForTools: its streams have few places of their own, and silent ones end.
 func TestReflectionIsForTools(t *testing.T) {
-	d := limited(t, Limits{Calls: 1, Streams: 1})
-	d.admission.pacing.tool = 3 * time.Second
+	d := limited(t, admission.Limits{Calls: 1, Streams: 1})
+	d.admission.Pacing.Tool = 3 * time.Second
 	attacker := grpcreflect.NewClient(clientFrom(t, "127.0.0.2"), d.url, connect.WithGRPC())
 	var streams []*grpcreflect.ClientStream
-	for range 2 * maxReflection {
+	for range 2 * admission.MaxReflection {
 		streams = append(streams, attacker.NewStream(t.Context()))
 	}
 	asked := 0
@@ -329,39 +251,36 @@ func TestReflectionIsForTools(t *testing.T) {
 			}
 		}
 	}
-	if asked == 0 || asked > maxReflection*3/4+1 {
-		t.Errorf("one caller has %d streams of %d", asked, maxReflection)
+	if asked == 0 || asked > admission.MaxReflection*3/4+1 {
+		t.Errorf("one caller has %d streams of %d", asked, admission.MaxReflection)
 	}
 	if _, err := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context()).ListServices(); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
-	if d.admission.limiters.clients.calls.inUse.Load() != 0 || d.admission.limiters.clients.streams.inUse.Load() != 0 {
+	if d.admission.Limiters.Clients.Calls.InUse.Load() != 0 || d.admission.Limiters.Clients.Streams.InUse.Load() != 0 {
 		t.Error("reflection takes places of calls")
 	}
-	eventually(t, "silent streams have ended", func() bool { return d.admission.limiters.reflection.inUse.Load() == 0 })
+	eventually(t, "silent streams have ended", func() bool { return d.admission.Limiters.Reflection.InUse.Load() == 0 })
 }
 
 // TestOneHostDoesNotTakeAllConnections, streams and expensive reads.
 func TestOneHostDoesNotTakeAllConnections(t *testing.T) {
-	d := limited(t, Limits{Connections: 16})
+	d := limited(t, admission.Limits{Connections: 16})
 	overHTTP2.CloseIdleConnections()
-	eventually(t, "nobody is there", func() bool { return d.admission.limiters.callers.connectionCount() == 0 })
+	eventually(t, "nobody is there", func() bool { return d.admission.Limiters.Callers.ConnectionCount() == 0 })
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
-	for range 12 + extraConnections + 20 {
+	for range 12 + admission.ExtraConnections + 20 {
 		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
 	}
-	eventually(t, "the host has its share and a few more", func() bool { return d.admission.limiters.callers.connectionCount() == 12+extraConnections })
+	eventually(t, "the host has its share and a few more", func() bool { return d.admission.Limiters.Callers.ConnectionCount() == 12+admission.ExtraConnections })
 	if _, err := d.trees().ListTrees(t.Context(), &quoratev1.ListTreesRequest{}); err != nil {
 		t.Errorf("another host: %v", err)
 	}
-	d.admission.limiters.callers.mu.Lock()
-	known := len(d.admission.limiters.callers.known)
-	d.admission.limiters.callers.mu.Unlock()
-	if known != 2 {
+	if known := d.admission.Limiters.Callers.CallerCount(); known != 2 {
 		t.Errorf("%d callers are known", known)
 	}
 }
@@ -377,26 +296,26 @@ func TestExpensiveReadsHaveShares(t *testing.T) {
 		})
 		return err
 	}
-	greedy, ended := clientFrom(t, "127.0.0.2"), make(chan error, maxExpensive)
-	for range maxExpensive {
+	greedy, ended := clientFrom(t, "127.0.0.2"), make(chan error, admission.MaxExpensive)
+	for range admission.MaxExpensive {
 		go func() { ended <- explain(greedy) }()
 	}
-	for range maxExpensive / 4 {
+	for range admission.MaxExpensive / 4 {
 		wantOverloaded(t, <-ended, "all such reads together")
 	}
 	other := make(chan error)
 	go func() { other <- explain(overHTTP2) }()
-	eventually(t, "another caller reads", func() bool { return d.admission.limiters.expensive.inUse.Load() == maxExpensive*3/4+1 })
+	eventually(t, "another caller reads", func() bool { return d.admission.Limiters.Expensive.InUse.Load() == admission.MaxExpensive*3/4+1 })
 	close(goOn)
 	if err := <-other; err != nil {
 		t.Errorf("another caller: %v", err)
 	}
-	for range maxExpensive * 3 / 4 {
+	for range admission.MaxExpensive * 3 / 4 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	}
-	if n := d.admission.limiters.expensive.inUse.Load(); n != 0 {
+	if n := d.admission.Limiters.Expensive.InUse.Load(); n != 0 {
 		t.Errorf("%d are still inside", n)
 	}
 }
@@ -404,11 +323,11 @@ func TestExpensiveReadsHaveShares(t *testing.T) {
 // TestMembersAndClientsHavePlacesOfTheirOwn: calls that a member relays find room when clients have taken all of theirs.
 func TestMembersAndClientsHavePlacesOfTheirOwn(t *testing.T) {
 	c := newFakeCluster()
-	leader, follower := openWith(t, c, "n1", Limits{Calls: 2}), openWith(t, c, "n2", Limits{})
+	leader, follower := openWith(t, c, "n1", admission.Limits{Calls: 2}), openWith(t, c, "n2", admission.Limits{})
 	c.lead("n1")
 	leader.applyCERN(t)
-	eventually(t, "nobody calls", func() bool { return leader.admission.limiters.clients.calls.inUse.Load() == 0 })
-	if err := leader.admission.limiters.clients.calls.TryAcquire(nil, 2); err != nil {
+	eventually(t, "nobody calls", func() bool { return leader.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
+	if err := leader.admission.Limiters.Clients.Calls.TryAcquire(nil, 2); err != nil {
 		t.Fatal(err)
 	}
 	_, err := leader.allocations().Allocate(t.Context(), request("a", "cern", 1))
@@ -420,7 +339,7 @@ func TestMembersAndClientsHavePlacesOfTheirOwn(t *testing.T) {
 
 // TestMembersHaveShares: one member that relays very many calls leaves room for those of another.
 func TestMembersHaveShares(t *testing.T) {
-	d := limited(t, Limits{Calls: 4})
+	d := limited(t, admission.Limits{Calls: 4})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -441,14 +360,14 @@ func TestMembersHaveShares(t *testing.T) {
 		t.Errorf("what is beyond the share: %v", err)
 	}
 	go relay(clientFrom(t, "127.0.0.3"), "other")
-	eventually(t, "another member has a place", func() bool { return d.admission.limiters.members.calls.inUse.Load() == 4 })
+	eventually(t, "another member has a place", func() bool { return d.admission.Limiters.Members.Calls.InUse.Load() == 4 })
 	close(goOn)
 	for range 4 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	}
-	if n := d.admission.limiters.callers.connectionCount(); n > 1 { // that of this test's first call
+	if n := d.admission.Limiters.Callers.ConnectionCount(); n > 1 { // that of this test's first call
 		t.Errorf("%d connections count as those of clients", n)
 	}
 }

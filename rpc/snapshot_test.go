@@ -13,6 +13,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/wire"
 )
 
 // snapshots is a client of one node's backups.
@@ -108,7 +109,7 @@ func TestRestoresThatAreRefused(t *testing.T) {
 			if connect.CodeOf(err) != connect.CodeInvalidArgument {
 				t.Errorf("%s, through %s: %v", name, id, err)
 			}
-			if problem := toFailure(toError(err)).GetProblem(); !problem.GetNotApplied() {
+			if problem := wire.ToFailure(wire.ToError(err)).GetProblem(); !problem.GetNotApplied() {
 				t.Errorf("%s, through %s: the problem is %v", name, id, problem)
 			}
 		}
@@ -120,7 +121,7 @@ func TestRestoresThatAreRefused(t *testing.T) {
 func TestAFileThatComesTooSlowly(t *testing.T) {
 	s := startThreeNodes(t)
 	leader := s.Leader().Status().ID
-	s.servers[leader].admission.limits.SendPatience = time.Second
+	s.servers[leader].admission.Limits.SendPatience = time.Second
 	for name, every := range map[string]time.Duration{"nothing": time.Hour, "next to nothing": 100 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
@@ -137,7 +138,7 @@ func TestAFileThatComesTooSlowly(t *testing.T) {
 			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{}})
 		}
 		_, err = stream.CloseAndReceive()
-		if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !toFailure(toError(err)).GetProblem().GetNotApplied() {
+		if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !wire.ToFailure(wire.ToError(err)).GetProblem().GetNotApplied() {
 			t.Errorf("%s: got %v after %v, want that the backup came too slowly", name, err, time.Since(begun))
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/relay"
 )
 
 // threeNodes are three real nodes with their servers, in one process and in real time.
@@ -100,7 +101,7 @@ func (s *threeNodes) insist(ctx context.Context, from int, r *quoratev1.Allocate
 	for i := from; ; i++ {
 		answer, err := s.client(fmt.Sprint("n", i%3+1)).Allocate(ctx, r)
 		waits := err == nil && answer.GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING
-		if !waits && connect.CodeOf(err) != connect.CodeUnavailable || !sleepContext(ctx, relayPause) {
+		if !waits && connect.CodeOf(err) != connect.CodeUnavailable || !relay.SleepContext(ctx, relay.RelayPause) {
 			return answer, err
 		}
 	}
@@ -211,7 +212,7 @@ func (s *threeNodes) watch(t *testing.T, ctx context.Context, after uint64) <-ch
 					break
 				}
 			}
-			sleepContext(ctx, relayPause)
+			relay.SleepContext(ctx, relay.RelayPause)
 		}
 		saw <- strings.Join(words, ", ")
 	}()

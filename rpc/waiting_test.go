@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/wire"
 )
 
 // fullNode is a cluster of one node whose physics holds all it may, as "holder".
@@ -110,9 +111,7 @@ func (d *testServer) poll(t *testing.T, ctx context.Context, r *quoratev1.Alloca
 
 // waiting tells whether somebody waits at the desk for an allocation.
 func (d *testServer) waiting(id string) bool {
-	d.grants.mu.Lock()
-	defer d.grants.mu.Unlock()
-	return len(d.grants.subscribers[id]) > 0
+	return d.grants.HasSubscriber(id)
 }
 
 func (d *testServer) until(t *testing.T, holds func() bool) {
@@ -140,7 +139,7 @@ func TestACallWaitsForItsGrant(t *testing.T) {
 			t.Errorf("its caller has come, but the lease lasts only from %d to %d", got.answer.GetLedgerTimeMs(), got.answer.GetAllocation().GetExpiresLedgerMs())
 		}
 	}
-	d.until(t, func() bool { d.grants.mu.Lock(); defer d.grants.mu.Unlock(); return d.grants.idle == nil })
+	d.until(t, d.grants.IsIdle)
 }
 
 func TestACallEndsWithItsPlace(t *testing.T) {
@@ -262,7 +261,7 @@ func TestListWaiting(t *testing.T) {
 			t.Errorf("%s: %v", name, page)
 		}
 	}
-	for _, token := range []string{"?", "dw", allocationPageToken(7), makeToken(waitingToken, []byte{2}), makeToken(waitingToken, []byte{2, 3, 4})} {
+	for _, token := range []string{"?", "dw", wire.AllocationPageToken(7), wire.MakeToken(wire.WaitingToken, []byte{2}), wire.MakeToken(wire.WaitingToken, []byte{2, 3, 4})} {
 		if _, err := d.allocations().ListWaiting(t.Context(), &quoratev1.ListWaitingRequest{PageToken: token}); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("token %q: %v", token, err)
 		}

@@ -16,6 +16,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/handlers"
 )
 
 // watch opens a stream that ends with the test.
@@ -193,8 +194,8 @@ func TestShutdownEndsWatches(t *testing.T) {
 }
 
 // receiver is a watcher whose caller receives as the test says.
-func receiver(d *fakeNode, receive func(*quoratev1.WatchAllocationsResponse) error) *watcher {
-	return &watcher{node: d, send: receive}
+func receiver(d *fakeNode, receive func(*quoratev1.WatchAllocationsResponse) error) *handlers.Watcher {
+	return &handlers.Watcher{Node: d, Send: receive}
 }
 
 // TestASilentStreamIsAlive: every few seconds there is a message, and it says how far the stream is.
@@ -212,7 +213,7 @@ func TestASilentStreamIsAlive(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		time.AfterFunc(12*time.Second, func() { node.apply(quota.Release{ID: "nobody"}) })
-		if err := w.streamChanges(ctx, cluster.LatestPosition()); err != nil {
+		if err := w.StreamChanges(ctx, cluster.LatestPosition()); err != nil {
 			t.Fatal(err)
 		}
 		if len(at) != 7 || !at[0].Equal(began) || at[6].Sub(began) != 30*time.Second || last.GetIndex() != 2 || last.GetChange() != 0 {
@@ -235,7 +236,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 				})
 			}
 		}
-		burst(watchLag + 1000)
+		burst(handlers.WatchLag + 1000)
 		received := 0
 		w := receiver(node, func(*quoratev1.WatchAllocationsResponse) error {
 			if received++; received == 100 {
@@ -243,7 +244,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 			}
 			return nil
 		})
-		err := w.streamChanges(t.Context(), cluster.Position{})
+		err := w.StreamChanges(t.Context(), cluster.Position{})
 		var failed *connect.Error
 		if !errors.As(err, &failed) || failed.Code() != connect.CodeResourceExhausted || problemOf(t, err).GetReason() != "TOO_SLOW" {
 			t.Fatalf("got %v", err)
@@ -254,7 +255,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		received = 1000
-		if err := w.streamChanges(ctx, cluster.Position{}); err != nil {
+		if err := w.StreamChanges(ctx, cluster.Position{}); err != nil {
 			t.Errorf("whoever begins far back and keeps up: %v", err)
 		}
 	})
@@ -263,7 +264,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 func TestAllChangesHaveAWord(t *testing.T) {
 	seen := map[quoratev1.AllocationChange]bool{quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED: true}
 	for kind := ledger.FactWaiting; kind <= ledger.FactShrunk; kind++ {
-		seen[allocationChanges[kind]] = true
+		seen[handlers.AllocationChanges[kind]] = true
 	}
 	if len(seen) != len(quoratev1.AllocationChange_name) {
 		t.Errorf("%d changes of %d", len(seen), len(quoratev1.AllocationChange_name))

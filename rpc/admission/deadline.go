@@ -1,0 +1,59 @@
+package admission
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	// DefaultDeadline is for callers that name none, longestDeadline for those that name a longer one.
+	DefaultDeadline = 15 * time.Second
+	LongestDeadline = time.Minute
+	// AnswerMargin is kept from the caller's deadline at most, so that the reason still reaches the caller.
+	AnswerMargin = 300 * time.Millisecond
+)
+
+// LimitTime gives every call with one request a deadline shortly before the caller's own.
+func (a *Controller) LimitTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.procedures.IsUnary(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		timeout := DefaultDeadline
+		if asked, named := callerTimeout(r.Header); named {
+			timeout = min(asked-min(asked/5, AnswerMargin), LongestDeadline)
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// callerTimeout reads the timeout of either protocol. A malformed one is left to the protocol's own handler to refuse.
+func callerTimeout(h http.Header) (time.Duration, bool) {
+	if ms, err := strconv.ParseInt(h.Get("Connect-Timeout-Ms"), 10, 40); err == nil && ms >= 0 {
+		return time.Duration(ms) * time.Millisecond, true
+	}
+	return grpcTimeout(h.Get("Grpc-Timeout"))
+}
+
+// grpcUnits are the units that may follow the digits of a gRPC timeout.
+var grpcUnits = map[byte]time.Duration{
+	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+}
+
+func grpcTimeout(text string) (time.Duration, bool) {
+	if len(text) < 2 || len(text) > 9 {
+		return 0, false
+	}
+	unit, known := grpcUnits[text[len(text)-1]]
+	count, err := strconv.ParseUint(text[:len(text)-1], 10, 32)
+	if !known || err != nil {
+		return 0, false
+	}
+	// Beyond the longest deadline the exact value does not matter, and hours would overflow.
+	return unit * time.Duration(min(count, uint64(time.Hour/unit))), true
+}

@@ -1,0 +1,197 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/rpc/procedures"
+)
+
+// Limits bound what a server takes on at once; whatever comes beyond is answered at once with unavailable and OVERLOADED. All
+// callers from one address together may hold three times of what is free. A field that is 0 has its default.
+type Limits struct {
+	// Calls are calls that are served or relayed at one time. Default 8192.
+	Calls int
+	// Streams are watches, and requests that wait here for their grant. Default 8192.
+	Streams int
+	// Connections are open connections of clients, idle ones too. A few more of each caller get an answer and are closed; what
+	// comes beyond them is closed at once. Default 16384.
+	Connections int
+	// SendPatience is how long a caller of a stream may take to receive one message. Default 30 s.
+	SendPatience time.Duration
+}
+
+// WithDefaults fills in what is not set.
+func (l Limits) WithDefaults() Limits {
+	return Limits{
+		Calls: cmp.Or(l.Calls, 8192), Streams: cmp.Or(l.Streams, 8192), Connections: cmp.Or(l.Connections, 16384),
+		SendPatience: cmp.Or(l.SendPatience, 30*time.Second),
+	}
+}
+
+// Sizes and times of every connection, the same on all servers.
+const (
+	// MaxHeader bounds the headers of a request, with its address, in bytes.
+	MaxHeader = 64 << 10
+	// SmallBody is the largest body that is charged to the reserve for small ones, in bytes.
+	SmallBody = 64 << 10
+	// MaxSmallBodies and maxLargeBodies bound the bodies of all calls that are under way, in bytes, unpacked.
+	MaxSmallBodies = 128 << 20
+	MaxLargeBodies = 384 << 20
+	// MaxAllDecoded bounds what the requests of all calls under way take when they are decoded, in bytes.
+	MaxAllDecoded = 512 << 20
+	// HeaderPatience is how long a caller may take to send the headers.
+	HeaderPatience = 10 * time.Second
+	// IdlePatience is how long a connection may be silent between two calls.
+	IdlePatience = 2 * time.Minute
+	// CallsPerConnection is how many calls one HTTP/2 connection may carry at a time.
+	CallsPerConnection = 1000
+	// ExtraConnections are those of one caller beyond the limit that still get an answer, maxExtraConnections those of all.
+	ExtraConnections    = 64
+	maxExtraConnections = 1024
+	// maxPeerCalls are questions of other members, maxHealthChecks those of gRPC's health protocol.
+	maxPeerCalls    = 4096
+	maxHealthChecks = 1024
+	// MaxReflection are streams of gRPC's reflection and health.
+	MaxReflection = 32
+	// MaxExpensive are reads that cost as much as many writes, under way or waiting for their turn.
+	MaxExpensive = 64
+	// MaxBackups are those that are saved at a time: each walks over the whole state.
+	MaxBackups = 2
+	// MaxDiagnostics are requests for diagnostics, maxScrapes those for metrics.
+	MaxDiagnostics = 8
+	maxScrapes     = 16
+)
+
+// slot is what one call holds of a gate. It belongs to the call's notes, so that admitting a call allocates nothing.
+type slot struct {
+	limiter *Limiter
+	caller  *caller
+	given   atomic.Bool
+}
+
+// acquireSlot admits a call.
+func (p *slot) acquireSlot(g *Limiter, c *caller) error {
+	if err := g.TryAcquire(c, 1); err != nil {
+		return err
+	}
+	p.limiter, p.caller = g, c
+	return nil
+}
+
+// releaseSlot is for the end of a call, or when it begins to wait elsewhere.
+func (p *slot) releaseSlot() {
+	if p.limiter != nil && p.given.CompareAndSwap(false, true) {
+		p.limiter.Release(p.caller, 1)
+	}
+}
+
+// AdmitCall takes a call in, or answers that there is no room. A path that nobody serves takes no place. Questions of other members,
+// and health, have places of their own, so that the cluster goes on however many clients there are.
+func (a *Controller) AdmitCall(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		notes, known := TicketOf(r.Context()), a.procedures[r.URL.Path]
+		g := a.LimiterFor(known, notes.Limiters)
+		if g == nil {
+			a.NotFound(w, r)
+			return
+		}
+		if known.Kind == procedures.ServesClients && overLimitError(r.Context()) != nil {
+			a.refuseConnection(w, r)
+			return
+		}
+		a.ServeInSlot(g, w, r, next)
+	})
+}
+
+// LimiterFor is the gate that a call passes; nil if nobody serves it.
+func (a *Controller) LimiterFor(p procedures.Info, of *callLimiters) *Limiter {
+	switch {
+	case p.Kind == procedures.ServesMembers:
+		return a.Limiters.peers
+	case p.Kind == procedures.ServesHealth:
+		return a.Limiters.health
+	case p.Kind == procedures.ServesTools:
+		return a.Limiters.Reflection
+	case p.Kind == procedures.ServesClients && p.Streams:
+		return of.Streams
+	case p.Kind == procedures.ServesClients:
+		return of.Calls
+	}
+	return nil
+}
+
+// ServeInSlot serves a call in a place of a gate.
+func (a *Controller) ServeInSlot(g *Limiter, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	notes := TicketOf(r.Context())
+	if err := notes.slot.acquireSlot(g, notes.Caller); err != nil {
+		a.RefuseCall(w, r, err)
+		return
+	}
+	defer notes.slot.releaseSlot()
+	next.ServeHTTP(w, r)
+}
+
+// AdmitFrontEnd is admit for calls in the words of other systems.
+func (a *Controller) AdmitFrontEnd(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if overLimitError(r.Context()) != nil {
+			a.refuseConnection(w, r)
+			return
+		}
+		a.ServeInSlot(a.Limiters.Clients.Calls, w, r, next)
+	})
+}
+
+// overLimitError is why the calls of a connection are not served; nil if they are.
+func overLimitError(ctx context.Context) error {
+	if c := connectionOf(ctx); c != nil {
+		return c.overLimit
+	}
+	return nil
+}
+
+func (a *Controller) refuseConnection(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Connection", "close")
+	a.RefuseCall(w, r, overLimitError(r.Context()))
+}
+
+// refusalPatience is how long the body of a call that was refused may take: net/http reads some of it before it takes the next
+// call of the connection.
+const refusalPatience = 2 * time.Second
+
+// RefuseCall answers an error to a call whose body has not been read.
+func (a *Controller) RefuseCall(w http.ResponseWriter, r *http.Request, err error) {
+	LimitRest(w, r)
+	a.hooks.WriteError(w, r, err)
+}
+
+// NotFound answers a path that nobody serves.
+func (a *Controller) NotFound(w http.ResponseWriter, r *http.Request) {
+	LimitRest(w, r)
+	http.NotFound(w, r)
+}
+
+// LimitRest bounds the time for a body that nobody reads. HTTP/2 needs no bound: there the rest of a body holds up nobody.
+func LimitRest(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 && r.ProtoMajor < 2 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusalPatience)) // a recorded connection has no deadlines
+	}
+}
+
+// WaitInside moves a call from those under way to those that wait. What it answers must be called in the end.
+func (g *Limiters) WaitInside(ctx context.Context) (leave func(), err error) {
+	notes := TicketOf(ctx)
+	of := notes.Limiters
+	if of == nil {
+		of = &g.Clients
+	}
+	if err := of.Streams.TryAcquire(notes.Caller, 1); err != nil {
+		return nil, err
+	}
+	notes.releaseSlot()
+	return func() { of.Streams.Release(notes.Caller, 1) }, nil
+}

@@ -1,0 +1,64 @@
+package admission
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// EndWithServer ends streams when the server begins to shut down: they would never end by themselves.
+func (a *Controller) EndWithServer(streams context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.procedures.IsUnary(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Time{}) // that of calls with one answer would cut a stream; a recorded connection has none
+		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), streamDeadlinesKey{}, streamDeadlines{control, a.Limits.SendPatience}))
+		defer cancel()
+		ended := make(chan struct{})
+		stop := context.AfterFunc(streams, func() {
+			defer close(ended)
+			cancel()
+			// A handler that waits for the caller's next message does not look at its context.
+			_ = control.SetReadDeadline(time.Now())
+		})
+		defer func() {
+			if !stop() {
+				<-ended // w must not be touched once this function returns
+			}
+		}()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+type streamDeadlinesKey struct{}
+
+// streamDeadlines is how a stream reaches its caller.
+type streamDeadlines struct {
+	control  *http.ResponseController
+	patience time.Duration
+}
+
+// ExtendSending gives a stream's caller some time to receive what is sent next, and that within a while; then the stream
+// breaks. Not every connection has deadlines (a recorded one in a test has none).
+func ExtendSending(ctx context.Context, within time.Duration) {
+	if to, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
+		_ = to.control.SetWriteDeadline(time.Now().Add(within + to.patience))
+	}
+}
+
+// MessagePatience is how long the next message of a restore may take to come.
+func MessagePatience(ctx context.Context) time.Duration {
+	from, _ := ctx.Value(streamDeadlinesKey{}).(streamDeadlines)
+	return from.patience
+}
+
+// ExtendReceiving bounds until when the next message of a stream must have come; then the stream breaks. Not every connection
+// has deadlines (a recorded one in a test has none).
+func ExtendReceiving(ctx context.Context, until time.Time) {
+	if from, ok := ctx.Value(streamDeadlinesKey{}).(streamDeadlines); ok {
+		_ = from.control.SetReadDeadline(until)
+	}
+}

@@ -1,0 +1,40 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// MaxBody is the largest request body in bytes, packed and unpacked.
+const MaxBody = 4 << 20
+
+// tooLargeError is invalid_argument and not resource_exhausted, as elsewhere: here that word means quota.
+func tooLargeError(what string) *connect.Error { return LargerThanError(what, MaxBody) }
+
+func LargerThanError(what string, most int) *connect.Error {
+	return wire.NewProblem(connect.CodeInvalidArgument,
+		fmt.Sprintf("the %s is larger than %d bytes; split it into several calls", what, most),
+		&quoratev1.Problem{Reason: quota.Invalid.String(), NotApplied: true})
+}
+
+// Envelope is the length of what gRPC puts before a message, and Connect in streams: a flag and the message's length.
+const Envelope = 5
+
+// IsEnveloped tells whether a body is an envelope with a message in it.
+func IsEnveloped(r *http.Request) bool {
+	kind := r.Header.Get("Content-Type")
+	return strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+")
+}
+
+// AnnouncesTooMuch tells whether an envelope announces more than may follow.
+func AnnouncesTooMuch(body []byte) bool {
+	return len(body) >= Envelope && binary.BigEndian.Uint32(body[1:Envelope]) > MaxBody
+}

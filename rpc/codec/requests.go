@@ -1,0 +1,195 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/procedures"
+	"github.com/quorate/quorate/rpc/wire"
+	"github.com/quorate/quorate/rpc/wirelimit"
+)
+
+// Bounds of a decoded request, beside those of its fields. The largest requests that keep to all bounds of their schema,
+// a tree of 20,000 nodes with twenty limits each, take three quarters of either.
+const (
+	// MaxElements is how many list entries, map entries and messages a request may have.
+	MaxElements = 1 << 19
+	// MaxDecoded is how much memory a decoded request may take, in bytes, by the estimate of the scan.
+	MaxDecoded = 16 * MaxBody
+	// maxDepth is how deep a request may be nested; the schema needs less than ten levels.
+	maxDepth = 64
+)
+
+// NewElementChecker knows the bounds of the requests of all services of ours.
+var NewElementChecker = sync.OnceValues(func() (*wirelimit.Checker, error) {
+	var inputs []protoreflect.MessageDescriptor
+	for _, file := range append(procedures.PublicFiles(), peerv1.File_quorate_peer_v1_peer_proto) {
+		for i := range file.Services().Len() {
+			methods := file.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				inputs = append(inputs, methods.Get(j).Input())
+			}
+		}
+	}
+	return wirelimit.New(wirelimit.Limits{Elements: MaxElements, Size: MaxDecoded, Depth: maxDepth}, inputs...)
+})
+
+// Scan measures a call with one request of a type. It finds nothing in what it cannot read, which the handler refuses.
+func Scan(checker *wirelimit.Checker, r *http.Request, input protoreflect.MessageDescriptor) (wirelimit.Usage, error) {
+	form, found, err := findRequest(r)
+	if err != nil || !found {
+		return wirelimit.Usage{}, err
+	}
+	if form.packed {
+		buffer, _ := inflated.Get().(*bytes.Buffer)
+		defer inflated.Put(buffer)
+		buffer.Reset()
+		if found, err := inflateInto(buffer, form.data); err != nil || !found {
+			return wirelimit.Usage{}, err
+		}
+		form.data = buffer.Bytes()
+	}
+	usage, err := scanEncoded(checker, form, input)
+	if err != nil {
+		return wirelimit.Usage{}, OverBoundError(err)
+	}
+	return usage, nil
+}
+
+func scanEncoded(c *wirelimit.Checker, f encodedRequest, input protoreflect.MessageDescriptor) (wirelimit.Usage, error) {
+	switch {
+	case !f.json:
+		return c.Binary(f.data, input)
+	case len(f.data) == 0:
+		return wirelimit.Usage{}, nil // the codec explains what an empty request is
+	}
+	return c.JSON(f.data, input)
+}
+
+// OverBoundError is the answer to a request that passes a bound before it is decoded.
+func OverBoundError(err error) error {
+	refused := &quota.Error{Kind: quota.Invalid, Text: wire.ShortText(err.Error())}
+	var over *wirelimit.Error
+	if errors.As(err, &over) {
+		refused.Field, refused.Text = over.Field, over.Text
+	}
+	return wire.ToError(refused)
+}
+
+// encodedRequest is an encoded request.
+type encodedRequest struct {
+	data []byte
+	// json is true for JSON and false for protobuf's binary form.
+	json bool
+	// packed is true if data is compressed with gzip, the only coding that the API knows.
+	packed bool
+}
+
+// inflated has buffers for requests that arrive compressed.
+var inflated = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// inflateInto unpacks at most MaxBody bytes. It finds nothing in what is not gzip.
+func inflateInto(into *bytes.Buffer, packed []byte) (found bool, err error) {
+	reader := &BoundedGzip{}
+	if reader.Reset(bytes.NewReader(packed)) != nil {
+		return false, nil //nolint:nilerr // it is not gzip, which the handler says better
+	}
+	if _, err = into.ReadFrom(reader); err == nil {
+		return true, nil
+	}
+	var tooLarge *connect.Error
+	if errors.As(err, &tooLarge) {
+		return false, err
+	}
+	return false, nil
+}
+
+// findRequest finds the request in a call of any protocol. It finds none in what the handler will refuse.
+func findRequest(r *http.Request) (form encodedRequest, found bool, err error) {
+	if r.Method == http.MethodGet {
+		form, found = requestInQuery(r)
+		return form, found, nil
+	}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return encodedRequest{}, false, nil //nolint:nilerr // the handler refuses it
+	}
+	content, err := bodyOf(r)
+	if err != nil {
+		return encodedRequest{}, false, err
+	}
+	if IsEnveloped(r) {
+		_, codec, _ := strings.Cut(media, "+")
+		form, found = requestInEnvelope(content, codec == "json")
+		return form, found, nil
+	}
+	packed, known := contentCoding(r.Header.Get("Content-Encoding"))
+	return encodedRequest{data: content, json: media == "application/json", packed: packed && len(content) > 0}, known, nil
+}
+
+// bodyOf is the body that the body limit has read.
+func bodyOf(r *http.Request) ([]byte, error) {
+	if r.GetBody == nil {
+		return nil, nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	var content bytes.Buffer
+	if r.ContentLength > 0 {
+		content.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err = content.ReadFrom(body)
+	return content.Bytes(), err
+}
+
+// contentCoding tells whether a content coding is compression, and whether the API knows it.
+func contentCoding(name string) (packed, known bool) {
+	switch strings.ToLower(name) {
+	case "", "identity":
+		return false, true
+	case "gzip":
+		return true, true
+	}
+	return false, false
+}
+
+// requestInEnvelope is the first message of a gRPC body.
+func requestInEnvelope(content []byte, json bool) (encodedRequest, bool) {
+	if len(content) < Envelope {
+		return encodedRequest{}, false
+	}
+	length := int64(binary.BigEndian.Uint32(content[1:Envelope]))
+	data := content[Envelope:]
+	if length > int64(len(data)) {
+		return encodedRequest{}, false
+	}
+	return encodedRequest{data: data[:length], json: json, packed: content[0]&1 != 0 && length > 0}, true
+}
+
+// requestInQuery is the request in the address of a Connect GET.
+func requestInQuery(r *http.Request) (encodedRequest, bool) {
+	query := r.URL.Query()
+	data := []byte(query.Get("message"))
+	if query.Get("base64") == "1" {
+		decoded, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(string(data), "="))
+		if err != nil {
+			return encodedRequest{}, false
+		}
+		data = decoded
+	}
+	packed, known := contentCoding(query.Get("compression"))
+	return encodedRequest{data: data, json: query.Get("encoding") == "json", packed: packed && len(data) > 0}, known
+}

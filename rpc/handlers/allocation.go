@@ -1,0 +1,221 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+type AllocationService struct {
+	Service
+
+	Grants   *GrantNotifier
+	Limiters *admission.Limiters
+}
+
+// Allocate decides one request and holds all of it, or nothing.
+func (s AllocationService) Allocate(ctx context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
+	decide := s.proposeOne
+	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
+		decide = s.dryRunOne
+	}
+	if r.GetPollMs() > 0 && r.GetMode() != quoratev1.Mode_MODE_DRY_RUN { // before anything is done
+		leave, err := s.Limiters.WaitInside(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
+	outcome, index, err := decide(ctx, wire.ToAllocate(r))
+	if err != nil {
+		return nil, err
+	}
+	if outcome.Decision != nil && outcome.Decision.Waiting && r.GetPollMs() > 0 {
+		return s.awaitGrant(ctx, r, outcome, index)
+	}
+	return s.fromAllocateOutcome(ctx, outcome, index)
+}
+
+func (s AllocationService) dryRunOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
+	outcomes, index, err := s.tryCommands(ctx, command)
+	return outcomes[0], index, err
+}
+
+// fromAllocateOutcome is a grant, a place in the queue, or the error that says why there is neither.
+func (s AllocationService) fromAllocateOutcome(ctx context.Context, o ledger.Outcome, index uint64) (*quoratev1.AllocateResponse, error) {
+	switch {
+	case o.Refused != nil:
+		return nil, wire.RefusalError(o.Refused)
+	case o.Decision == nil:
+		return nil, wire.ToError(errors.New("the ledger made no decision; this is a bug of the server"))
+	case !o.Decision.Granted && !o.Decision.Waiting:
+		return nil, wire.DenialError(*o.Decision, index)
+	}
+	answer := &quoratev1.AllocateResponse{Repeated: o.Repeated, Index: index, LedgerTimeMs: int64(o.Now)}
+	claims := o.Decision.Placements
+	if o.Allocation != nil {
+		info := s.withQueuePlace(ctx, o.Allocation)
+		claims = info.Claims
+		answer.Allocation, answer.Fence = wire.FromAllocation(info), info.Fence
+	}
+	answer.Decision = wire.FromDecision(*o.Decision, claims)
+	return answer, nil
+}
+
+// BatchAllocate decides each request on its own. Those that are meant travel together; the dry runs among them are decided on
+// the state that the others leave behind.
+func (s AllocationService) BatchAllocate(ctx context.Context, r *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error) {
+	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
+	firm, dry := s.splitBatch(r.GetRequests(), answer.GetOutcomes())
+	if err := s.decidePart(ctx, firm, s.proposeAll, answer.GetOutcomes()); err != nil {
+		return nil, err
+	}
+	if err := s.decidePart(ctx, dry, s.tryCommands, answer.GetOutcomes()); err != nil && len(firm.commands) == 0 {
+		return nil, err
+	} else if err != nil {
+		dry.failAll(wire.ToError(err), answer.GetOutcomes())
+	}
+	return answer, nil
+}
+
+// batchPart is a part of a batch that is decided together, with the places of its requests in the batch.
+type batchPart struct {
+	commands []quota.Command
+	places   []int
+}
+
+// splitBatch checks each request and fails the invalid ones on the spot.
+func (s AllocationService) splitBatch(requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome) (firm, dry batchPart) {
+	for i, r := range requests {
+		if err := s.Validator.Validate(r); err != nil {
+			outcomes[i] = failedOutcome(wire.InvalidRequestError(err))
+			continue
+		}
+		part := &firm
+		if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
+			part = &dry
+		}
+		part.commands, part.places = append(part.commands, wire.ToAllocate(r)), append(part.places, i)
+	}
+	return firm, dry
+}
+
+func (s AllocationService) decidePart(ctx context.Context, p batchPart, by proposeFunc, outcomes []*quoratev1.AllocateOutcome) error {
+	if len(p.commands) == 0 {
+		return nil
+	}
+	decided, index, err := by(ctx, p.commands...)
+	if err != nil {
+		return err
+	}
+	for i, place := range p.places {
+		granted, err := s.fromAllocateOutcome(ctx, decided[i], index)
+		outcomes[place] = &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Granted{Granted: granted}}
+		if err != nil {
+			outcomes[place] = failedOutcome(wire.ToError(err))
+		}
+	}
+	return nil
+}
+
+func (p batchPart) failAll(err *connect.Error, outcomes []*quoratev1.AllocateOutcome) {
+	for _, place := range p.places {
+		outcomes[place] = failedOutcome(err)
+	}
+}
+
+func failedOutcome(err *connect.Error) *quoratev1.AllocateOutcome {
+	return &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Failure{Failure: wire.ToFailure(err)}}
+}
+
+// Release ends an allocation.
+func (s AllocationService) Release(ctx context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
+	outcome, index, err := s.proposeOne(ctx, quota.Release{ID: r.GetId(), Items: wire.ToItemNames(r.GetItems()), ItemState: r.GetItemState()})
+	if err != nil {
+		return nil, err
+	}
+	return fromReleaseOutcome(outcome, index)
+}
+
+func fromReleaseOutcome(o ledger.Outcome, index uint64) (*quoratev1.ReleaseResponse, error) {
+	if o.Refused != nil {
+		return nil, wire.RefusalError(o.Refused)
+	}
+	return &quoratev1.ReleaseResponse{Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated}, nil
+}
+
+// BatchRelease ends allocations, each on its own; the ledger itself refuses what cannot be an id.
+func (s AllocationService) BatchRelease(ctx context.Context, r *quoratev1.BatchReleaseRequest) (*quoratev1.BatchReleaseResponse, error) {
+	commands := make([]quota.Command, len(r.GetIds()))
+	for i, id := range r.GetIds() {
+		commands[i] = quota.Release{ID: id}
+	}
+	decided, index, err := s.proposeAll(ctx, commands...)
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.BatchReleaseResponse{Outcomes: make([]*quoratev1.ReleaseOutcome, len(decided))}
+	for i, o := range decided {
+		answer.Outcomes[i] = &quoratev1.ReleaseOutcome{}
+		if released, err := fromReleaseOutcome(o, index); err != nil {
+			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Failure{Failure: wire.ToFailure(wire.ToError(err))}
+		} else {
+			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Released{Released: released}
+		}
+	}
+	return answer, nil
+}
+
+// GetAllocation shows one allocation.
+func (s AllocationService) GetAllocation(ctx context.Context, r *quoratev1.GetAllocationRequest) (*quoratev1.GetAllocationResponse, error) {
+	var found quota.AllocationInfo
+	read, err := s.readState(ctx, r.GetRead(), func(v ledger.View) error {
+		var unknown *quota.Error
+		found, unknown = v.Allocation(r.GetId())
+		return refusalOrNil(unknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.GetAllocationResponse{Allocation: wire.FromAllocation(found), Read: read}, nil
+}
+
+// allocationCost is what an allocation in an answer costs beside one that is only looked at, for readBySize.
+const allocationCost = 10
+
+// ListAllocations pages through held allocations.
+func (s AllocationService) ListAllocations(ctx context.Context, r *quoratev1.ListAllocationsRequest) (*quoratev1.ListAllocationsResponse, error) {
+	after, err := wire.OpenAllocationToken(r.GetPageToken())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	filter := quota.AllocationFilter{Tree: r.GetTree(), Node: r.GetNode(), Labels: wire.ToLabels(r.GetLabels()), Leases: r.GetLeases()}
+	var page quota.AllocationPage
+	most := wire.PageSize(r.GetPageSize(), wire.DefaultAllocationPage)
+	size := func(v ledger.View) int {
+		if filter.Tree == "" && len(filter.Labels) == 0 && !filter.Leases {
+			return most * allocationCost
+		}
+		return v.Counts().Held
+	}
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+		var unknown *quota.Error
+		page, unknown = v.Allocations(filter, after, most)
+		return refusalOrNil(unknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.ListAllocationsResponse{NextPageToken: wire.AllocationPageToken(page.Next), Read: read}
+	for _, a := range page.Allocations {
+		answer.Allocations = append(answer.Allocations, wire.FromAllocation(a))
+	}
+	return answer, nil
+}

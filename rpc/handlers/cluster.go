@@ -1,0 +1,113 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/quorate/quorate/cluster"
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// standingPatience is how long the other members may take to say how they stand.
+const standingPatience = time.Second
+
+type ClusterService struct {
+	Service
+
+	ClusterName string
+	Peers       relay.Peers
+}
+
+// GetStatus shows what this node knows, and what the others answer within a second.
+func (s ClusterService) GetStatus(ctx context.Context, r *quoratev1.GetStatusRequest) (*quoratev1.GetStatusResponse, error) {
+	own := s.Node.Status()
+	answer := &quoratev1.GetStatusResponse{
+		ServedBy: own.ID, Term: own.Term, CommitIndex: own.CommitIndex, AppliedIndex: own.AppliedIndex,
+		ClusterName: s.ClusterName, Members: s.listMembers(ctx, own, r.GetLocal()), Problem: s.currentProblem(own),
+	}
+	if leader, known := s.Node.Leader(); known {
+		answer.LeaderId = leader.ID
+	}
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		counts := v.Counts()
+		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(counts.Held)
+		answer.LedgerBytes, answer.LedgerBytesLimit = counts.Sizes.Live(), counts.MostLiveBytes
+		answer.TombstoneSpan = durationpb.New(time.Duration(v.TombstoneSpan()) * time.Millisecond)
+	})
+	if err != nil && answer.GetProblem() == "" {
+		answer.Problem = err.Error()
+	}
+	return answer, nil
+}
+
+// currentProblem is the reason why this node cannot serve now, or empty.
+func (s ClusterService) currentProblem(own cluster.NodeStatus) string {
+	if own.Problem != "" {
+		return own.Problem
+	}
+	if _, known := s.Node.Leader(); !known {
+		return wire.NoLeaderText
+	}
+	if err := s.Node.Ready(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// listMembers asks all members at once.
+func (s ClusterService) listMembers(ctx context.Context, own cluster.NodeStatus, local bool) []*quoratev1.Member {
+	ctx, cancel := context.WithTimeout(ctx, standingPatience)
+	defer cancel()
+	var list []*quoratev1.Member
+	var asked sync.WaitGroup
+	for _, m := range s.Node.Members() {
+		if local && m.ID != own.ID {
+			continue
+		}
+		shown := &quoratev1.Member{
+			Id: m.ID, Voter: m.Voter, RaftAddress: m.RaftAddr, HttpAddress: m.HTTPAddr, Version: m.Version, FeatureLevel: m.FeatureLevel,
+		}
+		list = append(list, shown)
+		asked.Go(func() { s.askMember(ctx, m, own, shown) })
+	}
+	asked.Wait()
+	return list
+}
+
+// askMember fills in what only the member itself can tell.
+func (s ClusterService) askMember(ctx context.Context, m cluster.Member, own cluster.NodeStatus, shown *quoratev1.Member) {
+	if m.ID == own.ID {
+		standing, _ := PeerService{Node: s.Node}.GetStanding(ctx, nil)
+		fillMember(shown, standing)
+		return
+	}
+	standing, err := s.Peers.GetStanding(ctx, m)
+	switch {
+	case err != nil:
+		shown.Problem = fmt.Sprintf("%s does not answer at %q: %v", m.ID, s.Peers.AddressOf(m), err)
+	case standing.GetId() != m.ID:
+		shown.Problem = fmt.Sprintf("%s answers at %q, which is the address of %s", standing.GetId(), s.Peers.AddressOf(m), m.ID)
+	default:
+		fillMember(shown, standing)
+	}
+}
+
+// roles is the one table from raft's states.
+var roles = map[string]quoratev1.Role{
+	"Follower": quoratev1.Role_ROLE_FOLLOWER, "Candidate": quoratev1.Role_ROLE_CANDIDATE, "Leader": quoratev1.Role_ROLE_LEADER,
+}
+
+func fillMember(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
+	shown.Reachable, shown.Role, shown.Problem = true, roles[standing.GetState()], cmp.Or(standing.GetProblem(), standing.GetWarning())
+	shown.AppliedIndex, shown.LastIndex = standing.GetAppliedIndex(), standing.GetLastIndex()
+	shown.Version, shown.FeatureLevel = standing.GetVersion(), standing.GetFeatureLevel()
+}

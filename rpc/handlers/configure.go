@@ -1,0 +1,113 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// decideChange carries out a change of configuration, or only tries it.
+func (s TreeService) decideChange(ctx context.Context, command quota.Command, dry bool, moved wire.FieldPaths) (*quoratev1.ConfigurationResult, error) {
+	decide := s.proposeAll
+	if dry {
+		decide = s.planChanges
+	}
+	outcomes, index, err := decide(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	outcome := outcomes[0]
+	switch {
+	case outcome.Refused != nil:
+		return nil, wire.RefusalError(moved.RestoreField(outcome.Refused))
+	case outcome.Configuration == nil:
+		return nil, wire.ToError(errors.New("the ledger answered no configuration; this is a bug of the server"))
+	}
+	return wire.FromConfiguration(*outcome.Configuration, index, outcome.Repeated), nil
+}
+
+// ApplyTrees makes each named tree exactly as written, all or nothing.
+func (s TreeService) ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
+	command, moved, err := wire.ToApplyTrees(r)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	result, err := s.decideChange(ctx, command, r.GetDryRun(), moved)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.ApplyTreesResponse{Result: result}, nil
+}
+
+// SetLimits changes limits of one node.
+func (s TreeService) SetLimits(ctx context.Context, r *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error) {
+	limits, err := wire.ToLimits(r.GetLimits(), "limits", true)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	result, err := s.decideChange(ctx, quota.SetLimits{Meta: meta, Tree: r.GetTree(), Node: r.GetNode(), Limits: limits}, r.GetDryRun(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.SetLimitsResponse{Result: result}, nil
+}
+
+// DeleteTree removes a tree.
+func (s TreeService) DeleteTree(ctx context.Context, r *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error) {
+	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	result, err := s.decideChange(ctx, quota.DeleteTree{Meta: meta, Tree: r.GetName()}, r.GetDryRun(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.DeleteTreeResponse{Result: result}, nil
+}
+
+// MoveNode gives a node another path.
+func (s TreeService) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
+	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	command := quota.MoveNode{Meta: meta, Tree: r.GetTree(), From: r.GetFrom(), To: r.GetTo()}
+	result, err := s.decideChange(ctx, command, r.GetDryRun(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.MoveNodeResponse{Result: result}, nil
+}
+
+// SetMaintenance turns a tree's maintenance on or off.
+func (s TreeService) SetMaintenance(ctx context.Context, r *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error) {
+	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	result, err := s.decideChange(ctx, quota.SetMaintenance{Meta: meta, Tree: r.GetTree(), On: r.GetOn()}, r.GetDryRun(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.SetMaintenanceResponse{Result: result}, nil
+}
+
+// RollBack makes the configuration what it was.
+func (s TreeService) RollBack(ctx context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
+	meta, err := wire.ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	result, err := s.decideChange(ctx, quota.RollBack{Meta: meta, Revision: r.GetRevision()}, r.GetDryRun(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &quoratev1.RollBackResponse{Result: result}, nil
+}

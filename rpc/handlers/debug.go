@@ -1,0 +1,105 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/relay"
+)
+
+// MaxDiagnostic is the largest content of one diagnostic in bytes; all of them fit into an answer between nodes.
+const MaxDiagnostic = 512 << 10
+
+// diagnosticsPatience is how long another member may take to tell.
+const diagnosticsPatience = 10 * time.Second
+
+// WholeMember is the name of what a member that does not answer lacks.
+const WholeMember = "everything"
+
+// Diagnosis is one thing that a node can tell of itself to those who look for a fault.
+type Diagnosis struct {
+	// Name is that of a file: small letters, digits, dots and dashes.
+	Name string
+	// Collect answers its content, without secrets. What is longer than 512 KiB is cut off.
+	Collect func(context.Context) ([]byte, error)
+}
+
+// debugService collects for one caller at a time: a dump of all goroutines stops the process for a moment. Others wait, so that
+// one that asks again and again does not keep others out.
+type debugService struct {
+	Service
+
+	peers     relay.Peers
+	diagnoses []Diagnosis
+	waiting   *admission.Limiter
+	Busy      chan struct{}
+}
+
+func NewDebugService(base Service, p relay.Peers, diagnoses []Diagnosis, waiting *admission.Limiter) debugService {
+	return debugService{Service: base, peers: p, diagnoses: diagnoses, waiting: waiting, Busy: make(chan struct{}, 1)}
+}
+
+// GetDiagnostics answers for this node, or asks another member for its own.
+func (s debugService) GetDiagnostics(ctx context.Context, r *quoratev1.GetDiagnosticsRequest) (*quoratev1.GetDiagnosticsResponse, error) {
+	if r.GetMember() == "" || r.GetMember() == s.ID {
+		return s.collectOwn(ctx)
+	}
+	for _, m := range s.Node.Members() {
+		if m.ID == r.GetMember() {
+			return s.askMember(ctx, m)
+		}
+	}
+	return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s knows no member %s; see quorate status", s.ID, r.GetMember()))
+}
+
+func (s debugService) collectOwn(ctx context.Context) (*quoratev1.GetDiagnosticsResponse, error) {
+	by := admission.TicketOf(ctx).Caller
+	if err := s.waiting.TryAcquire(by, 1); err != nil {
+		return nil, err
+	}
+	defer s.waiting.Release(by, 1)
+	select {
+	case s.Busy <- struct{}{}:
+		defer func() { <-s.Busy }()
+	case <-ctx.Done():
+		return nil, connect.NewError(connect.CodeDeadlineExceeded, fmt.Errorf("node %s collects for other callers; try again in a few seconds", s.ID))
+	}
+	answer := &quoratev1.GetDiagnosticsResponse{Member: s.ID}
+	for _, d := range s.diagnoses {
+		answer.Diagnostics = append(answer.Diagnostics, d.collectOne(ctx))
+	}
+	return answer, nil
+}
+
+func (d Diagnosis) collectOne(ctx context.Context) *quoratev1.Diagnostic {
+	content, err := d.Collect(ctx)
+	if err != nil {
+		return &quoratev1.Diagnostic{Name: d.Name, Missing: err.Error()}
+	}
+	return &quoratev1.Diagnostic{Name: d.Name, Content: content[:min(len(content), MaxDiagnostic)], Truncated: len(content) > MaxDiagnostic}
+}
+
+// askMember asks a member. That it does not answer is an answer too: repeating the question would not help.
+func (s debugService) askMember(ctx context.Context, m cluster.Member) (*quoratev1.GetDiagnosticsResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, diagnosticsPatience)
+	defer cancel()
+	answer, err := (*quoratev1.GetDiagnosticsResponse)(nil), relay.ErrNoAddress
+	if s.peers.UrlOf(m) != "" {
+		answer, err = s.peers.DebugClient(m).GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
+	}
+	if err == nil && answer.GetMember() != m.ID {
+		err = fmt.Errorf("it is the address of %s", answer.GetMember())
+	}
+	if err != nil {
+		answer = &quoratev1.GetDiagnosticsResponse{Member: m.ID, Diagnostics: []*quoratev1.Diagnostic{{
+			Name: WholeMember, Missing: fmt.Sprintf("%s did not tell at %q: %v", m.ID, s.peers.AddressOf(m), err),
+		}}}
+	}
+	return answer, nil
+}

@@ -1,0 +1,94 @@
+package handlers
+
+import (
+	"context"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// Explain decides a request without carrying it out, or shows how one was decided. A denial is an answer here.
+func (s AllocationService) Explain(ctx context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
+	answer := &quoratev1.ExplainResponse{}
+	question := func(v ledger.Sandbox) error { return explainID(v, r.GetId(), answer) }
+	if r.GetRequest() != nil {
+		question = func(v ledger.Sandbox) error { return explainRequest(v, r.GetRequest(), answer) }
+	}
+	read, err := s.readSandbox(ctx, r.GetRead(), question)
+	if err != nil {
+		return nil, err
+	}
+	answer.Read = read
+	return answer, nil
+}
+
+// explainRequest asks what would become of a request now. How long it would be held, or wait, does not matter.
+func explainRequest(v ledger.Sandbox, r *quoratev1.AllocateRequest, answer *quoratev1.ExplainResponse) error {
+	command := wire.ToAllocate(r)
+	command.ReserveFor, command.WaitFor, command.Keep, command.Priority = 0, 0, 0, 0
+	if command.Mode != quota.Force {
+		command.Mode = quota.Hold
+	}
+	o := v.Explain(command)
+	if o.Refused != nil {
+		return inRequest(o.Refused)
+	}
+	claims := o.Decision.Placements
+	if o.Allocation != nil { // it was granted before
+		info := o.Allocation.Info()
+		claims, answer.Allocation = info.Claims, wire.FromAllocation(info)
+	}
+	answer.Decision = wire.FromDecision(*o.Decision, claims)
+	return nil
+}
+
+// inRequest is a refusal with its field as the question has it.
+func inRequest(e *quota.Error) *quota.Error {
+	if e.Field == "" {
+		return e
+	}
+	named := *e
+	named.Field = "request." + e.Field
+	return &named
+}
+
+// explainID asks how a request was decided.
+func explainID(v ledger.Sandbox, id string, answer *quoratev1.ExplainResponse) error {
+	decision, allocation, denied, unknown := v.ExplainID(id)
+	if unknown != nil {
+		return unknown
+	}
+	claims := decision.Placements
+	if allocation != nil {
+		claims, answer.Allocation = allocation.Claims, wire.FromAllocation(*allocation)
+	}
+	if denied != nil {
+		answer.DecidedAt = wire.FromWall(denied.Wall)
+	}
+	answer.Decision = wire.FromDecision(decision, claims)
+	return nil
+}
+
+// eventCost is what an event costs beside a record, for readBySize: it has a request and a decision.
+const eventCost = 20
+
+// ListEvents pages through what happened lately.
+func (s AllocationService) ListEvents(ctx context.Context, r *quoratev1.ListEventsRequest) (*quoratev1.ListEventsResponse, error) {
+	var page quota.EventPage
+	most := wire.PageSize(r.GetPageSize(), wire.DefaultEventPage)
+	size := func(ledger.View) int { return most * eventCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+		page = v.Events(r.GetAfter(), wire.EventKinds[r.GetKind()], r.GetId(), most)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.ListEventsResponse{Next: page.Next, Read: read}
+	for _, e := range page.Events {
+		answer.Events = append(answer.Events, wire.FromEvent(e))
+	}
+	return answer, nil
+}

@@ -1,0 +1,62 @@
+package handlers
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+// Node is what this room needs of the node below it; [cluster.Node] is one. All methods may be called concurrently.
+// Errors are of type [*cluster.Error] wherever the node knows a reason.
+type Node interface {
+	ClusterOperations
+	// Propose carries out commands in order and answers an outcome each, and the log index that reflects them all. Only
+	// the leader can.
+	Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
+	// ProposeBatched is Propose for what comes often and need not be carried out at once.
+	ProposeBatched(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
+	// Events are facts behind a position of the log, as far as this node has applied it. Any node can.
+	Events(after cluster.Position, most int) (cluster.EventPage, error)
+	// Read lends the state to a function, as fresh as the options ask. Any node can.
+	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
+	// Sandbox is Read for questions that change the state and restore it. All others wait meanwhile.
+	Sandbox(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Sandbox)) (cluster.ReadInfo, error)
+	// ReadIndex confirms that this node leads, and answers the index that a linearizable read must wait for.
+	ReadIndex(ctx context.Context) (uint64, error)
+	// Leader is the member that leads as far as this node knows; false if it knows none.
+	Leader() (cluster.Member, bool)
+	// IsLeader tells whether this node leads.
+	IsLeader() bool
+	// WaitLeader waits until a leader is known.
+	WaitLeader(ctx context.Context) (cluster.Member, error)
+	// Members are the members by id.
+	Members() []cluster.Member
+	// Status is how this node stands.
+	Status() cluster.NodeStatus
+	// Ready is nil if this node knows a leader and has caught up with it, and otherwise says what is missing.
+	Ready() error
+	Membership
+}
+
+// Membership is how the members are looked after; only the leader can, but for Join and Notify. The changes answer whether
+// they changed anything.
+type Membership interface {
+	// Health are all nodes by id, as the leader finds them.
+	Health(ctx context.Context) ([]cluster.NodeHealth, error)
+	// Join dials a gossip address.
+	Join(ctx context.Context, address string) (bool, error)
+	// AddNode gives a seat to a node that waits for one.
+	AddNode(ctx context.Context, id string) (bool, error)
+	// Promote gives a vote, Demote takes it, Remove removes.
+	Promote(ctx context.Context, id string, force bool) (bool, error)
+	Demote(ctx context.Context, id string, force bool) (bool, error)
+	Remove(ctx context.Context, id string, force bool) (bool, error)
+	// TransferLeader hands the leadership to a voter, or to whoever is furthest.
+	TransferLeader(ctx context.Context, id string) (bool, error)
+	// AuthorizePeer is an error if a node of that id, which was proved, may not ask what only members may ask.
+	AuthorizePeer(id string) error
+	// Notify tells this node about its place.
+	Notify(notice cluster.Notice) error
+}

@@ -1,0 +1,81 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// ClusterOperations is what this room needs of the node below it to show and to change how the cluster is kept.
+type ClusterOperations interface {
+	// Level is the feature level of the cluster as this node knows it.
+	Level() cluster.FeatureLevel
+	// RaiseLevel raises it to what all members understand, and answers what it is then. Only the leader can.
+	RaiseLevel(ctx context.Context) (uint32, error)
+	// Checkpoint has the members sum up their states, and answers the index of that. Only the leader can.
+	Checkpoint(ctx context.Context) (uint64, error)
+	// Comparison is what was heard of the members' last checkpoints, by id.
+	Comparison() []cluster.MemberComparison
+}
+
+// GetLevel shows the feature level.
+func (s ClusterService) GetLevel(context.Context, *quoratev1.GetLevelRequest) (*quoratev1.GetLevelResponse, error) {
+	level := s.Node.Level()
+	answer := &quoratev1.GetLevelResponse{Level: level.Current, Possible: level.Possible}
+	for _, m := range s.Node.Members() {
+		answer.Members = append(answer.Members, &quoratev1.MemberLevel{
+			Id: m.ID, Version: m.Version, FeatureLevel: m.FeatureLevel, Alive: m.Alive,
+		})
+	}
+	return answer, nil
+}
+
+// upkeepError answers what members hold back with another code than of calls in general: who asks for this wants to hear it now,
+// and not to wait until they were upgraded.
+func upkeepError(err error) error {
+	var failed *cluster.Error
+	if errors.As(err, &failed) && failed.Reason == cluster.NotUpgraded {
+		return wire.NewProblem(connect.CodeFailedPrecondition, failed.Error(), &quoratev1.Problem{Reason: failed.Reason.String(), NotApplied: true})
+	}
+	return wire.ToError(err)
+}
+
+// RaiseLevel raises the feature level.
+func (s ClusterService) RaiseLevel(ctx context.Context, _ *quoratev1.RaiseLevelRequest) (*quoratev1.RaiseLevelResponse, error) {
+	level, err := s.Node.RaiseLevel(ctx)
+	if err != nil {
+		return nil, upkeepError(err)
+	}
+	return &quoratev1.RaiseLevelResponse{Level: level}, nil
+}
+
+// Checkpoint has the members sum up their states.
+func (s ClusterService) Checkpoint(ctx context.Context, _ *quoratev1.CheckpointRequest) (*quoratev1.CheckpointResponse, error) {
+	index, err := s.Node.Checkpoint(ctx)
+	if err != nil {
+		return nil, upkeepError(err)
+	}
+	return &quoratev1.CheckpointResponse{Index: index}, nil
+}
+
+// wireFindings is the one table from the node's findings.
+var wireFindings = map[cluster.Finding]quoratev1.Finding{
+	cluster.Agrees: quoratev1.Finding_FINDING_AGREES, cluster.Differs: quoratev1.Finding_FINDING_DIFFERS,
+	cluster.Disputed: quoratev1.Finding_FINDING_DISPUTED,
+}
+
+// GetDigests shows what was compared.
+func (s ClusterService) GetDigests(context.Context, *quoratev1.GetDigestsRequest) (*quoratev1.GetDigestsResponse, error) {
+	answer := &quoratev1.GetDigestsResponse{}
+	for _, m := range s.Node.Comparison() {
+		answer.Members = append(answer.Members, &quoratev1.MemberDigest{
+			Id: m.ID, Index: m.Index, Digest: m.Digest, Finding: wireFindings[m.Finding],
+		})
+	}
+	return answer, nil
+}

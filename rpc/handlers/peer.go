@@ -1,0 +1,33 @@
+package handlers
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/cluster"
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// PeerService answers the other nodes of the cluster.
+type PeerService struct{ Node Node }
+
+// ReadIndex confirms that this node leads.
+func (s PeerService) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) (*peerv1.ReadIndexResponse, error) {
+	index, err := s.Node.ReadIndex(ctx)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	return &peerv1.ReadIndexResponse{Index: index}, nil
+}
+
+// GetStanding shows this node.
+func (s PeerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*peerv1.GetStandingResponse, error) {
+	return wire.StandingToWire(s.Node.Status()), nil
+}
+
+// Notify takes in what the leader says about this node.
+func (s PeerService) Notify(ctx context.Context, r *peerv1.NotifyRequest) (*peerv1.NotifyResponse, error) {
+	notice := cluster.Notice{Leader: r.GetLeaderId(), From: relay.NodeCallOf(ctx).ID, Instance: r.GetInstance(), PromoteWhenStable: r.GetCandidate()}
+	return answerOrError(&peerv1.NotifyResponse{}, s.Node.Notify(notice))
+}

@@ -1,0 +1,217 @@
+// Package handlers implements the services of the API: each method converts a request with package wire, asks the node, and
+// converts the answer.
+//
+// [Service] is what the handlers share: proposing commands, reading the state, dry runs. [Node] is all that they need of the
+// node below. A file holds the methods of one service or of one noun; grantnotifier.go lets calls wait for a grant.
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"buf.build/go/protovalidate"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// Service is what the handlers share: the ways to ask the node.
+type Service struct {
+	ID        string
+	Node      Node
+	Validator protovalidate.Validator
+	Traces    observe.Traces
+	Expensive *admission.ExpensiveReads
+}
+
+// proposeOne carries out one command.
+func (c Service) proposeOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
+	outcomes, index, err := c.proposeAll(ctx, command)
+	if err != nil {
+		return ledger.Outcome{}, 0, err
+	}
+	return outcomes[0], index, nil
+}
+
+// proposeAll carries out commands in order and answers as many outcomes.
+func (c Service) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	return c.proposeWith(ctx, c.Node.Propose, commands)
+}
+
+// proposeSoon is proposeAll for what comes often and may wait a moment for company.
+func (c Service) proposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	return c.proposeWith(ctx, c.Node.ProposeBatched, commands)
+}
+
+// proposeFunc is one of the ways to carry commands out.
+type proposeFunc func(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
+
+func (c Service) proposeWith(ctx context.Context, propose proposeFunc, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
+	admission.TicketOf(ctx).MarkPrepared()
+	ctx, ended := c.Traces.StartPropose(ctx, len(commands))
+	outcomes, index, err := propose(ctx, commands...)
+	ended(err)
+	if err != nil {
+		return nil, 0, wire.ToError(err)
+	}
+	if len(outcomes) != len(commands) {
+		return nil, 0, wire.ToError(fmt.Errorf("the node answered %d outcomes to %d commands; this is a bug of the server", len(outcomes), len(commands)))
+	}
+	return outcomes, index, nil
+}
+
+// tryCommands decides commands on the present state and changes nothing.
+func (c Service) tryCommands(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	return c.dryRun(ctx, cluster.ReadOptions{}, commands)
+}
+
+// planChanges is tryCommands for changes of the configuration.
+func (c Service) planChanges(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, commands)
+}
+
+func (c Service) dryRun(ctx context.Context, options cluster.ReadOptions, commands []quota.Command) ([]ledger.Outcome, uint64, error) {
+	outcomes := make([]ledger.Outcome, len(commands))
+	info, err := lendInTurn(ctx, c, options, c.Node.Sandbox, func(v ledger.Sandbox) error {
+		for i, command := range commands {
+			outcomes[i] = v.DryRun(command)
+		}
+		return nil
+	})
+	return outcomes, info.GetIndex(), err
+}
+
+// readState lends the state to fn, as fresh as the caller asks. fn must not return a typed nil.
+func (c Service) readState(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+	return lendState(ctx, c, toReadOptions(o), c.Node.Read, fn)
+}
+
+// readInTurn is read for what may cost as much as many writes: it waits for its turn among all such reads.
+func (c Service) readInTurn(ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.View) error) (*quoratev1.ReadInfo, error) {
+	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Read, fn)
+}
+
+// readSandbox is readInTurn for an fn that changes the state on its way and restores it.
+func (c Service) readSandbox(
+	ctx context.Context, o *quoratev1.ReadOptions, fn func(ledger.Sandbox) error,
+) (*quoratev1.ReadInfo, error) {
+	return lendInTurn(ctx, c, toReadOptions(o), c.Node.Sandbox, fn)
+}
+
+// SmallRead is how many records, or nodes times resources, a read may visit without waiting for its turn.
+const SmallRead = 2000
+
+// readBySize is read if what size counts is little, and readInTurn if it is not.
+func (c Service) readBySize(
+	ctx context.Context, o *quoratev1.ReadOptions, size func(ledger.View) int, fn func(ledger.View) error,
+) (*quoratev1.ReadInfo, error) {
+	large := false
+	read, err := c.readState(ctx, o, func(v ledger.View) error {
+		if large = size(v) > SmallRead; large {
+			return nil
+		}
+		return fn(v)
+	})
+	if err != nil || !large {
+		return read, err
+	}
+	return c.readInTurn(ctx, o, fn)
+}
+
+func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
+	return cluster.ReadOptions{Stale: o.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: o.GetMinIndex()}
+}
+
+// lender is Read or Sandbox of a node.
+type lender[V any] func(ctx context.Context, o cluster.ReadOptions, fn func(V)) (cluster.ReadInfo, error)
+
+// lendInTurn is lendState when the caller's turn has come. The turn of a call lasts until its answer is made and begins to be sent.
+func lendInTurn[V any](
+	ctx context.Context, c Service, options cluster.ReadOptions, from lender[V], fn func(V) error,
+) (*quoratev1.ReadInfo, error) {
+	notes, known := ctx.Value(admission.TicketKey{}).(*admission.Ticket)
+	if !known {
+		notes = &admission.Ticket{}
+		defer notes.Turn.EndTurn()
+	}
+	notes.Turn.EndTurn() // a call that reads again waits again
+	notes.MarkPrepared()
+	give, err := c.Expensive.TryEnter(notes.Caller)
+	if err != nil {
+		return nil, err
+	}
+	notes.Turn.AddEnd(give)
+	options.Admit = func() error {
+		leave, err := c.Expensive.WaitTurn(ctx, notes.Caller, notes.Prepared)
+		if err == nil {
+			notes.Turn.AddEnd(leave)
+			notes.Prepared = 0
+		}
+		return err
+	}
+	read, err := lendState(ctx, c, options, from, fn)
+	if err != nil {
+		notes.Turn.EndTurn()
+	}
+	return read, err
+}
+
+func lendState[V any](
+	ctx context.Context, c Service, options cluster.ReadOptions, from lender[V], fn func(V) error,
+) (*quoratev1.ReadInfo, error) {
+	admission.TicketOf(ctx).MarkPrepared()
+	within, cancel := ctx, context.CancelFunc(func() {})
+	if options.MinIndex == 0 {
+		within, cancel = context.WithTimeout(ctx, relay.LeaderPatience)
+	}
+	defer cancel()
+	var refused error
+	within, ended := c.Traces.StartRead(within, options)
+	info, err := from(within, options, func(v V) { refused = fn(v) })
+	ended(err)
+	switch {
+	case err != nil:
+		return nil, c.readFailure(err, options)
+	case refused != nil:
+		return nil, wire.ToError(refused)
+	}
+	return c.fromReadInfo(info), nil
+}
+
+// readFailure says what a read that ran out of time waited for.
+func (c Service) readFailure(err error, o cluster.ReadOptions) error {
+	var failed *cluster.Error
+	late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &failed) && failed.Reason == cluster.Deadline
+	if !late || o.Stale {
+		return wire.ToError(err)
+	}
+	if _, known := c.Node.Leader(); !known || o.MinIndex == 0 {
+		return wire.ToError(wire.NoLeaderError())
+	}
+	return wire.ToError(err)
+}
+
+func (c Service) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
+	shown := &quoratev1.ReadInfo{
+		Index: info.Index, LedgerTimeMs: int64(info.Now), ServedBy: c.ID, Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE,
+	}
+	if info.Stale {
+		shown.Consistency, shown.AgeMs = quoratev1.Consistency_CONSISTENCY_STALE, info.Age.Milliseconds()
+	}
+	return shown
+}
+
+// refusalOrNil turns the ledger's typed refusal into an error that is nil if there is none.
+func refusalOrNil(e *quota.Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}

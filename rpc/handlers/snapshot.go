@@ -1,0 +1,227 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// chunkBytes is how much of a file goes into one message.
+const chunkBytes = 256 << 10
+
+// Backups is what saves and restores the state of the node below; [cluster.Node] does.
+type Backups interface {
+	// Save writes a backup, as fresh as the options ask.
+	Save(ctx context.Context, o cluster.ReadOptions, out io.Writer) (cluster.BackupInfo, error)
+	// Restore replaces the state of the whole cluster. Only the leader can.
+	Restore(ctx context.Context, o cluster.RestoreOptions, file io.Reader) (cluster.RestoreResult, error)
+}
+
+// SnapshotService saves and restores.
+type SnapshotService struct {
+	Service
+
+	Backups     Backups
+	ClusterName string
+	Peers       relay.Peers
+	Count       func()
+	// Saving bounds the backups that are saved.
+	Saving *admission.Limiter
+}
+
+// Save streams a backup of this node's state.
+func (s SnapshotService) Save(ctx context.Context, r *quoratev1.SaveRequest, stream *connect.ServerStream[quoratev1.SaveResponse]) error {
+	by := admission.TicketOf(ctx).Caller
+	if err := s.Saving.TryAcquire(by, 1); err != nil {
+		return err
+	}
+	defer s.Saving.Release(by, 1)
+	options := toReadOptions(r.GetRead())
+	chunks := &chunker{send: func(data []byte) error {
+		admission.ExtendSending(ctx, 0)
+		return stream.Send(&quoratev1.SaveResponse{Message: &quoratev1.SaveResponse_Chunk{Chunk: data}})
+	}}
+	saved, err := s.Backups.Save(ctx, options, chunks)
+	if err == nil {
+		err = chunks.flushBuffer()
+	}
+	if err != nil {
+		return s.readFailure(err, options)
+	}
+	admission.ExtendSending(ctx, 0)
+	return stream.Send(&quoratev1.SaveResponse{Message: &quoratev1.SaveResponse_Summary{Summary: &quoratev1.SaveSummary{
+		Size: chunks.size, Sha256: chunks.digestSum(), Index: saved.Index, ServedBy: s.ID,
+	}}})
+}
+
+// Restore asks the leader first and keeps nothing itself: the leader reads the file as it comes, once it has found that it may
+// restore; another node passes the messages on.
+func (s SnapshotService) Restore(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) (*quoratev1.RestoreResponse, error) {
+	answer, err := s.restoreBackup(ctx, stream)
+	if err != nil {
+		drainStream(ctx, stream)
+	}
+	return answer, err
+}
+
+func (s SnapshotService) restoreBackup(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) (*quoratev1.RestoreResponse, error) {
+	admission.ExtendReceiving(ctx, time.Now().Add(admission.MessagePatience(ctx)))
+	confirmation, err := s.readConfirmation(stream)
+	if err != nil {
+		return nil, err
+	}
+	leader, err := s.waitLeader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file := newFileStream(ctx, stream, int64(confirmation.GetSize()))
+	switch {
+	case leader.ID == s.ID:
+		return s.restoreLocally(ctx, confirmation, file)
+	case relayedByOf(ctx) != "":
+		return nil, wire.NodeError(&cluster.Error{
+			Reason: cluster.NotLeader, NotApplied: true, Leader: leader.ID,
+			Text: fmt.Sprintf("%s relayed this restore to %s, which does not lead; nothing was done, repeat it", relayedByOf(ctx), s.ID),
+		})
+	}
+	return s.relayRestore(ctx, leader, confirmation, file)
+}
+
+// readConfirmation reads the first message.
+func (s SnapshotService) readConfirmation(stream *connect.ClientStream[quoratev1.RestoreRequest]) (*quoratev1.RestoreConfirmation, error) {
+	if !stream.Receive() {
+		return nil, streamEndError(stream, "the first message must confirm the restore, and there was none")
+	}
+	confirmation := stream.Msg().GetConfirmation()
+	switch {
+	case confirmation == nil:
+		return nil, wire.ToError(wire.InvalidField("confirmation", "the first message must confirm the restore, and this one does not"))
+	case confirmation.GetClusterName() != s.ClusterName:
+		return nil, wire.ToError(wire.InvalidField("confirmation.cluster_name", "the restore was confirmed for cluster %q, but this is %q; nothing was changed",
+			confirmation.GetClusterName(), s.ClusterName))
+	}
+	return confirmation, nil
+}
+
+// streamEndError says why a stream ended: it broke off, or what it carried was wrong.
+func streamEndError(stream *connect.ClientStream[quoratev1.RestoreRequest], format string, args ...any) error {
+	if err := stream.Err(); err != nil {
+		return err
+	}
+	return wire.ToError(wire.InvalidField("chunk", format, args...))
+}
+
+func (s SnapshotService) restoreLocally(ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file *fileStream) (*quoratev1.RestoreResponse, error) {
+	options := cluster.RestoreOptions{Size: file.size, RaiseLevel: confirmation.GetRaiseLevel()}
+	done, err := s.Backups.Restore(ctx, options, file)
+	if err != nil && file.failed != nil {
+		return nil, file.failed // the file did not come; that it looks damaged then says less
+	}
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	return &quoratev1.RestoreResponse{
+		Index: done.Index, BackupIndex: done.Backup.Index, Fence: done.Header.Fence, Revision: done.Header.Revision,
+		LedgerTimeMs: int64(done.Header.Now.At), ServedBy: s.ID,
+	}, nil
+}
+
+// relayRestore passes the file on to the leader as it comes.
+func (s SnapshotService) relayRestore(
+	ctx context.Context, leader cluster.Member, confirmation *quoratev1.RestoreConfirmation, file *fileStream,
+) (*quoratev1.RestoreResponse, error) {
+	url := s.Peers.UrlOf(leader)
+	if url == "" {
+		return nil, relay.RelayFailure(s.ID, leader, "", relay.ErrNoAddress)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	client := quoratev1connect.NewSnapshotServiceClient(&http.Client{Transport: s.Peers.Transport}, url,
+		connect.WithReadMaxBytes(codec.MaxBody), connect.WithInterceptors(relayMarker(s.ID)))
+	stream, err := client.Restore(ctx)
+	if err != nil {
+		return nil, relay.RelayFailure(s.ID, leader, s.Peers.AddressOf(leader), err)
+	}
+	// What fails while sending is told by the answer: the leader may refuse at any time.
+	err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}})
+	for err == nil {
+		var chunk []byte
+		if chunk, err = file.nextPiece(); err == nil {
+			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: chunk}})
+		}
+	}
+	if file.failed != nil { // the leader must not take what came for all of it
+		cancel()
+		_, _ = stream.CloseAndReceive() // it was cancelled
+		return nil, file.failed
+	}
+	answer, err := stream.CloseAndReceive()
+	return answer, s.relayResult(leader, err)
+}
+
+// waitLeader waits for one as a relayed call does.
+func (s SnapshotService) waitLeader(ctx context.Context) (cluster.Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, relay.LeaderPatience)
+	defer cancel()
+	leader, err := s.Node.WaitLeader(ctx)
+	if err != nil {
+		return cluster.Member{}, relay.WaitFailure(err)
+	}
+	return leader, nil
+}
+
+// relayResult counts a restore that the leader carried out, or says what became of it.
+func (s SnapshotService) relayResult(leader cluster.Member, err error) error {
+	if err == nil {
+		s.Count()
+		return nil
+	}
+	failure := wire.ToFailure(wire.ToError(err))
+	answered := failure.GetProblem() != nil || failure.GetDecision() != nil
+	broken := []connect.Code{connect.CodeUnavailable, connect.CodeInternal, connect.CodeUnknown}
+	if !answered && slices.Contains(broken, connect.CodeOf(err)) {
+		return relay.RelayFailure(s.ID, leader, s.Peers.AddressOf(leader), err)
+	}
+	return err
+}
+
+// relayedByOf is the node that relayed a call, or empty.
+func relayedByOf(ctx context.Context) string {
+	if call, ok := connect.CallInfoForHandlerContext(ctx); ok {
+		return call.RequestHeader().Get(wire.RelayedByHeader)
+	}
+	return ""
+}
+
+// relayMarker marks streams as relayed, by the node of that name.
+type relayMarker string
+
+// WrapUnary does nothing.
+func (m relayMarker) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
+
+// WrapStreamingHandler does nothing.
+func (m relayMarker) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+// WrapStreamingClient adds the mark.
+func (m relayMarker) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		conn.RequestHeader().Set(wire.RelayedByHeader, string(m))
+		return conn
+	}
+}

@@ -1,0 +1,152 @@
+package handlers
+
+import (
+	"context"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// What one of a list costs beside a record, for readBySize: a tree has some resources, a revision up to 200 changes, and the usage
+// of a node becomes a message for each resource.
+const (
+	treeCost     = 20
+	revisionCost = 100
+	usageCost    = 8
+)
+
+type TreeService struct {
+	Service
+}
+
+// GetTree shows one tree.
+func (s TreeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (*quoratev1.GetTreeResponse, error) {
+	answer := &quoratev1.GetTreeResponse{}
+	var spec quota.TreeSpec
+	size := func(v ledger.View) int { return v.Cells(r.GetName()) }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+		var unknown *quota.Error
+		spec, unknown = v.Tree(r.GetName())
+		answer.Revision = v.Revision()
+		return refusalOrNil(unknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer.Tree, answer.Read = wire.FromTreeSpec(spec), read
+	return answer, nil
+}
+
+// GetConfiguration shows all trees at one point of the log.
+func (s TreeService) GetConfiguration(ctx context.Context, r *quoratev1.GetConfigurationRequest) (*quoratev1.GetConfigurationResponse, error) {
+	answer := &quoratev1.GetConfigurationResponse{}
+	var specs []quota.TreeSpec
+	read, err := s.readBySize(ctx, r.GetRead(), ledger.View.AllCells, func(v ledger.View) error {
+		answer.Revision, specs = v.Revision(), v.Configuration()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, spec := range specs {
+		answer.Trees = append(answer.Trees, wire.FromTreeSpec(spec))
+	}
+	answer.Read = read
+	return answer, nil
+}
+
+// ListTrees lists all trees.
+func (s TreeService) ListTrees(ctx context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error) {
+	answer := &quoratev1.ListTreesResponse{}
+	var trees []quota.TreeSummary
+	size := func(v ledger.View) int { return v.Counts().Trees * treeCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+		trees, answer.Revision = v.Trees(), v.Revision()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trees {
+		answer.Trees = append(answer.Trees, wire.FromTreeSummary(t))
+	}
+	answer.Read = read
+	return answer, nil
+}
+
+// GetUsage shows a node or a subtree.
+func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest) (*quoratev1.GetUsageResponse, error) {
+	after, err := wire.OpenUsageToken(r.GetPageToken())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	var page quota.UsagePage
+	size := func(v ledger.View) int {
+		if r.GetSubtree() {
+			return v.Cells(r.GetTree()) * usageCost
+		}
+		return 1
+	}
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+		var unknown *quota.Error
+		page, unknown = v.Usage(r.GetTree(), r.GetNode(), r.GetSubtree(), r.GetPageToken() != "", after, wire.PageSize(r.GetPageSize(), wire.DefaultUsagePage))
+		return refusalOrNil(unknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.GetUsageResponse{NextPageToken: wire.UsagePageToken(page), Read: read}
+	for _, n := range page.Nodes {
+		answer.Nodes = append(answer.Nodes, wire.FromNodeUsage(n))
+	}
+	return answer, nil
+}
+
+// ListRevisions shows the history.
+func (s TreeService) ListRevisions(ctx context.Context, r *quoratev1.ListRevisionsRequest) (*quoratev1.ListRevisionsResponse, error) {
+	answer := &quoratev1.ListRevisionsResponse{}
+	var revisions []quota.Revision
+	most := wire.PageSize(r.GetPageSize(), wire.DefaultRevisionPage)
+	size := func(ledger.View) int { return most * revisionCost }
+	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.View) error {
+		revisions = v.Revisions(r.GetBefore(), most)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, revision := range revisions {
+		answer.Revisions = append(answer.Revisions, wire.FromRevision(revision))
+	}
+	answer.Read = read
+	return answer, nil
+}
+
+// ListPrincipals shows use and limits of users or groups.
+func (s TreeService) ListPrincipals(ctx context.Context, r *quoratev1.ListPrincipalsRequest) (*quoratev1.ListPrincipalsResponse, error) {
+	after, err := wire.OpenPrincipalToken(r.GetPageToken())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	kind := quota.AUser
+	if r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP {
+		kind = quota.AGroup
+	}
+	var page []quota.PrincipalUsage
+	more := false
+	read, err := s.readInTurn(ctx, r.GetRead(), func(v ledger.View) error {
+		var unknown *quota.Error
+		page, more, unknown = v.Principals(r.GetTree(), kind, r.GetName(), after, wire.PageSize(r.GetPageSize(), wire.DefaultPrincipalPage))
+		return refusalOrNil(unknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.ListPrincipalsResponse{NextPageToken: wire.PrincipalPageToken(page, more), Read: read}
+	for _, p := range page {
+		answer.Principals = append(answer.Principals, wire.FromPrincipalUsage(p))
+	}
+	return answer, nil
+}

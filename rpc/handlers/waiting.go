@@ -1,0 +1,117 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// pollMargin is kept at most from the time that a call has, to look what has become of the request and to say so.
+const pollMargin = 300 * time.Millisecond
+
+// awaitGrant is for a request that was put into the queue: it waits for the grant as long as its caller wants to, and answers how
+// the request stands then. It asks only this node, so it goes on while the cluster has no leader.
+func (s AllocationService) awaitGrant(
+	ctx context.Context, r *quoratev1.AllocateRequest, first ledger.Outcome, index uint64,
+) (*quoratev1.AllocateResponse, error) {
+	within, cancel := context.WithTimeout(ctx, pollTime(ctx, r))
+	defer cancel()
+	s.Grants.waitFor(within, r.GetId(), func() bool { return !s.isWaiting(ctx, r.GetId()) })
+	last, at, err := s.currentOutcome(ctx, r)
+	if err != nil {
+		return s.fromAllocateOutcome(ctx, first, index)
+	}
+	last.Repeated = first.Repeated
+	return s.fromAllocateOutcome(ctx, last, at)
+}
+
+// pollTime is as long as the caller wants to wait, unless its deadline comes first, or the request would leave the queue for
+// want of a sign of its caller: then the caller has to come back before.
+func pollTime(ctx context.Context, r *quoratev1.AllocateRequest) time.Duration {
+	keep := time.Duration(cmp.Or(r.GetKeepMs(), int64(quota.DefaultKeep))) * time.Millisecond
+	most := min(time.Duration(r.GetPollMs())*time.Millisecond, keep*2/3)
+	if deadline, limited := ctx.Deadline(); limited {
+		left := time.Until(deadline)
+		most = min(most, left-min(left/5, pollMargin))
+	}
+	return most
+}
+
+// isWaiting tells whether a request is in the queue as far as this node knows.
+func (s AllocationService) isWaiting(ctx context.Context, id string) bool {
+	waits := false
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		info, unknown := v.Allocation(id)
+		waits = unknown == nil && info.State == quota.Waiting
+	})
+	return err == nil && waits
+}
+
+// currentOutcome is what repeating a request would be answered now, as far as this node knows. If it was granted a lease, it is
+// really repeated, because that is how a caller comes for it; without a leader the first renewal will do.
+func (s AllocationService) currentOutcome(ctx context.Context, r *quoratev1.AllocateRequest) (ledger.Outcome, uint64, error) {
+	command := wire.ToAllocate(r)
+	var outcome ledger.Outcome
+	info, err := lendState(ctx, s.Service, cluster.ReadOptions{Stale: true}, s.Node.Sandbox, func(v ledger.Sandbox) error {
+		outcome = v.DryRun(command)
+		outcome.Now = v.Now()
+		return nil
+	})
+	if err != nil {
+		return ledger.Outcome{}, 0, err
+	}
+	if outcome.Allocation != nil && outcome.Allocation.Info().Unclaimed {
+		if claimed, index, err := s.proposeOne(ctx, command); err == nil {
+			return claimed, index, nil
+		}
+	}
+	return outcome, info.GetIndex(), nil
+}
+
+// withQueuePlace is the record of an outcome as an answer has it: that of a waiting one with its place, which only the state knows.
+func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocation) quota.AllocationInfo {
+	info := a.Info()
+	if info.Waiting == nil {
+		return info
+	}
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		if now, unknown := v.Allocation(info.ID); unknown == nil && now.Waiting != nil {
+			info = now
+		}
+	})
+	if err != nil {
+		return a.Info() // the place is a courtesy
+	}
+	return info
+}
+
+// ListWaiting pages through the queue.
+func (s AllocationService) ListWaiting(ctx context.Context, r *quoratev1.ListWaitingRequest) (*quoratev1.ListWaitingResponse, error) {
+	after, err := wire.OpenWaitingToken(r.GetPageToken())
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}
+	var page quota.QueuePage
+	read, err := s.readSandbox(ctx, r.GetRead(), func(v ledger.Sandbox) error {
+		var unknown *quota.Error
+		page, unknown = v.Waiting(filter, after, wire.PageSize(r.GetPageSize(), wire.DefaultWaitingPage))
+		return refusalOrNil(unknown)
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := &quoratev1.ListWaitingResponse{NextPageToken: wire.WaitingPageToken(page.Next), Read: read}
+	for _, q := range page.Requests {
+		answer.Requests = append(answer.Requests, &quoratev1.WaitingRequest{
+			Allocation: wire.FromAllocation(q.Allocation), Decision: wire.FromDecision(q.Decision, nil),
+		})
+	}
+	return answer, nil
+}

@@ -1,0 +1,189 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+const (
+	// watchHeartbeat is how long a stream is silent at most.
+	watchHeartbeat = 5 * time.Second
+	// watchReads is how many facts a watcher takes at once, watchPause what it leaves between two looks at the feed, so that
+	// many watchers of a busy ledger cost little.
+	watchReads = 256
+	watchPause = 10 * time.Millisecond
+	// WatchLag is how many facts a caller may fall behind: what it has not seen is remembered then for a good while yet.
+	WatchLag = cluster.EventFeedSize / 2
+)
+
+// WatchAllocations streams what happens to allocations, from the feed of this node.
+func (s AllocationService) WatchAllocations(
+	ctx context.Context, r *quoratev1.WatchAllocationsRequest, stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+) error {
+	if r.GetNode() != "" && r.GetTree() == "" {
+		return wire.ToError(wire.InvalidField("node", "a node filter needs a tree too"))
+	}
+	w := Watcher{Node: s.Node, filter: newWatchFilter(r), Send: func(m *quoratev1.WatchAllocationsResponse) error {
+		admission.ExtendSending(ctx, 0)
+		defer admission.ExtendSending(ctx, watchHeartbeat) // until the next message there is nothing to receive
+		return stream.Send(m)
+	}}
+	return w.StreamChanges(ctx, watchFrom(r))
+}
+
+// watchFrom is where to begin. An index without a number is that of a read or write, which has seen all of it.
+func watchFrom(r *quoratev1.WatchAllocationsRequest) cluster.Position {
+	switch {
+	case r.GetAfterIndex() == 0:
+		return cluster.LatestPosition()
+	case r.GetAfterNumber() == 0:
+		return cluster.PositionAfter(r.GetAfterIndex())
+	}
+	return cluster.Position{Index: r.GetAfterIndex(), Number: r.GetAfterNumber()}
+}
+
+// Watcher is one stream.
+type Watcher struct {
+	Node   Node
+	filter watchFilter
+	Send   func(*quoratev1.WatchAllocationsResponse) error
+	// sent is when the last message went.
+	sent time.Time
+}
+
+// StreamChanges sends until the caller has enough. A stream that has nothing to tell at first says where it begins.
+func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) error {
+	bulletin, err := w.Node.Events(from, watchReads)
+	if err != nil {
+		return wire.ToError(err)
+	}
+	backlog := bulletin.Behind
+	for {
+		if err := w.sendPage(bulletin); err != nil {
+			return err
+		}
+		if bulletin.Behind > max(WatchLag, backlog) {
+			return tooSlowError(bulletin)
+		}
+		if bulletin.Behind == 0 && !w.waitForMore(ctx, bulletin.Changed) {
+			return nil
+		}
+		if bulletin, err = w.Node.Events(bulletin.Next, watchReads); err != nil {
+			return wire.ToError(err)
+		}
+	}
+}
+
+// sendPage sends what concerns the caller, and at times that there is nothing.
+func (w *Watcher) sendPage(b cluster.EventPage) error {
+	for _, n := range b.News {
+		if !w.filter.matchesAllocation(n.Allocation) {
+			continue
+		}
+		if err := w.sendMessage(fromNews(n)); err != nil {
+			return err
+		}
+	}
+	if time.Since(w.sent) < watchHeartbeat {
+		return nil
+	}
+	return w.sendMessage(heartbeatMessage(b))
+}
+
+func (w *Watcher) sendMessage(m *quoratev1.WatchAllocationsResponse) error {
+	w.sent = time.Now()
+	return w.Send(m)
+}
+
+// waitForMore waits until there is more to look at, or a heartbeat is due; false when the stream ends.
+func (w *Watcher) waitForMore(ctx context.Context, changed <-chan struct{}) bool {
+	due := time.NewTimer(watchHeartbeat - time.Since(w.sent))
+	defer due.Stop()
+	select {
+	case <-changed:
+		return relay.SleepContext(ctx, watchPause)
+	case <-due.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func heartbeatMessage(b cluster.EventPage) *quoratev1.WatchAllocationsResponse {
+	message := &quoratev1.WatchAllocationsResponse{Index: b.Next.Index, LedgerTimeMs: int64(b.At)}
+	if b.Next.Number != math.MaxUint32 { // all of that entry is sent, as if it had been read
+		message.Number = b.Next.Number
+	}
+	return message
+}
+
+// AllocationChanges is the one table of what happens to allocations.
+var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
+	ledger.FactWaiting:   quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
+	ledger.FactGranted:   quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED,
+	ledger.FactConfirmed: quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
+	ledger.FactRevoked:   quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED,
+	ledger.FactEnded:     quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,
+	ledger.FactRestored:  quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED,
+	ledger.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
+}
+
+func fromNews(n cluster.Event) *quoratev1.WatchAllocationsResponse {
+	return &quoratev1.WatchAllocationsResponse{
+		Change: AllocationChanges[n.Kind], Allocation: wire.FromAllocation(n.Allocation.Info()),
+		Index: n.Index, Number: n.Number, LedgerTimeMs: int64(n.At),
+	}
+}
+
+// tooSlowError cuts a caller off while it can still go on where it was.
+func tooSlowError(b cluster.EventPage) error {
+	return wire.NewProblem(connect.CodeResourceExhausted, fmt.Sprintf(
+		"this stream is %d changes behind, because they are received too slowly; watch again after index %d and number %d, with a filter if not all is wanted",
+		b.Behind, b.Next.Index, b.Next.Number,
+	), &quoratev1.Problem{Reason: "TOO_SLOW", NotApplied: true})
+}
+
+// watchFilter says which allocations concern a caller.
+type watchFilter struct {
+	ids        map[string]bool
+	tree, node string
+}
+
+func newWatchFilter(r *quoratev1.WatchAllocationsRequest) watchFilter {
+	f := watchFilter{tree: r.GetTree(), node: r.GetNode()}
+	if len(r.GetIds()) > 0 {
+		f.ids = map[string]bool{}
+	}
+	for _, id := range r.GetIds() {
+		f.ids[id] = true
+	}
+	return f
+}
+
+func (f watchFilter) matchesAllocation(a *ledger.Allocation) bool {
+	if f.ids != nil && !f.ids[a.ID()] {
+		return false
+	}
+	return f.tree == "" || slices.ContainsFunc(a.Info().Claims, func(c quota.ClaimInfo) bool {
+		return c.Tree == f.tree && (isBelow(c.Node, f.node) || isBelow(c.Placed, f.node))
+	})
+}
+
+// isBelow is true for a node and everything in its subtree.
+func isBelow(path, node string) bool {
+	return node == "" || path == node || strings.HasPrefix(path, node+"/")
+}

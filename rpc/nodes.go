@@ -1,0 +1,156 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/procedures"
+	"github.com/quorate/quorate/rpc/relay"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// ServeNodes answers calls of other nodes on the listener of the network until it is closed, which the node does when it ends, or
+// until Shutdown.
+func (s *Server) ServeNodes() error {
+	l := s.network.Calls()
+	if err := s.nodes.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("serving other nodes on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// newNodeServer answers other nodes.
+func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler: handler, Protocols: protocols, ErrorLog: of.ErrorLog, HTTP2: of.HTTP2, BaseContext: of.BaseContext,
+		ReadHeaderTimeout: admission.HeaderPatience, IdleTimeout: admission.IdlePatience, WriteTimeout: of.WriteTimeout, MaxHeaderBytes: 2 * admission.MaxHeader,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			from := relay.NodeCall{Internal: true}
+			if node, ok := c.(interface{ NodeID() string }); ok {
+				from.ID = node.NodeID()
+			}
+			return context.WithValue(ctx, relay.NodeCallKey{}, from)
+		},
+	}
+}
+
+// nodeRoutes puts the services behind what every call of another node passes.
+func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Handler {
+	a := s.admission
+	call := a.LimitTime(a.LimitBody(a.LimitElements(s.forwarder.ForwardWrites(a.LimitDecoded(forbidCaching(api))))))
+	return s.receiveCalls(s.admitNode(a.EndWithServer(streams, call)))
+}
+
+// admitNode lets in calls of members. How this node stands is told to every node of the cluster: one that is to be taken in
+// asks that, and one that was removed.
+func (s *Server) admitNode(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from := relay.NodeCallOf(r.Context())
+		known := s.procedures[r.URL.Path]
+		if known.Kind != procedures.ServesClients && known.Kind != procedures.ServesMembers {
+			s.admission.NotFound(w, r)
+			return
+		}
+		if from.ID != "" && r.URL.Path != peerv1connect.PeerServiceGetStandingProcedure {
+			if err := s.node.AuthorizePeer(from.ID); err != nil {
+				w.Header().Set("Connection", "close")
+				s.observer.WriteError(w, r, connect.NewError(connect.CodePermissionDenied, err))
+				return
+			}
+		}
+		if known.Kind == procedures.ServesClients && (from.ID != "" || r.Header.Get(wire.RelayedByHeader) == "") {
+			r.Header.Set(wire.RelayedByHeader, from.DisplayName())
+		}
+		s.admission.ServeInSlot(s.admission.LimiterFor(known, admission.TicketOf(r.Context()).Limiters), w, r, next)
+	})
+}
+
+// isStrict tells whether nodes call each other over their own listener only.
+func (s *Server) isStrict() bool {
+	return s.network != nil && s.node.Level().Current >= relay.InternalLevel
+}
+
+// refuseInternal refuses requests of clients that carry headers which only nodes set, or which say what a proxy would say of a
+// client's certificate. Members of earlier versions relay over the listener for clients, with their certificate if they have one,
+// for as long as the feature level allows them.
+func (s *Server) refuseInternal(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name := range r.Header {
+			internal := strings.HasPrefix(name, "Quorate-") || strings.HasPrefix(name, "Client-Cert")
+			if !internal || name == wire.RelayedByHeader && s.fromEarlierNode(r) {
+				continue
+			}
+			s.metrics.RefusedHeaders.Inc()
+			s.admission.RefuseCall(w, r, wire.ToError(wire.InvalidField(name, "the header %s is for nodes among themselves; send the request without it", name)))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// fromEarlierNode tells whether a request may come from a member that does not know the listener for nodes.
+func (s *Server) fromEarlierNode(r *http.Request) bool {
+	if s.isStrict() {
+		return false
+	}
+	if s.peers.Security.NodeOf == nil {
+		return true
+	}
+	_, err := s.peers.Security.NodeOf(r.TLS)
+	return err == nil
+}
+
+// refuseClients serves the service of nodes to clients' listener only as long as members need it that know no other.
+func (s *Server) refuseClients(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.isStrict() && !relay.NodeCallOf(r.Context()).Internal {
+			s.observer.WriteError(w, r, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is served to nodes only, on their own listener", peerv1connect.PeerServiceName)))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// relayedByMember tells whether another member relays the call. In plain text everyone may be a member.
+func (s *Server) relayedByMember(r *http.Request) bool {
+	if relay.NodeCallOf(r.Context()).Internal {
+		return true
+	}
+	if r.Header.Get(wire.RelayedByHeader) == "" {
+		return false
+	}
+	if s.peers.Security.NodeOf == nil {
+		return true
+	}
+	_, err := s.peers.Security.NodeOf(r.TLS)
+	return err == nil
+}
+
+// Status asks another node how it stands. With Notify it makes the server what [cluster.Node.SetPeerClient] wants.
+func (s *Server) Status(ctx context.Context, m cluster.Member) (cluster.NodeStatus, error) {
+	answer, err := s.peers.GetStanding(ctx, m)
+	if err != nil {
+		return cluster.NodeStatus{}, fmt.Errorf("%s does not answer at %q: %w", m.ID, s.peers.AddressOf(m), err)
+	}
+	return wire.StandingFromWire(answer), nil
+}
+
+// Notify tells another node about its place.
+func (s *Server) Notify(ctx context.Context, m cluster.Member, notice cluster.Notice) error {
+	_, err := s.peers.ClientOf(m).Notify(ctx, &peerv1.NotifyRequest{
+		LeaderId: notice.Leader, Instance: notice.Instance, Candidate: notice.PromoteWhenStable,
+	})
+	return err
+}

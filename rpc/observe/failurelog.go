@@ -1,0 +1,101 @@
+package observe
+
+import (
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/hashicorp/go-hclog"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// MaxFailureLines is how many failed calls are logged in a second; an overload must not fill the log as well.
+const MaxFailureLines = 10
+
+// FailureLog logs calls that went wrong for a reason of ours. It says how many it left out.
+type FailureLog struct {
+	Log hclog.Logger
+	Now func() time.Time
+
+	mu      sync.Mutex
+	since   time.Time
+	logged  int
+	leftOut int
+}
+
+// isServerFault tells whether a code says that something is wrong here, and not with the call.
+func isServerFault(code string) bool {
+	return slices.ContainsFunc([]connect.Code{
+		connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss, connect.CodeUnavailable,
+	}, func(c connect.Code) bool { return c.String() == code }) || code == "http_502" || code == "http_500"
+}
+
+// LogFailure logs a failed call, unless there were too many in this second.
+func (f *FailureLog) LogFailure(code string, about ...any) {
+	if !isServerFault(code) {
+		return
+	}
+	leftOut, allowed := f.allowLine()
+	if !allowed {
+		return
+	}
+	if leftOut > 0 {
+		about = append(about, "left_out", leftOut)
+	}
+	if code == connect.CodeUnavailable.String() {
+		f.Log.Info("a call found no leader or no room", about...)
+		return
+	}
+	f.Log.Warn("a call failed", about...)
+}
+
+// maxStack is how much of a stack trace is logged, in bytes.
+const maxStack = 8 << 10
+
+// logPanic logs the panic of a call, unless there were too many failures in this second: a caller that knows how to cause one
+// must not fill the disk of the log.
+func (f *FailureLog) logPanic(cause any, about ...any) {
+	leftOut, allowed := f.allowLine()
+	if !allowed {
+		return
+	}
+	if leftOut > 0 {
+		about = append(about, "left_out", leftOut)
+	}
+	stack := debug.Stack()
+	f.Log.Error("a call panicked", append(about, "panic", cause, "stack", string(stack[:min(len(stack), maxStack)]))...)
+}
+
+// allowLine answers how many were left out since the last that was allowed.
+func (f *FailureLog) allowLine() (leftOut int, allowed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := f.Now(); now.Sub(f.since) >= time.Second {
+		f.since, f.logged = now, 0
+	}
+	if f.logged == MaxFailureLines {
+		f.leftOut++
+		return 0, false
+	}
+	f.logged++
+	leftOut, f.leftOut = f.leftOut, 0
+	return leftOut, true
+}
+
+// logFields is what every line of the log says of a call.
+func (c *callRecord) logFields(r *http.Request, procedure, code string, took time.Duration) []any {
+	about := []any{"procedure", procedure, "code", code, "took", took, "from", r.RemoteAddr, "request_id", c.RequestID}
+	if c.traceID != "" {
+		about = append(about, "trace_id", c.traceID)
+	}
+	if c.RelayedTo != "" {
+		about = append(about, "relayed_to", c.RelayedTo)
+	}
+	if by := r.Header.Get(wire.RelayedByHeader); by != "" {
+		about = append(about, "relayed_by", by)
+	}
+	return about
+}

@@ -1,0 +1,37 @@
+package observe
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+)
+
+// Afterwards is an interceptor that looks at what a call, of one answer or a stream of them, has come to.
+type Afterwards func(ctx context.Context, err error) error
+
+// WrapUnary is for calls with one answer.
+func (a Afterwards) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+		answer, err := next(ctx, r)
+		return answer, a(ctx, err)
+	}
+}
+
+// WrapStreamingHandler is for streams.
+func (a Afterwards) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, stream connect.StreamingHandlerConn) error { return a(ctx, next(ctx, stream)) }
+}
+
+// WrapStreamingClient is for clients, of which there are none here.
+func (a Afterwards) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// NoteCode notes the answer's code for the log and the metrics.
+func NoteCode(ctx context.Context, err error) error {
+	CallOf(ctx).Code = "ok"
+	if err != nil {
+		CallOf(ctx).Code = connect.CodeOf(err).String()
+	}
+	return err
+}

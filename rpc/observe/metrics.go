@@ -1,0 +1,57 @@
+package observe
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics count calls.
+type Metrics struct {
+	calls    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	open     *prometheus.GaugeVec
+	Relayed  prometheus.Counter
+	Unsent   *prometheus.CounterVec
+	// RefusedHeaders counts requests of clients with headers that only nodes may set.
+	RefusedHeaders prometheus.Counter
+}
+
+// Why a relay failed: nothing was done, and it is tried again, or nobody knows.
+const (
+	RelayNotSent = "not_sent"
+	RelayLost    = "lost"
+)
+
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quorate_rpc_calls_total", Help: "Calls by procedure and code.",
+		}, []string{"procedure", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "quorate_rpc_duration_seconds", Help: "Time from the request's headers to the end of the answer.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
+		}, []string{"procedure"}),
+		Relayed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quorate_rpc_relayed_total", Help: "Calls that this node relayed to the leader.",
+		}),
+		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "quorate_rpc_open", Help: "Calls and streams that go on now, by procedure.",
+		}, []string{"procedure"}),
+		Unsent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quorate_rpc_relay_failures_total", Help: "Attempts to relay a call that failed: not_sent (nothing was done) or lost (nobody knows).",
+		}, []string{"outcome"}),
+	}
+	m.RefusedHeaders = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "quorate_rpc_refused_headers_total", Help: "Requests of clients that were refused because they carry a header that only nodes may set.",
+	})
+	for _, outcome := range []string{RelayNotSent, RelayLost} {
+		m.Unsent.WithLabelValues(outcome)
+	}
+	for _, c := range []prometheus.Collector{m.calls, m.duration, m.Relayed, m.open, m.Unsent, m.RefusedHeaders} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of the API: %w", err)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,192 @@
+// Package observe names calls, counts and logs them, traces them, and answers their errors.
+//
+// [Observer.ObserveCalls] gives each call a record, which later stages complete ([CallOf]): its request id, its code, the
+// member that it was relayed to. Failures that are the server's own are always logged, but only so many a second
+// (failurelog.go).
+package observe
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/rpc/procedures"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// callRecord is what the floors below note about one call for the log and the metrics.
+type callRecord struct {
+	// Code is the answer's code: "ok" or a Connect code; empty if nobody decoded the request.
+	Code string
+	// RelayedTo is the id of the member that served it, if it was not this one.
+	RelayedTo string
+	// RequestID names the call in all logs; traceID is empty unless it is traced.
+	RequestID, traceID string
+}
+
+type callKey struct{}
+
+// CallOf finds the notes of a call; never nil.
+func CallOf(ctx context.Context) *callRecord {
+	if c, ok := ctx.Value(callKey{}).(*callRecord); ok {
+		return c
+	}
+	return &callRecord{}
+}
+
+// Observer names, counts and logs calls, and answers their errors.
+type Observer struct {
+	Log      hclog.Logger
+	Metrics  *Metrics
+	Failures *FailureLog
+	Errors   *connect.ErrorWriter
+	Table    procedures.Table
+}
+
+// ObserveCalls names every call, counts it, and logs it: at debug, and always if it failed because of the server.
+func (o *Observer) ObserveCalls(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began, notes := time.Now(), &callRecord{}
+		recorded := &recorder{ResponseWriter: w, status: http.StatusOK}
+		notes.RequestID = assignRequestID(w, r)
+		procedure := o.Table.MetricName(r.URL.Path)
+		open := o.Metrics.open.WithLabelValues(procedure)
+		open.Inc()
+		defer func() {
+			took, code := time.Since(began), recorded.answerCode(notes)
+			open.Dec()
+			o.Metrics.calls.WithLabelValues(procedure, code).Inc()
+			o.Metrics.duration.WithLabelValues(procedure).Observe(took.Seconds())
+			fields := notes.logFields(r, procedure, code, took)
+			o.Failures.LogFailure(code, fields...)
+			o.Log.Debug("call", append(fields, "method", r.Method, "path", r.URL.Path, "protocol", r.Proto,
+				"type", r.Header.Get("Content-Type"), "status", recorded.status, "bytes", recorded.bytes)...)
+		}()
+		next.ServeHTTP(recorded, r.WithContext(context.WithValue(r.Context(), callKey{}, notes)))
+	})
+}
+
+// ObserveFrontEnd gives a call that a front end makes a record of its own, since its code is not that of the call which the
+// front end serves. Both have the same request id and trace.
+func ObserveFrontEnd(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		of := CallOf(r.Context())
+		if of.RequestID != "" {
+			r.Header.Set(RequestIDHeader, of.RequestID)
+		}
+		own := &callRecord{RequestID: of.RequestID, traceID: of.traceID}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, own)))
+	})
+}
+
+// RecoverPanics answers a panic as internal and goes on serving.
+func (o *Observer) RecoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(cause) // net/http's own way to cut a connection
+			}
+			o.Failures.logPanic(cause, "path", r.URL.Path, "request_id", CallOf(r.Context()).RequestID)
+			o.WriteError(w, r, wire.NewProblem(connect.CodeInternal, "this is a bug of the server; its log has the details",
+				&quoratev1.Problem{Reason: wire.ReasonInternal}))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// WriteError answers an error in the caller's protocol.
+func (o *Observer) WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	CallOf(r.Context()).Code = connect.CodeOf(err).String()
+	if failed := o.Errors.Write(w, r, wire.BoundText(r.Context(), err)); failed != nil {
+		o.Log.Debug("an answer did not reach its caller", "path", r.URL.Path, "error", failed)
+	}
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+
+	status int
+	bytes  int64
+	// onAnswer, if set, is called before a part of the answer is sent.
+	onAnswer func()
+}
+
+// OnAnswer has a function called before each part of the answer is sent.
+func (r *recorder) OnAnswer(fn func()) { r.onAnswer = fn }
+
+func (r *recorder) answering() {
+	if r.onAnswer != nil {
+		r.onAnswer()
+	}
+}
+
+// WriteHeader remembers the status.
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.answering()
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts.
+func (r *recorder) Write(p []byte) (int, error) {
+	r.answering()
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Flush sends what is there; streams need it.
+func (r *recorder) Flush() {
+	if flusher, ok := r.ResponseWriter.(http.Flusher); ok {
+		flusher.Flush()
+	}
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// answerCode is what was noted, or what the answer says if it failed before anybody could note anything.
+func (r *recorder) answerCode(notes *callRecord) string {
+	if notes.Code != "" {
+		return notes.Code
+	}
+	for _, name := range []string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
+		if number, err := strconv.ParseUint(r.Header().Get(name), 10, 8); err == nil && number != 0 {
+			return connect.Code(number).String()
+		}
+	}
+	if r.status >= http.StatusBadRequest {
+		return "http_" + strconv.Itoa(r.status)
+	}
+	return "ok"
+}
+
+// RequestIDHeader names a call in the logs of everybody on its way. A caller may choose it; the answer tells it.
+const RequestIDHeader = "X-Request-Id"
+
+// wellFormed are the ids that are taken from callers: short, and nothing that could break a line of a log.
+var RequestIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}$`)
+
+// assignRequestID gives a call its id, for everybody below and for the caller.
+func assignRequestID(w http.ResponseWriter, r *http.Request) string {
+	id := r.Header.Get(RequestIDHeader)
+	if !RequestIDPattern.MatchString(id) {
+		id = uuid.NewString()
+	}
+	r.Header.Set(RequestIDHeader, id)
+	w.Header().Set(RequestIDHeader, id)
+	return id
+}

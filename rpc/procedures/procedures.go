@@ -1,0 +1,121 @@
+// Package procedures knows what the descriptors of the API say about each method: for whom it is, whether only the leader can
+// serve it, and whether it streams.
+package procedures
+
+import (
+	"net/http"
+
+	"connectrpc.com/grpchealth"
+	"connectrpc.com/grpcreflect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+)
+
+// procedures is what the descriptors say about each method, by its path ("/quorate.v1.TreeService/GetTree"). A new
+// method is known here on the day it is born.
+type Table map[string]Info
+
+type Info struct {
+	Kind serviceKind
+	// ChangesState is true unless the method is declared without side effects: then only the leader can serve it. What a caller
+	// streams cannot be sent twice: such a method finds the leader by itself.
+	ChangesState bool
+	// Streams is true if either side sends more than one message, uploads if the caller does.
+	Streams, Uploads bool
+	// Input is the type of the request.
+	Input protoreflect.MessageDescriptor
+}
+
+// serviceKind is for whom a procedure is. The zero value is a procedure that nobody serves.
+type serviceKind int
+
+const (
+	servesNone serviceKind = iota
+	ServesClients
+	ServesMembers
+	ServesHealth
+	// ServesTools are gRPC's reflection and the stream of its health protocol: streams that need neither to be many nor to last.
+	ServesTools
+)
+
+// toolStreams are the procedures of gRPC's own world that stream.
+var toolStreams = []string{
+	"/" + grpcreflect.ReflectV1ServiceName + "/ServerReflectionInfo", "/" + grpcreflect.ReflectV1AlphaServiceName + "/ServerReflectionInfo",
+	"/" + grpchealth.HealthV1ServiceName + "/Watch",
+}
+
+// PublicFiles hold the services for clients. Peers ask one certain node, so their calls are never relayed.
+func PublicFiles() []protoreflect.FileDescriptor {
+	return []protoreflect.FileDescriptor{
+		quoratev1.File_quorate_v1_allocation_proto, quoratev1.File_quorate_v1_tree_proto, quoratev1.File_quorate_v1_cluster_proto,
+		quoratev1.File_quorate_v1_item_proto, quoratev1.File_quorate_v1_activity_proto, quoratev1.File_quorate_v1_debug_proto,
+		quoratev1.File_quorate_v1_snapshot_proto,
+	}
+}
+
+func New() Table {
+	known := Table{}
+	for _, file := range PublicFiles() {
+		known.addServices(file, true)
+	}
+	known.addServices(peerv1.File_quorate_peer_v1_peer_proto, false)
+	known["/"+grpchealth.HealthV1ServiceName+"/Check"] = Info{Kind: ServesHealth}
+	for _, path := range toolStreams {
+		known[path] = Info{Kind: ServesTools, Streams: true, Uploads: true}
+	}
+	return known
+}
+
+func (p Table) addServices(file protoreflect.FileDescriptor, public bool) {
+	kind := ServesMembers
+	if public {
+		kind = ServesClients
+	}
+	services := file.Services()
+	for i := range services.Len() {
+		methods := services.Get(i).Methods()
+		for j := range methods.Len() {
+			m := methods.Get(j)
+			options, _ := m.Options().(*descriptorpb.MethodOptions)
+			harmless := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
+			p["/"+string(services.Get(i).FullName())+"/"+string(m.Name())] = Info{
+				Kind: kind, ChangesState: public && !harmless && !m.IsStreamingClient(),
+				Streams: m.IsStreamingClient() || m.IsStreamingServer(), Uploads: m.IsStreamingClient(),
+				Input: m.Input(),
+			}
+		}
+	}
+}
+
+// IsUnary tells whether the path is a known method with one request and one answer.
+func (p Table) IsUnary(path string) bool {
+	known, found := p[path]
+	return found && !known.Streams
+}
+
+// NeedsLeader tells whether only the leader can serve a request.
+func (p Table) NeedsLeader(r *http.Request) bool {
+	return r.Method == http.MethodPost && p[r.URL.Path].ChangesState
+}
+
+// MetricName is the path of a known method, and otherwise one word, so that metrics stay few whatever callers ask for.
+func (p Table) MetricName(path string) string {
+	if _, found := p[path]; found {
+		return path
+	}
+	return "other"
+}
+
+// PublicServices are the full names of the services for clients.
+func PublicServices() []string {
+	var names []string
+	for _, file := range PublicFiles() {
+		for i := range file.Services().Len() {
+			names = append(names, string(file.Services().Get(i).FullName()))
+		}
+	}
+	return names
+}

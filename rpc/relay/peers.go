@@ -1,0 +1,120 @@
+package relay
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/quorate/quorate/cluster"
+	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
+	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/rpc/codec"
+	"github.com/quorate/quorate/rpc/wire"
+)
+
+// Peers asks the other nodes.
+type Peers struct {
+	Self      string
+	Transport http.RoundTripper
+	Security  Security
+	// Network is true if nodes have listeners of their own.
+	Network bool
+	// Level is the feature level of the cluster.
+	Level func() uint32
+}
+
+func (p Peers) ClientOf(m cluster.Member) peerv1connect.PeerServiceClient {
+	return p.clientAt(p.UrlOf(m))
+}
+
+func (p Peers) clientAt(url string) peerv1connect.PeerServiceClient {
+	return peerv1connect.NewPeerServiceClient(&http.Client{Transport: p.Transport}, url, connect.WithReadMaxBytes(codec.MaxBody))
+}
+
+// ReadIndex asks the leader for the index that a linearizable read must wait for.
+func (p Peers) ReadIndex(ctx context.Context, leader cluster.Member) (uint64, error) {
+	answer, err := p.ClientOf(leader).ReadIndex(ctx, &peerv1.ReadIndexRequest{NodeId: p.Self})
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil:
+		return 0, &cluster.Error{
+			Reason: cluster.NotLeader, NotApplied: true, Leader: leader.ID,
+			Text: fmt.Sprintf("%s at %q, which should lead, did not confirm it: %v", leader.ID, p.AddressOf(leader), err),
+		}
+	}
+	return answer.GetIndex(), nil
+}
+
+func (p Peers) GetStanding(ctx context.Context, m cluster.Member) (*peerv1.GetStandingResponse, error) {
+	url := p.UrlOf(m)
+	if url == "" {
+		return nil, ErrNoAddress
+	}
+	answer, err := p.clientAt(url).GetStanding(ctx, &peerv1.GetStandingRequest{})
+	// A node that went back to an earlier version is known by what it said before.
+	if earlier := p.earlierURL(m); err != nil && earlier != "" && earlier != url && ctx.Err() == nil {
+		return p.clientAt(earlier).GetStanding(ctx, &peerv1.GetStandingRequest{})
+	}
+	return answer, err
+}
+
+// TransportConfig says how nodes reach each other. The zero value is plain TCP.
+type TransportConfig struct {
+	Security Security
+	// Network, if set, is how nodes call each other apart from clients.
+	Network Network
+	// Peers, if set, carries calls to other nodes instead of a network.
+	Peers http.RoundTripper
+}
+
+// NewPeerTransport carries relayed calls and questions between nodes: HTTP/2 over few connections that are kept alive and
+// given up soon when the other side falls silent.
+func NewPeerTransport(c TransportConfig) *http.Transport {
+	protocols := new(http.Protocols)
+	dial := (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext
+	var encrypted *tls.Config
+	switch {
+	case c.Network != nil:
+		dial = dialNodes(c.Network)
+		protocols.SetUnencryptedHTTP2(true)
+	case c.Security.Dial != nil:
+		encrypted = c.Security.Dial("")
+		protocols.SetHTTP2(true)
+	default:
+		protocols.SetUnencryptedHTTP2(true)
+	}
+	return &http.Transport{
+		Protocols:       protocols,
+		TLSClientConfig: encrypted,
+		DialContext:     dial,
+		// A node that is busy takes its time to prove who it is; one that is gone does not even take the connection.
+		TLSHandshakeTimeout: 5 * time.Second,
+		IdleConnTimeout:     90 * time.Second,
+		DisableCompression:  true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second, WriteByteTimeout: 5 * time.Second},
+	}
+}
+
+func (p Peers) DebugClient(m cluster.Member) quoratev1connect.DebugServiceClient {
+	return quoratev1connect.NewDebugServiceClient(&http.Client{Transport: p.Transport}, p.UrlOf(m), connect.WithReadMaxBytes(codec.MaxBody))
+}
+
+// ListMembers asks the leader, unless the one who asks was asked itself.
+func (p Peers) ListMembers(ctx context.Context, leader cluster.Member, r *quoratev1.ListMembersRequest) (*quoratev1.ListMembersResponse, error) {
+	call, _ := connect.CallInfoForHandlerContext(ctx)
+	if call != nil && call.RequestHeader().Get(wire.RelayedByHeader) != "" || p.UrlOf(leader) == "" {
+		return nil, errNotLeader
+	}
+	client := quoratev1connect.NewClusterServiceClient(&http.Client{Transport: p.Transport}, p.UrlOf(leader), connect.WithReadMaxBytes(codec.MaxBody))
+	ctx, info := connect.NewClientContext(ctx)
+	info.RequestHeader().Set(wire.RelayedByHeader, p.Self)
+	return client.ListMembers(ctx, r)
+}

@@ -1,0 +1,175 @@
+package wire
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// FromDecision is a decision as an answer. A grant's claims say where they are counted; a denial has none.
+func FromDecision(d quota.Decision, claims []quota.ClaimInfo) *quoratev1.Decision {
+	wire := &quoratev1.Decision{
+		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: d.NeverFits(), Explanation: d.Explain(),
+		Preempted: fromPreempted(d.Preempted), Remedy: fromRemedy(d.Remedy),
+	}
+	switch {
+	case d.Granted:
+		wire.Outcome = quoratev1.Outcome_OUTCOME_GRANTED
+	case d.Waiting:
+		wire.Outcome = quoratev1.Outcome_OUTCOME_WAITING
+	}
+	for _, v := range d.Violations {
+		wire.Violations = append(wire.Violations, &quoratev1.Violation{
+			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
+			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
+			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name, Item: v.Item,
+		})
+	}
+	for _, c := range claims {
+		wire.Placements = append(wire.Placements, &quoratev1.Placement{Tree: c.Tree, Node: c.Node, Placed: c.Placed})
+	}
+	return wire
+}
+
+// violationKinds is the one table of what is limited.
+var violationKinds = map[quota.ViolationKind]quoratev1.ViolationKind{
+	quota.OfResource:     quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED,
+	quota.OfApplications: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
+	quota.OfBorrowing:    quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
+	quota.OfItems:        quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
+	quota.OfQueue:        quoratev1.ViolationKind_VIOLATION_KIND_QUEUE,
+}
+
+// holderKinds is the one table of whose limit it is.
+var holderKinds = map[quota.HolderKind]quoratev1.HolderKind{
+	quota.TheNode: quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED,
+	quota.AUser:   quoratev1.HolderKind_HOLDER_KIND_USER,
+	quota.AGroup:  quoratev1.HolderKind_HOLDER_KIND_GROUP,
+}
+
+func fromPreempted(list []quota.Preempted) []*quoratev1.Preempted {
+	var wire []*quoratev1.Preempted
+	for _, p := range list {
+		wire = append(wire, &quoratev1.Preempted{Id: p.ID, Tree: p.Tree, Node: p.Node})
+	}
+	return wire
+}
+
+func fromRemedy(r *quota.Remedy) *quoratev1.Remedy {
+	if r == nil {
+		return nil
+	}
+	wire := &quoratev1.Remedy{Releases: r.Releases}
+	for _, raise := range r.Raises {
+		wire.Raises = append(wire.Raises, &quoratev1.Raise{
+			Tree: raise.Tree, Node: raise.Node, Resource: raise.Resource, From: int64(raise.From), To: int64(raise.To),
+			Kind: violationKinds[raise.Kind], HolderKind: holderKinds[raise.Holder.Kind], Holder: raise.Holder.Name,
+			Unconfigured: raise.Unconfigured, NeedsReason: raise.NeedsReason, Governed: raise.Governed, Setters: raise.Setters,
+		})
+	}
+	return wire
+}
+
+// states is the one table of states.
+var states = map[quota.State]quoratev1.AllocationState{
+	quota.Held:         quoratev1.AllocationState_ALLOCATION_STATE_HELD,
+	quota.Reserved:     quoratev1.AllocationState_ALLOCATION_STATE_RESERVED,
+	quota.Released:     quoratev1.AllocationState_ALLOCATION_STATE_RELEASED,
+	quota.Expired:      quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED,
+	quota.WasPreempted: quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED,
+	quota.Cancelled:    quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED,
+	quota.Waiting:      quoratev1.AllocationState_ALLOCATION_STATE_WAITING,
+	quota.TimedOut:     quoratev1.AllocationState_ALLOCATION_STATE_TIMED_OUT,
+	quota.Abandoned:    quoratev1.AllocationState_ALLOCATION_STATE_ABANDONED,
+}
+
+func FromAllocation(a quota.AllocationInfo) *quoratev1.Allocation {
+	wire := &quoratev1.Allocation{
+		Id: a.ID, Labels: fromLabels(a.Labels), State: states[a.State],
+		Fence: a.Fence, GrantedLedgerMs: int64(a.GrantedAt), Principal: fromPrincipal(a.Principal), Forced: a.Forced, ReservedUntilLedgerMs: int64(a.ReservedUntil),
+		PreemptedBy: a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
+		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
+		Priority: a.Priority, Waiting: fromWaiting(a.Waiting),
+	}
+	for _, c := range a.Claims {
+		wire.Claims = append(wire.Claims, &quoratev1.HeldClaim{
+			Tree: c.Tree, Node: c.Node, Amounts: fromVector(c.Amounts), Placed: c.Placed,
+			Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable, Group: c.Group,
+			Items: fromHeldItems(c.Items), Picks: fromPicks(c.Picks),
+		})
+	}
+	if a.Fence != 0 {
+		wire.GrantedAt = FromWall(a.GrantedWall)
+	}
+	if a.Ended {
+		wire.EndedAt = FromWall(a.EndedWall)
+	}
+	return wire
+}
+
+// fromWaiting is nil if it does not wait.
+func fromWaiting(w *quota.WaitingInfo) *quoratev1.Waiting {
+	if w == nil {
+		return nil
+	}
+	return &quoratev1.Waiting{
+		SinceLedgerMs: int64(w.Since), Since: FromWall(w.SinceWall), UntilLedgerMs: int64(w.Until), KeepUntilLedgerMs: int64(w.KeepUntil),
+		Position: int64(w.Position), Line: w.Line,
+	}
+}
+
+// fromPrincipal is nil if nobody is counted.
+func fromPrincipal(p quota.Principal) *quoratev1.Principal {
+	if p.User == "" {
+		return nil
+	}
+	return &quoratev1.Principal{User: p.User, Groups: p.Groups, Application: p.Application}
+}
+
+// EventKinds is the one table of kinds of event; in a filter the zero is any.
+var EventKinds = map[quoratev1.EventKind]quota.EventKind{
+	quoratev1.EventKind_EVENT_KIND_UNSPECIFIED: 0,
+	quoratev1.EventKind_EVENT_KIND_DENIED:      quota.EventDenied,
+	quoratev1.EventKind_EVENT_KIND_PREEMPTED:   quota.EventPreempted,
+	quoratev1.EventKind_EVENT_KIND_EXPIRED:     quota.EventExpired,
+	quoratev1.EventKind_EVENT_KIND_RESTORED:    quota.EventRestored,
+	quoratev1.EventKind_EVENT_KIND_REVOKED:     quota.EventRevoked,
+	quoratev1.EventKind_EVENT_KIND_DROPPED:     quota.EventDropped,
+}
+
+func fromEventKind(kind quota.EventKind) quoratev1.EventKind {
+	for wire, known := range EventKinds { // at most one fits
+		if known == kind {
+			return wire
+		}
+	}
+	return quoratev1.EventKind_EVENT_KIND_UNSPECIFIED
+}
+
+func FromEvent(e quota.Event) *quoratev1.Event {
+	wire := &quoratev1.Event{
+		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, By: e.By,
+		LedgerMs: int64(e.Stamp.At), At: FromWall(e.Stamp.Wall),
+	}
+	if e.Decision != nil {
+		wire.Decision = FromDecision(*e.Decision, nil)
+	}
+	return wire
+}
+
+// FromWall is a wall-clock time in milliseconds since 1970.
+func FromWall(ms int64) *timestamppb.Timestamp { return timestamppb.New(time.UnixMilli(ms)) }
+
+func FromPrincipalUsage(p quota.PrincipalUsage) *quoratev1.PrincipalUsage {
+	shown := &quoratev1.PrincipalUsage{Name: p.Name, Groups: fromLabels(p.Groups)}
+	for _, n := range p.Nodes {
+		shown.Nodes = append(shown.Nodes, &quoratev1.PrincipalNode{
+			Node: n.Path, Used: fromVector(n.Used), Applications: n.Applications,
+			Limits: fromVector(n.Limits), MaxApplications: int64(n.MaxApplications), Wildcard: n.Wildcard,
+		})
+	}
+	return shown
+}

@@ -1,0 +1,190 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+func TestRequestsSayWhoHoldsAndHow(t *testing.T) {
+	got := ToAllocate(&quoratev1.AllocateRequest{
+		Id: "a", Mode: quoratev1.Mode_MODE_RESERVE, Priority: 5, Type: 2, Unpreemptable: true,
+		Principal: &quoratev1.Principal{User: "ann", Groups: []string{"dev", "all", "dev"}, Application: "app-1"},
+		Claims: []*quoratev1.Claim{
+			{Tree: "t"}, {Tree: "u", Priority: new(int64(-1)), Type: new(int64(0)), Unpreemptable: new(false)},
+		},
+	})
+	want := quota.Allocate{
+		ID: "a", Mode: quota.Reserve, ReserveFor: 60_000,
+		Principal: quota.Principal{User: "ann", Groups: []string{"all", "dev"}, Application: "app-1"},
+		Claims: []quota.Claim{
+			{Tree: "t", Standing: quota.Standing{Priority: 5, Type: 2, Unpreemptable: true}},
+			{Tree: "u", Standing: quota.Standing{Priority: -1}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestModes(t *testing.T) {
+	for mode := range quoratev1.Mode_name {
+		if _, known := modes[quoratev1.Mode(mode)]; !known {
+			t.Errorf("no mode of the ledger for %v", quoratev1.Mode(mode))
+		}
+	}
+	for mode, span := range map[quoratev1.Mode]quota.Span{
+		quoratev1.Mode_MODE_RESERVE: 7, quoratev1.Mode_MODE_REJECT: 7, // the second is for the ledger to refuse
+	} {
+		if got := ToAllocate(&quoratev1.AllocateRequest{Mode: mode, ReserveMs: 7}).ReserveFor; got != span {
+			t.Errorf("%v for 7 ms became %d", mode, got)
+		}
+	}
+	if got := ToAllocate(&quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_FORCE}); got.Mode != quota.Force || got.ReserveFor != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDecisionsSayEverything(t *testing.T) {
+	denied := quota.Decision{
+		Violations: []quota.Violation{
+			{Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 6},
+			{Tree: "t", Limit: 1, Used: 1, Requested: 1, Kind: quota.OfApplications, Holder: quota.Holder{Kind: quota.AUser, Name: "ann"}},
+			{Tree: "t", Node: "b", Resource: "cpu", Requested: 1, Kind: quota.OfBorrowing},
+		},
+		Remedy: &quota.Remedy{
+			Releases: []string{"x"},
+			Raises:   []quota.Raise{{Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7, Holder: quota.Holder{Kind: quota.AGroup, Name: "*"}, Unconfigured: true, NeedsReason: true, Governed: true, Setters: []string{"ann"}}},
+		},
+	}
+	want := &quoratev1.Decision{
+		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: true, Explanation: denied.Explain(),
+		Violations: []*quoratev1.Violation{
+			{Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 6, Missing: 4},
+			{
+				Tree: "t", Limit: 1, Used: 1, Requested: 1, Missing: 1, Kind: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
+				HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",
+			},
+			{Tree: "t", Node: "b", Resource: "cpu", Requested: 1, Missing: 1, Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING},
+		},
+		Remedy: &quoratev1.Remedy{
+			Releases: []string{"x"},
+			Raises: []*quoratev1.Raise{{
+				Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7, HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
+				Unconfigured: true, NeedsReason: true, Governed: true, Setters: []string{"ann"},
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, FromDecision(denied, nil), protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	granted := FromDecision(
+		quota.Decision{Granted: true, Preempted: []quota.Preempted{{ID: "x", Tree: "t", Node: "a"}}},
+		[]quota.ClaimInfo{{Tree: "t", Node: "a/b", Placed: "a"}},
+	)
+	want = &quoratev1.Decision{
+		Outcome: quoratev1.Outcome_OUTCOME_GRANTED, Explanation: "granted",
+		Preempted:  []*quoratev1.Preempted{{Id: "x", Tree: "t", Node: "a"}},
+		Placements: []*quoratev1.Placement{{Tree: "t", Node: "a/b", Placed: "a"}},
+	}
+	if diff := cmp.Diff(want, granted, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAllocationsSayEverything(t *testing.T) {
+	got := FromAllocation(quota.AllocationInfo{
+		ID: "a", Fence: 3, GrantedAt: 10, GrantedWall: 1000, State: quota.WasPreempted, Forced: true, ReservedUntil: 20,
+		Principal: quota.Principal{User: "ann", Groups: []string{"dev"}, Application: "app-1"},
+		Preempted: []quota.Preempted{{ID: "x", Tree: "t", Node: "a"}}, PreemptedBy: "z", Ended: true, EndedWall: 2000,
+		Claims: []quota.ClaimInfo{{
+			Tree: "t", Node: "a/b", Placed: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}, Group: "dev",
+			Standing: quota.Standing{Priority: -1, Type: 2, Unpreemptable: true},
+		}},
+	})
+	want := &quoratev1.Allocation{
+		Id: "a", Fence: 3, GrantedLedgerMs: 10, GrantedAt: FromWall(1000), State: quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED,
+		Forced: true, ReservedUntilLedgerMs: 20, PreemptedBy: "z", EndedAt: FromWall(2000),
+		Principal: &quoratev1.Principal{User: "ann", Groups: []string{"dev"}, Application: "app-1"},
+		Preempted: []*quoratev1.Preempted{{Id: "x", Tree: "t", Node: "a"}},
+		Claims: []*quoratev1.HeldClaim{{
+			Tree: "t", Node: "a/b", Placed: "a", Amounts: map[string]int64{"cpu": 2}, Group: "dev", Priority: -1, Type: 2, Unpreemptable: true,
+		}},
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestClosedListsAreComplete: whatever the ledger can say has a word, and no two have the same.
+func TestClosedListsAreComplete(t *testing.T) {
+	seen := map[quoratev1.AllocationState]bool{quoratev1.AllocationState_ALLOCATION_STATE_UNSPECIFIED: true}
+	for _, state := range states {
+		if seen[state] {
+			t.Errorf("%v is said of two states", state)
+		}
+		seen[state] = true
+	}
+	if len(seen) != len(quoratev1.AllocationState_name) {
+		t.Errorf("%d states of %d", len(seen), len(quoratev1.AllocationState_name))
+	}
+	for kind := quota.EventDenied; kind <= quota.EventDropped; kind++ {
+		if wire := fromEventKind(kind); EventKinds[wire] != kind {
+			t.Errorf("event kind %d became %v", kind, wire)
+		}
+	}
+	if len(EventKinds) != len(quoratev1.EventKind_name) || len(violationKinds) != len(quoratev1.ViolationKind_name) ||
+		len(holderKinds) != len(quoratev1.HolderKind_name) || len(queueings) != len(quoratev1.Queueing_name) || len(units) != len(quoratev1.Unit_name) {
+		t.Error("a kind is missing")
+	}
+}
+
+func TestEvents(t *testing.T) {
+	got := FromEvent(quota.Event{
+		Number: 7, Kind: quota.EventDenied, ID: "a", By: "b", Stamp: quota.Stamp{At: 5, Wall: 1000},
+		Decision: &quota.Decision{Violations: []quota.Violation{{Tree: "t", Resource: "cpu", Limit: 1, Requested: 2}}},
+	})
+	if got.GetNumber() != 7 || got.GetId() != "a" || got.GetBy() != "b" || got.GetLedgerMs() != 5 || !proto.Equal(got.GetAt(), FromWall(1000)) ||
+		got.GetDecision().GetViolations()[0].GetMissing() != 1 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestEffectsOfAChange(t *testing.T) {
+	got := FromConfiguration(quota.Configuration{Revision: 3, Effects: &quota.Effects{
+		Admitted: []string{"job"},
+		Rooms:    []quota.RoomChange{{Tree: "t", Node: "a", Resource: "cpu", Before: 0, BeforeBounded: true, After: 9}},
+	}}, 5, false)
+	want := &quoratev1.ConfigurationResult{
+		Revision: 3, Index: 5, Admitted: []string{"job"}, Changes: []*quoratev1.Change{},
+		Rooms: []*quoratev1.RoomChange{{Tree: "t", Node: "a", Resource: "cpu", Before: new(int64(0))}},
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPrincipalsSayWhatTheyHold(t *testing.T) {
+	got := FromPrincipalUsage(quota.PrincipalUsage{
+		Name: "ann", Groups: []quota.Label{{Key: "app-1", Value: "dev"}},
+		Nodes: []quota.PrincipalNode{{
+			Path: "a", Used: quota.Vector{{Resource: "cpu", Amount: 3}}, Applications: []string{"app-1"},
+			Limits: quota.Vector{{Resource: "cpu", Amount: 5}}, MaxApplications: 2, Wildcard: true,
+		}},
+	})
+	want := &quoratev1.PrincipalUsage{
+		Name: "ann", Groups: map[string]string{"app-1": "dev"},
+		Nodes: []*quoratev1.PrincipalNode{{
+			Node: "a", Used: map[string]int64{"cpu": 3}, Applications: []string{"app-1"},
+			Limits: map[string]int64{"cpu": 5}, MaxApplications: 2, Wildcard: true,
+		}},
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// changeKinds is the one table of kinds of change.
+var changeKinds = map[quota.ChangeKind]quoratev1.ChangeKind{
+	quota.Added:   quoratev1.ChangeKind_CHANGE_KIND_ADDED,
+	quota.Changed: quoratev1.ChangeKind_CHANGE_KIND_CHANGED,
+	quota.Removed: quoratev1.ChangeKind_CHANGE_KIND_REMOVED,
+}
+
+func fromChanges(changes []quota.Change) []*quoratev1.Change {
+	wire := make([]*quoratev1.Change, len(changes))
+	for i, c := range changes {
+		wire[i] = &quoratev1.Change{Kind: changeKinds[c.Kind], Tree: c.Tree, Node: c.Node, Field: c.Field, Before: c.Before, After: c.After}
+	}
+	return wire
+}
+
+func FromConfiguration(c quota.Configuration, index uint64, repeated bool) *quoratev1.ConfigurationResult {
+	wire := &quoratev1.ConfigurationResult{Revision: c.Revision, Changes: fromChanges(c.Changes), Index: index, Repeated: repeated}
+	for _, o := range c.Over {
+		wire.Over = append(wire.Over, &quoratev1.Overuse{
+			Tree: o.Tree, Node: o.Node, Resource: o.Resource, Limit: int64(o.Limit), Used: int64(o.Used),
+			Kind: violationKinds[o.Kind], HolderKind: holderKinds[o.Holder.Kind], Holder: o.Holder.Name,
+		})
+	}
+	if c.Effects != nil {
+		wire.Rooms, wire.Admitted = fromRooms(c.Effects.Rooms), c.Effects.Admitted
+	}
+	return wire
+}
+
+func fromRooms(rooms []quota.RoomChange) []*quoratev1.RoomChange {
+	var wire []*quoratev1.RoomChange
+	for _, r := range rooms {
+		change := &quoratev1.RoomChange{Tree: r.Tree, Node: r.Node, Resource: r.Resource}
+		if r.BeforeBounded {
+			change.Before = new(int64(r.Before))
+		}
+		if r.AfterBounded {
+			change.After = new(int64(r.After))
+		}
+		wire = append(wire, change)
+	}
+	return wire
+}
+
+func FromRevision(r quota.Revision) *quoratev1.Revision {
+	return &quoratev1.Revision{
+		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, At: FromWall(r.Wall), RequestId: r.RequestID,
+		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount),
+	}
+}
+
+// configurationRequest is what the changes of configuration have in common.
+type configurationRequest interface {
+	proto.Message
+	GetActor() string
+	GetReason() string
+	GetRequestId() string
+	GetDryRun() bool
+}
+
+// ToMeta takes a blank reason for none: a tree that requires one asks for words.
+func ToMeta(r configurationRequest, expected *uint64) (quota.ChangeMeta, error) {
+	digest, err := requestFingerprint(r)
+	return quota.ChangeMeta{
+		Actor: r.GetActor(), Reason: strings.TrimSpace(r.GetReason()), RequestID: r.GetRequestId(), Fingerprint: digest, ExpectedRevision: expected,
+	}, err
+}
+
+// requestFingerprint is a digest of what a change asks for; empty without a request id. Who asks, why, and under which name is
+// not part of it, and neither is the expected revision: after the first success a repeat cannot meet it any more.
+func requestFingerprint(r configurationRequest) (string, error) {
+	if r.GetRequestId() == "" {
+		return "", nil
+	}
+	content := proto.Clone(r).ProtoReflect()
+	fields := content.Descriptor().Fields()
+	for _, name := range []protoreflect.Name{"request_id", "actor", "reason", "dry_run", "expected_revision"} {
+		content.Clear(fields.ByName(name))
+	}
+	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(content.Interface())
+	if err != nil {
+		return "", InvalidField("", "the request cannot be encoded again: %v", err)
+	}
+	sum := sha256.Sum256(append([]byte(content.Descriptor().FullName()), encoded...))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// ToApplyTrees also tells where the lists of the request were put in order.
+func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths, error) {
+	moved := FieldPaths{}
+	meta, err := ToMeta(r, r.ExpectedRevision) //nolint:protogetter // absent is not zero
+	if err != nil {
+		return quota.ApplyTrees{}, nil, err
+	}
+	command := quota.ApplyTrees{Meta: meta, Trees: make([]quota.TreeSpec, len(r.GetTrees())), Prune: r.GetPrune()}
+	for i, t := range r.GetTrees() {
+		if command.Trees[i], err = toTreeSpec(t, fmt.Sprintf("trees[%d]", i), moved); err != nil {
+			return quota.ApplyTrees{}, nil, err
+		}
+	}
+	return command, moved, nil
+}

@@ -1,0 +1,170 @@
+// Package wire translates between the messages of the API and the types of the domain, and turns refusals and errors into
+// answers.
+//
+// Lists are put in order on the way in, because the ledger wants them so; [FieldPaths] leads a refusal back to the place where
+// the caller wrote the element. errors.go has the one table from refusals and errors to codes: no other place chooses a code.
+package wire
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// Wire maps become sorted lists, so that equal requests make equal commands.
+
+func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
+	command := quota.Allocate{
+		ID: r.GetId(), Claims: make([]quota.Claim, len(r.GetClaims())), Labels: ToLabels(r.GetLabels()),
+		Principal: toPrincipal(r.GetPrincipal()), Mode: modes[r.GetMode()], ReserveFor: quota.Span(r.GetReserveMs()),
+		TTL: quota.Span(r.GetTtlMs()), WaitFor: quota.Span(r.GetWaitMs()), Keep: quota.Span(r.GetKeepMs()), Data: ToLabels(r.GetUserData()),
+	}
+	if command.Mode == quota.Reserve && command.ReserveFor == 0 {
+		command.ReserveFor = defaultReserve
+	}
+	if command.Mode == quota.Wait {
+		command.Priority = r.GetPriority()
+	}
+	for i, c := range r.GetClaims() {
+		command.Claims[i] = quota.Claim{
+			Tree: c.GetTree(), Node: c.GetNode(), Amounts: toVector(c.GetAmounts()), Picks: toPicks(c.GetItems()), Standing: toStanding(r, c),
+		}
+	}
+	return command
+}
+
+// defaultReserve is how long a reservation stands whose request does not say it: a minute.
+const defaultReserve quota.Span = 60_000
+
+// modes is the one table of modes. A dry run is no mode of the ledger: it holds, on trial.
+var modes = map[quoratev1.Mode]quota.Mode{
+	quoratev1.Mode_MODE_UNSPECIFIED: quota.Hold,
+	quoratev1.Mode_MODE_REJECT:      quota.Hold,
+	quoratev1.Mode_MODE_DRY_RUN:     quota.Hold,
+	quoratev1.Mode_MODE_RESERVE:     quota.Reserve,
+	quoratev1.Mode_MODE_FORCE:       quota.Force,
+	quoratev1.Mode_MODE_WAIT:        quota.Wait,
+}
+
+// toStanding is that of the request, but for what the claim overrides.
+func toStanding(r *quoratev1.AllocateRequest, c *quoratev1.Claim) quota.Standing {
+	s := quota.Standing{Priority: r.GetPriority(), Type: r.GetType(), Unpreemptable: r.GetUnpreemptable()}
+	if c.Priority != nil {
+		s.Priority = c.GetPriority()
+	}
+	if c.Type != nil {
+		s.Type = c.GetType()
+	}
+	if c.Unpreemptable != nil {
+		s.Unpreemptable = c.GetUnpreemptable()
+	}
+	return s
+}
+
+func toPrincipal(p *quoratev1.Principal) quota.Principal {
+	return quota.Principal{User: p.GetUser(), Groups: toSet(p.GetGroups()), Application: p.GetApplication()}
+}
+
+// toSet reads names whose order and number mean nothing.
+func toSet(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}
+
+func toVector(amounts map[string]int64) quota.Vector {
+	if len(amounts) == 0 {
+		return nil
+	}
+	vector := make(quota.Vector, 0, len(amounts))
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		vector = append(vector, quota.Component{Resource: name, Amount: quota.Amount(amounts[name])})
+	}
+	return vector
+}
+
+func fromVector(vector quota.Vector) map[string]int64 {
+	amounts := make(map[string]int64, len(vector))
+	for _, c := range vector {
+		amounts[c.Resource] = int64(c.Amount)
+	}
+	return amounts
+}
+
+func ToLabels(labels map[string]string) []quota.Label {
+	if len(labels) == 0 {
+		return nil
+	}
+	list := make([]quota.Label, 0, len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		list = append(list, quota.Label{Key: key, Value: labels[key]})
+	}
+	return list
+}
+
+func fromLabels(labels []quota.Label) map[string]string {
+	wire := make(map[string]string, len(labels))
+	for _, l := range labels {
+		wire[l.Key] = l.Value
+	}
+	return wire
+}
+
+// ToLimits reads limits by resource. Unset is a value only where a limit can be taken back.
+func ToLimits(limits map[string]*quoratev1.Limit, field string, mayUnset bool) ([]quota.ResourceLimit, error) {
+	if len(limits) == 0 {
+		return nil, nil
+	}
+	list := make([]quota.ResourceLimit, 0, len(limits))
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		limit, err := toLimit(limits[name], field+"["+strconv.Quote(name)+"]", mayUnset)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, quota.ResourceLimit{Resource: name, Limit: limit})
+	}
+	return list, nil
+}
+
+func toLimit(limit *quoratev1.Limit, field string, mayUnset bool) (quota.Limit, error) {
+	switch value := limit.GetValue().(type) {
+	case *quoratev1.Limit_Amount:
+		return quota.AtMost(quota.Amount(value.Amount)), nil
+	case *quoratev1.Limit_Unlimited:
+		return quota.NoLimit(), nil
+	case *quoratev1.Limit_Unset:
+		if mayUnset {
+			return quota.Limit{}, nil
+		}
+		return quota.Limit{}, InvalidField(field, "unset is only for SetLimits; leave the resource out to have no limit of its own here")
+	}
+	return quota.Limit{}, InvalidField(field, "a limit has one of amount, unlimited and unset")
+}
+
+func fromLimit(limit quota.Limit) *quoratev1.Limit {
+	switch limit.Kind {
+	case quota.Limited:
+		return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: int64(limit.Amount)}}
+	case quota.Unlimited:
+		return &quoratev1.Limit{Value: &quoratev1.Limit_Unlimited{Unlimited: true}}
+	case quota.Unset:
+	}
+	return nil
+}
+
+func fromLimits(limits []quota.ResourceLimit) map[string]*quoratev1.Limit {
+	wire := make(map[string]*quoratev1.Limit, len(limits))
+	for _, l := range limits {
+		if limit := fromLimit(l.Limit); limit != nil {
+			wire[l.Resource] = limit
+		}
+	}
+	return wire
+}
+
+func ToRenew(r *quoratev1.RenewRequest) quota.Renew {
+	return quota.Renew{
+		ID: r.GetId(), Fence: r.GetFence(), TTL: quota.Span(r.GetTtlMs()), Data: ToLabels(r.GetUserData()), Items: ToItemUpdates(r.GetItems()),
+	}
+}

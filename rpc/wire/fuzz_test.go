@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
+)
+
+// FuzzConvert feeds any bytes to what reads requests. Nothing may panic, and what passes must be canonical: every
+// list in order, the root first. What it says is the ledger's to judge.
+func FuzzConvert(f *testing.F) {
+	for _, seed := range []proto.Message{
+		&quoratev1.AllocateRequest{Id: "a", Claims: exampleClaims(), Labels: map[string]string{"b": "1", "a": "2"}},
+		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{exampleTree()}, RequestId: "r"},
+		&quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: coreLimits(3), RequestId: "r"},
+	} {
+		encoded, err := proto.Marshal(seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(encoded)
+	}
+	setting := exampleTree()
+	everySetting(setting)
+	setting.Moves = []*quoratev1.Move{{From: "old", To: "physics"}}
+	encoded, err := proto.Marshal(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{setting}, Prune: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(encoded)
+	base, _, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{exampleTree()}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var allocate quoratev1.AllocateRequest
+		if proto.Unmarshal(data, &allocate) == nil {
+			command := ToAllocate(&allocate)
+			checkAllocate(t, command)
+			checkLedger(t, base, command)
+		}
+		var apply quoratev1.ApplyTreesRequest
+		if proto.Unmarshal(data, &apply) == nil {
+			if command, _, err := ToApplyTrees(&apply); err == nil {
+				checkTrees(t, command)
+				checkLedger(t, base, command)
+			}
+		}
+		var set quoratev1.SetLimitsRequest
+		if proto.Unmarshal(data, &set) == nil {
+			if limits, err := ToLimits(set.GetLimits(), "limits", true); err == nil {
+				checkLimits(t, limits)
+				checkLedger(t, base, quota.SetLimits{Tree: set.GetTree(), Node: set.GetNode(), Limits: limits})
+			}
+		}
+	})
+}
+
+// checkLedger applies a command: whatever it says, the ledger stays sound.
+func checkLedger(t *testing.T, base, command quota.Command) {
+	t.Helper()
+	ledger := ledger.New(quota.DefaultBounds())
+	ledger.Apply(quota.Stamp{}, base)
+	ledger.Apply(quota.Stamp{}, command)
+	if err := ledger.Check(); err != nil {
+		t.Errorf("after %+v: %v", command, err)
+	}
+}
+
+func checkAllocate(t *testing.T, command quota.Allocate) {
+	t.Helper()
+	checkLabels(t, command.Labels)
+	ascending(t, command.Principal.Groups, func(name string) string { return name })
+	for _, c := range command.Claims {
+		ascending(t, c.Amounts, func(c quota.Component) string { return c.Resource })
+	}
+}
+
+func checkTrees(t *testing.T, command quota.ApplyTrees) {
+	t.Helper()
+	for _, tree := range command.Trees {
+		if len(tree.Nodes) == 0 || tree.Nodes[0].Path != "" {
+			t.Errorf("the root of %+v is not first", tree)
+		}
+		if !slices.IsSortedFunc(tree.Nodes, func(a, b quota.NodeSpec) int { return comparePaths(a.Path, b.Path) }) {
+			t.Errorf("the nodes of %+v are not in order", tree)
+		}
+		if !slices.IsSortedFunc(tree.Resources, func(a, b quota.Resource) int { return strings.Compare(a.Name, b.Name) }) {
+			t.Errorf("the resources of %+v are not in order", tree)
+		}
+		for _, n := range tree.Nodes {
+			checkLabels(t, n.Labels)
+			for _, limits := range [][]quota.ResourceLimit{n.Limits, n.Defaults, n.Borrow, n.Lend} {
+				checkLimits(t, limits)
+			}
+			ascending(t, n.Admins, func(name string) string { return name })
+			for _, p := range n.Principals {
+				ascending(t, p.Limits, func(c quota.Component) string { return c.Resource })
+			}
+		}
+	}
+}
+
+func checkLabels(t *testing.T, labels []quota.Label) {
+	t.Helper()
+	ascending(t, labels, func(l quota.Label) string { return l.Key })
+}
+
+func checkLimits(t *testing.T, limits []quota.ResourceLimit) {
+	t.Helper()
+	ascending(t, limits, func(l quota.ResourceLimit) string { return l.Resource })
+}
+
+// ascending wants every key once, in order.
+func ascending[T any](t *testing.T, list []T, key func(T) string) {
+	t.Helper()
+	for i := range list {
+		if i > 0 && key(list[i-1]) >= key(list[i]) {
+			t.Errorf("%+v is not in order", list)
+		}
+	}
+}
+
+// FuzzPageToken: any text may be sent as a page token. What is taken is of this list, and goes on where it says.
+func FuzzPageToken(f *testing.F) {
+	for _, token := range []string{"", "a", "%", AllocationPageToken(1), AllocationPageToken(1 << 63), MakeToken(usageToken, []byte("a/b")), MakeToken(principalToken, nil)} {
+		f.Add(token)
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		after, err := OpenAllocationToken(token)
+		if again, failed := OpenAllocationToken(AllocationPageToken(after)); err == nil && (failed != nil || again != after) {
+			t.Errorf("%q goes on after %d, and then after %d, %v", token, after, again, failed)
+		}
+		path, usageErr := OpenUsageToken(token)
+		if again, failed := OpenUsageToken(MakeToken(usageToken, []byte(path))); usageErr == nil && (failed != nil || again != path) {
+			t.Errorf("%q goes on after %q, and then after %q, %v", token, path, again, failed)
+		}
+		name, principalErr := OpenPrincipalToken(token)
+		if again, failed := OpenPrincipalToken(MakeToken(principalToken, []byte(name))); principalErr == nil && (failed != nil || again != name) {
+			t.Errorf("%q goes on after %q, and then after %q, %v", token, name, again, failed)
+		}
+		if token != "" && (err == nil && usageErr == nil || usageErr == nil && principalErr == nil || err == nil && principalErr == nil) {
+			t.Errorf("%q is a token of several lists", token)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// Page tokens are opaque to callers. The first byte names the list, so that a token of one list is not taken for another.
+const (
+	allocationToken = 'a'
+	usageToken      = 'u'
+	principalToken  = 'p'
+	itemToken       = 'i'
+	WaitingToken    = 'w'
+)
+
+// Page sizes when the caller names none.
+const (
+	DefaultAllocationPage = 100
+	DefaultUsagePage      = 1000
+	DefaultRevisionPage   = 20
+	DefaultEventPage      = 100
+	DefaultPrincipalPage  = 100
+	DefaultItemPage       = 100
+	DefaultWaitingPage    = 100
+)
+
+func PageSize(asked int32, byDefault int) int {
+	if asked <= 0 {
+		return byDefault
+	}
+	return int(asked)
+}
+
+func MakeToken(kind byte, content []byte) string {
+	return base64.RawURLEncoding.EncodeToString(append([]byte{kind}, content...))
+}
+
+// openToken answers what a token holds.
+func openToken(kind byte, token string) ([]byte, error) {
+	content, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(content) == 0 || content[0] != kind {
+		return nil, invalidPageToken(token)
+	}
+	return content[1:], nil
+}
+
+func invalidPageToken(token string) error {
+	return InvalidField("page_token", "%q is not a page token of this list; begin again without one", token)
+}
+
+// AllocationPageToken continues after a fence; 0 is the last page.
+func AllocationPageToken(after uint64) string {
+	if after == 0 {
+		return ""
+	}
+	return MakeToken(allocationToken, binary.AppendUvarint(nil, after))
+}
+
+func OpenAllocationToken(token string) (uint64, error) {
+	if token == "" {
+		return 0, nil
+	}
+	content, err := openToken(allocationToken, token)
+	if err != nil {
+		return 0, err
+	}
+	after, n := binary.Uvarint(content)
+	if n <= 0 || n != len(content) {
+		return 0, invalidPageToken(token)
+	}
+	return after, nil
+}
+
+// UsagePageToken continues after a path.
+func UsagePageToken(page quota.UsagePage) string {
+	if !page.More {
+		return ""
+	}
+	return MakeToken(usageToken, []byte(page.Next))
+}
+
+func OpenUsageToken(token string) (string, error) {
+	if token == "" {
+		return "", nil
+	}
+	content, err := openToken(usageToken, token)
+	return string(content), err
+}
+
+// PrincipalPageToken continues after a name; there is more only after a page that has one.
+func PrincipalPageToken(page []quota.PrincipalUsage, more bool) string {
+	if !more || len(page) == 0 {
+		return ""
+	}
+	return MakeToken(principalToken, []byte(page[len(page)-1].Name))
+}
+
+func OpenPrincipalToken(token string) (string, error) {
+	if token == "" {
+		return "", nil
+	}
+	content, err := openToken(principalToken, token)
+	return string(content), err
+}
+
+// ItemPageToken continues after an item; nil is the last page.
+func ItemPageToken(after *quota.ItemName) string {
+	if after == nil {
+		return ""
+	}
+	return MakeToken(itemToken, []byte(after.Resource+"\x00"+after.Name))
+}
+
+func OpenItemToken(token, tree string) (*quota.ItemName, error) {
+	if token == "" {
+		return nil, nil //nolint:nilnil // the first page
+	}
+	content, err := openToken(itemToken, token)
+	if err != nil {
+		return nil, err
+	}
+	resource, name, both := strings.Cut(string(content), "\x00")
+	if !both {
+		return nil, invalidPageToken(token)
+	}
+	return &quota.ItemName{Tree: tree, Resource: resource, Name: name}, nil
+}
+
+// WaitingPageToken continues after a place in the queue; nil is the last page.
+func WaitingPageToken(after *quota.QueueTurn) string {
+	if after == nil {
+		return ""
+	}
+	return MakeToken(WaitingToken, binary.AppendUvarint(binary.AppendVarint(nil, after.Priority), after.Arrival))
+}
+
+func OpenWaitingToken(token string) (*quota.QueueTurn, error) {
+	if token == "" {
+		return nil, nil //nolint:nilnil // the first page
+	}
+	content, err := openToken(WaitingToken, token)
+	if err != nil {
+		return nil, err
+	}
+	priority, n := binary.Varint(content)
+	if n <= 0 {
+		return nil, invalidPageToken(token)
+	}
+	arrival, m := binary.Uvarint(content[n:])
+	if m <= 0 || n+m != len(content) {
+		return nil, invalidPageToken(token)
+	}
+	return &quota.QueueTurn{Priority: priority, Arrival: arrival}, nil
+}

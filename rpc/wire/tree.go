@@ -1,0 +1,224 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/quota"
+)
+
+// units is the one table of units; the wire's default is count.
+var units = map[quoratev1.Unit]quota.Unit{
+	quoratev1.Unit_UNIT_UNSPECIFIED: quota.Count,
+	quoratev1.Unit_UNIT_COUNT:       quota.Count,
+	quoratev1.Unit_UNIT_MILLI:       quota.Milli,
+	quoratev1.Unit_UNIT_BYTES:       quota.Bytes,
+	quoratev1.Unit_UNIT_ITEMS:       quota.Items,
+}
+
+func fromUnit(unit quota.Unit) quoratev1.Unit {
+	switch unit {
+	case quota.Count:
+		return quoratev1.Unit_UNIT_COUNT
+	case quota.Milli:
+		return quoratev1.Unit_UNIT_MILLI
+	case quota.Bytes:
+		return quoratev1.Unit_UNIT_BYTES
+	case quota.Items:
+		return quoratev1.Unit_UNIT_ITEMS
+	}
+	return quoratev1.Unit_UNIT_UNSPECIFIED
+}
+
+// toTreeSpec reads a tree: resources by name, the root first, every parent before its children.
+func toTreeSpec(t *quoratev1.Tree, field string, moved FieldPaths) (quota.TreeSpec, error) {
+	resources, err := toResources(t.GetResources(), field, moved)
+	if err != nil {
+		return quota.TreeSpec{}, err
+	}
+	first, err := toNodeSpec(rootNode(t), field)
+	if err != nil {
+		return quota.TreeSpec{}, err
+	}
+	spec := quota.TreeSpec{
+		Name: t.GetName(), Resources: resources, Nodes: make([]quota.NodeSpec, 0, 1+len(t.GetNodes())),
+		TreeSettings: quota.TreeSettings{
+			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
+			Leases: toLeaseSettings(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
+		},
+	}
+	for _, m := range t.GetMoves() { // they are done in this order
+		spec.Moves = append(spec.Moves, quota.Move{From: m.GetFrom(), To: m.GetTo()})
+	}
+	spec.Nodes = append(spec.Nodes, first)
+	order := sortedOrder(t.GetNodes(), func(a, b *quoratev1.Node) int { return comparePaths(a.GetPath(), b.GetPath()) })
+	for _, from := range moved.recordOrder(field+".nodes", order) {
+		node, err := toNodeSpec(t.GetNodes()[from], fmt.Sprintf("%s.nodes[%d]", field, from))
+		if err != nil {
+			return quota.TreeSpec{}, err
+		}
+		spec.Nodes = append(spec.Nodes, node)
+	}
+	return spec, nil
+}
+
+func toLeaseSettings(s *quoratev1.LeaseSettings) quota.LeaseSettings {
+	return quota.LeaseSettings{
+		Default: quota.Span(s.GetDefaultTtlMs()), Max: quota.Span(s.GetMaxTtlMs()), Grace: quota.Span(s.GetGraceMs()),
+	}
+}
+
+// fromLeaseSettings is nil if everything is the default.
+func fromLeaseSettings(s quota.LeaseSettings) *quoratev1.LeaseSettings {
+	if s == (quota.LeaseSettings{}) {
+		return nil
+	}
+	return &quoratev1.LeaseSettings{DefaultTtlMs: int64(s.Default), MaxTtlMs: int64(s.Max), GraceMs: int64(s.Grace)}
+}
+
+func toResources(resources []*quoratev1.Resource, field string, moved FieldPaths) ([]quota.Resource, error) {
+	list := make([]quota.Resource, len(resources))
+	order := sortedOrder(resources, func(a, b *quoratev1.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
+	for i, from := range moved.recordOrder(field+".resources", order) {
+		r := resources[from]
+		unit, known := units[r.GetUnit()]
+		if !known {
+			return nil, InvalidField(fmt.Sprintf("%s.resources[%d].unit", field, from), "there is no unit number %d", r.GetUnit())
+		}
+		list[i] = quota.Resource{Name: r.GetName(), Unit: unit, Items: toItemSpec(r.GetItems())}
+	}
+	return list, nil
+}
+
+// rootNode is the root as a node: its configuration stands in the tree itself.
+func rootNode(t *quoratev1.Tree) *quoratev1.Node {
+	return &quoratev1.Node{
+		Policy: t.GetPolicy(), Limits: t.GetLimits(), Labels: t.GetLabels(), Principals: t.GetPrincipals(),
+		Defaults: t.GetDefaults(), Applications: t.GetApplications(), Admins: t.GetAdmins(), Queueing: t.GetQueueing(),
+	}
+}
+
+func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
+	spec := quota.NodeSpec{
+		Path: n.GetPath(), Policy: n.GetPolicy(), Labels: ToLabels(n.GetLabels()), Hard: n.GetHard(),
+		Principals: toPrincipalLimits(n.GetPrincipals()), Applications: quota.Amount(n.GetApplications()),
+		Admins: toSet(n.GetAdmins()), Queueing: queueings[n.GetQueueing()],
+	}
+	for _, part := range []struct {
+		to   *[]quota.ResourceLimit
+		from map[string]*quoratev1.Limit
+		name string
+	}{
+		{&spec.Limits, n.GetLimits(), ".limits"},
+		{&spec.Defaults, n.GetDefaults(), ".defaults"},
+		{&spec.Borrow, n.GetBorrow(), ".borrow"},
+		{&spec.Lend, n.GetLend(), ".lend"},
+	} {
+		var err error
+		if *part.to, err = ToLimits(part.from, field+part.name, false); err != nil {
+			return quota.NodeSpec{}, err
+		}
+	}
+	return spec, nil
+}
+
+// toPrincipalLimits keeps every order: it is the one in which names are looked for.
+func toPrincipalLimits(limits []*quoratev1.PrincipalLimit) []quota.PrincipalLimit {
+	var list []quota.PrincipalLimit
+	for _, l := range limits {
+		list = append(list, quota.PrincipalLimit{
+			Users: l.GetUsers(), Groups: l.GetGroups(), Limits: toVector(l.GetLimits()),
+			Applications: quota.Amount(l.GetApplications()), Description: l.GetDescription(),
+		})
+	}
+	return list
+}
+
+// comparePaths orders paths as a walk through the tree meets them: a parent before its children, siblings by name.
+func comparePaths(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		switch {
+		case a[i] == b[i]:
+		case a[i] == '/':
+			return -1
+		case b[i] == '/':
+			return +1
+		default:
+			return int(a[i]) - int(b[i])
+		}
+	}
+	return len(a) - len(b)
+}
+
+func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
+	wire := &quoratev1.Tree{
+		Name: spec.Name, Resources: fromResources(spec.Resources),
+		Forest: spec.Forest, RequireReason: spec.RequireReason, Maintenance: spec.Maintenance,
+		Leases: fromLeaseSettings(spec.Leases), OvertakeMs: int64(spec.Overtake),
+	}
+	for _, n := range spec.Nodes {
+		node := fromNodeSpec(n)
+		if n.Path != "" {
+			wire.Nodes = append(wire.Nodes, node)
+			continue
+		}
+		wire.Policy, wire.Limits, wire.Labels, wire.Principals = node.GetPolicy(), node.GetLimits(), node.GetLabels(), node.GetPrincipals()
+		wire.Defaults, wire.Applications, wire.Admins = node.GetDefaults(), node.GetApplications(), node.GetAdmins()
+		wire.Queueing = node.GetQueueing()
+	}
+	return wire
+}
+
+func fromNodeSpec(n quota.NodeSpec) *quoratev1.Node {
+	wire := &quoratev1.Node{
+		Path: n.Path, Policy: n.Policy, Limits: fromLimits(n.Limits), Labels: fromLabels(n.Labels), Hard: n.Hard,
+		Defaults: fromLimits(n.Defaults), Borrow: fromLimits(n.Borrow), Lend: fromLimits(n.Lend),
+		Applications: int64(n.Applications), Admins: n.Admins, Queueing: fromQueueing(n.Queueing),
+	}
+	for _, l := range n.Principals {
+		wire.Principals = append(wire.Principals, &quoratev1.PrincipalLimit{
+			Users: l.Users, Groups: l.Groups, Limits: fromVector(l.Limits),
+			Applications: int64(l.Applications), Description: l.Description,
+		})
+	}
+	return wire
+}
+
+func fromResources(resources []quota.Resource) []*quoratev1.Resource {
+	wire := make([]*quoratev1.Resource, len(resources))
+	for i, r := range resources {
+		wire[i] = &quoratev1.Resource{Name: r.Name, Unit: fromUnit(r.Unit), Items: fromItemSpec(r.Items)}
+	}
+	return wire
+}
+
+// FromTreeSummary leaves out which items there are: that may be many names, and ListItems has them.
+func FromTreeSummary(t quota.TreeSummary) *quoratev1.TreeSummary {
+	resources := fromResources(t.Resources)
+	for _, r := range resources {
+		r.Items = nil
+	}
+	return &quoratev1.TreeSummary{
+		Name: t.Name, Policy: t.Policy, Resources: resources,
+		NodeCount: int32(t.Nodes), ClaimCount: int64(t.Claims),
+	}
+}
+
+func FromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
+	wire := &quoratev1.NodeUsage{
+		Node: n.Path, Policy: n.Policy, Resources: make([]*quoratev1.ResourceUsage, len(n.Resources)),
+		RunningApplications: int64(n.Applications), MaxApplications: int64(n.MaxApplications),
+	}
+	for i, r := range n.Resources {
+		usage := &quoratev1.ResourceUsage{
+			Resource: r.Resource.Name, Unit: fromUnit(r.Resource.Unit), Limit: fromLimit(r.Set), Effective: fromLimit(r.Effective),
+			Own: int64(r.Own), Subtree: int64(r.Subtree), Over: int64(r.Over),
+		}
+		if r.Bounded {
+			usage.Headroom = new(int64(r.Headroom))
+		}
+		wire.Resources[i] = usage
+	}
+	return wire
+}
