@@ -97,7 +97,7 @@ func answerPreflight(header http.Header) {
 	header.Set("Access-Control-Max-Age", "7200")
 }
 
-// checkHost refuses names that may have been made to stand for this machine. Callers without a host are no browsers.
+// checkHost refuses names that may have been made to stand for this machine. A call without a host does not come from a browser.
 func (b Browsers) checkHost(host string) error {
 	if !b.LoopbackOnly || host == "" {
 		return nil

@@ -38,7 +38,7 @@ func (s *Server) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, text)
 }
 
-// withoutBody bounds the time for a body that a caller announces and that nobody reads.
+// withoutBody bounds the time for a body that is announced but not read.
 func withoutBody(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		admission.LimitRest(w, r)
@@ -50,7 +50,7 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // who asked has gone; nobody is left to tell
+	_, _ = w.Write([]byte(text)) // the caller has gone
 }
 
 // healthChecker answers the health protocol of gRPC.

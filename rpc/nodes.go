@@ -77,7 +77,7 @@ func (s *Server) admitNode(next http.Handler) http.Handler {
 	})
 }
 
-// isStrict tells whether nodes call each other over their own listener only.
+// isStrict reports whether nodes call each other over their own listener only.
 func (s *Server) isStrict() bool {
 	return s.network != nil && s.node.Level().Current >= relay.InternalLevel
 }
@@ -100,7 +100,7 @@ func (s *Server) refuseInternal(next http.Handler) http.Handler {
 	})
 }
 
-// fromEarlierNode tells whether a request may come from a member that does not know the listener for nodes.
+// fromEarlierNode reports whether a request may come from a member that does not know the listener for nodes.
 func (s *Server) fromEarlierNode(r *http.Request) bool {
 	if s.isStrict() {
 		return false
@@ -123,7 +123,7 @@ func (s *Server) refuseClients(next http.Handler) http.Handler {
 	})
 }
 
-// relayedByMember tells whether another member relays the call. In plain text everyone may be a member.
+// relayedByMember reports whether another member relays the call. In plain text every caller may claim to be one.
 func (s *Server) relayedByMember(r *http.Request) bool {
 	if relay.NodeCallOf(r.Context()).Internal {
 		return true

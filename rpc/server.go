@@ -237,7 +237,7 @@ func (s *Server) receiveCalls(next http.Handler) http.Handler {
 	return s.observer.ObserveCalls(s.admission.IssueTicket(s.observer.RecoverPanics(next)))
 }
 
-// forbidCaching forbids anybody on the way to keep an answer.
+// forbidCaching forbids proxies and browsers to store an answer.
 func forbidCaching(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -256,7 +256,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Drain makes the node tell whoever asks for its health that it is about to go; it still serves.
+// Drain makes health checks report that the node is about to stop; it still serves.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Shutdown takes no more calls, ends streams at once and waits for the other calls; those that are still there when ctx

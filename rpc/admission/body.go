@@ -46,7 +46,7 @@ func slowBodyError(received int64, after time.Duration) error {
 
 // bodyCharge is what the body of one call takes of the bytes that a server has for all of them. It is charged as bytes arrive, so
 // that what is announced and does not come takes nothing. A body moves to the large ones when it grows beyond smallBody: however
-// many large bodies there are, small ones find room.
+// many large bodies there are, small ones are admitted.
 type bodyCharge struct {
 	of           *callLimiters
 	caller       *caller

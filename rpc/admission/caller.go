@@ -9,8 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// caller is everyone who shares the places of one key: today an address, an identity once calls have one. It counts what it holds
-// of each gate.
+// caller is all connections and calls under one key, which is an address today. It counts what they hold of each limiter.
 type caller struct {
 	key  string
 	held [limiterKinds]atomic.Int64
@@ -18,7 +17,7 @@ type caller struct {
 	connections, overLimit int
 }
 
-// isIdle tells whether a caller holds nothing.
+// isIdle reports whether a caller holds nothing.
 func (c *caller) isIdle() bool {
 	for i := range c.held {
 		if c.held[i].Load() != 0 {
@@ -154,7 +153,7 @@ func (a *Controller) LimitConnections(server *http.Server) {
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		opened := a.Limiters.Callers.openConnection(c, callerKey(c.RemoteAddr()), a.Limiters.connections)
 		if opened == nil {
-			_ = c.Close() // nobody listens yet
+			_ = c.Close() // it is new: no call is on it
 			return ctx
 		}
 		return context.WithValue(ctx, connectionKey{}, opened)

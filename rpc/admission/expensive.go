@@ -12,7 +12,7 @@ import (
 const (
 	// expensiveShare is the part of a server's time that expensive reads may take in the long run: one in so many.
 	expensiveShare = 4
-	// expensiveBurst is how much time they may have saved, so that nobody waits who asks now and then.
+	// expensiveBurst is how much unused time they may save up, so that an occasional read does not wait.
 	expensiveBurst = 250 * time.Millisecond
 	// maxCharge is the most that one read is charged, so that the next one comes soon enough for its caller's patience.
 	maxCharge = 500 * time.Millisecond

@@ -11,12 +11,12 @@ import (
 )
 
 // shareOfFree is how many times what is free one caller may hold. With 3, a caller alone gets three quarters of the places, two
-// that want all of them get three sevenths each, and there is always room for one more caller that holds nothing yet.
+// that want all of them get three sevenths each, and one more caller that holds nothing yet is always admitted.
 const shareOfFree = 3
 
-// Limiter admits a bounded number of units (calls, bytes) at a time and divides them among callers: a caller that holds more than
-// its share waits for others, not they for it. The share is not a constant but follows what is free, as the dynamic thresholds
-// of a switch that many queues share, so that a caller may have nearly all of it while nobody else wants any.
+// Limiter admits a bounded number of units (calls, bytes) at a time and divides them among callers: one that holds more than its
+// share is refused, and the others are not. The share is not a constant but follows what is free, as the dynamic thresholds
+// of a switch that many queues share, so that a caller may have most of it while no other caller wants any.
 type Limiter struct {
 	// what and setting are for the text of a refusal.
 	what, setting string
@@ -27,7 +27,7 @@ type Limiter struct {
 	full, beyondShare prometheus.Counter
 }
 
-// limiterKind is the place of a gate's count in what a caller holds.
+// limiterKind is the index of a limiter in what a caller holds.
 type limiterKind int
 
 const (
@@ -80,7 +80,7 @@ func (g *Limiter) Release(c *caller, n int64) {
 	g.InUse.Add(-n)
 }
 
-// isBusy tells whether more than half of the gate is taken.
+// isBusy reports whether more than half of the capacity is in use.
 func (g *Limiter) isBusy() bool { return g.InUse.Load() > g.capacity/2 }
 
 func (g *Limiter) errFull() error {
@@ -93,14 +93,14 @@ func (g *Limiter) errBeyondShare(c *caller, held int64) error {
 		"nothing was done, try again later or at another server", c.key, held, g.capacity, g.what, g.setting)
 }
 
-// overloadedError is the answer to what finds no room: OVERLOADED, with a time to come back.
+// overloadedError is the answer when a limit is reached: OVERLOADED, with a time to retry after.
 func overloadedError(format string, args ...any) error {
 	return wire.NodeError(&cluster.Error{Reason: cluster.Overloaded, NotApplied: true, Text: fmt.Sprintf(format, args...)})
 }
 
-// Limiters are all those of a server.
+// Limiters are all limiters of a server.
 type Limiters struct {
-	// Clients are the places of calls of clients, members those of calls that other members relay. Neither takes from the other.
+	// Clients count calls of clients, members those that other members relay. Neither takes from the other.
 	Clients, Members callLimiters
 	// connections are open ones of clients. callers has them, and memberCallers those of other members, which have no limit.
 	connections            *Limiter

@@ -66,7 +66,7 @@ const (
 	maxScrapes     = 16
 )
 
-// slot is what one call holds of a gate. It belongs to the call's notes, so that admitting a call allocates nothing.
+// slot is what one call holds of a limiter. It is a part of the ticket, so that admitting a call allocates nothing.
 type slot struct {
 	limiter *Limiter
 	caller  *caller
@@ -89,8 +89,8 @@ func (p *slot) releaseSlot() {
 	}
 }
 
-// AdmitCall takes a call in, or answers that there is no room. A path that nobody serves takes no place. Questions of other members,
-// and health, have places of their own, so that the cluster goes on however many clients there are.
+// AdmitCall admits a call, or answers that the server is overloaded. A path that does not exist takes no slot. Calls of other members
+// and health checks have slots of their own, so that clients cannot keep them out.
 func (a *Controller) AdmitCall(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		notes, known := TicketOf(r.Context()), a.procedures[r.URL.Path]
@@ -107,7 +107,7 @@ func (a *Controller) AdmitCall(next http.Handler) http.Handler {
 	})
 }
 
-// LimiterFor is the gate that a call passes; nil if nobody serves it.
+// LimiterFor is the limiter of a call; nil if its path does not exist.
 func (a *Controller) LimiterFor(p procedures.Info, of *callLimiters) *Limiter {
 	switch {
 	case p.Kind == procedures.ServesMembers:
@@ -124,7 +124,7 @@ func (a *Controller) LimiterFor(p procedures.Info, of *callLimiters) *Limiter {
 	return nil
 }
 
-// ServeInSlot serves a call in a place of a gate.
+// ServeInSlot serves a call while it holds a slot.
 func (a *Controller) ServeInSlot(g *Limiter, w http.ResponseWriter, r *http.Request, next http.Handler) {
 	notes := TicketOf(r.Context())
 	if err := notes.slot.acquireSlot(g, notes.Caller); err != nil {
@@ -135,7 +135,7 @@ func (a *Controller) ServeInSlot(g *Limiter, w http.ResponseWriter, r *http.Requ
 	next.ServeHTTP(w, r)
 }
 
-// AdmitFrontEnd is admit for calls in the words of other systems.
+// AdmitFrontEnd is AdmitCall for calls in the protocols of other systems.
 func (a *Controller) AdmitFrontEnd(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if overLimitError(r.Context()) != nil {
@@ -169,20 +169,20 @@ func (a *Controller) RefuseCall(w http.ResponseWriter, r *http.Request, err erro
 	a.hooks.WriteError(w, r, err)
 }
 
-// NotFound answers a path that nobody serves.
+// NotFound answers a path that does not exist.
 func (a *Controller) NotFound(w http.ResponseWriter, r *http.Request) {
 	LimitRest(w, r)
 	http.NotFound(w, r)
 }
 
-// LimitRest bounds the time for a body that nobody reads. HTTP/2 needs no bound: there the rest of a body holds up nobody.
+// LimitRest bounds the time for a body that is not read. HTTP/2 needs no bound: there an unread body does not hold up other calls.
 func LimitRest(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 && r.ProtoMajor < 2 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusalPatience)) // a recorded connection has no deadlines
 	}
 }
 
-// WaitInside moves a call from those under way to those that wait. What it answers must be called in the end.
+// WaitInside moves a call from the limit for calls under way to that for waiting requests. The caller must call leave in the end.
 func (g *Limiters) WaitInside(ctx context.Context) (leave func(), err error) {
 	notes := TicketOf(ctx)
 	of := notes.Limiters

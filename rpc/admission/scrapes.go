@@ -33,7 +33,7 @@ func (a *Controller) LimitScrapes(metrics http.Handler) http.Handler {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			w.Header().Set("Cache-Control", "no-store")
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = io.WriteString(w, err.Error()+"\n") // who asked has gone; nobody is left to tell
+			_, _ = io.WriteString(w, err.Error()+"\n") // the caller has gone
 			return
 		}
 		defer a.Limiters.scrapes.Release(by, 1)
@@ -42,11 +42,11 @@ func (a *Controller) LimitScrapes(metrics http.Handler) http.Handler {
 			form = 1
 		}
 		page := pages[form].currentPage(metrics, r, form == 1)
-		// Nobody keeps a place by not taking the page.
+		// A caller that does not take the page must not keep its slot.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(HeaderPatience)) // a recorded connection has no deadlines
 		maps.Copy(w.Header(), page.header)
 		w.WriteHeader(page.status)
-		_, _ = w.Write(page.body.Bytes()) // who asked has gone; nobody is left to tell
+		_, _ = w.Write(page.body.Bytes()) // the caller has gone
 	})
 }
 

@@ -28,13 +28,13 @@ func LargerThanError(what string, most int) *connect.Error {
 // Envelope is the length of what gRPC puts before a message, and Connect in streams: a flag and the message's length.
 const Envelope = 5
 
-// IsEnveloped tells whether a body is an envelope with a message in it.
+// IsEnveloped reports whether a body is an envelope with a message in it.
 func IsEnveloped(r *http.Request) bool {
 	kind := r.Header.Get("Content-Type")
 	return strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+")
 }
 
-// AnnouncesTooMuch tells whether an envelope announces more than may follow.
+// AnnouncesTooMuch reports whether an envelope announces more than may follow.
 func AnnouncesTooMuch(body []byte) bool {
 	return len(body) >= Envelope && binary.BigEndian.Uint32(body[1:Envelope]) > MaxBody
 }

@@ -155,7 +155,7 @@ func bodyOf(r *http.Request) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// contentCoding tells whether a content coding is compression, and whether the API knows it.
+// contentCoding reports whether a content coding is compression, and whether the API knows it.
 func contentCoding(name string) (packed, known bool) {
 	switch strings.ToLower(name) {
 	case "", "identity":

@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// ActivityLog is what this room needs of the memory of what went on; [activity.Recorder] is one.
+// ActivityLog is the memory of recent activity; [activity.Recorder] implements it.
 type ActivityLog interface {
 	// Series is what is remembered of a node or resource, not before a log index is applied here.
 	Series(ctx context.Context, key activity.Key, minIndex uint64) ([]activity.Step, cluster.ReadInfo, error)

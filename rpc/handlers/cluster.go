@@ -101,7 +101,7 @@ func (s ClusterService) askMember(ctx context.Context, m cluster.Member, own clu
 	}
 }
 
-// roles is the one table from raft's states.
+// roles maps raft's states.
 var roles = map[string]quoratev1.Role{
 	"Follower": quoratev1.Role_ROLE_FOLLOWER, "Candidate": quoratev1.Role_ROLE_CANDIDATE, "Leader": quoratev1.Role_ROLE_LEADER,
 }

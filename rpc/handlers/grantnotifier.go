@@ -8,22 +8,22 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// GrantNotifier tells those who wait for one allocation each when something has happened to it. One reader of the feed serves all of
-// them, for as long as somebody waits.
+// GrantNotifier wakes calls that wait for an allocation when the allocation changes. One goroutine reads the feed for all of them, for as
+// long as there are any.
 type GrantNotifier struct {
 	node Node
 
 	mu sync.Mutex
-	// subscribers are those of everybody who waits, by allocation.
+	// subscribers are the waiting calls by the id of the allocation. Each has a channel that is closed once.
 	subscribers map[string][]chan struct{}
-	// idle is closed when nobody waits any more; nil while nobody does.
+	// idle is closed when the last call has gone; nil while no call waits.
 	idle chan struct{}
 }
 
 const (
-	// feedBatch is how many facts the reader takes at once.
+	// feedBatch is how many events the reader takes at once.
 	feedBatch = 256
-	// feedRetryPause is kept before the feed is asked again that could not answer.
+	// feedRetryPause is the pause after an error of the feed.
 	feedRetryPause = 50 * time.Millisecond
 )
 
@@ -31,30 +31,29 @@ func NewGrantNotifier(node Node) *GrantNotifier {
 	return &GrantNotifier{node: node, subscribers: map[string][]chan struct{}{}}
 }
 
-// waitFor returns when done says so, which is asked at first and whenever something has happened to the allocation, or when
-// the context ends.
+// waitFor returns when done is true or the context ends. It calls done at first and after each change of the allocation.
 func (d *GrantNotifier) waitFor(ctx context.Context, id string, done func() bool) {
 	for {
-		bell := d.subscribe(id) // before looking, so that nothing is missed
+		changed := d.subscribe(id) // before done looks, or a change in between would be missed
 		if done() {
-			d.unsubscribe(id, bell)
+			d.unsubscribe(id, changed)
 			return
 		}
 		select {
-		case <-bell:
+		case <-changed:
 		case <-ctx.Done():
-			d.unsubscribe(id, bell)
+			d.unsubscribe(id, changed)
 			return
 		}
 	}
 }
 
-// subscribe gives a bell that is closed when something happens to the allocation from now on.
+// subscribe returns a channel that is closed at the next change of the allocation.
 func (d *GrantNotifier) subscribe(id string) chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	bell := make(chan struct{})
-	d.subscribers[id] = append(d.subscribers[id], bell)
+	changed := make(chan struct{})
+	d.subscribers[id] = append(d.subscribers[id], changed)
 	if d.idle == nil {
 		d.idle = make(chan struct{})
 		from := cluster.LatestPosition()
@@ -63,14 +62,14 @@ func (d *GrantNotifier) subscribe(id string) chan struct{} {
 		}
 		go d.followFeed(from, d.idle)
 	}
-	return bell
+	return changed
 }
 
-func (d *GrantNotifier) unsubscribe(id string, bell chan struct{}) {
+func (d *GrantNotifier) unsubscribe(id string, changed chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, other := range d.subscribers[id] {
-		if other == bell {
+		if other == changed {
 			d.subscribers[id] = append(d.subscribers[id][:i:i], d.subscribers[id][i+1:]...)
 			break
 		}
@@ -81,7 +80,7 @@ func (d *GrantNotifier) unsubscribe(id string, bell chan struct{}) {
 	d.stopIfIdle()
 }
 
-// stopIfIdle must be called with mu held.
+// stopIfIdle ends the reader when no call waits. mu must be held.
 func (d *GrantNotifier) stopIfIdle() {
 	if len(d.subscribers) == 0 && d.idle != nil {
 		close(d.idle)
@@ -89,7 +88,8 @@ func (d *GrantNotifier) stopIfIdle() {
 	}
 }
 
-// followFeed rings until nobody waits any more. If the feed does not answer, everybody looks for himself.
+// followFeed notifies subscribers until there are none. When the feed fails, all are notified, and look at the state
+// themselves.
 func (d *GrantNotifier) followFeed(from cluster.Position, empty <-chan struct{}) {
 	for {
 		bulletin, err := d.node.Events(from, feedBatch)
@@ -110,7 +110,7 @@ func (d *GrantNotifier) followFeed(from cluster.Position, empty <-chan struct{})
 	}
 }
 
-// afterPause is closed after the pause.
+// afterPause returns a channel that is closed after feedRetryPause.
 func afterPause() <-chan struct{} {
 	closed := make(chan struct{})
 	time.AfterFunc(feedRetryPause, func() { close(closed) })
@@ -135,10 +135,10 @@ func (d *GrantNotifier) notifyAll() {
 	d.stopIfIdle()
 }
 
-// notifySubscribers must be called with mu held.
+// notifySubscribers closes the channels of one allocation. mu must be held.
 func (d *GrantNotifier) notifySubscribers(id string) {
-	for _, bell := range d.subscribers[id] {
-		close(bell)
+	for _, changed := range d.subscribers[id] {
+		close(changed)
 	}
 	delete(d.subscribers, id)
 }

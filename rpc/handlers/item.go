@@ -65,7 +65,7 @@ func (s ItemService) CountItems(ctx context.Context, r *quoratev1.CountItemsRequ
 	return answer, nil
 }
 
-// UpdateItems changes items that nobody holds.
+// UpdateItems changes items that are not held.
 func (s ItemService) UpdateItems(ctx context.Context, r *quoratev1.UpdateItemsRequest) (*quoratev1.UpdateItemsResponse, error) {
 	outcome, index, err := s.proposeOne(ctx, quota.UpdateItems{Updates: wire.ToItemUpdates(r.GetUpdates())})
 	switch {
@@ -76,7 +76,7 @@ func (s ItemService) UpdateItems(ctx context.Context, r *quoratev1.UpdateItemsRe
 	}
 	answer := &quoratev1.UpdateItemsResponse{Index: index}
 	for _, i := range outcome.Items {
-		i.Data = nil // who does not ask for it does not get it
+		i.Data = nil // user data is only in answers to requests for it
 		answer.Items = append(answer.Items, wire.FromItem(i))
 	}
 	return answer, nil

@@ -59,7 +59,7 @@ func fromMember(m cluster.Member) *quoratev1.MemberHealth {
 	}
 }
 
-// seatNames is the one table from seats.
+// seatNames maps the roles.
 var seatNames = map[cluster.Role]quoratev1.Seat{
 	cluster.RoleVoter: quoratev1.Seat_SEAT_VOTER, cluster.RoleNonVoter: quoratev1.Seat_SEAT_NON_VOTER,
 	cluster.RoleWaiting: quoratev1.Seat_SEAT_WAITING, cluster.RoleNone: quoratev1.Seat_SEAT_NONE,
@@ -92,7 +92,7 @@ func fromMemberHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
 	shown := fromMember(h.Member)
 	shown.Seat, shown.Healthy, shown.Problem = seatNames[h.Role], h.Healthy, h.Problem
 	if h.Role == cluster.RoleNone && h.Answered {
-		shown.Healthy, shown.Problem = false, h.ID+" is no member and has data: it was removed, or belongs to another cluster"
+		shown.Healthy, shown.Problem = false, h.ID+" is not a member but has data: it was removed, or belongs to another cluster"
 	}
 	if !h.HealthySince.IsZero() && shown.GetHealthy() {
 		shown.StableSince = timestamppb.New(h.HealthySince)
@@ -111,7 +111,7 @@ func (s ClusterService) JoinMember(ctx context.Context, r *quoratev1.JoinMemberR
 	join := func() (bool, error) { return s.Node.AddNode(ctx, r.GetId()) }
 	if address := r.GetGossipAddress(); address != "" {
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			return nil, wire.ToError(wire.InvalidField("gossip_address", "%q is no address: allowed is host:port of a node's gossip", address))
+			return nil, wire.ToError(wire.InvalidField("gossip_address", "%q is not an address: give host:port of a node's gossip", address))
 		}
 		join = func() (bool, error) { return s.Node.Join(ctx, address) }
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// Node is what this room needs of the node below it; [cluster.Node] is one. All methods may be called concurrently.
-// Errors are of type [*cluster.Error] wherever the node knows a reason.
+// Node is what the handlers need of the node; [cluster.Node] implements it. All methods may be called concurrently. Errors are
+// of type [*cluster.Error] where the node knows a reason.
 type Node interface {
 	ClusterOperations
 	// Propose carries out commands in order and answers an outcome each, and the log index that reflects them all. Only
@@ -27,7 +27,7 @@ type Node interface {
 	ReadIndex(ctx context.Context) (uint64, error)
 	// Leader is the member that leads as far as this node knows; false if it knows none.
 	Leader() (cluster.Member, bool)
-	// IsLeader tells whether this node leads.
+	// IsLeader reports whether this node leads.
 	IsLeader() bool
 	// WaitLeader waits until a leader is known.
 	WaitLeader(ctx context.Context) (cluster.Member, error)
@@ -40,8 +40,8 @@ type Node interface {
 	Membership
 }
 
-// Membership is how the members are looked after; only the leader can, but for Join and Notify. The changes answer whether
-// they changed anything.
+// Membership manages the members. Only the leader can, except for Join and Notify. Methods that return a boolean report
+// whether they changed anything.
 type Membership interface {
 	// Health are all nodes by id, as the leader finds them.
 	Health(ctx context.Context) ([]cluster.NodeHealth, error)
@@ -53,7 +53,7 @@ type Membership interface {
 	Promote(ctx context.Context, id string, force bool) (bool, error)
 	Demote(ctx context.Context, id string, force bool) (bool, error)
 	Remove(ctx context.Context, id string, force bool) (bool, error)
-	// TransferLeader hands the leadership to a voter, or to whoever is furthest.
+	// TransferLeader hands the leadership to a voter; with an empty id, to the voter whose log is most up to date.
 	TransferLeader(ctx context.Context, id string) (bool, error)
 	// AuthorizePeer is an error if a node of that id, which was proved, may not ask what only members may ask.
 	AuthorizePeer(id string) error

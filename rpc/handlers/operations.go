@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// ClusterOperations is what this room needs of the node below it to show and to change how the cluster is kept.
+// ClusterOperations is what a node offers for the operation of the cluster: feature levels, and checkpoints that compare states.
 type ClusterOperations interface {
 	// Level is the feature level of the cluster as this node knows it.
 	Level() cluster.FeatureLevel
@@ -63,7 +63,7 @@ func (s ClusterService) Checkpoint(ctx context.Context, _ *quoratev1.CheckpointR
 	return &quoratev1.CheckpointResponse{Index: index}, nil
 }
 
-// wireFindings is the one table from the node's findings.
+// wireFindings maps the findings of comparisons.
 var wireFindings = map[cluster.Finding]quoratev1.Finding{
 	cluster.Agrees: quoratev1.Finding_FINDING_AGREES, cluster.Differs: quoratev1.Finding_FINDING_DIFFERS,
 	cluster.Disputed: quoratev1.Finding_FINDING_DISPUTED,

@@ -43,7 +43,7 @@ func pollTime(ctx context.Context, r *quoratev1.AllocateRequest) time.Duration {
 	return most
 }
 
-// isWaiting tells whether a request is in the queue as far as this node knows.
+// isWaiting reports whether a request is in the queue as far as this node knows.
 func (s AllocationService) isWaiting(ctx context.Context, id string) bool {
 	waits := false
 	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {

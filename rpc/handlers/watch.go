@@ -131,7 +131,7 @@ func heartbeatMessage(b cluster.EventPage) *quoratev1.WatchAllocationsResponse {
 	return message
 }
 
-// AllocationChanges is the one table of what happens to allocations.
+// AllocationChanges maps the kinds of events.
 var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
 	ledger.FactWaiting:   quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
 	ledger.FactGranted:   quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED,

@@ -26,7 +26,7 @@ type FailureLog struct {
 	leftOut int
 }
 
-// isServerFault tells whether a code says that something is wrong here, and not with the call.
+// isServerFault reports whether a code says that something is wrong here, and not with the call.
 func isServerFault(code string) bool {
 	return slices.ContainsFunc([]connect.Code{
 		connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss, connect.CodeUnavailable,
@@ -46,7 +46,7 @@ func (f *FailureLog) LogFailure(code string, about ...any) {
 		about = append(about, "left_out", leftOut)
 	}
 	if code == connect.CodeUnavailable.String() {
-		f.Log.Info("a call found no leader or no room", about...)
+		f.Log.Info("a call found no leader or no capacity", about...)
 		return
 	}
 	f.Log.Warn("a call failed", about...)

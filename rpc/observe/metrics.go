@@ -17,7 +17,7 @@ type Metrics struct {
 	RefusedHeaders prometheus.Counter
 }
 
-// Why a relay failed: nothing was done, and it is tried again, or nobody knows.
+// Why a relay failed: nothing was done, and it is tried again; or the outcome is unknown.
 const (
 	RelayNotSent = "not_sent"
 	RelayLost    = "lost"
@@ -39,7 +39,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Name: "quorate_rpc_open", Help: "Calls and streams that go on now, by procedure.",
 		}, []string{"procedure"}),
 		Unsent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quorate_rpc_relay_failures_total", Help: "Attempts to relay a call that failed: not_sent (nothing was done) or lost (nobody knows).",
+			Name: "quorate_rpc_relay_failures_total", Help: "Attempts to relay a call that failed: not_sent (nothing was done) or lost (the outcome is unknown).",
 		}, []string{"outcome"}),
 	}
 	m.RefusedHeaders = prometheus.NewCounter(prometheus.CounterOpts{

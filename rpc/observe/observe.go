@@ -22,9 +22,9 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// callRecord is what the floors below note about one call for the log and the metrics.
+// callRecord is what log and metrics say about one call. Later stages complete it.
 type callRecord struct {
-	// Code is the answer's code: "ok" or a Connect code; empty if nobody decoded the request.
+	// Code is the answer's code: "ok" or a Connect code; empty if the request was not decoded.
 	Code string
 	// RelayedTo is the id of the member that served it, if it was not this one.
 	RelayedTo string
@@ -158,7 +158,7 @@ func (r *recorder) Flush() {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// answerCode is what was noted, or what the answer says if it failed before anybody could note anything.
+// answerCode is the code that was noted, or that of the answer if the call failed before a code could be noted.
 func (r *recorder) answerCode(notes *callRecord) string {
 	if notes.Code != "" {
 		return notes.Code
@@ -174,13 +174,14 @@ func (r *recorder) answerCode(notes *callRecord) string {
 	return "ok"
 }
 
-// RequestIDHeader names a call in the logs of everybody on its way. A caller may choose it; the answer tells it.
+// RequestIDHeader is the header with the id of a call, which is in the logs of all nodes that it passes. A caller may choose it; the
+// answer repeats it.
 const RequestIDHeader = "X-Request-Id"
 
 // wellFormed are the ids that are taken from callers: short, and nothing that could break a line of a log.
 var RequestIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}$`)
 
-// assignRequestID gives a call its id, for everybody below and for the caller.
+// assignRequestID sets the id of a call in the request and in the answer.
 func assignRequestID(w http.ResponseWriter, r *http.Request) string {
 	id := r.Header.Get(RequestIDHeader)
 	if !RequestIDPattern.MatchString(id) {

@@ -92,7 +92,7 @@ func (t Traces) LimitAsked(isRelayed func(context.Context) bool, next http.Handl
 	})
 }
 
-// asksForTrace tells whether a caller says that its call is traced. The last two digits are flags, of which the lowest says so.
+// asksForTrace reports whether a caller says that its call is traced. The last two digits are flags, of which the lowest says so.
 func asksForTrace(h http.Header) bool {
 	parent := h.Get("Traceparent")
 	return parent != "" && strings.ContainsAny(parent[len(parent)-1:], "13579bdf")

@@ -15,7 +15,7 @@ import (
 )
 
 // procedures is what the descriptors say about each method, by its path ("/quorate.v1.TreeService/GetTree"). A new
-// method is known here on the day it is born.
+// method needs no entry here.
 type Table map[string]Info
 
 type Info struct {
@@ -29,7 +29,7 @@ type Info struct {
 	Input protoreflect.MessageDescriptor
 }
 
-// serviceKind is for whom a procedure is. The zero value is a procedure that nobody serves.
+// serviceKind says which callers a procedure serves. The zero value is a procedure that does not exist.
 type serviceKind int
 
 const (
@@ -90,13 +90,13 @@ func (p Table) addServices(file protoreflect.FileDescriptor, public bool) {
 	}
 }
 
-// IsUnary tells whether the path is a known method with one request and one answer.
+// IsUnary reports whether the path is a known method with one request and one answer.
 func (p Table) IsUnary(path string) bool {
 	known, found := p[path]
 	return found && !known.Streams
 }
 
-// NeedsLeader tells whether only the leader can serve a request.
+// NeedsLeader reports whether only the leader can serve a request.
 func (p Table) NeedsLeader(r *http.Request) bool {
 	return r.Method == http.MethodPost && p[r.URL.Path].ChangesState
 }

@@ -118,7 +118,7 @@ func (f *Forwarder) serveLocally(w http.ResponseWriter, r *http.Request, next ht
 	next.ServeHTTP(w, r)
 }
 
-// WaitFailure says why there was no leader to relay to: either this node is about to end, or nobody leads.
+// WaitFailure says why there was no leader to relay to: this node is about to stop, or there is no leader.
 func WaitFailure(err error) error {
 	var failed *cluster.Error
 	if errors.As(err, &failed) && (failed.Reason == cluster.ShuttingDown || failed.Reason == cluster.Halted) {
@@ -181,7 +181,7 @@ func ReceiveWhole(answer *http.Response) error {
 	return nil
 }
 
-// notSent tells whether the call was certainly not carried out.
+// notSent reports whether the call was certainly not carried out.
 func notSent(err error) bool {
 	var failed *net.OpError
 	var stranger *pki.PeerError

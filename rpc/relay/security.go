@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 )
 
-// Security is how the nodes know each other. The zero value is plain text, where everybody may be a node.
+// Security is how nodes authenticate each other. The zero value is plain text: then every caller may claim to be a node.
 type Security struct {
 	// Dial is for calls to the node of that id, and verifies that it is; nil in plain text. A Network dials by itself.
 	Dial func(id string) *tls.Config
@@ -32,8 +32,8 @@ func (s Security) baseURL(address string) string {
 	return "https://" + address
 }
 
-// NodesOnly answers nobody but the nodes of the cluster. A refusal also ends the connection, after the calls on it: a node
-// that has a better certificate meanwhile shows it with its next connection.
+// NodesOnly refuses all callers but the nodes of the cluster. A refusal also closes the connection after the calls on it, so that a
+// node whose certificate was renewed presents the new one.
 func (s Security) NodesOnly(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	if s.NodeOf == nil {
 		return next

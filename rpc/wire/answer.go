@@ -121,7 +121,7 @@ func fromWaiting(w *quota.WaitingInfo) *quoratev1.Waiting {
 	}
 }
 
-// fromPrincipal is nil if nobody is counted.
+// fromPrincipal is nil if the request names no user and no group.
 func fromPrincipal(p quota.Principal) *quoratev1.Principal {
 	if p.User == "" {
 		return nil

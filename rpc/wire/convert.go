@@ -39,7 +39,7 @@ func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 // defaultReserve is how long a reservation stands whose request does not say it: a minute.
 const defaultReserve quota.Span = 60_000
 
-// modes is the one table of modes. A dry run is no mode of the ledger: it holds, on trial.
+// modes maps the modes. A dry run is not a mode of the ledger: the ledger decides it like a hold and commits nothing.
 var modes = map[quoratev1.Mode]quota.Mode{
 	quoratev1.Mode_MODE_UNSPECIFIED: quota.Hold,
 	quoratev1.Mode_MODE_REJECT:      quota.Hold,

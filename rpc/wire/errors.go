@@ -20,7 +20,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// refusalCodes is the one table from the ledger's refusals to codes. A denial is not in it: see denial.
+// refusalCodes maps the refusals of the ledger to codes. Denials are not in it: see DenialError.
 var refusalCodes = map[quota.Kind]connect.Code{
 	quota.Invalid:          connect.CodeInvalidArgument,
 	quota.NotFound:         connect.CodeNotFound,
@@ -34,7 +34,7 @@ var refusalCodes = map[quota.Kind]connect.Code{
 	quota.FenceMismatch:    connect.CodeAborted,
 }
 
-// nodeErrorCodes is the same for what keeps a node from serving.
+// nodeErrorCodes maps the errors of a node to codes.
 var nodeErrorCodes = map[cluster.Reason]connect.Code{
 	cluster.NoLeader:       connect.CodeUnavailable,
 	cluster.NotLeader:      connect.CodeUnavailable,
@@ -53,21 +53,20 @@ var nodeErrorCodes = map[cluster.Reason]connect.Code{
 	cluster.UnknownMember:  connect.CodeNotFound,
 }
 
-// retryAfter say after how long an accident may have passed, where that is not for the caller to find out: who comes back at
-// once makes too much work more.
+// retryAfter says when to retry after an error that immediate retries would make worse.
 var retryAfter = map[cluster.Reason]time.Duration{
 	cluster.Overloaded: time.Second,
 	cluster.DiskFull:   30 * time.Second,
 }
 
-// AskAnotherHeader marks answers of a node that was taken for the leader and is not, or not for long: the relaying node
-// may ask the right one, because nothing was done.
+// AskAnotherHeader marks answers of a node that does not lead, or not any more: nothing was done, so the
+// relaying node may ask another.
 const AskAnotherHeader = "Quorate-Ask-Another"
 
-// ReasonInternal is the reason of what can only be a bug.
+// ReasonInternal is the reason of errors that only a bug can cause.
 const ReasonInternal = "INTERNAL"
 
-// NoLeaderText says what a person can do about a cluster without a leader.
+// NoLeaderText says what an operator can do about a cluster without a leader.
 const NoLeaderText = "no leader with a majority behind it can be found now, so the cluster takes no writes and serves no linearizable reads; " +
 	"check with `quorate status` that a majority of the members is up and that they reach each other, " +
 	"or read with consistency stale"
@@ -86,7 +85,7 @@ func WithDetail(err *connect.Error, message proto.Message) *connect.Error {
 	return err
 }
 
-// InvalidField refuses a request that is wrong whatever the state.
+// InvalidField refuses a request that is wrong in every state of the ledger.
 func InvalidField(field, format string, args ...any) error {
 	return &quota.Error{Kind: quota.Invalid, Field: field, Text: fmt.Sprintf(format, args...)}
 }
@@ -98,7 +97,7 @@ func DenialError(d quota.Decision, index uint64) *connect.Error {
 	return WithDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), detail)
 }
 
-// RefusalError answers what the ledger refused for another reason.
+// RefusalError answers a refusal of the ledger other than a denial.
 func RefusalError(e *quota.Error) *connect.Error {
 	code, known := refusalCodes[e.Kind]
 	if !known {
@@ -111,7 +110,7 @@ func RefusalError(e *quota.Error) *connect.Error {
 	return NewProblem(code, e.Error(), detail)
 }
 
-// NodeError answers what kept the node from serving.
+// NodeError answers an error of the node.
 func NodeError(e *cluster.Error) *connect.Error {
 	code, known := nodeErrorCodes[e.Reason]
 	if !known {
@@ -127,12 +126,12 @@ func NodeError(e *cluster.Error) *connect.Error {
 	return err
 }
 
-// NoLeaderError is the accident of a call that waited for a leader in vain; nothing was done.
+// NoLeaderError is the error of a call that found no leader in time; nothing was done.
 func NoLeaderError() *cluster.Error {
 	return &cluster.Error{Reason: cluster.NoLeader, NotApplied: true, Text: NoLeaderText}
 }
 
-// ToError turns any error of the floors below into an answer.
+// ToError turns any error into an answer.
 func ToError(err error) *connect.Error {
 	var refused *quota.Error
 	var failed *cluster.Error

@@ -84,7 +84,7 @@ func toResources(resources []*quoratev1.Resource, field string, moved FieldPaths
 		r := resources[from]
 		unit, known := units[r.GetUnit()]
 		if !known {
-			return nil, InvalidField(fmt.Sprintf("%s.resources[%d].unit", field, from), "there is no unit number %d", r.GetUnit())
+			return nil, InvalidField(fmt.Sprintf("%s.resources[%d].unit", field, from), "unit %d does not exist", r.GetUnit())
 		}
 		list[i] = quota.Resource{Name: r.GetName(), Unit: unit, Items: toItemSpec(r.GetItems())}
 	}
