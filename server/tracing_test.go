@@ -38,8 +38,11 @@ func TestSettingsOfTraces(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]string{
-		{"--otlp-endpoint", "c:4318"}, {"--otlp-endpoint", "grpc://c:4317"},
-		{"--trace-sample", "1.1"}, {"--trace-sample", "-1"}, {"--trace-sample", "NaN"},
+		{"--otlp-endpoint", "c:4318"},
+		{"--otlp-endpoint", "grpc://c:4317"},
+		{"--trace-sample", "1.1"},
+		{"--trace-sample", "-1"},
+		{"--trace-sample", "NaN"},
 	} {
 		_, err := loadWith(t, nil, append(bad, "--id", "n1", "--data-dir", "d")...)
 		if err == nil || !strings.Contains(err.Error(), bad[0][2:]) || !strings.Contains(err.Error(), "allowed") {
