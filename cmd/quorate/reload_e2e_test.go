@@ -42,7 +42,7 @@ func TestServerFollowsItsFile(t *testing.T) {
 func TestServerCheck(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	if end := runCommand(t, "server", "--check", "--id", "n1", "--data-dir", data); end.code != 0 || end.stdout != "The settings of n1 are good.\n" {
+	if end := runCommand(t, "server", "--check", "--id", "n1", "--data-dir", data); end.code != 0 || end.stdout != "The settings of n1 are valid.\n" {
 		t.Errorf("%+v", end)
 	}
 	end := runCommand(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2", "--log-level", "loud")

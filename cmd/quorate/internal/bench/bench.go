@@ -78,22 +78,22 @@ server or of the original. No tree is made.`,
 func (o benchOptions) checkOptions() error {
 	for _, n := range o.callers {
 		if n < 1 || n > 1024 {
-			return cli.Usagef("--callers %d: 1 to 1024 are allowed", n)
+			return cli.Usagef("--callers must be between 1 and 1024, not %d", n)
 		}
 	}
 	switch {
 	case o.batch < 1 || o.batch > 1000:
-		return cli.Usagef("--batch %d: 1 to 1000 are allowed", o.batch)
+		return cli.Usagef("--batch must be between 1 and 1000, not %d", o.batch)
 	case o.leaves < 1 || o.leaves > 1000:
-		return cli.Usagef("--leaves %d: 1 to 1000 are allowed", o.leaves)
+		return cli.Usagef("--leaves must be between 1 and 1000, not %d", o.leaves)
 	case (o.boskos == "") != (o.boskosType == ""):
-		return cli.Usagef("--boskos and --type belong together: say where, and what to acquire there")
+		return cli.Usagef("--boskos and --type must be used together")
 	case o.duration <= 0:
-		return cli.Usagef("--for %v: it must be positive", o.duration)
+		return cli.Usagef("--for must be more than 0, not %v", o.duration)
 	case o.afterWrite && len(o.reads) == 0:
-		return cli.Usagef("--after-write belongs to --reads: say which reads to measure")
+		return cli.Usagef("--after-write needs --reads")
 	case len(o.reads) > 0 && (o.boskos != "" || o.batch != 1):
-		return cli.Usagef("--reads goes with neither --boskos nor --batch")
+		return cli.Usagef("--reads cannot be combined with --boskos or --batch")
 	}
 	return checkReadKinds(o.reads)
 }

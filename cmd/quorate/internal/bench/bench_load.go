@@ -173,7 +173,7 @@ func (l *benchLoad) releaseAll(ctx context.Context) error {
 		case page.GetNextPageToken() == "":
 			return nil
 		default:
-			return fmt.Errorf("tree %s has too much in it", l.tree)
+			return fmt.Errorf("tree %s has too many allocations", l.tree)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (u Units) DrawAllocation(p *Page, a *quoratev1.Allocation, nowMs int64) err
 	}
 	reserved := a.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_RESERVED
 	if until := a.GetReservedUntilLedgerMs(); until > 0 && reserved {
-		p.Linef("reserved for %v from its grant on", time.Duration(until-a.GetGrantedLedgerMs())*time.Millisecond)
+		p.Linef("reserved for %v from its grant", time.Duration(until-a.GetGrantedLedgerMs())*time.Millisecond)
 	}
 	for _, text := range []string{LeaseText(a, nowMs), WaitingText(a)} {
 		if text != "" {

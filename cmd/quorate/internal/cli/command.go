@@ -17,7 +17,7 @@ func NewGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return Usagef("%s needs one of its commands; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			return Usagef("%s needs a subcommand; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		},
 	}
 	group.AddCommand(commands...)

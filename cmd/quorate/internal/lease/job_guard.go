@@ -77,7 +77,7 @@ func (w *jobGuard) runJob(job *exec.Cmd, environment []string) error {
 func (w *jobGuard) forwardSignal(job *exec.Cmd, s os.Signal) {
 	err := syscall.Kill(-job.Process.Pid, syscall.Signal(signalNumber(s)))
 	if err != nil && !errors.Is(err, syscall.ESRCH) {
-		w.Messagef("quorate: %v could not be passed on: %v", s, err)
+		w.Messagef("quorate: %v could not be forwarded: %v", s, err)
 	}
 }
 

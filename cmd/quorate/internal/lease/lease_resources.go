@@ -103,7 +103,7 @@ func (r *runResources) nameVariable(resource, variable string) error {
 			"letters, digits and _", resource+"="+variable)
 	}
 	if other, again := r.variables[variable]; again && other != resource {
-		return cli.Usagef("the variable %s is to hold the items of both %s and %s", variable, other, resource)
+		return cli.Usagef("the variable %s is given for the items of both %s and %s", variable, other, resource)
 	}
 	r.variables[variable] = resource
 	return nil

@@ -35,7 +35,7 @@ func execDemo() error {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding this program's own file: %w", err)
+		return fmt.Errorf("finding the file of this program: %w", err)
 	}
 	environment := append(os.Environ(), "QUORATE="+self, "CERN_YAML="+examples.CERN)
 	return fmt.Errorf("starting bash: %w", syscall.Exec(bash, []string{"bash", "-c", examples.Demo}, environment))

@@ -152,7 +152,7 @@ func makeDevKeys(file string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("making a key of gossip: %w", err)
+		return fmt.Errorf("making a gossip key: %w", err)
 	}
 	_, err = fmt.Fprintln(f, pki.NewGossipKey())
 	return errors.Join(err, f.Close())

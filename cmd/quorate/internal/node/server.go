@@ -66,7 +66,7 @@ func checkServer(load func() (server.Settings, error), out io.Writer) error {
 	if err := s.Preflight(); err != nil {
 		return cli.Usagef("%s", oneLine(err))
 	}
-	_, err = fmt.Fprintf(out, "The settings of %s are good.\n", s.ID)
+	_, err = fmt.Fprintf(out, "The settings of %s are valid.\n", s.ID)
 	return err
 }
 

@@ -170,7 +170,7 @@ that is only stopped remains a member and returns at its next start. Name exactl
 
 func (o *memberOptions) removeSelf(ctx context.Context) error {
 	if len(o.Servers) != 1 {
-		return cli.Usagef("name the one server that is to leave: --server URL")
+		return cli.Usagef("name exactly one server, the one to remove: --server URL")
 	}
 	quorate, asking, cancel, err := o.Connect(ctx)
 	if err != nil {

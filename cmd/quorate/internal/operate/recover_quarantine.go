@@ -131,7 +131,7 @@ func (o *quarantineOptions) liftQuarantine() error {
 		return fmt.Errorf("%w; nothing was changed", err)
 	}
 	return o.PrintValue(proof, func(p *cli.Page) error {
-		p.Linef("Node %s may serve again: at index %d its state is that of %s. Start this server as before.", proof.ID,
+		p.Linef("Node %s may serve again: at index %d its state equals that of %s. Start this server as before.", proof.ID,
 			proof.Index, strings.Join(proof.Members, ", "))
 		return nil
 	})
@@ -146,7 +146,7 @@ func (o *quarantineOptions) startOver() error {
 		return err
 	}
 	return o.PrintValue(map[string]string{"set_aside": folder}, func(p *cli.Page) error {
-		p.Linef("The state is in %s now. Start this server as before: it gets the state of the others.", folder)
+		p.Linef("The state was moved to %s. Start this server as before: it receives the state of the others.", folder)
 		return nil
 	})
 }

@@ -62,7 +62,7 @@ func saveSnapshot(ctx context.Context, c *cli.Env, path string) error {
 
 func saveToOutput(ctx context.Context, c *cli.Env, quorate *client.Client) error {
 	if cli.IsTerminal(c.Out) {
-		return cli.Usagef("a backup is not for a terminal: name a file, or send the output somewhere")
+		return cli.Usagef("a backup cannot be printed on a terminal: name a file, or redirect the output")
 	}
 	summary, err := fetchBackup(ctx, c, quorate, c.Out)
 	if err == nil {

@@ -65,7 +65,7 @@ func (o *restoreOptions) runRestore(ctx context.Context, path string) error {
 	o.Patient = true
 	answer, err := o.sendBackup(ctx, quorate, path, status.GetClusterName())
 	if client.MayBeDone(err) {
-		return fmt.Errorf("%w; the state may have been replaced all the same: look with `quorate status`, or restore "+
+		return fmt.Errorf("%w; the state may have been replaced nevertheless: check with `quorate status`, or restore "+
 			"again, which is safe", err)
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func (o *restoreOptions) checkConfirmation(name string, contents backup.Contents
 	if !cli.IsTerminal(o.In) {
 		return cli.Usagef("this replaces the whole state of cluster %s: confirm with --yes", name)
 	}
-	o.Messagef("This replaces the whole state of cluster %s by that of %s at %s (index %d, %d allocations "+
+	o.Messagef("This replaces the whole state of cluster %s with that of %s at %s (index %d, %d allocations "+
 		"held).\nType the name of the cluster to go on:",
 		name, contents.Cluster, time.UnixMilli(contents.TakenMs).UTC().Format(time.RFC3339), contents.Index, contents.Counts.Held)
 	line, err := bufio.NewReader(o.In).ReadString('\n')

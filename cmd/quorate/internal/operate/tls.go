@@ -109,13 +109,13 @@ func (o *makeOptions) initAuthority(folder pki.Folder, nodes []string, client st
 	if err := folder.Init(own); err != nil {
 		return err
 	}
-	o.Messagef("%s: the authority of cluster %s; keep %s where no server is", folder.CA(), o.cluster, folder.Key("ca"))
+	o.Messagef("%s: the authority of cluster %s; keep %s off the servers", folder.CA(), o.cluster, folder.Key("ca"))
 	for _, name := range append(names, client) {
 		if err := o.writePair(folder, name, pairs[name]); err != nil {
 			return err
 		}
 	}
-	o.Messagef("%s: a key of gossip for all nodes", folder.GossipKeys())
+	o.Messagef("%s: a gossip key for all nodes", folder.GossipKeys())
 	return nil
 }
 

@@ -111,10 +111,10 @@ func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse
 		p.Linef("  %s", u.ViolationText(v))
 	}
 	if decision.GetNeverFits() {
-		p.Linef("It is larger than a limit on its own: releasing others does not help.")
+		p.Linef("The request is larger than a limit: releasing other allocations does not help.")
 	}
 	if answer.GetDecidedAt() != nil && decision.GetRemedy() == nil {
-		p.Linef("By now it may fit, or be refused for another reason; ask again with --at to know.")
+		p.Linef("The request may fit by now, or be refused for another reason; explain it with --at to find out.")
 	}
 	drawRemedy(u, p, decision.GetRemedy())
 	return nil

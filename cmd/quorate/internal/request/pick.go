@@ -55,7 +55,7 @@ func parsePick(text string) (*quoratev1.ItemPick, error) {
 	case strings.HasPrefix(which, "="):
 		count, err := strconv.ParseInt(which[1:], 10, 64)
 		if err != nil || count < 1 || count > MaxItems {
-			return nil, cli.Usagef("%q asks for %q items: write a number from 1 to %d, or names behind a colon", text,
+			return nil, cli.Usagef("%q asks for %q items: write a number from 1 to %d, or names after a colon", text,
 				which[1:], MaxItems)
 		}
 		pick.Count = count
